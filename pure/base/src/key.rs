@@ -1,0 +1,98 @@
+//! Row keys and their order-preserving encoding.
+//!
+//! Order inside a key space is (index, slot, encoded columns). A key interval never crosses a slot.
+
+use crate::ids::IndexId;
+use alloc::vec::Vec;
+use core::fmt;
+use serde::{Deserialize, Serialize};
+
+/// Number of hash buckets of partition keys in every database.
+pub const SLOT_COUNT: u16 = 1024;
+
+/// A hash bucket of partition keys: 0 to [`SLOT_COUNT`] - 1.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Debug, Default,
+)]
+pub struct Slot(pub u16);
+
+/// The full key of one row.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Key {
+    /// Key space.
+    pub index: IndexId,
+    /// Bucket of the partition key.
+    pub slot: Slot,
+    /// Order-preserving encoding of the key columns.
+    pub bytes: Vec<u8>,
+}
+
+/// An interval of encoded keys inside one index, in every slot or in one: `low <= key < high`.
+/// `high == None` is unbounded.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct KeyRange {
+    /// Inclusive lower bound; empty is unbounded.
+    pub low: Vec<u8>,
+    /// Exclusive upper bound.
+    pub high: Option<Vec<u8>>,
+}
+
+impl KeyRange {
+    /// Every key.
+    pub fn all() -> KeyRange {
+        KeyRange { low: Vec::new(), high: None }
+    }
+    /// Exactly the keys that start with `prefix`.
+    pub fn prefix(prefix: &[u8]) -> KeyRange {
+        KeyRange { low: prefix.to_vec(), high: prefix_end(prefix) }
+    }
+    /// Exactly the key `bytes`.
+    pub fn point(bytes: &[u8]) -> KeyRange {
+        let mut high = bytes.to_vec();
+        high.push(0);
+        KeyRange { low: bytes.to_vec(), high: Some(high) }
+    }
+    /// Whether `bytes` lies inside.
+    pub fn contains(&self, bytes: &[u8]) -> bool {
+        self.low.as_slice() <= bytes && self.high.as_deref().is_none_or(|high| bytes < high)
+    }
+    /// Whether some key could lie in both.
+    pub fn overlaps(&self, other: &KeyRange) -> bool {
+        self.high.as_deref().is_none_or(|high| other.low.as_slice() < high)
+            && other.high.as_deref().is_none_or(|high| self.low.as_slice() < high)
+    }
+}
+
+/// The smallest byte string above every string that starts with `prefix`; `None` if there is none.
+pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < 0xff {
+            end.push(last + 1);
+            return Some(end);
+        }
+    }
+    None
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "i{}/{}/", self.index.0, self.slot.0)?;
+        self.bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+impl fmt::Debug for KeyRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hex = |f: &mut fmt::Formatter<'_>, bytes: &[u8]| {
+            bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        };
+        f.write_str("[")?;
+        hex(f, &self.low)?;
+        f.write_str("..")?;
+        match &self.high {
+            Some(high) => hex(f, high)?,
+            None => f.write_str("end")?,
+        }
+        f.write_str(")")
+    }
+}

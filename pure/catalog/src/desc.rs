@@ -1,0 +1,200 @@
+//! Descriptions of databases, tables, columns, indexes and constraints.
+
+use crate::placement::Placement;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use base::{DatabaseId, IndexId, TableId, Type};
+use serde::{Deserialize, Serialize};
+
+/// The whole catalog at one version.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, Default)]
+pub struct Catalog {
+    /// Counts applied commands, from 0 (empty).
+    pub version: u64,
+    /// Next unused object number; tables, indexes and databases share it. Starts at 16384.
+    pub next_id: u32,
+    /// Homes of slots.
+    pub placement: Placement,
+    /// Databases by name.
+    pub databases: BTreeMap<String, Arc<Database>>,
+}
+
+/// The transaction protocol of a database.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum ProtocolKind {
+    /// Strict two-phase locking and two-phase commit.
+    TwoPhase,
+}
+
+/// How a shard runs the transactions of a `two_phase` database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, Default)]
+pub enum Execution {
+    /// Many transactions interleave under row and range locks.
+    #[default]
+    Interleaved,
+    /// One exclusive lock per shard (H-Store's way).
+    Serial,
+}
+
+/// One database.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Database {
+    /// Its number; also its oid.
+    pub id: DatabaseId,
+    /// Its name.
+    pub name: String,
+    /// Its transaction protocol.
+    pub protocol: ProtocolKind,
+    /// How shards execute (two_phase only).
+    pub execution: Execution,
+    /// Tables by name (schema `public`).
+    pub tables: BTreeMap<String, Arc<Table>>,
+    /// Sequences by name.
+    pub sequences: BTreeMap<String, Sequence>,
+}
+
+/// One table.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Table {
+    /// Its number; also its oid.
+    pub id: TableId,
+    /// Its name.
+    pub name: String,
+    /// Catalog version at which this table, its indexes or its constraints last changed.
+    pub changed: u64,
+    /// Columns in order. A table without a primary key has a hidden last column `$rowid`.
+    pub columns: Vec<Column>,
+    /// The primary index: the rows themselves.
+    pub primary: Index,
+    /// Name of the primary key constraint; `None` if the key is the hidden row number.
+    pub primary_constraint: Option<String>,
+    /// Secondary indexes, unique constraints included.
+    pub secondary: Vec<Index>,
+    /// Positions of the partition columns (a subset of the primary key columns).
+    pub partition: Vec<u16>,
+    /// Kept whole on every node (broadcast table).
+    pub replicated: bool,
+    /// Check constraints, as SQL text.
+    pub checks: Vec<Check>,
+    /// Foreign keys of which this table is the child.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// Foreign keys of which this table is the parent: (child table, constraint name).
+    pub referenced_by: Vec<(String, String)>,
+    /// Whether a schema change that rewrites rows is under way: writes answer 40001 and retry.
+    pub frozen: bool,
+}
+
+/// One column.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Its type with modifier.
+    pub ty: Type,
+    /// NULL is refused.
+    pub not_null: bool,
+    /// Default expression as SQL text.
+    pub default: Option<String>,
+    /// `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY`.
+    pub identity: Option<Identity>,
+    /// Not visible in `*` (the row number of a table without primary key).
+    pub hidden: bool,
+}
+
+/// Kind of identity column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Identity {
+    /// A given value is refused.
+    Always,
+    /// A given value wins.
+    ByDefault,
+}
+
+/// A key space over columns of one table.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Index {
+    /// Number of the key space; also its oid.
+    pub id: IndexId,
+    /// Its name.
+    pub name: String,
+    /// Key columns in order. A non-unique secondary index, and a unique one whose key holds a NULL,
+    /// appends the primary key columns to the stored key.
+    pub columns: Vec<IndexColumn>,
+    /// No two rows with equal, non-NULL keys.
+    pub unique: bool,
+    /// Made by a UNIQUE or PRIMARY KEY constraint (then the constraint has the index's name).
+    pub constraint: bool,
+    /// Columns whose encoding gives the slot: the table's partition columns if the index holds
+    /// them all (then entries live with their rows), else its first column (global index).
+    pub slot_columns: Vec<u16>,
+    /// Still being built: written to, not read from.
+    pub building: bool,
+}
+
+/// One column of an index key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct IndexColumn {
+    /// Position in the table's columns, from 0.
+    pub column: u16,
+    /// Largest first.
+    pub descending: bool,
+}
+
+/// A check constraint.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Check {
+    /// Its name.
+    pub name: String,
+    /// The condition as SQL text over the table's columns.
+    pub expression: String,
+}
+
+/// A foreign key of a child table.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ForeignKey {
+    /// Its name.
+    pub name: String,
+    /// Child columns.
+    pub columns: Vec<u16>,
+    /// Parent table.
+    pub parent: String,
+    /// Parent columns; the key columns of its primary key or of a unique index.
+    pub parent_columns: Vec<u16>,
+    /// What a delete of the parent does.
+    pub on_delete: Action,
+    /// What a change of the parent key does.
+    pub on_update: Action,
+}
+
+/// Referential action.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Action {
+    NoAction,
+    Restrict,
+    Cascade,
+    SetNull,
+    SetDefault,
+}
+
+/// A sequence. Its counter is a row of its own key space, so it is durable and placed like any row;
+/// shards draw blocks of numbers from it, outside of the drawing transaction.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Sequence {
+    /// Key space that holds the one counter row.
+    pub id: IndexId,
+    /// Its name.
+    pub name: String,
+    /// First value.
+    pub start: i64,
+    /// Step, not 0.
+    pub increment: i64,
+    /// Smallest value.
+    pub min: i64,
+    /// Largest value.
+    pub max: i64,
+    /// Table column that owns it (serial, identity): dropped with it.
+    pub owned_by: Option<(String, String)>,
+}

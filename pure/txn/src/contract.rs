@@ -1,0 +1,395 @@
+//! Operations, outcomes, and the [`Protocol`] trait.
+
+use crate::counters::Counters;
+use crate::history::Event;
+use crate::lock::LockMode;
+use crate::program::{DecodeProgram, Program};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{Clock, IndexId, Key, KeyRange, Position, RowBatch, ShardId, Slot, SqlError, Time, Ts, TxnId};
+use serde::{Deserialize, Serialize};
+use store::{Formula, Store, Write};
+
+/// Names one outstanding operation of a transaction at its coordinator; never used twice there.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, Default,
+)]
+pub struct OpId(pub u64);
+
+/// How an operation reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Read {
+    /// The versions at a timestamp, without locks; waits only for prepared transactions that may
+    /// commit at or below it. Own writes of the transaction are seen.
+    Snapshot(Ts),
+    /// The newest versions, locked until the end of the transaction (strict two-phase locking);
+    /// scans lock their range as well, in the same mode if it is shared, shared if it is exclusive.
+    Lock(LockMode),
+    /// READ COMMITTED's locking read: rows that pass at `snapshot` are locked, then the program
+    /// runs again on the newest version. Locks no range.
+    LockRows {
+        /// Where candidates are found.
+        snapshot: Ts,
+        /// How they are locked.
+        mode: LockMode,
+    },
+}
+
+/// Which slots of a shard a scan visits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Slots {
+    /// Every slot whose rows the shard holds.
+    All,
+    /// One slot.
+    One(Slot),
+}
+
+/// A scan of one index on one shard.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ScanOp {
+    /// Key space.
+    pub index: IndexId,
+    /// Slots to visit, in ascending order (descending if `reverse`).
+    pub slots: Slots,
+    /// Keys inside each slot.
+    pub range: KeyRange,
+    /// Largest keys first.
+    pub reverse: bool,
+    /// How rows are read.
+    pub read: Read,
+    /// What is done with each row.
+    pub program: Program,
+    /// Stop after this many emitted rows (`u64::MAX`: all).
+    pub row_limit: u64,
+    /// A batch is answered when it holds about this many rows. Aggregating programs ignore it.
+    pub batch_rows: u32,
+    /// Continue strictly after this row.
+    pub after: Option<(Slot, Vec<u8>)>,
+}
+
+/// One operation on the rows of one shard.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Op {
+    /// Reads one row: [`OpResult::Rows`] with 0 or 1 row.
+    Get {
+        /// Which row.
+        key: Key,
+        /// How it is read.
+        read: Read,
+        /// Filter and projection.
+        program: Program,
+    },
+    /// Locks one row exclusively, runs the program on its newest version and writes the result:
+    /// [`OpResult::Modified`].
+    Modify {
+        /// Which row.
+        key: Key,
+        /// Filter, new values, RETURNING.
+        program: Program,
+    },
+    /// Writes a row that must be absent: [`OpResult::Done`], or [`OpResult::Exists`] (nothing written).
+    Insert {
+        /// Which row.
+        key: Key,
+        /// Its encoded columns.
+        row: Box<[u8]>,
+    },
+    /// Changes a row by a commutative function: [`OpResult::Modified`] (without rows).
+    Formula {
+        /// Which row.
+        key: Key,
+        /// The function.
+        formula: Formula,
+    },
+    /// Writes a row without looking (`Put` or `Delete`; the caller has read it under an exclusive lock
+    /// or knows that the key is its own): [`OpResult::Done`], as a rule at once, because the
+    /// protocol may send it with the next operation to the same shard.
+    Write {
+        /// Which row.
+        key: Key,
+        /// What becomes of it.
+        write: Write,
+    },
+    /// Reads many rows: [`OpResult::Rows`].
+    Scan(ScanOp),
+}
+
+/// What an operation found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum OpResult {
+    /// Rows; `resume` is set when the scan has more.
+    Rows {
+        /// Projected rows.
+        batch: RowBatch,
+        /// Pass it as [`ScanOp::after`] to go on.
+        resume: Option<(Slot, Vec<u8>)>,
+    },
+    /// Result of Modify and Formula.
+    Modified {
+        /// The row exists.
+        found: bool,
+        /// The row passed the filter and was written.
+        written: bool,
+        /// The RETURNING row, if any.
+        returning: RowBatch,
+    },
+    /// An insert met an existing row.
+    Exists,
+    /// Done, nothing to tell.
+    Done,
+}
+
+/// Why a transaction was rolled back by the protocol. Every one of them may be retried except `Requested`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum AbortReason {
+    /// Wait-die: it met a lock of an older transaction.
+    Die {
+        /// The lock that was wanted.
+        key: Key,
+        /// Who holds it.
+        holder: TxnId,
+    },
+    /// A lock was not granted before the deadline (55P03).
+    LockTimeout(Key),
+    /// A participant lost its state (it restarted) before it had prepared.
+    ParticipantLost(ShardId),
+    /// No answer from this shard before the deadline; nothing was decided.
+    Unreachable(ShardId),
+    /// The schema of a table changed between planning and commit.
+    SchemaChanged,
+    /// The snapshot is older than the versions that are still kept.
+    SnapshotTooOld,
+    /// ROLLBACK, cancel or an error in a statement.
+    Requested,
+}
+
+/// How a transaction ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Outcome {
+    /// All its writes are visible at `commit_ts` (for a read-only one: nothing was written).
+    Committed {
+        /// Its place in the order of commits.
+        commit_ts: Ts,
+    },
+    /// None of its writes ever becomes visible.
+    Aborted(AbortReason),
+    /// It may have committed: the coordinator lost contact at the point of decision.
+    Unknown,
+}
+
+/// Why an operation has no result.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum OpError {
+    /// The protocol has rolled the transaction back.
+    Aborted(AbortReason),
+    /// The statement failed; the transaction still holds its locks and must be aborted by the caller.
+    Sql(SqlError),
+}
+
+/// The answer to [`Protocol::submit`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct OpReply {
+    /// What was found, or why not.
+    pub result: Result<OpResult, OpError>,
+    /// Set if the operation carried the commit with it (`last`) and the protocol used that: how the
+    /// transaction ended. `None`: the caller still has to commit.
+    pub outcome: Option<Outcome>,
+    /// Local journal position that an answer built from this must wait for.
+    pub wait: Position,
+}
+
+/// Now or later.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Submitted<T> {
+    /// The answer; no queue was touched.
+    Ready(T),
+    /// [`Outbox::complete`] will be called with the same [`OpId`].
+    Pending,
+}
+
+/// What a transaction asked for at its start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TxnOptions {
+    /// Timestamp for wait-die; a restarted transaction passes its first one.
+    pub priority_ts: Ts,
+    /// It has died too often: it goes before all that are not urgent.
+    pub urgent: bool,
+    /// Counts restarts of the same client transaction, from 1. Part of every message.
+    pub attempt: u32,
+    /// One exclusive lock per shard instead of row locks (`execution = 'serial'`).
+    pub serial: bool,
+    /// Lock waits longer than this many microseconds give [`AbortReason::LockTimeout`]; 0: no limit.
+    pub lock_timeout_us: u64,
+}
+
+/// What a transaction cost and touched, known to its coordinator at the end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct TxnCost {
+    /// Shards that took part, the coordinator's included if it held rows.
+    pub shards: u32,
+    /// Nodes that took part.
+    pub nodes: u32,
+    /// Messages between nodes up to the answer.
+    pub messages_on_path: u32,
+    /// Messages between nodes after the answer.
+    pub messages_off_path: u32,
+    /// Messages between shards of one node.
+    pub messages_in_node: u32,
+    /// Bytes of messages between nodes.
+    pub message_bytes: u64,
+    /// One-way delays between nodes until the answer.
+    pub delays: u32,
+    /// Durable positions awaited on the path to the answer.
+    pub forced_writes: u32,
+}
+
+/// A message of a protocol on its way to another shard.
+#[derive(Clone, Debug)]
+pub struct Outgoing<M> {
+    /// Receiver; never the sender itself.
+    pub to: ShardId,
+    /// Content.
+    pub message: M,
+    /// Must not leave before the local journal is durable to here.
+    pub wait: Position,
+}
+
+/// What a step of a protocol asks its shard to do.
+#[derive(Debug)]
+pub struct Outbox<M> {
+    /// Messages in the order they were sent.
+    pub messages: Vec<Outgoing<M>>,
+    /// Answers to operations that were pending.
+    pub completions: Vec<(TxnId, OpId, OpReply)>,
+}
+
+impl<M> Default for Outbox<M> {
+    fn default() -> Self {
+        Outbox { messages: Vec::new(), completions: Vec::new() }
+    }
+}
+
+impl<M> Outbox<M> {
+    /// Sends `message` once the journal is durable to `wait`.
+    pub fn send(&mut self, to: ShardId, message: M, wait: Position) {
+        self.messages.push(Outgoing { to, message, wait });
+    }
+    /// Answers a pending operation.
+    pub fn complete(&mut self, txn: TxnId, op: OpId, reply: OpReply) {
+        self.completions.push((txn, op, reply));
+    }
+}
+
+/// The journal of the node as a shard sees it.
+pub trait JournalPort {
+    /// Appends one record (the payload of `journal::Record`) and returns the position up to which the
+    /// journal must be durable for this record to survive. Does not wait; never fails: a host whose
+    /// disk fails or is full stops admitting transactions before.
+    fn append(&mut self, payload: &[u8]) -> Position;
+    /// Everything below this position is durable.
+    fn durable(&self) -> Position;
+}
+
+/// What a protocol may touch during one step.
+pub struct Cx<'a, M> {
+    /// Wall time of this step.
+    pub now: Time,
+    /// The shard that runs the step.
+    pub shard: ShardId,
+    /// Incarnation of its node.
+    pub incarnation: u32,
+    /// View of the membership; 1 until membership is by consensus.
+    pub view: u64,
+    /// Its hybrid logical clock.
+    pub clock: &'a mut Clock,
+    /// Its rows.
+    pub store: &'a mut Store,
+    /// The node's journal.
+    pub journal: &'a mut dyn JournalPort,
+    /// What leaves the step.
+    pub out: &'a mut Outbox<M>,
+    /// Versions at or below this timestamp, except the newest of them, are read by nobody any more.
+    pub horizon: Ts,
+    /// Decodes programs that came from other nodes.
+    pub decode: DecodeProgram,
+    /// Catalog version at which the table of an index last changed, `None` if the index is gone;
+    /// a transaction planned before that must not commit ([`AbortReason::SchemaChanged`]).
+    pub schema_changed: &'a dyn Fn(IndexId) -> Option<u64>,
+    /// The shard's counters.
+    pub counters: &'a mut Counters,
+    /// The history, if somebody records it.
+    pub history: Option<&'a mut Vec<Event>>,
+}
+
+/// A transaction protocol on one shard.
+///
+/// Requests may be lost, repeated, delayed and reordered between nodes; a protocol answers a repeated
+/// request again and never acts on it twice. Between shards of one node nothing is lost.
+pub trait Protocol {
+    /// What its shards say to one another.
+    type Message: Clone + core::fmt::Debug + Serialize + for<'de> Deserialize<'de>;
+
+    /// Starts a transaction that this shard coordinates.
+    fn begin(&mut self, cx: &mut Cx<'_, Self::Message>, txn: TxnId, options: TxnOptions);
+
+    /// Runs `op` on shard `to` for `txn`. Several may be outstanding.
+    ///
+    /// `planned` is the catalog version of the statement's plan. With `last` the transaction consists of
+    /// this one operation (or this is its only outstanding and last one) and the commit may ride on
+    /// it; the reply then carries the outcome.
+    fn submit(
+        &mut self,
+        cx: &mut Cx<'_, Self::Message>,
+        txn: TxnId,
+        id: OpId,
+        to: ShardId,
+        planned: u64,
+        op: Op,
+        last: bool,
+    ) -> Submitted<OpReply>;
+
+    /// Commits. The reply's `outcome` is set, its `result` is `Done`; `wait` is the position before which
+    /// no answer may leave (a session with `synchronous_commit = off` ignores it).
+    fn commit(
+        &mut self,
+        cx: &mut Cx<'_, Self::Message>,
+        txn: TxnId,
+        id: OpId,
+    ) -> Submitted<OpReply>;
+
+    /// Rolls back: outstanding operations are completed with an error. Nothing is to be waited for.
+    fn abort(&mut self, cx: &mut Cx<'_, Self::Message>, txn: TxnId);
+
+    /// What a transaction has cost so far; `None` if it is not (or no longer) known here. Stays
+    /// readable until [`Protocol::forget`].
+    fn cost(&self, txn: TxnId) -> Option<TxnCost>;
+
+    /// The coordinator's caller is done with an ended transaction.
+    fn forget(&mut self, txn: TxnId);
+
+    /// A message has arrived.
+    fn on_message(
+        &mut self,
+        cx: &mut Cx<'_, Self::Message>,
+        from: ShardId,
+        message: Self::Message,
+    );
+
+    /// The journal has become durable to `durable`.
+    fn on_durable(&mut self, cx: &mut Cx<'_, Self::Message>, durable: Position);
+
+    /// Time has passed a deadline, or parked work (a long scan) wants to go on.
+    fn on_tick(&mut self, cx: &mut Cx<'_, Self::Message>);
+
+    /// A node has come (back) with a new incarnation: what its former life held only in memory is lost.
+    fn on_peer(&mut self, cx: &mut Cx<'_, Self::Message>, node: base::NodeId, incarnation: u32);
+
+    /// When [`Protocol::on_tick`] wants to be called: at once (`Some(now)` or earlier) if a scan is parked.
+    fn deadline(&self) -> Option<Time>;
+
+    /// Largest timestamp below which this shard will not read again (for the horizon), given `now_ts`.
+    fn oldest_read(&self, now_ts: Ts) -> Ts;
+
+    /// Checks the invariants of protocols.md 6.5; panics with a description of what is broken.
+    fn validate(&self, store: &Store);
+}

@@ -1,0 +1,77 @@
+//! What a shard counts. Counters only grow; whoever wants a rate takes differences.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counters of one shard (sum them for a node or the cluster).
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+        pub struct Counters { $($(#[$doc])* pub $name: u64,)* }
+
+        impl Counters {
+            /// Names and values in a fixed order.
+            pub fn list(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($name), self.$name),)*].into_iter()
+            }
+            /// Adds another shard's counters.
+            pub fn add(&mut self, other: &Counters) {
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
+}
+
+counters! {
+    /// Transactions committed by this coordinator.
+    txn_committed,
+    /// Transactions rolled back, for whatever reason.
+    txn_aborted,
+    /// Rolled back because of wait-die.
+    txn_died,
+    /// Rolled back because a lock was not granted in time.
+    txn_lock_timeout,
+    /// Rolled back because a participant was lost or did not answer.
+    txn_participant_lost,
+    /// Rolled back because the schema changed.
+    txn_schema_changed,
+    /// Outcomes that nobody here knows.
+    txn_unknown,
+    /// Committed transactions that touched one shard.
+    txn_shard_local,
+    /// Committed transactions that touched several shards of one node.
+    txn_node_local,
+    /// Committed transactions that touched several nodes.
+    txn_distributed,
+    /// Sum of nodes over committed transactions.
+    participant_nodes,
+    /// Messages between nodes.
+    messages,
+    /// Messages between nodes that an answer waited for.
+    messages_on_path,
+    /// Messages between shards of one node.
+    messages_in_node,
+    /// Bytes of messages between nodes.
+    message_bytes,
+    /// Durable positions awaited on the path to an answer.
+    forced_writes,
+    /// Records appended to the journal.
+    journal_records,
+    /// Bytes appended to the journal.
+    journal_bytes,
+    /// Lock requests that had to wait.
+    lock_waits,
+    /// Microseconds spent in lock queues.
+    lock_wait_us,
+    /// Snapshot reads that waited for a prepared transaction.
+    snapshot_waits,
+    /// Statements executed.
+    statements,
+    /// Transactions restarted by the server itself.
+    server_retries,
+    /// Rows read by scans and gets.
+    rows_read,
+    /// Rows written by commits.
+    rows_written,
+    /// Formula writes applied.
+    formulas,
+}

@@ -1,0 +1,24 @@
+//! The contract that every transaction protocol meets, the lock queues for those that lock, the
+//! counters by which protocols are compared, and the history events that checkers read.
+//!
+//! A protocol is one object per shard. It sees both sides of a transaction: the coordinator's
+//! ([`Protocol::begin`], [`Protocol::submit`], [`Protocol::commit`]) and the participant's
+//! ([`Protocol::on_message`]). It never blocks: what cannot be answered at once is completed later
+//! through [`Outbox::complete`].
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+pub mod contract;
+pub mod counters;
+pub mod history;
+pub mod lock;
+pub mod program;
+
+pub use contract::*;
+pub use counters::Counters;
+pub use history::Event;
+pub use lock::{LockMode, Priority};
+pub use program::{Modified, Program, RowProgram, RowTask};

@@ -1,0 +1,111 @@
+//! Work done where the rows are: filter, project, partial aggregate, change.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use base::codec::CodecError;
+use base::{RowBatch, SqlError};
+use core::fmt;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A pure function over rows, with its parameters bound. `sql` implements it; protocols only run it.
+pub trait RowProgram: Send + Sync {
+    /// Appends a form from which [`DecodeProgram`] makes an equal program on another node.
+    fn encode(&self, out: &mut Vec<u8>);
+
+    /// Columns of the rows that it emits.
+    fn width(&self) -> usize;
+
+    /// Filters and projects one encoded row: appends to `out` and returns true if the row passes.
+    ///
+    /// # Errors
+    /// What evaluating the expressions raises (for example 22012); the statement has then failed.
+    fn point(&self, row: &[u8], out: &mut RowBatch) -> Result<bool, SqlError>;
+
+    /// For `Op::Modify`: the new state of one row; appends the RETURNING row to `out` if it is wanted.
+    ///
+    /// # Errors
+    /// As [`RowProgram::point`]; also constraint violations (23502, 23514, 22001, 22003).
+    fn modify(&self, row: &[u8], out: &mut RowBatch) -> Result<Modified, SqlError>;
+
+    /// The state of one run over many rows if the program aggregates; `None` if every row stands
+    /// alone and [`RowProgram::point`] is to be called.
+    fn task(&self) -> Option<Box<dyn RowTask>>;
+}
+
+/// What [`RowProgram::modify`] decided for a row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Modified {
+    /// The row does not pass the filter: nothing is written.
+    Skipped,
+    /// The row becomes this.
+    Put(Vec<u8>),
+    /// The row goes.
+    Delete,
+}
+
+/// One run of an aggregating program over the rows of one shard.
+pub trait RowTask {
+    /// Takes one encoded row in.
+    ///
+    /// # Errors
+    /// As [`RowProgram::point`].
+    fn row(&mut self, row: &[u8]) -> Result<(), SqlError>;
+    /// Bytes of state held now; the caller enforces the memory limit.
+    fn memory_bytes(&self) -> usize;
+    /// Emits the partial results.
+    ///
+    /// # Errors
+    /// As [`RowProgram::point`].
+    fn finish(self: Box<Self>, out: &mut RowBatch) -> Result<(), SqlError>;
+}
+
+/// Makes a program from its encoded form; given to every shard by the node.
+pub type DecodeProgram = fn(&[u8]) -> Result<Arc<dyn RowProgram>, CodecError>;
+
+/// A program as it travels: live inside a node, encoded between nodes.
+#[derive(Clone)]
+pub enum Program {
+    /// Ready to run.
+    Live(Arc<dyn RowProgram>),
+    /// As it came off the wire.
+    Encoded(Box<[u8]>),
+}
+
+impl Program {
+    /// The program, decoded if need be.
+    ///
+    /// # Errors
+    /// If the bytes are not a program: the message is malformed.
+    pub fn live(&self, decode: DecodeProgram) -> Result<Arc<dyn RowProgram>, CodecError> {
+        match self {
+            Program::Live(program) => Ok(program.clone()),
+            Program::Encoded(bytes) => decode(bytes),
+        }
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Program")
+    }
+}
+
+impl Serialize for Program {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Program::Live(program) => {
+                let mut bytes = Vec::new();
+                program.encode(&mut bytes);
+                bytes.serialize(serializer)
+            }
+            Program::Encoded(bytes) => bytes.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Program {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Program::Encoded(Box::<[u8]>::deserialize(deserializer)?))
+    }
+}

@@ -1,0 +1,2 @@
+//! Checks and chores of the repository.
+fn main() {}
