@@ -1,0 +1,133 @@
+//! What planning gives: the plan of one statement and what the session must know about it.
+
+use alloc::sync::Arc;
+use base::{SqlError, Type};
+use catalog::Command;
+
+/// One column of a result.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OutColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+    /// oid of the table that it comes from, 0 if none.
+    pub table: u32,
+    /// Attribute number there, from 1; 0 if none.
+    pub attribute: i16,
+}
+
+/// A planned statement; immutable and shared between sessions and shards of a node.
+pub struct Plan {
+    /// What to do.
+    pub kind: PlanKind,
+    /// Types of `$1..`.
+    pub params: Vec<Type>,
+    /// Result columns; empty for statements without a result.
+    pub columns: Arc<[OutColumn]>,
+    /// Whether it returns rows (also with no columns).
+    pub returns_rows: bool,
+    /// Catalog version it was made with; it must be made again when the database's tables that it uses
+    /// have changed.
+    pub catalog_version: u64,
+    /// Whether it writes rows (refused in READ ONLY transactions).
+    pub writes: bool,
+    /// Whether it takes locks under snapshot isolation levels too (FOR UPDATE).
+    pub locks: bool,
+}
+
+/// Kinds of statements by who runs them.
+pub enum PlanKind {
+    /// Run by [`crate::exec`] inside a transaction: SELECT, INSERT, UPDATE, DELETE, VALUES, EXPLAIN,
+    /// SHOW of server facts, TRUNCATE, COPY.
+    Run(crate::exec::Run),
+    /// Run by the session: transaction control and settings.
+    Session(SessionCommand),
+    /// Run by the node as a schema change.
+    Ddl(DdlPlan),
+    /// Accepted without effect (VACUUM, ANALYZE, CHECKPOINT, ...): the command tag.
+    Nothing(&'static str),
+}
+
+/// Isolation levels as asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Isolation {
+    ReadUncommitted,
+    ReadCommitted,
+    RepeatableRead,
+    Serializable,
+}
+
+/// Transaction modes of BEGIN, SET TRANSACTION and their like; `None`: not mentioned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TxnModes {
+    /// Level.
+    pub isolation: Option<Isolation>,
+    /// READ ONLY or READ WRITE.
+    pub read_only: Option<bool>,
+}
+
+/// Statements that concern the session itself.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs)]
+pub enum SessionCommand {
+    Begin(TxnModes),
+    Commit { chain: bool },
+    Rollback { chain: bool },
+    SetTransaction(TxnModes),
+    /// SET SESSION CHARACTERISTICS
+    SetSessionModes(TxnModes),
+    /// `value` is `None` for DEFAULT.
+    Set { name: String, value: Option<String>, local: bool },
+    /// `None`: all.
+    Reset(Option<String>),
+    /// `None`: all.
+    ShowSetting(Option<String>),
+    Discard,
+    /// `None`: all.
+    Deallocate(Option<String>),
+    Prepare { name: String, types: Vec<Type>, text: String },
+    /// `text` arguments are constant expressions already evaluated.
+    Execute { name: String, args: Vec<base::Datum> },
+}
+
+/// A schema change in steps: commands, then work over existing rows, then commands.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DdlPlan {
+    /// Command tag, for example `CREATE TABLE`.
+    pub tag: &'static str,
+    /// Applied first, as one catalog version each.
+    pub before: Vec<Command>,
+    /// Work over existing rows, after all nodes have the version of `before`.
+    pub fill: Option<Fill>,
+    /// Applied when the work succeeded.
+    pub after: Vec<Command>,
+    /// Applied when it failed.
+    pub undo: Vec<Command>,
+}
+
+/// Work over existing rows. Names refer to the catalog after `before`.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Fill {
+    /// Writes the entries of a building index (23505 if two rows collide).
+    Index {
+        /// Table.
+        table: String,
+        /// Index.
+        index: String,
+    },
+    /// Copies the rows of a table without primary key into a new key space; the number of the new space is reserved by the node and put
+    /// into the `SetPrimaryKey` command of `after` (its `primary.id`).
+    PrimaryKey {
+        /// Table.
+        table: String,
+    },
+    /// Runs a query that must return no row; otherwise fails with `error`.
+    Validate {
+        /// The query.
+        query: String,
+        /// What to answer if it returns rows.
+        error: SqlError,
+    },
+}

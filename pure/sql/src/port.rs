@@ -1,0 +1,143 @@
+//! What the executor needs from the node: rows, results, time, memory, settings.
+
+use alloc::sync::Arc;
+use base::{Datum, RowBatch, ShardId, Slot, SqlError, Time, Ts};
+use catalog::{Catalog, Database, Sequence};
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use txn::{AbortReason, LockMode, Op, OpId, Read, TxnCost};
+
+/// Why a statement ended without a result.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ExecError {
+    /// An error of the statement; the transaction can only be rolled back.
+    Sql(SqlError),
+    /// The protocol has rolled the transaction back; it may be run again.
+    Aborted(AbortReason),
+}
+
+impl From<SqlError> for ExecError {
+    fn from(error: SqlError) -> Self {
+        ExecError::Sql(error)
+    }
+}
+
+/// One transaction's view of the node, given to the executor for one statement.
+///
+/// All methods return at once; `poll_*` methods are polled again when the machine has news for
+/// this statement (no waker is used: the machine knows which statement an answer belongs to).
+pub trait Port {
+    /// Hands an operation to the protocol. `planned` is the catalog version of the plan; with
+    /// `last` the transaction is this one operation and the commit may ride on it.
+    fn submit(&self, to: ShardId, planned: u64, op: Op, last: bool) -> Started;
+    /// The answer to a pending operation.
+    fn poll_op(&self, id: OpId) -> Poll<OpAnswer>;
+    /// Home of a slot of this database.
+    fn home(&self, slot: Slot) -> ShardId;
+    /// All shards that hold slots.
+    fn shards(&self) -> Arc<[ShardId]>;
+    /// The coordinating shard: where copies of replicated tables are read.
+    fn here(&self) -> ShardId;
+    /// How a plain SELECT reads under the isolation level of the transaction.
+    fn read(&self) -> Read;
+    /// How FOR UPDATE/SHARE, UPDATE and DELETE read.
+    fn read_locking(&self, mode: LockMode) -> Read;
+    /// Whether writes are refused (25006).
+    fn read_only(&self) -> bool;
+    /// The catalog that the plan was made with.
+    fn catalog(&self) -> &Arc<Catalog>;
+    /// The database of the session.
+    fn database(&self) -> &Arc<Database>;
+    /// Start of the transaction (`now()`).
+    fn txn_time(&self) -> Time;
+    /// Wall time of this step (`clock_timestamp()`).
+    fn now(&self) -> Time;
+    /// A number never given before in this cluster: for hidden row numbers and `gen_random_uuid`.
+    fn unique(&self) -> u64;
+    /// A pseudo-random number from the shard's generator: for `random()`.
+    fn random(&self) -> u64;
+    /// Value of a session setting (`current_setting`, SHOW), lower-case name.
+    fn setting(&self, name: &str) -> Option<String>;
+    /// Facts about the session: user, database, backend number.
+    fn session_user(&self) -> String;
+    /// Number of the connection (pg_backend_pid).
+    fn session_pid(&self) -> i32;
+    /// Sends rows towards the client; pending while the client's credit is used up.
+    fn poll_emit(&self, batch: &mut Option<RowBatch>) -> Poll<()>;
+    /// Sends COPY TO data (whole lines) towards the client; pending as [`Port::poll_emit`].
+    fn poll_emit_copy(&self, bytes: &mut Option<Vec<u8>>) -> Poll<()>;
+    /// The next chunk of COPY FROM data; `None` at its end.
+    fn poll_copy_data(&self) -> Poll<Result<Option<Vec<u8>>, SqlError>>;
+    /// Next value of a sequence. Not undone by a rollback.
+    fn poll_nextval(&self, sequence: &Sequence, ticket: &mut Option<u64>) -> Poll<Result<i64, ExecError>>;
+    /// Last value drawn in this session (`currval`); `None` before the first.
+    fn currval(&self, sequence: &Sequence) -> Option<i64>;
+    /// Lets other work of the shard run; ready when polled the second time.
+    fn poll_yield(&self, yielded: &mut bool) -> Poll<()>;
+    /// Rows of a `SHOW STAGES | PLACEMENT | NODES | COUNTERS | ...` collected from all shards.
+    fn poll_show(&self, what: Show, ticket: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>>;
+    /// Takes `bytes` from the statement's memory budget (negative gives back).
+    ///
+    /// # Errors
+    /// 53200 if the statement, its transaction or the node would exceed its limit.
+    fn charge(&self, bytes: i64) -> Result<(), SqlError>;
+    /// What the transaction has cost so far (EXPLAIN ANALYZE).
+    fn cost(&self) -> TxnCost;
+    /// A timestamp that names the snapshot of plain reads, if they use one.
+    fn snapshot(&self) -> Option<Ts>;
+}
+
+/// The answer to an operation as the executor sees it.
+pub type OpAnswer = Result<txn::OpResult, ExecError>;
+
+/// What SHOW can list beside settings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Show {
+    /// Per shard and stage: queue length, service time, instructions.
+    Stages,
+    /// Per table: rows, bytes and slots by shard.
+    Placement,
+    /// Nodes with address, incarnation, state.
+    Nodes,
+    /// Counters summed over the cluster: name, value.
+    Counters,
+    /// Sessions: pid, database, state, statement.
+    Sessions,
+}
+
+/// An operation on its way.
+pub struct OpFuture<'a> {
+    port: &'a dyn Port,
+    state: Started,
+}
+
+/// An operation that was handed to the protocol.
+pub enum Started {
+    /// Answered at once; `None` once taken.
+    Ready(Option<OpAnswer>),
+    /// [`Port::poll_op`] will tell.
+    Pending(OpId),
+}
+
+impl<'a> OpFuture<'a> {
+    /// Starts the operation now; await (or drop) it later.
+    pub fn start(port: &'a dyn Port, to: ShardId, planned: u64, op: Op, last: bool) -> OpFuture<'a> {
+        OpFuture { port, state: port.submit(to, planned, op, last) }
+    }
+}
+
+impl Future for OpFuture<'_> {
+    type Output = OpAnswer;
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<OpAnswer> {
+        match &mut self.state {
+            Started::Ready(reply) => {
+                Poll::Ready(reply.take().expect("a finished operation is polled once"))
+            }
+            Started::Pending(id) => self.port.poll_op(*id),
+        }
+    }
+}
+
+/// Names and values of a row of parameters.
+pub type Params = Arc<[Datum]>;
