@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use base::{SqlError, Type};
 use catalog::Command;
+use serde::{Deserialize, Serialize};
 
 /// One column of a result.
 #[derive(Clone, PartialEq, Debug)]
@@ -108,7 +109,7 @@ pub struct DdlPlan {
 }
 
 /// Work over existing rows. Names refer to the catalog after `before`.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Fill {
     /// Writes the entries of a building index (23505 if two rows collide).
     Index {

@@ -1,0 +1,169 @@
+//! What a client says and what it is told: the PostgreSQL protocol without its bytes.
+
+use base::{RowBatch, SqlError, Type};
+use sql::plan::OutColumn;
+use std::sync::Arc;
+
+
+/// A connection of one shard; never used twice there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ConnId(pub u32);
+
+/// Text or binary form of a value on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Format {
+    Text,
+    Binary,
+}
+
+/// A message from a client, decoded by the gateway.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ClientMessage {
+    /// First message of a connection.
+    Startup {
+        /// `user`, `database`, `application_name`, `options`...: names lower-case.
+        parameters: Vec<(String, String)>,
+    },
+    /// Simple query.
+    Query(String),
+    /// Names a statement.
+    Parse {
+        /// Empty: the unnamed statement.
+        name: String,
+        /// One statement.
+        text: String,
+        /// Declared parameter types; 0 is unspecified.
+        types: Vec<u32>,
+    },
+    /// Makes a portal.
+    Bind {
+        /// Empty: the unnamed portal.
+        portal: String,
+        /// Which statement.
+        statement: String,
+        /// None: all text; one: for all; else one each.
+        formats: Vec<Format>,
+        /// `None` is NULL.
+        params: Vec<Option<Vec<u8>>>,
+        /// As `formats`, for the result columns.
+        result_formats: Vec<Format>,
+    },
+    /// Asks for the description of a statement.
+    DescribeStatement(String),
+    /// Asks for the description of a portal.
+    DescribePortal(String),
+    /// Runs a portal; at most `rows_max` rows, 0: all.
+    Execute {
+        /// Which portal.
+        portal: String,
+        /// Limit.
+        rows_max: u32,
+    },
+    /// Forgets a statement.
+    CloseStatement(String),
+    /// Forgets a portal.
+    ClosePortal(String),
+    /// End of a pipeline.
+    Sync,
+    /// Wants what is there.
+    Flush,
+    /// COPY FROM data.
+    CopyData(Vec<u8>),
+    /// End of COPY FROM data.
+    CopyDone,
+    /// COPY FROM given up by the client.
+    CopyFail(String),
+    /// Goodbye.
+    Terminate,
+    /// A message that breaks the protocol: answered with this error; `fatal` ends the connection.
+    Malformed {
+        /// What to say.
+        error: SqlError,
+        /// Whether the stream is out of step.
+        fatal: bool,
+    },
+}
+
+/// Transaction status in ReadyForQuery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum TxnStatus {
+    Idle,
+    InBlock,
+    Failed,
+}
+
+/// Severity of an error or notice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Severity {
+    Error,
+    Fatal,
+    Panic,
+    Warning,
+    Notice,
+    Info,
+}
+
+/// A message to a client, encoded by the gateway.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Reply {
+    /// The connection is accepted (no authentication yet).
+    AuthenticationOk,
+    /// A setting that clients track.
+    ParameterStatus(String, String),
+    /// For cancel requests.
+    BackendKey {
+        /// See [`crate::machine::pid_of`].
+        pid: i32,
+        /// Proves that the canceller knows the session.
+        secret: i32,
+    },
+    /// Ready for the next query; the host flushes its buffer after it.
+    Ready(TxnStatus),
+    /// Columns of the rows that follow; formats as in `Rows`.
+    RowDescription(Arc<[OutColumn]>, Arc<[Format]>),
+    /// Parameter types of a statement.
+    ParameterDescription(Vec<Type>),
+    /// A statement without result columns.
+    NoData,
+    /// Rows, to be encoded column by column with the type of `columns` in the form of `formats`
+    /// (empty: all text; one: for all).
+    Rows(Arc<[OutColumn]>, Arc<[Format]>, RowBatch),
+    /// Command tag, for example `INSERT 0 1`.
+    CommandComplete(Tag),
+    /// The query string was empty.
+    EmptyQuery,
+    /// Parse done.
+    ParseComplete,
+    /// Bind done.
+    BindComplete,
+    /// Close done.
+    CloseComplete,
+    /// Execute stopped at its row limit.
+    PortalSuspended,
+    /// COPY FROM may start: number of columns.
+    CopyIn(u16),
+    /// COPY TO starts: number of columns.
+    CopyOut(u16),
+    /// COPY TO data: whole lines.
+    CopyData(Vec<u8>),
+    /// End of COPY TO.
+    CopyDone,
+    /// An error or a notice.
+    Error(Severity, SqlError),
+    /// Close the connection after what was said.
+    Close,
+}
+
+/// A command tag without formatting: most are a word and a count.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Tag {
+    /// `SELECT n`, `UPDATE n`, ...
+    Count(&'static str, u64),
+    /// `INSERT 0 n`
+    Insert(u64),
+    /// `BEGIN`, `CREATE TABLE`, ...
+    Word(&'static str),
+}

@@ -1,0 +1,265 @@
+//! What shards say to one another, and what sessions and transactions of one node say to each other.
+
+use crate::client::{ConnId, Tag};
+use base::{NodeId, Position, RowBatch, ShardId, SqlError, Time, Ts};
+use catalog::{Catalog, Command, Database};
+use serde::{Deserialize, Serialize};
+use sql::plan::{Fill, Isolation, Plan};
+use sql::port::Params;
+use std::sync::Arc;
+use txn::{AbortReason, Outcome};
+
+/// A message between two shards.
+#[derive(Debug)]
+pub enum Message {
+    /// May cross nodes: has an encoding.
+    Wire(WireMessage),
+    /// Stays inside a node: may hold shared pointers.
+    Local(LocalMessage),
+}
+
+/// A message that may cross nodes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum WireMessage {
+    /// The two_phase protocol's.
+    TwoPhase(two_phase::Message),
+    /// A schema change for node 1; answered by `DdlDone` with the same id.
+    Ddl {
+        /// Chosen by the asking shard.
+        id: u64,
+        /// Database that the names refer to.
+        database: String,
+        /// Steps.
+        work: DdlWork,
+    },
+    /// Answer to `Ddl`: notices, or why not.
+    DdlDone {
+        /// Of the request.
+        id: u64,
+        /// Texts of notices.
+        result: Result<Vec<String>, SqlError>,
+    },
+    /// The newest catalog, from node 1's first shard to all shards.
+    Catalog(Arc<Catalog>),
+    /// The sender uses this catalog version (and has it in its journal, if it is a first shard).
+    CatalogAck {
+        /// Which.
+        version: u64,
+    },
+    /// Asks for the newest catalog.
+    CatalogWanted,
+    /// Asks for rows of a SHOW; answered by `ShowRows`.
+    ShowWanted {
+        /// Chosen by the asking shard.
+        id: u64,
+        /// What.
+        what: ShowKind,
+        /// Database of the session.
+        database: String,
+    },
+    /// Answer to `ShowWanted`: this shard's part.
+    ShowRows {
+        /// Of the request.
+        id: u64,
+        /// The rows.
+        rows: RowBatch,
+    },
+    /// The sender and the transactions it coordinates read nothing below this timestamp any more.
+    OldestRead(Ts),
+}
+
+/// Serialisable form of [`sql::port::Show`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum ShowKind {
+    Stages,
+    Placement,
+    Nodes,
+    Counters,
+    Sessions,
+}
+
+/// The steps of a schema change (see [`sql::plan::DdlPlan`]).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DdlWork {
+    /// Applied first.
+    pub before: Vec<Command>,
+    /// Then done.
+    pub fill: Option<Fill>,
+    /// Applied when it succeeded.
+    pub after: Vec<Command>,
+    /// Applied when it failed.
+    pub undo: Vec<Command>,
+}
+
+/// A message inside a node.
+#[derive(Debug)]
+pub enum LocalMessage {
+    /// From a session to the transaction that another shard coordinates for it.
+    ToTxn(TxnHandle, ToTxn),
+    /// Back.
+    FromTxn(TxnHandle, FromTxn),
+    /// Cancel request for a session of the receiving shard.
+    Cancel {
+        /// Its connection.
+        conn: ConnId,
+        /// Must match.
+        secret: i32,
+    },
+}
+
+/// Names a transaction of a session inside a node: who asks, and which of its transactions.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TxnHandle {
+    /// The session's shard.
+    pub session: ShardId,
+    /// The session's connection.
+    pub conn: ConnId,
+    /// Counts transactions (attempts, too) of this connection, from 1.
+    pub number: u64,
+}
+
+/// Number of a statement inside its transaction, from 1, given by the session.
+pub type StatementNo = u32;
+
+/// From a session to its transaction.
+#[derive(Debug)]
+pub enum ToTxn {
+    /// Runs a statement; with `begin` it is the first of the transaction.
+    Run(RunRequest),
+    /// The client has taken rows: so many more batches may be sent.
+    Credit(StatementNo, u32),
+    /// Data for COPY FROM; `None`: end; an error: the client gave up.
+    CopyData(StatementNo, Result<Option<Vec<u8>>, SqlError>),
+    /// The rest of the statement's rows is not wanted: end it as if complete.
+    Close(StatementNo),
+    /// Ends the running statement with this error (57014).
+    Cancel(SqlError),
+    /// Commits; answered by [`FromTxn::Ended`].
+    Commit,
+    /// Rolls back; answered by [`FromTxn::Ended`].
+    Rollback,
+}
+
+/// A statement to run.
+#[derive(Debug)]
+pub struct RunRequest {
+    /// Which statement of the transaction.
+    pub statement: StatementNo,
+    /// Set on the first one.
+    pub begin: Option<BeginRequest>,
+    /// What to run.
+    pub plan: Arc<Plan>,
+    /// Its parameters.
+    pub params: Params,
+    /// Commit when it succeeds, roll back when it fails (a statement outside a transaction block).
+    pub autocommit: bool,
+    /// Catalog of the plan.
+    pub catalog: Arc<Catalog>,
+    /// Database of the session.
+    pub database: Arc<Database>,
+    /// Facts about the session.
+    pub facts: Arc<SessionFacts>,
+    /// Batches that may be sent before the first [`ToTxn::Credit`].
+    pub credit: u32,
+    /// The statement ends with 57014 at this time; `None`: no limit.
+    pub deadline: Option<Time>,
+}
+
+/// How a transaction starts.
+#[derive(Clone, Copy, Debug)]
+pub struct BeginRequest {
+    /// Level given to the client (never weaker than asked for).
+    pub isolation: Isolation,
+    /// Writes are refused; with SERIALIZABLE it reads a snapshot.
+    pub read_only: bool,
+    /// Timestamp of the first attempt; `None`: this is it.
+    pub priority_ts: Option<Ts>,
+    /// Counts attempts, from 1.
+    pub attempt: u32,
+    /// `now()` of the transaction.
+    pub txn_time: Time,
+    /// Longest wait for a lock, microseconds; 0: no limit.
+    pub lock_timeout_us: u64,
+}
+
+/// What statements may ask about their session. Made anew when a setting changes.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SessionFacts {
+    /// User name.
+    pub user: String,
+    /// Backend number.
+    pub pid: i32,
+    /// Settings that differ from their defaults, lower-case names.
+    pub settings: Vec<(String, String)>,
+    /// Last values drawn from sequences in this session.
+    pub currval: Vec<(base::IndexId, i64)>,
+}
+
+/// From a transaction to its session.
+#[derive(Debug)]
+pub enum FromTxn {
+    /// Rows of a statement; uses up one batch of credit.
+    Rows(StatementNo, RowBatch),
+    /// COPY TO data; uses up one batch of credit.
+    CopyOut(StatementNo, Vec<u8>),
+    /// COPY FROM wants data (sent once).
+    CopyInReady(StatementNo),
+    /// The statement is over.
+    Done(StatementNo, Done),
+    /// The transaction is over (answer to Commit and Rollback).
+    Ended {
+        /// How.
+        outcome: Outcome,
+        /// Answers built from it wait for this position unless `synchronous_commit = off`.
+        wait: Position,
+    },
+}
+
+/// End of a statement.
+#[derive(Debug)]
+pub struct Done {
+    /// Its tag, or why it failed. After `Failure::Aborted` the transaction is gone; after
+    /// `Failure::Sql` it is gone if it was autocommit, else it waits for Rollback.
+    pub result: Result<Tag, Failure>,
+    /// How the transaction ended, if it was autocommit and reached its end.
+    pub outcome: Option<Outcome>,
+    /// Answers built from it wait for this position (what it read, and its commit).
+    pub wait: Position,
+    /// The part of `wait` that is this transaction's own commit: `synchronous_commit = off` does not wait
+    /// for it. `wait_read` is the rest.
+    pub wait_read: Position,
+    /// Priority timestamp, for a retry.
+    pub priority_ts: Ts,
+    /// Sequence values drawn.
+    pub currval: Vec<(base::IndexId, i64)>,
+}
+
+/// Why a statement failed.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Failure {
+    /// An error of the statement.
+    Sql(SqlError),
+    /// The protocol rolled the transaction back; running it again may help.
+    Aborted(AbortReason),
+}
+
+impl WireMessage {
+    /// A short name for traces.
+    pub fn name(&self) -> &'static str {
+        match self {
+            WireMessage::TwoPhase(_) => "two_phase",
+            WireMessage::Ddl { .. } => "ddl",
+            WireMessage::DdlDone { .. } => "ddl_done",
+            WireMessage::Catalog(_) => "catalog",
+            WireMessage::CatalogAck { .. } => "catalog_ack",
+            WireMessage::CatalogWanted => "catalog_wanted",
+            WireMessage::ShowWanted { .. } => "show_wanted",
+            WireMessage::ShowRows { .. } => "show_rows",
+            WireMessage::OldestRead(_) => "oldest_read",
+        }
+    }
+}
+
+/// The node that serialises schema changes.
+pub const CATALOG_NODE: NodeId = NodeId(1);
