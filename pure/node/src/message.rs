@@ -64,8 +64,13 @@ pub enum WireMessage {
         /// The rows.
         rows: RowBatch,
     },
-    /// The sender and the transactions it coordinates read nothing below this timestamp any more.
-    OldestRead(Ts),
+    /// The sender and the transactions it coordinates read nothing below `ts` any more.
+    OldestRead {
+        /// The bound.
+        ts: Ts,
+        /// The sender has versions to collect and wants the receiver's bound.
+        wanted: bool,
+    },
 }
 
 /// Serialisable form of [`sql::port::Show`].
@@ -181,6 +186,9 @@ pub struct BeginRequest {
     pub txn_time: Time,
     /// Longest wait for a lock, microseconds; 0: no limit.
     pub lock_timeout_us: u64,
+    /// Largest commit timestamp that this session has seen: the transaction's timestamps lie above it, so
+    /// that a session reads what it wrote whichever shard coordinates.
+    pub seen: Ts,
 }
 
 /// What statements may ask about their session. Made anew when a setting changes.
@@ -256,7 +264,7 @@ impl WireMessage {
             WireMessage::CatalogWanted => "catalog_wanted",
             WireMessage::ShowWanted { .. } => "show_wanted",
             WireMessage::ShowRows { .. } => "show_rows",
-            WireMessage::OldestRead(_) => "oldest_read",
+            WireMessage::OldestRead { .. } => "oldest_read",
         }
     }
 }
