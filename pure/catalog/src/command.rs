@@ -39,8 +39,11 @@ pub enum Command {
     AddForeignKey { database: String, table: String, foreign_key: ForeignKey },
     /// Adds a validated check constraint.
     AddCheck { database: String, table: String, check: Check },
-    /// Reserves `count` object numbers for the caller (returned in [`Applied`]).
-    Reserve { count: u32 },
+    /// Reserves one key space for the rows that a schema change copies: it joins `Catalog::reserved`;
+    /// its number is returned in [`Applied`]. `SetPrimaryKey` takes it out of there.
+    Reserve,
+    /// Gives a reserved key space up: its rows may go.
+    Unreserve { index: IndexId },
 }
 
 /// What [`Catalog::apply`] did beyond the new catalog.

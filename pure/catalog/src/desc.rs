@@ -19,6 +19,9 @@ pub struct Catalog {
     pub placement: Placement,
     /// Databases by name.
     pub databases: BTreeMap<String, Arc<Database>>,
+    /// Key spaces that a running schema change fills (`Command::Reserve`, until `Unreserve` or
+    /// `SetPrimaryKey`): their rows are kept although no table has them yet.
+    pub reserved: Vec<IndexId>,
 }
 
 /// The transaction protocol of a database.
