@@ -1,0 +1,378 @@
+//! The store of one shard: reads at a timestamp, committed writes, counters.
+
+use crate::expiry::Expiry;
+use crate::tree::{Bounds, Leaf, Tree};
+use crate::write::Write;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use base::{IndexId, KeyRange, SLOT_COUNT, Slot, Ts};
+use core::ops::ControlFlow;
+
+/// The rows of one shard. `S` is what the protocol keeps beside each row; `()` costs nothing.
+pub struct Store<S = ()> {
+    pub(crate) indexes: BTreeMap<IndexId, IndexRows<S>>,
+    /// Rows with versions or tombstones that become needless, about in order of their timestamps.
+    pub(crate) expiries: VecDeque<Expiry>,
+    /// Trees of dropped indexes, freed bit by bit.
+    pub(crate) dropped: Vec<Tree<S>>,
+    pub(crate) counts: Counts,
+    /// Reused for the results of formulas.
+    scratch: Vec<u8>,
+}
+
+/// The slots of one index; allocated when the index gets its first row here.
+pub(crate) struct IndexRows<S> {
+    pub(crate) slots: Vec<Option<Tree<S>>>,
+}
+
+/// Totals over the store; all of them exact.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Rows whose newest version is not a tombstone.
+    pub rows: usize,
+    /// Versions: newest and older ones, tombstones included.
+    pub versions: usize,
+    /// Key bytes once per row, and the value bytes of all versions.
+    pub bytes: usize,
+}
+
+/// One version of a row, as a reader sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VersionRef<'a> {
+    /// Timestamp of the transaction that wrote it.
+    pub commit_ts: Ts,
+    /// The encoded row.
+    pub value: &'a [u8],
+}
+
+/// The keys that a scan still has to visit. A scan holds no borrow between calls: to go on after
+/// key `k`, set `low = k, after = true` (forward) or `high = Some(k)` (reverse).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window<'a> {
+    /// Lower bound, included unless `after`; empty is unbounded.
+    pub low: &'a [u8],
+    /// The lower bound itself is excluded.
+    pub after: bool,
+    /// Upper bound, excluded; `None` is unbounded.
+    pub high: Option<&'a [u8]>,
+    /// From the largest key to the smallest.
+    pub reverse: bool,
+}
+
+impl<'a> Window<'a> {
+    /// Every key, ascending.
+    pub fn all() -> Window<'a> {
+        Window { low: &[], after: false, high: None, reverse: false }
+    }
+    /// The keys of `range`, ascending or descending.
+    pub fn of(range: &'a KeyRange, reverse: bool) -> Window<'a> {
+        Window { low: &range.low, after: false, high: range.high.as_deref(), reverse }
+    }
+    pub(crate) fn bounds(&self) -> Bounds<'a> {
+        Bounds { low: self.low, after: self.after, high: self.high }
+    }
+}
+
+impl<S> Default for Store<S> {
+    fn default() -> Self {
+        Store {
+            indexes: BTreeMap::new(),
+            expiries: VecDeque::new(),
+            dropped: Vec::new(),
+            counts: Counts::default(),
+            scratch: Vec::new(),
+        }
+    }
+}
+
+impl<S: Default> Store<S> {
+    /// An empty store.
+    pub fn new() -> Store<S> {
+        Store::default()
+    }
+
+    #[inline]
+    pub(crate) fn tree(&self, index: IndexId, slot: Slot) -> Option<&Tree<S>> {
+        self.indexes.get(&index)?.slots[usize::from(slot.0)].as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn tree_mut(&mut self, index: IndexId, slot: Slot) -> Option<&mut Tree<S>> {
+        self.indexes.get_mut(&index)?.slots[usize::from(slot.0)].as_mut()
+    }
+
+    /// The newest version of a row that is not above `at`. `None`: the row is absent there.
+    #[inline]
+    pub fn get(&self, index: IndexId, slot: Slot, key: &[u8], at: Ts) -> Option<VersionRef<'_>> {
+        let (leaf, i) = self.tree(index, slot)?.locate(key)?;
+        let (commit_ts, value) = leaf.version(i, at)?;
+        value.map(|value| VersionRef { commit_ts, value })
+    }
+
+    /// Commit timestamp of the newest version of a row, tombstones included. [`Ts::ZERO`] if the
+    /// row was never written or its tombstone was collected.
+    pub fn newest_ts(&self, index: IndexId, slot: Slot, key: &[u8]) -> Ts {
+        let found = self.tree(index, slot).and_then(|tree| tree.locate(key));
+        found.map_or(Ts::ZERO, |(leaf, i)| leaf.stamp(i))
+    }
+
+    /// What the protocol keeps beside a row; `None` if the store has no such row.
+    pub fn state(&self, index: IndexId, slot: Slot, key: &[u8]) -> Option<&S> {
+        self.tree(index, slot)?.locate(key).map(|(leaf, i)| leaf.state(i))
+    }
+
+    /// As [`Store::state`], to be changed.
+    pub fn state_mut(&mut self, index: IndexId, slot: Slot, key: &[u8]) -> Option<&mut S> {
+        self.tree_mut(index, slot)?.locate_mut(key).map(|(leaf, i)| leaf.state_mut(i))
+    }
+
+    /// Calls `f` with key, row and commit timestamp of every row in `window` that is visible at
+    /// `at`, in the window's order, until `f` breaks. `Continue`: the window is exhausted.
+    pub fn scan_next(
+        &self,
+        index: IndexId,
+        slot: Slot,
+        window: Window<'_>,
+        at: Ts,
+        f: &mut dyn FnMut(&[u8], &[u8], Ts) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Some(tree) = self.tree(index, slot) else { return ControlFlow::Continue(()) };
+        let mut scratch = [0; 8];
+        tree.walk(window.bounds(), window.reverse, &mut |leaf, i| match leaf.version(i, at) {
+            Some((commit_ts, Some(value))) => f(leaf.key(i, &mut scratch), value, commit_ts),
+            Some((_, None)) | None => ControlFlow::Continue(()),
+        })
+    }
+
+    /// Key, row and commit timestamp of the first row that [`Store::scan_next`] would visit.
+    pub fn first(
+        &self,
+        index: IndexId,
+        slot: Slot,
+        window: Window<'_>,
+        at: Ts,
+    ) -> Option<(Vec<u8>, Vec<u8>, Ts)> {
+        let mut found = None;
+        let _ = self.scan_next(index, slot, window, at, &mut |key, row, ts| {
+            found = Some((key.to_vec(), row.to_vec(), ts));
+            ControlFlow::Break(())
+        });
+        found
+    }
+
+    /// The first slot from `from` on in which `index` has rows (perhaps only tombstones).
+    pub fn next_slot(&self, index: IndexId, from: Slot) -> Option<Slot> {
+        let slots = &self.indexes.get(&index)?.slots;
+        let start = usize::from(from.0).min(slots.len());
+        let found = slots[start..].iter().position(Option::is_some)?;
+        Some(Slot((start + found) as u16))
+    }
+
+    /// Applies one committed write.
+    ///
+    /// `commit_ts` is above every version of the row. `horizon`: no reader below it will come any
+    /// more, so versions that only such readers could see are dropped ([`Ts::MAX`]: only the
+    /// newest version matters).
+    ///
+    /// Panics if the write contradicts the store: an insert of a present row, a delete or formula
+    /// of an absent one, a formula that does not fold. The protocol has checked all that.
+    pub fn apply(
+        &mut self,
+        index: IndexId,
+        slot: Slot,
+        key: &[u8],
+        write: &Write,
+        commit_ts: Ts,
+        horizon: Ts,
+    ) {
+        let mut scratch = core::mem::take(&mut self.scratch);
+        scratch.clear();
+        let present = self.get(index, slot, key, Ts::MAX).map(|version| version.value);
+        let value = match write {
+            Write::Insert(row) => {
+                assert!(present.is_none(), "an insert needs its row absent");
+                Some(row.as_slice())
+            }
+            Write::Put(row) => Some(row.as_slice()),
+            Write::Delete => {
+                assert!(present.is_some(), "a delete needs its row present");
+                None
+            }
+            Write::Formula(formula) => {
+                let row = present.expect("a formula needs its row present");
+                formula.fold(row, &mut scratch).expect("a formula is checked before it commits");
+                Some(scratch.as_slice())
+            }
+        };
+        self.write_version(Place { index, slot, key }, commit_ts, value, horizon);
+        self.scratch = scratch;
+    }
+
+    /// Applies a write from the journal after the rows of a checkpoint were loaded. A write whose
+    /// effect is already there (the row has a version not below `commit_ts`) is skipped, and so is
+    /// a formula or delete of a row that is absent: the checkpoint was taken while writes went on,
+    /// so the row was deleted later and its tombstone collected. Returns whether it was applied.
+    ///
+    /// Call it in journal order; [`Store::collect`] afterwards removes the tombstones.
+    pub fn redo(
+        &mut self,
+        index: IndexId,
+        slot: Slot,
+        key: &[u8],
+        write: &Write,
+        commit_ts: Ts,
+    ) -> bool {
+        if self.newest_ts(index, slot, key) >= commit_ts {
+            return false;
+        }
+        let absent = self.get(index, slot, key, Ts::MAX).is_none();
+        if absent && matches!(write, Write::Delete | Write::Formula(_)) {
+            return false;
+        }
+        self.apply(index, slot, key, write, commit_ts, Ts::MAX);
+        true
+    }
+
+    /// Sets the newest version of a row from a checkpoint or from another shard, if it has none
+    /// as new. `value == None` is a tombstone.
+    pub fn load(&mut self, row: crate::CheckpointRow<'_>) {
+        if self.newest_ts(row.index, row.slot, row.key) < row.commit_ts {
+            let place = Place { index: row.index, slot: row.slot, key: row.key };
+            self.write_version(place, row.commit_ts, row.value, Ts::MAX);
+        }
+    }
+
+    fn write_version(&mut self, place: Place<'_>, commit_ts: Ts, value: Option<&[u8]>, horizon: Ts) {
+        let Place { index, slot, key } = place;
+        let rows = self.indexes.entry(index).or_insert_with(IndexRows::new);
+        let tree = rows.slots[usize::from(slot.0)].get_or_insert_with(Tree::new);
+        let counts = &mut self.counts;
+        counts.rows += usize::from(value.is_some());
+        counts.versions += 1;
+        counts.bytes += value.map_or(0, <[u8]>::len);
+        let due = match tree.locate_mut(key) {
+            Some((leaf, i)) => supersede(leaf, i, commit_ts, value, horizon, counts),
+            None => {
+                counts.bytes += key.len();
+                tree.insert(key, commit_ts, value);
+                if value.is_none() {
+                    let (leaf, i) = tree.locate_mut(key).expect("just inserted");
+                    leaf.set_queued(i, true);
+                }
+                value.is_none()
+            }
+        };
+        if due {
+            self.expiries.push_back(Expiry { commit_ts, index, slot, key: key.into() });
+        }
+    }
+
+    /// Forgets all rows of `index`. The memory is freed by later calls of [`Store::collect`].
+    pub fn drop_index(&mut self, index: IndexId) {
+        let Some(rows) = self.indexes.remove(&index) else { return };
+        for tree in rows.slots.into_iter().flatten() {
+            tree.each_leaf(&mut |leaf| self.counts.remove(leaf_counts(leaf)));
+            self.dropped.push(tree);
+        }
+    }
+
+    /// Totals over all rows.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Bytes of memory that the rows occupy, spare capacity included. Walks the store: for tests
+    /// and reports.
+    pub fn footprint_bytes(&self) -> usize {
+        let mut bytes = 0;
+        for tree in self.indexes.values().flat_map(|rows| rows.slots.iter().flatten()) {
+            tree.each_leaf(&mut |leaf| bytes += leaf.footprint_bytes());
+        }
+        bytes
+    }
+
+    /// Checks every invariant of the store; panics if one is broken. For tests and simulation.
+    pub fn validate(&self) {
+        let mut counts = Counts::default();
+        for tree in self.indexes.values().flat_map(|rows| rows.slots.iter().flatten()) {
+            tree.validate();
+            assert!(tree.rows() > 0, "an empty tree is removed");
+            tree.each_leaf(&mut |leaf| counts.add(leaf_counts(leaf)));
+        }
+        assert_eq!(counts, self.counts, "counters equal a recount");
+        self.validate_expiries();
+    }
+}
+
+/// Full key of a row.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    index: IndexId,
+    slot: Slot,
+    key: &'a [u8],
+}
+
+impl<S> IndexRows<S> {
+    fn new() -> IndexRows<S> {
+        let mut slots = Vec::new();
+        slots.resize_with(usize::from(SLOT_COUNT), || None);
+        IndexRows { slots }
+    }
+}
+
+impl Counts {
+    fn add(&mut self, other: Counts) {
+        self.rows += other.rows;
+        self.versions += other.versions;
+        self.bytes += other.bytes;
+    }
+    fn remove(&mut self, other: Counts) {
+        self.rows -= other.rows;
+        self.versions -= other.versions;
+        self.bytes -= other.bytes;
+    }
+}
+
+/// Writes a new newest version over row `i`. Returns whether the row must join the queue.
+fn supersede<S: Default>(
+    leaf: &mut Leaf<S>,
+    i: usize,
+    commit_ts: Ts,
+    value: Option<&[u8]>,
+    horizon: Ts,
+    counts: &mut Counts,
+) -> bool {
+    assert!(leaf.stamp(i) < commit_ts, "versions of a row ascend in commit timestamp");
+    let old_bytes = leaf.value(i).map(<[u8]>::len);
+    counts.rows -= usize::from(old_bytes.is_some());
+    // Somebody between the old and the new version may still come; an absent row needs no record.
+    let visible = commit_ts > horizon && (old_bytes.is_some() || leaf.chain(i).is_some());
+    if visible {
+        leaf.keep_newest(i);
+    } else {
+        counts.versions -= 1;
+        counts.bytes -= old_bytes.unwrap_or(0);
+    }
+    leaf.overwrite(i, commit_ts, value);
+    let (versions, bytes) = leaf.prune(i, horizon);
+    counts.versions -= versions;
+    counts.bytes -= bytes;
+    let due = value.is_none() || leaf.chain(i).is_some();
+    let joins = due && !leaf.is_queued(i);
+    if joins {
+        leaf.set_queued(i, true);
+    }
+    joins
+}
+
+fn leaf_counts<S: Default>(leaf: &Leaf<S>) -> Counts {
+    let mut counts = Counts::default();
+    for i in 0..leaf.count() {
+        let value = leaf.value(i);
+        counts.rows += usize::from(value.is_some());
+        counts.versions += 1 + leaf.chain(i).map_or(0, |chain| chain.len());
+        counts.bytes += leaf.key_len(i) + value.map_or(0, <[u8]>::len);
+        counts.bytes += leaf.chain(i).map_or(0, |chain| chain.size_bytes());
+    }
+    counts
+}
