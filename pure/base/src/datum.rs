@@ -1,67 +1,19 @@
-//! SQL types and values.
+//! SQL values and batches of rows.
 
+use crate::calendar::MICROS_PER_DAY;
 use crate::decimal::Decimal;
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
-/// A column type. The type modifier is part of it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Type {
-    /// `boolean`
-    Bool,
-    /// `smallint`
-    Int2,
-    /// `integer`
-    Int4,
-    /// `bigint`
-    Int8,
-    /// `real`
-    Float4,
-    /// `double precision`
-    Float8,
-    /// `numeric(precision, scale)`; `None`: any scale up to the limit of [`Decimal`].
-    Numeric(Option<(u8, u8)>),
-    /// `text`
-    Text,
-    /// `varchar(n)`; `None`: no limit. In characters.
-    Varchar(Option<u32>),
-    /// `char(n)`, blank padded. In characters.
-    Char(u32),
-    /// `bytea`
-    Bytea,
-    /// `date`
-    Date,
-    /// `timestamp without time zone`
-    Timestamp,
-    /// `timestamp with time zone`
-    Timestamptz,
-    /// `uuid`
-    Uuid,
-    /// `interval`
-    Interval,
-    /// `name` (catalog columns)
-    Name,
-    /// `oid`, `regclass` and their like (catalog columns)
-    Oid,
-    /// `"char"` (catalog columns)
-    InternalChar,
-    /// One-dimensional arrays of the catalog and of parameters: element kind.
-    Array(ArrayKind),
-    /// A NULL or string literal whose type is still open.
-    Unknown,
-}
-
-/// Element types that arrays may have.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum ArrayKind {
-    Bool, Int2, Int4, Int8, Text, Name, Oid, InternalChar, Float8, Numeric, Timestamptz, Varchar,
-}
+pub use crate::types::{ArrayKind, Type};
 
 /// One SQL value. Its type is known from where it stands; all integers share one variant.
 ///
-/// `PartialEq` is structural (used by tests); SQL comparison is `Datum::compare`.
+/// `PartialEq` is structural (used by tests) except that decimals are equal as numbers; SQL
+/// comparison is [`Datum::compare`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, Default)]
 pub enum Datum {
     /// SQL NULL.
@@ -103,6 +55,194 @@ pub struct Interval {
     pub micros: i64,
 }
 
+const _: () = assert!(size_of::<Datum>() <= 24, "datums fill every row in memory");
+
+impl Datum {
+    /// Whether this is SQL NULL.
+    #[inline]
+    pub fn is_null(&self) -> bool {
+        matches!(self, Datum::Null)
+    }
+
+    /// The truth value, if this is a boolean.
+    #[inline]
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Datum::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The integer, if this is one.
+    #[inline]
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Datum::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The number as a float (nearest), if this is a number of any kind.
+    pub fn as_float(&self) -> Option<f64> {
+        match self {
+            Datum::Float(value) => Some(*value),
+            Datum::Int(value) => Some(*value as f64),
+            Datum::Decimal(value) => Some(value.to_f64()),
+            _ => None,
+        }
+    }
+
+    /// The number as a decimal, if this is a decimal or an integer.
+    #[inline]
+    pub fn as_decimal(&self) -> Option<Decimal> {
+        match self {
+            Datum::Decimal(value) => Some(*value),
+            Datum::Int(value) => Some(Decimal::from(*value)),
+            _ => None,
+        }
+    }
+
+    /// The text, if this is one.
+    #[inline]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Datum::Text(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The bytes, if this is a `bytea`.
+    #[inline]
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Datum::Bytes(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The elements, if this is an array.
+    pub fn as_array(&self) -> Option<&[Datum]> {
+        match self {
+            Datum::Array(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Order of two values of one type, as `ORDER BY` ascending has it: total, NULL after every
+    /// value, NaN after every number, -0.0 equal to 0.0, text by bytes (the "C" collation).
+    ///
+    /// Integers, decimals and floats compare with each other, dates with timestamps. Values of
+    /// other kinds never meet in a bound plan; they are ordered by kind so that the order is total.
+    #[inline]
+    pub fn compare(&self, other: &Datum) -> Ordering {
+        match (self, other) {
+            (Datum::Int(a), Datum::Int(b)) => a.cmp(b),
+            (Datum::Text(a), Datum::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
+            _ => self.compare_slow(other),
+        }
+    }
+
+    fn compare_slow(&self, other: &Datum) -> Ordering {
+        match (self, other) {
+            (Datum::Bool(a), Datum::Bool(b)) => a.cmp(b),
+            (Datum::Int(a), Datum::Decimal(b)) => Decimal::from(*a).cmp(b),
+            (Datum::Decimal(a), Datum::Int(b)) => a.cmp(&Decimal::from(*b)),
+            (Datum::Decimal(a), Datum::Decimal(b)) => a.cmp(b),
+            (Datum::Float(a), Datum::Float(b)) => compare_floats(*a, *b),
+            (Datum::Float(a), Datum::Int(b)) => compare_floats(*a, *b as f64),
+            (Datum::Int(a), Datum::Float(b)) => compare_floats(*a as f64, *b),
+            (Datum::Float(a), Datum::Decimal(b)) => compare_floats(*a, b.to_f64()),
+            (Datum::Decimal(a), Datum::Float(b)) => compare_floats(a.to_f64(), *b),
+            (Datum::Bytes(a), Datum::Bytes(b)) => a.cmp(b),
+            (Datum::Date(a), Datum::Date(b)) => a.cmp(b),
+            (Datum::Timestamp(a), Datum::Timestamp(b)) => a.cmp(b),
+            (Datum::Date(a), Datum::Timestamp(b)) => date_micros(*a).cmp(&i128::from(*b)),
+            (Datum::Timestamp(a), Datum::Date(b)) => i128::from(*a).cmp(&date_micros(*b)),
+            (Datum::Uuid(a), Datum::Uuid(b)) => a.cmp(b),
+            (Datum::Interval(a), Datum::Interval(b)) => a.total_micros().cmp(&b.total_micros()),
+            (Datum::Array(a), Datum::Array(b)) => {
+                let pairs = a.iter().zip(b.iter()).map(|(a, b)| a.compare(b));
+                pairs
+                    .into_iter()
+                    .find(|order| order.is_ne())
+                    .unwrap_or(a.len().cmp(&b.len()))
+            }
+            _ => self.kind_rank().cmp(&other.kind_rank()),
+        }
+    }
+
+    /// Orders the kinds; NULL is last.
+    fn kind_rank(&self) -> u8 {
+        match self {
+            Datum::Bool(_) => 0,
+            Datum::Int(_) | Datum::Float(_) | Datum::Decimal(_) => 1,
+            Datum::Text(_) => 2,
+            Datum::Bytes(_) => 3,
+            Datum::Date(_) | Datum::Timestamp(_) => 4,
+            Datum::Uuid(_) => 5,
+            Datum::Interval(_) => 6,
+            Datum::Array(_) => 7,
+            Datum::Null => 8,
+        }
+    }
+}
+
+/// Numbers in order, -0.0 equal to 0.0, NaN equal to itself and above everything.
+pub fn compare_floats(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b)
+        .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+/// Midnight of a date as a timestamp; the infinities become those of timestamps.
+fn date_micros(days: i32) -> i128 {
+    match days {
+        i32::MIN => i128::from(i64::MIN),
+        i32::MAX => i128::from(i64::MAX),
+        _ => i128::from(days) * i128::from(MICROS_PER_DAY),
+    }
+}
+
+impl Interval {
+    /// The length with months of 30 days and days of 24 hours: what PostgreSQL compares.
+    pub fn total_micros(self) -> i128 {
+        let days = i64::from(self.months) * 30 + i64::from(self.days);
+        i128::from(days) * i128::from(MICROS_PER_DAY) + i128::from(self.micros)
+    }
+}
+
+macro_rules! datum_from {
+    ($($source:ty => |$value:ident| $datum:expr;)*) => {
+        $(impl From<$source> for Datum {
+            #[inline]
+            fn from($value: $source) -> Datum {
+                $datum
+            }
+        })*
+    };
+}
+datum_from! {
+    bool => |value| Datum::Bool(value);
+    i16 => |value| Datum::Int(i64::from(value));
+    i32 => |value| Datum::Int(i64::from(value));
+    u32 => |value| Datum::Int(i64::from(value));
+    i64 => |value| Datum::Int(value);
+    f64 => |value| Datum::Float(value);
+    Decimal => |value| Datum::Decimal(value);
+    Interval => |value| Datum::Interval(value);
+    &str => |value| Datum::Text(value.into());
+    String => |value| Datum::Text(value.into_boxed_str());
+    Box<str> => |value| Datum::Text(value);
+    &[u8] => |value| Datum::Bytes(value.into());
+    Vec<u8> => |value| Datum::Bytes(value.into_boxed_slice());
+    Vec<Datum> => |value| Datum::Array(value.into_boxed_slice());
+}
+
+impl<T: Into<Datum>> From<Option<T>> for Datum {
+    fn from(value: Option<T>) -> Datum {
+        value.map_or(Datum::Null, Into::into)
+    }
+}
+
 /// Rows of equal width, stored flat: row `i` is `datums[i * width..(i + 1) * width]`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, Default)]
 pub struct RowBatch {
@@ -117,7 +257,11 @@ pub struct RowBatch {
 impl RowBatch {
     /// No rows of `width` columns.
     pub fn new(width: usize) -> RowBatch {
-        RowBatch { width: width as u32, rows: 0, datums: Vec::new() }
+        RowBatch {
+            width: width as u32,
+            rows: 0,
+            datums: Vec::new(),
+        }
     }
     /// The rows in order.
     pub fn iter(&self) -> impl Iterator<Item = &[Datum]> {
@@ -137,5 +281,102 @@ impl RowBatch {
     /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted_as_given(values: &[Datum]) {
+        for (i, a) in values.iter().enumerate() {
+            for (j, b) in values.iter().enumerate() {
+                assert_eq!(a.compare(b), i.cmp(&j), "{a:?} against {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_of_all_kinds_have_one_order() {
+        let decimal = |text: &str| Datum::Decimal(text.parse().expect("a number"));
+        sorted_as_given(&[
+            Datum::Float(f64::NEG_INFINITY),
+            decimal("-12345678901234567890123456789012345678"),
+            Datum::Int(i64::MIN),
+            decimal("-1.5"),
+            Datum::Int(-1),
+            Datum::Float(-0.5),
+            Datum::Int(0),
+            decimal("0.00000000000000000000000000000000000001"),
+            Datum::Float(0.5),
+            decimal("0.75"),
+            Datum::Int(1),
+            Datum::Float(1e30),
+            decimal("12345678901234567890123456789012345678"),
+            Datum::Float(f64::INFINITY),
+            Datum::Float(f64::NAN),
+            Datum::Null,
+        ]);
+        assert_eq!(
+            Datum::Float(-0.0).compare(&Datum::Float(0.0)),
+            Ordering::Equal
+        );
+        assert_eq!(
+            Datum::Float(f64::NAN).compare(&Datum::Float(-f64::NAN)),
+            Ordering::Equal
+        );
+        assert_eq!(decimal("1.50").compare(&decimal("1.5")), Ordering::Equal);
+    }
+
+    #[test]
+    fn other_kinds_have_their_order() {
+        sorted_as_given(&[
+            "".into(),
+            "B".into(),
+            "a".into(),
+            "a ".into(),
+            "\u{e9}".into(),
+        ]);
+        sorted_as_given(&[
+            Datum::Date(i32::MIN),
+            Datum::Timestamp(-1),
+            Datum::Date(0),
+            Datum::Timestamp(1),
+            Datum::Date(i32::MAX),
+            Datum::Null,
+        ]);
+        let array =
+            |items: &[i64]| Datum::from(items.iter().map(|i| (*i).into()).collect::<Vec<_>>());
+        sorted_as_given(&[array(&[]), array(&[1]), array(&[1, 2]), array(&[2])]);
+        let interval = |months, days, micros| {
+            Datum::from(Interval {
+                months,
+                days,
+                micros,
+            })
+        };
+        assert_eq!(
+            interval(1, 0, 0).compare(&interval(0, 30, 0)),
+            Ordering::Equal
+        );
+        sorted_as_given(&[
+            interval(0, 0, -1),
+            interval(0, 0, 0),
+            interval(0, 29, 0),
+            interval(1, 0, 0),
+        ]);
+    }
+
+    #[test]
+    fn batches_are_flat() {
+        let mut batch = RowBatch::new(2);
+        assert!(batch.is_empty());
+        batch.push([1i64.into(), "a".into()]);
+        batch.push([Datum::Null, "b".into()]);
+        assert_eq!(batch.row(1), [Datum::Null, "b".into()]);
+        assert_eq!(batch.iter().count(), 2);
+        let mut empty = RowBatch::new(0);
+        empty.push([]);
+        assert_eq!(empty.iter().count(), 1, "rows without columns are counted");
     }
 }

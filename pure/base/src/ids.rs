@@ -94,7 +94,14 @@ impl fmt::Display for ShardId {
 }
 impl fmt::Debug for TxnId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "t{}.{}.{}.{}", self.shard.node().0, self.shard.index(), self.incarnation, self.counter)
+        write!(
+            f,
+            "t{}.{}.{}.{}",
+            self.shard.node().0,
+            self.shard.index(),
+            self.incarnation,
+            self.counter
+        )
     }
 }
 impl fmt::Display for TxnId {

@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+pub mod calendar;
 pub mod codec;
 pub mod crc;
 pub mod datum;
@@ -16,18 +17,23 @@ pub mod decimal;
 pub mod error;
 pub mod ids;
 pub mod key;
+pub mod limits;
 pub mod lookup;
 pub mod prng;
 pub mod row;
 pub mod text;
 pub mod time;
+pub mod types;
 pub mod wire;
 
-pub use datum::{Datum, RowBatch, Type};
+pub use codec::CodecError;
+pub use datum::{Datum, Interval, RowBatch};
 pub use decimal::Decimal;
 pub use error::{SqlError, SqlState};
 pub use ids::*;
-pub use key::{Key, KeyRange, SLOT_COUNT, Slot};
+pub use key::{Key, KeyRange, SLOT_COUNT, Slot, slot_of};
 pub use lookup::{LookupMap, LookupSet};
 pub use prng::Prng;
+pub use row::RowRef;
 pub use time::{Clock, Time, Ts};
+pub use types::{ArrayKind, Type};

@@ -21,7 +21,9 @@ impl Hasher for FixedHasher {
     fn write(&mut self, bytes: &[u8]) {
         let mut chunks = bytes.chunks_exact(8);
         for chunk in &mut chunks {
-            self.add(u64::from_le_bytes(chunk.try_into().expect("chunks of eight bytes")));
+            self.add(u64::from_le_bytes(
+                chunk.try_into().expect("chunks of eight bytes"),
+            ));
         }
         let mut tail = [0u8; 8];
         let rest = chunks.remainder();

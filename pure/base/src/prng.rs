@@ -17,7 +17,9 @@ impl Prng {
             z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
             z ^ (z >> 31)
         };
-        Prng { state: [next(), next(), next(), next()] }
+        Prng {
+            state: [next(), next(), next(), next()],
+        }
     }
 
     /// The next 64 bits.

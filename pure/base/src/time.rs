@@ -25,9 +25,7 @@ impl Time {
 /// A logical timestamp: 54 bits of hybrid logical time in eighths of a microsecond since
 /// 2024-01-01, then the 10 bits of the shard that drew it. Unique in the cluster because a shard
 /// never draws the same tick twice.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default)]
 pub struct Ts(pub u64);
 
 const SHARD_BITS: u32 = 10;
@@ -53,7 +51,12 @@ impl Ts {
 
 impl fmt::Debug for Ts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ts{}.{}", self.0 >> SHARD_BITS, self.0 & ((1 << SHARD_BITS) - 1))
+        write!(
+            f,
+            "ts{}.{}",
+            self.0 >> SHARD_BITS,
+            self.0 & ((1 << SHARD_BITS) - 1)
+        )
     }
 }
 impl fmt::Display for Ts {
@@ -75,7 +78,10 @@ pub struct Clock {
 impl Clock {
     /// A clock of `shard` that draws only above `floor` (the journaled bound after a restart).
     pub fn new(shard: ShardId, floor: Ts) -> Clock {
-        Clock { shard, last: floor.0 >> SHARD_BITS }
+        Clock {
+            shard,
+            last: floor.0 >> SHARD_BITS,
+        }
     }
     /// Draws a new timestamp, unique in the cluster.
     pub fn tick(&mut self, now: Time) -> Ts {

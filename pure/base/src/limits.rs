@@ -1,0 +1,40 @@
+//! Sizes that several crates must agree on, each with the reason for its value.
+
+/// Largest frame between nodes and largest client message, in bytes. A peer that announces more
+/// is disconnected before anything is reserved for it. Larger records are cut into chunks.
+pub const FRAME_BYTES_MAX: usize = 16 << 20;
+
+/// Most columns of a table and of a result, as in PostgreSQL. Row headers count them in 16 bits.
+pub const COLUMNS_MAX: usize = 1600;
+
+/// Most columns of one index, as in PostgreSQL.
+pub const INDEX_COLUMNS_MAX: usize = 32;
+
+/// Longest identifier in bytes; longer ones are truncated as PostgreSQL does.
+pub const NAME_BYTES_MAX: usize = 63;
+
+/// Longest encoded key in bytes. Keys travel in lock requests and abort messages, so a long one
+/// would cost on every path; PostgreSQL's own limit is about 2,700 bytes.
+pub const KEY_BYTES_MAX: usize = 4096;
+
+/// Longest encoded row in bytes: a row, its key and its record header fit into one frame.
+pub const ROW_BYTES_MAX: usize = 8 << 20;
+
+/// Longest single value in bytes (text, bytea), below [`ROW_BYTES_MAX`] by the row's own header.
+pub const VALUE_BYTES_MAX: usize = ROW_BYTES_MAX - (64 << 10);
+
+/// Most parameters of a prepared statement: the wire counts them in 16 bits.
+pub const PARAMETERS_MAX: usize = 65_535;
+
+/// Longest statement text in bytes. Parsing is linear, but a plan of a larger text would not be.
+pub const STATEMENT_BYTES_MAX: usize = 8 << 20;
+
+/// Most significant decimal digits of a `numeric`: what 128 bits hold.
+pub const NUMERIC_DIGITS_MAX: u8 = 38;
+
+/// Longest `varchar(n)` and `char(n)` in characters, as in PostgreSQL.
+pub const CHARACTERS_MAX: u32 = 10_485_760;
+
+const _: () = assert!(ROW_BYTES_MAX + KEY_BYTES_MAX < FRAME_BYTES_MAX);
+const _: () = assert!(COLUMNS_MAX <= u16::MAX as usize);
+const _: () = assert!(STATEMENT_BYTES_MAX < FRAME_BYTES_MAX);

@@ -1,0 +1,143 @@
+//! PostgreSQL's text form of every type, both ways, and the fit of values to column types.
+//!
+//! Input follows PostgreSQL's grammar and error wording (`DateStyle` ISO, MDY; time zone UTC).
+//! Words that need a clock (`now`, `today`) are not known here; the caller replaces them first.
+
+mod array;
+mod datetime;
+mod fit;
+mod float;
+mod interval;
+mod scalar;
+
+pub use fit::{fit, fit_explicit};
+
+use crate::datum::{Datum, Type};
+use crate::error::{SqlError, SqlState};
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// The value that `text` stands for in type `ty`.
+///
+/// Length, precision and scale of `ty` are not applied, as in PostgreSQL's input functions: call
+/// [`fit`] (assignment) or [`fit_explicit`] (cast) after it. Trailing blanks of `char` are taken
+/// off because they are not stored.
+///
+/// Errors: 22P02 (not of this form), 22003 and 22008 (out of range), 22007 (date or time form),
+/// 22021 (a zero byte), 0A000 (numeric NaN, arrays of several dimensions).
+pub fn parse(ty: Type, text: &str) -> Result<Datum, SqlError> {
+    match ty {
+        Type::Bool => scalar::parse_bool(text).map(Datum::Bool),
+        Type::Int2 => scalar::parse_int(text, ty, i16::MIN.into(), i16::MAX.into()),
+        Type::Int4 => scalar::parse_int(text, ty, i32::MIN.into(), i32::MAX.into()),
+        Type::Int8 => scalar::parse_int(text, ty, i64::MIN, i64::MAX),
+        Type::Oid => scalar::parse_oid(text),
+        Type::Float4 => float::parse_float4(text).map(Datum::Float),
+        Type::Float8 => float::parse_float8(text).map(Datum::Float),
+        Type::Numeric(_) => text.parse().map(Datum::Decimal),
+        Type::Text | Type::Varchar(_) | Type::Unknown => {
+            check_characters(text)?;
+            Ok(Datum::Text(text.into()))
+        }
+        Type::Char(_) => {
+            check_characters(text)?;
+            Ok(Datum::Text(text.trim_end_matches(' ').into()))
+        }
+        Type::Name => {
+            check_characters(text)?;
+            Ok(Datum::Text(fit::truncate_name(text).into()))
+        }
+        Type::InternalChar => {
+            check_characters(text)?;
+            let end = text.chars().next().map_or(0, char::len_utf8);
+            Ok(Datum::Text(text[..end].into()))
+        }
+        Type::Bytea => scalar::parse_bytea(text),
+        Type::Date => datetime::parse_date(text).map(Datum::Date),
+        Type::Timestamp => datetime::parse_timestamp(text, ty).map(Datum::Timestamp),
+        Type::Timestamptz => datetime::parse_timestamp(text, ty).map(Datum::Timestamp),
+        Type::Uuid => scalar::parse_uuid(text).map(Datum::Uuid),
+        Type::Interval => interval::parse_interval(text).map(Datum::Interval),
+        Type::Array(kind) => array::parse_array(text, kind.element()),
+    }
+}
+
+/// Appends the text form of `datum`, a value of type `ty`.
+///
+/// NULL has no text form: the caller must tell it apart; nothing is appended for it. Only `char`
+/// (padding), `real`, `timestamptz` and arrays look at `ty`; a value of another kind is written in
+/// its own form.
+pub fn format(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
+    match datum {
+        Datum::Null => {}
+        Datum::Bool(value) => out.push(if *value { b't' } else { b'f' }),
+        Datum::Int(value) => scalar::format_int(*value, out),
+        Datum::Float(value) if ty == Type::Float4 => float::format_float4(*value as f32, out),
+        Datum::Float(value) => float::format_float8(*value, out),
+        Datum::Decimal(value) => put(out, format_args!("{value}")),
+        Datum::Text(value) => {
+            out.extend_from_slice(value.as_bytes());
+            if let Type::Char(length) = ty {
+                let missing = (length as usize).saturating_sub(value.chars().count());
+                out.resize(out.len() + missing, b' ');
+            }
+        }
+        Datum::Bytes(value) => scalar::format_bytea(value, out),
+        Datum::Date(value) => datetime::format_date(*value, out),
+        Datum::Timestamp(value) => {
+            datetime::format_timestamp(*value, ty == Type::Timestamptz, out);
+        }
+        Datum::Uuid(value) => scalar::format_uuid(value, out),
+        Datum::Interval(value) => interval::format_interval(*value, out),
+        Datum::Array(items) => {
+            array::format_array(items, ty.element().unwrap_or(Type::Text), out);
+        }
+    }
+}
+
+/// As [`format`], as a string of its own; for messages, casts to text and tests.
+pub fn to_string(ty: Type, datum: &Datum) -> alloc::string::String {
+    let mut out = Vec::new();
+    format(ty, datum, &mut out);
+    // Text comes from `str`s, everything else is ASCII.
+    alloc::string::String::from_utf8(out).expect("text forms are UTF-8")
+}
+
+/// `invalid input syntax for type ...`, 22P02.
+fn invalid(type_name: &str, text: &str) -> SqlError {
+    let message = format!("invalid input syntax for type {type_name}: \"{text}\"");
+    SqlError::new(SqlState::INVALID_TEXT, message)
+}
+
+/// PostgreSQL's text never holds a zero byte; 22021.
+fn check_characters(text: &str) -> Result<(), SqlError> {
+    if text.as_bytes().contains(&0) {
+        let message = "invalid byte sequence for encoding \"UTF8\": 0x00";
+        return Err(SqlError::new(
+            SqlState::CHARACTER_NOT_IN_REPERTOIRE,
+            message,
+        ));
+    }
+    Ok(())
+}
+
+/// The blanks that PostgreSQL's input functions skip around a value.
+fn trim(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b')
+}
+
+/// Appends formatted text.
+fn put(out: &mut Vec<u8>, arguments: fmt::Arguments<'_>) {
+    struct Sink<'a>(&'a mut Vec<u8>);
+    impl fmt::Write for Sink<'_> {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0.extend_from_slice(text.as_bytes());
+            Ok(())
+        }
+    }
+    fmt::write(&mut Sink(out), arguments).expect("writing to memory cannot fail");
+}
+
+#[cfg(test)]
+mod tests;

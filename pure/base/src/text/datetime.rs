@@ -1,0 +1,568 @@
+//! Text forms of dates and timestamps.
+//!
+//! Output is ISO. Input takes ISO, `MM/DD/YYYY` and dates with month names, an optional time and
+//! an optional zone: UTC, an offset, or one of a few abbreviations. A timestamp without a zone
+//! stands for UTC; `timestamp without time zone` ignores the zone, as in PostgreSQL.
+
+use super::{put, trim};
+use crate::calendar::{
+    DATE_MAX, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND,
+    UNIX_EPOCH_DAYS, days_from_ymd, days_in_month, join_timestamp, split_timestamp, ymd_from_days,
+};
+use crate::datum::Type;
+use crate::error::{SqlError, SqlState};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Why a text is no date or time. The full message needs the type and the whole text.
+enum BadTime {
+    /// Not of any known form.
+    Syntax,
+    /// A field is outside its range: month 13.
+    Field,
+    /// The zone's offset is too large.
+    ZoneRange,
+    /// A word in the place of a zone that is none.
+    UnknownZone(String),
+    /// A real day, but too far away.
+    Range,
+}
+
+impl BadTime {
+    fn into_error(self, type_name: &str, text: &str) -> SqlError {
+        match self {
+            BadTime::Syntax => SqlError::new(
+                SqlState::DATETIME_FORMAT,
+                format!("invalid input syntax for type {type_name}: \"{text}\""),
+            ),
+            BadTime::Field => SqlError::new(
+                SqlState::DATETIME_OVERFLOW,
+                format!("date/time field value out of range: \"{text}\""),
+            ),
+            BadTime::ZoneRange => SqlError::new(
+                SqlState(*b"22009"),
+                format!("time zone displacement out of range: \"{text}\""),
+            ),
+            BadTime::UnknownZone(zone) => SqlError::new(
+                SqlState::INVALID_PARAMETER,
+                format!("time zone \"{zone}\" not recognized"),
+            ),
+            BadTime::Range => {
+                let short = if type_name == "date" {
+                    "date"
+                } else {
+                    "timestamp"
+                };
+                SqlError::new(
+                    SqlState::DATETIME_OVERFLOW,
+                    format!("{short} out of range: \"{text}\""),
+                )
+            }
+        }
+    }
+}
+
+/// What was read.
+enum Moment {
+    Infinity,
+    MinusInfinity,
+    /// Day, microseconds in it (a whole day is legal: 24:00), seconds east of UTC.
+    At {
+        days: i32,
+        micros: i64,
+        offset: i64,
+    },
+}
+
+/// Days since 2000-01-01 of a date; a time behind it is ignored.
+pub(super) fn parse_date(text: &str) -> Result<i32, SqlError> {
+    match parse_moment(text).map_err(|bad| bad.into_error("date", text))? {
+        Moment::Infinity => Ok(i32::MAX),
+        Moment::MinusInfinity => Ok(i32::MIN),
+        Moment::At { days, .. } => Ok(days),
+    }
+}
+
+/// Microseconds since 2000-01-01 of a timestamp of type `ty`.
+pub(super) fn parse_timestamp(text: &str, ty: Type) -> Result<i64, SqlError> {
+    let with_zone = ty == Type::Timestamptz;
+    let name = if with_zone {
+        "timestamp with time zone"
+    } else {
+        "timestamp"
+    };
+    let moment = parse_moment(text).map_err(|bad| bad.into_error(name, text))?;
+    let Moment::At {
+        days,
+        micros,
+        offset,
+    } = moment
+    else {
+        let infinite = matches!(moment, Moment::Infinity);
+        return Ok(if infinite { i64::MAX } else { i64::MIN });
+    };
+    let shift = if with_zone {
+        offset * MICROS_PER_SECOND
+    } else {
+        0
+    };
+    join_timestamp(days, micros - shift).ok_or_else(|| BadTime::Range.into_error(name, text))
+}
+
+/// The fields of a date and time while they are collected.
+#[derive(Default)]
+struct Fields {
+    /// Year, month, day as read; the year is not yet that of an era.
+    date: Option<(i32, u32, u32)>,
+    /// A month that was given by name.
+    month: Option<u32>,
+    /// Numbers that stand alone, with their count of digits.
+    numbers: Vec<(u32, usize)>,
+    /// Microseconds of the day.
+    time: Option<i64>,
+    /// Seconds east of UTC.
+    offset: Option<i64>,
+    afternoon: Option<bool>,
+    before_christ: bool,
+    whole: Option<Moment>,
+}
+
+fn parse_moment(text: &str) -> Result<Moment, BadTime> {
+    let mut scanner = Scanner { rest: trim(text) };
+    let mut fields = Fields::default();
+    while let Some(first) = scanner.rest.bytes().next() {
+        match first {
+            b' ' | b'\t' | b'\n' | b'\r' | b',' => scanner.skip(1),
+            b'0'..=b'9' => scanner.number(&mut fields)?,
+            b'+' | b'-' => scanner.sign(&mut fields)?,
+            b'a'..=b'z' | b'A'..=b'Z' => scanner.word(&mut fields)?,
+            _ => return Err(BadTime::Syntax),
+        }
+    }
+    fields.finish()
+}
+
+/// The part of the text that is still to be read.
+struct Scanner<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Scanner<'a> {
+    fn skip(&mut self, count: usize) {
+        self.rest = &self.rest[count..];
+    }
+
+    fn take_while(&mut self, keep: impl Fn(u8) -> bool) -> &'a str {
+        let end = self
+            .rest
+            .bytes()
+            .position(|byte| !keep(byte))
+            .unwrap_or(self.rest.len());
+        let (taken, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        taken
+    }
+
+    fn digits(&mut self) -> Result<(u32, usize), BadTime> {
+        let digits = self.take_while(|byte| byte.is_ascii_digit());
+        if digits.is_empty() {
+            return Err(BadTime::Syntax);
+        }
+        digits
+            .parse()
+            .map(|value| (value, digits.len()))
+            .map_err(|_| BadTime::Field)
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let found = self.rest.as_bytes().first() == Some(&byte);
+        if found {
+            self.skip(1);
+        }
+        found
+    }
+
+    /// A time, a date, or a number that stands alone.
+    fn number(&mut self, fields: &mut Fields) -> Result<(), BadTime> {
+        let start = self.rest;
+        let (value, count) = self.digits()?;
+        match self.rest.as_bytes().first() {
+            Some(b':') => {
+                self.skip(1);
+                self.time(value, fields)
+            }
+            Some(separator @ (b'-' | b'/')) if fields.date.is_none() => {
+                self.skip(1);
+                self.date(value, count, *separator, fields)
+            }
+            _ if count == 8 && fields.date.is_none() => {
+                fields.set_date(value as i32 / 10_000, value / 100 % 100, value % 100)
+            }
+            _ if count == 6 && fields.date.is_some() && fields.time.is_none() => {
+                self.rest = &start[6..];
+                fields.set_time(
+                    value / 10_000,
+                    value / 100 % 100,
+                    value % 100,
+                    self.fraction()?,
+                )
+            }
+            _ => {
+                fields.numbers.push((value, count));
+                if fields.numbers.len() > 2 {
+                    Err(BadTime::Syntax)
+                } else {
+                    Ok(())
+                }
+            }
+        }
+    }
+
+    /// The rest of a date whose first number was read.
+    fn date(
+        &mut self,
+        first: u32,
+        count: usize,
+        separator: u8,
+        fields: &mut Fields,
+    ) -> Result<(), BadTime> {
+        let named = self.take_while(|byte| byte.is_ascii_alphabetic());
+        let (second, is_named) = if named.is_empty() {
+            (self.digits()?.0, false)
+        } else {
+            (month_of_name(named).ok_or(BadTime::Syntax)?, true)
+        };
+        if !self.eat(separator) {
+            return Err(BadTime::Syntax);
+        }
+        let (third, third_count) = self.digits()?;
+        if count >= 3 {
+            fields.set_date(first as i32, second, third)
+        } else if is_named {
+            fields.set_date(full_year(third, third_count), second, first)
+        } else {
+            fields.set_date(full_year(third, third_count), first, second)
+        }
+    }
+
+    /// The rest of a time whose hour and colon were read.
+    fn time(&mut self, hour: u32, fields: &mut Fields) -> Result<(), BadTime> {
+        let (minute, _) = self.digits()?;
+        let (mut second, mut fraction) = (0, 0);
+        if self.eat(b':') {
+            second = self.digits()?.0;
+            fraction = self.fraction()?;
+        }
+        fields.set_time(hour, minute, second, fraction)
+    }
+
+    /// A fraction of a second in microseconds, rounded; 0 if there is none.
+    fn fraction(&mut self) -> Result<i64, BadTime> {
+        if !self.eat(b'.') {
+            return Ok(0);
+        }
+        let digits = self.take_while(|byte| byte.is_ascii_digit()).as_bytes();
+        let digit = |i: usize| digits.get(i).map_or(0, |digit| i64::from(digit - b'0'));
+        let micros = (0..6).fold(0, |sum, i| sum * 10 + digit(i));
+        Ok(micros + i64::from(digit(6) >= 5))
+    }
+
+    /// An offset from UTC: `+2`, `+02`, `+0230`, `+02:30`, `+02:30:00`.
+    fn sign(&mut self, fields: &mut Fields) -> Result<(), BadTime> {
+        let negative = self.rest.starts_with('-');
+        self.skip(1);
+        if fields.time.is_none() {
+            let word = self.take_while(|byte| byte.is_ascii_alphabetic());
+            fields.whole = match word.eq_ignore_ascii_case("infinity") {
+                true if negative => Some(Moment::MinusInfinity),
+                true => Some(Moment::Infinity),
+                false => return Err(BadTime::Syntax),
+            };
+            return Ok(());
+        }
+        let (value, count) = self.digits()?;
+        let (hours, mut minutes, mut seconds) = if count > 2 {
+            (value / 100, value % 100, 0)
+        } else {
+            (value, 0, 0)
+        };
+        if count <= 2 && self.eat(b':') {
+            minutes = self.digits()?.0;
+            if self.eat(b':') {
+                seconds = self.digits()?.0;
+            }
+        }
+        if hours > 15 || minutes > 59 || seconds > 59 {
+            return Err(BadTime::ZoneRange);
+        }
+        let offset = i64::from(hours * 3600 + minutes * 60 + seconds);
+        fields.set_offset(if negative { -offset } else { offset })
+    }
+
+    fn word(&mut self, fields: &mut Fields) -> Result<(), BadTime> {
+        let word =
+            self.take_while(|byte| byte.is_ascii_alphabetic() || byte == b'/' || byte == b'_');
+        let lower = word.to_ascii_lowercase();
+        match lower.as_str() {
+            "t" if fields.date.is_some() && fields.time.is_none() => Ok(()),
+            "am" | "pm" => {
+                fields.afternoon = Some(lower == "pm");
+                Ok(())
+            }
+            "bc" | "ad" => {
+                fields.before_christ = lower == "bc";
+                Ok(())
+            }
+            "infinity" => {
+                fields.whole = Some(Moment::Infinity);
+                Ok(())
+            }
+            "epoch" => {
+                fields.whole = Some(Moment::At {
+                    days: -UNIX_EPOCH_DAYS,
+                    micros: 0,
+                    offset: 0,
+                });
+                Ok(())
+            }
+            _ => {
+                if let Some(month) = month_of_name(&lower) {
+                    return match fields.month.replace(month) {
+                        Some(_) => Err(BadTime::Syntax),
+                        None => Ok(()),
+                    };
+                }
+                if is_weekday(&lower) {
+                    return Ok(());
+                }
+                match offset_of_zone(&lower) {
+                    Some(offset) => fields.set_offset(offset),
+                    None if fields.time.is_some() => Err(BadTime::UnknownZone(lower)),
+                    None => Err(BadTime::Syntax),
+                }
+            }
+        }
+    }
+}
+
+impl Fields {
+    fn set_date(&mut self, year: i32, month: u32, day: u32) -> Result<(), BadTime> {
+        match self.date.replace((year, month, day)) {
+            Some(_) => Err(BadTime::Syntax),
+            None => Ok(()),
+        }
+    }
+
+    fn set_time(&mut self, h: u32, m: u32, s: u32, fraction: i64) -> Result<(), BadTime> {
+        let whole_day = h == 24 && m == 0 && s == 0 && fraction == 0;
+        if (h > 23 && !whole_day) || m > 59 || s > 60 {
+            return Err(BadTime::Field);
+        }
+        let micros = i64::from(h) * MICROS_PER_HOUR
+            + i64::from(m) * MICROS_PER_MINUTE
+            + i64::from(s) * MICROS_PER_SECOND
+            + fraction;
+        match self.time.replace(micros) {
+            Some(_) => Err(BadTime::Syntax),
+            None => Ok(()),
+        }
+    }
+
+    fn set_offset(&mut self, offset: i64) -> Result<(), BadTime> {
+        match self.offset.replace(offset) {
+            Some(_) => Err(BadTime::Syntax),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(mut self) -> Result<Moment, BadTime> {
+        if let Some(whole) = self.whole.take() {
+            let alone = self.date.is_none() && self.time.is_none() && self.numbers.is_empty();
+            return if alone {
+                Ok(whole)
+            } else {
+                Err(BadTime::Syntax)
+            };
+        }
+        if let (Some(month), &[a, b]) = (self.month, self.numbers.as_slice()) {
+            // The number with more than two digits is the year, otherwise the second one.
+            let (day, year) = if a.1 > 2 { (b, a) } else { (a, b) };
+            self.set_date(full_year(year.0, year.1), month, day.0)?;
+        } else if self.month.is_some() || !self.numbers.is_empty() {
+            return Err(BadTime::Syntax);
+        }
+        let (mut year, month, day) = self.date.ok_or(BadTime::Syntax)?;
+        if year == 0 || !(1..=12).contains(&month) || day == 0 {
+            return Err(BadTime::Field);
+        }
+        if self.before_christ {
+            year = 1 - year;
+        }
+        if day > days_in_month(year, month) {
+            return Err(BadTime::Field);
+        }
+        let days = days_from_ymd(year, month, day).ok_or(BadTime::Range)?;
+        let mut micros = self.time.unwrap_or(0);
+        if let Some(afternoon) = self.afternoon {
+            let hour = micros / MICROS_PER_HOUR;
+            if self.time.is_none() || hour > 12 || hour == 0 {
+                return Err(BadTime::Field);
+            }
+            micros =
+                micros % (12 * MICROS_PER_HOUR) + if afternoon { 12 * MICROS_PER_HOUR } else { 0 };
+        }
+        Ok(Moment::At {
+            days,
+            micros,
+            offset: self.offset.unwrap_or(0),
+        })
+    }
+}
+
+/// Two digits stand for 1970 to 2069.
+fn full_year(value: u32, digits: usize) -> i32 {
+    let century = match value {
+        _ if digits > 2 => 0,
+        0..70 => 2000,
+        _ => 1900,
+    };
+    i32::try_from(value).unwrap_or(i32::MAX - century) + century
+}
+
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+const WEEKDAYS: [&str; 7] = [
+    "sunday",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+];
+
+/// The month of a full or three-letter name, or `sept`.
+fn month_of_name(word: &str) -> Option<u32> {
+    let word = word.to_ascii_lowercase();
+    let at = MONTHS
+        .iter()
+        .position(|name| *name == word || name[..3] == word);
+    at.or((word == "sept").then_some(8)).map(|at| at as u32 + 1)
+}
+
+fn is_weekday(word: &str) -> bool {
+    WEEKDAYS
+        .iter()
+        .any(|name| *name == word || name[..3] == *word)
+}
+
+/// Seconds east of UTC of the zones that need no table of history.
+fn offset_of_zone(word: &str) -> Option<i64> {
+    let hours = match word {
+        "z" | "utc" | "gmt" | "ut" | "zulu" | "etc/utc" | "universal" => 0,
+        "cet" | "met" => 1,
+        "cest" | "eet" => 2,
+        "est" | "cdt" => -5,
+        "edt" => -4,
+        "cst" | "mdt" => -6,
+        "mst" | "pdt" => -7,
+        "pst" => -8,
+        _ => return None,
+    };
+    Some(hours * 3600)
+}
+
+/// Appends at least `width` digits.
+fn put_padded(mut value: u32, width: usize, out: &mut Vec<u8>) {
+    let mut digits = [b'0'; 10];
+    let mut start = digits.len();
+    while value > 0 || digits.len() - start < width {
+        start -= 1;
+        digits[start] = b'0' + (value % 10) as u8;
+        value /= 10;
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+/// Appends the day without its era; returns whether it is before Christ.
+fn put_day(days: i32, out: &mut Vec<u8>) -> bool {
+    let (year, month, day) = ymd_from_days(days);
+    let before_christ = year <= 0;
+    let shown = if before_christ { 1 - year } else { year };
+    put_padded(shown.unsigned_abs(), 4, out);
+    out.push(b'-');
+    put_padded(month, 2, out);
+    out.push(b'-');
+    put_padded(day, 2, out);
+    before_christ
+}
+
+pub(super) fn format_date(days: i32, out: &mut Vec<u8>) {
+    match days {
+        i32::MIN => out.extend_from_slice(b"-infinity"),
+        i32::MAX => out.extend_from_slice(b"infinity"),
+        _ => {
+            debug_assert!(days <= DATE_MAX, "dates are checked when they are made");
+            if put_day(days, out) {
+                out.extend_from_slice(b" BC");
+            }
+        }
+    }
+}
+
+pub(super) fn format_timestamp(micros: i64, with_zone: bool, out: &mut Vec<u8>) {
+    match micros {
+        i64::MIN => return out.extend_from_slice(b"-infinity"),
+        i64::MAX => return out.extend_from_slice(b"infinity"),
+        _ => {}
+    }
+    let (days, micros) = split_timestamp(micros);
+    let before_christ = put_day(days, out);
+    out.push(b' ');
+    put_time(micros, out);
+    if with_zone {
+        out.extend_from_slice(b"+00");
+    }
+    if before_christ {
+        out.extend_from_slice(b" BC");
+    }
+}
+
+/// Appends `HH:MM:SS` and, if there is one, the fraction without trailing zeros. `micros` is not
+/// negative; hours beyond 99 take more digits (intervals).
+pub(super) fn put_time(micros: i64, out: &mut Vec<u8>) {
+    let hours = micros / MICROS_PER_HOUR;
+    match u32::try_from(hours) {
+        Ok(hours) => put_padded(hours, 2, out),
+        Err(_) => put(out, format_args!("{hours}")),
+    }
+    out.push(b':');
+    put_padded((micros / MICROS_PER_MINUTE % 60) as u32, 2, out);
+    out.push(b':');
+    put_padded((micros / MICROS_PER_SECOND % 60) as u32, 2, out);
+    let mut fraction = (micros % MICROS_PER_SECOND) as u32;
+    if fraction > 0 {
+        let mut width = 6;
+        while fraction.is_multiple_of(10) {
+            fraction /= 10;
+            width -= 1;
+        }
+        out.push(b'.');
+        put_padded(fraction, width, out);
+    }
+}
+
+const _: () = assert!(MICROS_PER_DAY == 24 * MICROS_PER_HOUR);
