@@ -207,10 +207,11 @@ pub struct SessionFacts {
 /// From a transaction to its session.
 #[derive(Debug)]
 pub enum FromTxn {
-    /// Rows of a statement; uses up one batch of credit.
-    Rows(StatementNo, RowBatch),
-    /// COPY TO data; uses up one batch of credit.
-    CopyOut(StatementNo, Vec<u8>),
+    /// Rows of a statement; uses up one batch of credit. They leave once the journal is durable to the
+    /// position: the largest that the transaction has read so far.
+    Rows(StatementNo, RowBatch, Position),
+    /// COPY TO data; uses up one batch of credit. Waits as rows do.
+    CopyOut(StatementNo, Vec<u8>, Position),
     /// COPY FROM wants data (sent once).
     CopyInReady(StatementNo),
     /// The statement is over.
