@@ -1,1 +1,44 @@
-//! Placeholder.
+//! What a node writes to disk and how it makes sense of it again: journal records, checkpoint files,
+//! and the decisions of recovery.
+//!
+//! ```text
+//! journal segment   header | record | record | ...          one endless journal per node
+//! checkpoint file   header | rows | rows | ... | tables | footer   one per shard
+//! manifest          header | which checkpoint is current, catalog, clock bound
+//! ```
+//!
+//! The formats are written down in `docs/formats.md`. This crate turns values into bytes and bytes
+//! into values or errors that name file and offset; it does no I/O and keeps no files open. The
+//! host writes, syncs, names directories and hands over what it read. `postcard` encodes what is
+//! small or rare through `base::codec`; rows of checkpoints have a layout of their own.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+pub mod checkpoint;
+pub mod fault;
+pub mod manifest;
+mod fuzz;
+mod parse;
+pub mod reader;
+pub mod record;
+pub mod recovery;
+pub mod segment;
+pub mod verdict;
+
+pub use checkpoint::{
+    CheckpointHeader, CheckpointReader, CheckpointTables, CheckpointWriter, Owed, Prepared,
+};
+pub use fault::{Fault, JournalError};
+pub use fuzz::{fuzz_checkpoint, fuzz_manifest, fuzz_record, fuzz_segment};
+pub use manifest::Manifest;
+pub use reader::{Entry, Reader, Tail};
+pub use record::{
+    ChunkRef, CommitRef, DecisionRef, PrepareRef, RECORD_BYTES_MAX, Record, ShardWrites, Writes,
+    WritesRef, encode_chunk, encode_commit, encode_decision, encode_prepare, frame,
+};
+pub use recovery::{Recovery, Redo, Replay, ReplayStart, recover};
+pub use segment::{FORMAT_VERSION, SEGMENT_HEADER_BYTES, SegmentHeader};
+pub use verdict::{Evidence, Verdict, judge};

@@ -1,0 +1,319 @@
+//! Recovery: what the records after the checkpoints mean.
+//!
+//! Feed every record from [`ReplayStart`]'s oldest position on, in order, to [`Replay::on_record`];
+//! committed writes come out at once, in an order in which they can be applied (with
+//! `store::Store::redo`). Then [`Replay::finish`] judges what is left by the table in
+//! [`crate::verdict`].
+//!
+//! Each shard has its own start position, because checkpoints of shards begin at different times:
+//! a record at or below the start of its shard is in that checkpoint already and is passed over.
+//! Chunks are kept regardless, since the record that needs them may come after the start; so the
+//! journal is truncated no further than the oldest chunk of an unfinished transaction.
+
+use crate::checkpoint::{CheckpointTables, Owed, Prepared};
+use crate::fault::Fault;
+use crate::reader::Entry;
+use crate::record::{Record, ShardWrites, Writes};
+use crate::verdict::{Evidence, Heard, Verdict, judge};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use base::{NodeId, Position, ShardId, Ts, TxnId};
+
+/// What the manifest and the checkpoint files say, as the starting point.
+#[derive(Clone, Debug, Default)]
+pub struct ReplayStart {
+    /// The node that recovers.
+    pub node: NodeId,
+    /// Start position and tables of each shard's checkpoint. A shard without one starts at 0.
+    pub shards: Vec<(ShardId, Position, CheckpointTables)>,
+    /// Incarnation when the checkpoint was made; 0 without one.
+    pub incarnation: u32,
+    /// Clock bound when the checkpoint was made.
+    pub clock_bound: Ts,
+    /// Version of the catalog in the manifest; 0 without one.
+    pub catalog_version: u64,
+}
+
+/// Committed writes of one transaction to one shard.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Redo {
+    /// Shard that holds the keys.
+    pub shard: ShardId,
+    /// Version of the writes.
+    pub commit_ts: Ts,
+    /// The writes.
+    pub writes: Writes,
+}
+
+/// What a node knows after recovery, beyond the rows.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Recovery {
+    /// Incarnation of the last life; the new one takes the next number.
+    pub incarnation: u32,
+    /// Clocks start above this.
+    pub clock_floor: Ts,
+    /// Largest view seen.
+    pub view: u64,
+    /// Encoded commands after the manifest's catalog, each with the version it makes.
+    pub catalog: Vec<(u64, Vec<u8>)>,
+    /// Committed writes, to be applied in this order (only from [`recover`]).
+    pub redo: Vec<Redo>,
+    /// Promises whose outcome the coordinator elsewhere knows: lock their keys and ask.
+    pub held: Vec<Prepared>,
+    /// Decisions that not every participant has acknowledged: tell them again.
+    pub owed: Vec<Owed>,
+    /// Outcomes that follow from this journal: append them right after `NodeStart`.
+    pub settled: Vec<Record>,
+}
+
+/// The replay of one journal.
+#[derive(Debug, Default)]
+pub struct Replay {
+    node: NodeId,
+    starts: BTreeMap<ShardId, Position>,
+    last_catalog: u64,
+    chunks: BTreeMap<(TxnId, ShardId), BTreeMap<u32, Writes>>,
+    prepared: BTreeMap<(TxnId, ShardId), Prepared>,
+    owed: BTreeMap<TxnId, Owed>,
+    ended: BTreeSet<TxnId>,
+    decided: BTreeMap<TxnId, Ts>,
+    recovery: Recovery,
+}
+
+impl Replay {
+    /// Begins with the state of the checkpoints.
+    pub fn new(start: ReplayStart) -> Replay {
+        let mut replay = Replay {
+            node: start.node,
+            last_catalog: start.catalog_version,
+            recovery: Recovery {
+                incarnation: start.incarnation,
+                clock_floor: start.clock_bound,
+                ..Recovery::default()
+            },
+            ..Replay::default()
+        };
+        for (shard, position, tables) in start.shards {
+            replay.starts.insert(shard, position);
+            for prepared in tables.prepared {
+                replay.prepared.insert((prepared.txn, prepared.shard), prepared);
+            }
+            for owed in tables.owed {
+                replay.decided.insert(owed.txn, owed.commit_ts);
+                replay.owed.insert(owed.txn, owed);
+            }
+        }
+        replay
+    }
+
+    fn is_news(&self, shard: ShardId, end: Position) -> bool {
+        self.starts.get(&shard).is_none_or(|start| end > *start)
+    }
+
+    /// Takes the next record; calls `redo` with writes that are committed by it.
+    ///
+    /// Errors: the journal contradicts itself (the table's corrupt rows); the node must not start.
+    pub fn on_record(&mut self, entry: Entry, redo: &mut dyn FnMut(Redo)) -> Result<(), Fault> {
+        let Entry { end, record } = entry;
+        match record {
+            Record::NodeStart { incarnation, clock_bound, view } => {
+                self.recovery.incarnation = self.recovery.incarnation.max(incarnation);
+                self.recovery.view = self.recovery.view.max(view);
+                self.saw(clock_bound);
+            }
+            Record::ClockBound { ts } => self.saw(ts),
+            Record::Commit { txn, commit_ts, writes, chunks } => {
+                self.saw(commit_ts);
+                self.redo_all(end, txn, commit_ts, writes, &chunks, redo)?;
+            }
+            Record::Chunk { txn, shard, seq, writes } => {
+                self.chunks.entry((txn, shard)).or_default().insert(seq, writes);
+            }
+            Record::Prepare {
+                txn,
+                attempt,
+                shard,
+                prepare_ts,
+                coordinator,
+                participants,
+                writes,
+                chunks,
+            } => {
+                self.saw(prepare_ts);
+                let writes = self.assemble(txn, shard, writes, chunks);
+                if self.is_news(shard, end) {
+                    let writes = writes.ok_or(Fault::MissingChunk { txn })?;
+                    let prepared = Prepared {
+                        txn,
+                        attempt,
+                        shard,
+                        prepare_ts,
+                        coordinator,
+                        participants,
+                        writes,
+                    };
+                    self.prepared.insert((txn, shard), prepared);
+                }
+            }
+            Record::Decision { txn, commit_ts, participants, writes, chunks } => {
+                self.saw(commit_ts);
+                self.redo_all(end, txn, commit_ts, writes, &chunks, redo)?;
+                if self.decided.insert(txn, commit_ts).is_some_and(|other| other != commit_ts) {
+                    return Err(Fault::Contradiction { txn });
+                }
+                if self.is_news(txn.shard, end) {
+                    self.owed.insert(txn, Owed { txn, commit_ts, participants });
+                }
+            }
+            Record::Resolved { txn, shard, commit_ts } => {
+                self.saw(commit_ts.unwrap_or_default());
+                if self.is_news(shard, end) {
+                    self.on_resolved(txn, shard, commit_ts, redo)?;
+                }
+            }
+            Record::End { txn } => {
+                self.ended.insert(txn);
+            }
+            Record::Catalog { version, command } => self.on_catalog(version, command)?,
+            Record::CheckpointStart { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn saw(&mut self, ts: Ts) {
+        self.recovery.clock_floor = self.recovery.clock_floor.max(ts);
+    }
+
+    fn on_catalog(&mut self, version: u64, command: Vec<u8>) -> Result<(), Fault> {
+        if version <= self.last_catalog {
+            return Ok(());
+        }
+        if version != self.last_catalog + 1 {
+            return Err(Fault::Order("a catalog command"));
+        }
+        self.last_catalog = version;
+        self.recovery.catalog.push((version, command));
+        Ok(())
+    }
+
+    /// The writes with their chunks; `None` if a chunk is missing. Chunks with larger numbers are
+    /// left over from an attempt that was given up.
+    fn assemble(
+        &mut self,
+        txn: TxnId,
+        shard: ShardId,
+        mut writes: Writes,
+        count: u32,
+    ) -> Option<Writes> {
+        let mut chunks = self.chunks.remove(&(txn, shard)).unwrap_or_default();
+        for seq in 0..count {
+            writes.extend(chunks.remove(&seq)?);
+        }
+        Some(writes)
+    }
+
+    /// Emits the writes of a record that decides and carries the writes itself.
+    fn redo_all(
+        &mut self,
+        end: Position,
+        txn: TxnId,
+        commit_ts: Ts,
+        mut writes: ShardWrites,
+        chunks: &[(ShardId, u32)],
+        redo: &mut dyn FnMut(Redo),
+    ) -> Result<(), Fault> {
+        for (shard, _) in chunks {
+            if !writes.iter().any(|(other, _)| other == shard) {
+                writes.push((*shard, Writes::new()));
+            }
+        }
+        for (shard, writes) in writes {
+            let count = chunks.iter().find(|(other, _)| *other == shard).map_or(0, |(_, n)| *n);
+            let whole = self.assemble(txn, shard, writes, count);
+            if !self.is_news(shard, end) {
+                continue;
+            }
+            match (judge(Evidence::OneRecord { whole: whole.is_some() }), whole) {
+                (Verdict::Redo, Some(writes)) => redo(Redo { shard, commit_ts, writes }),
+                _ => return Err(Fault::MissingChunk { txn }),
+            }
+        }
+        Ok(())
+    }
+
+    fn evidence(&self, txn: TxnId, prepared: Option<&Prepared>, heard: Heard) -> Evidence {
+        let coordinator = prepared.map_or(txn.shard, |prepared| prepared.coordinator);
+        Evidence::Participant {
+            prepared: prepared.is_some(),
+            // A promise with missing chunks was refused when it was read.
+            whole: true,
+            heard,
+            decided: self.decided.contains_key(&txn),
+            coordinator_here: coordinator.node() == self.node,
+        }
+    }
+
+    fn on_resolved(
+        &mut self,
+        txn: TxnId,
+        shard: ShardId,
+        commit_ts: Option<Ts>,
+        redo: &mut dyn FnMut(Redo),
+    ) -> Result<(), Fault> {
+        let prepared = self.prepared.remove(&(txn, shard));
+        let heard = if commit_ts.is_some() { Heard::Commit } else { Heard::Abort };
+        let verdict = judge(self.evidence(txn, prepared.as_ref(), heard));
+        match (verdict, prepared, commit_ts) {
+            (Verdict::Redo, Some(prepared), Some(commit_ts)) => {
+                if self.decided.get(&txn).is_some_and(|decided| *decided != commit_ts) {
+                    return Err(Fault::Contradiction { txn });
+                }
+                redo(Redo { shard, commit_ts, writes: prepared.writes });
+                Ok(())
+            }
+            (Verdict::Nothing, ..) => Ok(()),
+            (Verdict::CorruptContradiction, ..) => Err(Fault::Contradiction { txn }),
+            _ => Err(Fault::OutcomeWithoutPrepare { txn, shard }),
+        }
+    }
+
+    /// Judges what the journal left open. Calls `redo` with promises whose commit follows from it.
+    pub fn finish(mut self, redo: &mut dyn FnMut(Redo)) -> Recovery {
+        for ((txn, shard), prepared) in core::mem::take(&mut self.prepared) {
+            let settled = |commit_ts| Record::Resolved { txn, shard, commit_ts };
+            match judge(self.evidence(txn, Some(&prepared), Heard::Nothing)) {
+                Verdict::RedoDecided => {
+                    let commit_ts = self.decided[&txn];
+                    redo(Redo { shard, commit_ts, writes: prepared.writes });
+                    self.recovery.settled.push(settled(Some(commit_ts)));
+                }
+                Verdict::PresumeAbort => self.recovery.settled.push(settled(None)),
+                Verdict::Hold => self.recovery.held.push(prepared),
+                other => unreachable!("an open promise is never judged {other:?}"),
+            }
+        }
+        for (txn, owed) in core::mem::take(&mut self.owed) {
+            let ended = self.ended.contains(&txn);
+            if judge(Evidence::Coordinator { decided: true, ended }) == Verdict::Tell {
+                self.recovery.owed.push(owed);
+            }
+        }
+        self.recovery
+    }
+}
+
+/// Replays all `records` and collects the committed writes in memory: for tests and simulation.
+/// A server feeds a [`Replay`] segment by segment instead.
+pub fn recover(
+    start: ReplayStart,
+    records: impl IntoIterator<Item = Entry>,
+) -> Result<Recovery, Fault> {
+    let mut replay = Replay::new(start);
+    let mut all = Vec::new();
+    for entry in records {
+        replay.on_record(entry, &mut |redo| all.push(redo))?;
+    }
+    let mut recovery = replay.finish(&mut |redo| all.push(redo));
+    recovery.redo = all;
+    Ok(recovery)
+}
