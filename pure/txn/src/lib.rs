@@ -20,5 +20,5 @@ pub mod program;
 pub use contract::*;
 pub use counters::Counters;
 pub use history::Event;
-pub use lock::{LockMode, Priority};
+pub use lock::{LockMode, LockTable, Priority};
 pub use program::{Modified, Program, RowProgram, RowTask};

@@ -1,0 +1,85 @@
+//! Lock queues with wait-die over rows, key ranges and whole shards.
+//!
+//! One implementation for every protocol that locks (protocols.md section 1, and L9 of section 6).
+//!
+//! ```text
+//! acquire ──> Granted                      nobody is in the way
+//!         ──> Waiting ──> LockEvent        granted, died or timed out later
+//!         ──> Died                         an older transaction is in the way
+//! ```
+//!
+//! A waiter is *alone* if its transaction holds no lock anywhere and has no other request. Who may
+//! wait for whom:
+//!
+//! | waiter | for a holder | for another waiter |
+//! |---|---|---|
+//! | not alone | only for a younger one, else it dies | only for a younger one that is not alone |
+//! | alone | for anyone | for those not alone, and for those alone that came before |
+//!
+//! Why no deadlock: a cycle needs every member to be waited for. Nobody but those alone waits for
+//! one that is alone (it holds nothing, and others overtake it), and among themselves they wait in
+//! order of arrival; all other waiting goes from older to younger.
+//!
+//! Whenever a lock or a waiter goes, everybody it stood in the way of is judged anew: the urgent
+//! and the starved first, then the youngest that are not alone, then those alone in order of
+//! arrival. Whoever is granted kills the younger waiters that would now wait for an older holder.
+//! A waiter that was overtaken [`OVERTAKEN_MAX`] times (an urgent one: at all) is not overtaken
+//! any more by younger ones: they die or, if alone, wait.
+//!
+//! It is not a place where rows are found: a lock on an absent key is as good as any.
+
+mod point;
+mod show;
+mod table;
+mod wait;
+
+#[cfg(test)]
+mod tests;
+
+pub use table::{Acquired, Conflict, Item, LockEvent, LockRequest, LockTable, Settled};
+pub use wait::OVERTAKEN_MAX;
+
+use base::{Ts, TxnId};
+use serde::{Deserialize, Serialize};
+
+/// Strength of a lock.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum LockMode {
+    /// Many readers.
+    Shared,
+    /// One owner.
+    Exclusive,
+}
+
+impl LockMode {
+    /// Whether two locks on one item exclude each other.
+    #[inline]
+    pub fn conflicts(self, other: LockMode) -> bool {
+        self == LockMode::Exclusive || other == LockMode::Exclusive
+    }
+}
+
+/// Rank in wait-die, fixed per attempt; waiting goes only from higher to lower priority. `Ord`: a
+/// greater value is a higher priority: urgent before not urgent, then the smaller timestamp, then
+/// the smaller id.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Priority {
+    /// Has died too often.
+    pub urgent: bool,
+    /// First timestamp of the client's transaction.
+    pub ts: Ts,
+    /// Tie break.
+    pub txn: TxnId,
+}
+
+impl PartialOrd for Priority {
+    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Priority {
+    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
+        (self.urgent, other.ts, other.txn).cmp(&(other.urgent, self.ts, self.txn))
+    }
+}

@@ -1,0 +1,125 @@
+//! Printing the lock table in canonical order, and checking it.
+
+use super::LockMode;
+use super::table::{Holder, Item, LockTable};
+use super::wait::{Verdict, Waiter};
+use base::{IndexId, Slot};
+use core::fmt;
+
+fn letter(mode: LockMode) -> char {
+    match mode {
+        LockMode::Shared => 'S',
+        LockMode::Exclusive => 'X',
+    }
+}
+
+fn write_range(
+    f: &mut fmt::Formatter<'_>,
+    index: IndexId,
+    slot: Option<Slot>,
+    range: &base::KeyRange,
+) -> fmt::Result {
+    match slot {
+        Some(slot) => write!(f, "i{}/{}/{:?}", index.0, slot.0, range),
+        None => write!(f, "i{}/*/{:?}", index.0, range),
+    }
+}
+
+fn write_waiter(f: &mut fmt::Formatter<'_>, waiter: &Waiter) -> fmt::Result {
+    let alone = if waiter.alone { " alone" } else { "" };
+    write!(f, " wait {} {}{alone}", letter(waiter.mode), waiter.txn.txn)
+}
+
+impl fmt::Display for LockTable {
+    /// One line per row, range and waiter for something larger than a row.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let holders = |f: &mut fmt::Formatter<'_>, holders: &[Holder]| {
+            let mut sorted = holders.to_vec();
+            sorted.sort_by_key(|holder| holder.txn.txn);
+            sorted.iter().try_for_each(|h| write!(f, " {} {}", letter(h.mode), h.txn.txn))
+        };
+        if !self.shard.is_empty() {
+            f.write_str("lock shard:")?;
+            holders(f, &self.shard)?;
+            f.write_str("\n")?;
+        }
+        for (place, locks) in &self.ranges {
+            for lock in locks {
+                f.write_str("lock ")?;
+                write_range(f, place.0, place.1, &lock.range)?;
+                writeln!(f, ": {} {}", letter(lock.holder.mode), lock.holder.txn.txn)?;
+            }
+        }
+        for (point, entry) in &self.points {
+            write!(f, "lock {:?}:", point.to_key())?;
+            holders(f, entry.holders.as_slice())?;
+            entry.queue.iter().try_for_each(|arrival| write_waiter(f, &self.waiters[arrival]))?;
+            f.write_str("\n")?;
+        }
+        for arrival in &self.wide_waiters {
+            let waiter = &self.waiters[arrival];
+            f.write_str("lock ")?;
+            match waiter.item.as_item() {
+                Item::Range { index, slot, range } => write_range(f, index, slot, range)?,
+                Item::Point { .. } | Item::Shard => f.write_str("shard")?,
+            }
+            f.write_str(":")?;
+            write_waiter(f, waiter)?;
+            f.write_str("\n")?;
+        }
+        Ok(())
+    }
+}
+
+impl LockTable {
+    /// Checks every invariant; panics if one is broken. Costs O(locks^2): for tests and simulation.
+    ///
+    /// No two locks conflict; a waiter that is not alone waits for younger holders only; everybody
+    /// who waits has a reason; every lock has its owner's note.
+    pub fn validate(&self) {
+        for (point, entry) in &self.points {
+            let holders = entry.holders.as_slice();
+            assert!(!holders.is_empty() || !entry.queue.is_empty(), "an unused entry is removed");
+            for holder in holders {
+                self.validate_holder(&point.item(), holder);
+                let owner = self.owners.get(&holder.txn.txn).expect("a lock has an owner");
+                assert_eq!(owner.points.iter().filter(|held| *held == point).count(), 1);
+            }
+        }
+        for (place, locks) in &self.ranges {
+            assert!(!locks.is_empty(), "an unused list of ranges is removed");
+            for lock in locks {
+                let item = Item::Range { index: place.0, slot: place.1, range: &lock.range };
+                self.validate_holder(&item, &lock.holder);
+                let owner = self.owners.get(&lock.holder.txn.txn).expect("a lock has an owner");
+                assert!(owner.ranges.contains(place));
+            }
+        }
+        for holder in &self.shard {
+            self.validate_holder(&Item::Shard, holder);
+        }
+        for (arrival, waiter) in &self.waiters {
+            assert_ne!(self.judge(waiter, *arrival), Verdict::Grant, "{waiter:?} has a reason");
+            self.each_holder(&waiter.item.as_item(), waiter.mode, waiter.txn.txn, &mut |holder| {
+                let downwards = waiter.alone || waiter.txn > holder.txn;
+                assert!(downwards, "{waiter:?} waits for the older {holder:?}");
+            });
+            let owner = self.owners.get(&waiter.txn.txn).expect("a waiter has an owner");
+            assert!(owner.waiting.contains(arrival));
+        }
+    }
+
+    fn validate_holder(&self, item: &Item<'_>, holder: &Holder) {
+        self.each_holder(item, holder.mode, holder.txn.txn, &mut |other| {
+            panic!("{other:?} and {holder:?} hold {item:?} at once");
+        });
+    }
+
+    /// Whether nothing is held and nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty()
+            && self.ranges.is_empty()
+            && self.shard.is_empty()
+            && self.waiters.is_empty()
+    }
+}

@@ -1,0 +1,521 @@
+//! The lock table of one shard: who holds what; granting and releasing.
+
+use super::point::PointKey;
+use super::wait::{Verdict, Waiter};
+use super::{LockMode, Priority};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use base::{IndexId, Key, KeyRange, LookupMap, Slot, Time, TxnId};
+
+/// What is locked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Item<'a> {
+    /// One row, present or absent.
+    Point {
+        /// Key space.
+        index: IndexId,
+        /// Bucket.
+        slot: Slot,
+        /// Encoded key.
+        key: &'a [u8],
+    },
+    /// All keys of a range, present or absent.
+    Range {
+        /// Key space.
+        index: IndexId,
+        /// One bucket, or all of them.
+        slot: Option<Slot>,
+        /// Keys inside each bucket.
+        range: &'a KeyRange,
+    },
+    /// Everything on the shard.
+    Shard,
+}
+
+impl<'a> Item<'a> {
+    /// The row `key`.
+    pub fn of(key: &'a Key) -> Item<'a> {
+        Item::Point { index: key.index, slot: key.slot, key: &key.bytes }
+    }
+
+    /// Whether some key lies in both.
+    pub(super) fn overlaps(&self, other: &Item<'_>) -> bool {
+        match (self, other) {
+            (Item::Shard, _) | (_, Item::Shard) => true,
+            (
+                Item::Point { index, slot, key },
+                Item::Point { index: other_index, slot: other_slot, key: other_key },
+            ) => index == other_index && slot == other_slot && key == other_key,
+            (
+                Item::Point { index, slot, key },
+                Item::Range { index: range_index, slot: range_slot, range },
+            )
+            | (
+                Item::Range { index: range_index, slot: range_slot, range },
+                Item::Point { index, slot, key },
+            ) => {
+                index == range_index
+                    && range_slot.is_none_or(|range_slot| range_slot == *slot)
+                    && range.contains(key)
+            }
+            (
+                Item::Range { index, slot, range },
+                Item::Range { index: other_index, slot: other_slot, range: other_range },
+            ) => {
+                index == other_index
+                    && (slot.is_none() || other_slot.is_none() || slot == other_slot)
+                    && range.overlaps(other_range)
+            }
+        }
+    }
+
+    /// Whether all keys of `other` lie in `self`.
+    fn covers(&self, other: &Item<'_>) -> bool {
+        match (self, other) {
+            (Item::Shard, _) => true,
+            (Item::Range { .. }, Item::Point { .. }) | (Item::Point { .. }, Item::Point { .. }) => {
+                self.overlaps(other)
+            }
+            (
+                Item::Range { index, slot, range },
+                Item::Range { index: other_index, slot: other_slot, range: inner },
+            ) => {
+                index == other_index
+                    && (slot.is_none() || slot == other_slot)
+                    && range.low <= inner.low
+                    && match (&range.high, &inner.high) {
+                        (None, _) => true,
+                        (Some(_), None) => false,
+                        (Some(high), Some(inner_high)) => inner_high <= high,
+                    }
+            }
+            (Item::Point { .. } | Item::Range { .. }, _) => false,
+        }
+    }
+
+    /// A key that stands for the item in messages to the user.
+    pub(super) fn example(&self) -> Key {
+        match self {
+            Item::Point { index, slot, key } => Key::new(*index, *slot, key.to_vec()),
+            Item::Range { index, slot, range } => {
+                Key::new(*index, slot.unwrap_or_default(), range.low.clone())
+            }
+            Item::Shard => Key::new(IndexId(0), Slot(0), Vec::new()),
+        }
+    }
+}
+
+/// A request for one lock.
+#[derive(Clone, Copy, Debug)]
+pub struct LockRequest<'a> {
+    /// Who asks.
+    pub txn: Priority,
+    /// For what.
+    pub item: Item<'a>,
+    /// How strong.
+    pub mode: LockMode,
+    /// The transaction holds no lock on any shard and has no other request outstanding: it may wait
+    /// whatever its age. Take it back with [`LockTable::expose`] when that ends.
+    pub alone: bool,
+    /// Wait no longer than this; `None`: no limit.
+    pub deadline: Option<Time>,
+    /// Now, for the time spent waiting.
+    pub now: Time,
+    /// Comes back in the event; unique among the requests that wait.
+    pub request: u64,
+}
+
+/// Who stood in the way of a transaction that died.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Conflict {
+    /// What was wanted (for a range: its lower bound).
+    pub key: Key,
+    /// An older transaction that holds it or waits for it.
+    pub holder: TxnId,
+}
+
+/// The answer to a request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Acquired {
+    /// The lock is held, until [`LockTable::release`].
+    Granted,
+    /// A [`LockEvent`] will tell.
+    Waiting,
+    /// Wait-die: the transaction must be rolled back.
+    Died(Conflict),
+}
+
+/// How a wait ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Settled {
+    /// The lock is held.
+    Granted,
+    /// Wait-die: the transaction must be rolled back.
+    Died(Conflict),
+    /// The deadline passed.
+    TimedOut(Key),
+}
+
+/// The end of a wait.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LockEvent {
+    /// As given in the request.
+    pub request: u64,
+    /// Who waited.
+    pub txn: TxnId,
+    /// Since when.
+    pub since: Time,
+    /// How it ended.
+    pub settled: Settled,
+}
+
+/// A lock that is held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Holder {
+    pub(super) txn: Priority,
+    pub(super) mode: LockMode,
+}
+
+/// The holders of one row: nearly always one, which then needs no allocation.
+#[derive(Clone, Debug)]
+pub(super) enum Holders {
+    None,
+    One(Holder),
+    Many(Vec<Holder>),
+}
+
+impl Holders {
+    #[inline]
+    pub(super) fn as_slice(&self) -> &[Holder] {
+        match self {
+            Holders::None => &[],
+            Holders::One(holder) => core::slice::from_ref(holder),
+            Holders::Many(holders) => holders,
+        }
+    }
+
+    /// Adds a holder, or strengthens its lock. Returns whether the transaction is new here.
+    fn add(&mut self, holder: Holder) -> bool {
+        match self {
+            Holders::None => {
+                *self = Holders::One(holder);
+                true
+            }
+            Holders::One(one) if one.txn.txn == holder.txn.txn => {
+                one.mode = one.mode.max(holder.mode);
+                false
+            }
+            Holders::One(one) => {
+                *self = Holders::Many(alloc::vec![*one, holder]);
+                true
+            }
+            Holders::Many(many) => strengthen(many, holder),
+        }
+    }
+
+    fn remove(&mut self, txn: TxnId) {
+        match self {
+            Holders::None => {}
+            Holders::One(one) if one.txn.txn == txn => *self = Holders::None,
+            Holders::One(_) => {}
+            Holders::Many(many) => {
+                many.retain(|holder| holder.txn.txn != txn);
+                if let [one] = many[..] {
+                    *self = Holders::One(one);
+                }
+            }
+        }
+    }
+}
+
+fn strengthen(holders: &mut Vec<Holder>, holder: Holder) -> bool {
+    match holders.iter_mut().find(|held| held.txn.txn == holder.txn.txn) {
+        Some(held) => {
+            held.mode = held.mode.max(holder.mode);
+            false
+        }
+        None => {
+            holders.push(holder);
+            true
+        }
+    }
+}
+
+/// One locked row.
+#[derive(Clone, Debug)]
+pub(super) struct PointEntry {
+    pub(super) holders: Holders,
+    /// Arrival numbers of those who wait for exactly this row, ascending.
+    pub(super) queue: Vec<u64>,
+}
+
+/// A range that is held.
+#[derive(Clone, Debug)]
+pub(super) struct RangeLock {
+    pub(super) range: KeyRange,
+    pub(super) holder: Holder,
+}
+
+/// What one transaction holds and wants here.
+#[derive(Default, Debug)]
+pub(super) struct Owner {
+    pub(super) points: Vec<PointKey>,
+    pub(super) ranges: Vec<(IndexId, Option<Slot>)>,
+    pub(super) shard: bool,
+    pub(super) waiting: Vec<u64>,
+}
+
+/// The locks of one shard.
+///
+/// Cost: a free row is locked and released in about 100 ns without allocating (keys of at most 22
+/// bytes, tree nodes aside). Contended requests cost in proportion to the waiters of the item.
+#[derive(Default, Debug)]
+pub struct LockTable {
+    pub(super) points: BTreeMap<PointKey, PointEntry>,
+    pub(super) ranges: BTreeMap<(IndexId, Option<Slot>), Vec<RangeLock>>,
+    pub(super) shard: Vec<Holder>,
+    /// All who wait, by arrival number.
+    pub(super) waiters: BTreeMap<u64, Waiter>,
+    /// Arrival numbers of those who wait for ranges or the shard, ascending.
+    pub(super) wide_waiters: Vec<u64>,
+    pub(super) owners: LookupMap<TxnId, Owner>,
+    pub(super) timeouts: BTreeSet<(Time, u64)>,
+    pub(super) events: Vec<LockEvent>,
+    /// Owners of ended transactions: their vectors keep their memory.
+    spare: Vec<Owner>,
+    arrivals: u64,
+}
+
+/// Spare owners kept; more than a shard usually has open transactions.
+const SPARE_OWNERS: usize = 256;
+
+impl LockTable {
+    /// An empty table.
+    pub fn new() -> LockTable {
+        LockTable::default()
+    }
+
+    /// Asks for a lock. A lock that the transaction holds already, by itself or as part of a larger
+    /// one, is granted again; a shared one becomes exclusive if it can.
+    ///
+    /// May also end the wait of another request of the same transaction that was alone until now:
+    /// look at [`LockTable::take_events`] afterwards.
+    pub fn acquire(&mut self, request: LockRequest<'_>) -> Acquired {
+        let only_points =
+            self.ranges.is_empty() && self.shard.is_empty() && self.wide_waiters.is_empty();
+        if let (true, Item::Point { index, slot, key }) = (only_points, request.item) {
+            if self.acquire_free_point(PointKey::new(index, slot, key), &request) {
+                return Acquired::Granted;
+            }
+        } else if self.holds(request.txn.txn, &request.item, request.mode) {
+            return Acquired::Granted;
+        }
+        self.acquire_contended(request)
+    }
+
+    /// Grants a row that nobody else wants or that may be shared; nothing but rows is locked.
+    #[inline]
+    fn acquire_free_point(&mut self, point: PointKey, request: &LockRequest<'_>) -> bool {
+        use alloc::collections::btree_map::Entry;
+        let holder = Holder { txn: request.txn, mode: request.mode };
+        match self.points.entry(point) {
+            Entry::Vacant(entry) => {
+                let point = entry.key().clone();
+                entry.insert(PointEntry { holders: Holders::One(holder), queue: Vec::new() });
+                self.note_point(request.txn.txn, point);
+                true
+            }
+            Entry::Occupied(mut entry) => {
+                let mut free = entry.get().queue.is_empty();
+                for held in entry.get().holders.as_slice() {
+                    if held.txn.txn == request.txn.txn {
+                        if held.mode >= request.mode {
+                            return true;
+                        }
+                    } else if held.mode.conflicts(request.mode) {
+                        free = false;
+                    }
+                }
+                if !free {
+                    return false;
+                }
+                if entry.get_mut().holders.add(holder) {
+                    let point = entry.key().clone();
+                    self.note_point(request.txn.txn, point);
+                }
+                true
+            }
+        }
+    }
+
+    #[inline]
+    fn note_point(&mut self, txn: TxnId, point: PointKey) {
+        let spare = &mut self.spare;
+        let owner = self.owners.get_or_insert_with(txn, || spare.pop().unwrap_or_default());
+        owner.points.push(point);
+        if !owner.waiting.is_empty() {
+            self.expose(txn);
+        }
+    }
+
+    fn acquire_contended(&mut self, request: LockRequest<'_>) -> Acquired {
+        let txn = request.txn.txn;
+        let known = self.owners.contains(&txn);
+        if known {
+            self.expose(txn);
+        }
+        self.arrivals += 1;
+        let arrival = self.arrivals;
+        let waiter = Waiter::new(&request, request.alone && !known);
+        match self.judge(&waiter, arrival) {
+            Verdict::Grant => {
+                let mut freed = Vec::new();
+                self.enter(&waiter, &mut freed);
+                self.settle(freed);
+                Acquired::Granted
+            }
+            Verdict::Wait => {
+                self.enqueue(arrival, waiter);
+                Acquired::Waiting
+            }
+            Verdict::Die(conflict) => Acquired::Died(conflict),
+        }
+    }
+
+    /// Whether the transaction holds a lock of at least `mode` on all of `item`.
+    pub fn holds(&self, txn: TxnId, item: &Item<'_>, mode: LockMode) -> bool {
+        let Some(owner) = self.owners.get(&txn) else { return false };
+        let strong = |holder: &Holder| holder.txn.txn == txn && holder.mode >= mode;
+        if owner.shard && self.shard.iter().any(strong) {
+            return true;
+        }
+        if let Item::Point { index, slot, key } = item {
+            let entry = self.points.get(&PointKey::new(*index, *slot, key));
+            if entry.is_some_and(|entry| entry.holders.as_slice().iter().any(strong)) {
+                return true;
+            }
+        }
+        owner.ranges.iter().any(|place| {
+            self.ranges.get(place).into_iter().flatten().any(|lock| {
+                let outer = Item::Range { index: place.0, slot: place.1, range: &lock.range };
+                strong(&lock.holder) && outer.covers(item)
+            })
+        })
+    }
+
+    /// Whether a request would be granted at once without overtaking anybody: for a transaction
+    /// that ends in the same step and so needs no entry here.
+    pub fn is_free(&self, txn: TxnId, item: &Item<'_>, mode: LockMode) -> bool {
+        if self.points.is_empty() && self.ranges.is_empty() && self.shard.is_empty() {
+            return self.waiters.is_empty();
+        }
+        let mut free = true;
+        self.each_holder(item, mode, txn, &mut |_| free = false);
+        if free {
+            self.each_waiter(item, mode, txn, &mut |_, _| free = false);
+        }
+        free
+    }
+
+    /// Whether the transaction holds or awaits anything here.
+    pub fn knows(&self, txn: TxnId) -> bool {
+        self.owners.contains(&txn)
+    }
+
+    /// Enters a granted lock.
+    pub(super) fn hold(&mut self, waiter: &Waiter) {
+        let holder = Holder { txn: waiter.txn, mode: waiter.mode };
+        let txn = waiter.txn.txn;
+        match waiter.item.as_item() {
+            Item::Point { index, slot, key } => {
+                let point = PointKey::new(index, slot, key);
+                let entry = self
+                    .points
+                    .entry(point.clone())
+                    .or_insert_with(|| PointEntry { holders: Holders::None, queue: Vec::new() });
+                if entry.holders.add(holder) {
+                    self.note_point(txn, point);
+                }
+            }
+            Item::Range { index, slot, range } => {
+                let locks = self.ranges.entry((index, slot)).or_default();
+                locks.push(RangeLock { range: range.clone(), holder });
+                let owner = self.owner(txn);
+                if !owner.ranges.contains(&(index, slot)) {
+                    owner.ranges.push((index, slot));
+                }
+            }
+            Item::Shard => {
+                strengthen(&mut self.shard, holder);
+                self.owner(txn).shard = true;
+            }
+        }
+    }
+
+    pub(super) fn owner(&mut self, txn: TxnId) -> &mut Owner {
+        let spare = &mut self.spare;
+        self.owners.get_or_insert_with(txn, || spare.pop().unwrap_or_default())
+    }
+
+    /// Gives up everything the transaction holds and wants. Whom that helps or kills is in
+    /// [`LockTable::take_events`].
+    pub fn release(&mut self, txn: TxnId) {
+        let Some(mut owner) = self.owners.remove(&txn) else { return };
+        let crowded = !self.waiters.is_empty();
+        let mut freed = Vec::new();
+        for arrival in owner.waiting.drain(..) {
+            let waiter = self.dequeue(arrival);
+            freed.push(waiter.item);
+        }
+        for point in owner.points.drain(..) {
+            let entry = self.points.get_mut(&point).expect("a held row has an entry");
+            entry.holders.remove(txn);
+            if entry.holders.as_slice().is_empty() && entry.queue.is_empty() {
+                self.points.remove(&point);
+            }
+            if crowded {
+                freed.push(super::wait::OwnedItem::Point(point));
+            }
+        }
+        for place in owner.ranges.drain(..) {
+            let locks = self.ranges.get_mut(&place).expect("a held range has an entry");
+            locks.retain(|lock| {
+                let own = lock.holder.txn.txn == txn;
+                if own && crowded {
+                    let range = lock.range.clone();
+                    freed.push(super::wait::OwnedItem::Range(place.0, place.1, range));
+                }
+                !own
+            });
+            if locks.is_empty() {
+                self.ranges.remove(&place);
+            }
+        }
+        if core::mem::take(&mut owner.shard) {
+            self.shard.retain(|holder| holder.txn.txn != txn);
+            freed.push(super::wait::OwnedItem::Shard);
+        }
+        if self.spare.len() < SPARE_OWNERS {
+            self.spare.push(owner);
+        }
+        if !self.waiters.is_empty() {
+            self.settle(freed);
+        }
+    }
+
+    /// What ended waits since the last call, in order.
+    #[must_use]
+    pub fn take_events(&mut self) -> Vec<LockEvent> {
+        core::mem::take(&mut self.events)
+    }
+
+    /// Whether [`LockTable::take_events`] would return anything.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// When [`LockTable::expire`] has something to do.
+    pub fn deadline(&self) -> Option<Time> {
+        self.timeouts.first().map(|(at, _)| *at)
+    }
+}

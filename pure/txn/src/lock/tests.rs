@@ -1,0 +1,378 @@
+//! Unit tests of the rules, and a random test against a dumb model.
+
+use super::*;
+use base::{IndexId, Key, KeyRange, NodeId, Prng, ShardId, Slot, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+fn txn(number: u64) -> TxnId {
+    TxnId { shard: ShardId::new(NodeId(1), 0), incarnation: 1, counter: number }
+}
+
+/// A smaller number is older.
+fn rank(number: u64) -> Priority {
+    Priority { urgent: false, ts: Ts(number), txn: txn(number) }
+}
+
+fn key(name: &str) -> Key {
+    Key::new(IndexId(1), Slot(0), name.as_bytes().to_vec())
+}
+
+struct Table(LockTable);
+
+impl Table {
+    fn ask(&mut self, who: u64, name: &str, mode: LockMode, alone: bool) -> Acquired {
+        let key = key(name);
+        self.0.acquire(LockRequest {
+            txn: rank(who),
+            item: Item::of(&key),
+            mode,
+            alone,
+            deadline: None,
+            now: Time(0),
+            request: who,
+        })
+    }
+    fn range(&mut self, who: u64, low: &str, high: &str, mode: LockMode) -> Acquired {
+        let range = KeyRange { low: low.into(), high: Some(high.into()) };
+        self.0.acquire(LockRequest {
+            txn: rank(who),
+            item: Item::Range { index: IndexId(1), slot: None, range: &range },
+            mode,
+            alone: false,
+            deadline: None,
+            now: Time(0),
+            request: who,
+        })
+    }
+    fn release(&mut self, who: u64) -> Vec<(u64, bool)> {
+        self.0.release(txn(who));
+        self.0.validate();
+        let events = self.0.take_events();
+        events.into_iter().map(|e| (e.request, e.settled == Settled::Granted)).collect()
+    }
+}
+
+use LockMode::{Exclusive as X, Shared as S};
+
+#[test]
+fn older_waits_younger_dies() {
+    let mut t = Table(LockTable::new());
+    assert_eq!(t.ask(5, "a", X, false), Acquired::Granted);
+    assert_eq!(t.ask(3, "a", X, false), Acquired::Waiting);
+    let died = Acquired::Died(Conflict { key: key("a"), holder: txn(5) });
+    assert_eq!(t.ask(7, "a", S, false), died);
+    assert_eq!(t.release(5), [(3, true)]);
+    assert_eq!(t.release(3), []);
+    assert!(t.0.is_empty());
+}
+
+#[test]
+fn alone_waits_whatever_its_age_in_order_of_arrival() {
+    let mut t = Table(LockTable::new());
+    assert_eq!(t.ask(1, "a", X, false), Acquired::Granted);
+    for who in [9, 7, 8] {
+        assert_eq!(t.ask(who, "a", X, true), Acquired::Waiting);
+    }
+    assert_eq!(t.release(1), [(9, true)]);
+    assert_eq!(t.release(9), [(7, true)]);
+    assert_eq!(t.release(7), [(8, true)]);
+    assert_eq!(t.release(8), []);
+}
+
+#[test]
+fn hand_over_goes_to_the_youngest_that_is_not_alone() {
+    let mut t = Table(LockTable::new());
+    assert_eq!(t.ask(9, "a", X, false), Acquired::Granted);
+    assert_eq!(t.ask(8, "a", X, true), Acquired::Waiting);
+    assert_eq!(t.ask(3, "a", X, false), Acquired::Waiting);
+    assert_eq!(t.ask(5, "a", X, false), Acquired::Waiting);
+    assert_eq!(t.release(9), [(5, true)]);
+    assert_eq!(t.release(5), [(3, true)]);
+    assert_eq!(t.release(3), [(8, true)]);
+}
+
+#[test]
+fn starved_waiter_alone_goes_first_and_kills_younger_waiters() {
+    let mut t = Table(LockTable::new());
+    assert_eq!(t.ask(100, "a", X, false), Acquired::Granted);
+    assert_eq!(t.ask(20, "a", X, true), Acquired::Waiting);
+    let mut holder = 100;
+    for passer in 0..u64::from(OVERTAKEN_MAX) {
+        let next = 99 - passer;
+        assert_eq!(t.ask(next, "a", X, false), Acquired::Waiting);
+        assert_eq!(t.release(holder), [(next, true)]);
+        holder = next;
+    }
+    assert_eq!(t.ask(30, "a", X, false), Acquired::Waiting);
+    assert_eq!(t.ask(10, "a", X, false), Acquired::Waiting);
+    assert_eq!(t.release(holder), [(20, true), (30, false)]);
+    assert_eq!(t.release(20), [(10, true)]);
+}
+
+#[test]
+fn reader_joins_only_if_younger_than_every_waiting_writer() {
+    let mut t = Table(LockTable::new());
+    assert_eq!(t.ask(5, "a", S, false), Acquired::Granted);
+    assert_eq!(t.ask(4, "a", X, false), Acquired::Waiting);
+    assert_eq!(t.ask(6, "a", S, false), Acquired::Granted, "younger than the writer");
+    assert_eq!(t.ask(3, "a", S, false), Acquired::Waiting, "older than the writer");
+    assert_eq!(t.ask(8, "a", S, true), Acquired::Waiting, "alone: queues up");
+    assert_eq!(t.release(5), []);
+    assert_eq!(t.release(6), [(4, true)]);
+    assert_eq!(t.release(4), [(3, true), (8, true)]);
+}
+
+#[test]
+fn starved_writer_is_not_overtaken_any_more() {
+    let mut t = Table(LockTable::new());
+    assert_eq!(t.ask(100, "a", S, false), Acquired::Granted);
+    assert_eq!(t.ask(1, "a", X, false), Acquired::Waiting);
+    for reader in 0..u64::from(OVERTAKEN_MAX) {
+        assert_eq!(t.ask(200 + reader, "a", S, false), Acquired::Granted);
+    }
+    let died = Acquired::Died(Conflict { key: key("a"), holder: txn(1) });
+    assert_eq!(t.ask(300, "a", S, false), died);
+    assert_eq!(t.ask(301, "a", S, true), Acquired::Waiting);
+}
+
+#[test]
+fn upgrade_waits_for_younger_readers_and_passes_writers_that_wait_for_it() {
+    let mut t = Table(LockTable::new());
+    assert_eq!(t.ask(4, "a", S, false), Acquired::Granted);
+    assert_eq!(t.ask(6, "a", S, false), Acquired::Granted);
+    assert_eq!(t.ask(2, "a", X, false), Acquired::Waiting);
+    assert!(matches!(t.ask(6, "a", X, false), Acquired::Died(_)));
+    assert_eq!(t.ask(4, "a", X, false), Acquired::Waiting);
+    assert_eq!(t.release(6), [(4, true)]);
+    assert_eq!(t.release(4), [(2, true)]);
+    assert_eq!(t.ask(2, "a", S, false), Acquired::Granted, "held already");
+}
+
+#[test]
+fn ranges_exclude_inserts_and_cover_rows() {
+    let mut t = Table(LockTable::new());
+    assert_eq!(t.range(5, "b", "d", S), Acquired::Granted);
+    assert_eq!(t.ask(5, "c", S, false), Acquired::Granted);
+    assert!(matches!(t.ask(6, "c", X, false), Acquired::Died(_)));
+    assert_eq!(t.ask(6, "c", S, false), Acquired::Granted);
+    assert_eq!(t.ask(7, "d", X, false), Acquired::Granted);
+    assert_eq!(t.ask(3, "c", X, false), Acquired::Waiting);
+    assert!(matches!(t.range(8, "a", "c", X), Acquired::Died(_)));
+    assert_eq!(t.range(2, "a", "c", X), Acquired::Waiting);
+    assert_eq!(t.release(5), [(2, true)]);
+    assert_eq!(t.release(6), [(3, true)]);
+    assert_eq!(t.release(2), []);
+    assert_eq!(t.release(3), []);
+    t.release(7);
+    assert!(t.0.is_empty());
+}
+
+#[test]
+fn whole_shard_excludes_everything() {
+    let mut t = Table(LockTable::new());
+    let shard = |who| LockRequest {
+        txn: rank(who),
+        item: Item::Shard,
+        mode: X,
+        alone: false,
+        deadline: Some(Time(50)),
+        now: Time(0),
+        request: who,
+    };
+    assert_eq!(t.ask(5, "a", S, false), Acquired::Granted);
+    assert_eq!(t.0.acquire(shard(4)), Acquired::Waiting);
+    assert_eq!(t.release(5), [(4, true)]);
+    assert_eq!(t.ask(4, "a", X, false), Acquired::Granted);
+    assert_eq!(t.0.acquire(shard(3)), Acquired::Waiting);
+    assert!(matches!(t.ask(9, "z", S, false), Acquired::Died(_)));
+    assert_eq!(t.0.deadline(), Some(Time(50)));
+    t.0.expire(Time(50));
+    assert!(matches!(t.0.take_events()[..], [LockEvent { settled: Settled::TimedOut(_), .. }]));
+    assert_eq!(t.0.deadline(), None);
+}
+
+#[test]
+fn exposed_waiter_dies_if_it_waits_for_an_older_one() {
+    let mut t = Table(LockTable::new());
+    assert_eq!(t.ask(1, "a", X, false), Acquired::Granted);
+    assert_eq!(t.ask(5, "a", X, true), Acquired::Waiting);
+    t.0.expose(txn(5));
+    assert!(matches!(t.0.take_events()[..], [LockEvent { settled: Settled::Died(_), .. }]));
+    assert_eq!(t.ask(5, "a", X, true), Acquired::Waiting);
+    assert_eq!(t.ask(5, "b", X, false), Acquired::Granted);
+    assert!(matches!(t.0.take_events()[..], [LockEvent { settled: Settled::Died(_), .. }]));
+}
+
+#[test]
+fn urgent_goes_first() {
+    let mut t = Table(LockTable::new());
+    let urgent = Priority { urgent: true, ..rank(50) };
+    assert_eq!(t.ask(9, "a", X, false), Acquired::Granted);
+    assert_eq!(t.ask(3, "a", X, false), Acquired::Waiting);
+    let key = key("a");
+    let request = LockRequest {
+        txn: urgent,
+        item: Item::of(&key),
+        mode: X,
+        alone: false,
+        deadline: None,
+        now: Time(0),
+        request: 50,
+    };
+    assert_eq!(t.0.acquire(request), Acquired::Waiting);
+    assert_eq!(t.release(9), [(50, true), (3, false)]);
+}
+
+/// What the dumb model knows: who was granted what.
+#[derive(Default)]
+struct Model {
+    held: BTreeMap<u64, Vec<(usize, usize, LockMode)>>,
+    waiting: BTreeMap<u64, (u64, (usize, usize, LockMode))>,
+    alone: BTreeSet<u64>,
+}
+
+impl Model {
+    fn check(&self) {
+        for (a, locks) in &self.held {
+            for (b, others) in self.held.range(a + 1..) {
+                for x in locks {
+                    for y in others {
+                        let overlap = x.0 < y.1 && y.0 < x.1;
+                        assert!(!overlap || !x.2.conflicts(y.2), "t{a} {x:?} and t{b} {y:?}");
+                    }
+                }
+            }
+        }
+        for (request, (who, want)) in &self.waiting {
+            for (other, locks) in &self.held {
+                let conflict = locks
+                    .iter()
+                    .any(|have| have.0 < want.1 && want.0 < have.1 && have.2.conflicts(want.2));
+                if conflict && other != who {
+                    let downwards = who < other || self.alone.contains(request);
+                    assert!(downwards, "t{who} waits for the older t{other}");
+                }
+            }
+        }
+    }
+}
+
+fn run_model(seed: u64) {
+    const KEYS: u64 = 5;
+    let mut prng = Prng::new(seed);
+    let mut table = LockTable::new();
+    let mut model = Model::default();
+    let (mut next_txn, mut next_request, mut steps_left) = (1u64, 1u64, 400);
+    let mut open: BTreeSet<u64> = BTreeSet::new();
+    let mut ended = 0;
+    while steps_left > 0 || !open.is_empty() {
+        if steps_left > 0 {
+            steps_left -= 1;
+            if open.len() < 8 {
+                open.insert(next_txn);
+                next_txn += 1;
+            }
+        }
+        // A transaction that can act: one that does not wait. There must always be one.
+        let blocked: BTreeSet<u64> = model.waiting.values().map(|(who, _)| *who).collect();
+        let able: Vec<u64> = open.iter().copied().filter(|who| !blocked.contains(who)).collect();
+        assert!(!able.is_empty(), "seed {seed}: everybody waits\n{table}");
+        let who = able[prng.below(able.len() as u64) as usize];
+        let mut over = Vec::new();
+        if steps_left == 0 || prng.below(4) == 0 {
+            over.push(who);
+        } else {
+            let low = prng.below(KEYS) as usize;
+            let wide = prng.below(4) == 0;
+            let high = if wide { low + 1 + prng.below(KEYS - low as u64) as usize } else { low + 1 };
+            let mode = if prng.below(2) == 0 { S } else { X };
+            let alone = !model.held.contains_key(&who);
+            let request = next_request;
+            next_request += 1;
+            let (key, range) = (
+                Key::new(IndexId(1), Slot(0), vec![low as u8]),
+                KeyRange { low: vec![low as u8], high: Some(vec![high as u8]) },
+            );
+            let item = match (wide, prng.below(12)) {
+                (true, 0) => Item::Shard,
+                (true, _) => Item::Range { index: IndexId(1), slot: Some(Slot(0)), range: &range },
+                (false, _) => Item::of(&key),
+            };
+            let want = match item {
+                Item::Shard => (0, KEYS as usize, mode),
+                _ => (low, high, mode),
+            };
+            let acquired = table.acquire(LockRequest {
+                txn: rank(who),
+                item,
+                mode,
+                alone,
+                deadline: None,
+                now: Time(0),
+                request,
+            });
+            match acquired {
+                Acquired::Granted => model.held.entry(who).or_default().push(want),
+                Acquired::Waiting => {
+                    model.waiting.insert(request, (who, want));
+                    if alone {
+                        model.alone.insert(request);
+                    }
+                }
+                Acquired::Died(conflict) => {
+                    assert!(!alone && conflict.holder < txn(who));
+                    over.push(who);
+                }
+            }
+        }
+        while let Some(who) = over.pop() {
+            open.remove(&who);
+            model.held.remove(&who);
+            ended += 1;
+            table.release(txn(who));
+            for event in table.take_events() {
+                let (waiter, want) = model.waiting.remove(&event.request).expect("it waited");
+                match event.settled {
+                    Settled::Granted => model.held.entry(waiter).or_default().push(want),
+                    Settled::Died(_) => {
+                        assert!(!model.alone.contains(&event.request));
+                        over.push(waiter);
+                    }
+                    Settled::TimedOut(_) => panic!("nobody set a deadline"),
+                }
+            }
+        }
+        table.validate();
+        model.check();
+    }
+    assert!(table.is_empty() && model.waiting.is_empty());
+    assert!(ended > 20);
+}
+
+#[test]
+fn random_requests_never_deadlock_and_never_conflict() {
+    for seed in 0..400 {
+        run_model(seed);
+    }
+}
+
+#[test]
+fn free_row_leaves_nothing_behind() {
+    let mut table = LockTable::new();
+    let keys: Vec<Key> = (0..64u64).map(|i| key(&format!("{i:08}"))).collect();
+    for round in 1..2_000u64 {
+        let key = &keys[(round % 64) as usize];
+        let acquired = table.acquire(LockRequest {
+            txn: rank(round),
+            item: Item::of(key),
+            mode: X,
+            alone: true,
+            deadline: None,
+            now: Time(0),
+            request: round,
+        });
+        assert_eq!(acquired, Acquired::Granted);
+        table.release(txn(round));
+    }
+    assert!(table.is_empty());
+}

@@ -1,0 +1,431 @@
+//! Waiting: who may wait, who dies, who is next.
+
+use super::point::PointKey;
+use super::table::{
+    Conflict, Holder, Holders, Item, LockEvent, LockRequest, LockTable, PointEntry, RangeLock, Settled,
+};
+use super::{LockMode, Priority};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use base::{IndexId, KeyRange, Slot, Time, TxnId};
+use core::cmp::Reverse;
+use core::ops::Bound;
+
+/// How often a waiter lets others pass before it insists on its turn. Larger: fewer deaths of
+/// younger transactions; smaller: less waiting for old ones.
+pub const OVERTAKEN_MAX: u32 = 16;
+
+/// An [`Item`] that owns its key.
+#[derive(Clone, Debug)]
+pub(super) enum OwnedItem {
+    Point(PointKey),
+    Range(IndexId, Option<Slot>, KeyRange),
+    Shard,
+}
+
+impl OwnedItem {
+    pub(super) fn as_item(&self) -> Item<'_> {
+        match self {
+            OwnedItem::Point(point) => point.item(),
+            OwnedItem::Range(index, slot, range) => {
+                Item::Range { index: *index, slot: *slot, range }
+            }
+            OwnedItem::Shard => Item::Shard,
+        }
+    }
+}
+
+/// One who waits.
+#[derive(Clone, Debug)]
+pub(super) struct Waiter {
+    pub(super) txn: Priority,
+    pub(super) item: OwnedItem,
+    pub(super) mode: LockMode,
+    pub(super) alone: bool,
+    pub(super) overtaken: u32,
+    pub(super) deadline: Option<Time>,
+    pub(super) since: Time,
+    pub(super) request: u64,
+}
+
+impl Waiter {
+    pub(super) fn new(request: &LockRequest<'_>, alone: bool) -> Waiter {
+        let item = match request.item {
+            Item::Point { index, slot, key } => OwnedItem::Point(PointKey::new(index, slot, key)),
+            Item::Range { index, slot, range } => OwnedItem::Range(index, slot, range.clone()),
+            Item::Shard => OwnedItem::Shard,
+        };
+        Waiter {
+            txn: request.txn,
+            item,
+            mode: request.mode,
+            alone,
+            overtaken: 0,
+            deadline: request.deadline,
+            since: request.now,
+            request: request.request,
+        }
+    }
+
+    /// It is not overtaken by younger ones any more.
+    fn insists(&self) -> bool {
+        self.txn.urgent || self.overtaken >= OVERTAKEN_MAX
+    }
+}
+
+/// What becomes of a request as things stand.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Grant,
+    Wait,
+    Die(Conflict),
+}
+
+impl LockTable {
+    /// Judges a request that arrived as `arrival`; see the table in the module's documentation.
+    pub(super) fn judge(&self, waiter: &Waiter, arrival: u64) -> Verdict {
+        let item = waiter.item.as_item();
+        let txn = waiter.txn;
+        let die = |holder: TxnId| Verdict::Die(Conflict { key: item.example(), holder });
+        let (mut blocked, mut older) = (false, None);
+        self.each_holder(&item, waiter.mode, txn.txn, &mut |holder| {
+            blocked = true;
+            if holder.txn > txn {
+                older = Some(holder.txn.txn);
+            }
+        });
+        if let (false, Some(holder)) = (waiter.alone, older) {
+            return die(holder);
+        }
+        if blocked {
+            return Verdict::Wait;
+        }
+        let insists = waiter.insists();
+        self.each_waiter(&item, waiter.mode, txn.txn, &mut |other_arrival, other| {
+            if waiter.alone {
+                let before = if other.alone { other_arrival < arrival } else { !insists };
+                blocked |= before;
+            } else if self.is_held_up_by(other, txn.txn) {
+                // It waits for this transaction already, so nothing changes for it.
+            } else if other.insists() && other.txn > txn {
+                older = Some(other.txn.txn);
+            } else {
+                blocked |= !insists && !other.alone && other.txn < txn;
+            }
+        });
+        match older {
+            Some(holder) => die(holder),
+            None if blocked => Verdict::Wait,
+            None => Verdict::Grant,
+        }
+    }
+
+    /// Whether `txn` holds a lock that `waiter` waits for.
+    fn is_held_up_by(&self, waiter: &Waiter, txn: TxnId) -> bool {
+        if !self.owners.contains(&txn) {
+            return false;
+        }
+        let mut found = false;
+        self.each_holder(&waiter.item.as_item(), waiter.mode, waiter.txn.txn, &mut |holder| {
+            found |= holder.txn.txn == txn;
+        });
+        found
+    }
+
+    /// Calls `f` with every lock of another transaction that conflicts with `item` in `mode`.
+    pub(super) fn each_holder(
+        &self,
+        item: &Item<'_>,
+        mode: LockMode,
+        txn: TxnId,
+        f: &mut dyn FnMut(&Holder),
+    ) {
+        let mut offer = |holder: &Holder| {
+            if holder.txn.txn != txn && holder.mode.conflicts(mode) {
+                f(holder);
+            }
+        };
+        self.shard.iter().for_each(&mut offer);
+        self.each_range(item, &mut |lock| offer(&lock.holder));
+        match *item {
+            Item::Point { index, slot, key } => {
+                if let Some(entry) = self.points.get(&PointKey::new(index, slot, key)) {
+                    entry.holders.as_slice().iter().for_each(offer);
+                }
+            }
+            Item::Range { index, slot, range } => {
+                let from = PointKey::new(index, slot.unwrap_or_default(), &range.low);
+                for (point, entry) in self.points.range((Bound::Included(from), Bound::Unbounded)) {
+                    let beyond = slot.is_some_and(|slot| {
+                        slot != point.slot
+                            || range.high.as_deref().is_some_and(|high| high <= point.key())
+                    });
+                    if point.index != index || beyond {
+                        break;
+                    }
+                    if range.contains(point.key()) {
+                        entry.holders.as_slice().iter().for_each(&mut offer);
+                    }
+                }
+            }
+            Item::Shard => {
+                let entries = self.points.values();
+                entries.for_each(|entry| entry.holders.as_slice().iter().for_each(&mut offer));
+            }
+        }
+    }
+
+    /// Calls `f` with every held range that overlaps `item`.
+    fn each_range(&self, item: &Item<'_>, f: &mut dyn FnMut(&RangeLock)) {
+        if self.ranges.is_empty() {
+            return;
+        }
+        let mut visit = |place: &(IndexId, Option<Slot>), locks: &[RangeLock]| {
+            for lock in locks {
+                let range = Item::Range { index: place.0, slot: place.1, range: &lock.range };
+                if range.overlaps(item) {
+                    f(lock);
+                }
+            }
+        };
+        match *item {
+            Item::Point { index, slot, .. } | Item::Range { index, slot: Some(slot), .. } => {
+                for place in [(index, None), (index, Some(slot))] {
+                    if let Some(locks) = self.ranges.get(&place) {
+                        visit(&place, locks);
+                    }
+                }
+            }
+            Item::Range { index, slot: None, .. } => {
+                let all = (index, None)..=(index, Some(Slot(u16::MAX)));
+                self.ranges.range(all).for_each(|(place, locks)| visit(place, locks));
+            }
+            Item::Shard => self.ranges.iter().for_each(|(place, locks)| visit(place, locks)),
+        }
+    }
+
+    /// Calls `f` with every waiter of another transaction that conflicts with `item` in `mode`.
+    pub(super) fn each_waiter(
+        &self,
+        item: &Item<'_>,
+        mode: LockMode,
+        txn: TxnId,
+        f: &mut dyn FnMut(u64, &Waiter),
+    ) {
+        let mut offer = |arrival: u64| {
+            let waiter = &self.waiters[&arrival];
+            if waiter.txn.txn != txn
+                && waiter.mode.conflicts(mode)
+                && waiter.item.as_item().overlaps(item)
+            {
+                f(arrival, waiter);
+            }
+        };
+        match *item {
+            Item::Point { index, slot, key } => {
+                if self.waiters.is_empty() {
+                    return;
+                }
+                if let Some(entry) = self.points.get(&PointKey::new(index, slot, key)) {
+                    entry.queue.iter().copied().for_each(&mut offer);
+                }
+                self.wide_waiters.iter().copied().for_each(offer);
+            }
+            Item::Range { .. } | Item::Shard => self.waiters.keys().copied().for_each(offer),
+        }
+    }
+
+    pub(super) fn enqueue(&mut self, arrival: u64, waiter: Waiter) {
+        match &waiter.item {
+            OwnedItem::Point(point) => {
+                let entry = self.points.entry(point.clone()).or_insert_with(|| PointEntry {
+                    holders: Holders::None,
+                    queue: Vec::new(),
+                });
+                entry.queue.push(arrival);
+            }
+            OwnedItem::Range(..) | OwnedItem::Shard => self.wide_waiters.push(arrival),
+        }
+        if let Some(deadline) = waiter.deadline {
+            self.timeouts.insert((deadline, arrival));
+        }
+        self.owner(waiter.txn.txn).waiting.push(arrival);
+        self.waiters.insert(arrival, waiter);
+    }
+
+    /// Takes a waiter out of its queue. Its owner's list is left to the caller.
+    pub(super) fn dequeue(&mut self, arrival: u64) -> Waiter {
+        let waiter = self.waiters.remove(&arrival).expect("a queued request waits");
+        match &waiter.item {
+            OwnedItem::Point(point) => {
+                let entry = self.points.get_mut(point).expect("a queue has an entry");
+                entry.queue.retain(|queued| *queued != arrival);
+                if entry.queue.is_empty() && entry.holders.as_slice().is_empty() {
+                    self.points.remove(point);
+                }
+            }
+            OwnedItem::Range(..) | OwnedItem::Shard => {
+                self.wide_waiters.retain(|queued| *queued != arrival);
+            }
+        }
+        if let Some(deadline) = waiter.deadline {
+            self.timeouts.remove(&(deadline, arrival));
+        }
+        waiter
+    }
+
+    /// Ends a wait with an event.
+    fn finish(&mut self, arrival: u64, settled: Settled) -> Waiter {
+        let waiter = self.dequeue(arrival);
+        let txn = waiter.txn.txn;
+        let owner = self.owner(txn);
+        owner.waiting.retain(|queued| *queued != arrival);
+        let granted = settled == Settled::Granted;
+        let idle = owner.points.is_empty()
+            && owner.ranges.is_empty()
+            && !owner.shard
+            && owner.waiting.is_empty();
+        if idle && !granted {
+            self.owners.remove(&txn);
+        }
+        let request = waiter.request;
+        self.events.push(LockEvent { request, txn, since: waiter.since, settled });
+        waiter
+    }
+
+    /// Counts that `granted` passed everybody who waits for the same.
+    fn overtake(&mut self, granted: &Waiter) {
+        let mut passed = Vec::new();
+        let item = granted.item.as_item();
+        self.each_waiter(&item, granted.mode, granted.txn.txn, &mut |arrival, _| {
+            passed.push(arrival);
+        });
+        for arrival in passed {
+            let waiter = self.waiters.get_mut(&arrival).expect("just seen");
+            waiter.overtaken = waiter.overtaken.saturating_add(1);
+        }
+    }
+
+    /// Judges everybody anew whom one of `freed` may have held up, until nothing changes.
+    pub(super) fn settle(&mut self, mut freed: Vec<OwnedItem>) {
+        while !freed.is_empty() && !self.waiters.is_empty() {
+            let mut candidates = BTreeSet::new();
+            for item in freed.drain(..) {
+                self.affected(&item.as_item(), &mut candidates);
+            }
+            let mut order: Vec<u64> = candidates.into_iter().collect();
+            order.sort_by_cached_key(|arrival| turn(*arrival, &self.waiters[arrival]));
+            // A row just granted exclusively: nobody else in its queue needs to be judged.
+            let mut taken: Option<PointKey> = None;
+            for arrival in order {
+                let Some(waiter) = self.waiters.get(&arrival) else { continue };
+                if let (OwnedItem::Point(point), Some(taken)) = (&waiter.item, &taken)
+                    && point == taken
+                {
+                    continue;
+                }
+                match self.judge(waiter, arrival) {
+                    Verdict::Wait => {}
+                    Verdict::Grant => {
+                        if waiter.mode == LockMode::Exclusive
+                            && let OwnedItem::Point(point) = &waiter.item
+                        {
+                            taken = Some(point.clone());
+                        }
+                        self.grant(arrival, &mut freed);
+                    }
+                    Verdict::Die(conflict) => {
+                        freed.push(self.finish(arrival, Settled::Died(conflict)).item);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Everybody who waits for a part of `item`.
+    fn affected(&self, item: &Item<'_>, into: &mut BTreeSet<u64>) {
+        let overlaps = |arrival: &&u64| self.waiters[*arrival].item.as_item().overlaps(item);
+        match *item {
+            Item::Point { index, slot, key } => {
+                if let Some(entry) = self.points.get(&PointKey::new(index, slot, key)) {
+                    into.extend(&entry.queue);
+                }
+                into.extend(self.wide_waiters.iter().filter(overlaps));
+            }
+            Item::Range { .. } | Item::Shard => into.extend(self.waiters.keys().filter(overlaps)),
+        }
+    }
+
+    /// Grants a waiter its lock; kills the younger ones that would now wait for it.
+    fn grant(&mut self, arrival: u64, freed: &mut Vec<OwnedItem>) {
+        let granted = self.finish(arrival, Settled::Granted);
+        self.enter(&granted, freed);
+    }
+
+    /// Enters a lock that was just granted: those it passes count it, or die of it.
+    pub(super) fn enter(&mut self, granted: &Waiter, freed: &mut Vec<OwnedItem>) {
+        self.hold(granted);
+        if self.waiters.is_empty() {
+            return;
+        }
+        self.overtake(granted);
+        let mut victims = Vec::new();
+        let item = granted.item.as_item();
+        self.each_waiter(&item, granted.mode, granted.txn.txn, &mut |arrival, waiter| {
+            if !waiter.alone && waiter.txn < granted.txn {
+                victims.push(arrival);
+            }
+        });
+        for victim in victims {
+            let key = self.waiters[&victim].item.as_item().example();
+            let conflict = Conflict { key, holder: granted.txn.txn };
+            freed.push(self.finish(victim, Settled::Died(conflict)).item);
+        }
+    }
+
+    /// The transaction is not alone any more: it holds a lock or has another request somewhere.
+    /// If it now waits for an older one, it dies ([`LockTable::take_events`]).
+    pub fn expose(&mut self, txn: TxnId) {
+        let Some(owner) = self.owners.get(&txn) else { return };
+        let waiting = owner.waiting.clone();
+        let mut freed = Vec::new();
+        for arrival in waiting {
+            let waiter = self.waiters.get_mut(&arrival).expect("a listed request waits");
+            if !core::mem::replace(&mut waiter.alone, false) {
+                continue;
+            }
+            match self.judge(&self.waiters[&arrival], arrival) {
+                Verdict::Wait => {}
+                Verdict::Grant => self.grant(arrival, &mut freed),
+                Verdict::Die(conflict) => {
+                    freed.push(self.finish(arrival, Settled::Died(conflict)).item);
+                }
+            }
+        }
+        self.settle(freed);
+    }
+
+    /// Ends the waits whose deadline has passed ([`Settled::TimedOut`]).
+    pub fn expire(&mut self, now: Time) {
+        let mut freed = Vec::new();
+        while let Some(&(at, arrival)) = self.timeouts.first() {
+            if at > now {
+                break;
+            }
+            let key = self.waiters[&arrival].item.as_item().example();
+            freed.push(self.finish(arrival, Settled::TimedOut(key)).item);
+        }
+        self.settle(freed);
+    }
+}
+
+/// Whose turn it is first: see the module's documentation.
+fn turn(arrival: u64, waiter: &Waiter) -> (u8, Reverse<Option<Priority>>, Option<Priority>, u64) {
+    if waiter.insists() {
+        (0, Reverse(Some(waiter.txn)), None, arrival)
+    } else if !waiter.alone {
+        (1, Reverse(None), Some(waiter.txn), arrival)
+    } else {
+        (2, Reverse(None), None, arrival)
+    }
+}
