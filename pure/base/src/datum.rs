@@ -346,7 +346,7 @@ mod tests {
             Datum::Null,
         ]);
         let array =
-            |items: &[i64]| Datum::from(items.iter().map(|i| (*i).into()).collect::<Vec<_>>());
+            |items: &[i64]| Datum::from(items.iter().map(|i| (*i).into()).collect::<Vec<Datum>>());
         sorted_as_given(&[array(&[]), array(&[1]), array(&[1, 2]), array(&[2])]);
         let interval = |months, days, micros| {
             Datum::from(Interval {

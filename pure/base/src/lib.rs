@@ -21,6 +21,8 @@ pub mod limits;
 pub mod lookup;
 pub mod prng;
 pub mod row;
+#[cfg(test)]
+mod testing;
 pub mod text;
 pub mod time;
 pub mod types;

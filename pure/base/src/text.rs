@@ -15,6 +15,7 @@ pub use fit::{fit, fit_explicit};
 use crate::datum::{Datum, Type};
 use crate::error::{SqlError, SqlState};
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -97,11 +98,11 @@ pub fn format(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
 }
 
 /// As [`format`], as a string of its own; for messages, casts to text and tests.
-pub fn to_string(ty: Type, datum: &Datum) -> alloc::string::String {
+pub fn to_string(ty: Type, datum: &Datum) -> String {
     let mut out = Vec::new();
     format(ty, datum, &mut out);
     // Text comes from `str`s, everything else is ASCII.
-    alloc::string::String::from_utf8(out).expect("text forms are UTF-8")
+    String::from_utf8(out).expect("text forms are UTF-8")
 }
 
 /// `invalid input syntax for type ...`, 22P02.

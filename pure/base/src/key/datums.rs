@@ -7,7 +7,7 @@
 //! | value | bytes |
 //! |---|---|
 //! | NULL | `ff` (so last when ascending, first when descending, as in PostgreSQL) |
-//! | integer, date, timestamp | one byte `80`+v for 0 <= v < 112; else a byte with sign and length, then the magnitude |
+//! | integer, date, timestamp | `80`+v for 0 <= v < 112; else sign and length, magnitude |
 //! | boolean | `00` or `01` |
 //! | float | `01`, then 8 bytes: sign bit flipped, or all bits if negative; one zero, one NaN |
 //! | numeric | a byte with sign and exponent, then two digits per byte, the last one marked |
@@ -122,7 +122,9 @@ fn encode_int(out: &mut Vec<u8>, value: i64) {
 fn encode_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(bytes.len() + 2);
     let mut rest = bytes;
-    while let Some(zero) = rest.iter().position(|byte| *byte == 0) {
+    // `contains` looks at many bytes at once, and zeros are rare.
+    while rest.contains(&0) {
+        let zero = rest.iter().position(|byte| *byte == 0).unwrap_or(0);
         out.extend_from_slice(&rest[..=zero]);
         out.push(0xff);
         rest = &rest[zero + 1..];

@@ -169,10 +169,11 @@ impl<'a> Scanner<'a> {
         if digits.is_empty() {
             return Err(BadTime::Syntax);
         }
-        digits
-            .parse()
+        // No field is longer than YYYYMMDD, so sums of fields cannot overflow.
+        let value = digits.parse().ok().filter(|value| *value <= 99_999_999);
+        value
             .map(|value| (value, digits.len()))
-            .map_err(|_| BadTime::Field)
+            .ok_or(BadTime::Field)
     }
 
     fn eat(&mut self, byte: u8) -> bool {

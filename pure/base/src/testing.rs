@@ -1,0 +1,171 @@
+//! Random values of every type for model tests; small ranges so that equal values meet often.
+
+use crate::calendar::{DATE_MAX, DATE_MIN, TIMESTAMP_END, TIMESTAMP_MIN};
+use crate::{ArrayKind, Datum, Decimal, Interval, Prng, Type};
+
+/// One type of every encoding, arrays of every kind.
+pub(crate) fn all_types() -> Vec<Type> {
+    let mut types = vec![
+        Type::Bool,
+        Type::Int2,
+        Type::Int4,
+        Type::Int8,
+        Type::Float4,
+        Type::Float8,
+        Type::Numeric(None),
+        Type::Text,
+        Type::Varchar(None),
+        Type::Char(0),
+        Type::Bytea,
+        Type::Date,
+        Type::Timestamp,
+        Type::Timestamptz,
+        Type::Uuid,
+        Type::Interval,
+        Type::Name,
+        Type::Oid,
+        Type::InternalChar,
+        Type::Unknown,
+    ];
+    types.extend(ArrayKind::ALL.map(Type::Array));
+    types
+}
+
+/// A number of up to `bits` bits, all sizes equally likely, edges included.
+fn sized(prng: &mut Prng, bits: u64) -> i64 {
+    let shift = 64 - prng.between(1, bits as i64) as u32;
+    match prng.below(8) {
+        0 => i64::MIN >> (64 - bits),
+        1 => i64::MAX >> (64 - bits),
+        2 => prng.between(-3, 130),
+        _ => (prng.next_u64() as i64) >> shift,
+    }
+}
+
+pub(crate) fn random_decimal(prng: &mut Prng) -> Decimal {
+    loop {
+        let digits = prng.below(39) as u32;
+        let wide = (i128::from(prng.next_u64()) << 64 | i128::from(prng.next_u64())) >> 1;
+        let unscaled = match prng.below(4) {
+            0 => i128::from(prng.between(-20, 20)) * 10i128.pow(prng.below(20) as u32),
+            1 => i128::from(prng.between(-1, 1)) * (10i128.pow(digits) - 1),
+            _ => wide % 10i128.pow(digits),
+        };
+        let scale = match prng.below(3) {
+            0 => 0,
+            1 => prng.below(4) as u8,
+            _ => prng.below(39) as u8,
+        };
+        if let Some(value) = Decimal::from_parts(unscaled, scale) {
+            return value;
+        }
+    }
+}
+
+fn random_float(prng: &mut Prng) -> f64 {
+    match prng.below(10) {
+        0 => 0.0,
+        1 => -0.0,
+        2 => f64::NAN,
+        3 => f64::INFINITY,
+        4 => f64::NEG_INFINITY,
+        5 => prng.between(-10, 10) as f64 / 4.0,
+        6 => f64::MIN_POSITIVE / 8.0,
+        _ => f64::from_bits(prng.next_u64()),
+    }
+}
+
+pub(crate) fn random_text(prng: &mut Prng) -> String {
+    const ALPHABET: [char; 12] = [
+        'a',
+        'b',
+        'B',
+        ' ',
+        '"',
+        '\\',
+        ',',
+        '{',
+        '}',
+        '\u{1}',
+        '\u{e9}',
+        '\u{1f600}',
+    ];
+    (0..prng.below(6))
+        .map(|_| ALPHABET[prng.below(12) as usize])
+        .collect()
+}
+
+/// A value of type `ty`, NULL now and then.
+pub(crate) fn random_datum(prng: &mut Prng, ty: Type) -> Datum {
+    if prng.below(12) == 0 {
+        Datum::Null
+    } else {
+        random_value(prng, ty)
+    }
+}
+
+/// A value of type `ty`, never NULL.
+pub(crate) fn random_value(prng: &mut Prng, ty: Type) -> Datum {
+    match ty {
+        Type::Bool => Datum::Bool(prng.below(2) == 1),
+        Type::Int2 => Datum::Int(sized(prng, 16)),
+        Type::Int4 => Datum::Int(sized(prng, 32)),
+        Type::Int8 => Datum::Int(sized(prng, 64)),
+        Type::Oid => Datum::Int(i64::from(sized(prng, 64) as u32)),
+        Type::Float4 => Datum::Float(f64::from(random_float(prng) as f32)),
+        Type::Float8 => Datum::Float(random_float(prng)),
+        Type::Numeric(_) => Datum::Decimal(random_decimal(prng)),
+        Type::Text | Type::Varchar(_) | Type::Name | Type::Unknown => {
+            Datum::from(random_text(prng))
+        }
+        Type::Char(_) => Datum::from(random_text(prng).trim_end_matches(' ')),
+        Type::InternalChar => Datum::from(["", "a", "r", "\u{e9}"][prng.below(4) as usize]),
+        Type::Bytea => {
+            let bytes: Vec<u8> = (0..prng.below(5))
+                .map(|_| [0, 1, 0xfe, 0xff][prng.below(4) as usize])
+                .collect();
+            Datum::from(bytes)
+        }
+        Type::Date => Datum::Date(match prng.below(6) {
+            0 => [i32::MIN, i32::MAX, DATE_MIN, DATE_MAX][prng.below(4) as usize],
+            1 => prng.between(DATE_MIN.into(), DATE_MAX.into()) as i32,
+            _ => prng.between(-40_000, 40_000) as i32,
+        }),
+        Type::Timestamp | Type::Timestamptz => Datum::Timestamp(match prng.below(6) {
+            0 => [i64::MIN, i64::MAX, TIMESTAMP_MIN, TIMESTAMP_END - 1][prng.below(4) as usize],
+            1 => prng.between(TIMESTAMP_MIN, TIMESTAMP_END - 1),
+            2 => prng.between(-10, 10) * 1_000_000,
+            _ => sized(prng, 52),
+        }),
+        Type::Uuid => {
+            let mut bytes = [0xff; 16];
+            bytes[prng.below(16) as usize] = prng.below(3) as u8;
+            Datum::Uuid(bytes)
+        }
+        Type::Interval => Datum::Interval(Interval {
+            months: sized(prng, 10) as i32,
+            days: sized(prng, 10) as i32,
+            micros: sized(prng, 50),
+        }),
+        Type::Array(kind) => {
+            let items: Vec<Datum> = (0..prng.below(4))
+                .map(|_| random_datum(prng, kind.element()))
+                .collect();
+            Datum::from(items)
+        }
+    }
+}
+
+/// Equality that sees every bit: the scale of decimals and the sign of zero count, NaN equals NaN.
+pub(crate) fn same(a: &Datum, b: &Datum) -> bool {
+    match (a, b) {
+        (Datum::Float(a), Datum::Float(b)) => {
+            a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
+        }
+        (Datum::Decimal(a), Datum::Decimal(b)) => a == b && a.scale() == b.scale(),
+        (Datum::Array(a), Datum::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(a, b))
+        }
+        _ => a == b,
+    }
+}
