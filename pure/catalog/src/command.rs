@@ -6,39 +6,98 @@ use alloc::vec::Vec;
 use base::{IndexId, SqlError, TableId};
 use serde::{Deserialize, Serialize};
 
-/// One change. Numbers inside descriptions (`id`, `changed`) are given by [`Catalog::apply`] and may be
-/// 0 in a command.
+/// One change. What [`Catalog::apply`] gives may be empty in a command: numbers (`id`, `changed`),
+/// names of constraints, indexes and sequences, slot columns, partition columns, parent columns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "fields are named like what they describe")]
 pub enum Command {
     /// Fixes the placement of an empty cluster.
     Bootstrap(crate::Placement),
     /// A new empty database.
-    CreateDatabase { name: String, protocol: ProtocolKind, execution: Execution, if_not_exists: bool },
+    CreateDatabase {
+        name: String,
+        protocol: ProtocolKind,
+        execution: Execution,
+        if_not_exists: bool,
+    },
     /// Removes a database and everything in it.
     DropDatabase { name: String, if_exists: bool },
-    /// A new table with its indexes and constraints and the sequences of its serial columns.
-    CreateTable { database: String, table: Table, sequences: Vec<Sequence>, if_not_exists: bool },
+    /// A new table with its indexes and constraints and the sequences of its serial columns. No
+    /// columns in `primary` means no primary key: the table gets the hidden row number. A sequence
+    /// without a name is named after its owner, and becomes that column's default unless the
+    /// column is an identity or has a default.
+    CreateTable {
+        database: String,
+        table: Table,
+        sequences: Vec<Sequence>,
+        if_not_exists: bool,
+    },
     /// Removes tables; `cascade` also removes foreign keys that point to them.
-    DropTable { database: String, names: Vec<String>, if_exists: bool, cascade: bool },
+    DropTable {
+        database: String,
+        names: Vec<String>,
+        if_exists: bool,
+        cascade: bool,
+    },
     /// A new secondary index; starts as `building`.
-    CreateIndex { database: String, table: String, index: Index, if_not_exists: bool },
+    CreateIndex {
+        database: String,
+        table: String,
+        index: Index,
+        if_not_exists: bool,
+    },
     /// The backfill of an index is complete.
-    FinishIndex { database: String, table: String, index: String },
+    FinishIndex {
+        database: String,
+        table: String,
+        index: String,
+    },
     /// Removes an index.
-    DropIndex { database: String, names: Vec<String>, if_exists: bool },
+    DropIndex {
+        database: String,
+        names: Vec<String>,
+        if_exists: bool,
+    },
     /// A new sequence.
-    CreateSequence { database: String, sequence: Sequence, if_not_exists: bool },
+    CreateSequence {
+        database: String,
+        sequence: Sequence,
+        if_not_exists: bool,
+    },
     /// Removes sequences.
-    DropSequence { database: String, names: Vec<String>, if_exists: bool },
+    DropSequence {
+        database: String,
+        names: Vec<String>,
+        if_exists: bool,
+    },
     /// Stops or allows writes to a table while its rows are rewritten or validated.
-    Freeze { database: String, table: String, frozen: bool },
-    /// Gives a table without a primary key one: `new_primary` is the key space into which the rows were
-    /// copied, in rows of `columns`.
-    SetPrimaryKey { database: String, table: String, constraint: String, primary: Index, columns: Vec<Column>, partition: Vec<u16> },
+    Freeze {
+        database: String,
+        table: String,
+        frozen: bool,
+    },
+    /// Gives a table without a primary key one: `primary` is the reserved key space into which the
+    /// rows were copied, in rows of `columns`. Refused (0A000) if the table has other indexes.
+    SetPrimaryKey {
+        database: String,
+        table: String,
+        constraint: String,
+        primary: Index,
+        columns: Vec<Column>,
+        partition: Vec<u16>,
+    },
     /// Adds a validated foreign key.
-    AddForeignKey { database: String, table: String, foreign_key: ForeignKey },
+    AddForeignKey {
+        database: String,
+        table: String,
+        foreign_key: ForeignKey,
+    },
     /// Adds a validated check constraint.
-    AddCheck { database: String, table: String, check: Check },
+    AddCheck {
+        database: String,
+        table: String,
+        check: Check,
+    },
     /// Reserves one key space for the rows that a schema change copies: it joins `Catalog::reserved`;
     /// its number is returned in [`Applied`]. `SetPrimaryKey` takes it out of there.
     Reserve,
@@ -49,8 +108,11 @@ pub enum Command {
 /// What [`Catalog::apply`] did beyond the new catalog.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Applied {
-    /// `IF [NOT] EXISTS` made it a no-op: text for a NOTICE.
+    /// `IF [NOT] EXISTS` made it a no-op (the catalog is the same): text for a NOTICE, one line
+    /// per name.
     pub skipped: Option<String>,
+    /// Texts for NOTICEs about names that `IF EXISTS` passed over while others were removed.
+    pub notices: Vec<String>,
     /// Key spaces whose rows may be removed.
     pub dropped: Vec<IndexId>,
     /// The table that was created or changed.

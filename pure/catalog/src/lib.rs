@@ -1,18 +1,25 @@
 //! Databases, tables, indexes and placement, and the state machine that turns commands into the
 //! next catalog version.
 //!
-//! A [`Catalog`] is an immutable value behind an `Arc`; [`Catalog::apply`] makes the next one. Node 1
-//! serialises commands; every node applies the same commands in the same order.
+//! A [`Catalog`] is an immutable value behind an `Arc`; [`Catalog::apply`] makes the next one. Node
+//! 1 serialises commands; every node applies the same commands in the same order.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 extern crate alloc;
 
+mod apply;
 pub mod command;
+mod constraints;
 pub mod desc;
+mod keys;
+mod lookup;
+mod names;
 pub mod placement;
+mod tables;
 
-pub use command::{CatalogError, Command};
+pub use command::{Applied, CatalogError, Command};
 pub use desc::*;
+pub use lookup::ROWID_COLUMN;
 pub use placement::Placement;

@@ -181,7 +181,10 @@ impl CheckpointWriter {
     }
 
     fn close(&mut self, kind: u8, out: &mut Vec<u8>) {
-        assert!(self.block.len() <= BLOCK_BYTES_MAX, "no row or promise comes near the limit");
+        assert!(
+            self.block.len() <= BLOCK_BYTES_MAX,
+            "no row or promise comes near the limit"
+        );
         let len = (self.block.len() as u32).to_le_bytes();
         let crc = block_crc(kind, len, &self.block);
         out.push(kind);
@@ -294,7 +297,9 @@ impl CheckpointReader {
         if !(ROWS..=FOOTER).contains(&kind) || len == 0 || len > BLOCK_BYTES_MAX {
             return Err(Fault::Length(len as u64));
         }
-        let Ok(payload) = fields.bytes(len) else { return Ok(0) };
+        let Ok(payload) = fields.bytes(len) else {
+            return Ok(0);
+        };
         if block_crc(kind, len_bytes, payload) != crc {
             return Err(Fault::Checksum);
         }
@@ -318,11 +323,15 @@ impl CheckpointReader {
                 }
             }
             PREPARED => {
-                self.tables.prepared.push(codec::decode(payload).map_err(Fault::Content)?);
+                self.tables
+                    .prepared
+                    .push(codec::decode(payload).map_err(Fault::Content)?);
                 self.seen.prepared += 1;
             }
             OWED => {
-                self.tables.owed.push(codec::decode(payload).map_err(Fault::Content)?);
+                self.tables
+                    .owed
+                    .push(codec::decode(payload).map_err(Fault::Content)?);
                 self.seen.owed += 1;
             }
             _ => {
@@ -375,7 +384,13 @@ fn decode_row<'a>(fields: &mut Parser<'a>) -> Result<CheckpointRow<'a>, Fault> {
         TOMBSTONE => None,
         len => Some(fields.bytes(len as usize)?),
     };
-    Ok(CheckpointRow { index, slot, key, commit_ts, value })
+    Ok(CheckpointRow {
+        index,
+        slot,
+        key,
+        commit_ts,
+        value,
+    })
 }
 
 impl CheckpointHeader {

@@ -69,13 +69,21 @@ pub enum Fault {
 impl JournalError {
     /// An error at `offset` of `file`.
     pub fn new(file: &str, offset: u64, fault: Fault) -> JournalError {
-        JournalError { file: file.into(), offset, fault }
+        JournalError {
+            file: file.into(),
+            offset,
+            fault,
+        }
     }
 }
 
 impl fmt::Display for JournalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is corrupt at offset {}: {}", self.file, self.offset, self.fault)
+        write!(
+            f,
+            "{} is corrupt at offset {}: {}",
+            self.file, self.offset, self.fault
+        )
     }
 }
 
@@ -104,13 +112,19 @@ impl fmt::Display for Fault {
             Fault::Order(part) => write!(f, "{part} out of place"),
             Fault::Count => f.write_str("the footer's counts differ from the content"),
             Fault::OutcomeWithoutPrepare { txn, shard } => {
-                write!(f, "transaction {txn} commits on shard {shard}, which never prepared it")
+                write!(
+                    f,
+                    "transaction {txn} commits on shard {shard}, which never prepared it"
+                )
             }
             Fault::MissingChunk { txn } => {
                 write!(f, "a part of the writes of transaction {txn} is missing")
             }
             Fault::Contradiction { txn } => {
-                write!(f, "two records state different outcomes of transaction {txn}")
+                write!(
+                    f,
+                    "two records state different outcomes of transaction {txn}"
+                )
             }
         }
     }

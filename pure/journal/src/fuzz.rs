@@ -32,8 +32,13 @@ pub fn fuzz_segment(bytes: &[u8]) {
         Err(_) => (0, NodeId(1)),
     };
     let mut reader = Reader::new(cluster, node);
-    let mut replay = Replay::new(ReplayStart { node, ..ReplayStart::default() });
-    let read = reader.segment("fuzz", bytes, true, &mut |entry| replay.on_record(entry, &mut |_| ()));
+    let mut replay = Replay::new(ReplayStart {
+        node,
+        ..ReplayStart::default()
+    });
+    let read = reader.segment("fuzz", bytes, true, &mut |entry| {
+        replay.on_record(entry, &mut |_| ())
+    });
     if read.is_ok() {
         let tail = reader.finish();
         let cut = tail.torn.map_or(0, |torn| torn.bytes);
@@ -49,7 +54,9 @@ pub fn fuzz_checkpoint(bytes: &[u8]) {
     let whole = (read.and_then(|()| whole.0.finish()).is_ok(), whole.1);
     let mut reader = CheckpointReader::new("fuzz");
     let mut rows = 0;
-    let read = bytes.chunks(7).try_for_each(|piece| reader.push(piece, &mut |_| rows += 1));
+    let read = bytes
+        .chunks(7)
+        .try_for_each(|piece| reader.push(piece, &mut |_| rows += 1));
     let pieces = (read.and_then(|()| reader.finish()).is_ok(), rows);
     assert_eq!(whole, pieces, "the size of pieces does not matter");
 }

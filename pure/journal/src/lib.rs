@@ -1,5 +1,5 @@
-//! What a node writes to disk and how it makes sense of it again: journal records, checkpoint files,
-//! and the decisions of recovery.
+//! What a node writes to disk and how it makes sense of it again: journal records, checkpoint
+//! files, and the decisions of recovery.
 //!
 //! ```text
 //! journal segment   header | record | record | ...          one endless journal per node
@@ -19,8 +19,8 @@ extern crate alloc;
 
 pub mod checkpoint;
 pub mod fault;
-pub mod manifest;
 mod fuzz;
+pub mod manifest;
 mod parse;
 pub mod reader;
 pub mod record;

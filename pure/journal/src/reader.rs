@@ -48,7 +48,12 @@ pub struct Reader {
 impl Reader {
     /// A reader for the journal of `node` in `cluster`.
     pub fn new(cluster: u64, node: NodeId) -> Reader {
-        Reader { cluster, node, end: None, torn: None }
+        Reader {
+            cluster,
+            node,
+            end: None,
+            torn: None,
+        }
     }
 
     /// Reads the segment `name` with content `bytes` and calls `f` for each record. `last`: no
@@ -63,7 +68,10 @@ impl Reader {
         last: bool,
         f: &mut dyn FnMut(Entry) -> Result<(), Fault>,
     ) -> Result<(), JournalError> {
-        assert!(self.torn.is_none(), "nothing is read behind the last segment");
+        assert!(
+            self.torn.is_none(),
+            "nothing is read behind the last segment"
+        );
         let header = match SegmentHeader::decode(bytes) {
             Ok(header) => header,
             // A crash between creating the file and syncing its header. Nothing was written behind
@@ -74,7 +82,8 @@ impl Reader {
             }
             Err(fault) => return Err(JournalError::new(name, 0, fault)),
         };
-        self.check_header(header).map_err(|fault| JournalError::new(name, 0, fault))?;
+        self.check_header(header)
+            .map_err(|fault| JournalError::new(name, 0, fault))?;
         let mut offset = SEGMENT_HEADER_BYTES;
         self.end = Some(header.start);
         while offset < bytes.len() {
@@ -105,33 +114,46 @@ impl Reader {
             return Err(Fault::Foreign("node"));
         }
         match self.end {
-            Some(expected) if expected != header.start => {
-                Err(Fault::Gap { expected, found: header.start })
-            }
+            Some(expected) if expected != header.start => Err(Fault::Gap {
+                expected,
+                found: header.start,
+            }),
             _ => Ok(()),
         }
     }
 
     /// Where the journal ends, after its last segment; position 0 if there was none.
     pub fn finish(self) -> Tail {
-        Tail { end: self.end.unwrap_or_default(), torn: self.torn }
+        Tail {
+            end: self.end.unwrap_or_default(),
+            torn: self.torn,
+        }
     }
 }
 
 /// Whether an interrupted write of a header can look like this: short, or partly zeros.
 fn is_tear(fault: &Fault) -> bool {
-    matches!(fault, Fault::Truncated | Fault::Checksum | Fault::Magic | Fault::Version(0))
+    matches!(
+        fault,
+        Fault::Truncated | Fault::Checksum | Fault::Magic | Fault::Version(0)
+    )
 }
 
 fn torn(name: &str, offset: usize, bytes: &[u8]) -> Torn {
-    Torn { file: name.into(), offset: offset as u64, bytes: (bytes.len() - offset) as u64 }
+    Torn {
+        file: name.into(),
+        offset: offset as u64,
+        bytes: (bytes.len() - offset) as u64,
+    }
 }
 
 /// Whether a valid record begins anywhere behind the first byte of `bytes`.
 fn valid_record_follows(bytes: &[u8]) -> bool {
     (1..bytes.len().saturating_sub(FRAME_BYTES)).any(|at| {
         let candidate = &bytes[at..];
-        let len = candidate.first_chunk::<4>().map_or(0, |len| u32::from_le_bytes(*len)) as usize;
+        let len = candidate
+            .first_chunk::<4>()
+            .map_or(0, |len| u32::from_le_bytes(*len)) as usize;
         // Cheap tests first: a checksum over every candidate would take minutes.
         (1..=RECORD_BYTES_MAX).contains(&len)
             && candidate.len() >= FRAME_BYTES + len
@@ -147,7 +169,11 @@ mod tests {
     use base::Ts;
 
     fn segment(start: u64, stamps: &[u64]) -> Vec<u8> {
-        let header = SegmentHeader { cluster: 1, node: NodeId(2), start: Position(start) };
+        let header = SegmentHeader {
+            cluster: 1,
+            node: NodeId(2),
+            start: Position(start),
+        };
         let mut bytes = header.encode().to_vec();
         for &ts in stamps {
             let mut payload = Vec::new();
@@ -162,7 +188,9 @@ mod tests {
         let mut stamps = Vec::new();
         for (i, (name, bytes)) in segments.iter().enumerate() {
             reader.segment(name, bytes, i + 1 == segments.len(), &mut |entry| {
-                let Record::ClockBound { ts } = entry.record else { panic!("only bounds here") };
+                let Record::ClockBound { ts } = entry.record else {
+                    panic!("only bounds here")
+                };
                 stamps.push(ts.0);
                 Ok(())
             })?;
@@ -175,10 +203,19 @@ mod tests {
     #[test]
     fn positions_run_through_segments() {
         let second = Position(3 * RECORD as u64);
-        let parts = [("a", segment(0, &[1, 2, 3])), ("b", segment(second.0, &[4, 5]))];
+        let parts = [
+            ("a", segment(0, &[1, 2, 3])),
+            ("b", segment(second.0, &[4, 5])),
+        ];
         let (stamps, tail) = read(&parts).unwrap();
         assert_eq!(stamps, [1, 2, 3, 4, 5]);
-        assert_eq!(tail, Tail { end: Position(5 * RECORD as u64), torn: None });
+        assert_eq!(
+            tail,
+            Tail {
+                end: Position(5 * RECORD as u64),
+                torn: None
+            }
+        );
     }
 
     #[test]
@@ -192,7 +229,11 @@ mod tests {
             let kept = SEGMENT_HEADER_BYTES + count * RECORD;
             let offset = if len < SEGMENT_HEADER_BYTES { 0 } else { kept };
             let bytes = (len - offset) as u64;
-            let torn = Torn { file: "a".into(), offset: offset as u64, bytes };
+            let torn = Torn {
+                file: "a".into(),
+                offset: offset as u64,
+                bytes,
+            };
             let exact = len == kept;
             assert_eq!(tail.torn, (!exact).then_some(torn), "cut at {len}");
         }
@@ -230,7 +271,11 @@ mod tests {
             bytes.extend((0..len).map(|_| if zero { 0 } else { prng.next_u64() as u8 }));
             let (stamps, tail) = read(&[("a", bytes)]).unwrap();
             assert_eq!(stamps, [1, 2]);
-            let torn = Torn { file: "a".into(), offset: end, bytes: len };
+            let torn = Torn {
+                file: "a".into(),
+                offset: end,
+                bytes: len,
+            };
             assert_eq!(tail.torn, Some(torn));
         }
     }
@@ -248,12 +293,22 @@ mod tests {
     fn foreign_and_missing_segments_are_refused() {
         let gap = read(&[("a", segment(0, &[1])), ("b", segment(99, &[2]))]).unwrap_err();
         let expected = Position(RECORD as u64);
-        assert_eq!(gap.fault, Fault::Gap { expected, found: Position(99) });
+        assert_eq!(
+            gap.fault,
+            Fault::Gap {
+                expected,
+                found: Position(99)
+            }
+        );
         let mut reader = Reader::new(7, NodeId(2));
-        let error = reader.segment("a", &segment(0, &[1]), true, &mut |_| Ok(())).unwrap_err();
+        let error = reader
+            .segment("a", &segment(0, &[1]), true, &mut |_| Ok(()))
+            .unwrap_err();
         assert_eq!(error.fault, Fault::Foreign("cluster"));
         let mut reader = Reader::new(1, NodeId(3));
-        let error = reader.segment("a", &segment(0, &[1]), true, &mut |_| Ok(())).unwrap_err();
+        let error = reader
+            .segment("a", &segment(0, &[1]), true, &mut |_| Ok(()))
+            .unwrap_err();
         assert_eq!(error.fault, Fault::Foreign("node"));
         let mut newer = segment(0, &[1]);
         newer[8] = 2;

@@ -180,14 +180,40 @@ pub struct DecisionRef<'a> {
 
 /// Appends the payload of a [`Record::Commit`] to `out`.
 pub fn encode_commit(commit: CommitRef<'_>, out: &mut Vec<u8>) {
-    let CommitRef { txn, commit_ts, writes, chunks } = commit;
-    codec::encode(&RecordRef::Commit { txn, commit_ts, writes, chunks }, out);
+    let CommitRef {
+        txn,
+        commit_ts,
+        writes,
+        chunks,
+    } = commit;
+    codec::encode(
+        &RecordRef::Commit {
+            txn,
+            commit_ts,
+            writes,
+            chunks,
+        },
+        out,
+    );
 }
 
 /// Appends the payload of a [`Record::Chunk`] to `out`.
 pub fn encode_chunk(chunk: ChunkRef<'_>, out: &mut Vec<u8>) {
-    let ChunkRef { txn, shard, seq, writes } = chunk;
-    codec::encode(&RecordRef::Chunk { txn, shard, seq, writes }, out);
+    let ChunkRef {
+        txn,
+        shard,
+        seq,
+        writes,
+    } = chunk;
+    codec::encode(
+        &RecordRef::Chunk {
+            txn,
+            shard,
+            seq,
+            writes,
+        },
+        out,
+    );
 }
 
 /// Appends the payload of a [`Record::Prepare`] to `out`.
@@ -209,8 +235,23 @@ pub fn encode_prepare(prepare: PrepareRef<'_>, out: &mut Vec<u8>) {
 
 /// Appends the payload of a [`Record::Decision`] to `out`.
 pub fn encode_decision(decision: DecisionRef<'_>, out: &mut Vec<u8>) {
-    let DecisionRef { txn, commit_ts, participants, writes, chunks } = decision;
-    codec::encode(&RecordRef::Decision { txn, commit_ts, participants, writes, chunks }, out);
+    let DecisionRef {
+        txn,
+        commit_ts,
+        participants,
+        writes,
+        chunks,
+    } = decision;
+    codec::encode(
+        &RecordRef::Decision {
+            txn,
+            commit_ts,
+            participants,
+            writes,
+            chunks,
+        },
+        out,
+    );
 }
 
 /// The variants of [`Record`] that carry writes, borrowed; same numbers, same fields, same order.
@@ -267,7 +308,10 @@ impl Record {
 /// Appends `payload` to `out` as it stands in a segment: length, checksum over length and payload,
 /// payload. Panics above [`RECORD_BYTES_MAX`] or if it is empty.
 pub fn frame(payload: &[u8], out: &mut Vec<u8>) {
-    assert!(!payload.is_empty() && payload.len() <= RECORD_BYTES_MAX, "records are chunked");
+    assert!(
+        !payload.is_empty() && payload.len() <= RECORD_BYTES_MAX,
+        "records are chunked"
+    );
     let len = (payload.len() as u32).to_le_bytes();
     out.reserve(FRAME_BYTES + payload.len());
     out.extend_from_slice(&len);
@@ -303,11 +347,19 @@ mod tests {
     use base::{IndexId, NodeId, Slot};
 
     fn txn() -> TxnId {
-        TxnId { shard: ShardId::new(NodeId(2), 1), incarnation: 3, counter: 4 }
+        TxnId {
+            shard: ShardId::new(NodeId(2), 1),
+            incarnation: 3,
+            counter: 4,
+        }
     }
 
     fn writes() -> Writes {
-        let key = |n| Key { index: IndexId(7), slot: Slot(1000), bytes: vec![n; 9] };
+        let key = |n| Key {
+            index: IndexId(7),
+            slot: Slot(1000),
+            bytes: vec![n; 9],
+        };
         vec![
             (key(1), Write::Insert(vec![1, 2, 3])),
             (key(2), Write::Put(vec![0; 300])),
@@ -331,13 +383,38 @@ mod tests {
         let by_shard: &[(ShardId, WritesRef<'_>)] = &[(here, &own), (ShardId(6), &own[..1])];
         let owned: ShardWrites = by_shard.iter().map(|(s, w)| (*s, w.to_vec())).collect();
         let chunks = vec![(here, 2)];
-        let commit = CommitRef { txn, commit_ts, writes: by_shard, chunks: &chunks };
-        let record =
-            Record::Commit { txn, commit_ts, writes: owned.clone(), chunks: chunks.clone() };
+        let commit = CommitRef {
+            txn,
+            commit_ts,
+            writes: by_shard,
+            chunks: &chunks,
+        };
+        let record = Record::Commit {
+            txn,
+            commit_ts,
+            writes: owned.clone(),
+            chunks: chunks.clone(),
+        };
         check(record, &|out| encode_commit(commit, out));
-        check(Record::Chunk { txn, shard: here, seq: 3, writes: own.clone() }, &|out| {
-            encode_chunk(ChunkRef { txn, shard: here, seq: 3, writes: &own }, out);
-        });
+        check(
+            Record::Chunk {
+                txn,
+                shard: here,
+                seq: 3,
+                writes: own.clone(),
+            },
+            &|out| {
+                encode_chunk(
+                    ChunkRef {
+                        txn,
+                        shard: here,
+                        seq: 3,
+                        writes: &own,
+                    },
+                    out,
+                );
+            },
+        );
         let decision = Record::Decision {
             txn,
             commit_ts,
@@ -349,7 +426,16 @@ mod tests {
             let participants = &participants;
             let writes = by_shard;
             let chunks = &[];
-            encode_decision(DecisionRef { txn, commit_ts, participants, writes, chunks }, out);
+            encode_decision(
+                DecisionRef {
+                    txn,
+                    commit_ts,
+                    participants,
+                    writes,
+                    chunks,
+                },
+                out,
+            );
         });
         let prepare = Record::Prepare {
             txn,
@@ -379,15 +465,28 @@ mod tests {
     #[test]
     fn kinds_are_counted() {
         let mut payload = Vec::new();
-        Record::CheckpointStart { number: 1, shard: ShardId(0) }.encode(&mut payload);
-        assert_eq!(payload[0], RECORD_KINDS - 1, "the last variant has the largest number");
+        Record::CheckpointStart {
+            number: 1,
+            shard: ShardId(0),
+        }
+        .encode(&mut payload);
+        assert_eq!(
+            payload[0],
+            RECORD_KINDS - 1,
+            "the last variant has the largest number"
+        );
     }
 
     #[test]
     fn every_flipped_bit_of_a_frame_is_noticed() {
         let mut payload = Vec::new();
-        Record::Chunk { txn: txn(), shard: ShardId(1), seq: 0, writes: writes() }
-            .encode(&mut payload);
+        Record::Chunk {
+            txn: txn(),
+            shard: ShardId(1),
+            seq: 0,
+            writes: writes(),
+        }
+        .encode(&mut payload);
         let mut framed = Vec::new();
         frame(&payload, &mut framed);
         assert_eq!(unframe(&framed), Ok(payload.as_slice()));

@@ -96,7 +96,9 @@ impl Replay {
         for (shard, position, tables) in start.shards {
             replay.starts.insert(shard, position);
             for prepared in tables.prepared {
-                replay.prepared.insert((prepared.txn, prepared.shard), prepared);
+                replay
+                    .prepared
+                    .insert((prepared.txn, prepared.shard), prepared);
             }
             for owed in tables.owed {
                 replay.decided.insert(owed.txn, owed.commit_ts);
@@ -116,18 +118,35 @@ impl Replay {
     pub fn on_record(&mut self, entry: Entry, redo: &mut dyn FnMut(Redo)) -> Result<(), Fault> {
         let Entry { end, record } = entry;
         match record {
-            Record::NodeStart { incarnation, clock_bound, view } => {
+            Record::NodeStart {
+                incarnation,
+                clock_bound,
+                view,
+            } => {
                 self.recovery.incarnation = self.recovery.incarnation.max(incarnation);
                 self.recovery.view = self.recovery.view.max(view);
                 self.saw(clock_bound);
             }
             Record::ClockBound { ts } => self.saw(ts),
-            Record::Commit { txn, commit_ts, writes, chunks } => {
+            Record::Commit {
+                txn,
+                commit_ts,
+                writes,
+                chunks,
+            } => {
                 self.saw(commit_ts);
                 self.redo_all(end, txn, commit_ts, writes, &chunks, redo)?;
             }
-            Record::Chunk { txn, shard, seq, writes } => {
-                self.chunks.entry((txn, shard)).or_default().insert(seq, writes);
+            Record::Chunk {
+                txn,
+                shard,
+                seq,
+                writes,
+            } => {
+                self.chunks
+                    .entry((txn, shard))
+                    .or_default()
+                    .insert(seq, writes);
             }
             Record::Prepare {
                 txn,
@@ -155,17 +174,38 @@ impl Replay {
                     self.prepared.insert((txn, shard), prepared);
                 }
             }
-            Record::Decision { txn, commit_ts, participants, writes, chunks } => {
+            Record::Decision {
+                txn,
+                commit_ts,
+                participants,
+                writes,
+                chunks,
+            } => {
                 self.saw(commit_ts);
                 self.redo_all(end, txn, commit_ts, writes, &chunks, redo)?;
-                if self.decided.insert(txn, commit_ts).is_some_and(|other| other != commit_ts) {
+                if self
+                    .decided
+                    .insert(txn, commit_ts)
+                    .is_some_and(|other| other != commit_ts)
+                {
                     return Err(Fault::Contradiction { txn });
                 }
                 if self.is_news(txn.shard, end) {
-                    self.owed.insert(txn, Owed { txn, commit_ts, participants });
+                    self.owed.insert(
+                        txn,
+                        Owed {
+                            txn,
+                            commit_ts,
+                            participants,
+                        },
+                    );
                 }
             }
-            Record::Resolved { txn, shard, commit_ts } => {
+            Record::Resolved {
+                txn,
+                shard,
+                commit_ts,
+            } => {
                 self.saw(commit_ts.unwrap_or_default());
                 if self.is_news(shard, end) {
                     self.on_resolved(txn, shard, commit_ts, redo)?;
@@ -228,13 +268,25 @@ impl Replay {
             }
         }
         for (shard, writes) in writes {
-            let count = chunks.iter().find(|(other, _)| *other == shard).map_or(0, |(_, n)| *n);
+            let count = chunks
+                .iter()
+                .find(|(other, _)| *other == shard)
+                .map_or(0, |(_, n)| *n);
             let whole = self.assemble(txn, shard, writes, count);
             if !self.is_news(shard, end) {
                 continue;
             }
-            match (judge(Evidence::OneRecord { whole: whole.is_some() }), whole) {
-                (Verdict::Redo, Some(writes)) => redo(Redo { shard, commit_ts, writes }),
+            match (
+                judge(Evidence::OneRecord {
+                    whole: whole.is_some(),
+                }),
+                whole,
+            ) {
+                (Verdict::Redo, Some(writes)) => redo(Redo {
+                    shard,
+                    commit_ts,
+                    writes,
+                }),
                 _ => return Err(Fault::MissingChunk { txn }),
             }
         }
@@ -261,14 +313,26 @@ impl Replay {
         redo: &mut dyn FnMut(Redo),
     ) -> Result<(), Fault> {
         let prepared = self.prepared.remove(&(txn, shard));
-        let heard = if commit_ts.is_some() { Heard::Commit } else { Heard::Abort };
+        let heard = if commit_ts.is_some() {
+            Heard::Commit
+        } else {
+            Heard::Abort
+        };
         let verdict = judge(self.evidence(txn, prepared.as_ref(), heard));
         match (verdict, prepared, commit_ts) {
             (Verdict::Redo, Some(prepared), Some(commit_ts)) => {
-                if self.decided.get(&txn).is_some_and(|decided| *decided != commit_ts) {
+                if self
+                    .decided
+                    .get(&txn)
+                    .is_some_and(|decided| *decided != commit_ts)
+                {
                     return Err(Fault::Contradiction { txn });
                 }
-                redo(Redo { shard, commit_ts, writes: prepared.writes });
+                redo(Redo {
+                    shard,
+                    commit_ts,
+                    writes: prepared.writes,
+                });
                 Ok(())
             }
             (Verdict::Nothing, ..) => Ok(()),
@@ -280,11 +344,19 @@ impl Replay {
     /// Judges what the journal left open. Calls `redo` with promises whose commit follows from it.
     pub fn finish(mut self, redo: &mut dyn FnMut(Redo)) -> Recovery {
         for ((txn, shard), prepared) in core::mem::take(&mut self.prepared) {
-            let settled = |commit_ts| Record::Resolved { txn, shard, commit_ts };
+            let settled = |commit_ts| Record::Resolved {
+                txn,
+                shard,
+                commit_ts,
+            };
             match judge(self.evidence(txn, Some(&prepared), Heard::Nothing)) {
                 Verdict::RedoDecided => {
                     let commit_ts = self.decided[&txn];
-                    redo(Redo { shard, commit_ts, writes: prepared.writes });
+                    redo(Redo {
+                        shard,
+                        commit_ts,
+                        writes: prepared.writes,
+                    });
                     self.recovery.settled.push(settled(Some(commit_ts)));
                 }
                 Verdict::PresumeAbort => self.recovery.settled.push(settled(None)),
@@ -294,7 +366,11 @@ impl Replay {
         }
         for (txn, owed) in core::mem::take(&mut self.owed) {
             let ended = self.ended.contains(&txn);
-            if judge(Evidence::Coordinator { decided: true, ended }) == Verdict::Tell {
+            if judge(Evidence::Coordinator {
+                decided: true,
+                ended,
+            }) == Verdict::Tell
+            {
                 self.recovery.owed.push(owed);
             }
         }

@@ -64,7 +64,11 @@ impl SegmentHeader {
             return Err(Fault::Checksum);
         }
         let node = u16::try_from(node).map_err(|_| Fault::Length(u64::from(node)))?;
-        Ok(SegmentHeader { cluster, node: NodeId(node), start })
+        Ok(SegmentHeader {
+            cluster,
+            node: NodeId(node),
+            start,
+        })
     }
 }
 
@@ -76,7 +80,9 @@ pub fn segment_name(start: Position) -> String {
 /// The start position in a segment's file name; `None` if it is no such name.
 pub fn parse_segment_name(name: &str) -> Option<Position> {
     let digits = name.strip_prefix("journal-")?.strip_suffix(".seg")?;
-    let lower_hex = digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let lower_hex = digits
+        .bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if digits.len() != 16 || !lower_hex {
         return None;
     }
@@ -92,15 +98,27 @@ mod tests {
         let positions = [0, 1, 0xffff_ffff, u64::MAX].map(Position);
         let names = positions.map(segment_name);
         assert!(names.is_sorted());
-        assert_eq!(names.each_ref().map(|name| parse_segment_name(name)), positions.map(Some));
-        for other in ["journal-1.seg", "journal-000000000000000G.seg", "MANIFEST", ""] {
+        assert_eq!(
+            names.each_ref().map(|name| parse_segment_name(name)),
+            positions.map(Some)
+        );
+        for other in [
+            "journal-1.seg",
+            "journal-000000000000000G.seg",
+            "MANIFEST",
+            "",
+        ] {
             assert_eq!(parse_segment_name(other), None);
         }
     }
 
     #[test]
     fn header_refuses_every_flipped_bit() {
-        let header = SegmentHeader { cluster: 0x1234, node: NodeId(3), start: Position(77) };
+        let header = SegmentHeader {
+            cluster: 0x1234,
+            node: NodeId(3),
+            start: Position(77),
+        };
         let mut bytes = header.encode();
         assert_eq!(SegmentHeader::decode(&bytes), Ok(header));
         for bit in 0..bytes.len() * 8 {

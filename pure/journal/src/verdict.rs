@@ -73,19 +73,48 @@ pub fn judge(evidence: Evidence) -> Verdict {
         OneRecord { whole: true } => Verdict::Redo,
         OneRecord { whole: false } => Verdict::CorruptChunks,
 
-        Participant { prepared: false, heard: Nothing | Abort, .. } => Verdict::Nothing,
-        Participant { prepared: false, heard: Commit, .. } => Verdict::CorruptOutcome,
-        Participant { prepared: true, whole: false, .. } => Verdict::CorruptChunks,
-        Participant { prepared: true, whole: true, heard: Commit, .. } => Verdict::Redo,
-        Participant { prepared: true, whole: true, heard: Abort, decided: false, .. } => {
-            Verdict::Nothing
-        }
-        Participant { prepared: true, whole: true, heard: Abort, decided: true, .. } => {
-            Verdict::CorruptContradiction
-        }
-        Participant { prepared: true, whole: true, heard: Nothing, decided: true, .. } => {
-            Verdict::RedoDecided
-        }
+        Participant {
+            prepared: false,
+            heard: Nothing | Abort,
+            ..
+        } => Verdict::Nothing,
+        Participant {
+            prepared: false,
+            heard: Commit,
+            ..
+        } => Verdict::CorruptOutcome,
+        Participant {
+            prepared: true,
+            whole: false,
+            ..
+        } => Verdict::CorruptChunks,
+        Participant {
+            prepared: true,
+            whole: true,
+            heard: Commit,
+            ..
+        } => Verdict::Redo,
+        Participant {
+            prepared: true,
+            whole: true,
+            heard: Abort,
+            decided: false,
+            ..
+        } => Verdict::Nothing,
+        Participant {
+            prepared: true,
+            whole: true,
+            heard: Abort,
+            decided: true,
+            ..
+        } => Verdict::CorruptContradiction,
+        Participant {
+            prepared: true,
+            whole: true,
+            heard: Nothing,
+            decided: true,
+            ..
+        } => Verdict::RedoDecided,
         Participant {
             prepared: true,
             whole: true,
@@ -101,9 +130,14 @@ pub fn judge(evidence: Evidence) -> Verdict {
             coordinator_here: false,
         } => Verdict::Hold,
 
-        Coordinator { decided: true, ended: false } => Verdict::Tell,
-        Coordinator { decided: true, ended: true } | Coordinator { decided: false, .. } => {
-            Verdict::Nothing
+        Coordinator {
+            decided: true,
+            ended: false,
+        } => Verdict::Tell,
+        Coordinator {
+            decided: true,
+            ended: true,
         }
+        | Coordinator { decided: false, .. } => Verdict::Nothing,
     }
 }

@@ -46,16 +46,27 @@ impl<S: Default> Store<S> {
         let mut left = budget_bytes.max(1);
         for (&index, _) in self.indexes.range(cursor.index..) {
             if index != cursor.index {
-                *cursor = CheckpointCursor { index, ..CheckpointCursor::default() };
+                *cursor = CheckpointCursor {
+                    index,
+                    ..CheckpointCursor::default()
+                };
             }
             while let Some(slot) = self.next_slot(index, cursor.slot) {
                 if slot != cursor.slot {
-                    *cursor = CheckpointCursor { index, slot, after: None };
+                    *cursor = CheckpointCursor {
+                        index,
+                        slot,
+                        after: None,
+                    };
                 }
                 if self.checkpoint_slot(cursor, &mut left, f).is_break() {
                     return false;
                 }
-                *cursor = CheckpointCursor { index, slot: Slot(slot.0 + 1), after: None };
+                *cursor = CheckpointCursor {
+                    index,
+                    slot: Slot(slot.0 + 1),
+                    after: None,
+                };
             }
         }
         true
@@ -68,16 +79,28 @@ impl<S: Default> Store<S> {
         f: &mut dyn FnMut(CheckpointRow<'_>),
     ) -> ControlFlow<()> {
         let (index, slot) = (cursor.index, cursor.slot);
-        let Some(tree) = self.tree(index, slot) else { return ControlFlow::Continue(()) };
+        let Some(tree) = self.tree(index, slot) else {
+            return ControlFlow::Continue(());
+        };
         let after = cursor.after.take();
         let low = after.as_deref().unwrap_or_default();
-        let window = Window { low, after: after.is_some(), ..Window::all() };
+        let window = Window {
+            low,
+            after: after.is_some(),
+            ..Window::all()
+        };
         let mut scratch = [0; 8];
         let mut last = None;
         let flow = tree.walk(window.bounds(), false, &mut |leaf, i| {
             let (commit_ts, value) = (leaf.stamp(i), leaf.value(i));
             let key = leaf.key(i, &mut scratch);
-            f(CheckpointRow { index, slot, key, commit_ts, value });
+            f(CheckpointRow {
+                index,
+                slot,
+                key,
+                commit_ts,
+                value,
+            });
             let size = key.len() + value.map_or(0, <[u8]>::len) + 1;
             if size < *left {
                 *left -= size;

@@ -12,15 +12,27 @@ impl<S: Default> Store<S> {
     /// trees, on older versions or on tombstones. The digests of disjoint parts add up (wrapping)
     /// to the digest of the whole. Not meant against an adversary.
     pub fn digest(&self, index: IndexId, slot: Option<Slot>, range: &KeyRange, at: Ts) -> u64 {
-        let Some(first) = slot.or_else(|| self.next_slot(index, Slot(0))) else { return 0 };
+        let Some(first) = slot.or_else(|| self.next_slot(index, Slot(0))) else {
+            return 0;
+        };
         let mut total = 0u64;
         let mut current = Some(first);
         while let Some(here) = current {
-            let _ = self.scan_next(index, here, Window::of(range, false), at, &mut |key, row, ts| {
-                total = total.wrapping_add(row_digest(index, here, key, row, ts));
-                ControlFlow::Continue(())
-            });
-            current = if slot.is_some() { None } else { self.next_slot(index, Slot(here.0 + 1)) };
+            let _ = self.scan_next(
+                index,
+                here,
+                Window::of(range, false),
+                at,
+                &mut |key, row, ts| {
+                    total = total.wrapping_add(row_digest(index, here, key, row, ts));
+                    ControlFlow::Continue(())
+                },
+            );
+            current = if slot.is_some() {
+                None
+            } else {
+                self.next_slot(index, Slot(here.0 + 1))
+            };
         }
         total
     }

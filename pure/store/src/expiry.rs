@@ -43,11 +43,17 @@ impl<S: Default> Store<S> {
     }
 
     fn collect_row(&mut self, expiry: Expiry, horizon: Ts) {
-        let Expiry { index, slot, key, .. } = expiry;
-        let Some(rows) = self.indexes.get_mut(&index) else { return };
+        let Expiry {
+            index, slot, key, ..
+        } = expiry;
+        let Some(rows) = self.indexes.get_mut(&index) else {
+            return;
+        };
         let entry = &mut rows.slots[usize::from(slot.0)];
         let Some(tree) = entry.as_mut() else { return };
-        let Some((leaf, i)) = tree.locate_mut(&key) else { return };
+        let Some((leaf, i)) = tree.locate_mut(&key) else {
+            return;
+        };
         if !leaf.is_queued(i) {
             return;
         }
@@ -56,7 +62,12 @@ impl<S: Default> Store<S> {
         self.counts.bytes -= bytes;
         let (newest, deleted) = (leaf.stamp(i), leaf.value(i).is_none());
         if leaf.chain(i).is_some() || (deleted && newest > horizon) {
-            self.expiries.push_back(Expiry { commit_ts: newest, index, slot, key });
+            self.expiries.push_back(Expiry {
+                commit_ts: newest,
+                index,
+                slot,
+                key,
+            });
             return;
         }
         leaf.set_queued(i, false);
@@ -78,13 +89,19 @@ impl<S: Default> Store<S> {
     pub(crate) fn validate_expiries(&self) {
         let mut queued = BTreeSet::new();
         for expiry in &self.expiries {
-            let found = self.tree(expiry.index, expiry.slot).and_then(|t| t.locate(&expiry.key));
+            let found = self
+                .tree(expiry.index, expiry.slot)
+                .and_then(|t| t.locate(&expiry.key));
             if found.is_some_and(|(leaf, i)| leaf.is_queued(i)) {
                 queued.insert((expiry.index, expiry.slot, &*expiry.key));
             }
         }
         let mut flagged = 0;
-        for tree in self.indexes.values().flat_map(|rows| rows.slots.iter().flatten()) {
+        for tree in self
+            .indexes
+            .values()
+            .flat_map(|rows| rows.slots.iter().flatten())
+        {
             tree.each_leaf(&mut |leaf| {
                 flagged += (0..leaf.count()).filter(|&i| leaf.is_queued(i)).count();
             });

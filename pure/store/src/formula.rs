@@ -93,9 +93,10 @@ impl ColumnFormula {
             (FormulaOp::Add(Datum::Int(a)), FormulaOp::Add(Datum::Int(b))) => {
                 a.checked_add(*b).map(|sum| FormulaOp::Add(Datum::Int(sum)))
             }
-            (FormulaOp::Add(Datum::Decimal(a)), FormulaOp::Add(Datum::Decimal(b))) => {
-                a.add(*b).ok().map(|sum| FormulaOp::Add(Datum::Decimal(sum)))
-            }
+            (FormulaOp::Add(Datum::Decimal(a)), FormulaOp::Add(Datum::Decimal(b))) => a
+                .add(*b)
+                .ok()
+                .map(|sum| FormulaOp::Add(Datum::Decimal(sum))),
             (FormulaOp::Min(a), FormulaOp::Min(b)) => {
                 Some(FormulaOp::Min(choose(a, b, Ordering::Less)))
             }
@@ -135,7 +136,11 @@ impl Formula {
     pub fn then(mut self, later: Formula) -> Formula {
         for change in later.0 {
             // Only the last change of the column may take it up: order matters between classes.
-            let last = self.0.iter_mut().rev().find(|earlier| earlier.column == change.column);
+            let last = self
+                .0
+                .iter_mut()
+                .rev()
+                .find(|earlier| earlier.column == change.column);
             match last.and_then(|earlier| earlier.merge(&change).map(|op| (earlier, op))) {
                 Some((earlier, op)) => earlier.op = op,
                 None => self.0.push(change),
@@ -167,7 +172,11 @@ fn corrupt(error: base::codec::CodecError) -> SqlError {
 
 fn choose(current: &Datum, operand: &Datum, wanted: Ordering) -> Datum {
     let replace = current.is_null() || operand.compare(current) == wanted;
-    if replace { operand.clone() } else { current.clone() }
+    if replace {
+        operand.clone()
+    } else {
+        current.clone()
+    }
 }
 
 fn add(ty: Type, current: &Datum, operand: &Datum) -> Result<Datum, SqlError> {

@@ -62,14 +62,28 @@ pub struct Window<'a> {
 impl<'a> Window<'a> {
     /// Every key, ascending.
     pub fn all() -> Window<'a> {
-        Window { low: &[], after: false, high: None, reverse: false }
+        Window {
+            low: &[],
+            after: false,
+            high: None,
+            reverse: false,
+        }
     }
     /// The keys of `range`, ascending or descending.
     pub fn of(range: &'a KeyRange, reverse: bool) -> Window<'a> {
-        Window { low: &range.low, after: false, high: range.high.as_deref(), reverse }
+        Window {
+            low: &range.low,
+            after: false,
+            high: range.high.as_deref(),
+            reverse,
+        }
     }
     pub(crate) fn bounds(&self) -> Bounds<'a> {
-        Bounds { low: self.low, after: self.after, high: self.high }
+        Bounds {
+            low: self.low,
+            after: self.after,
+            high: self.high,
+        }
     }
 }
 
@@ -118,12 +132,16 @@ impl<S: Default> Store<S> {
 
     /// What the protocol keeps beside a row; `None` if the store has no such row.
     pub fn state(&self, index: IndexId, slot: Slot, key: &[u8]) -> Option<&S> {
-        self.tree(index, slot)?.locate(key).map(|(leaf, i)| leaf.state(i))
+        self.tree(index, slot)?
+            .locate(key)
+            .map(|(leaf, i)| leaf.state(i))
     }
 
     /// As [`Store::state`], to be changed.
     pub fn state_mut(&mut self, index: IndexId, slot: Slot, key: &[u8]) -> Option<&mut S> {
-        self.tree_mut(index, slot)?.locate_mut(key).map(|(leaf, i)| leaf.state_mut(i))
+        self.tree_mut(index, slot)?
+            .locate_mut(key)
+            .map(|(leaf, i)| leaf.state_mut(i))
     }
 
     /// Calls `f` with key, row and commit timestamp of every row in `window` that is visible at
@@ -136,12 +154,18 @@ impl<S: Default> Store<S> {
         at: Ts,
         f: &mut dyn FnMut(&[u8], &[u8], Ts) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Some(tree) = self.tree(index, slot) else { return ControlFlow::Continue(()) };
+        let Some(tree) = self.tree(index, slot) else {
+            return ControlFlow::Continue(());
+        };
         let mut scratch = [0; 8];
-        tree.walk(window.bounds(), window.reverse, &mut |leaf, i| match leaf.version(i, at) {
-            Some((commit_ts, Some(value))) => f(leaf.key(i, &mut scratch), value, commit_ts),
-            Some((_, None)) | None => ControlFlow::Continue(()),
-        })
+        tree.walk(
+            window.bounds(),
+            window.reverse,
+            &mut |leaf, i| match leaf.version(i, at) {
+                Some((commit_ts, Some(value))) => f(leaf.key(i, &mut scratch), value, commit_ts),
+                Some((_, None)) | None => ControlFlow::Continue(()),
+            },
+        )
     }
 
     /// Key, row and commit timestamp of the first row that [`Store::scan_next`] would visit.
@@ -187,7 +211,9 @@ impl<S: Default> Store<S> {
     ) {
         let mut scratch = core::mem::take(&mut self.scratch);
         scratch.clear();
-        let present = self.get(index, slot, key, Ts::MAX).map(|version| version.value);
+        let present = self
+            .get(index, slot, key, Ts::MAX)
+            .map(|version| version.value);
         let value = match write {
             Write::Insert(row) => {
                 assert!(present.is_none(), "an insert needs its row absent");
@@ -200,7 +226,9 @@ impl<S: Default> Store<S> {
             }
             Write::Formula(formula) => {
                 let row = present.expect("a formula needs its row present");
-                formula.fold(row, &mut scratch).expect("a formula is checked before it commits");
+                formula
+                    .fold(row, &mut scratch)
+                    .expect("a formula is checked before it commits");
                 Some(scratch.as_slice())
             }
         };
@@ -237,12 +265,22 @@ impl<S: Default> Store<S> {
     /// as new. `value == None` is a tombstone.
     pub fn load(&mut self, row: crate::CheckpointRow<'_>) {
         if self.newest_ts(row.index, row.slot, row.key) < row.commit_ts {
-            let place = Place { index: row.index, slot: row.slot, key: row.key };
+            let place = Place {
+                index: row.index,
+                slot: row.slot,
+                key: row.key,
+            };
             self.write_version(place, row.commit_ts, row.value, Ts::MAX);
         }
     }
 
-    fn write_version(&mut self, place: Place<'_>, commit_ts: Ts, value: Option<&[u8]>, horizon: Ts) {
+    fn write_version(
+        &mut self,
+        place: Place<'_>,
+        commit_ts: Ts,
+        value: Option<&[u8]>,
+        horizon: Ts,
+    ) {
         let Place { index, slot, key } = place;
         let rows = self.indexes.entry(index).or_insert_with(IndexRows::new);
         let tree = rows.slots[usize::from(slot.0)].get_or_insert_with(Tree::new);
@@ -263,13 +301,20 @@ impl<S: Default> Store<S> {
             }
         };
         if due {
-            self.expiries.push_back(Expiry { commit_ts, index, slot, key: key.into() });
+            self.expiries.push_back(Expiry {
+                commit_ts,
+                index,
+                slot,
+                key: key.into(),
+            });
         }
     }
 
     /// Forgets all rows of `index`. The memory is freed by later calls of [`Store::collect`].
     pub fn drop_index(&mut self, index: IndexId) {
-        let Some(rows) = self.indexes.remove(&index) else { return };
+        let Some(rows) = self.indexes.remove(&index) else {
+            return;
+        };
         for tree in rows.slots.into_iter().flatten() {
             tree.each_leaf(&mut |leaf| self.counts.remove(leaf_counts(leaf)));
             self.dropped.push(tree);
@@ -285,7 +330,11 @@ impl<S: Default> Store<S> {
     /// and reports.
     pub fn footprint_bytes(&self) -> usize {
         let mut bytes = 0;
-        for tree in self.indexes.values().flat_map(|rows| rows.slots.iter().flatten()) {
+        for tree in self
+            .indexes
+            .values()
+            .flat_map(|rows| rows.slots.iter().flatten())
+        {
             tree.each_leaf(&mut |leaf| bytes += leaf.footprint_bytes());
         }
         bytes
@@ -294,7 +343,11 @@ impl<S: Default> Store<S> {
     /// Checks every invariant of the store; panics if one is broken. For tests and simulation.
     pub fn validate(&self) {
         let mut counts = Counts::default();
-        for tree in self.indexes.values().flat_map(|rows| rows.slots.iter().flatten()) {
+        for tree in self
+            .indexes
+            .values()
+            .flat_map(|rows| rows.slots.iter().flatten())
+        {
             tree.validate();
             assert!(tree.rows() > 0, "an empty tree is removed");
             tree.each_leaf(&mut |leaf| counts.add(leaf_counts(leaf)));
@@ -342,7 +395,10 @@ fn supersede<S: Default>(
     horizon: Ts,
     counts: &mut Counts,
 ) -> bool {
-    assert!(leaf.stamp(i) < commit_ts, "versions of a row ascend in commit timestamp");
+    assert!(
+        leaf.stamp(i) < commit_ts,
+        "versions of a row ascend in commit timestamp"
+    );
     let old_bytes = leaf.value(i).map(<[u8]>::len);
     counts.rows -= usize::from(old_bytes.is_some());
     // Somebody between the old and the new version may still come; an absent row needs no record.

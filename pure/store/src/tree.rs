@@ -7,7 +7,6 @@ mod leaf;
 
 pub(crate) use leaf::Leaf;
 
-
 use alloc::boxed::Box;
 use base::Ts;
 use core::ops::ControlFlow;
@@ -39,7 +38,10 @@ pub(crate) type Visit<'v, S> = dyn FnMut(&Leaf<S>, usize) -> ControlFlow<()> + '
 
 impl<S: Default> Tree<S> {
     pub(crate) fn new() -> Tree<S> {
-        Tree { root: Page::Leaf(Box::new(Leaf::new())), rows: 0 }
+        Tree {
+            root: Page::Leaf(Box::new(Leaf::new())),
+            rows: 0,
+        }
     }
 
     /// Rows, tombstones included.
@@ -84,7 +86,9 @@ impl<S: Default> Tree<S> {
         if let Some((separator, right)) = insert_into(&mut self.root, key, commit_ts, value) {
             let placeholder = Page::Inner(Box::new(Inner::new()));
             let left = core::mem::replace(&mut self.root, placeholder);
-            let Page::Inner(root) = &mut self.root else { unreachable!("the page just placed") };
+            let Page::Inner(root) = &mut self.root else {
+                unreachable!("the page just placed")
+            };
             root.start(left, separator, right);
         }
         self.rows += 1;
@@ -153,13 +157,19 @@ fn insert_into_leaf<S: Default>(
     commit_ts: Ts,
     value: Option<&[u8]>,
 ) -> Option<Split<S>> {
-    let Err(i) = leaf.search(head_of(key), key) else { panic!("the inserted key is present") };
+    let Err(i) = leaf.search(head_of(key), key) else {
+        panic!("the inserted key is present")
+    };
     if !leaf.is_full(key.len() + value.map_or(0, <[u8]>::len)) {
         leaf.insert(i, key, commit_ts, value);
         return None;
     }
     // Keys that arrive in order leave full leaves behind.
-    let at = if i == leaf.count() { i } else { leaf.count() / 2 };
+    let at = if i == leaf.count() {
+        i
+    } else {
+        leaf.count() / 2
+    };
     let mut right = leaf.split_off(at);
     if i < at {
         leaf.insert(i, key, commit_ts, value);
@@ -175,7 +185,9 @@ fn insert_into_leaf<S: Default>(
 fn remove_from<S: Default>(page: &mut Page<S>, key: &[u8]) {
     match page {
         Page::Leaf(leaf) => {
-            let i = leaf.search(head_of(key), key).expect("the removed key is present");
+            let i = leaf
+                .search(head_of(key), key)
+                .expect("the removed key is present");
             leaf.remove(i);
         }
         Page::Inner(inner) => {
@@ -224,7 +236,14 @@ fn walk_leaf<S: Default>(
         None => leaf.count(),
     };
     for step in 0..end.saturating_sub(start) {
-        visit(leaf, if reverse { end - 1 - step } else { start + step })?;
+        visit(
+            leaf,
+            if reverse {
+                end - 1 - step
+            } else {
+                start + step
+            },
+        )?;
     }
     ControlFlow::Continue(())
 }
@@ -232,7 +251,10 @@ fn walk_leaf<S: Default>(
 fn each_leaf<S: Default>(page: &Page<S>, f: &mut dyn FnMut(&Leaf<S>)) {
     match page {
         Page::Leaf(leaf) => f(leaf),
-        Page::Inner(inner) => inner.children().iter().for_each(|child| each_leaf(child, f)),
+        Page::Inner(inner) => inner
+            .children()
+            .iter()
+            .for_each(|child| each_leaf(child, f)),
     }
 }
 
@@ -248,16 +270,30 @@ fn validate_page<S: Default>(
             let mut scratch = [0; 8];
             for i in 0..leaf.count() {
                 let key = leaf.key(i, &mut scratch);
-                assert!(low.is_none_or(|low| low <= key), "keys respect the separator below");
-                assert!(high.is_none_or(|high| key < high), "keys respect the separator above");
+                assert!(
+                    low.is_none_or(|low| low <= key),
+                    "keys respect the separator below"
+                );
+                assert!(
+                    high.is_none_or(|high| key < high),
+                    "keys respect the separator above"
+                );
             }
             *rows += leaf.count();
         }
         Page::Inner(inner) => {
             inner.validate();
             for (i, child) in inner.children().iter().enumerate() {
-                let child_low = if i == 0 { low } else { Some(inner.separator(i - 1)) };
-                let child_high = if i == inner.last_child() { high } else { Some(inner.separator(i)) };
+                let child_low = if i == 0 {
+                    low
+                } else {
+                    Some(inner.separator(i - 1))
+                };
+                let child_high = if i == inner.last_child() {
+                    high
+                } else {
+                    Some(inner.separator(i))
+                };
                 validate_page(child, child_low, child_high, rows);
             }
         }

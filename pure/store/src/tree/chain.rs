@@ -36,22 +36,34 @@ impl Chain {
 
     /// Adds the version that was the newest of the row until now.
     pub(crate) fn push(&mut self, version: Version) {
-        debug_assert!(self.0.front().is_none_or(|front| front.commit_ts < version.commit_ts));
+        debug_assert!(
+            self.0
+                .front()
+                .is_none_or(|front| front.commit_ts < version.commit_ts)
+        );
         self.0.push_front(version);
     }
 
     /// The newest version that is not above `at`.
     pub(crate) fn at(&self, at: Ts) -> Option<(Ts, Option<&[u8]>)> {
         let newer = self.0.partition_point(|version| version.commit_ts > at);
-        self.0.get(newer).map(|version| (version.commit_ts, version.value.as_deref()))
+        self.0
+            .get(newer)
+            .map(|version| (version.commit_ts, version.value.as_deref()))
     }
 
     /// Keeps the versions above `horizon` and, unless `newest` (the row's newest version) is that
     /// one, the newest version not above it. A tombstone that would be the last says nothing: a
     /// reader finds nothing either way. Returns number and bytes of what was dropped.
     pub(crate) fn prune(&mut self, newest: Ts, horizon: Ts) -> (usize, usize) {
-        let above = self.0.partition_point(|version| version.commit_ts > horizon);
-        let mut keep = if newest <= horizon { 0 } else { (above + 1).min(self.0.len()) };
+        let above = self
+            .0
+            .partition_point(|version| version.commit_ts > horizon);
+        let mut keep = if newest <= horizon {
+            0
+        } else {
+            (above + 1).min(self.0.len())
+        };
         while keep > 0 && self.0[keep - 1].value.is_none() {
             keep -= 1;
         }
@@ -69,7 +81,10 @@ impl Chain {
     pub(crate) fn validate(&self, newest: Ts) {
         let mut above = newest;
         for version in &self.0 {
-            assert!(version.commit_ts < above, "versions descend in commit timestamp");
+            assert!(
+                version.commit_ts < above,
+                "versions descend in commit timestamp"
+            );
             above = version.commit_ts;
         }
     }

@@ -31,6 +31,9 @@ pub(crate) fn heads_below(heads: &[u64; HEADS], head: u64) -> usize {
         return HEADS;
     }
     let start = block * BLOCK;
-    let below = heads[start..start + BLOCK].iter().filter(|&&other| other < head).count();
+    let below = heads[start..start + BLOCK]
+        .iter()
+        .filter(|&&other| other < head)
+        .count();
     start + below
 }

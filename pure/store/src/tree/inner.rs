@@ -29,7 +29,11 @@ pub(crate) fn separator(low: &[u8], high: &[u8]) -> Box<[u8]> {
 impl<S: Default> Inner<S> {
     /// A page without children, to be given two by [`Inner::start`].
     pub(crate) fn new() -> Inner<S> {
-        Inner { heads: [u64::MAX; HEADS], separators: Vec::new(), children: Vec::new() }
+        Inner {
+            heads: [u64::MAX; HEADS],
+            separators: Vec::new(),
+            children: Vec::new(),
+        }
     }
 
     pub(crate) fn start(&mut self, left: Page<S>, separator: Box<[u8]>, right: Page<S>) {
@@ -84,7 +88,11 @@ impl<S: Default> Inner<S> {
             return None;
         }
         // Children that arrive in order leave full pages behind, but each half needs a separator.
-        let at = if i == self.last_child() { i - 1 } else { self.separators.len() / 2 };
+        let at = if i == self.last_child() {
+            i - 1
+        } else {
+            self.separators.len() / 2
+        };
         let mut other = Box::new(Inner::new());
         other.separators = self.separators.split_off(at + 1);
         other.children = self.children.split_off(at + 1);
@@ -147,8 +155,12 @@ impl<S: Default> Inner<S> {
             _ => false,
         };
         if fits {
-            let Page::Leaf(right) = self.remove_child(i + 1) else { unreachable!("matched above") };
-            let Page::Leaf(left) = &mut self.children[i] else { unreachable!("matched above") };
+            let Page::Leaf(right) = self.remove_child(i + 1) else {
+                unreachable!("matched above")
+            };
+            let Page::Leaf(left) = &mut self.children[i] else {
+                unreachable!("matched above")
+            };
             left.append(right);
         }
         fits
@@ -166,8 +178,15 @@ impl<S: Default> Inner<S> {
     /// Checks sizes and separators of this page.
     pub(crate) fn validate(&self) {
         assert!(!self.children.is_empty() && self.children.len() <= CHILDREN_MAX);
-        assert_eq!(self.separators.len() + 1, self.children.len(), "one separator between two");
-        assert!(self.separators.windows(2).all(|pair| pair[0] < pair[1]), "separators ascend");
+        assert_eq!(
+            self.separators.len() + 1,
+            self.children.len(),
+            "one separator between two"
+        );
+        assert!(
+            self.separators.windows(2).all(|pair| pair[0] < pair[1]),
+            "separators ascend"
+        );
         for (i, head) in self.heads.iter().enumerate() {
             let expected = self.separators.get(i).map_or(u64::MAX, |s| head_of(s));
             assert_eq!(*head, expected, "heads match separators");

@@ -84,7 +84,10 @@ impl<S: Default> Leaf<S> {
         if first == self.count || self.heads[first] != head {
             return Err(first);
         }
-        let run = self.heads[first..self.count].iter().take_while(|&&other| other == head).count();
+        let run = self.heads[first..self.count]
+            .iter()
+            .take_while(|&&other| other == head)
+            .count();
         let (mut low, mut high) = (first, first + run);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -161,7 +164,10 @@ impl<S: Default> Leaf<S> {
 
     /// Older versions of row `i`.
     pub(crate) fn chain(&self, i: usize) -> Option<&Chain> {
-        self.spans[i].chain.checked_sub(1).map(|chain| &self.chains[usize::from(chain)])
+        self.spans[i]
+            .chain
+            .checked_sub(1)
+            .map(|chain| &self.chains[usize::from(chain)])
     }
 
     pub(crate) fn is_queued(&self, i: usize) -> bool {
@@ -170,13 +176,19 @@ impl<S: Default> Leaf<S> {
 
     pub(crate) fn set_queued(&mut self, i: usize, queued: bool) {
         let flags = &mut self.spans[i].flags;
-        *flags = if queued { *flags | QUEUED } else { *flags & !QUEUED };
+        *flags = if queued {
+            *flags | QUEUED
+        } else {
+            *flags & !QUEUED
+        };
     }
 
     /// Makes the newest version of row `i` an older one, before [`Leaf::overwrite`] replaces it.
     pub(crate) fn keep_newest(&mut self, i: usize) {
-        let version =
-            Version { commit_ts: self.stamps[i], value: self.value(i).map(Box::<[u8]>::from) };
+        let version = Version {
+            commit_ts: self.stamps[i],
+            value: self.value(i).map(Box::<[u8]>::from),
+        };
         let chain = match self.spans[i].chain {
             0 => {
                 let chain = self.free_chain();
@@ -201,7 +213,9 @@ impl<S: Default> Leaf<S> {
     /// Drops the older versions of row `i` that no reader at or above `horizon` sees. Returns
     /// their number and bytes.
     pub(crate) fn prune(&mut self, i: usize, horizon: Ts) -> (usize, usize) {
-        let Some(chain) = self.spans[i].chain.checked_sub(1) else { return (0, 0) };
+        let Some(chain) = self.spans[i].chain.checked_sub(1) else {
+            return (0, 0);
+        };
         let newest = self.stamps[i];
         let chain = &mut self.chains[usize::from(chain)];
         let dropped = chain.prune(newest, horizon);
@@ -234,14 +248,20 @@ impl<S: Default> Leaf<S> {
         }
         let span = &mut self.spans[i];
         span.value_len = buffer_offset(bytes.len());
-        span.flags =
-            if value.is_none() { span.flags | TOMBSTONE } else { span.flags & !TOMBSTONE };
+        span.flags = if value.is_none() {
+            span.flags | TOMBSTONE
+        } else {
+            span.flags & !TOMBSTONE
+        };
         self.compact_if_wasteful();
     }
 
     /// Inserts a row at position `i`, which [`Leaf::search`] returned; there must be room.
     pub(crate) fn insert(&mut self, i: usize, key: &[u8], commit_ts: Ts, value: Option<&[u8]>) {
-        assert!(self.count < LEAF_ROWS_MAX, "the tree splits a full leaf first");
+        assert!(
+            self.count < LEAF_ROWS_MAX,
+            "the tree splits a full leaf first"
+        );
         let end = self.count;
         self.heads.copy_within(i..end, i + 1);
         self.stamps.copy_within(i..end, i + 1);
@@ -259,7 +279,10 @@ impl<S: Default> Leaf<S> {
             flags: if value.is_none() { TOMBSTONE } else { 0 },
         };
         self.reserve(span.stored_len());
-        self.spans[i] = Span { offset: buffer_offset(self.bytes.len()), ..span };
+        self.spans[i] = Span {
+            offset: buffer_offset(self.bytes.len()),
+            ..span
+        };
         if span.stored_key_len() > 0 {
             self.bytes.extend_from_slice(key);
         }
@@ -268,7 +291,10 @@ impl<S: Default> Leaf<S> {
 
     /// Removes row `i`, which has no older versions.
     pub(crate) fn remove(&mut self, i: usize) {
-        assert!(self.spans[i].chain == 0, "versions are pruned before their row goes");
+        assert!(
+            self.spans[i].chain == 0,
+            "versions are pruned before their row goes"
+        );
         self.garbage += self.spans[i].stored_len();
         let end = self.count;
         self.heads.copy_within(i + 1..end, i);
@@ -311,7 +337,10 @@ impl<S: Default> Leaf<S> {
     }
 
     fn take_from(&mut self, from: &mut Leaf<S>, at: usize) {
-        let moved: usize = from.spans[at..from.count].iter().map(Span::stored_len).sum();
+        let moved: usize = from.spans[at..from.count]
+            .iter()
+            .map(Span::stored_len)
+            .sum();
         self.bytes.reserve_exact(moved);
         for i in at..from.count {
             let span = from.spans[i];
@@ -328,8 +357,13 @@ impl<S: Default> Leaf<S> {
                     own as u8 + 1
                 }
             };
-            self.spans[to] = Span { offset: buffer_offset(self.bytes.len()), chain, ..span };
-            self.bytes.extend_from_slice(&from.bytes[start..start + span.stored_len()]);
+            self.spans[to] = Span {
+                offset: buffer_offset(self.bytes.len()),
+                chain,
+                ..span
+            };
+            self.bytes
+                .extend_from_slice(&from.bytes[start..start + span.stored_len()]);
             self.count += 1;
             from.heads[i] = u64::MAX;
         }
@@ -366,7 +400,11 @@ impl<S: Default> Leaf<S> {
     pub(crate) fn footprint_bytes(&self) -> usize {
         size_of::<Self>()
             + self.bytes.capacity()
-            + self.chains.iter().map(Chain::footprint_bytes).sum::<usize>()
+            + self
+                .chains
+                .iter()
+                .map(Chain::footprint_bytes)
+                .sum::<usize>()
     }
 
     /// Checks everything that must hold inside one leaf.
@@ -378,7 +416,11 @@ impl<S: Default> Leaf<S> {
         }
         let mut chains = 0u64;
         for i in 0..self.count {
-            assert_eq!(self.heads[i], head_of(self.key(i, &mut scratch.0)), "heads match keys");
+            assert_eq!(
+                self.heads[i],
+                head_of(self.key(i, &mut scratch.0)),
+                "heads match keys"
+            );
             if let Some(chain) = self.chain(i) {
                 assert!(!chain.is_empty(), "a chain has a version");
                 chain.validate(self.stamps[i]);
@@ -387,11 +429,18 @@ impl<S: Default> Leaf<S> {
                 chains |= bit;
             }
             let due = self.chain(i).is_some() || self.value(i).is_none();
-            assert!(!due || self.is_queued(i), "a row with history waits for collection");
+            assert!(
+                !due || self.is_queued(i),
+                "a row with history waits for collection"
+            );
         }
         let live: usize = self.spans[..self.count].iter().map(Span::stored_len).sum();
         assert_eq!(live, self.live_bytes(), "garbage is counted");
-        assert!(self.heads[self.count..].iter().all(|&head| head == u64::MAX));
+        assert!(
+            self.heads[self.count..]
+                .iter()
+                .all(|&head| head == u64::MAX)
+        );
         let used = self.chains.iter().filter(|chain| !chain.is_empty()).count();
         assert_eq!(used, chains.count_ones() as usize, "no chain is lost");
     }

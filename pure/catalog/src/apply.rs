@@ -1,0 +1,398 @@
+//! The state machine: commands to catalog versions.
+
+use crate::command::{Applied, CatalogError, Command};
+use crate::desc::*;
+use crate::placement::Placement;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use base::{DatabaseId, IndexId, SqlError, SqlState};
+
+/// First object number of users, as in PostgreSQL: smaller ones belong to the system catalog.
+pub(crate) const FIRST_ID: u32 = 16384;
+
+impl Catalog {
+    /// The catalog after `command`, which must be applied in the same order everywhere.
+    ///
+    /// If [`Applied::skipped`] is set, nothing changed and the version is the old one. Otherwise
+    /// the version is one larger, and every table whose description, indexes or constraints the
+    /// command touched (parents of foreign keys included) has it as `changed`.
+    ///
+    /// Errors: the command is refused with PostgreSQL's SQLSTATE for the mistake; nothing changed.
+    pub fn apply(&self, command: &Command) -> Result<(Catalog, Applied), CatalogError> {
+        let mut next = self.clone();
+        next.version += 1;
+        let applied = next.change(command)?;
+        if applied.skipped.is_some() {
+            return Ok((self.clone(), applied));
+        }
+        Ok((next, applied))
+    }
+
+    fn change(&mut self, command: &Command) -> Result<Applied, CatalogError> {
+        match command {
+            Command::Bootstrap(placement) => self.bootstrap(placement),
+            Command::CreateDatabase {
+                name,
+                protocol,
+                execution,
+                if_not_exists,
+            } => self.create_database(name, *protocol, *execution, *if_not_exists),
+            Command::DropDatabase { name, if_exists } => self.drop_database(name, *if_exists),
+            Command::CreateTable {
+                database,
+                table,
+                sequences,
+                if_not_exists,
+            } => self.create_table(database, table, sequences, *if_not_exists),
+            Command::DropTable {
+                database,
+                names,
+                if_exists,
+                cascade,
+            } => self.drop_tables(database, names, *if_exists, *cascade),
+            Command::CreateIndex {
+                database,
+                table,
+                index,
+                if_not_exists,
+            } => self.create_index(database, table, index, *if_not_exists),
+            Command::FinishIndex {
+                database,
+                table,
+                index,
+            } => self.finish_index(database, table, index),
+            Command::DropIndex {
+                database,
+                names,
+                if_exists,
+            } => self.drop_indexes(database, names, *if_exists),
+            Command::CreateSequence {
+                database,
+                sequence,
+                if_not_exists,
+            } => self.create_sequence(database, sequence, *if_not_exists),
+            Command::DropSequence {
+                database,
+                names,
+                if_exists,
+            } => self.drop_sequences(database, names, *if_exists),
+            Command::Freeze {
+                database,
+                table,
+                frozen,
+            } => self.freeze(database, table, *frozen),
+            Command::SetPrimaryKey {
+                database,
+                table,
+                constraint,
+                primary,
+                columns,
+                partition,
+            } => self.set_primary_key(database, table, constraint, primary, columns, partition),
+            Command::AddForeignKey {
+                database,
+                table,
+                foreign_key,
+            } => self.add_foreign_key(database, table, foreign_key),
+            Command::AddCheck {
+                database,
+                table,
+                check,
+            } => self.add_check(database, table, check),
+            Command::Reserve => {
+                let id = self.next_number();
+                self.reserved.push(IndexId(id));
+                Ok(Applied {
+                    reserved: id,
+                    ..Applied::default()
+                })
+            }
+            Command::Unreserve { index } => Ok(self.unreserve(*index)),
+        }
+    }
+
+    /// A fresh object number.
+    pub(crate) fn next_number(&mut self) -> u32 {
+        let id = self.next_id.max(FIRST_ID);
+        self.next_id = id + 1;
+        id
+    }
+
+    /// The database, to be changed.
+    pub(crate) fn database_mut(&mut self, name: &str) -> Result<&mut Database, CatalogError> {
+        let database = self
+            .databases
+            .get_mut(name)
+            .ok_or_else(|| no_database(name))?;
+        Ok(Arc::make_mut(database))
+    }
+
+    /// The table, to be changed: it gets the new version.
+    pub(crate) fn table_mut(
+        &mut self,
+        database: &str,
+        table: &str,
+    ) -> Result<&mut Table, CatalogError> {
+        let version = self.version;
+        self.database_mut(database)?.table_mut(table, version)
+    }
+
+    fn bootstrap(&mut self, placement: &Placement) -> Result<Applied, CatalogError> {
+        if !self.placement.shards().is_empty() {
+            let message = "the placement of the cluster is already fixed";
+            return Err(SqlError::new(SqlState::OBJECT_NOT_READY, message));
+        }
+        self.placement = placement.clone();
+        Ok(Applied::default())
+    }
+
+    fn create_database(
+        &mut self,
+        name: &str,
+        protocol: ProtocolKind,
+        execution: Execution,
+        if_not_exists: bool,
+    ) -> Result<Applied, CatalogError> {
+        if self.databases.contains_key(name) {
+            let message = format!("database \"{name}\" already exists");
+            return skip_or_fail(if_not_exists, SqlState::DUPLICATE_DATABASE, message);
+        }
+        let database = Database {
+            id: DatabaseId(self.next_number()),
+            name: name.into(),
+            protocol,
+            execution,
+            tables: Default::default(),
+            sequences: Default::default(),
+        };
+        self.databases.insert(name.into(), Arc::new(database));
+        Ok(Applied::default())
+    }
+
+    fn drop_database(&mut self, name: &str, if_exists: bool) -> Result<Applied, CatalogError> {
+        match self.databases.remove(name) {
+            Some(database) => Ok(Applied {
+                dropped: database.key_spaces(),
+                ..Applied::default()
+            }),
+            None => {
+                let message = format!("database \"{name}\" does not exist");
+                skip_or_fail(if_exists, SqlState::INVALID_DATABASE, message)
+            }
+        }
+    }
+
+    fn create_sequence(
+        &mut self,
+        database: &str,
+        sequence: &Sequence,
+        if_not_exists: bool,
+    ) -> Result<Applied, CatalogError> {
+        if self.database_mut(database)?.has_relation(&sequence.name) {
+            return already_exists(&sequence.name, if_not_exists);
+        }
+        let id = IndexId(self.next_number());
+        self.database_mut(database)?.add_sequence(Sequence {
+            id,
+            ..sequence.clone()
+        })?;
+        Ok(Applied::default())
+    }
+
+    fn drop_sequences(
+        &mut self,
+        database: &str,
+        names: &[String],
+        if_exists: bool,
+    ) -> Result<Applied, CatalogError> {
+        let database = self.database_mut(database)?;
+        let mut removal = Removal::new("sequence", SqlState::UNDEFINED_TABLE, if_exists);
+        for name in names {
+            if !database.sequences.contains_key(name) {
+                removal.missing(database, name)?;
+                continue;
+            }
+            if let Some((table, column)) = database.sequence_user(name) {
+                let message =
+                    format!("cannot drop sequence {name} because other objects depend on it");
+                let detail = format!(
+                    "default value for column {column} of table {table} depends on sequence {name}"
+                );
+                return Err(SqlError::new(SqlState::DEPENDENT_OBJECTS, message)
+                    .detail(detail)
+                    .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+            }
+            let sequence = database.sequences.remove(name).expect("seen above");
+            removal.dropped.push(sequence.id);
+        }
+        Ok(removal.applied())
+    }
+
+    fn unreserve(&mut self, index: IndexId) -> Applied {
+        // A reservation that became a primary key is not given up any more, and its rows stay.
+        let held = self.reserved.contains(&index);
+        self.reserved.retain(|other| *other != index);
+        let dropped = if held { Vec::from([index]) } else { Vec::new() };
+        Applied {
+            dropped,
+            ..Applied::default()
+        }
+    }
+}
+
+impl Database {
+    /// The table, to be changed: it gets the new version.
+    pub(crate) fn table_mut(
+        &mut self,
+        name: &str,
+        version: u64,
+    ) -> Result<&mut Table, CatalogError> {
+        let table = self.tables.get_mut(name).ok_or_else(|| no_relation(name))?;
+        let table = Arc::make_mut(table);
+        table.changed = version;
+        Ok(table)
+    }
+
+    /// Adds a sequence whose name is free. Errors: 22023 as PostgreSQL.
+    pub(crate) fn add_sequence(&mut self, sequence: Sequence) -> Result<(), CatalogError> {
+        let Sequence {
+            start,
+            increment,
+            min,
+            max,
+            ..
+        } = sequence;
+        let wrong = |message| Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
+        if increment == 0 {
+            return wrong(String::from("INCREMENT must not be zero"));
+        }
+        if min >= max {
+            return wrong(format!(
+                "MINVALUE ({min}) must be less than MAXVALUE ({max})"
+            ));
+        }
+        if start < min {
+            return wrong(format!(
+                "START value ({start}) cannot be less than MINVALUE ({min})"
+            ));
+        }
+        if start > max {
+            return wrong(format!(
+                "START value ({start}) cannot be greater than MAXVALUE ({max})"
+            ));
+        }
+        self.sequences.insert(sequence.name.clone(), sequence);
+        Ok(())
+    }
+
+    /// A column whose default or identity draws from the sequence.
+    fn sequence_user(&self, name: &str) -> Option<(&str, &str)> {
+        let owner = self
+            .sequences
+            .get(name)
+            .and_then(|sequence| sequence.owned_by.as_ref());
+        let call = format!("nextval('{name}'");
+        self.tables.values().find_map(|table| {
+            let uses = |column: &&Column| {
+                let owned = owner.is_some_and(|(t, c)| *t == table.name && *c == column.name);
+                column
+                    .default
+                    .as_ref()
+                    .is_some_and(|text| text.contains(&call))
+                    || (owned && column.identity.is_some())
+            };
+            let column = table.columns.iter().find(uses)?;
+            Some((table.name.as_str(), column.name.as_str()))
+        })
+    }
+}
+
+/// The bookkeeping of a DROP of several names.
+pub(crate) struct Removal {
+    kind: &'static str,
+    state: SqlState,
+    if_exists: bool,
+    notices: Vec<String>,
+    pub(crate) dropped: Vec<IndexId>,
+}
+
+impl Removal {
+    pub(crate) fn new(kind: &'static str, state: SqlState, if_exists: bool) -> Removal {
+        Removal {
+            kind,
+            state,
+            if_exists,
+            notices: Vec::new(),
+            dropped: Vec::new(),
+        }
+    }
+
+    /// There is no object of the kind with this name: an error, or a notice with `IF EXISTS`.
+    pub(crate) fn missing(&mut self, database: &Database, name: &str) -> Result<(), CatalogError> {
+        if database.has_relation(name) {
+            let article = if self.kind == "index" { "an" } else { "a" };
+            let message = format!("\"{name}\" is not {article} {}", self.kind);
+            return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+        }
+        let message = format!("{} \"{name}\" does not exist", self.kind);
+        if !self.if_exists {
+            return Err(SqlError::new(self.state, message));
+        }
+        self.notices.push(message + ", skipping");
+        Ok(())
+    }
+
+    pub(crate) fn applied(self) -> Applied {
+        let Removal {
+            notices, dropped, ..
+        } = self;
+        if dropped.is_empty() && !notices.is_empty() {
+            return Applied {
+                skipped: Some(notices.join("\n")),
+                ..Applied::default()
+            };
+        }
+        Applied {
+            dropped,
+            notices,
+            ..Applied::default()
+        }
+    }
+}
+
+/// A notice if the statement says so, else an error.
+pub(crate) fn skip_or_fail(
+    skip: bool,
+    state: SqlState,
+    message: String,
+) -> Result<Applied, CatalogError> {
+    if !skip {
+        return Err(SqlError::new(state, message));
+    }
+    Ok(Applied {
+        skipped: Some(message + ", skipping"),
+        ..Applied::default()
+    })
+}
+
+/// A relation of this name exists already.
+pub(crate) fn already_exists(name: &str, skip: bool) -> Result<Applied, CatalogError> {
+    let message = format!("relation \"{name}\" already exists");
+    skip_or_fail(skip, SqlState::DUPLICATE_TABLE, message)
+}
+
+pub(crate) fn no_database(name: &str) -> SqlError {
+    SqlError::new(
+        SqlState::INVALID_DATABASE,
+        format!("database \"{name}\" does not exist"),
+    )
+}
+
+pub(crate) fn no_relation(name: &str) -> SqlError {
+    SqlError::new(
+        SqlState::UNDEFINED_TABLE,
+        format!("relation \"{name}\" does not exist"),
+    )
+}

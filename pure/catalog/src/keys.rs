@@ -1,0 +1,197 @@
+//! Keys of tables and indexes: their checks, the hidden row number, and where entries live.
+
+use crate::command::CatalogError;
+use crate::desc::*;
+use crate::lookup::ROWID_COLUMN;
+use crate::names;
+use alloc::format;
+use alloc::vec::Vec;
+use base::limits::{COLUMNS_MAX, INDEX_COLUMNS_MAX};
+use base::{SqlError, SqlState, Type};
+
+/// Names that PostgreSQL reserves in every table.
+const SYSTEM_COLUMNS: [&str; 7] = [
+    "tableoid",
+    "cmax",
+    "xmax",
+    "cmin",
+    "xmin",
+    "ctid",
+    ROWID_COLUMN,
+];
+
+impl Table {
+    /// Checks names and number of the columns.
+    pub(crate) fn check_columns(&self) -> Result<(), CatalogError> {
+        if self.columns.len() >= COLUMNS_MAX {
+            let message = format!("tables can have at most {} columns", COLUMNS_MAX);
+            return Err(SqlError::new(SqlState::TOO_MANY_COLUMNS, message));
+        }
+        for (i, Column { name, .. }) in self.columns.iter().enumerate() {
+            if self.columns[..i].iter().any(|before| before.name == *name) {
+                let message = format!("column \"{name}\" specified more than once");
+                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message).column(name));
+            }
+            if SYSTEM_COLUMNS.contains(&name.as_str()) {
+                let message = format!("column name \"{name}\" conflicts with a system column name");
+                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message).column(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the primary index: a hidden row number if there is no primary key, key columns not
+    /// null, partition columns, the constraint's name.
+    pub(crate) fn complete_primary(
+        &mut self,
+        taken: impl Fn(&str) -> bool,
+    ) -> Result<(), CatalogError> {
+        self.primary.unique = true;
+        self.primary.building = false;
+        if self.primary.columns.is_empty() {
+            self.add_rowid()?;
+        } else {
+            self.check_key(&self.primary.columns, "primary key")?;
+            let given = self.primary_constraint.take().unwrap_or_default();
+            let given = if given.is_empty() {
+                self.primary.name.clone()
+            } else {
+                given
+            };
+            let name = match given.as_str() {
+                "" => names::choose(&self.name, &[], "pkey", taken),
+                _ => given,
+            };
+            self.primary.name = name.clone();
+            self.primary.constraint = true;
+            self.primary_constraint = Some(name);
+            for key in &self.primary.columns {
+                self.columns[usize::from(key.column)].not_null = true;
+            }
+        }
+        if self.partition.is_empty() {
+            self.partition = Vec::from([self.primary.columns[0].column]);
+        }
+        for &column in &self.partition {
+            self.check_position(column)?;
+            if !self.primary.columns.iter().any(|key| key.column == column) {
+                let message = "primary key must include all partition columns";
+                let detail = format!(
+                    "PRIMARY KEY constraint on table \"{}\" lacks column \"{}\" which is part of \
+                     the partition key.",
+                    self.name,
+                    self.column_at(column).name
+                );
+                return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message)
+                    .detail(detail)
+                    .table(&self.name));
+            }
+        }
+        self.primary.slot_columns = self.partition.clone();
+        Ok(())
+    }
+
+    /// The rows are numbered; partition columns, if there are any, come before the number in the
+    /// key, so that rows of one partition lie together.
+    fn add_rowid(&mut self) -> Result<(), CatalogError> {
+        self.partition
+            .iter()
+            .try_for_each(|&column| self.check_position(column))?;
+        let rowid = self.columns.len() as u16;
+        self.columns.push(Column {
+            name: ROWID_COLUMN.into(),
+            ty: Type::Int8,
+            not_null: true,
+            default: None,
+            identity: None,
+            hidden: true,
+        });
+        let columns = self.partition.iter().copied().chain([rowid]);
+        self.primary.columns = columns
+            .map(|column| IndexColumn {
+                column,
+                descending: false,
+            })
+            .collect();
+        self.primary.name.clear();
+        self.primary.constraint = false;
+        self.primary_constraint = None;
+        Ok(())
+    }
+
+    /// Completes a secondary index: its name and where its entries live.
+    pub(crate) fn complete_index(
+        &self,
+        index: &mut Index,
+        taken: impl Fn(&str) -> bool,
+    ) -> Result<(), CatalogError> {
+        if index.constraint {
+            self.check_key(&index.columns, "unique")?;
+        }
+        if index.columns.is_empty() || index.columns.len() > INDEX_COLUMNS_MAX {
+            let message = format!("cannot use more than {INDEX_COLUMNS_MAX} columns in an index");
+            return Err(SqlError::new(SqlState::TOO_MANY_COLUMNS, message));
+        }
+        for key in &index.columns {
+            self.check_position(key.column)?;
+            self.check_key_type(key.column)?;
+        }
+        if index.name.is_empty() {
+            let columns = self.column_names(index.columns.iter().map(|key| key.column));
+            let label = if index.constraint { "key" } else { "idx" };
+            index.name = names::choose(&self.name, &columns, label, taken);
+        }
+        let held = |column: &u16| index.columns.iter().any(|key| key.column == *column);
+        index.slot_columns = match self.partition.iter().all(held) {
+            true => self.partition.clone(),
+            false => Vec::from([index.columns[0].column]),
+        };
+        Ok(())
+    }
+
+    /// Checks the columns of a key constraint: valid, of a type with an order, none twice.
+    fn check_key(&self, columns: &[IndexColumn], kind: &str) -> Result<(), CatalogError> {
+        if columns.len() > INDEX_COLUMNS_MAX {
+            let message = format!("cannot use more than {INDEX_COLUMNS_MAX} columns in an index");
+            return Err(SqlError::new(SqlState::TOO_MANY_COLUMNS, message));
+        }
+        for (i, key) in columns.iter().enumerate() {
+            self.check_position(key.column)?;
+            self.check_key_type(key.column)?;
+            if columns[..i]
+                .iter()
+                .any(|before| before.column == key.column)
+            {
+                let name = &self.column_at(key.column).name;
+                let message = format!("column \"{name}\" appears twice in {kind} constraint");
+                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message).column(name));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_key_type(&self, column: u16) -> Result<(), CatalogError> {
+        let Column { name, ty, .. } = self.column_at(column);
+        match ty {
+            Type::Array(_) | Type::Unknown => {
+                let message = format!("column \"{name}\" has a type that cannot be a key");
+                Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).column(name))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks a column position of a command. The binder resolves names, against the same catalog
+    /// or an older one.
+    pub(crate) fn check_position(&self, column: u16) -> Result<(), CatalogError> {
+        if usize::from(column) < self.columns.len() {
+            return Ok(());
+        }
+        let message = format!(
+            "column {} of relation \"{}\" does not exist",
+            column + 1,
+            self.name
+        );
+        Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message).table(&self.name))
+    }
+}

@@ -1,0 +1,196 @@
+//! Finding things in a catalog.
+
+use crate::desc::*;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use base::{DatabaseId, IndexId, LookupMap, TableId, Type};
+
+/// Name of the hidden column that numbers the rows of a table without a primary key. No SQL
+/// identifier of a user ends up there by accident: it needs quotes.
+pub const ROWID_COLUMN: &str = "$rowid";
+
+impl Catalog {
+    /// The database `name`.
+    pub fn database(&self, name: &str) -> Option<&Arc<Database>> {
+        self.databases.get(name)
+    }
+
+    /// The database with number `id`.
+    pub fn database_by_id(&self, id: DatabaseId) -> Option<&Arc<Database>> {
+        self.databases.values().find(|database| database.id == id)
+    }
+
+    /// The table with number `id`, and its database. Linear in the number of tables.
+    pub fn table_by_id(&self, id: TableId) -> Option<(&Arc<Database>, &Arc<Table>)> {
+        self.tables().find(|(_, table)| table.id == id)
+    }
+
+    /// The table that has the key space `id` as primary or secondary index, and its database.
+    /// Linear in the number of indexes: for errors and `SHOW`; hot paths use
+    /// [`Catalog::index_versions`].
+    pub fn table_by_index(&self, id: IndexId) -> Option<(&Arc<Database>, &Arc<Table>)> {
+        self.tables()
+            .find(|(_, table)| table.index_by_id(id).is_some())
+    }
+
+    /// The sequence whose counter lies in the key space `id`, and its database.
+    pub fn sequence_by_index(&self, id: IndexId) -> Option<(&Arc<Database>, &Sequence)> {
+        self.databases.values().find_map(|database| {
+            let found = database
+                .sequences
+                .values()
+                .find(|sequence| sequence.id == id)?;
+            Some((database, found))
+        })
+    }
+
+    /// Every table with its database.
+    pub fn tables(&self) -> impl Iterator<Item = (&Arc<Database>, &Arc<Table>)> {
+        let databases = self.databases.values();
+        databases.flat_map(|database| database.tables.values().map(move |table| (database, table)))
+    }
+
+    /// For every key space of a table, sequence or reservation the catalog version at which it last
+    /// changed. Made once per catalog version.
+    pub fn index_versions(&self) -> LookupMap<IndexId, u64> {
+        let mut versions = LookupMap::default();
+        for (_, table) in self.tables() {
+            for index in table.indexes() {
+                versions.insert(index.id, table.changed);
+            }
+        }
+        let sequences = self
+            .databases
+            .values()
+            .flat_map(|database| database.sequences.values());
+        for id in sequences
+            .map(|sequence| sequence.id)
+            .chain(self.reserved.iter().copied())
+        {
+            versions.insert(id, 0);
+        }
+        versions
+    }
+}
+
+impl Database {
+    /// The table `name`.
+    pub fn table(&self, name: &str) -> Option<&Arc<Table>> {
+        self.tables.get(name)
+    }
+
+    /// The sequence `name`.
+    pub fn sequence(&self, name: &str) -> Option<&Sequence> {
+        self.sequences.get(name)
+    }
+
+    /// The index `name`, of a primary key too, and its table.
+    pub fn index(&self, name: &str) -> Option<(&Arc<Table>, &Index)> {
+        self.tables
+            .values()
+            .find_map(|table| table.index(name).map(|index| (table, index)))
+    }
+
+    /// Whether a table, index or sequence has this name: they share one name space.
+    pub fn has_relation(&self, name: &str) -> bool {
+        self.tables.contains_key(name)
+            || self.sequences.contains_key(name)
+            || self.index(name).is_some()
+    }
+
+    /// All key spaces: of indexes and of sequences.
+    pub fn key_spaces(&self) -> Vec<IndexId> {
+        let indexes = self
+            .tables
+            .values()
+            .flat_map(|table| table.indexes().map(|index| index.id));
+        indexes
+            .chain(self.sequences.values().map(|sequence| sequence.id))
+            .collect()
+    }
+}
+
+impl Table {
+    /// Position and description of the column `name`; hidden ones are found too.
+    pub fn column(&self, name: &str) -> Option<(u16, &Column)> {
+        let i = self.columns.iter().position(|column| column.name == name)?;
+        Some((i as u16, &self.columns[i]))
+    }
+
+    /// The column at a position of this table, which must be valid.
+    pub fn column_at(&self, position: u16) -> &Column {
+        &self.columns[usize::from(position)]
+    }
+
+    /// The types of all columns, in order.
+    pub fn types(&self) -> Vec<Type> {
+        self.columns.iter().map(|column| column.ty).collect()
+    }
+
+    /// Position of the hidden row number, if the table has no primary key.
+    pub fn rowid(&self) -> Option<u16> {
+        let last = self.columns.len().checked_sub(1)?;
+        let is_rowid = self.columns[last].hidden && self.columns[last].name == ROWID_COLUMN;
+        is_rowid.then_some(last as u16)
+    }
+
+    /// The primary index, then the secondary ones.
+    pub fn indexes(&self) -> impl Iterator<Item = &Index> {
+        core::iter::once(&self.primary).chain(&self.secondary)
+    }
+
+    /// The primary or secondary index with number `id`.
+    pub fn index_by_id(&self, id: IndexId) -> Option<&Index> {
+        self.indexes().find(|index| index.id == id)
+    }
+
+    /// The primary or secondary index `name`; the index of a hidden row number has no name.
+    pub fn index(&self, name: &str) -> Option<&Index> {
+        self.indexes()
+            .find(|index| index.name == name && !name.is_empty())
+    }
+
+    /// Whether a constraint of this table has this name.
+    pub fn has_constraint(&self, name: &str) -> bool {
+        self.primary_constraint.as_deref() == Some(name)
+            || self
+                .secondary
+                .iter()
+                .any(|index| index.constraint && index.name == name)
+            || self.checks.iter().any(|check| check.name == name)
+            || self.foreign_keys.iter().any(|key| key.name == name)
+    }
+
+    /// Names of the columns at `positions`.
+    pub fn column_names(&self, positions: impl IntoIterator<Item = u16>) -> Vec<String> {
+        positions
+            .into_iter()
+            .map(|i| self.column_at(i).name.clone())
+            .collect()
+    }
+}
+
+impl Index {
+    /// The columns of a stored key in order: the key columns and then, for a secondary index, the
+    /// primary key columns that are not among them.
+    ///
+    /// A stored key has all of them if the index is not unique or a key column is NULL, and only
+    /// the first [`Index::columns`] otherwise.
+    pub fn stored_columns(&self, table: &Table) -> Vec<IndexColumn> {
+        let mut stored = self.columns.clone();
+        if self.id != table.primary.id {
+            let held = |column: u16| self.columns.iter().any(|own| own.column == column);
+            stored.extend(table.primary.columns.iter().filter(|key| !held(key.column)));
+        }
+        stored
+    }
+
+    /// Whether the key columns are exactly `columns`, in any order.
+    pub fn covers_exactly(&self, columns: &[u16]) -> bool {
+        self.columns.len() == columns.len()
+            && columns
+                .iter()
+                .all(|column| self.columns.iter().any(|own| own.column == *column))
+    }
+}

@@ -1,0 +1,111 @@
+//! Names for what the user did not name, as PostgreSQL chooses them.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use base::limits::NAME_BYTES_MAX;
+
+/// `first_second_label`, cut to the length of an identifier by shortening the longer of the first
+/// two parts, then with the smallest number appended that makes it free.
+pub(crate) fn choose(
+    first: &str,
+    columns: &[String],
+    label: &str,
+    taken: impl Fn(&str) -> bool,
+) -> String {
+    let second = columns.join("_");
+    for pass in 0u32.. {
+        let label = if pass == 0 {
+            label.to_string()
+        } else {
+            format!("{label}{pass}")
+        };
+        let name = object_name(first, &second, &label);
+        if !taken(&name) {
+            return name;
+        }
+    }
+    unreachable!("one of four billion names is free")
+}
+
+fn object_name(first: &str, second: &str, label: &str) -> String {
+    let separators = usize::from(!second.is_empty()) + 1;
+    let room = NAME_BYTES_MAX.saturating_sub(label.len() + separators);
+    let (mut first_len, mut second_len) = (first.len(), second.len());
+    while first_len + second_len > room {
+        if first_len > second_len {
+            first_len -= 1;
+        } else {
+            second_len -= 1;
+        }
+    }
+    let parts = [cut(first, first_len), cut(second, second_len), label];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join("_")
+}
+
+/// At most `len` bytes of `text`, not splitting a character.
+fn cut(text: &str, len: usize) -> &str {
+    let mut end = len.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The columns of `columns` that an SQL expression names: what stands in quotes of a string is
+/// skipped. Only used to choose a name, so a rare mistake does no harm.
+pub(crate) fn columns_in<'a>(
+    expression: &str,
+    columns: impl Iterator<Item = &'a String>,
+) -> Vec<String> {
+    let mut words = Vec::new();
+    for (i, part) in expression.split('\'').enumerate() {
+        if i % 2 == 0 {
+            let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+            words.extend(part.split(move |c| !is_word(c)));
+        }
+    }
+    columns
+        .filter(|column| words.contains(&column.as_str()))
+        .cloned()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_postgres_names() {
+        let columns = ["a".to_string(), "b".to_string()];
+        let free = |_: &str| false;
+        assert_eq!(choose("t", &columns, "idx", free), "t_a_b_idx");
+        assert_eq!(choose("t", &[], "pkey", free), "t_pkey");
+        let taken = ["t_a_b_key", "t_a_b_key1"];
+        assert_eq!(
+            choose("t", &columns, "key", |name| taken.contains(&name)),
+            "t_a_b_key2"
+        );
+    }
+
+    #[test]
+    fn long_names_keep_their_label() {
+        let long = "x".repeat(60);
+        let name = choose(&long, &["y".repeat(60)], "seq", |_| false);
+        assert_eq!(name.len(), NAME_BYTES_MAX);
+        assert_eq!(name, format!("{}_{}_seq", "x".repeat(29), "y".repeat(29)));
+        let umlauts = choose(&"ä".repeat(40), &[], "pkey", |_| false);
+        assert!(umlauts.len() <= NAME_BYTES_MAX && umlauts.ends_with("ä_pkey"));
+    }
+
+    #[test]
+    fn check_names_find_their_columns() {
+        let columns = ["a".to_string(), "b".to_string()];
+        let found = |text: &str| columns_in(text, columns.iter());
+        assert_eq!(found("a > 0"), ["a"]);
+        assert_eq!(found("lower(\"b\") <> 'a'"), ["b"]);
+        assert_eq!(found("a < b"), ["a", "b"]);
+        assert!(found("ab > 'b'").is_empty());
+    }
+}

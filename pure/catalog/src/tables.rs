@@ -1,0 +1,372 @@
+//! Creating and dropping tables and indexes, and giving a table its primary key.
+
+use crate::apply::{Removal, already_exists, no_relation};
+use crate::command::{Applied, CatalogError};
+use crate::constraints::resolve_foreign_key;
+use crate::desc::*;
+use crate::names;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use base::{IndexId, SqlError, SqlState, TableId};
+
+impl Catalog {
+    pub(crate) fn create_table(
+        &mut self,
+        database: &str,
+        table: &Table,
+        sequences: &[Sequence],
+        if_not_exists: bool,
+    ) -> Result<Applied, CatalogError> {
+        if self.database_mut(database)?.has_relation(&table.name) {
+            return already_exists(&table.name, if_not_exists);
+        }
+        let mut table = table.clone();
+        table.check_columns()?;
+        table.id = TableId(self.next_number());
+        table.changed = self.version;
+        table.referenced_by.clear();
+        table.frozen = false;
+        self.add_table_sequences(database, &mut table, sequences)?;
+        table.primary.id = IndexId(self.next_number());
+        let owner = self.database_mut(database)?;
+        let name = table.name.clone();
+        table.complete_primary(|other| other == name || owner.has_relation(other))?;
+        self.add_table_indexes(database, &mut table)?;
+        table.complete_checks()?;
+        let keys = core::mem::take(&mut table.foreign_keys);
+        let id = table.id;
+        self.database_mut(database)?
+            .tables
+            .insert(name.clone(), Arc::new(table));
+        for key in &keys {
+            self.add_foreign_key(database, &name, key)?;
+        }
+        Ok(Applied {
+            table: Some(id),
+            ..Applied::default()
+        })
+    }
+
+    /// Creates the sequences of serial and identity columns, naming those without a name.
+    fn add_table_sequences(
+        &mut self,
+        database: &str,
+        table: &mut Table,
+        sequences: &[Sequence],
+    ) -> Result<(), CatalogError> {
+        for sequence in sequences {
+            let mut sequence = sequence.clone();
+            sequence.id = IndexId(self.next_number());
+            let owner = self.database_mut(database)?;
+            let taken = |name: &str| name == table.name || owner.has_relation(name);
+            if sequence.name.is_empty() {
+                let column = sequence.owned_by.as_ref().map(|(_, column)| column.clone());
+                let columns = Vec::from_iter(column);
+                sequence.name = names::choose(&table.name, &columns, "seq", taken);
+                let drawn = columns
+                    .first()
+                    .and_then(|name| table.column(name))
+                    .map(|(i, _)| i);
+                if let Some(i) = drawn {
+                    let column = &mut table.columns[usize::from(i)];
+                    if column.identity.is_none() && column.default.is_none() {
+                        column.default = Some(format!("nextval('{}'::regclass)", sequence.name));
+                    }
+                }
+            } else if taken(&sequence.name) {
+                return already_exists(&sequence.name, false).map(|_| ());
+            }
+            owner.add_sequence(sequence)?;
+        }
+        Ok(())
+    }
+
+    fn add_table_indexes(&mut self, database: &str, table: &mut Table) -> Result<(), CatalogError> {
+        for mut index in core::mem::take(&mut table.secondary) {
+            index.id = IndexId(self.next_number());
+            index.building = false;
+            let owner = self.database_mut(database)?;
+            let taken = |name: &str| {
+                name == table.name || owner.has_relation(name) || table.index(name).is_some()
+            };
+            if !index.name.is_empty() && taken(&index.name) {
+                return already_exists(&index.name, false).map(|_| ());
+            }
+            table.complete_index(&mut index, taken)?;
+            table.secondary.push(index);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn drop_tables(
+        &mut self,
+        database: &str,
+        names: &[String],
+        if_exists: bool,
+        cascade: bool,
+    ) -> Result<Applied, CatalogError> {
+        let version = self.version;
+        let database = self.database_mut(database)?;
+        let mut removal = Removal::new("table", SqlState::UNDEFINED_TABLE, if_exists);
+        for name in names {
+            let Some(table) = database.tables.get(name).cloned() else {
+                removal.missing(database, name)?;
+                continue;
+            };
+            for (child, constraint) in &table.referenced_by {
+                if names.contains(child) {
+                    continue;
+                }
+                if !cascade {
+                    return Err(table_in_use(name, child, constraint));
+                }
+                let child = database.table_mut(child, version)?;
+                child.foreign_keys.retain(|key| key.name != *constraint);
+            }
+            database.tables.remove(name);
+            for key in &table.foreign_keys {
+                // A parent of the same statement may be gone already.
+                if let Ok(parent) = database.table_mut(&key.parent, version) {
+                    parent.referenced_by.retain(|(child, _)| child != name);
+                }
+            }
+            removal
+                .dropped
+                .extend(table.indexes().map(|index| index.id));
+            database.sequences.retain(|_, sequence| {
+                let owned = sequence
+                    .owned_by
+                    .as_ref()
+                    .is_some_and(|(owner, _)| owner == name);
+                if owned {
+                    removal.dropped.push(sequence.id);
+                }
+                !owned
+            });
+        }
+        Ok(removal.applied())
+    }
+
+    pub(crate) fn create_index(
+        &mut self,
+        database: &str,
+        table: &str,
+        index: &Index,
+        if_not_exists: bool,
+    ) -> Result<Applied, CatalogError> {
+        let owner = self.database_mut(database)?;
+        if owner.table(table).is_none() {
+            return Err(no_relation(table));
+        }
+        if !index.name.is_empty() && owner.has_relation(&index.name) {
+            return already_exists(&index.name, if_not_exists);
+        }
+        let mut index = Index {
+            building: true,
+            ..index.clone()
+        };
+        index.id = IndexId(self.next_number());
+        let owner = self.database_mut(database)?;
+        let found = owner.table(table).expect("seen above");
+        let constraint = index.constraint;
+        let taken =
+            |name: &str| owner.has_relation(name) || (constraint && found.has_constraint(name));
+        found.complete_index(&mut index, taken)?;
+        let table = self.table_mut(database, table)?;
+        table.secondary.push(index);
+        Ok(Applied {
+            table: Some(table.id),
+            ..Applied::default()
+        })
+    }
+
+    pub(crate) fn finish_index(
+        &mut self,
+        database: &str,
+        table: &str,
+        index: &str,
+    ) -> Result<Applied, CatalogError> {
+        let table = self.table_mut(database, table)?;
+        match table
+            .secondary
+            .iter_mut()
+            .find(|other| other.name == *index)
+        {
+            Some(index) => index.building = false,
+            None => {
+                let message = format!("index \"{index}\" does not exist");
+                return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message));
+            }
+        }
+        Ok(Applied {
+            table: Some(table.id),
+            ..Applied::default()
+        })
+    }
+
+    pub(crate) fn drop_indexes(
+        &mut self,
+        database: &str,
+        names: &[String],
+        if_exists: bool,
+    ) -> Result<Applied, CatalogError> {
+        let version = self.version;
+        let database = self.database_mut(database)?;
+        let mut removal = Removal::new("index", SqlState::UNDEFINED_OBJECT, if_exists);
+        for name in names {
+            let Some((table, index)) = database.index(name) else {
+                removal.missing(database, name)?;
+                continue;
+            };
+            let (table, id) = (table.name.clone(), index.id);
+            // An index that is still being built backs nothing yet: its constraint is undone so.
+            if index.constraint && !index.building {
+                let message = format!(
+                    "cannot drop index {name} because constraint {name} on table {table} requires it"
+                );
+                let hint = format!("You can drop constraint {name} on table {table} instead.");
+                return Err(SqlError::new(SqlState::DEPENDENT_OBJECTS, message).hint(hint));
+            }
+            if let Some((child, constraint)) = database.index_user(&table, index) {
+                let message =
+                    format!("cannot drop index {name} because other objects depend on it");
+                let detail =
+                    format!("constraint {constraint} on table {child} depends on index {name}");
+                return Err(SqlError::new(SqlState::DEPENDENT_OBJECTS, message)
+                    .detail(detail)
+                    .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+            }
+            let table = database.table_mut(&table, version)?;
+            table.secondary.retain(|other| other.id != id);
+            removal.dropped.push(id);
+        }
+        Ok(removal.applied())
+    }
+
+    pub(crate) fn freeze(
+        &mut self,
+        database: &str,
+        table: &str,
+        frozen: bool,
+    ) -> Result<Applied, CatalogError> {
+        let table = self.table_mut(database, table)?;
+        table.frozen = frozen;
+        Ok(Applied {
+            table: Some(table.id),
+            ..Applied::default()
+        })
+    }
+
+    pub(crate) fn set_primary_key(
+        &mut self,
+        database: &str,
+        table: &str,
+        constraint: &str,
+        primary: &Index,
+        columns: &[Column],
+        partition: &[u16],
+    ) -> Result<Applied, CatalogError> {
+        if !self.reserved.contains(&primary.id) {
+            let message = format!("key space {} is not reserved", primary.id.0);
+            return Err(SqlError::new(SqlState::OBJECT_NOT_READY, message));
+        }
+        let found = self.table_mut(database, table)?.clone();
+        if found.primary_constraint.is_some() {
+            let message = format!("multiple primary keys for table \"{table}\" are not allowed");
+            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message).table(table));
+        }
+        if !found.secondary.is_empty() {
+            // Their entries hold the row number that goes away.
+            let message = "a primary key cannot be added to a table that has indexes";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+                .table(table)
+                .hint("Drop the indexes, add the primary key, and create the indexes again."));
+        }
+        let mut next = Table {
+            primary: primary.clone(),
+            primary_constraint: Some(constraint.into()),
+            columns: columns.to_vec(),
+            partition: partition.to_vec(),
+            ..found.clone()
+        };
+        let owner = self.database_mut(database)?;
+        if !constraint.is_empty() && owner.has_relation(constraint) {
+            return already_exists(constraint, false);
+        }
+        next.check_columns()?;
+        next.complete_primary(|name| owner.has_relation(name) || found.has_constraint(name))?;
+        owner.tables.insert(table.into(), Arc::new(next));
+        self.reserved.retain(|id| *id != primary.id);
+        let dropped = Vec::from([found.primary.id]);
+        Ok(Applied {
+            dropped,
+            table: Some(found.id),
+            ..Applied::default()
+        })
+    }
+
+    pub(crate) fn add_foreign_key(
+        &mut self,
+        database: &str,
+        table: &str,
+        key: &ForeignKey,
+    ) -> Result<Applied, CatalogError> {
+        let owner = self.database_mut(database)?;
+        let child = owner.table(table).ok_or_else(|| no_relation(table))?;
+        let parent = owner
+            .table(&key.parent)
+            .ok_or_else(|| no_relation(&key.parent))?;
+        let key = resolve_foreign_key(child, parent, key)?;
+        let reference = (String::from(table), key.name.clone());
+        self.table_mut(database, &key.parent)?
+            .referenced_by
+            .push(reference);
+        let child = self.table_mut(database, table)?;
+        child.foreign_keys.push(key);
+        Ok(Applied {
+            table: Some(child.id),
+            ..Applied::default()
+        })
+    }
+
+    pub(crate) fn add_check(
+        &mut self,
+        database: &str,
+        table: &str,
+        check: &Check,
+    ) -> Result<Applied, CatalogError> {
+        let table = self.table_mut(database, table)?;
+        table.checks.push(check.clone());
+        table.complete_checks()?;
+        Ok(Applied {
+            table: Some(table.id),
+            ..Applied::default()
+        })
+    }
+}
+
+impl Database {
+    /// A foreign key that needs this unique index of `parent`: no other index of it fits.
+    fn index_user(&self, parent: &str, index: &Index) -> Option<(String, String)> {
+        let table = self.table(parent)?;
+        table.referenced_by.iter().find_map(|(child, constraint)| {
+            let keys = &self.table(child)?.foreign_keys;
+            let key = keys.iter().find(|key| key.name == *constraint)?;
+            let fits = |other: &Index| other.unique && other.covers_exactly(&key.parent_columns);
+            let others = table.indexes().filter(|other| other.id != index.id);
+            let needed = fits(index) && !others.into_iter().any(fits);
+            needed.then(|| (child.clone(), constraint.clone()))
+        })
+    }
+}
+
+fn table_in_use(name: &str, child: &str, constraint: &str) -> SqlError {
+    let message = format!("cannot drop table {name} because other objects depend on it");
+    SqlError::new(SqlState::DEPENDENT_OBJECTS, message)
+        .detail(format!(
+            "constraint {constraint} on table {child} depends on table {name}"
+        ))
+        .hint("Use DROP ... CASCADE to drop the dependent objects too.")
+}
