@@ -1,0 +1,188 @@
+//! Formulas and the coalescing of writes, against doing things one after the other.
+
+use base::{Datum, Decimal, Prng, SqlState, Type, row};
+use store::{ColumnFormula, Formula, FormulaOp, Write};
+
+const TYPES: [Type; 4] = [Type::Int4, Type::Numeric(Some((6, 2))), Type::Int2, Type::Text];
+
+fn decimal(unscaled: i128, scale: u8) -> Datum {
+    Datum::Decimal(Decimal::from_parts(unscaled, scale).expect("small"))
+}
+
+fn draw_row(prng: &mut Prng) -> Vec<u8> {
+    let int = |prng: &mut Prng| Datum::Int(prng.between(-1000, 1000));
+    let mut values = vec![
+        int(prng),
+        decimal(i128::from(prng.between(-10_000, 10_000)), 2),
+        int(prng),
+        Datum::Text("x".repeat(prng.below(300) as usize).into()),
+    ];
+    if prng.below(5) == 0 {
+        values[prng.below(3) as usize] = Datum::Null;
+    }
+    row::to_vec(&values)
+}
+
+fn draw_change(prng: &mut Prng, one_class: bool) -> ColumnFormula {
+    let column = prng.below(3) as u16;
+    let amount = prng.between(-500, 500);
+    let operand = match column {
+        1 => decimal(i128::from(amount), prng.below(3) as u8),
+        _ => Datum::Int(amount),
+    };
+    // With one class per column, formulas commute.
+    let class = if one_class { u64::from(column) } else { prng.below(3) };
+    let op = match class {
+        0 => FormulaOp::Min(operand),
+        1 => FormulaOp::Add(operand),
+        _ => FormulaOp::Max(operand),
+    };
+    ColumnFormula::new(column, TYPES[usize::from(column)], op).expect("exact")
+}
+
+fn draw_formula(prng: &mut Prng, one_class: bool) -> Formula {
+    Formula((0..1 + prng.below(3)).map(|_| draw_change(prng, one_class)).collect())
+}
+
+fn fold(formula: &Formula, row: &[u8]) -> Vec<u8> {
+    let mut out = vec![7];
+    formula.fold(row, &mut out).expect("small amounts stay in range");
+    assert_eq!(out.remove(0), 7, "fold appends");
+    out
+}
+
+fn values(row: &[u8]) -> Vec<Datum> {
+    row::RowRef::new(row).decode(&TYPES).expect("own encoding")
+}
+
+#[test]
+fn merged_formulas_equal_one_after_the_other() {
+    let mut prng = Prng::new(1);
+    for _ in 0..3000 {
+        let row = draw_row(&mut prng);
+        let (a, b) = (draw_formula(&mut prng, false), draw_formula(&mut prng, false));
+        let apart = fold(&b, &fold(&a, &row));
+        let merged = a.clone().then(b.clone());
+        assert_eq!(values(&fold(&merged, &row)), values(&apart), "{a:?} then {b:?}");
+    }
+}
+
+#[test]
+fn formulas_of_one_class_per_column_commute() {
+    let mut prng = Prng::new(2);
+    for _ in 0..3000 {
+        let row = draw_row(&mut prng);
+        let (a, b) = (draw_formula(&mut prng, true), draw_formula(&mut prng, true));
+        assert!(a.commutes_with(&b));
+        assert_eq!(values(&fold(&a, &fold(&b, &row))), values(&fold(&b, &fold(&a, &row))));
+    }
+    let change = |op| Formula(vec![ColumnFormula::new(0, Type::Int4, op).expect("exact")]);
+    let (add, min) = (change(FormulaOp::Add(Datum::Int(1))), change(FormulaOp::Min(Datum::Int(1))));
+    assert!(!add.commutes_with(&min));
+}
+
+#[test]
+fn what_does_not_commute_exactly_is_refused() {
+    let refused = [
+        (Type::Float8, FormulaOp::Add(Datum::Float(1.0))),
+        (Type::Int4, FormulaOp::Add(Datum::Null)),
+        (Type::Int4, FormulaOp::Add(decimal(15, 1))),
+        (Type::Numeric(Some((6, 2))), FormulaOp::Add(decimal(1005, 3))),
+        (Type::Numeric(None), FormulaOp::Min(decimal(10, 1))),
+        (Type::Date, FormulaOp::Add(Datum::Date(1))),
+        (Type::Text, FormulaOp::Max(Datum::Text("a".into()))),
+    ];
+    for (ty, op) in refused {
+        assert_eq!(ColumnFormula::new(0, ty, op.clone()), None, "{ty:?} {op:?}");
+    }
+}
+
+#[test]
+fn results_out_of_range_are_22003() {
+    let cases = [
+        (Type::Int2, Datum::Int(32_767), Datum::Int(1), "smallint out of range"),
+        (Type::Int4, Datum::Int(-2_147_483_648), Datum::Int(-1), "integer out of range"),
+        (Type::Int8, Datum::Int(i64::MAX), Datum::Int(1), "bigint out of range"),
+        (Type::Numeric(Some((4, 2))), decimal(9999, 2), decimal(1, 2), "numeric field overflow"),
+    ];
+    for (ty, value, operand, message) in cases {
+        let change = ColumnFormula::new(0, ty, FormulaOp::Add(operand)).expect("exact");
+        let error = Formula(vec![change])
+            .fold(&row::to_vec(&[value]), &mut Vec::new())
+            .expect_err("out of range");
+        assert_eq!(error.state(), SqlState::NUMERIC_OUT_OF_RANGE);
+        assert_eq!(error.fields().message, message);
+    }
+}
+
+#[test]
+fn null_stays_null_under_add_and_takes_the_operand_of_min_and_max() {
+    let row = row::to_vec(&[Datum::Null]);
+    for (op, expected) in [
+        (FormulaOp::Add(Datum::Int(1)), Datum::Null),
+        (FormulaOp::Min(Datum::Int(1)), Datum::Int(1)),
+        (FormulaOp::Max(Datum::Int(1)), Datum::Int(1)),
+    ] {
+        let change = ColumnFormula::new(0, Type::Int4, op).expect("exact");
+        let folded = fold(&Formula(vec![change]), &row);
+        assert_eq!(row::RowRef::new(&folded).col(0, Type::Int4), Ok(expected));
+    }
+}
+
+/// What a write makes of a row.
+fn effect(write: Option<&Write>, row: Option<&[u8]>) -> Option<Vec<u8>> {
+    match write {
+        None => row.map(<[u8]>::to_vec),
+        Some(Write::Insert(new)) => {
+            assert_eq!(row, None, "an insert meets no row");
+            Some(new.clone())
+        }
+        Some(Write::Put(new)) => Some(new.clone()),
+        Some(Write::Delete) => {
+            assert!(row.is_some(), "a delete meets a row");
+            None
+        }
+        Some(Write::Formula(formula)) => Some(fold(formula, row.expect("a formula meets a row"))),
+    }
+}
+
+#[test]
+fn coalesced_writes_equal_one_after_the_other() {
+    let mut prng = Prng::new(3);
+    for _ in 0..5000 {
+        let start = (prng.below(2) == 0).then(|| draw_row(&mut prng));
+        let mut row = start.clone();
+        let mut total: Option<Write> = None;
+        for _ in 0..1 + prng.below(5) {
+            let write = match (row.is_some(), prng.below(3)) {
+                (false, _) => Write::Insert(draw_row(&mut prng)),
+                (true, 0) => Write::Put(draw_row(&mut prng)),
+                (true, 1) => Write::Delete,
+                (true, _) => Write::Formula(draw_formula(&mut prng, false)),
+            };
+            row = effect(Some(&write), row.as_deref());
+            total = match total {
+                Some(earlier) => earlier.then(write).expect("in range"),
+                None => Some(write),
+            };
+        }
+        let once = effect(total.as_ref(), start.as_deref());
+        assert_eq!(once.as_deref().map(values), row.as_deref().map(values));
+    }
+}
+
+#[test]
+fn writes_round_trip_and_bytes_equal_those_of_a_plain_vector() {
+    let mut prng = Prng::new(4);
+    for write in [
+        Write::Insert(draw_row(&mut prng)),
+        Write::Put(vec![]),
+        Write::Delete,
+        Write::Formula(draw_formula(&mut prng, false)),
+    ] {
+        let bytes = base::codec::to_vec(&write);
+        assert_eq!(base::codec::decode::<Write>(&bytes), Ok(write));
+    }
+    let row = vec![1u8, 2, 3];
+    assert_eq!(base::codec::to_vec(&Write::Insert(row.clone()))[1..], base::codec::to_vec(&row));
+}
