@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 /// Reads an array literal whose elements have type `element`.
 pub(super) fn parse_array(text: &str, element: Type) -> Result<Datum, SqlError> {
     let malformed = |detail: &str| {
-        let message = format!("malformed array literal: \"{text}\"");
+        let shown = text.trim_start();
+        let message = format!("malformed array literal: \"{shown}\"");
         SqlError::new(SqlState::INVALID_TEXT, message).detail(detail)
     };
     let body = super::trim(text);
@@ -61,11 +62,16 @@ fn read_item(text: &str) -> Result<(Option<String>, Option<&str>), BadItem> {
     let mut chars = text.char_indices();
     let mut in_quotes = false;
     let mut quoted = false;
+    // After the closing quote only blanks may follow.
+    let mut closed = false;
     // Blanks behind the last quoted or escaped character belong to no value.
     let mut fixed = 0;
     let mut behind = None;
     while let Some((at, c)) = chars.next() {
         match c {
+            _ if closed && c != ',' && !c.is_ascii_whitespace() => {
+                return Err(BadItem::Malformed("Unexpected array element."));
+            }
             '\\' => {
                 let (_, escaped) = chars
                     .next()
@@ -75,7 +81,7 @@ fn read_item(text: &str) -> Result<(Option<String>, Option<&str>), BadItem> {
                 fixed = item.len();
             }
             '"' if in_quotes => {
-                in_quotes = false;
+                (in_quotes, closed) = (false, true);
                 fixed = item.len();
             }
             '"' if quoted || !item.is_empty() => {

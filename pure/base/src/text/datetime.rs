@@ -273,7 +273,7 @@ impl<'a> Scanner<'a> {
     fn sign(&mut self, fields: &mut Fields) -> Result<(), BadTime> {
         let negative = self.rest.starts_with('-');
         self.skip(1);
-        if fields.time.is_none() {
+        if fields.time.is_none() && fields.date.is_none() {
             let word = self.take_while(|byte| byte.is_ascii_alphabetic());
             fields.whole = match word.eq_ignore_ascii_case("infinity") {
                 true if negative => Some(Moment::MinusInfinity),
@@ -405,9 +405,9 @@ impl Fields {
         }
         let days = days_from_ymd(year, month, day).ok_or(BadTime::Range)?;
         let mut micros = self.time.unwrap_or(0);
-        if let Some(afternoon) = self.afternoon {
+        if let (Some(afternoon), Some(_)) = (self.afternoon, self.time) {
             let hour = micros / MICROS_PER_HOUR;
-            if self.time.is_none() || hour > 12 || hour == 0 {
+            if hour > 12 {
                 return Err(BadTime::Field);
             }
             micros =

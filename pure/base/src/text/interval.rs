@@ -11,6 +11,23 @@ use alloc::vec::Vec;
 /// Numbers are read with nine fraction digits.
 const NANO: i128 = 1_000_000_000;
 
+/// Bits of the fields that were read; PostgreSQL takes each of them once.
+mod field {
+    pub(super) const SECOND: u16 = 1 << 0;
+    pub(super) const MINUTE: u16 = 1 << 1;
+    pub(super) const HOUR: u16 = 1 << 2;
+    pub(super) const DAY: u16 = 1 << 3;
+    pub(super) const WEEK: u16 = 1 << 4;
+    pub(super) const MONTH: u16 = 1 << 5;
+    pub(super) const YEAR: u16 = 1 << 6;
+    pub(super) const MICROSECOND: u16 = 1 << 7;
+    pub(super) const MILLISECOND: u16 = 1 << 8;
+    pub(super) const DECADE: u16 = 1 << 9;
+    pub(super) const CENTURY: u16 = 1 << 10;
+    pub(super) const MILLENNIUM: u16 = 1 << 11;
+    pub(super) const CLOCK: u16 = SECOND | MINUTE | HOUR | MICROSECOND | MILLISECOND;
+}
+
 #[derive(Clone, Copy)]
 enum Unit {
     Months(i128),
@@ -29,9 +46,20 @@ struct Sum {
     months: i128,
     days: i128,
     micros: i128,
+    /// Fields that were read.
+    seen: u16,
 }
 
 impl Sum {
+    /// Takes note of `fields`; each may come once.
+    fn see(&mut self, fields: u16) -> Result<(), Bad> {
+        if self.seen & fields != 0 {
+            return Err(Bad::Syntax);
+        }
+        self.seen |= fields;
+        Ok(())
+    }
+
     /// Adds `value / NANO` of `unit`. Fractions of months become days of 1/30 month, fractions of
     /// days become time, as in PostgreSQL; fractions of years are rounded to months.
     fn add(&mut self, value: i128, unit: Unit) -> Result<(), Bad> {
@@ -69,8 +97,9 @@ impl Sum {
     }
 }
 
+/// The nearest whole number; halves go towards zero, as PostgreSQL's microseconds do.
 fn round_nano(value: i128) -> i128 {
-    (value + value.signum() * NANO / 2) / NANO
+    (value + value.signum() * (NANO / 2 - 1)) / NANO
 }
 
 pub(super) fn parse_interval(text: &str) -> Result<Interval, SqlError> {
@@ -139,9 +168,6 @@ fn parse_verbose(text: &str) -> Result<Interval, Bad> {
     let mut sum = Sum::default();
     let (mut fields, mut ago) = (0, false);
     while !rest.is_empty() {
-        if ago {
-            return Err(Bad::Syntax);
-        }
         if fields > 0 && rest.eq_ignore_ascii_case("ago") {
             ago = true;
             break;
@@ -152,22 +178,25 @@ fn parse_verbose(text: &str) -> Result<Interval, Bad> {
         fields += 1;
         rest = if behind.starts_with(':') {
             let (micros, behind) = read_clock(value, behind)?;
+            sum.see(field::CLOCK)?;
             sum.add(sign * micros * NANO, Unit::Micros(1))?;
             behind
         } else if let Some(months) = behind.strip_prefix('-') {
             // The SQL standard's years-months.
             let (number, behind) = cut(months, is_number_byte);
+            sum.see(field::YEAR | field::MONTH)?;
             sum.add(sign * value, Unit::Months(12))?;
             sum.add(sign * read_nano(number)?, Unit::Months(1))?;
             behind
         } else {
             let (word, behind) = cut(behind.trim_start(), |byte| byte.is_ascii_alphabetic());
-            let unit = match word {
-                // A number before a time of day is days.
-                "" if is_clock(behind) => Unit::Days(1),
-                "" => Unit::Micros(MICROS_PER_SECOND),
+            let (unit, bit) = match word {
+                // A number before a time of day is days, at the end of the text seconds.
+                "" if is_clock(behind) => (Unit::Days(1), field::DAY),
+                "" if behind.is_empty() => (Unit::Micros(MICROS_PER_SECOND), field::SECOND),
                 _ => unit_of_word(word).ok_or(Bad::Syntax)?,
             };
+            sum.see(bit)?;
             sum.add(sign * value, unit)?;
             behind
         }
@@ -210,25 +239,29 @@ fn read_clock(hours: i128, text: &str) -> Result<(i128, &str), Bad> {
     Ok((micros, behind))
 }
 
-fn unit_of_word(word: &str) -> Option<Unit> {
+fn unit_of_word(word: &str) -> Option<(Unit, u16)> {
     let lower = word.to_ascii_lowercase();
     Some(match lower.as_str() {
         "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecond" | "microseconds" => {
-            Unit::Micros(1)
+            (Unit::Micros(1), field::MICROSECOND)
         }
         "ms" | "msec" | "msecs" | "msecond" | "mseconds" | "millisecond" | "milliseconds" => {
-            Unit::Micros(1_000)
+            (Unit::Micros(1_000), field::MILLISECOND)
         }
-        "s" | "sec" | "secs" | "second" | "seconds" => Unit::Micros(MICROS_PER_SECOND),
-        "m" | "min" | "mins" | "minute" | "minutes" => Unit::Micros(MICROS_PER_MINUTE),
-        "h" | "hr" | "hrs" | "hour" | "hours" => Unit::Micros(MICROS_PER_HOUR),
-        "d" | "day" | "days" => Unit::Days(1),
-        "w" | "week" | "weeks" => Unit::Days(7),
-        "mon" | "mons" | "month" | "months" => Unit::Months(1),
-        "y" | "yr" | "yrs" | "year" | "years" => Unit::Months(12),
-        "dec" | "decs" | "decade" | "decades" => Unit::Months(120),
-        "c" | "cent" | "century" | "centuries" => Unit::Months(1_200),
-        "mil" | "mils" | "millennium" | "millennia" => Unit::Months(12_000),
+        "s" | "sec" | "secs" | "second" | "seconds" => {
+            (Unit::Micros(MICROS_PER_SECOND), field::SECOND)
+        }
+        "m" | "min" | "mins" | "minute" | "minutes" => {
+            (Unit::Micros(MICROS_PER_MINUTE), field::MINUTE)
+        }
+        "h" | "hr" | "hrs" | "hour" | "hours" => (Unit::Micros(MICROS_PER_HOUR), field::HOUR),
+        "d" | "day" | "days" => (Unit::Days(1), field::DAY),
+        "w" | "week" | "weeks" => (Unit::Days(7), field::WEEK),
+        "mon" | "mons" | "month" | "months" => (Unit::Months(1), field::MONTH),
+        "y" | "yr" | "yrs" | "year" | "years" => (Unit::Months(12), field::YEAR),
+        "dec" | "decs" | "decade" | "decades" => (Unit::Months(120), field::DECADE),
+        "c" | "cent" | "century" | "centuries" => (Unit::Months(1_200), field::CENTURY),
+        "mil" | "mils" | "millennium" | "millennia" => (Unit::Months(12_000), field::MILLENNIUM),
         _ => return None,
     })
 }
