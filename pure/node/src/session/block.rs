@@ -1,0 +1,270 @@
+//! Transaction blocks: BEGIN, COMMIT, ROLLBACK and their modes.
+
+use super::run::Ending;
+use super::{Activity, Session, SessionCx, errors};
+use crate::client::{Reply, Severity, Tag, TxnStatus};
+use crate::message::ToTxn;
+use base::{Position, SqlError, SqlState};
+use sql::plan::{Isolation, SessionCommand, TxnModes};
+use txn::Outcome;
+
+/// Whether a transaction block is open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Block {
+    /// Each statement is a transaction.
+    None,
+    /// A query string of several statements, or a pipeline: one transaction, until its end.
+    Implicit,
+    /// Since BEGIN.
+    Explicit,
+    /// Since an error after BEGIN: only ROLLBACK and COMMIT (which rolls back) are taken.
+    Failed,
+}
+
+impl Block {
+    /// What ReadyForQuery says.
+    pub(super) fn status(self) -> TxnStatus {
+        match self {
+            Block::None | Block::Implicit => TxnStatus::Idle,
+            Block::Explicit => TxnStatus::InBlock,
+            Block::Failed => TxnStatus::Failed,
+        }
+    }
+}
+
+/// Modes of a transaction. The isolation level is the one given, not the one asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Modes {
+    pub(super) isolation: Isolation,
+    pub(super) read_only: bool,
+}
+
+impl Default for Modes {
+    fn default() -> Self {
+        Modes { isolation: Isolation::Serializable, read_only: false }
+    }
+}
+
+/// The level that is given where `asked` is asked for: never weaker.
+fn given(asked: Isolation) -> Isolation {
+    match asked {
+        Isolation::ReadUncommitted | Isolation::ReadCommitted => Isolation::ReadCommitted,
+        Isolation::RepeatableRead | Isolation::Serializable => Isolation::Serializable,
+    }
+}
+
+/// Whether a command is taken in a failed block.
+pub(super) fn ends_block(command: &SessionCommand) -> bool {
+    matches!(command, SessionCommand::Commit { .. } | SessionCommand::Rollback { .. })
+}
+
+impl Session {
+    /// Modes of a transaction that does not say otherwise.
+    pub(super) fn default_modes(&self) -> Modes {
+        let knobs = &self.settings.knobs;
+        Modes { isolation: given(knobs.default_isolation), read_only: knobs.default_read_only }
+    }
+
+    /// The modes in force: of the block, else those that the next statement will have.
+    pub(super) fn present_modes(&self) -> Modes {
+        if self.block == Block::None { self.default_modes() } else { self.modes }
+    }
+
+    /// A statement that belongs to a query string or pipeline of several is about to run.
+    pub(super) fn enter_implicit_block(&mut self) {
+        if self.block == Block::None {
+            self.block = Block::Implicit;
+            self.modes = self.default_modes();
+        }
+    }
+
+    pub(super) fn begin(&mut self, cx: &mut SessionCx<'_>, modes: TxnModes) {
+        match self.block {
+            Block::Explicit | Block::Failed => self.warn(
+                SqlState::ACTIVE_TXN,
+                "there is already a transaction in progress",
+            ),
+            Block::None => {
+                self.modes = self.default_modes();
+                self.block_time = Some(cx.now);
+            }
+            // What has run of this query string becomes part of the block.
+            Block::Implicit => {}
+        }
+        if let Err(error) = self.set_modes(modes) {
+            self.fail(cx, error, Position(0));
+            return;
+        }
+        if self.block != Block::Failed {
+            self.block = Block::Explicit;
+        }
+        self.complete(Tag::Word("BEGIN"));
+    }
+
+    pub(super) fn set_transaction(&mut self, cx: &mut SessionCx<'_>, modes: TxnModes) {
+        if self.block == Block::None {
+            let text = "SET TRANSACTION can only be used in transaction blocks";
+            self.warn(SqlState::NO_ACTIVE_TXN, text);
+        } else if let Err(error) = self.set_modes(modes) {
+            self.fail(cx, error, Position(0));
+            return;
+        }
+        self.complete(Tag::Word("SET"));
+    }
+
+    pub(super) fn set_modes(&mut self, modes: TxnModes) -> Result<(), SqlError> {
+        let started = self.txn.is_some();
+        if let Some(isolation) = modes.isolation.map(given)
+            && isolation != self.modes.isolation
+        {
+            if started {
+                let text = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
+                return Err(SqlError::new(SqlState::ACTIVE_TXN, text));
+            }
+            self.modes.isolation = isolation;
+        }
+        if let Some(read_only) = modes.read_only {
+            if started && self.modes.read_only && !read_only {
+                let text = "transaction read-write mode must be set before any query";
+                return Err(SqlError::new(SqlState::ACTIVE_TXN, text));
+            }
+            self.modes.read_only = read_only;
+        }
+        Ok(())
+    }
+
+    pub(super) fn commit(&mut self, cx: &mut SessionCx<'_>, chain: bool) {
+        match self.block {
+            Block::Failed => {
+                self.after_block(chain);
+                self.complete(Tag::Word("ROLLBACK"));
+                return;
+            }
+            Block::None | Block::Implicit if chain => {
+                self.fail(cx, no_block("COMMIT AND CHAIN"), Position(0));
+                return;
+            }
+            Block::None | Block::Implicit => {
+                self.warn(SqlState::NO_ACTIVE_TXN, "there is no transaction in progress");
+            }
+            Block::Explicit => {}
+        }
+        self.end_txn(cx, Ending::Commit { chain });
+    }
+
+    pub(super) fn rollback_command(&mut self, cx: &mut SessionCx<'_>, chain: bool) {
+        if matches!(self.block, Block::None | Block::Implicit) {
+            if chain {
+                self.fail(cx, no_block("ROLLBACK AND CHAIN"), Position(0));
+                return;
+            }
+            self.warn(SqlState::NO_ACTIVE_TXN, "there is no transaction in progress");
+        }
+        self.roll_back(cx);
+        self.restore_settings();
+        self.steps.clear();
+        self.at = 0;
+        self.after_block(chain);
+        self.complete(Tag::Word("ROLLBACK"));
+    }
+
+    /// A block is over; with `chain` the next one begins with the same modes.
+    pub(super) fn after_block(&mut self, chain: bool) {
+        self.close_portals();
+        self.block_time = None;
+        self.block = if chain { Block::Explicit } else { Block::None };
+    }
+
+    /// Ends the transaction, if there is one, and goes on with `ending`.
+    pub(super) fn end_txn(&mut self, cx: &mut SessionCx<'_>, ending: Ending) {
+        self.ending = Some(ending);
+        let Some(txn) = &mut self.txn else {
+            self.ended_well(cx, Position(0));
+            return;
+        };
+        if let Some((error, wait)) = txn.broken.take() {
+            self.txn = None;
+            self.fail_ending(cx, error, wait);
+            return;
+        }
+        self.activity = Activity::Ending;
+        self.tell(cx, ToTxn::Commit);
+    }
+
+    /// The coordinator has ended the transaction.
+    pub(super) fn on_ended(&mut self, cx: &mut SessionCx<'_>, outcome: Outcome, wait: Position) {
+        if !matches!(self.activity, Activity::Ending) {
+            return;
+        }
+        self.activity = Activity::Idle;
+        match outcome {
+            Outcome::Committed { commit_ts } => {
+                self.seen = self.seen.max(commit_ts);
+                let read = self.txn.as_ref().map_or(Position(0), |txn| txn.wait_read);
+                let wait = if self.settings.knobs.synchronous_commit { wait } else { read };
+                self.txn = None;
+                self.ended_well(cx, wait);
+            }
+            Outcome::Aborted(reason) => self.on_aborted(cx, reason, wait),
+            Outcome::Unknown => {
+                self.txn = None;
+                self.fail_ending(cx, errors::unknown_outcome(), wait);
+            }
+        }
+    }
+
+    /// The transaction has failed to commit.
+    pub(super) fn fail_ending(&mut self, cx: &mut SessionCx<'_>, error: SqlError, wait: Position) {
+        // A failed COMMIT ends the block all the same.
+        self.block = Block::None;
+        self.block_time = None;
+        self.flush_statics();
+        self.fail(cx, error, wait);
+    }
+
+    /// The transaction is over and committed: answers wait for `wait`.
+    pub(super) fn ended_well(&mut self, cx: &mut SessionCx<'_>, wait: Position) {
+        self.flush_statics();
+        self.steps.clear();
+        self.at = 0;
+        self.retry = None;
+        self.carried = None;
+        self.keep_settings();
+        match self.ending.take().expect("whoever ends a transaction says what follows") {
+            Ending::Commit { chain } => {
+                self.after_block(chain);
+                self.say(Reply::CommandComplete(Tag::Word("COMMIT")), wait);
+            }
+            Ending::Batch | Ending::Sync => {
+                self.after_block(false);
+                self.end_batch(cx, wait);
+            }
+            Ending::Ddl(plan) => {
+                self.after_block(false);
+                self.start_ddl(cx, &plan);
+            }
+        }
+    }
+
+    /// Rolls the transaction back, if there is one, without waiting for the coordinator.
+    pub(super) fn roll_back(&mut self, cx: &mut SessionCx<'_>) {
+        if let Some(txn) = self.txn.take()
+            && !txn.gone
+        {
+            cx.to_txn.push_back((txn.coordinator, txn.handle, ToTxn::Rollback));
+        }
+    }
+
+    pub(super) fn warn(&mut self, state: SqlState, text: &str) {
+        self.notice(Severity::Warning, SqlError::new(state, text));
+    }
+
+    pub(super) fn complete(&mut self, tag: Tag) {
+        self.say(Reply::CommandComplete(tag), Position(0));
+    }
+}
+
+fn no_block(what: &str) -> SqlError {
+    let message = format!("{what} can only be used in transaction blocks");
+    SqlError::new(SqlState::NO_ACTIVE_TXN, message)
+}

@@ -1,0 +1,287 @@
+//! Statements that the session itself carries out: settings, SHOW, PREPARE and their like.
+
+use super::block::Modes;
+use super::run::Start;
+use super::settings::{Report, isolation_name};
+use super::{Block, Session, SessionCx, errors};
+use crate::client::{Reply, Tag};
+use base::{Datum, Position, RowBatch, SqlError, SqlState, Type};
+use sql::plan::{Isolation, Plan, PlanKind, SessionCommand, TxnModes};
+use sql::settings::{self as known, SETTINGS};
+use std::sync::Arc;
+
+impl Session {
+    pub(super) fn command(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        plan: &Plan,
+        command: &SessionCommand,
+        start: Start,
+    ) {
+        let result = match command {
+            SessionCommand::Begin(modes) => return self.begin(cx, *modes),
+            SessionCommand::Commit { chain } => return self.commit(cx, *chain),
+            SessionCommand::Rollback { chain } => return self.rollback_command(cx, *chain),
+            SessionCommand::SetTransaction(modes) => return self.set_transaction(cx, *modes),
+            SessionCommand::Execute { name, args } => {
+                return self.execute_prepared(cx, name, args, start);
+            }
+            SessionCommand::SetSessionModes(modes) => self.set_session_modes(*modes),
+            SessionCommand::Set { name, value, local } => self.set(name, value.as_deref(), *local),
+            SessionCommand::Reset(name) => self.reset(name.as_deref()),
+            SessionCommand::ShowSetting(name) => self.show(plan, name.as_deref(), &start),
+            SessionCommand::Discard => self.discard(),
+            SessionCommand::Deallocate(name) => self.deallocate(name.as_deref()),
+            SessionCommand::Prepare { name, types, text } => self.sql_prepare(cx, name, types, text),
+        };
+        match result {
+            Ok(tag) => self.complete(Tag::Word(tag)),
+            Err(error) => self.fail(cx, error, Position(0)),
+        }
+    }
+
+    /// The value of a setting as SHOW prints it; `None` if there is no such setting.
+    pub(super) fn setting(&self, name: &str) -> Option<String> {
+        let lower = known::lookup(name).map_or(name, |setting| setting.name).to_ascii_lowercase();
+        let modes = self.present_modes();
+        Some(match &*lower {
+            "transaction_isolation" => isolation_name(modes.isolation).to_owned(),
+            "transaction_read_only" => on_off(modes.read_only).to_owned(),
+            "session_authorization" | "role" if !self.user.is_empty() && lower != "role" => {
+                self.user.to_string()
+            }
+            _ => self.settings.get(&lower)?.to_owned(),
+        })
+    }
+
+    /// Makes the facts that statements see fit settings and modes.
+    pub(super) fn refresh_facts(&mut self) {
+        if self.facts_modes == Some(self.modes) {
+            return;
+        }
+        let text = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let mut settings: Vec<(String, String)> =
+            self.settings.overrides().map(|(name, value)| text(name, value)).collect();
+        let Modes { isolation, read_only } = self.modes;
+        if isolation != Isolation::Serializable {
+            settings.push(text("transaction_isolation", isolation_name(isolation)));
+        }
+        if read_only {
+            settings.push(text("transaction_read_only", "on"));
+        }
+        let facts = Arc::make_mut(&mut self.facts);
+        facts.user = self.user.to_string();
+        facts.pid = self.pid;
+        facts.settings = settings;
+        self.facts_modes = Some(self.modes);
+    }
+
+    /// The transaction has committed: what SET LOCAL did is over.
+    pub(super) fn keep_settings(&mut self) {
+        let report = self.settings.commit();
+        self.settings_changed(report);
+    }
+
+    /// The transaction has rolled back: what SET did is undone.
+    pub(super) fn restore_settings(&mut self) {
+        let report = self.settings.roll_back();
+        self.settings_changed(report);
+    }
+
+    fn settings_changed(&mut self, report: Option<Report>) {
+        let Some(report) = report else { return };
+        self.facts_modes = None;
+        for (name, value) in report {
+            self.say(Reply::ParameterStatus(name, value), Position(0));
+        }
+        if self.txn.is_some() {
+            self.refresh_facts();
+        }
+    }
+
+    fn set(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<&'static str, SqlError> {
+        let in_txn = self.block != Block::None;
+        let lower = known::lookup(name).map_or(name, |setting| setting.name).to_ascii_lowercase();
+        if let "transaction_isolation" | "transaction_read_only" = &*lower {
+            self.set_mode(&lower, value)?;
+            return Ok("SET");
+        }
+        if local && !in_txn {
+            self.warn(SqlState::NO_ACTIVE_TXN, "SET LOCAL can only be used in transaction blocks");
+            known::validate(name, value.unwrap_or(""))?;
+            return Ok("SET");
+        }
+        let report = self.settings.set(name, value, in_txn, local)?;
+        self.settings_changed(Some(report));
+        Ok("SET")
+    }
+
+    /// `SET transaction_isolation = ...` is SET TRANSACTION in other words.
+    fn set_mode(&mut self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
+        let defaults = self.default_modes();
+        let mut modes = TxnModes::default();
+        let checked = value.map(|value| known::validate(name, value)).transpose()?;
+        if name == "transaction_isolation" {
+            let asked = checked.as_deref().map(super::settings::isolation);
+            modes.isolation = Some(asked.unwrap_or(defaults.isolation));
+        } else {
+            modes.read_only = Some(checked.map_or(defaults.read_only, |value| value == "on"));
+        }
+        if self.block == Block::None {
+            let text = "SET TRANSACTION can only be used in transaction blocks";
+            self.warn(SqlState::NO_ACTIVE_TXN, text);
+            return Ok(());
+        }
+        self.set_modes(modes)
+    }
+
+    fn set_session_modes(&mut self, modes: TxnModes) -> Result<&'static str, SqlError> {
+        if let Some(isolation) = modes.isolation {
+            self.set("default_transaction_isolation", Some(isolation_name(isolation)), false)?;
+        }
+        if let Some(read_only) = modes.read_only {
+            self.set("default_transaction_read_only", Some(on_off(read_only)), false)?;
+        }
+        Ok("SET")
+    }
+
+    fn reset(&mut self, name: Option<&str>) -> Result<&'static str, SqlError> {
+        match name {
+            Some(name) => drop(self.set(name, None, false)?),
+            None => {
+                let report = self.settings.reset_all(self.block != Block::None);
+                self.settings_changed(Some(report));
+            }
+        }
+        Ok("RESET")
+    }
+
+    fn show(
+        &mut self,
+        plan: &Plan,
+        name: Option<&str>,
+        start: &Start,
+    ) -> Result<&'static str, SqlError> {
+        let mut rows = RowBatch::new(plan.columns.len());
+        match name {
+            Some(name) => {
+                let value = self.setting(name).ok_or_else(|| known::unknown(name))?;
+                rows.push([Datum::from(value)]);
+            }
+            None => {
+                for setting in SETTINGS {
+                    let value = self.setting(setting.name).unwrap_or_default();
+                    rows.push([setting.name.into(), value.into(), setting.description.into()]);
+                }
+            }
+        }
+        let (columns, formats) = (plan.columns.clone(), start.formats.clone());
+        if start.describe {
+            self.say(Reply::RowDescription(columns.clone(), formats.clone()), Position(0));
+        }
+        self.say(Reply::Rows(columns, formats, rows), Position(0));
+        Ok("SHOW")
+    }
+
+    fn discard(&mut self) -> Result<&'static str, SqlError> {
+        if self.block != Block::None {
+            let message = "DISCARD ALL cannot run inside a transaction block";
+            return Err(SqlError::new(SqlState::ACTIVE_TXN, message));
+        }
+        self.close_portals();
+        self.prepared.clear();
+        let report = self.settings.reset_all(false);
+        self.settings_changed(Some(report));
+        Arc::make_mut(&mut self.facts).currval.clear();
+        Ok("DISCARD ALL")
+    }
+
+    fn deallocate(&mut self, name: Option<&str>) -> Result<&'static str, SqlError> {
+        match name {
+            None => {
+                self.prepared.clear();
+                Ok("DEALLOCATE ALL")
+            }
+            Some(name) => match self.prepared.remove(name) {
+                Some(_) => Ok("DEALLOCATE"),
+                None => Err(errors::no_statement(name)),
+            },
+        }
+    }
+
+    fn sql_prepare(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        name: &str,
+        types: &[Type],
+        text: &str,
+    ) -> Result<&'static str, SqlError> {
+        if self.prepared.contains_key(name) {
+            let message = format!("prepared statement \"{name}\" already exists");
+            return Err(SqlError::new(SqlState::DUPLICATE_STATEMENT, message));
+        }
+        let prepared = self.prepare(cx, text, types)?;
+        if !matches!(prepared.plan.as_ref().map(|plan| &plan.kind), Some(PlanKind::Run(_))) {
+            let message = "only queries and data changes can be prepared";
+            return Err(SqlError::new(SqlState::SYNTAX, message));
+        }
+        self.prepared.insert(name.to_owned(), prepared);
+        Ok("PREPARE")
+    }
+
+    fn execute_prepared(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        name: &str,
+        args: &[Datum],
+        start: Start,
+    ) {
+        match self.bind_arguments(cx, name, args) {
+            Ok((prepared, params)) => self.start(cx, Start { prepared, params, ..start }),
+            Err(error) => self.fail(cx, error, Position(0)),
+        }
+    }
+
+    fn bind_arguments(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        name: &str,
+        args: &[Datum],
+    ) -> Result<(Arc<super::Prepared>, sql::port::Params), SqlError> {
+        let prepared = self.find(name)?.clone();
+        let prepared = self.fresh(cx, name, prepared)?;
+        let plan = prepared.plan.as_ref().filter(|plan| matches!(plan.kind, PlanKind::Run(_)));
+        let types = &plan.ok_or_else(|| errors::no_statement(name))?.params;
+        if types.len() != args.len() {
+            let message = format!("wrong number of parameters for prepared statement \"{name}\"");
+            let detail = format!("Expected {} parameters but got {}.", types.len(), args.len());
+            return Err(SqlError::new(SqlState::SYNTAX, message).detail(detail));
+        }
+        let params: Result<Vec<Datum>, SqlError> =
+            types.iter().zip(args).map(|(ty, arg)| argument(*ty, arg)).collect();
+        Ok((prepared, params?.into()))
+    }
+}
+
+/// An argument of EXECUTE as a value of the parameter's type.
+fn argument(ty: Type, arg: &Datum) -> Result<Datum, SqlError> {
+    let own = match (ty, arg) {
+        (_, Datum::Null) => return Ok(Datum::Null),
+        (_, Datum::Text(text)) => return base::text::parse(ty, text),
+        (Type::Numeric(_), Datum::Int(number)) => Datum::Decimal((*number).into()),
+        (Type::Float4 | Type::Float8, Datum::Int(_) | Datum::Decimal(_)) => {
+            Datum::Float(arg.as_float().unwrap_or_default())
+        }
+        (ty, Datum::Decimal(number)) if ty.is_integer() => {
+            return base::text::parse(ty, &number.round(0)?.to_string());
+        }
+        (ty, Datum::Int(number)) if ty.is_text() => number.to_string().into(),
+        (ty, Datum::Decimal(number)) if ty.is_text() => number.to_string().into(),
+        _ => arg.clone(),
+    };
+    base::text::fit(ty, own)
+}
+
+fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}

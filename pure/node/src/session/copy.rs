@@ -1,0 +1,119 @@
+//! COPY FROM and COPY TO between client and coordinator.
+
+use super::{Activity, Session, SessionCx, errors};
+use crate::client::{ClientMessage, Reply};
+use crate::message::{StatementNo, ToTxn};
+use base::{Position, SqlError, SqlState};
+use sql::plan::Plan;
+
+/// Where a statement stands as a COPY.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CopyState {
+    /// No COPY, or not started.
+    None,
+    /// The client sends data.
+    In,
+    /// The client sends data that is ignored: the statement has its end.
+    InOver,
+    /// The client gets data.
+    Out,
+}
+
+/// Whether a plan reads data from the client.
+pub(super) fn is_copy_from(plan: &Plan) -> bool {
+    matches!(sql::copy_direction(plan), Some((sql::CopyDirection::From, _)))
+}
+
+fn column_count(plan: &Plan) -> u16 {
+    sql::copy_direction(plan).map_or(0, |(_, columns)| columns)
+}
+
+impl Session {
+    /// Whether messages of the client are data of the running COPY FROM.
+    pub(super) fn copying_in(&self) -> bool {
+        matches!(self.activity, Activity::Running)
+            && self.steps.get(self.at).is_some_and(|step| step.copy == CopyState::In)
+    }
+
+    /// The coordinator wants data: the client is told at once, so nothing runs again after this.
+    pub(super) fn on_copy_in_ready(&mut self, cx: &mut SessionCx<'_>, number: StatementNo) {
+        if !self.is_running(number) {
+            return;
+        }
+        let step = &mut self.steps[self.at];
+        step.copy = CopyState::In;
+        let columns = column_count(&step.plan);
+        self.say_of_step(Reply::CopyIn(columns), Position(0));
+        self.release(cx);
+        // What a pipelining client has sent behind its Execute is looked at as it would be now.
+        while self.copying_in()
+            && let Some(message) = self.inbox.pop_front()
+        {
+            self.on_copy_message(cx, message);
+        }
+    }
+
+    pub(super) fn on_copy_message(&mut self, cx: &mut SessionCx<'_>, message: ClientMessage) {
+        let error = match message {
+            ClientMessage::CopyData(bytes) => return self.copy_data(cx, Ok(Some(bytes))),
+            ClientMessage::CopyDone => return self.copy_data(cx, Ok(None)),
+            // Ignored while data is expected, as the protocol has it.
+            ClientMessage::Sync | ClientMessage::Flush => return,
+            ClientMessage::CopyFail(text) => {
+                let message = format!("COPY from stdin failed: {text}");
+                SqlError::new(SqlState::QUERY_CANCELED, message)
+            }
+            ClientMessage::Malformed { error, fatal: false } => error,
+            ClientMessage::Malformed { error, fatal: true } => return self.fatal(cx, error),
+            other => {
+                let terminate = other == ClientMessage::Terminate;
+                if terminate {
+                    self.inbox.push_back(other);
+                }
+                errors::protocol("unexpected message type during COPY from stdin")
+            }
+        };
+        self.copy_data(cx, Err(error));
+    }
+
+    fn copy_data(&mut self, cx: &mut SessionCx<'_>, data: Result<Option<Vec<u8>>, SqlError>) {
+        let step = &mut self.steps[self.at];
+        if !matches!(data, Ok(Some(_))) {
+            step.copy = CopyState::InOver;
+        }
+        let number = step.number;
+        self.tell(cx, ToTxn::CopyData(number, data));
+    }
+
+    pub(super) fn on_copy_out(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        number: StatementNo,
+        bytes: Vec<u8>,
+        wait: Position,
+    ) {
+        if self.is_running(number) {
+            self.begin_copy_out();
+            self.say_of_step(Reply::CopyData(bytes), wait);
+            self.count_batch(cx);
+        }
+    }
+
+    fn begin_copy_out(&mut self) {
+        let step = &mut self.steps[self.at];
+        if step.copy != CopyState::Out {
+            step.copy = CopyState::Out;
+            let columns = column_count(&step.plan);
+            self.say_of_step(Reply::CopyOut(columns), Position(0));
+        }
+    }
+
+    /// A COPY TO has ended well; one of an empty table has not begun before.
+    pub(super) fn end_copy_out(&mut self) {
+        let plan = &self.steps[self.at].plan;
+        if matches!(sql::copy_direction(plan), Some((sql::CopyDirection::To, _))) {
+            self.begin_copy_out();
+            self.say_of_step(Reply::CopyDone, Position(0));
+        }
+    }
+}

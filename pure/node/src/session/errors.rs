@@ -1,0 +1,145 @@
+//! The errors that the session itself raises, and what the protocol's reasons become.
+
+use base::{Datum, Key, SqlError, SqlState, Type};
+use catalog::{Database, Index, Table};
+use std::fmt::Write;
+use txn::AbortReason;
+
+/// 57014 on request of the client.
+pub(super) fn canceled() -> SqlError {
+    SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to user request")
+}
+
+/// 57014 by the clock.
+pub(super) fn statement_timeout() -> SqlError {
+    SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout")
+}
+
+/// 57P01 for sessions that end because the node does.
+pub(super) fn shutdown() -> SqlError {
+    let message = "terminating connection due to administrator command";
+    SqlError::new(SqlState::ADMIN_SHUTDOWN, message)
+}
+
+/// 08P01.
+pub(super) fn protocol(message: impl Into<String>) -> SqlError {
+    SqlError::new(SqlState::PROTOCOL_VIOLATION, message)
+}
+
+/// 25P02.
+pub(super) fn in_failed_block() -> SqlError {
+    SqlError::new(
+        SqlState::IN_FAILED_TXN,
+        "current transaction is aborted, commands ignored until end of transaction block",
+    )
+}
+
+/// 3D000.
+pub(super) fn no_database(name: &str) -> SqlError {
+    SqlError::new(SqlState::INVALID_DATABASE, format!("database \"{name}\" does not exist"))
+}
+
+/// 26000.
+pub(super) fn no_statement(name: &str) -> SqlError {
+    let message = match name {
+        "" => "unnamed prepared statement does not exist".to_owned(),
+        _ => format!("prepared statement \"{name}\" does not exist"),
+    };
+    SqlError::new(SqlState::INVALID_STATEMENT_NAME, message)
+}
+
+/// 34000.
+pub(super) fn no_portal(name: &str) -> SqlError {
+    SqlError::new(SqlState::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
+}
+
+/// 08007: nobody here knows whether the transaction has committed.
+pub(super) fn unknown_outcome() -> SqlError {
+    SqlError::new(SqlState::TXN_UNKNOWN, "the outcome of the transaction is not known")
+        .detail("Contact with a participant was lost while the transaction was being committed.")
+        .hint(
+            "Do not simply run it again: it may have committed. Look for its effects first, or make \
+             it safe to repeat.",
+        )
+}
+
+/// What a client is told of a transaction that the protocol has rolled back.
+pub(super) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlError {
+    const RETRY: &str = "Run the whole transaction again.";
+    let conflict = |message: &str| SqlError::new(SqlState::SERIALIZATION, message).hint(RETRY);
+    match reason {
+        AbortReason::Die { key, holder } => {
+            let (table, place) = place(key, database);
+            let detail = format!("Transaction {holder} holds a lock on {place}.");
+            conflict("could not serialize access due to concurrent update")
+                .detail(detail)
+                .table(table)
+        }
+        AbortReason::LockTimeout(key) => {
+            let (table, place) = place(key, database);
+            let message = "canceling statement due to lock timeout";
+            SqlError::new(SqlState::LOCK_NOT_AVAILABLE, message)
+                .detail(format!("Waited for {place}."))
+                .table(table)
+        }
+        AbortReason::ParticipantLost(shard) => {
+            conflict("transaction was rolled back because a node restarted")
+                .detail(format!("Shard {shard} lost its part of the transaction."))
+        }
+        AbortReason::Unreachable(shard) => {
+            conflict("transaction was rolled back because a node does not answer")
+                .detail(format!("No answer came from shard {shard}; nothing was committed."))
+        }
+        AbortReason::SchemaChanged => {
+            conflict("could not serialize access due to a concurrent schema change")
+        }
+        AbortReason::SnapshotTooOld => {
+            conflict("snapshot too old").detail("Row versions that it needs are no longer kept.")
+        }
+        AbortReason::Requested => {
+            SqlError::new(SqlState::TXN_ROLLBACK, "transaction was rolled back").hint(RETRY)
+        }
+    }
+}
+
+/// Table name, and `key (id)=(7) of table "t"` in words.
+fn place(key: &Key, database: Option<&Database>) -> (String, String) {
+    let tables = database.into_iter().flat_map(|database| database.tables.values());
+    for table in tables {
+        let indexes = std::iter::once(&table.primary).chain(&table.secondary);
+        if let Some(index) = indexes.into_iter().find(|index| index.id == key.index) {
+            let text = match key_text(key, table, index) {
+                Some((columns, values)) => {
+                    format!("key ({columns})=({values}) of table \"{}\"", table.name)
+                }
+                None => format!("a row or range of table \"{}\"", table.name),
+            };
+            return (table.name.clone(), text);
+        }
+    }
+    (String::new(), format!("key {key:?}"))
+}
+
+/// Column names and values of a key; `None` if it is not a whole key (a range, a shard).
+fn key_text(key: &Key, table: &Table, index: &Index) -> Option<(String, String)> {
+    let mut bytes = key.bytes.as_slice();
+    let (mut columns, mut values) = (String::new(), Vec::new());
+    for part in &index.columns {
+        let column = table.columns.get(usize::from(part.column))?;
+        let datum = base::key::decode_datum(&mut bytes, column.ty, part.descending).ok()?;
+        if !columns.is_empty() {
+            columns.push_str(", ");
+            values.extend_from_slice(b", ");
+        }
+        write!(columns, "{}", column.name).ok()?;
+        format_value(column.ty, &datum, &mut values);
+    }
+    Some((columns, String::from_utf8_lossy(&values).into_owned()))
+}
+
+fn format_value(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
+    match datum {
+        Datum::Null => out.extend_from_slice(b"null"),
+        _ => base::text::format(ty, datum, out),
+    }
+}

@@ -1,0 +1,316 @@
+//! The extended query protocol: Parse, Bind, Describe, Execute, Close, Sync.
+
+use super::plans::Prepared;
+use super::portal::{Portal, decode_params};
+use super::run::{Ending, Start};
+use super::{Block, Session, SessionCx, copy, errors};
+use crate::client::{ClientMessage, Format, Reply};
+use base::{Position, SqlError, SqlState, Type};
+use sql::plan::{OutColumn, PlanKind, SessionCommand};
+use std::sync::Arc;
+
+/// The parts of a Bind message.
+pub(super) struct Bind {
+    pub(super) portal: String,
+    pub(super) statement: String,
+    pub(super) formats: Vec<Format>,
+    pub(super) params: Vec<Option<Vec<u8>>>,
+    pub(super) result_formats: Vec<Format>,
+}
+
+impl Session {
+    /// Whether the message can only be handled with a look at the next one: outside of a block,
+    /// Execute commits by itself if Sync follows.
+    pub(super) fn waits_for_next(&self, message: &ClientMessage) -> bool {
+        let ClientMessage::Execute { portal, .. } = message else { return false };
+        if matches!(self.block, Block::Explicit | Block::Failed) {
+            return false;
+        }
+        // COPY FROM asks its client for data before that says anything else.
+        let plan = self.portal(portal).and_then(|portal| portal.prepared.plan.as_ref());
+        plan.is_some_and(|plan| !copy::is_copy_from(plan))
+    }
+
+    pub(super) fn on_parse(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        name: String,
+        text: &str,
+        types: &[u32],
+    ) {
+        match self.parsed(cx, &name, text, types) {
+            Ok(prepared) => {
+                if name.is_empty() {
+                    self.unnamed = Some(prepared);
+                } else {
+                    self.prepared.insert(name, prepared);
+                }
+                self.say(Reply::ParseComplete, Position(0));
+            }
+            Err(error) => self.fail(cx, error, Position(0)),
+        }
+    }
+
+    fn parsed(
+        &self,
+        cx: &mut SessionCx<'_>,
+        name: &str,
+        text: &str,
+        types: &[u32],
+    ) -> Result<Arc<Prepared>, SqlError> {
+        if self.prepared.contains_key(name) {
+            let message = format!("prepared statement \"{name}\" already exists");
+            return Err(SqlError::new(SqlState::DUPLICATE_STATEMENT, message));
+        }
+        let declared: Result<Vec<Type>, SqlError> = types.iter().map(|oid| declared(*oid)).collect();
+        let prepared = self.prepare(cx, text, &declared?);
+        match &prepared {
+            Ok(found) if self.block == Block::Failed && !ends_block(found) => {
+                Err(errors::in_failed_block())
+            }
+            Err(error) if self.block == Block::Failed && error.state() != SqlState::SYNTAX => {
+                Err(errors::in_failed_block())
+            }
+            _ => prepared,
+        }
+    }
+
+    pub(super) fn on_bind(&mut self, cx: &mut SessionCx<'_>, mut bind: Bind) {
+        match self.bound(cx, &bind) {
+            Ok(portal) => {
+                let name = core::mem::take(&mut bind.portal);
+                if name.is_empty()
+                    && let Some(old) = self.unnamed_portal.take()
+                {
+                    self.drop_portal(cx, old);
+                }
+                self.put_portal(name, portal);
+                self.say(Reply::BindComplete, Position(0));
+            }
+            Err(error) => self.fail(cx, error, Position(0)),
+        }
+    }
+
+    fn bound(&mut self, cx: &mut SessionCx<'_>, bind: &Bind) -> Result<Portal, SqlError> {
+        let prepared = self.find(&bind.statement)?.clone();
+        if self.block == Block::Failed && !ends_block(&prepared) {
+            return Err(errors::in_failed_block());
+        }
+        if self.portals.contains_key(&*bind.portal) {
+            let message = format!("portal \"{}\" already exists", bind.portal);
+            return Err(SqlError::new(SqlState::DUPLICATE_CURSOR, message));
+        }
+        let prepared = self.fresh(cx, &bind.statement, prepared)?;
+        let types = prepared.plan.as_ref().map_or(&[][..], |plan| &plan.params);
+        let params = decode_params(&bind.statement, types, &bind.formats, &bind.params)?;
+        let formats = self.result_formats(cx, &prepared, &bind.result_formats)?;
+        Ok(Portal { prepared, params, formats, cursor: None, finished: false })
+    }
+
+    /// `prepared`, or the same statement planned again if the catalog has changed.
+    pub(super) fn fresh(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        name: &str,
+        prepared: Arc<Prepared>,
+    ) -> Result<Arc<Prepared>, SqlError> {
+        if prepared.is_fresh(cx.catalog.version) {
+            return Ok(prepared);
+        }
+        let again = self.refreshed(cx, &prepared)?;
+        let types = |prepared: &Prepared| {
+            let plan = prepared.plan.as_ref();
+            plan.map(|plan| plan.columns.iter().map(|c| (c.name.clone(), c.ty)).collect::<Vec<_>>())
+        };
+        if types(&again) != types(&prepared) {
+            let message = "cached plan must not change result type";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        match name {
+            "" => self.unnamed = Some(again.clone()),
+            _ => {
+                self.prepared.insert(name.to_owned(), again.clone());
+            }
+        }
+        Ok(again)
+    }
+
+    fn result_formats(
+        &self,
+        cx: &SessionCx<'_>,
+        prepared: &Prepared,
+        asked: &[Format],
+    ) -> Result<Arc<[Format]>, SqlError> {
+        if asked.len() > 1 {
+            let columns = self.columns_of(prepared).map_or(0, |columns| columns.len());
+            if asked.len() != columns {
+                return Err(errors::protocol(format!(
+                    "bind message has {} result formats but query has {columns} columns",
+                    asked.len()
+                )));
+            }
+        }
+        Ok(match asked {
+            [] => cx.plans.text.clone(),
+            asked if asked.iter().all(|format| *format == Format::Text) => cx.plans.text.clone(),
+            asked if asked.iter().all(|format| *format == Format::Binary) => {
+                cx.plans.binary.clone()
+            }
+            asked => asked.into(),
+        })
+    }
+
+    /// The columns of the rows that a statement returns; `None` if it returns none.
+    fn columns_of(&self, prepared: &Prepared) -> Option<Arc<[OutColumn]>> {
+        let plan = prepared.plan.as_ref()?;
+        if let PlanKind::Session(SessionCommand::Execute { name, .. }) = &plan.kind {
+            return self.prepared.get(&**name).and_then(|inner| self.columns_of(inner));
+        }
+        plan.returns_rows.then(|| plan.columns.clone())
+    }
+
+    pub(super) fn on_describe_statement(&mut self, cx: &mut SessionCx<'_>, name: &str) {
+        let found = self.find(name).cloned();
+        match found.and_then(|prepared| self.fresh(cx, name, prepared)) {
+            Ok(prepared) if self.block == Block::Failed && !ends_block(&prepared) => {
+                self.fail(cx, errors::in_failed_block(), Position(0));
+            }
+            Ok(prepared) => {
+                let params = prepared.plan.as_ref().map_or_else(Vec::new, |plan| plan.params.clone());
+                self.say(Reply::ParameterDescription(params), Position(0));
+                let formats = cx.plans.text.clone();
+                self.describe_columns(&prepared, formats);
+            }
+            Err(error) => self.fail(cx, error, Position(0)),
+        }
+    }
+
+    pub(super) fn on_describe_portal(&mut self, cx: &mut SessionCx<'_>, name: &str) {
+        let Some(portal) = self.portal(name) else {
+            let error = match self.block {
+                Block::Failed => errors::in_failed_block(),
+                _ => errors::no_portal(name),
+            };
+            return self.fail(cx, error, Position(0));
+        };
+        let (prepared, formats) = (portal.prepared.clone(), portal.formats.clone());
+        self.describe_columns(&prepared, formats);
+    }
+
+    fn describe_columns(&mut self, prepared: &Prepared, formats: Arc<[Format]>) {
+        let reply = match self.columns_of(prepared) {
+            Some(columns) => Reply::RowDescription(columns, formats),
+            None => Reply::NoData,
+        };
+        self.say(reply, Position(0));
+    }
+
+    pub(super) fn on_execute(&mut self, cx: &mut SessionCx<'_>, name: String, rows_max: u32) {
+        let Some(mut portal) = self.take_portal(&name) else {
+            let error = match self.block {
+                Block::Failed => errors::in_failed_block(),
+                _ => errors::no_portal(&name),
+            };
+            return self.fail(cx, error, Position(0));
+        };
+        if portal.prepared.plan.is_none() {
+            self.say(Reply::EmptyQuery, Position(0));
+            self.put_portal(name, portal);
+            return;
+        }
+        if portal.finished {
+            return self.execute_again(cx, name, portal);
+        }
+        let last = matches!(self.inbox.front(), Some(ClientMessage::Sync));
+        let suspended = portal.cursor.is_some();
+        if !suspended && !portal.prepared.is_fresh(cx.catalog.version) {
+            // Bound before a schema change in the same pipeline or block.
+            match self.refreshed(cx, &portal.prepared) {
+                Ok(prepared) => portal.prepared = prepared,
+                Err(error) => return self.fail(cx, error, Position(0)),
+            }
+        }
+        let start = Start {
+            prepared: portal.prepared.clone(),
+            params: portal.params.clone(),
+            formats: portal.formats.clone(),
+            describe: false,
+            rows_max,
+            portal: Some(name),
+            last,
+            many: !last,
+        };
+        if suspended {
+            self.resume(cx, portal, start);
+        } else {
+            self.start(cx, start);
+        }
+    }
+
+    /// A portal that has run to its end: a query has no more rows, nothing else runs twice.
+    fn execute_again(&mut self, cx: &mut SessionCx<'_>, name: String, portal: Portal) {
+        let plan = portal.prepared.plan.as_ref().expect("an empty portal is not finished");
+        if plan.returns_rows && !plan.writes {
+            self.complete(crate::client::Tag::Count("SELECT", 0));
+            self.put_portal(name, portal);
+        } else {
+            let message = format!("portal \"{name}\" cannot be run");
+            let error = SqlError::new(SqlState::OBJECT_NOT_READY, message);
+            self.fail(cx, error, Position(0));
+        }
+    }
+
+    pub(super) fn on_close_statement(&mut self, name: &str) {
+        match name {
+            "" => self.unnamed = None,
+            _ => drop(self.prepared.remove(name)),
+        }
+        self.say(Reply::CloseComplete, Position(0));
+    }
+
+    pub(super) fn on_close_portal(&mut self, cx: &mut SessionCx<'_>, name: &str) {
+        if let Some(portal) = self.take_portal(name) {
+            self.drop_portal(cx, portal);
+        }
+        self.say(Reply::CloseComplete, Position(0));
+    }
+
+    pub(super) fn on_sync(&mut self, cx: &mut SessionCx<'_>) {
+        self.skipping = false;
+        match self.block {
+            Block::Implicit => self.end_txn(cx, Ending::Sync),
+            Block::None => {
+                self.close_portals();
+                self.end_batch(cx, Position(0));
+            }
+            Block::Explicit | Block::Failed => self.end_batch(cx, Position(0)),
+        }
+    }
+
+    pub(super) fn find(&self, name: &str) -> Result<&Arc<Prepared>, SqlError> {
+        let found = match name {
+            "" => self.unnamed.as_ref(),
+            _ => self.prepared.get(name),
+        };
+        found.ok_or_else(|| errors::no_statement(name))
+    }
+}
+
+fn declared(oid: u32) -> Result<Type, SqlError> {
+    match oid {
+        // 705 is `unknown`: drivers pass it for strings whose type the server shall find out.
+        0 | 705 => Ok(Type::Unknown),
+        _ => Type::from_oid(oid).ok_or_else(|| {
+            let message = format!("type with OID {oid} does not exist");
+            SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+        }),
+    }
+}
+
+fn ends_block(prepared: &Prepared) -> bool {
+    match prepared.plan.as_ref().map(|plan| &plan.kind) {
+        None => true,
+        Some(PlanKind::Session(command)) => super::block::ends_block(command),
+        Some(_) => false,
+    }
+}

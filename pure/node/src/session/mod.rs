@@ -1,0 +1,486 @@
+//! The session machine: one client connection, from its startup message to its end.
+//!
+//! ```text
+//! client messages -> inbox -> pump -> commands of the session itself (BEGIN, SET, SHOW, ...)
+//!                                  -> ToTxn::Run -> coordinator -> FromTxn -> held replies -> client
+//!                                  -> schema changes -> on_ddl
+//! ```
+//!
+//! Replies of a query string or pipeline are held until it is over. A transaction none of whose results has
+//! been released is run again by the session itself when the protocol rolls it back (`run`).
+//!
+//! Invariants:
+//! * Replies leave in the order in which PostgreSQL would send them; each names the journal position
+//!   that it waits for.
+//! * At most one statement runs at a time; suspended portals wait at the coordinator for credit.
+//! * `steps[at]` is the running statement; the steps before it are those of the same transaction that
+//!   would be run again with it. They are forgotten once a result has been released.
+//! * Messages of an older attempt never match the handle of the current one and are dropped.
+//!
+//! It is not a parser or planner (`sql`), not a coordinator (`txns`), and knows no bytes (`gateway`).
+
+mod block;
+mod command;
+mod copy;
+mod errors;
+mod extended;
+mod plans;
+mod portal;
+mod run;
+mod settings;
+mod simple;
+mod startup;
+mod status;
+
+pub use plans::PlanCache;
+pub use status::{Description, SessionState};
+
+use crate::client::{ClientMessage, ConnId, Reply, Severity, Tag};
+use crate::message::{SessionFacts, ToTxn, TxnHandle};
+use base::{Position, ShardId, SqlError, SqlState, Time, Ts};
+use block::{Block, Modes};
+use catalog::{Catalog, Database};
+use plans::Prepared;
+use portal::Portal;
+use run::{Ending, OpenTxn, Retry, Step};
+use settings::Settings;
+use simple::QueryString;
+use sql::plan::DdlPlan;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use txn::Counters;
+
+/// Batches of rows that may be between the executor and the client's socket.
+pub const CREDIT_BATCHES: u32 = 4;
+
+/// What a session may touch during one call.
+pub struct SessionCx<'a> {
+    /// Wall time of this step.
+    pub now: Time,
+    /// The session's shard.
+    pub here: ShardId,
+    /// The catalog that this shard uses.
+    pub catalog: &'a Arc<Catalog>,
+    /// False once the shard drains: sessions end when their transaction is over.
+    pub accepting: bool,
+    /// To clients, in order per connection, each with the position that it waits for.
+    pub replies: &'a mut Vec<(ConnId, Reply, Position)>,
+    /// To coordinators on this node.
+    pub to_txn: &'a mut VecDeque<(ShardId, TxnHandle, ToTxn)>,
+    /// Schema changes with their database; answered by [`Session::on_ddl`].
+    pub ddl: &'a mut VecDeque<(ConnId, String, DdlPlan)>,
+    /// Plans shared by the sessions of this shard.
+    pub plans: &'a mut PlanCache,
+    /// The shard's counters.
+    pub counters: &'a mut Counters,
+}
+
+/// What the session waits for.
+enum Activity {
+    /// The next message of the client.
+    Idle,
+    /// `steps[at]` runs at the coordinator.
+    Running,
+    /// The coordinator commits; `ending` says what follows.
+    Ending,
+    /// The transaction runs again at this time.
+    Backoff(Time),
+    /// A schema change is under way: its command tag.
+    Ddl(&'static str),
+}
+
+/// Where the connection is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Life {
+    Starting,
+    Open,
+    Closed,
+}
+
+/// One client connection.
+pub struct Session {
+    conn: ConnId,
+    pid: i32,
+    secret: i32,
+    life: Life,
+    user: Box<str>,
+    database: Box<str>,
+    settings: Settings,
+    facts: Arc<SessionFacts>,
+    /// Modes that `facts` tell of; `None` once a setting has changed.
+    facts_modes: Option<Modes>,
+    prepared: BTreeMap<String, Arc<Prepared>>,
+    unnamed: Option<Arc<Prepared>>,
+    portals: BTreeMap<String, Portal>,
+    unnamed_portal: Option<Portal>,
+    /// Messages that came while something ran, or that wait for the one behind them.
+    inbox: VecDeque<ClientMessage>,
+    /// The query string under way; `None` in the extended protocol.
+    query: Option<QueryString>,
+    /// After an error in the extended protocol: everything is ignored until Sync.
+    skipping: bool,
+    /// Replies not yet released.
+    held: Vec<(Reply, Position)>,
+    /// Row batches among them.
+    held_batches: u32,
+    /// Row batches released since the client's buffer was last empty.
+    in_flight: u32,
+    block: Block,
+    modes: Modes,
+    /// Start of the transaction block (`now()`), if one is open.
+    block_time: Option<Time>,
+    txn: Option<OpenTxn>,
+    /// Transactions so far, attempts too.
+    txn_count: u64,
+    steps: Vec<Step>,
+    at: usize,
+    activity: Activity,
+    /// What follows the end of the transaction.
+    ending: Option<Ending>,
+    retry: Option<Retry>,
+    /// Priority of a transaction that failed with 40001, for the client's own retry: until when.
+    carried: Option<(Time, Ts, u32)>,
+    /// Largest commit timestamp seen.
+    seen: Ts,
+    /// A cancel request came while a schema change was under way.
+    canceled: bool,
+    /// What runs or ran last, for SHOW SESSIONS.
+    statement: Option<Arc<Prepared>>,
+    /// Since when the session is in its present state.
+    since: Time,
+}
+
+impl Session {
+    /// A session whose client has not said anything yet.
+    pub fn new(conn: ConnId, here: ShardId, secret: i32, now: Time) -> Session {
+        Session {
+            conn,
+            pid: crate::machine::pid_of(here, conn),
+            secret,
+            life: Life::Starting,
+            user: Box::default(),
+            database: Box::default(),
+            settings: Settings::default(),
+            facts: Arc::default(),
+            facts_modes: None,
+            prepared: BTreeMap::new(),
+            unnamed: None,
+            portals: BTreeMap::new(),
+            unnamed_portal: None,
+            inbox: VecDeque::new(),
+            query: None,
+            skipping: false,
+            held: Vec::new(),
+            held_batches: 0,
+            in_flight: 0,
+            block: Block::None,
+            modes: Modes::default(),
+            block_time: None,
+            txn: None,
+            txn_count: 0,
+            steps: Vec::new(),
+            at: 0,
+            activity: Activity::Idle,
+            ending: None,
+            retry: None,
+            carried: None,
+            seen: Ts::ZERO,
+            canceled: false,
+            statement: None,
+            since: now,
+        }
+    }
+
+    /// A message from the client has arrived.
+    pub fn on_client(&mut self, cx: &mut SessionCx<'_>, message: ClientMessage) {
+        if self.life == Life::Closed {
+            return;
+        }
+        if self.copying_in() {
+            self.on_copy_message(cx, message);
+        } else {
+            self.inbox.push_back(message);
+        }
+        self.pump(cx);
+    }
+
+    /// A schema change is over: texts of notices, or why it failed.
+    pub fn on_ddl(&mut self, cx: &mut SessionCx<'_>, result: Result<Vec<String>, SqlError>) {
+        let Activity::Ddl(tag) = self.activity else { return };
+        self.activity = Activity::Idle;
+        let canceled = core::mem::take(&mut self.canceled);
+        match result {
+            Ok(notices) => {
+                for text in notices {
+                    let notice = SqlError::new(SqlState::SUCCESS, text);
+                    self.notice(Severity::Notice, notice);
+                }
+                if canceled {
+                    let error = errors::canceled();
+                    let detail = format!("{tag} was carried out all the same.");
+                    self.fail(cx, error.detail(detail), Position(0));
+                } else {
+                    self.say(Reply::CommandComplete(Tag::Word(tag)), Position(0));
+                }
+            }
+            Err(error) => self.fail(cx, error, Position(0)),
+        }
+        self.pump(cx);
+    }
+
+    /// What was released has left the host's buffer: the running statement may send more.
+    pub fn on_drained(&mut self, cx: &mut SessionCx<'_>) {
+        let batches = core::mem::take(&mut self.in_flight);
+        if batches > 0 && matches!(self.activity, Activity::Running) {
+            let step = &self.steps[self.at];
+            if step.rows_max == 0 {
+                self.tell(cx, ToTxn::Credit(step.number, batches));
+            }
+        }
+    }
+
+    /// A cancel request; false if its secret is not this session's. Ignored when nothing runs.
+    pub fn on_cancel(&mut self, cx: &mut SessionCx<'_>, secret: i32) -> bool {
+        if secret != self.secret {
+            return false;
+        }
+        match self.activity {
+            Activity::Running => self.tell(cx, ToTxn::Cancel(errors::canceled())),
+            Activity::Backoff(_) => {
+                self.activity = Activity::Idle;
+                self.fail(cx, errors::canceled(), Position(0));
+            }
+            Activity::Ddl(_) => {
+                // The change itself goes on, but no longer waits for locks of this session's own
+                // transaction.
+                self.canceled = true;
+                self.roll_back(cx);
+            }
+            Activity::Idle | Activity::Ending => {}
+        }
+        self.pump(cx);
+        true
+    }
+
+    /// The client is gone: its transaction is rolled back, unless it is being committed.
+    pub fn on_disconnect(&mut self, cx: &mut SessionCx<'_>) {
+        if !matches!(self.activity, Activity::Ending) {
+            self.roll_back(cx);
+        }
+        self.held.clear();
+        self.inbox.clear();
+        self.life = Life::Closed;
+    }
+
+    /// The time of [`Session::deadline`] has come, or the shard has begun to drain.
+    pub fn on_tick(&mut self, cx: &mut SessionCx<'_>) {
+        if self.life == Life::Closed {
+            return;
+        }
+        match self.activity {
+            Activity::Backoff(at) if at <= cx.now => self.run_again(cx),
+            Activity::Idle if self.idle_deadline().is_some_and(|at| at <= cx.now) => {
+                let error = SqlError::new(
+                    SqlState(*b"25P03"),
+                    "terminating connection due to idle-in-transaction timeout",
+                );
+                self.fatal(cx, error);
+            }
+            Activity::Idle if !cx.accepting && self.may_end() => self.fatal(cx, errors::shutdown()),
+            _ => {}
+        }
+        self.pump(cx);
+    }
+
+    /// When [`Session::on_tick`] wants to be called.
+    pub fn deadline(&self) -> Option<Time> {
+        match self.activity {
+            Activity::Backoff(at) => Some(at),
+            Activity::Idle => self.idle_deadline(),
+            _ => None,
+        }
+    }
+
+    /// Whether the session is over and may be dropped once its replies have left.
+    pub fn is_closed(&self) -> bool {
+        self.life == Life::Closed
+    }
+
+    /// Messages that wait to be looked at; the host should not read more from a client with many.
+    pub fn backlog(&self) -> usize {
+        self.inbox.len()
+    }
+
+    /// Name of the database; empty before startup.
+    pub fn database_name(&self) -> &str {
+        &self.database
+    }
+
+    fn idle_deadline(&self) -> Option<Time> {
+        let timeout_us = self.settings.knobs.idle_in_transaction_timeout_us;
+        let in_block = matches!(self.block, Block::Explicit | Block::Failed);
+        (timeout_us > 0 && in_block && self.inbox.is_empty()).then(|| self.since.after(timeout_us))
+    }
+
+    /// Whether nothing of the client would be lost by ending the session now.
+    fn may_end(&self) -> bool {
+        self.life == Life::Open
+            && self.block == Block::None
+            && self.inbox.is_empty()
+            && self.query.is_none()
+            && !self.skipping
+    }
+
+    /// Goes on with whatever can go on.
+    fn pump(&mut self, cx: &mut SessionCx<'_>) {
+        while self.life != Life::Closed && matches!(self.activity, Activity::Idle) {
+            if self.query.is_some() {
+                self.next_statement(cx);
+            } else if let Some(message) = self.next_message() {
+                self.on_message(cx, message);
+            } else {
+                break;
+            }
+        }
+        let streaming = self.txn.as_ref().is_some_and(|txn| !txn.retryable);
+        if streaming && !self.held.is_empty() {
+            self.release(cx);
+        }
+    }
+
+    /// The next message, unless what to do with it depends on the one behind it.
+    fn next_message(&mut self) -> Option<ClientMessage> {
+        let front = self.inbox.front()?;
+        if self.inbox.len() == 1 && !self.skipping && self.waits_for_next(front) {
+            return None;
+        }
+        self.inbox.pop_front()
+    }
+
+    fn on_message(&mut self, cx: &mut SessionCx<'_>, message: ClientMessage) {
+        if self.life == Life::Starting {
+            self.on_startup(cx, message);
+            return;
+        }
+        if self.skipping && !ends_skipping(&message) {
+            return;
+        }
+        match message {
+            ClientMessage::Startup { .. } => {
+                self.fatal(cx, errors::protocol("unexpected startup message"));
+            }
+            ClientMessage::Query(text) => self.on_query(cx, text),
+            ClientMessage::Parse { name, text, types } => self.on_parse(cx, name, &text, &types),
+            ClientMessage::Bind { portal, statement, formats, params, result_formats } => {
+                let bind = extended::Bind { portal, statement, formats, params, result_formats };
+                self.on_bind(cx, bind);
+            }
+            ClientMessage::DescribeStatement(name) => self.on_describe_statement(cx, &name),
+            ClientMessage::DescribePortal(name) => self.on_describe_portal(cx, &name),
+            ClientMessage::Execute { portal, rows_max } => self.on_execute(cx, portal, rows_max),
+            ClientMessage::CloseStatement(name) => self.on_close_statement(&name),
+            ClientMessage::ClosePortal(name) => self.on_close_portal(cx, &name),
+            ClientMessage::Sync => self.on_sync(cx),
+            ClientMessage::Flush => self.release(cx),
+            // What is left of a COPY that has failed.
+            ClientMessage::CopyData(_) | ClientMessage::CopyDone | ClientMessage::CopyFail(_) => {}
+            ClientMessage::Terminate => {
+                self.roll_back(cx);
+                self.release(cx);
+                cx.replies.push((self.conn, Reply::Close, Position(0)));
+                self.life = Life::Closed;
+            }
+            ClientMessage::Malformed { error, fatal: true } => self.fatal(cx, error),
+            ClientMessage::Malformed { error, fatal: false } => self.fail(cx, error, Position(0)),
+        }
+    }
+
+    /// Adds a reply to those of the query string or pipeline.
+    fn say(&mut self, reply: Reply, wait: Position) {
+        self.held.push((reply, wait));
+    }
+
+    fn notice(&mut self, severity: Severity, notice: SqlError) {
+        if self.settings.knobs.tells(severity) {
+            self.say(Reply::Error(severity, notice), Position(0));
+        }
+    }
+
+    /// Gives the held replies to the host; what has run up to here is not run again.
+    fn release(&mut self, cx: &mut SessionCx<'_>) {
+        let conn = self.conn;
+        cx.replies.extend(self.held.drain(..).map(|(reply, wait)| (conn, reply, wait)));
+        self.in_flight += core::mem::take(&mut self.held_batches);
+        if let Some(txn) = &mut self.txn {
+            txn.retryable = false;
+            if matches!(self.activity, Activity::Running) {
+                self.steps.drain(..self.at);
+                self.at = 0;
+                self.steps[0].mark = 0;
+                self.steps[0].said = 0;
+            }
+        }
+    }
+
+    /// Ends a query string or pipeline.
+    fn end_batch(&mut self, cx: &mut SessionCx<'_>, wait: Position) {
+        self.query = None;
+        self.steps.clear();
+        self.at = 0;
+        self.retry = None;
+        self.say(Reply::Ready(self.block.status()), wait);
+        self.release(cx);
+        self.in_flight = 0;
+        self.since = cx.now;
+        if !cx.accepting && self.may_end() {
+            self.fatal(cx, errors::shutdown());
+        }
+    }
+
+    /// An error of the query string or pipeline: the transaction is rolled back.
+    fn fail(&mut self, cx: &mut SessionCx<'_>, error: SqlError, wait: Position) {
+        self.roll_back(cx);
+        self.close_portals();
+        self.restore_settings();
+        self.block = match self.block {
+            Block::Explicit | Block::Failed => Block::Failed,
+            Block::None | Block::Implicit => Block::None,
+        };
+        self.activity = Activity::Idle;
+        let synced = matches!(self.ending.take(), Some(Ending::Sync));
+        self.retry = None;
+        self.steps.clear();
+        self.at = 0;
+        self.say(Reply::Error(Severity::Error, error), wait);
+        if self.query.is_some() || synced {
+            self.end_batch(cx, Position(0));
+        } else {
+            self.skipping = true;
+        }
+    }
+
+    /// An error that ends the connection.
+    fn fatal(&mut self, cx: &mut SessionCx<'_>, error: SqlError) {
+        self.roll_back(cx);
+        self.activity = Activity::Idle;
+        self.say(Reply::Error(Severity::Fatal, error), Position(0));
+        self.say(Reply::Close, Position(0));
+        self.release(cx);
+        self.inbox.clear();
+        self.life = Life::Closed;
+    }
+
+    /// The database of the session as the present catalog has it.
+    fn database<'c>(&self, cx: &'c SessionCx<'_>) -> Result<&'c Arc<Database>, SqlError> {
+        let found = cx.catalog.databases.get(&*self.database);
+        found.ok_or_else(|| errors::no_database(&self.database))
+    }
+}
+
+/// Whether a message is looked at even after an error in the extended protocol.
+fn ends_skipping(message: &ClientMessage) -> bool {
+    matches!(
+        message,
+        ClientMessage::Sync | ClientMessage::Terminate | ClientMessage::Malformed { fatal: true, .. }
+    )
+}

@@ -1,0 +1,202 @@
+//! Parsed and planned statements, and the cache of them that the sessions of a shard share.
+//!
+//! The cache is bounded twice: by a number of statements, replaced by second chance, and by a doorkeeper: a text
+//! enters only when it is seen again, so that statements full of literals pass by.
+
+use crate::client::Format;
+use base::lookup::FixedHasher;
+use base::{DatabaseId, LookupMap, Type};
+use sql::Statement;
+use sql::plan::Plan;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// One statement with its plan.
+pub(crate) struct Prepared {
+    /// Its text.
+    pub(crate) text: Box<str>,
+    /// `None`: the text is empty.
+    pub(crate) statement: Option<Statement>,
+    /// Parameter types that the client declared.
+    pub(crate) declared: Box<[Type]>,
+    /// `None` if the text is empty.
+    pub(crate) plan: Option<Arc<Plan>>,
+    /// Database that it was planned for.
+    pub(crate) database: DatabaseId,
+}
+
+impl Prepared {
+    /// Whether the plan may be used with catalog `version`.
+    pub(crate) fn is_fresh(&self, version: u64) -> bool {
+        self.plan.as_ref().is_none_or(|plan| plan.catalog_version == version)
+    }
+}
+
+struct Entry {
+    hash: u64,
+    prepared: Arc<Prepared>,
+    /// Used since the hand last passed.
+    used: bool,
+}
+
+/// Plans shared by the sessions of one shard.
+pub struct PlanCache {
+    entries: Vec<Entry>,
+    index: LookupMap<u64, u32>,
+    hand: usize,
+    entries_max: usize,
+    /// Hashes of texts seen once, a ring.
+    seen: Vec<u64>,
+    seen_set: LookupMap<u64, ()>,
+    seen_hand: usize,
+    /// Every column in text form.
+    pub(crate) text: Arc<[Format]>,
+    /// Every column in binary form.
+    pub(crate) binary: Arc<[Format]>,
+}
+
+/// Texts above this size are planned each time: they are bulk loads, not statements of a program.
+const TEXT_BYTES_MAX: usize = 16 << 10;
+/// Statements that a shard remembers. Programs have hundreds; a plan takes some kilobytes.
+const ENTRIES_MAX: usize = 2048;
+
+impl Default for PlanCache {
+    fn default() -> Self {
+        PlanCache::new(ENTRIES_MAX)
+    }
+}
+
+impl PlanCache {
+    /// An empty cache for `entries_max` statements, at least one.
+    pub fn new(entries_max: usize) -> PlanCache {
+        assert!(entries_max > 0, "a cache holds something");
+        PlanCache {
+            entries: Vec::new(),
+            index: LookupMap::new(),
+            hand: 0,
+            entries_max,
+            seen: Vec::new(),
+            seen_set: LookupMap::new(),
+            seen_hand: 0,
+            text: Arc::from([]),
+            binary: Arc::from([Format::Binary]),
+        }
+    }
+
+    /// Number of statements inside.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nothing is inside.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The statement of this text if its plan is of catalog `version`.
+    pub(crate) fn get(
+        &mut self,
+        database: DatabaseId,
+        text: &str,
+        declared: &[Type],
+        version: u64,
+    ) -> Option<Arc<Prepared>> {
+        let hash = hash_of(database, text, declared);
+        let entry = &mut self.entries[*self.index.get(&hash)? as usize];
+        let found = &entry.prepared;
+        let same = found.database == database && &*found.text == text && *found.declared == *declared;
+        if !same || !found.is_fresh(version) {
+            return None;
+        }
+        entry.used = true;
+        Some(found.clone())
+    }
+
+    /// Takes note of a statement just planned; it is kept from its second time on.
+    pub(crate) fn offer(&mut self, prepared: &Arc<Prepared>) {
+        if prepared.text.len() > TEXT_BYTES_MAX {
+            return;
+        }
+        let hash = hash_of(prepared.database, &prepared.text, &prepared.declared);
+        if let Some(at) = self.index.get(&hash) {
+            // An older catalog version of it, or another statement of equal hash.
+            let at = *at as usize;
+            self.entries[at] = Entry { hash, prepared: prepared.clone(), used: true };
+        } else if self.seen_set.contains(&hash) {
+            self.insert(Entry { hash, prepared: prepared.clone(), used: false });
+        } else {
+            self.remember(hash);
+        }
+    }
+
+    fn insert(&mut self, entry: Entry) {
+        if self.entries.len() < self.entries_max {
+            self.index.insert(entry.hash, self.entries.len() as u32);
+            self.entries.push(entry);
+            return;
+        }
+        while core::mem::take(&mut self.entries[self.hand].used) {
+            self.hand = (self.hand + 1) % self.entries_max;
+        }
+        self.index.remove(&self.entries[self.hand].hash);
+        self.index.insert(entry.hash, self.hand as u32);
+        self.entries[self.hand] = entry;
+        self.hand = (self.hand + 1) % self.entries_max;
+    }
+
+    fn remember(&mut self, hash: u64) {
+        if self.seen.len() < self.entries_max {
+            self.seen.push(hash);
+        } else {
+            let old = core::mem::replace(&mut self.seen[self.seen_hand], hash);
+            self.seen_set.remove(&old);
+            self.seen_hand = (self.seen_hand + 1) % self.entries_max;
+        }
+        self.seen_set.insert(hash, ());
+    }
+}
+
+fn hash_of(database: DatabaseId, text: &str, declared: &[Type]) -> u64 {
+    let mut hasher = FixedHasher::default();
+    hasher.write_u32(database.0);
+    hasher.write(text.as_bytes());
+    declared.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prepared(text: &str) -> Arc<Prepared> {
+        Arc::new(Prepared {
+            text: text.into(),
+            statement: None,
+            declared: Box::default(),
+            plan: None,
+            database: DatabaseId(1),
+        })
+    }
+
+    #[test]
+    fn texts_enter_when_seen_again_and_used_ones_stay() {
+        let mut cache = PlanCache::new(4);
+        let get = |cache: &mut PlanCache, text: &str| cache.get(DatabaseId(1), text, &[], 1).is_some();
+        cache.offer(&prepared("hot"));
+        assert!(!get(&mut cache, "hot"), "seen once");
+        cache.offer(&prepared("hot"));
+        assert!(get(&mut cache, "hot"));
+        for i in 0..100 {
+            cache.offer(&prepared(&format!("select {i}")));
+        }
+        assert_eq!(cache.len(), 1, "texts that come once do not enter");
+        for i in 0..100 {
+            cache.offer(&prepared(&format!("twice {i}")));
+            cache.offer(&prepared(&format!("twice {i}")));
+            assert!(get(&mut cache, "hot"), "a used entry survives");
+        }
+        assert_eq!(cache.len(), 4);
+        assert!(cache.get(DatabaseId(2), "hot", &[], 1).is_none());
+        assert!(cache.get(DatabaseId(1), "hot", &[Type::Int4], 1).is_none());
+    }
+}

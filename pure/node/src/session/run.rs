@@ -1,0 +1,666 @@
+//! Statements at the coordinator: how they start, what comes back, and how a transaction is run again.
+
+use super::copy::CopyState;
+use super::plans::Prepared;
+use super::portal::{Cursor, Portal};
+use super::{Activity, Block, CREDIT_BATCHES, Session, SessionCx, errors};
+use crate::client::{Format, Reply, Tag};
+use crate::message::{
+    BeginRequest, Done, Failure, FromTxn, RunRequest, SessionFacts, StatementNo, ToTxn, TxnHandle,
+};
+use base::{Position, RowBatch, ShardId, SqlError, SqlState, Time, Ts};
+use sql::plan::{DdlPlan, Plan, PlanKind};
+use sql::port::Params;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use txn::{AbortReason, Outcome};
+
+/// Attempts of one transaction before its client is told (architecture.md section 6).
+const ATTEMPTS_MAX: u32 = 10;
+/// Attempts when a node did not answer: each of them may have waited for seconds.
+const ATTEMPTS_UNREACHABLE_MAX: u32 = 2;
+/// First pause before another attempt; doubles each time. The older transaction needs about this long to
+/// finish.
+const BACKOFF_US: u64 = 200;
+/// Longest pause, before jitter.
+const BACKOFF_US_MAX: u64 = 20_000;
+/// A client that begins a transaction this soon after a 40001 is taken to repeat it.
+const REPEAT_US_MAX: u64 = 1_000_000;
+
+/// The transaction that the session has open at a coordinator.
+pub(super) struct OpenTxn {
+    pub(super) handle: TxnHandle,
+    pub(super) coordinator: ShardId,
+    /// Number of its last statement.
+    pub(super) statement: StatementNo,
+    pub(super) attempt: u32,
+    /// Priority, as the coordinator told it.
+    pub(super) priority_ts: Option<Ts>,
+    /// Whether the client has seen nothing of it yet.
+    pub(super) retryable: bool,
+    /// Largest position that its reads must wait for.
+    pub(super) wait_read: Position,
+    /// It failed while no statement of the client ran: the next one gets this.
+    pub(super) broken: Option<(SqlError, Position)>,
+    /// The coordinator has ended it.
+    pub(super) gone: bool,
+}
+
+/// What follows the end of a transaction.
+pub(super) enum Ending {
+    /// The command tag of COMMIT.
+    Commit { chain: bool },
+    /// The end of a query string.
+    Batch,
+    /// The end of a pipeline.
+    Sync,
+    /// A schema change, which is a transaction of its own.
+    Ddl(Box<DdlPlan>),
+}
+
+/// A transaction that is being run again.
+pub(super) struct Retry {
+    priority_ts: Ts,
+    attempt: u32,
+    /// Replies between those of its statements, still to be said.
+    statics: VecDeque<(Reply, Position)>,
+    /// How many of them have been said.
+    moved: usize,
+}
+
+/// One statement that runs or has run at the coordinator.
+pub(super) struct Step {
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) plan: Arc<Plan>,
+    pub(super) params: Params,
+    pub(super) formats: Arc<[Format]>,
+    /// Whether its rows are announced (simple protocol).
+    pub(super) describe: bool,
+    /// Most rows of this Execute; 0: all.
+    pub(super) rows_max: u32,
+    /// Rows said so far in this Execute.
+    pub(super) rows: u32,
+    pub(super) autocommit: bool,
+    pub(super) number: StatementNo,
+    pub(super) facts: Arc<SessionFacts>,
+    pub(super) deadline: Option<Time>,
+    /// Portal to put back when it is over.
+    pub(super) portal: Option<String>,
+    pub(super) copy: CopyState,
+    /// Rows that came and were not asked for yet.
+    pub(super) cursor: Option<Box<Cursor>>,
+    /// Where its replies begin among the held ones, and how many they are.
+    pub(super) mark: usize,
+    pub(super) said: usize,
+    /// Held replies before it that no statement has said.
+    pub(super) before: usize,
+}
+
+/// What is needed to start a statement.
+pub(super) struct Start {
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) params: Params,
+    pub(super) formats: Arc<[Format]>,
+    pub(super) describe: bool,
+    pub(super) rows_max: u32,
+    pub(super) portal: Option<String>,
+    /// Whether it is the last of its query string or pipeline.
+    pub(super) last: bool,
+    /// Whether others belong to the same implicit transaction.
+    pub(super) many: bool,
+}
+
+impl Session {
+    /// Starts a statement of any kind.
+    pub(super) fn start(&mut self, cx: &mut SessionCx<'_>, start: Start) {
+        self.statement = Some(start.prepared.clone());
+        self.since = cx.now;
+        let plan = start.prepared.plan.clone().expect("an empty statement is answered before");
+        let ends_block =
+            matches!(&plan.kind, PlanKind::Session(command) if super::block::ends_block(command));
+        if self.block == Block::Failed && !ends_block {
+            self.fail(cx, errors::in_failed_block(), Position(0));
+            return;
+        }
+        if start.many && !matches!(plan.kind, PlanKind::Ddl(_)) && !ends_block {
+            self.enter_implicit_block();
+        }
+        match &plan.kind {
+            PlanKind::Run(_) => self.run(cx, plan, start),
+            PlanKind::Session(command) => self.command(cx, &plan, command, start),
+            PlanKind::Ddl(ddl) => self.ddl(cx, ddl),
+            PlanKind::Nothing(tag) => self.complete(Tag::Word(tag)),
+        }
+    }
+
+    fn ddl(&mut self, cx: &mut SessionCx<'_>, plan: &DdlPlan) {
+        let tag = plan.tag;
+        let refused = match self.block {
+            Block::Explicit if matches!(tag, "CREATE DATABASE" | "DROP DATABASE") => Some((
+                SqlState::ACTIVE_TXN,
+                format!("{tag} cannot run inside a transaction block"),
+            )),
+            _ if self.present_modes().read_only => Some(read_only(tag)),
+            _ => None,
+        };
+        if let Some((state, message)) = refused {
+            self.fail(cx, SqlError::new(state, message), Position(0));
+            return;
+        }
+        if self.block == Block::Explicit {
+            let text = format!("{tag} takes effect at once and is not undone by ROLLBACK");
+            let warning = SqlError::new(SqlState::WARNING, text);
+            self.notice(crate::client::Severity::Warning, warning);
+        }
+        if self.block == Block::Implicit && self.txn.is_some() {
+            self.end_txn(cx, Ending::Ddl(Box::new(plan.clone())));
+        } else {
+            self.start_ddl(cx, plan);
+        }
+    }
+
+    pub(super) fn start_ddl(&mut self, cx: &mut SessionCx<'_>, plan: &DdlPlan) {
+        cx.ddl.push_back((self.conn, self.database.to_string(), plan.clone()));
+        self.activity = Activity::Ddl(plan.tag);
+    }
+
+    fn run(&mut self, cx: &mut SessionCx<'_>, plan: Arc<Plan>, start: Start) {
+        if let Some((error, wait)) = self.txn.as_mut().and_then(|txn| txn.broken.take()) {
+            self.fail(cx, error, wait);
+            return;
+        }
+        if self.held_batches > 0 && self.held_batches + self.in_flight >= CREDIT_BATCHES {
+            self.release(cx);
+        }
+        if self.txn.is_none() {
+            if self.block == Block::None {
+                self.modes = self.default_modes();
+            }
+            let again = self.carried.take().filter(|(until, ..)| cx.now <= *until);
+            let first = again.map_or((None, 1), |(_, ts, attempt)| (Some(ts), attempt));
+            self.open_txn(cx, &plan, &start.params, first);
+            self.steps.clear();
+        }
+        if plan.writes && self.modes.read_only {
+            let (state, message) = read_only(&verb(&start.prepared.text));
+            self.fail(cx, SqlError::new(state, message), Position(0));
+            return;
+        }
+        // A row limit means nothing to a statement that returns none.
+        let rows_max = if plan.returns_rows { start.rows_max } else { 0 };
+        let autocommit = start.last && rows_max == 0 && self.block != Block::Explicit;
+        if rows_max > 0 {
+            self.enter_implicit_block();
+        }
+        let timeout_us = self.settings.knobs.statement_timeout_us;
+        let step = Step {
+            prepared: start.prepared,
+            plan,
+            params: start.params,
+            formats: start.formats,
+            describe: start.describe,
+            rows_max,
+            rows: 0,
+            autocommit,
+            number: 0,
+            facts: self.facts.clone(),
+            deadline: (timeout_us > 0).then(|| cx.now.after(timeout_us)),
+            portal: start.portal,
+            copy: CopyState::None,
+            cursor: None,
+            mark: 0,
+            said: 0,
+            before: 0,
+        };
+        self.push_step(step);
+        self.run_step(cx);
+    }
+
+    /// Makes `step` the present one. Steps before it are kept only if they may have to run again.
+    pub(super) fn push_step(&mut self, step: Step) {
+        if self.txn.as_ref().is_some_and(|txn| !txn.retryable) {
+            self.steps.clear();
+        }
+        self.steps.push(step);
+        self.at = self.steps.len() - 1;
+    }
+
+    fn open_txn(
+        &mut self,
+        cx: &SessionCx<'_>,
+        plan: &Plan,
+        params: &Params,
+        (priority_ts, attempt): (Option<Ts>, u32),
+    ) {
+        let home = sql::home_slot(plan, params).map(|slot| cx.catalog.placement.home(slot));
+        let coordinator = home.filter(|home| home.node() == cx.here.node()).unwrap_or(cx.here);
+        self.txn_count += 1;
+        self.refresh_facts();
+        self.txn = Some(OpenTxn {
+            handle: TxnHandle { session: cx.here, conn: self.conn, number: self.txn_count },
+            coordinator,
+            statement: 0,
+            attempt,
+            priority_ts,
+            retryable: true,
+            wait_read: Position(0),
+            broken: None,
+            gone: false,
+        });
+    }
+
+    /// Hands `steps[at]` to the coordinator.
+    fn run_step(&mut self, cx: &mut SessionCx<'_>) {
+        self.say_statics(self.steps[self.at].before);
+        let credit = CREDIT_BATCHES.saturating_sub(self.held_batches + self.in_flight);
+        let database = match self.database(cx) {
+            Ok(database) => database.clone(),
+            Err(error) => return self.fail(cx, error, Position(0)),
+        };
+        let txn = self.txn.as_mut().expect("a statement runs inside a transaction");
+        txn.statement += 1;
+        let first = txn.statement == 1;
+        let step = &mut self.steps[self.at];
+        step.number = txn.statement;
+        step.mark = self.held.len();
+        step.said = 0;
+        step.rows = 0;
+        step.copy = CopyState::None;
+        step.cursor = (step.rows_max > 0).then(|| Box::new(Cursor::new(txn.statement)));
+        if step.describe && step.plan.returns_rows {
+            let columns = step.plan.columns.clone();
+            self.held.push((Reply::RowDescription(columns, step.formats.clone()), Position(0)));
+            step.said = 1;
+        }
+        let begin = first.then(|| BeginRequest {
+            isolation: self.modes.isolation,
+            read_only: self.modes.read_only,
+            priority_ts: txn.priority_ts,
+            attempt: txn.attempt,
+            txn_time: self.block_time.unwrap_or(cx.now),
+            lock_timeout_us: self.settings.knobs.lock_timeout_us,
+            seen: self.seen,
+        });
+        let request = RunRequest {
+            statement: step.number,
+            begin,
+            plan: step.plan.clone(),
+            params: step.params.clone(),
+            autocommit: step.autocommit,
+            catalog: cx.catalog.clone(),
+            database,
+            facts: step.facts.clone(),
+            credit,
+            deadline: step.deadline,
+        };
+        self.activity = Activity::Running;
+        self.tell(cx, ToTxn::Run(request));
+    }
+
+    /// Sends to the coordinator of the open transaction.
+    pub(super) fn tell(&mut self, cx: &mut SessionCx<'_>, message: ToTxn) {
+        let txn = self.txn.as_ref().expect("only an open transaction is told something");
+        cx.to_txn.push_back((txn.coordinator, txn.handle, message));
+    }
+
+    /// A message from the transaction `handle`.
+    pub fn on_txn(&mut self, cx: &mut SessionCx<'_>, handle: TxnHandle, message: FromTxn) {
+        if self.txn.as_ref().is_none_or(|txn| txn.handle != handle || txn.gone) {
+            return;
+        }
+        match message {
+            FromTxn::Rows(number, batch, wait) => self.on_rows(cx, number, batch, wait),
+            FromTxn::CopyOut(number, bytes, wait) => self.on_copy_out(cx, number, bytes, wait),
+            FromTxn::CopyInReady(number) => self.on_copy_in_ready(cx, number),
+            FromTxn::Done(number, done) => self.on_done(cx, number, done),
+            FromTxn::Ended { outcome, wait } => self.on_ended(cx, outcome, wait),
+        }
+        self.pump(cx);
+    }
+
+    /// Whether statement `number` is the one that the client waits for.
+    pub(super) fn is_running(&self, number: StatementNo) -> bool {
+        matches!(self.activity, Activity::Running) && self.steps[self.at].number == number
+    }
+
+    pub(super) fn say_of_step(&mut self, reply: Reply, wait: Position) {
+        self.held.push((reply, wait));
+        self.steps[self.at].said += 1;
+    }
+
+    fn on_rows(&mut self, cx: &mut SessionCx<'_>, number: StatementNo, batch: RowBatch, wait: Position) {
+        if !self.is_running(number) {
+            if let Some(cursor) = self.cursor(number) {
+                cursor.buffer.push_back((batch, wait));
+            }
+            return;
+        }
+        let step = &mut self.steps[self.at];
+        match &mut step.cursor {
+            Some(cursor) => {
+                cursor.buffer.push_back((batch, wait));
+                if step.plan.writes {
+                    // It runs to its end before the first row is given, as in PostgreSQL.
+                    self.tell(cx, ToTxn::Credit(number, 1));
+                } else {
+                    self.serve(cx);
+                }
+            }
+            None => {
+                let reply = rows_reply(step, batch);
+                self.say_of_step(reply, wait);
+                self.count_batch(cx);
+            }
+        }
+    }
+
+    /// One more batch is held; when the credit is used up they go out.
+    pub(super) fn count_batch(&mut self, cx: &mut SessionCx<'_>) {
+        self.held_batches += 1;
+        if self.held_batches + self.in_flight >= CREDIT_BATCHES {
+            self.release(cx);
+        }
+    }
+
+    /// Says rows of a limited Execute as far as they are there.
+    pub(super) fn serve(&mut self, cx: &mut SessionCx<'_>) {
+        loop {
+            let step = &mut self.steps[self.at];
+            let cursor = step.cursor.as_mut().expect("a limited Execute has a cursor");
+            if step.rows_max > 0 && step.rows == step.rows_max {
+                return self.suspend();
+            }
+            let rows_max = if step.rows_max == 0 { u32::MAX } else { step.rows_max - step.rows };
+            let Some((batch, wait)) = cursor.take(rows_max) else { break };
+            step.rows += batch.rows;
+            let reply = rows_reply(step, batch);
+            self.say_of_step(reply, wait);
+        }
+        let step = &mut self.steps[self.at];
+        let cursor = step.cursor.as_mut().expect("a limited Execute has a cursor");
+        let (number, consumed) = (cursor.number, core::mem::take(&mut cursor.consumed));
+        if let Some(done) = cursor.done.take() {
+            self.step_done(cx, *done);
+        } else if consumed > 0 {
+            self.tell(cx, ToTxn::Credit(number, consumed));
+        }
+    }
+
+    /// The row limit is reached: the portal waits for the next Execute.
+    fn suspend(&mut self) {
+        self.say_of_step(Reply::PortalSuspended, Position(0));
+        self.activity = Activity::Idle;
+        if let Some(txn) = &mut self.txn {
+            txn.retryable = false;
+        }
+        let step = self.steps.swap_remove(self.at);
+        self.steps.clear();
+        self.at = 0;
+        if let Some(name) = step.portal {
+            let portal = Portal {
+                prepared: step.prepared,
+                params: step.params,
+                formats: step.formats,
+                cursor: step.cursor,
+                finished: false,
+            };
+            self.put_portal(name, portal);
+        }
+    }
+
+    fn on_done(&mut self, cx: &mut SessionCx<'_>, number: StatementNo, mut done: Done) {
+        if !done.currval.is_empty() {
+            self.merge_currval(core::mem::take(&mut done.currval));
+        }
+        let txn = self.txn.as_mut().expect("checked by the caller");
+        txn.priority_ts = Some(done.priority_ts);
+        txn.wait_read = txn.wait_read.max(done.wait_read);
+        if !self.is_running(number) {
+            self.on_suspended_done(cx, number, done);
+            return;
+        }
+        let step = &mut self.steps[self.at];
+        if done.result.is_ok() && done.outcome.is_none() && step.cursor.is_some() {
+            let cursor = step.cursor.as_mut().expect("just seen");
+            cursor.done = Some(Box::new(done));
+            self.serve(cx);
+        } else {
+            self.step_done(cx, done);
+        }
+    }
+
+    /// A suspended statement has ended: its portal learns of it, or the whole transaction.
+    fn on_suspended_done(&mut self, cx: &SessionCx<'_>, number: StatementNo, done: Done) {
+        let failed = match &done.result {
+            Ok(_) => None,
+            Err(Failure::Sql(error)) => Some((error.clone(), false)),
+            Err(Failure::Aborted(reason)) => {
+                Some((errors::aborted(reason, self.database(cx).ok().map(|d| &**d)), true))
+            }
+        };
+        if let Some((error, gone)) = failed {
+            let txn = self.txn.as_mut().expect("checked by the caller");
+            txn.broken = Some((error, done.wait));
+            txn.gone = gone;
+        } else if let Some(cursor) = self.cursor(number) {
+            cursor.done = Some(Box::new(done));
+        }
+    }
+
+    /// The running statement is over.
+    fn step_done(&mut self, cx: &mut SessionCx<'_>, done: Done) {
+        let wait = if self.settings.knobs.synchronous_commit { done.wait } else { done.wait_read };
+        match (done.result, done.outcome) {
+            (Ok(tag), outcome @ (None | Some(Outcome::Committed { .. }))) => {
+                if let Some(Outcome::Committed { commit_ts }) = outcome {
+                    self.seen = self.seen.max(commit_ts);
+                }
+                self.step_done_well(cx, tag, wait);
+            }
+            (Ok(_), Some(Outcome::Unknown)) => {
+                self.txn = None;
+                self.fail(cx, errors::unknown_outcome(), done.wait);
+            }
+            (Ok(_), Some(Outcome::Aborted(reason))) | (Err(Failure::Aborted(reason)), _) => {
+                self.on_aborted(cx, reason, done.wait);
+            }
+            (Err(Failure::Sql(error)), outcome) => {
+                let txn = self.txn.as_mut().expect("checked by the caller");
+                txn.gone = outcome.is_some() || self.steps[self.at].autocommit;
+                if error.is_retryable() && txn.retryable && txn.attempt < ATTEMPTS_MAX {
+                    self.restart(cx);
+                } else {
+                    self.fail(cx, error, done.wait);
+                }
+            }
+        }
+    }
+
+    fn step_done_well(&mut self, cx: &mut SessionCx<'_>, tag: Tag, wait: Position) {
+        self.end_copy_out();
+        let step = &mut self.steps[self.at];
+        let tag = match (&step.cursor, tag) {
+            (Some(_), Tag::Count("SELECT", _)) => Tag::Count("SELECT", u64::from(step.rows)),
+            (_, tag) => tag,
+        };
+        self.say_of_step(Reply::CommandComplete(tag), wait);
+        if self.at + 1 < self.steps.len() {
+            self.at += 1;
+            self.run_step(cx);
+            return;
+        }
+        self.activity = Activity::Idle;
+        let step = &mut self.steps[self.at];
+        if step.autocommit {
+            self.txn = None;
+            self.retry = None;
+            self.carried = None;
+            self.steps.clear();
+            self.at = 0;
+            self.keep_settings();
+            if self.block == Block::Implicit {
+                self.after_block(false);
+            }
+            return;
+        }
+        if let Some(name) = step.portal.take() {
+            let portal = Portal {
+                prepared: step.prepared.clone(),
+                params: step.params.clone(),
+                formats: step.formats.clone(),
+                cursor: None,
+                finished: true,
+            };
+            self.put_portal(name, portal);
+        }
+        if let Some(ending) = self.ending.take() {
+            self.end_txn(cx, ending);
+        }
+    }
+
+    /// The protocol has rolled the transaction back.
+    pub(super) fn on_aborted(&mut self, cx: &mut SessionCx<'_>, reason: AbortReason, wait: Position) {
+        let txn = self.txn.as_mut().expect("checked by the caller");
+        txn.gone = true;
+        let attempts_max = match reason {
+            AbortReason::Requested | AbortReason::LockTimeout(_) => 0,
+            AbortReason::Unreachable(_) => ATTEMPTS_UNREACHABLE_MAX,
+            _ => ATTEMPTS_MAX,
+        };
+        if txn.retryable && txn.attempt < attempts_max {
+            self.restart(cx);
+            return;
+        }
+        let txn = self.txn.take().expect("just seen");
+        if let (AbortReason::Die { .. }, Some(ts)) = (&reason, txn.priority_ts) {
+            // The client's own repetition keeps the place in the queue that this one had.
+            self.carried = Some((cx.now.after(REPEAT_US_MAX), ts, txn.attempt + 1));
+        }
+        let error = errors::aborted(&reason, self.database(cx).ok().map(|d| &**d));
+        if self.ending.is_some() {
+            self.fail_ending(cx, error, wait);
+        } else {
+            self.fail(cx, error, wait);
+        }
+    }
+
+    /// Takes back what the transaction has said and runs all its statements again after a pause.
+    fn restart(&mut self, cx: &mut SessionCx<'_>) {
+        let (attempt, priority_ts) = {
+            let txn = self.txn.as_ref().expect("a transaction is restarted while it is known");
+            (txn.attempt, txn.priority_ts.expect("it is told with the end of each statement"))
+        };
+        self.roll_back(cx);
+        cx.counters.server_retries += 1;
+        let mut statics = self.take_back();
+        if let Some(old) = &mut self.retry {
+            statics.append(&mut old.statics);
+        }
+        self.retry = Some(Retry { priority_ts, attempt: attempt + 1, statics, moved: 0 });
+        let pause_us = (BACKOFF_US << (attempt - 1).min(10)).min(BACKOFF_US_MAX);
+        // Spreads sessions that died together; any spreading does.
+        let spread = (u64::from(self.conn.0) * 31 + self.txn_count).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let pause_us = pause_us + (spread >> 32) % pause_us;
+        self.activity = Activity::Backoff(cx.now.after(pause_us));
+    }
+
+    /// Removes the replies of the steps that have run from the held ones; returns the others.
+    fn take_back(&mut self) -> VecDeque<(Reply, Position)> {
+        let ran = &mut self.steps[..=self.at];
+        let mut statics = VecDeque::with_capacity(self.held.len());
+        let mut held = self.held.drain(..);
+        let mut place = 0;
+        for step in ran {
+            statics.extend(held.by_ref().take(step.mark - place));
+            step.before = statics.len();
+            held.by_ref().take(step.said).for_each(drop);
+            place = step.mark + step.said;
+        }
+        statics.extend(held);
+        self.held_batches = 0;
+        statics
+    }
+
+    /// Says replies of a restarted transaction that stand before its next statement.
+    fn say_statics(&mut self, before: usize) {
+        if let Some(retry) = &mut self.retry {
+            while retry.moved < before
+                && let Some(reply) = retry.statics.pop_front()
+            {
+                self.held.push(reply);
+                retry.moved += 1;
+            }
+        }
+        let held = self.held.len();
+        let step = &mut self.steps[self.at];
+        if self.retry.is_none() {
+            // Only `take_back` gives it a meaning.
+            step.before = 0;
+        }
+        step.mark = held;
+    }
+
+    /// Says what is left of the replies of a restarted transaction.
+    pub(super) fn flush_statics(&mut self) {
+        if let Some(retry) = &mut self.retry {
+            self.held.extend(retry.statics.drain(..));
+        }
+    }
+
+    /// The pause is over.
+    pub(super) fn run_again(&mut self, cx: &mut SessionCx<'_>) {
+        self.activity = Activity::Idle;
+        let late = self.steps.iter().any(|step| step.deadline.is_some_and(|at| at <= cx.now));
+        let checked = if late { Err(errors::statement_timeout()) } else { self.replan_steps(cx) };
+        if let Err(error) = checked {
+            if self.ending.is_some() {
+                self.fail_ending(cx, error, Position(0));
+            } else {
+                self.fail(cx, error, Position(0));
+            }
+            return;
+        }
+        let retry = self.retry.as_ref().expect("a pause belongs to a retry");
+        let first = (Some(retry.priority_ts), retry.attempt);
+        let (plan, params) = (self.steps[0].plan.clone(), self.steps[0].params.clone());
+        self.open_txn(cx, &plan, &params, first);
+        self.at = 0;
+        self.run_step(cx);
+    }
+
+    fn replan_steps(&mut self, cx: &mut SessionCx<'_>) -> Result<(), SqlError> {
+        for at in 0..self.steps.len() {
+            if !self.steps[at].prepared.is_fresh(cx.catalog.version) {
+                let prepared = self.refreshed(cx, &self.steps[at].prepared.clone())?;
+                let step = &mut self.steps[at];
+                step.plan = prepared.plan.clone().expect("a statement that ran is not empty");
+                step.prepared = prepared;
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_currval(&mut self, drawn: Vec<(base::IndexId, i64)>) {
+        let known = &mut Arc::make_mut(&mut self.facts).currval;
+        for (sequence, value) in drawn {
+            match known.iter_mut().find(|(id, _)| *id == sequence) {
+                Some(entry) => entry.1 = value,
+                None => known.push((sequence, value)),
+            }
+        }
+    }
+}
+
+fn rows_reply(step: &Step, batch: RowBatch) -> Reply {
+    Reply::Rows(step.plan.columns.clone(), step.formats.clone(), batch)
+}
+
+fn read_only(tag: &str) -> (SqlState, String) {
+    (SqlState::READ_ONLY_TXN, format!("cannot execute {tag} in a read-only transaction"))
+}
+
+/// First word of a statement, for the message of a refusal.
+fn verb(text: &str) -> String {
+    let word = text.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next();
+    word.unwrap_or_default().to_ascii_uppercase()
+}

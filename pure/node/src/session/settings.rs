@@ -1,0 +1,262 @@
+//! The settings of one session: values from startup, from SET, from SET LOCAL, and what a rollback restores.
+//!
+//! Only values that differ from the server's defaults are stored.
+
+use crate::client::Severity;
+use base::SqlError;
+use sql::plan::Isolation;
+use sql::settings::{self as known, SETTINGS};
+use std::collections::BTreeMap;
+
+/// Lower-case names and values.
+type Values = BTreeMap<Box<str>, Box<str>>;
+
+/// Settings of one session.
+#[derive(Default)]
+pub(super) struct Settings {
+    /// Values that RESET restores: those of the startup message.
+    start: Values,
+    current: Values,
+    /// Set once the transaction under way has changed something.
+    undo: Option<Box<Undo>>,
+    /// The values that the session itself acts on.
+    pub(super) knobs: Knobs,
+}
+
+struct Undo {
+    /// After a rollback.
+    before: Values,
+    /// After a commit: without what SET LOCAL has done.
+    after: Values,
+}
+
+/// Settings that the session acts on, read once per change.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Knobs {
+    /// 0: no limit.
+    pub(super) statement_timeout_us: u64,
+    /// 0: no limit.
+    pub(super) lock_timeout_us: u64,
+    /// 0: no limit.
+    pub(super) idle_in_transaction_timeout_us: u64,
+    /// False: answers do not wait for the transaction's own commit record.
+    pub(super) synchronous_commit: bool,
+    pub(super) default_isolation: Isolation,
+    pub(super) default_read_only: bool,
+    /// Least severity that the client is told, as [`rank`] counts.
+    least: u8,
+}
+
+impl Default for Knobs {
+    fn default() -> Self {
+        Knobs::read(&Values::new())
+    }
+}
+
+impl Knobs {
+    fn read(values: &Values) -> Knobs {
+        let micros = |name: &str| {
+            let number = known::integer(name, value_in(values, name).unwrap_or("0"));
+            number.and_then(|millis| u64::try_from(millis).ok()).unwrap_or(0) * 1000
+        };
+        let word = |name: &str| value_in(values, name).unwrap_or_default();
+        Knobs {
+            statement_timeout_us: micros("statement_timeout"),
+            lock_timeout_us: micros("lock_timeout"),
+            idle_in_transaction_timeout_us: micros("idle_in_transaction_session_timeout"),
+            synchronous_commit: word("synchronous_commit") != "off",
+            default_isolation: isolation(word("default_transaction_isolation")),
+            default_read_only: word("default_transaction_read_only") == "on",
+            least: match word("client_min_messages") {
+                "error" => rank(Severity::Error),
+                "warning" => rank(Severity::Warning),
+                "notice" => rank(Severity::Notice),
+                _ => 0,
+            },
+        }
+    }
+
+    /// Whether the client wants to see notices of this severity.
+    pub(super) fn tells(&self, severity: Severity) -> bool {
+        severity == Severity::Info || rank(severity) >= self.least
+    }
+}
+
+fn rank(severity: Severity) -> u8 {
+    match severity {
+        Severity::Info => 1,
+        Severity::Notice => 2,
+        Severity::Warning => 3,
+        Severity::Error | Severity::Fatal | Severity::Panic => 4,
+    }
+}
+
+/// The level of that name; SERIALIZABLE for anything unknown.
+pub(super) fn isolation(word: &str) -> Isolation {
+    match word {
+        "read uncommitted" => Isolation::ReadUncommitted,
+        "read committed" => Isolation::ReadCommitted,
+        "repeatable read" => Isolation::RepeatableRead,
+        _ => Isolation::Serializable,
+    }
+}
+
+/// The name of a level as SHOW prints it.
+pub(super) fn isolation_name(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::ReadUncommitted => "read uncommitted",
+        Isolation::ReadCommitted => "read committed",
+        Isolation::RepeatableRead => "repeatable read",
+        Isolation::Serializable => "serializable",
+    }
+}
+
+/// A reported setting that has changed: name and value.
+pub(super) type Report = Vec<(String, String)>;
+
+impl Settings {
+    /// Takes the values of the startup message, already checked.
+    pub(super) fn start(&mut self, values: impl Iterator<Item = (String, String)>) {
+        for (name, value) in values {
+            put(&mut self.start, &name, &value);
+        }
+        self.current = self.start.clone();
+        self.knobs = Knobs::read(&self.current);
+    }
+
+    /// The value of a setting, by any spelling of its name; `None` if there is no such setting.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        value_in(&self.current, name)
+    }
+
+    /// SET. In a transaction a rollback undoes it; `local` ends with the transaction in any case.
+    /// `value == None` is DEFAULT.
+    ///
+    /// # Errors
+    /// Those of [`known::validate`]; nothing has changed then.
+    pub(super) fn set(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        in_txn: bool,
+        local: bool,
+    ) -> Result<Report, SqlError> {
+        let value = match value {
+            Some(value) => known::validate(name, value)?,
+            None => {
+                let value = self.default_of(name).ok_or_else(|| known::unknown(name))?.to_owned();
+                // A fixed setting refuses even its own default.
+                known::validate(name, &value)?
+            }
+        };
+        Ok(self.change(in_txn, local, |values| put(values, name, &value)))
+    }
+
+    /// RESET ALL.
+    pub(super) fn reset_all(&mut self, in_txn: bool) -> Report {
+        let start = self.start.clone();
+        self.change(in_txn, false, |values| values.clone_from(&start))
+    }
+
+    /// The transaction has committed; `None` if it has not changed anything.
+    pub(super) fn commit(&mut self) -> Option<Report> {
+        let undo = self.undo.take()?;
+        Some(self.replace(undo.after))
+    }
+
+    /// The transaction has rolled back; `None` if it had not changed anything.
+    pub(super) fn roll_back(&mut self) -> Option<Report> {
+        let undo = self.undo.take()?;
+        Some(self.replace(undo.before))
+    }
+
+    /// Names and values that differ from the defaults.
+    pub(super) fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.current.iter().map(|(name, value)| (&**name, &**value))
+    }
+
+    fn default_of(&self, name: &str) -> Option<&str> {
+        value_in(&self.start, name).or(known::is_custom(name).then_some(""))
+    }
+
+    fn change(&mut self, in_txn: bool, local: bool, edit: impl Fn(&mut Values)) -> Report {
+        if in_txn {
+            let current = &self.current;
+            let undo = self.undo.get_or_insert_with(|| {
+                Box::new(Undo { before: current.clone(), after: current.clone() })
+            });
+            if !local {
+                edit(&mut undo.after);
+            }
+        }
+        let mut next = self.current.clone();
+        edit(&mut next);
+        self.replace(next)
+    }
+
+    fn replace(&mut self, next: Values) -> Report {
+        let before = core::mem::replace(&mut self.current, next);
+        self.knobs = Knobs::read(&self.current);
+        let reported = SETTINGS.iter().filter(|setting| setting.reported);
+        reported
+            .filter_map(|setting| {
+                let value = value_in(&self.current, setting.name)?;
+                let changed = value_in(&before, setting.name) != Some(value);
+                changed.then(|| (setting.name.to_owned(), value.to_owned()))
+            })
+            .collect()
+    }
+}
+
+fn canonical(name: &str) -> String {
+    known::lookup(name).map_or(name, |setting| setting.name).to_ascii_lowercase()
+}
+
+fn put(values: &mut Values, name: &str, value: &str) {
+    let is_default = known::lookup(name).is_some_and(|setting| setting.default == value);
+    let name = canonical(name).into_boxed_str();
+    if is_default {
+        values.remove(&name);
+    } else {
+        values.insert(name, value.into());
+    }
+}
+
+fn value_in<'a>(values: &'a Values, name: &str) -> Option<&'a str> {
+    let own = (!values.is_empty()).then(|| values.get(&*canonical(name))).flatten();
+    own.map(|value| &**value).or_else(|| known::lookup(name).map(|setting| setting.default))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rollback_restores_and_local_ends_with_the_transaction() {
+        let mut settings = Settings::default();
+        settings.set("lock_timeout", Some("1s"), false, false).expect("a known setting");
+        assert_eq!(settings.knobs.lock_timeout_us, 1_000_000);
+        settings.set("lock_timeout", Some("2s"), true, false).expect("a known setting");
+        settings.set("lock_timeout", Some("3s"), true, true).expect("a known setting");
+        assert_eq!(settings.get("LOCK_TIMEOUT"), Some("3s"));
+        settings.commit();
+        assert_eq!(settings.get("lock_timeout"), Some("2s"), "SET LOCAL is over");
+        settings.set("lock_timeout", None, true, false).expect("a known setting");
+        assert_eq!(settings.get("lock_timeout"), Some("0"));
+        settings.roll_back();
+        assert_eq!(settings.get("lock_timeout"), Some("2s"));
+    }
+
+    #[test]
+    fn reported_settings_are_told_at_every_change() {
+        let mut settings = Settings::default();
+        let told = settings.set("application_name", Some("a"), true, false).expect("known");
+        assert_eq!(told, [("application_name".to_owned(), "a".to_owned())]);
+        let told = settings.roll_back().expect("something was set");
+        assert_eq!(told, [("application_name".to_owned(), String::new())]);
+        assert!(settings.set("work_mem", Some("8MB"), false, false).expect("known").is_empty());
+        assert!(settings.set("no_such", Some("1"), false, false).is_err());
+        settings.set("my.own", Some("x"), false, false).expect("names with a dot are free");
+        assert_eq!(settings.get("my.own"), Some("x"));
+    }
+}

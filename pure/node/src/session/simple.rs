@@ -1,0 +1,190 @@
+//! The simple query protocol: a string of statements, one transaction unless it says otherwise.
+
+use super::plans::Prepared;
+use super::run::{Ending, Start};
+use super::{Block, Session, SessionCx, errors};
+use crate::client::Reply;
+use base::{Position, SqlError, SqlState, Type};
+use sql::plan::Plan;
+use sql::{PlanCx, Statement};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A query string under way.
+#[derive(Default)]
+pub(super) struct QueryString {
+    /// Its only statement, found in the plan cache.
+    ready: Option<Arc<Prepared>>,
+    /// Statements not started yet.
+    rest: VecDeque<Statement>,
+    /// It has more than one.
+    many: bool,
+}
+
+impl Session {
+    pub(super) fn on_query(&mut self, cx: &mut SessionCx<'_>, text: String) {
+        self.unnamed = None;
+        if let Some(portal) = self.unnamed_portal.take() {
+            self.drop_portal(cx, portal);
+        }
+        self.since = cx.now;
+        let mut query = QueryString::default();
+        match self.cached(cx, &text, &[]) {
+            Some(prepared) => query.ready = Some(prepared),
+            None => match sql::parse(&text) {
+                Ok(statements) if statements.is_empty() => {
+                    self.say(Reply::EmptyQuery, Position(0));
+                    self.end_batch(cx, Position(0));
+                    return;
+                }
+                Ok(statements) => {
+                    query.many = statements.len() > 1;
+                    query.rest = statements.into();
+                }
+                Err(error) => {
+                    self.query = Some(query);
+                    self.fail(cx, error, Position(0));
+                    return;
+                }
+            },
+        }
+        self.query = Some(query);
+    }
+
+    /// Starts the next statement of the query string, or ends it.
+    pub(super) fn next_statement(&mut self, cx: &mut SessionCx<'_>) {
+        let query = self.query.as_mut().expect("the caller has seen a query string");
+        let many = query.many;
+        let prepared = match (query.ready.take(), query.rest.pop_front()) {
+            (Some(prepared), _) => Ok(prepared),
+            (None, Some(statement)) => self.planned(cx, statement),
+            (None, None) if self.block == Block::Implicit => {
+                return self.end_txn(cx, Ending::Batch);
+            }
+            (None, None) => return self.end_batch(cx, Position(0)),
+        };
+        match prepared {
+            Ok(prepared) => {
+                let last = self.query.as_ref().is_none_or(|query| query.rest.is_empty());
+                let start = Start {
+                    prepared,
+                    params: no_params(),
+                    formats: cx.plans.text.clone(),
+                    describe: true,
+                    rows_max: 0,
+                    portal: None,
+                    last,
+                    many,
+                };
+                self.start(cx, start);
+            }
+            Err(_) if self.block == Block::Failed => {
+                self.fail(cx, errors::in_failed_block(), Position(0));
+            }
+            Err(error) => self.fail(cx, error, Position(0)),
+        }
+    }
+
+    /// Plans a statement of a query string, which has no parameters.
+    fn planned(&self, cx: &mut SessionCx<'_>, statement: Statement) -> Result<Arc<Prepared>, SqlError> {
+        let plan = self.plan(cx, &statement, &[])?;
+        if !plan.params.is_empty() {
+            return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, "there is no parameter $1"));
+        }
+        self.remember(cx, statement, &[], plan)
+    }
+
+    /// Parses and plans one statement for later use; an empty text is one, too.
+    ///
+    /// # Errors
+    /// 42601 for several statements in one text, and what parsing and planning raise.
+    pub(super) fn prepare(
+        &self,
+        cx: &mut SessionCx<'_>,
+        text: &str,
+        declared: &[Type],
+    ) -> Result<Arc<Prepared>, SqlError> {
+        if let Some(found) = self.cached(cx, text, declared) {
+            return Ok(found);
+        }
+        let mut statements = sql::parse(text)?;
+        if statements.len() > 1 {
+            let message = "cannot insert multiple commands into a prepared statement";
+            return Err(SqlError::new(SqlState::SYNTAX, message));
+        }
+        let Some(statement) = statements.pop() else {
+            let database = self.database(cx)?.id;
+            let declared = declared.into();
+            return Ok(Arc::new(Prepared {
+                text: text.into(),
+                statement: None,
+                declared,
+                plan: None,
+                database,
+            }));
+        };
+        let plan = self.plan(cx, &statement, declared)?;
+        self.remember(cx, statement, declared, plan)
+    }
+
+    /// The same statement, planned for the present catalog.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub(super) fn refreshed(
+        &self,
+        cx: &mut SessionCx<'_>,
+        old: &Arc<Prepared>,
+    ) -> Result<Arc<Prepared>, SqlError> {
+        let Some(statement) = &old.statement else { return Ok(old.clone()) };
+        if let Some(found) = self.cached(cx, &old.text, &old.declared) {
+            return Ok(found);
+        }
+        let plan = self.plan(cx, statement, &old.declared)?;
+        self.remember(cx, statement.clone(), &old.declared, plan)
+    }
+
+    fn cached(&self, cx: &mut SessionCx<'_>, text: &str, declared: &[Type]) -> Option<Arc<Prepared>> {
+        let database = self.database(cx).ok()?.id;
+        cx.plans.get(database, text, declared, cx.catalog.version)
+    }
+
+    fn plan(
+        &self,
+        cx: &SessionCx<'_>,
+        statement: &Statement,
+        declared: &[Type],
+    ) -> Result<Arc<Plan>, SqlError> {
+        let settings = |name: &str| self.setting(name);
+        let plan_cx = PlanCx {
+            catalog: cx.catalog,
+            database: self.database(cx)?,
+            param_types: declared,
+            settings: &settings,
+        };
+        sql::plan(statement, &plan_cx)
+    }
+
+    fn remember(
+        &self,
+        cx: &mut SessionCx<'_>,
+        statement: Statement,
+        declared: &[Type],
+        plan: Arc<Plan>,
+    ) -> Result<Arc<Prepared>, SqlError> {
+        let prepared = Arc::new(Prepared {
+            text: statement.text().into(),
+            statement: Some(statement),
+            declared: declared.into(),
+            plan: Some(plan),
+            database: self.database(cx)?.id,
+        });
+        cx.plans.offer(&prepared);
+        Ok(prepared)
+    }
+}
+
+/// No parameters. Allocates nothing: the standard library shares one empty slice.
+pub(super) fn no_params() -> sql::port::Params {
+    Arc::default()
+}

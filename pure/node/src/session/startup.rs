@@ -1,0 +1,137 @@
+//! The first message of a connection.
+
+use super::{Life, Session, SessionCx, errors};
+use crate::client::{ClientMessage, Reply, TxnStatus};
+use base::{Position, SqlError, SqlState};
+use sql::settings::{self as known, SETTINGS};
+
+impl Session {
+    pub(super) fn on_startup(&mut self, cx: &mut SessionCx<'_>, message: ClientMessage) {
+        let result = match message {
+            ClientMessage::Startup { parameters } => self.open(cx, parameters),
+            ClientMessage::Malformed { error, .. } => Err(error),
+            ClientMessage::Terminate => {
+                self.life = Life::Closed;
+                return;
+            }
+            _ => Err(errors::protocol("expected a startup message")),
+        };
+        if let Err(error) = result {
+            self.fatal(cx, error);
+        }
+    }
+
+    fn open(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        parameters: Vec<(String, String)>,
+    ) -> Result<(), SqlError> {
+        if !cx.accepting {
+            let message = "the database system is shutting down";
+            return Err(SqlError::new(SqlState::CANNOT_CONNECT_NOW, message));
+        }
+        let mut user = None;
+        let mut database = None;
+        let mut wanted = Vec::new();
+        for (name, value) in parameters {
+            match &*name {
+                "user" => user = Some(value),
+                "database" => database = Some(value),
+                "options" => wanted.extend(options(&value)?),
+                "replication" if !matches!(&*value, "false" | "off" | "no" | "0") => {
+                    let message = "replication connections are not supported";
+                    return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+                }
+                "replication" => {}
+                _ if name.starts_with("_pq_.") => {}
+                _ => wanted.push((name, value)),
+            }
+        }
+        let user = user.filter(|user| !user.is_empty()).ok_or_else(|| {
+            let message = "no PostgreSQL user name specified in startup packet";
+            SqlError::new(SqlState::INVALID_AUTHORIZATION, message)
+        })?;
+        let database = database.filter(|name| !name.is_empty()).unwrap_or_else(|| user.clone());
+        self.user = user.into_boxed_str();
+        self.database = database.into_boxed_str();
+        self.database(cx)?;
+        let mut checked = Vec::with_capacity(wanted.len());
+        for (name, value) in wanted {
+            let value = known::startup(&name, &value)?;
+            checked.push((name, value));
+        }
+        self.settings.start(checked.into_iter());
+        self.life = Life::Open;
+        self.greet();
+        self.release(cx);
+        self.since = cx.now;
+        Ok(())
+    }
+
+    fn greet(&mut self) {
+        self.say(Reply::AuthenticationOk, Position(0));
+        for setting in SETTINGS.iter().filter(|setting| setting.reported) {
+            let value = self.setting(setting.name).unwrap_or_default();
+            let reply = Reply::ParameterStatus(setting.name.to_owned(), value);
+            self.say(reply, Position(0));
+        }
+        self.say(Reply::BackendKey { pid: self.pid, secret: self.secret }, Position(0));
+        self.say(Reply::Ready(TxnStatus::Idle), Position(0));
+    }
+}
+
+/// Settings in the `options` parameter: `-c name=value`, `-cname=value`, `--name=value`, where a backslash
+/// takes the next character as it is.
+fn options(text: &str) -> Result<Vec<(String, String)>, SqlError> {
+    let mut settings = Vec::new();
+    let mut words = words(text).into_iter();
+    while let Some(word) = words.next() {
+        let assignment = if word == "-c" {
+            words.next()
+        } else {
+            word.strip_prefix("--").or(word.strip_prefix("-c")).map(str::to_owned)
+        };
+        let pair = assignment.as_deref().and_then(|assignment| assignment.split_once('='));
+        let Some((name, value)) = pair else {
+            let message = format!("invalid command-line argument for server process: {word}");
+            return Err(SqlError::new(SqlState::SYNTAX, message));
+        };
+        settings.push((name.replace('-', "_"), value.to_owned()));
+    }
+    Ok(settings)
+}
+
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => word.extend(chars.next()),
+            c if c.is_whitespace() => {
+                if !word.is_empty() {
+                    words.push(core::mem::take(&mut word));
+                }
+            }
+            c => word.push(c),
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_split_as_postgresql_splits_them() {
+        let pairs = options("-c lock_timeout=1s --search-path=a\\ b -cwork_mem=4MB").expect("valid");
+        let pairs: Vec<(&str, &str)> = pairs.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        assert_eq!(pairs, [("lock_timeout", "1s"), ("search_path", "a b"), ("work_mem", "4MB")]);
+        assert!(options("-x").is_err());
+        assert!(options("-c").is_err());
+    }
+}
