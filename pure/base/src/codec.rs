@@ -104,6 +104,7 @@ pub fn decode_prefix<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<(T, &'a 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{all_types, random_datum, same};
     use crate::{Datum, Prng};
 
     #[test]
@@ -122,6 +123,29 @@ mod tests {
         bytes.push(0);
         assert_eq!(decode::<u32>(&bytes), Err(CodecError::Trailing(1)));
         assert_eq!(decode::<bool>(&[2]), Err(CodecError::Malformed("boolean")));
+    }
+
+    #[test]
+    fn every_value_survives_the_codec() {
+        let mut prng = Prng::new(2);
+        for ty in all_types() {
+            for _ in 0..200 {
+                let value = random_datum(&mut prng, ty);
+                let back: Datum = decode(&to_vec(&value)).expect("own encoding");
+                assert!(same(&back, &value), "{value:?} became {back:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn nested_arrays_are_refused_before_the_stack_overflows() {
+        let one = to_vec(&Datum::Array([Datum::Null].into()));
+        assert_eq!(one, [11, 1, 0]);
+        let nested = [11u8, 1].repeat(1 << 20);
+        assert!(matches!(
+            decode::<Datum>(&nested),
+            Err(CodecError::Malformed(_))
+        ));
     }
 
     #[test]

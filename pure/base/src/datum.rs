@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use crate::types::{ArrayKind, Type};
 
@@ -40,8 +40,44 @@ pub enum Datum {
     Uuid([u8; 16]),
     /// Months, days and microseconds.
     Interval(Interval),
-    /// A one-dimensional array, lower bound 1.
+    /// A one-dimensional array, lower bound 1. No element is an array itself.
+    #[serde(deserialize_with = "flat_items")]
     Array(Box<[Datum]>),
+}
+
+/// The elements of a serialized array: the variants of [`Datum`] in their order, without arrays.
+/// Hostile input can therefore not nest arrays until the stack overflows.
+#[derive(Deserialize)]
+enum Element {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Decimal(Decimal),
+    Text(Box<str>),
+    Bytes(Box<[u8]>),
+    Date(i32),
+    Timestamp(i64),
+    Uuid([u8; 16]),
+    Interval(Interval),
+}
+
+fn flat_items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[Datum]>, D::Error> {
+    let items = Vec::<Element>::deserialize(deserializer)?;
+    let datums = items.into_iter().map(|item| match item {
+        Element::Null => Datum::Null,
+        Element::Bool(value) => Datum::Bool(value),
+        Element::Int(value) => Datum::Int(value),
+        Element::Float(value) => Datum::Float(value),
+        Element::Decimal(value) => Datum::Decimal(value),
+        Element::Text(value) => Datum::Text(value),
+        Element::Bytes(value) => Datum::Bytes(value),
+        Element::Date(value) => Datum::Date(value),
+        Element::Timestamp(value) => Datum::Timestamp(value),
+        Element::Uuid(value) => Datum::Uuid(value),
+        Element::Interval(value) => Datum::Interval(value),
+    });
+    Ok(datums.collect())
 }
 
 /// The three independent parts of an SQL interval.

@@ -229,3 +229,37 @@ impl fmt::Display for SqlError {
 }
 
 impl core::error::Error for SqlError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_carry_their_parts() {
+        let error = SqlError::new(SqlState::UNIQUE, "duplicate key")
+            .detail("Key (a)=(1) already exists.")
+            .hint("Use another key.")
+            .at(7)
+            .table("t")
+            .constraint("t_pkey")
+            .column("a");
+        let fields = error.fields();
+        assert_eq!(
+            (fields.detail.as_str(), fields.position),
+            ("Key (a)=(1) already exists.", 7)
+        );
+        assert_eq!(
+            (fields.table.as_str(), fields.constraint.as_str()),
+            ("t", "t_pkey")
+        );
+        assert_eq!(
+            (fields.hint.as_str(), fields.column.as_str()),
+            ("Use another key.", "a")
+        );
+        assert_eq!(error.to_string(), "23505: duplicate key");
+        assert!(!error.is_retryable());
+        assert!(SqlError::new(SqlState::SERIALIZATION, "x").is_retryable());
+        let bytes = crate::codec::to_vec(&error);
+        assert_eq!(crate::codec::decode::<SqlError>(&bytes), Ok(error));
+    }
+}

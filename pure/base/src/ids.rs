@@ -109,3 +109,28 @@ impl fmt::Display for TxnId {
         fmt::Debug::fmt(self, f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_name_their_node() {
+        for node in 1..=NODE_COUNT_MAX {
+            for index in 0..SHARDS_PER_NODE_MAX {
+                let shard = ShardId::new(NodeId(node), index);
+                assert_eq!((shard.node(), shard.index()), (NodeId(node), index));
+            }
+        }
+        assert_eq!(
+            ShardId::new(NodeId(NODE_COUNT_MAX), SHARDS_PER_NODE_MAX - 1),
+            ShardId(1023)
+        );
+        let txn = TxnId {
+            shard: ShardId::new(NodeId(2), 3),
+            incarnation: 4,
+            counter: 5,
+        };
+        assert_eq!(txn.to_string(), "t2.3.4.5");
+    }
+}

@@ -142,3 +142,70 @@ impl fmt::Debug for KeyRange {
         f.write_str(")")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Prng;
+
+    #[test]
+    fn prefix_ends() {
+        assert_eq!(prefix_end(b"a"), Some(b"b".to_vec()));
+        assert_eq!(prefix_end(&[1, 0xff, 0xff]), Some(vec![2]));
+        assert_eq!(prefix_end(&[0xff, 0xff]), None);
+        assert_eq!(prefix_end(&[]), None);
+        assert!(KeyRange::prefix(&[0xff]).contains(&[0xff, 0xff]));
+    }
+
+    #[test]
+    fn ranges_agree_with_a_list_of_keys() {
+        let mut keys: Vec<Vec<u8>> = vec![Vec::new()];
+        for length in 0..3 {
+            let longer: Vec<Vec<u8>> = keys
+                .iter()
+                .filter(|key| key.len() == length)
+                .cloned()
+                .collect();
+            for key in longer {
+                keys.extend([0, 1, 0xff].map(|byte| [key.as_slice(), &[byte]].concat()));
+            }
+        }
+        let mut prng = Prng::new(51);
+        let mut pick = || keys[prng.below(keys.len() as u64) as usize].clone();
+        for round in 0..2_000 {
+            let mut range = || match round % 4 {
+                0 => KeyRange::point(&pick()),
+                1 => KeyRange::prefix(&pick()),
+                2 => KeyRange {
+                    low: pick(),
+                    high: None,
+                },
+                _ => KeyRange {
+                    low: pick(),
+                    high: Some(pick()),
+                },
+            };
+            let (a, b) = (range(), range());
+            let both = keys.iter().any(|key| a.contains(key) && b.contains(key));
+            assert!(!both || a.overlaps(&b), "{a:?} and {b:?} share a key");
+            assert_eq!(a.overlaps(&b), b.overlaps(&a));
+        }
+        let point = KeyRange::point(b"k");
+        assert!(point.contains(b"k") && !point.contains(b"k\0") && !point.contains(b"j"));
+        assert!(KeyRange::all().contains(b"") && KeyRange::all().overlaps(&point));
+        assert!(!KeyRange::point(b"a").overlaps(&KeyRange::point(b"b")));
+    }
+
+    #[test]
+    fn keys_order_by_index_slot_and_columns() {
+        let key = |index, slot, bytes: &[u8]| Key::new(IndexId(index), Slot(slot), bytes.to_vec());
+        let sorted = [
+            key(1, 0, b"b"),
+            key(1, 1, b""),
+            key(1, 1, b"a"),
+            key(2, 0, b""),
+        ];
+        assert!(sorted.is_sorted_by(|a, b| a < b));
+        assert_eq!(format!("{:?}", sorted[0]), "i1/0/62");
+    }
+}

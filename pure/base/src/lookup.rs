@@ -115,3 +115,44 @@ impl<K: Eq + Hash, V> LookupMap<K, V> {
 
 /// A set without iteration.
 pub type LookupSet<K> = LookupMap<K, ()>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Prng;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn behaves_like_an_ordered_map() {
+        let mut prng = Prng::new(71);
+        let (mut map, mut model) = (LookupMap::new(), BTreeMap::new());
+        for _ in 0..20_000 {
+            let key = format!("key{}", prng.below(300));
+            match prng.below(4) {
+                0 => assert_eq!(map.insert(key.clone(), 1), model.insert(key, 1)),
+                1 => assert_eq!(map.remove(key.as_str()), model.remove(&key)),
+                2 => {
+                    *map.get_or_insert_with(key.clone(), || 5) += 1;
+                    *model.entry(key).or_insert(5) += 1;
+                }
+                _ => {
+                    assert_eq!(map.get(key.as_str()), model.get(&key));
+                    assert_eq!(map.contains(key.as_str()), model.contains_key(&key));
+                }
+            }
+            assert_eq!((map.len(), map.is_empty()), (model.len(), model.is_empty()));
+        }
+        map.clear();
+        assert!(map.is_empty());
+    }
+
+    #[test]
+    fn hashes_of_neighbours_differ() {
+        use core::hash::BuildHasher;
+        let state = BuildHasherDefault::<FixedHasher>::default();
+        let hashes: std::collections::BTreeSet<u64> =
+            (0..10_000u64).map(|value| state.hash_one(value)).collect();
+        assert_eq!(hashes.len(), 10_000);
+        assert_ne!(state.hash_one("a"), state.hash_one("a\0"));
+    }
+}

@@ -97,7 +97,7 @@ pub fn format(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
     }
 }
 
-/// As [`format`], as a string of its own; for messages, casts to text and tests.
+/// As [`format()`], as a string of its own; for messages, casts to text and tests.
 pub fn to_string(ty: Type, datum: &Datum) -> String {
     let mut out = Vec::new();
     format(ty, datum, &mut out);

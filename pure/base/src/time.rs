@@ -100,3 +100,52 @@ impl Clock {
         Ts((self.last << SHARD_BITS) | u64::from(self.shard.0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Prng;
+    use crate::ids::NodeId;
+
+    #[test]
+    fn clocks_never_repeat_or_go_back() {
+        let mut prng = Prng::new(61);
+        let mut clocks: Vec<Clock> = (0..4)
+            .map(|index| Clock::new(ShardId::new(NodeId(1), index), Ts::ZERO))
+            .collect();
+        let mut drawn = std::collections::BTreeSet::new();
+        let mut now = EPOCH_MICROS;
+        let mut last = [Ts::ZERO; 4];
+        for _ in 0..10_000 {
+            // The wall clock stands still, jumps and runs backwards.
+            now = now.saturating_add_signed(prng.between(-50, 60));
+            let i = prng.below(4) as usize;
+            if prng.below(3) == 0 {
+                let seen = clocks[prng.below(4) as usize].last();
+                clocks[i].merge(seen);
+                assert!(clocks[i].last() >= Ts((seen.0 >> SHARD_BITS) << SHARD_BITS));
+            }
+            let ts = clocks[i].tick(Time(now));
+            assert!(ts > last[i] && ts >= Ts::from_time(Time(now)));
+            assert!(drawn.insert(ts), "{ts} was drawn twice");
+            last[i] = ts;
+        }
+    }
+
+    #[test]
+    fn timestamps_keep_their_wall_time() {
+        let time = Time(EPOCH_MICROS + 123_456_789);
+        assert_eq!(Ts::from_time(time).time(), time);
+        let mut clock = Clock::new(ShardId(7), Ts::from_time(time));
+        assert!(
+            clock.tick(Time(0)) > Ts::from_time(time),
+            "the floor holds after a restart"
+        );
+        clock.merge(Ts::MAX);
+        assert!(
+            clock.tick(Time(0)) < Ts::MAX,
+            "the bound of newest reads is not a clock value"
+        );
+        assert_eq!((Time(5).after(7), Time(5).since(Time(9))), (Time(12), 0));
+    }
+}

@@ -19,7 +19,7 @@ pub enum Type {
     Float4,
     /// `double precision`
     Float8,
-    /// `numeric(precision, scale)`; `None`: any scale up to the limit of [`Decimal`].
+    /// `numeric(precision, scale)`; `None`: any scale up to the limit of [`crate::Decimal`].
     Numeric(Option<(u8, u8)>),
     /// `text`
     Text,

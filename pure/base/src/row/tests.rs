@@ -1,7 +1,9 @@
 //! Tests of row encoding: round trips, changes in place, corrupt bytes.
 
+use super::values::row_len;
 use super::*;
 use crate::Prng;
+use crate::Type;
 use crate::testing::{all_types, random_datum, same};
 
 fn random_row(prng: &mut Prng, width: u64) -> (Vec<Type>, Vec<Datum>) {
