@@ -1,1 +1,49 @@
-//! Placeholder.
+//! The benchmark's driver: loads, runs and checks a workload on any database that speaks the
+//! PostgreSQL wire protocol, and reports what it found.
+//!
+//! ```no_run
+//! use drive::tpcc::{self, LoadOptions, RunOptions};
+//! use drive::view::Screen;
+//!
+//! let url = "postgres://postgres@127.0.0.1:5432/postgres";
+//! let mut screen = Screen::new(std::io::stdout(), false);
+//! tpcc::load(&LoadOptions::new(url, 3), &mut screen)?;
+//! let report = tpcc::run(&RunOptions::new(url), &mut screen)?;
+//! std::fs::write("out.json", drive::report::json(&report).to_string())?;
+//! std::fs::write("out.html", drive::report::html(&report))?;
+//! let table = drive::report::table(&report);
+//! let check = tpcc::check(url, &mut screen)?;
+//! assert!(report.passed() && check.failed() == 0, "{table}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module | content |
+//! |---|---|
+//! | [`link`], [`answers`], [`url`] | a lean client with pipelined rounds and COPY |
+//! | [`shape`] | what a workload is: prepare, generate, execute, verify, describe |
+//! | [`run`] | open and closed loop, retries, phases, histograms |
+//! | [`tpcc`] | TPC-C |
+//! | [`server`] | which server, and its counters |
+//! | [`report`] | table, JSON, HTML |
+//! | [`view`] | live view and plain lines |
+//!
+//! Every server is measured by the same client code through the same wire. What differs by server
+//! is said in one place each: placement clauses in the schema, statistics after a load, the name
+//! of a read-only snapshot, and counters.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod answers;
+mod digest;
+pub mod error;
+pub mod link;
+mod login;
+pub mod report;
+pub mod run;
+pub mod server;
+pub mod shape;
+pub mod tpcc;
+pub mod url;
+pub mod view;
+
+pub use error::DriveError;

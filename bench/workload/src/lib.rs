@@ -1,1 +1,38 @@
-//! Placeholder.
+//! Benchmark workloads as pure, seeded generators: what to load, what to ask, what must hold.
+//!
+//! A workload has five functions: prepare, generate, execute, verify, describe. This crate holds
+//! the parts that need no connection (the rows to load, the inputs of each transaction, the facts
+//! that a consistency check compares, the audit of the drawn inputs); `drive` holds the parts that
+//! talk to a database. The simulator uses the same generators.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`arrival`] | due times of an open-loop run, drawn before the run |
+//! | [`stats`] | exact binomial intervals and the few float functions that `no_std` lacks |
+//! | [`tpcc`] | TPC-C, with the clause numbers of the specification (revision 5.11) |
+//!
+//! Everything follows from a seed: no clock, no I/O, no hash order. The time that a row carries is
+//! an argument.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+pub mod arrival;
+pub mod stats;
+pub mod tpcc;
+
+use base::Prng;
+
+/// The generator of one named part of a seeded whole: same seed and tags, same sequence.
+///
+/// Parts with different tags are independent, so a loader may produce them in any order and a run
+/// may add a terminal without changing what the others draw.
+pub fn stream(seed: u64, tags: &[u64]) -> Prng {
+    let mut prng = Prng::new(seed);
+    for tag in tags {
+        prng = Prng::new(prng.next_u64() ^ tag.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    }
+    prng
+}

@@ -1,0 +1,51 @@
+//! What stops a load, a run or a check as a whole. Outcomes of single transactions are values.
+
+use crate::link::LinkError;
+use crate::url::UrlError;
+use std::fmt;
+
+/// Why a command of the benchmark did not finish.
+#[derive(Debug)]
+pub enum DriveError {
+    /// The URL cannot be read.
+    Url(UrlError),
+    /// No connection, or one that broke where nothing can be retried; with what was being done.
+    Link(&'static str, LinkError),
+    /// The database holds no TPC-C data, or not what this command needs.
+    NotLoaded(String),
+    /// Data of another scale or seed is already there.
+    OtherData(String),
+    /// An option has a value that cannot work.
+    Option(String),
+}
+
+impl fmt::Display for DriveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DriveError::Url(error) => error.fmt(f),
+            DriveError::Link(doing, error) => write!(f, "{doing}: {error}"),
+            DriveError::NotLoaded(text) | DriveError::OtherData(text) => f.write_str(text),
+            DriveError::Option(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for DriveError {}
+
+impl From<UrlError> for DriveError {
+    fn from(error: UrlError) -> DriveError {
+        DriveError::Url(error)
+    }
+}
+
+/// Says what was being done when a connection failed.
+pub(crate) trait While<T> {
+    /// The error with `doing` before it.
+    fn during(self, doing: &'static str) -> Result<T, DriveError>;
+}
+
+impl<T> While<T> for Result<T, LinkError> {
+    fn during(self, doing: &'static str) -> Result<T, DriveError> {
+        self.map_err(|error| DriveError::Link(doing, error))
+    }
+}

@@ -1,0 +1,396 @@
+//! One self-contained HTML file: the verdict first, then numbers, charts and settings. It opens
+//! without a network and holds the JSON of the run.
+
+use super::chart::{Axes, Series, lines};
+use super::json::verdict;
+use super::{distributed_share, efficiency, has_percentiles, json, new_order_per_min, tpmc};
+use crate::run::{CLIENT_CPU_MAX, RunReport, describe_mode};
+use crate::view::duration;
+use std::fmt::Write;
+use workload::tpcc::audit::Verdict;
+
+const STYLE: &str = "body{font:14px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;\
+padding:0 1rem;color:#1d2430;background:#fff}h1{font-size:1.5rem}h2{font-size:1.1rem;\
+margin-top:2rem}table{border-collapse:collapse;width:100%}th,td{padding:.25rem .6rem;\
+text-align:right;border-bottom:1px solid #e2e6ec}th:first-child,td:first-child{text-align:left}\
+td.text{text-align:left}.good{color:#0a7a3d}.bad{color:#b3261e;font-weight:600}\
+.verdict{border:1px solid #cfd6df;border-radius:.5rem;padding:1rem 1.2rem}.big{font-size:1.8rem}\
+svg{width:100%;height:auto;font:10px system-ui,sans-serif}.grid{stroke:#e8ebf0}\
+.phase{fill:#f3f7f4}.legend,.dim{color:#5b6675}@media(prefers-color-scheme:dark){body{\
+background:#14181f;color:#dfe5ee}th,td{border-color:#2a323d}.grid{stroke:#2a323d}.phase{\
+fill:#19222a}text{fill:#9aa6b5}.verdict{border-color:#36404d}.good{color:#5ad08c}.bad{\
+color:#ff8a80}}";
+
+const COLOURS: [&str; 5] = ["#2f6fde", "#d9822b", "#2f9e62", "#9b51c9", "#c93d6a"];
+
+/// The run as one HTML page.
+pub fn html(report: &RunReport) -> String {
+    let mut out = String::from("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">");
+    out.push_str("<meta name=\"viewport\" content=\"width=device-width\">");
+    let title = format!(
+        "{} on {}",
+        report.description.name,
+        escape(&report.server.version)
+    );
+    let _ = write!(
+        out,
+        "<title>{title}</title><style>{STYLE}</style></head><body>"
+    );
+    let _ = write!(
+        out,
+        "<h1>{title}</h1><p>{}</p>",
+        escape(&describe_mode(&report.options))
+    );
+    verdict_block(report, &mut out);
+    transactions(report, &mut out);
+    charts(report, &mut out);
+    conditions(report, &mut out);
+    audits(report, &mut out);
+    settings(report, &mut out);
+    out.push_str("<h2>Data</h2><p><button id=\"save\">Save as JSON</button></p>");
+    // "</" must not end the script element, wherever it comes from.
+    let data = json(report).to_string().replace("</", "<\\/");
+    let _ = write!(
+        out,
+        "<script type=\"application/json\" id=\"run\">{data}</script>"
+    );
+    out.push_str(
+        "<script>document.getElementById('save').onclick=function(){\
+         var a=document.createElement('a');a.download='run.json';\
+         a.href=URL.createObjectURL(new Blob([document.getElementById('run').textContent],\
+         {type:'application/json'}));a.click()}</script></body></html>",
+    );
+    out
+}
+
+fn verdict_block(report: &RunReport, out: &mut String) {
+    out.push_str("<div class=\"verdict\">");
+    let word = if report.passed() { "passed" } else { "FAILED" };
+    let class = if report.passed() { "good" } else { "bad" };
+    let _ = write!(out, "<div class=\"big {class}\">{word}</div><ul>");
+    let mut item = |good: bool, text: String| {
+        let class = if good { "good" } else { "bad" };
+        let _ = write!(out, "<li class=\"{class}\">{}</li>", escape(&text));
+    };
+    match &report.consistency {
+        Some(check) => {
+            let (passed, failed) = (check.passed(), check.failed());
+            item(
+                failed == 0,
+                format!("consistency: {passed} conditions passed, {failed} failed"),
+            );
+        }
+        None => item(false, String::from("consistency: not checked")),
+    }
+    let (passed, failed) = (report.audits_passed(), report.audits_failed());
+    item(
+        failed == 0,
+        format!("audits: {passed} passed, {failed} failed"),
+    );
+    if let Some(share) = report.client_cpu {
+        let text = format!(
+            "client: {:.0} % of {} cores",
+            share * 100.0,
+            report.client_cores
+        );
+        item(share <= CLIENT_CPU_MAX, text);
+    }
+    match &report.overloaded {
+        Some(reason) => item(false, format!("overloaded: {reason}; no percentiles")),
+        None if report.options.rate.is_some() => {
+            item(true, String::from("the run kept up with its arrivals"));
+        }
+        None => {}
+    }
+    let unknown = report.unknown();
+    if unknown > 0 {
+        item(
+            false,
+            format!("{unknown} transactions with an unknown outcome"),
+        );
+    }
+    out.push_str("</ul><table><tr>");
+    for (name, value) in headline(report) {
+        let _ = write!(
+            out,
+            "<td><div class=\"dim\">{name}</div><b>{value}</b></td>"
+        );
+    }
+    out.push_str("</tr></table></div>");
+    for warning in report.warnings() {
+        let _ = write!(out, "<p class=\"dim\">Note: {}.</p>", escape(&warning));
+    }
+}
+
+fn headline(report: &RunReport) -> Vec<(&'static str, String)> {
+    let mut cells = Vec::new();
+    match (tpmc(report), new_order_per_min(report)) {
+        (Some(tpmc), _) => {
+            let efficiency = efficiency(report).unwrap_or(0.0) * 100.0;
+            cells.push(("tpmC", format!("{tpmc:.1} ({efficiency:.1} %)")));
+        }
+        (None, Some(rate)) => cells.push(("new_order_per_min", format!("{rate:.0}"))),
+        (None, None) => cells.push(("new_order_per_min", String::from("no number"))),
+    }
+    if report.has_number() {
+        let rate = report.committed() as f64 / report.options.length.as_secs_f64();
+        cells.push(("committed per second", format!("{rate:.1}")));
+    }
+    if has_percentiles(report) && !report.response.is_empty() {
+        let at = |quantile| duration(report.response.value_at_quantile(quantile));
+        cells.push(("response p50", at(0.5)));
+        cells.push(("response p99", at(0.99)));
+    }
+    if let Some(share) = distributed_share(report) {
+        cells.push(("distributed", format!("{:.1} %", share * 100.0)));
+    }
+    for (counter, name) in [
+        ("messages", "messages per txn"),
+        ("forced_writes", "forced writes per txn"),
+    ] {
+        if let Some(value) = report.per_txn(counter) {
+            cells.push((name, format!("{value:.2}")));
+        }
+    }
+    cells
+}
+
+fn transactions(report: &RunReport, out: &mut String) {
+    out.push_str(
+        "<h2>Transactions</h2><table><tr><th>kind</th><th>committed</th><th>rolled back</th>\
+         <th>aborted attempts</th><th>retried</th><th>failed</th><th>unknown</th><th>p50</th>\
+         <th>p95</th><th>p99</th><th>p99.9</th><th>p99.99</th></tr>",
+    );
+    for kind in &report.kinds {
+        let tally = &kind.tally;
+        let committed = match report.has_number() {
+            true => tally.committed.to_string(),
+            false => String::from("-"),
+        };
+        let counts = [
+            tally.rolled_back,
+            tally.aborts.values().sum(),
+            tally.retried,
+            tally.failed.values().sum(),
+            tally.unknown,
+        ];
+        let _ = write!(out, "<tr><td>{}</td><td>{committed}</td>", kind.name);
+        counts.iter().for_each(|count| {
+            let _ = write!(out, "<td>{count}</td>");
+        });
+        for quantile in [0.5, 0.95, 0.99, 0.999, 0.9999] {
+            let shown = has_percentiles(report) && !tally.response.is_empty();
+            let value = if shown {
+                duration(tally.response.value_at_quantile(quantile))
+            } else {
+                String::from("-")
+            };
+            let _ = write!(out, "<td>{value}</td>");
+        }
+        out.push_str("</tr>");
+    }
+    out.push_str("</table>");
+    let skipped: u64 = report.kinds.iter().map(|kind| kind.tally.skipped).sum();
+    let _ = write!(
+        out,
+        "<p class=\"dim\">Districts without an order to deliver: {skipped}.</p>"
+    );
+    if report.messages.is_empty() {
+        return;
+    }
+    out.push_str("<table><tr><th>reason</th><th>first message</th></tr>");
+    for (reason, message) in &report.messages {
+        let (reason, message) = (escape(reason), escape(message));
+        let _ = write!(
+            out,
+            "<tr><td>{reason}</td><td class=\"text\">{message}</td></tr>"
+        );
+    }
+    out.push_str("</table>");
+}
+
+fn charts(report: &RunReport, out: &mut String) {
+    if !report.has_number() {
+        return;
+    }
+    let at = |second: &crate::run::Second| second.second as f64;
+    let measured_from = report.timeline.iter().find(|s| s.measured).map(at);
+    let mut per_kind: Vec<Series> = Vec::new();
+    for (number, kind) in report.kinds.iter().enumerate() {
+        let points = report.timeline.iter();
+        per_kind.push(Series {
+            name: kind.name.to_string(),
+            colour: COLOURS[number % COLOURS.len()],
+            points: points
+                .map(|s| (at(s), s.committed[number] as f64))
+                .collect(),
+        });
+    }
+    let mut axes = Axes {
+        x_title: "seconds",
+        y_title: "commits per second (the measured phase is shaded)",
+        log_y: false,
+        x_labels: Vec::new(),
+        y_label: |y| format!("{y:.0}"),
+        measured_from,
+    };
+    let _ = write!(out, "<h2>Throughput</h2>{}", lines(&axes, &per_kind));
+    if !has_percentiles(report) {
+        return;
+    }
+    let us = |y: f64| duration(y as u64);
+    axes.y_title = "response time in each second, logarithmic";
+    axes.log_y = true;
+    axes.y_label = us;
+    let finished = || report.timeline.iter().filter(|s| s.p50_us > 0);
+    let series = [
+        Series {
+            name: "p50".into(),
+            colour: COLOURS[0],
+            points: finished().map(|s| (at(s), s.p50_us as f64)).collect(),
+        },
+        Series {
+            name: "p99".into(),
+            colour: COLOURS[4],
+            points: finished().map(|s| (at(s), s.p99_us as f64)).collect(),
+        },
+    ];
+    let _ = write!(
+        out,
+        "<h2>Response time over time</h2>{}",
+        lines(&axes, &series)
+    );
+    let steps: [f64; 9] = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
+    // Each nine gets the same width.
+    let place = |quantile: f64| -(1.0 - quantile).log10();
+    let label = |quantile: f64| format!("{}", (quantile * 10_000.0).round() / 100.0);
+    let spectrum = Axes {
+        x_title: "percentile",
+        y_title: "response time, logarithmic",
+        log_y: true,
+        x_labels: [0.1, 0.5, 0.9, 0.99, 0.999, 0.9999]
+            .map(|q| (place(q), label(q)))
+            .to_vec(),
+        y_label: us,
+        measured_from: None,
+    };
+    let with_samples = report
+        .kinds
+        .iter()
+        .enumerate()
+        .filter(|(_, k)| !k.tally.response.is_empty());
+    let series: Vec<Series> = with_samples
+        .map(|(number, kind)| Series {
+            name: kind.name.to_string(),
+            colour: COLOURS[number % COLOURS.len()],
+            points: steps
+                .iter()
+                .map(|&q| (place(q), kind.tally.response.value_at_quantile(q) as f64))
+                .collect(),
+        })
+        .collect();
+    let _ = write!(
+        out,
+        "<h2>Response time by percentile</h2>{}",
+        lines(&spectrum, &series)
+    );
+}
+
+fn conditions(report: &RunReport, out: &mut String) {
+    let Some(check) = &report.consistency else {
+        return;
+    };
+    out.push_str(
+        "<h2>Consistency conditions</h2><table><tr><th>clause</th><th>condition</th>\
+         <th>compared</th><th>failures</th><th>verdict</th></tr>",
+    );
+    for condition in &check.conditions {
+        let (class, word) = if condition.passed() {
+            ("good", "passed")
+        } else {
+            ("bad", "failed")
+        };
+        let _ = write!(
+            out,
+            "<tr><td>{}</td><td class=\"text\">{}{}</td><td>{}</td><td>{}</td>\
+             <td class=\"{class}\">{word}</td></tr>",
+            condition.clause,
+            escape(condition.title),
+            condition
+                .counterexample
+                .as_ref()
+                .map_or(String::new(), |text| format!(
+                    "<br><small>{}</small>",
+                    escape(text)
+                )),
+            condition.compared,
+            condition.failures,
+        );
+    }
+    out.push_str("</table>");
+}
+
+fn audits(report: &RunReport, out: &mut String) {
+    out.push_str(
+        "<h2>Audits</h2><table><tr><th>clause</th><th>what</th><th>samples</th><th>observed</th>\
+         <th>allowed</th><th>verdict</th></tr>",
+    );
+    for finding in &report.audits {
+        let class = match finding.verdict {
+            Verdict::Passed => "good",
+            Verdict::Failed => "bad",
+            Verdict::NotApplicable => "dim",
+        };
+        let _ = write!(
+            out,
+            "<tr><td>{}</td><td class=\"text\">{}</td><td>{}</td><td>{}</td><td>{}</td>\
+             <td class=\"{class}\">{}</td></tr>",
+            finding.clause,
+            escape(finding.title),
+            finding.samples,
+            escape(&finding.observed),
+            escape(&finding.allowed),
+            verdict(finding.verdict),
+        );
+    }
+    out.push_str("</table>");
+}
+
+fn settings(report: &RunReport, out: &mut String) {
+    out.push_str("<h2>Settings</h2><table>");
+    let mut row = |name: &str, value: &str| {
+        let (name, value) = (escape(name), escape(value));
+        let _ = write!(
+            out,
+            "<tr><td>{name}</td><td class=\"text\">{value}</td></tr>"
+        );
+    };
+    let endpoints: Vec<String> = report
+        .target
+        .endpoints
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    row("server", &report.server.version);
+    row("endpoints", &endpoints.join(", "));
+    row("database", &report.target.database);
+    if let Some(protocol) = &report.server.protocol {
+        row("protocol", protocol);
+    }
+    row("seed", &report.options.seed.to_string());
+    row("clients", &report.options.clients.to_string());
+    for (name, value) in &report.description.parameters {
+        row(name, value);
+    }
+    for (name, value) in &report.counters {
+        row(&format!("counter {name}"), &value.to_string());
+    }
+    out.push_str("</table>");
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}

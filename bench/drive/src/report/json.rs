@@ -1,0 +1,202 @@
+//! One JSON object with everything that is known about a run.
+
+use super::{distributed_share, efficiency, has_percentiles, new_order_per_min, tpmc};
+use crate::run::tally::Tally;
+use crate::run::{KindReport, RunReport, describe_mode};
+use crate::shape::CheckReport;
+use hdrhistogram::Histogram;
+use serde_json::{Map, Value, json};
+use workload::tpcc::audit::Verdict;
+
+/// The version of the layout; larger when a field changes its meaning.
+const FORMAT: u32 = 1;
+
+/// The run as JSON. Numbers that must not be shown are null.
+pub fn json(report: &RunReport) -> Value {
+    let percentiles = has_percentiles(report);
+    let share = |name: &str| report.per_txn(name);
+    let number = report.has_number();
+    let seconds = report.options.length.as_secs_f64();
+    json!({
+        "format": FORMAT,
+        "passed": report.passed(),
+        "workload": report.description.name,
+        "protocol": report.server.protocol,
+        "nodes": report.server.nodes.unwrap_or(report.target.endpoints.len() as u64),
+        "committed": number.then(|| report.committed()),
+        "committed_per_s": number.then(|| report.committed() as f64 / seconds),
+        "rolled_back": report.kinds.iter().map(|kind| kind.tally.rolled_back).sum::<u64>(),
+        "aborted": report.aborted(),
+        "retried": report.kinds.iter().map(|kind| kind.tally.retried).sum::<u64>(),
+        "failed": report.failed(),
+        "unknown": report.unknown(),
+        "new_order_per_min": new_order_per_min(report),
+        "tpmC": tpmc(report),
+        "efficiency": efficiency(report),
+        "latency_us": latency(&report.response, percentiles),
+        "overloaded": report.overloaded,
+        "distributed_share": distributed_share(report),
+        "per_txn": {
+            "messages": share("messages"),
+            "bytes": share("message_bytes"),
+            "forced_writes": share("forced_writes"),
+        },
+        "consistency": report.consistency.as_ref().map(check_json),
+        "audits": audits(report),
+        "transactions": report.kinds.iter().map(|kind| (kind.name.to_string(), kind_json(kind,
+            report, percentiles))).collect::<Map<String, Value>>(),
+        "deferred": tally_json(&report.deferred, percentiles),
+        "timeline": timeline(report),
+        "counters": report.counters,
+        "client": {
+            "cpu_share": report.client_cpu,
+            "cores": report.client_cores,
+            "release": env!("CARGO_PKG_VERSION"),
+        },
+        "server": {
+            "version": report.server.version,
+            "is_trellis": report.server.is_trellis,
+            "endpoints": report.target.endpoints.iter().map(ToString::to_string)
+                .collect::<Vec<_>>(),
+            "database": report.target.database,
+        },
+        "config": config(report),
+        "warnings": report.warnings(),
+        "messages": report.messages,
+    })
+}
+
+/// The verdicts of a check as JSON.
+pub fn check_json(check: &CheckReport) -> Value {
+    let condition = |condition: &crate::shape::CheckedCondition| {
+        json!({
+            "number": condition.number,
+            "clause": condition.clause,
+            "title": condition.title,
+            "passed": condition.passed(),
+            "compared": condition.compared,
+            "failures": condition.failures,
+            "counterexample": condition.counterexample,
+        })
+    };
+    json!({
+        "passed": check.passed(),
+        "failed": check.failed(),
+        "took_ms": check.took_ms,
+        "conditions": check.conditions.iter().map(condition).collect::<Vec<_>>(),
+    })
+}
+
+fn latency(histogram: &Histogram<u64>, shown: bool) -> Value {
+    let at = |quantile: f64| {
+        (shown && !histogram.is_empty()).then(|| histogram.value_at_quantile(quantile))
+    };
+    json!({
+        "p50": at(0.5),
+        "p90": at(0.9),
+        "p95": at(0.95),
+        "p99": at(0.99),
+        "p999": at(0.999),
+        "p9999": at(0.9999),
+        "max": at(1.0),
+        "mean": (shown && !histogram.is_empty()).then(|| histogram.mean()),
+        "samples": histogram.len(),
+    })
+}
+
+/// Pairs of value and count: enough to merge histograms of several runs.
+fn raw(histogram: &Histogram<u64>) -> Value {
+    let recorded = histogram.iter_recorded();
+    recorded
+        .map(|step| json!([step.value_iterated_to(), step.count_at_value()]))
+        .collect()
+}
+
+fn tally_json(tally: &Tally, shown: bool) -> Value {
+    json!({
+        "committed": tally.committed,
+        "rolled_back": tally.rolled_back,
+        "aborts": tally.aborts,
+        "retried": tally.retried,
+        "failed": tally.failed,
+        "unknown": tally.unknown,
+        "units": tally.units,
+        "skipped": tally.skipped,
+        "latency_us": latency(&tally.response, shown),
+        "service_us": latency(&tally.service, shown),
+        "queue_us": latency(&tally.queue, shown),
+        "histogram_us": raw(&tally.response),
+        "service_histogram_us": raw(&tally.service),
+        "queue_histogram_us": raw(&tally.queue),
+    })
+}
+
+fn kind_json(kind: &KindReport, report: &RunReport, shown: bool) -> Value {
+    let mut value = tally_json(&kind.tally, shown);
+    let seconds = report.options.length.as_secs_f64();
+    value["committed_per_s"] = json!(kind.tally.committed as f64 / seconds);
+    value
+}
+
+fn audits(report: &RunReport) -> Value {
+    let finding = |finding: &workload::tpcc::audit::Finding| {
+        json!({
+            "clause": finding.clause,
+            "title": finding.title,
+            "samples": finding.samples,
+            "observed": finding.observed,
+            "allowed": finding.allowed,
+            "verdict": verdict(finding.verdict),
+        })
+    };
+    json!({
+        "passed": report.audits_passed(),
+        "failed": report.audits_failed(),
+        "findings": report.audits.iter().map(finding).collect::<Vec<_>>(),
+    })
+}
+
+/// A verdict in words.
+pub(super) fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Passed => "passed",
+        Verdict::Failed => "failed",
+        Verdict::NotApplicable => "not applicable",
+    }
+}
+
+fn timeline(report: &RunReport) -> Value {
+    let second = |second: &crate::run::Second| {
+        json!({
+            "second": second.second,
+            "measured": second.measured,
+            "committed": second.committed,
+            "p50_us": second.p50_us,
+            "p99_us": second.p99_us,
+            "aborts": second.aborts,
+        })
+    };
+    report.timeline.iter().map(second).collect()
+}
+
+fn config(report: &RunReport) -> Value {
+    let options = &report.options;
+    let parameters = report.description.parameters.iter();
+    json!({
+        "mode": describe_mode(options),
+        "loop": if options.rate.is_some() { "open" } else { "closed" },
+        "rate_per_s": options.rate,
+        "clients": options.clients,
+        "warmup_s": options.warmup.as_secs_f64(),
+        "seconds": options.length.as_secs_f64(),
+        "seed": options.seed,
+        "retry": {
+            "attempts_max": options.retry.attempts_max,
+            "backoff_us": options.retry.backoff_us,
+            "backoff_us_max": options.retry.backoff_us_max,
+        },
+        "timeout_s": options.timeout.as_secs_f64(),
+        "started_unix_s": report.started_unix_s,
+        "parameters": parameters.map(|(k, v)| (k.to_string(), json!(v))).collect::<Map<_, _>>(),
+    })
+}

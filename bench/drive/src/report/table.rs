@@ -1,0 +1,212 @@
+//! The result table at the end of a run.
+
+use super::{distributed_share, efficiency, has_percentiles, new_order_per_min, tpmc};
+use crate::run::{RunReport, describe_mode};
+use crate::shape::CheckReport;
+use crate::view::duration;
+use hdrhistogram::Histogram;
+use std::fmt::Write;
+use workload::tpcc::audit::Verdict;
+
+/// The run as text for a terminal.
+pub fn table(report: &RunReport) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "\n{} on {}",
+        report.description.name, report.server.version
+    );
+    let _ = writeln!(out, "{}\n", describe_mode(&report.options));
+    transactions(report, &mut out);
+    summary(report, &mut out);
+    audits(report, &mut out);
+    if let Some(check) = &report.consistency {
+        out.push_str(&check_table(check));
+    }
+    for warning in report.warnings() {
+        let _ = writeln!(out, "note: {warning}");
+    }
+    let _ = writeln!(
+        out,
+        "verdict: {}",
+        if report.passed() { "passed" } else { "FAILED" }
+    );
+    out
+}
+
+fn transactions(report: &RunReport, out: &mut String) {
+    let _ = writeln!(
+        out,
+        "{:<13}{:>10}{:>10}{:>9}{:>8}{:>8}{:>8}{:>9}{:>9}{:>9}{:>9}{:>9}",
+        "transaction",
+        "committed",
+        "rollback",
+        "aborts",
+        "retried",
+        "failed",
+        "unknown",
+        "p50",
+        "p95",
+        "p99",
+        "p99.9",
+        "p99.99",
+    );
+    let number = report.has_number();
+    for kind in &report.kinds {
+        let tally = &kind.tally;
+        let committed = if number {
+            tally.committed.to_string()
+        } else {
+            String::from("-")
+        };
+        let _ = write!(
+            out,
+            "{:<13}{committed:>10}{:>10}{:>9}{:>8}{:>8}{:>8}",
+            kind.name,
+            tally.rolled_back,
+            tally.aborts.values().sum::<u64>(),
+            tally.retried,
+            tally.failed.values().sum::<u64>(),
+            tally.unknown,
+        );
+        let _ = writeln!(
+            out,
+            "{}",
+            percentiles(&tally.response, has_percentiles(report))
+        );
+    }
+    let response = percentiles(&report.response, has_percentiles(report));
+    let _ = writeln!(out, "{:<66}{response}\n", "all, response time");
+}
+
+fn percentiles(histogram: &Histogram<u64>, shown: bool) -> String {
+    let quantiles = [0.5, 0.95, 0.99, 0.999, 0.9999];
+    let cells = quantiles
+        .iter()
+        .map(|&quantile| match shown && !histogram.is_empty() {
+            true => format!("{:>9}", duration(histogram.value_at_quantile(quantile))),
+            false => format!("{:>9}", "-"),
+        });
+    cells.collect()
+}
+
+fn summary(report: &RunReport, out: &mut String) {
+    let seconds = report.options.length.as_secs_f64();
+    match new_order_per_min(report) {
+        None => {
+            let _ = writeln!(out, "the consistency check failed: this run has no number");
+        }
+        Some(rate) => {
+            let all = report.committed() as f64 / seconds;
+            match (tpmc(report), efficiency(report)) {
+                (Some(tpmc), Some(efficiency)) => {
+                    let percent = 100.0 * efficiency;
+                    let _ = writeln!(out, "tpmC {tpmc:.1}, efficiency {percent:.1} %");
+                }
+                _ => {
+                    let _ = writeln!(out, "new_order_per_min {rate:.0}");
+                }
+            }
+            let _ = writeln!(out, "committed per second {all:.1}");
+        }
+    }
+    if report.options.rate.is_some() && has_percentiles(report) {
+        for (name, of) in [("service time", 0), ("queue time", 1)] {
+            let mut sum = crate::run::tally::histogram();
+            for kind in &report.kinds {
+                let part = if of == 0 {
+                    &kind.tally.service
+                } else {
+                    &kind.tally.queue
+                };
+                sum.add(part).expect("all histograms have the same bounds");
+            }
+            let _ = writeln!(out, "{name:<66}{}", percentiles(&sum, true));
+        }
+    }
+    let mut aborts = std::collections::BTreeMap::<&str, u64>::new();
+    for (reason, count) in report.kinds.iter().flat_map(|kind| &kind.tally.aborts) {
+        *aborts.entry(reason).or_default() += count;
+    }
+    for (reason, count) in aborts {
+        let message = report.messages.get(reason).map_or("", String::as_str);
+        let _ = writeln!(out, "aborted {count} times with {reason}: {message}");
+    }
+    for kind in &report.kinds {
+        for (reason, count) in &kind.tally.failed {
+            let message = report.messages.get(reason).map_or("", String::as_str);
+            let _ = writeln!(
+                out,
+                "{} failed {count} times with {reason}: {message}",
+                kind.name
+            );
+        }
+    }
+    let delivery = report.kinds.last().map_or(0, |_| skipped(report));
+    let _ = writeln!(out, "districts without an order to deliver: {delivery}");
+    if let Some(share) = distributed_share(report) {
+        let _ = writeln!(out, "distributed transactions {:.1} %", share * 100.0);
+    }
+    let counters = ["messages", "message_bytes", "forced_writes"];
+    let shown = counters
+        .iter()
+        .filter_map(|name| Some((name, report.per_txn(name)?)));
+    for (name, value) in shown {
+        let _ = writeln!(out, "{} per transaction {value:.2}", name.replace('_', " "));
+    }
+    if let Some(share) = report.client_cpu {
+        let cores = report.client_cores;
+        let _ = writeln!(out, "client: {:.0} % of {cores} cores", share * 100.0);
+    }
+}
+
+fn skipped(report: &RunReport) -> u64 {
+    report.kinds.iter().map(|kind| kind.tally.skipped).sum()
+}
+
+fn audits(report: &RunReport, out: &mut String) {
+    let (passed, failed) = (report.audits_passed(), report.audits_failed());
+    let _ = writeln!(out, "audits: {passed} passed, {failed} failed");
+    for finding in report
+        .audits
+        .iter()
+        .filter(|f| f.verdict == Verdict::Failed)
+    {
+        let _ = writeln!(
+            out,
+            "  FAILED {} {}: {} observed, {} allowed",
+            finding.clause, finding.title, finding.observed, finding.allowed
+        );
+    }
+}
+
+/// The conditions as text for a terminal.
+pub fn check_table(check: &CheckReport) -> String {
+    let mut out = String::new();
+    let (passed, failed) = (check.passed(), check.failed());
+    let took = check.took_ms as f64 / 1000.0;
+    let _ = writeln!(
+        out,
+        "consistency: {passed} passed, {failed} failed ({took:.1} s)"
+    );
+    for condition in &check.conditions {
+        let word = if condition.passed() {
+            "passed"
+        } else {
+            "FAILED"
+        };
+        let _ = write!(out, "  {word} {:<9} {}", condition.clause, condition.title);
+        match (&condition.counterexample, condition.compared) {
+            (Some(text), _) => {
+                let _ = writeln!(
+                    out,
+                    "\n         {} differ, first: {text}",
+                    condition.failures
+                );
+            }
+            (None, 0) => out.push_str(" (nothing to compare)\n"),
+            (None, _) => out.push('\n'),
+        }
+    }
+    out
+}

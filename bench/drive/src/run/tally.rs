@@ -1,0 +1,250 @@
+//! Counts and histograms of a run: outcomes apart, merged at the end.
+
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+
+/// The longest time that a histogram tells apart: one hour, in microseconds.
+const LATENCY_US_MAX: u64 = 3_600_000_000;
+
+/// A histogram of microseconds with three significant digits.
+pub fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).expect("the bounds are valid")
+}
+
+/// Counts a time; what is beyond the hour counts as an hour.
+fn count(histogram: &mut Histogram<u64>, us: u64) {
+    histogram.saturating_record(us.max(1));
+}
+
+/// The times of one finished transaction, in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// From when it was due until its answer; in a closed loop from its start.
+    pub response_us: u64,
+    /// From its start until its answer, retries and back-off included.
+    pub service_us: u64,
+    /// From when it was due until its start; 0 in a closed loop.
+    pub queue_us: u64,
+}
+
+/// How a transaction left the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Acknowledged.
+    Committed,
+    /// Rolled back as its input asked.
+    RolledBack,
+    /// Given up, or an error that no retry cures; with SQLSTATE or reason.
+    Failed(String),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// The counts of one kind of transaction within the measured phase.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Acknowledged commits.
+    pub committed: u64,
+    /// Rolled back as the input asked.
+    pub rolled_back: u64,
+    /// Given up, by SQLSTATE or reason.
+    pub failed: BTreeMap<String, u64>,
+    /// Connection lost after COMMIT was sent.
+    pub unknown: u64,
+    /// Transactions that needed more than one attempt.
+    pub retried: u64,
+    /// Aborted attempts by SQLSTATE or reason.
+    pub aborts: BTreeMap<String, u64>,
+    /// What the workload counts per transaction.
+    pub units: u64,
+    /// What transactions had to leave out.
+    pub skipped: u64,
+    /// Response times of committed and rolled back transactions.
+    pub response: Histogram<u64>,
+    /// Service times of the same.
+    pub service: Histogram<u64>,
+    /// Queue times of the same; empty in a closed loop.
+    pub queue: Histogram<u64>,
+}
+
+impl Tally {
+    /// Nothing counted.
+    pub fn new() -> Tally {
+        Tally {
+            committed: 0,
+            rolled_back: 0,
+            failed: BTreeMap::new(),
+            unknown: 0,
+            retried: 0,
+            aborts: BTreeMap::new(),
+            units: 0,
+            skipped: 0,
+            response: histogram(),
+            service: histogram(),
+            queue: histogram(),
+        }
+    }
+
+    /// Counts a transaction that left the run.
+    pub fn record(&mut self, outcome: &Outcome, times: Times, open_loop: bool) {
+        match outcome {
+            Outcome::Committed => self.committed += 1,
+            Outcome::RolledBack => self.rolled_back += 1,
+            Outcome::Failed(reason) => *self.failed.entry(reason.clone()).or_default() += 1,
+            Outcome::Unknown => self.unknown += 1,
+        }
+        if matches!(outcome, Outcome::Committed | Outcome::RolledBack) {
+            count(&mut self.response, times.response_us);
+            count(&mut self.service, times.service_us);
+            if open_loop {
+                count(&mut self.queue, times.queue_us);
+            }
+        }
+    }
+
+    /// Adds the counts of another thread.
+    pub fn merge(&mut self, other: &Tally) {
+        self.committed += other.committed;
+        self.rolled_back += other.rolled_back;
+        self.unknown += other.unknown;
+        self.retried += other.retried;
+        self.units += other.units;
+        self.skipped += other.skipped;
+        for (mine, theirs) in [
+            (&mut self.failed, &other.failed),
+            (&mut self.aborts, &other.aborts),
+        ] {
+            for (reason, count) in theirs {
+                *mine.entry(reason.clone()).or_default() += count;
+            }
+        }
+        for (mine, theirs) in [
+            (&mut self.response, &other.response),
+            (&mut self.service, &other.service),
+            (&mut self.queue, &other.queue),
+        ] {
+            mine.add(theirs)
+                .expect("all histograms have the same bounds");
+        }
+    }
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        Tally::new()
+    }
+}
+
+/// Totals over the whole run, warm-up included: what the database must hold afterwards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// Acknowledged commits.
+    pub committed: u64,
+    /// Their units.
+    pub units: u64,
+    /// Transactions that may or may not have committed.
+    pub unknown: u64,
+}
+
+/// What one group of threads counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Share {
+    pub kinds: Vec<Tally>,
+    pub whole: Vec<Acknowledged>,
+    /// Background executions of deferred transactions.
+    pub deferred: Tally,
+    /// Commits and responses since the last live view.
+    pub second_committed: Vec<u64>,
+    pub second_response: Histogram<u64>,
+    /// The first message of each reason.
+    pub messages: BTreeMap<String, String>,
+}
+
+impl Share {
+    pub(crate) fn new(kinds: usize) -> Share {
+        Share {
+            kinds: vec![Tally::new(); kinds],
+            whole: vec![Acknowledged::default(); kinds],
+            deferred: Tally::new(),
+            second_committed: vec![0; kinds],
+            second_response: histogram(),
+            messages: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Share) {
+        self.kinds
+            .iter_mut()
+            .zip(&other.kinds)
+            .for_each(|(mine, theirs)| mine.merge(theirs));
+        for (mine, theirs) in self.whole.iter_mut().zip(&other.whole) {
+            mine.committed += theirs.committed;
+            mine.units += theirs.units;
+            mine.unknown += theirs.unknown;
+        }
+        self.deferred.merge(&other.deferred);
+        for (reason, message) in &other.messages {
+            self.messages
+                .entry(reason.clone())
+                .or_insert_with(|| message.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(us: u64) -> Times {
+        Times {
+            response_us: us,
+            service_us: us / 2,
+            queue_us: us / 2,
+        }
+    }
+
+    #[test]
+    fn outcomes_are_counted_apart_and_only_good_ones_are_timed() {
+        let mut tally = Tally::new();
+        tally.record(&Outcome::Committed, times(1_000), true);
+        tally.record(&Outcome::RolledBack, times(2_000), true);
+        tally.record(&Outcome::Failed(String::from("23505")), times(9_000), true);
+        tally.record(&Outcome::Unknown, times(9_000), true);
+        assert_eq!(
+            (tally.committed, tally.rolled_back, tally.unknown),
+            (1, 1, 1)
+        );
+        assert_eq!(tally.failed["23505"], 1);
+        assert_eq!((tally.response.len(), tally.queue.len()), (2, 2));
+        assert_eq!(tally.response.max(), 2_000);
+    }
+
+    #[test]
+    fn merged_percentiles_are_those_of_all_samples() {
+        let (mut one, mut two, mut all) = (Tally::new(), Tally::new(), Tally::new());
+        for us in 1..=10_000 {
+            let half = if us % 3 == 0 { &mut one } else { &mut two };
+            half.record(&Outcome::Committed, times(us), false);
+            all.record(&Outcome::Committed, times(us), false);
+        }
+        one.merge(&two);
+        for quantile in [0.5, 0.95, 0.99, 0.999, 0.9999] {
+            let merged = one.response.value_at_quantile(quantile);
+            assert_eq!(merged, all.response.value_at_quantile(quantile));
+            let exact = quantile * 10_000.0;
+            assert!(
+                (merged as f64 / exact - 1.0).abs() < 0.002,
+                "{quantile}: {merged}"
+            );
+        }
+        assert_eq!(one.queue.len(), 0, "a closed loop has no queue times");
+    }
+
+    #[test]
+    fn times_beyond_the_hour_count_as_an_hour() {
+        let mut tally = Tally::new();
+        tally.record(&Outcome::Committed, times(u64::MAX), false);
+        assert_eq!(tally.response.len(), 1);
+        assert!(tally.response.max() >= LATENCY_US_MAX);
+    }
+}

@@ -1,0 +1,110 @@
+//! Which server is being measured, and what it counts about itself.
+
+use crate::answers::Answers;
+use crate::link::{Link, LinkError};
+use crate::url::Target;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The identity of a server.
+#[derive(Clone, Debug, Default)]
+pub struct Server {
+    /// What `SELECT version()` says, or the parameter `server_version`.
+    pub version: String,
+    /// Whether it is Trellis: then placement clauses and counters are used.
+    pub is_trellis: bool,
+    /// The transaction protocol of the database, where the server tells.
+    pub protocol: Option<String>,
+    /// Nodes of the cluster, where the server tells.
+    pub nodes: Option<u64>,
+}
+
+impl Server {
+    /// Asks the server. What it does not answer stays unknown.
+    pub fn identify(link: &mut Link) -> Result<Server, LinkError> {
+        let mut answers = Answers::new();
+        let version = match link.query("SELECT version()", &mut answers) {
+            Ok(()) => answers.text(0, 0, 0).to_string(),
+            Err(LinkError::Server(_)) => link.server_version.clone(),
+            Err(error) => return Err(error),
+        };
+        let is_trellis = version.contains("Trellis") || link.server_version.contains("Trellis");
+        let mut server = Server {
+            version,
+            is_trellis,
+            ..Server::default()
+        };
+        if is_trellis {
+            server.protocol = first_cell(link, "SHOW protocol")?;
+            match link.query("SHOW NODES", &mut answers) {
+                Ok(()) => server.nodes = Some(answers.rows(0) as u64),
+                Err(LinkError::Server(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(server)
+    }
+}
+
+fn first_cell(link: &mut Link, sql: &str) -> Result<Option<String>, LinkError> {
+    let mut answers = Answers::new();
+    match link.query(sql, &mut answers) {
+        Ok(()) => Ok(answers
+            .cell(0, 0, 0)
+            .map(|c| String::from_utf8_lossy(c).into_owned())),
+        Err(LinkError::Server(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Counters by name, summed over the nodes that the URL names. Empty where the server has none.
+pub type Counters = BTreeMap<String, i64>;
+
+/// Reads the counters of every node of `target`; a node that cannot be asked makes the whole
+/// answer empty, because a partial sum would look like a small number.
+pub fn read_counters(target: &Target) -> Counters {
+    let mut sum = Counters::new();
+    for endpoint in &target.endpoints {
+        let Some(counters) = read_node(endpoint, target) else {
+            return Counters::new();
+        };
+        for (name, value) in counters {
+            *sum.entry(name).or_default() += value;
+        }
+    }
+    sum
+}
+
+fn read_node(endpoint: &crate::url::Endpoint, target: &Target) -> Option<Counters> {
+    let mut link = Link::connect(endpoint, target, Some(Duration::from_secs(10))).ok()?;
+    let mut answers = Answers::new();
+    let result = link.query("SHOW COUNTERS", &mut answers);
+    link.close();
+    result.ok()?;
+    let rows = 0..answers.rows(0);
+    rows.map(|row| Some((answers.text(0, row, 0).to_string(), answers.int(0, row, 1)?)))
+        .collect()
+}
+
+/// What was counted between two readings, for names in both.
+pub fn difference(before: &Counters, after: &Counters) -> Counters {
+    let both = after
+        .iter()
+        .filter_map(|(name, now)| Some((name.clone(), now - before.get(name)?)));
+    both.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_in_both_readings_have_a_difference() {
+        let before = Counters::from([(String::from("a"), 3), (String::from("b"), 1)]);
+        let after = Counters::from([(String::from("a"), 10), (String::from("c"), 1)]);
+        assert_eq!(
+            difference(&before, &after),
+            Counters::from([(String::from("a"), 7)])
+        );
+    }
+}

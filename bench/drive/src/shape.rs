@@ -1,0 +1,172 @@
+//! The shape of a workload: prepare, generate, execute, verify, describe.
+//!
+//! The runner knows only this trait, so loops, pacing, retries, histograms and reports are the same
+//! for every workload.
+
+use crate::answers::ServerError;
+use crate::error::DriveError;
+use crate::link::{Link, LinkError};
+use crate::run::tally::Acknowledged;
+use crate::view::Progress;
+use workload::tpcc::audit::Finding;
+
+/// How a transaction ended well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// COMMIT was acknowledged.
+    Committed,
+    /// Rolled back because the input says so; the work was done up to there.
+    RolledBack,
+}
+
+/// A transaction that ended as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// How.
+    pub ending: Ending,
+    /// What the workload counts per transaction, such as delivered orders.
+    pub units: u64,
+    /// What it had to leave out, such as districts without a waiting order.
+    pub skipped: u64,
+}
+
+/// One attempt that did not end as it should.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// The server ended the transaction; nothing of it happened. The session can be used further.
+    Aborted(ServerError),
+    /// The client saw that another transaction was faster, and rolled back.
+    Conflict(&'static str),
+    /// The connection is gone before COMMIT was sent: nothing of it happened.
+    Lost(LinkError),
+    /// The connection is gone, or the server said it does not know, after COMMIT was sent: it may
+    /// or may not have happened. Never retried.
+    Unknown(LinkError),
+    /// The answers contradict the workload's own rules: a wrong result, never retried.
+    Wrong(String),
+}
+
+/// Name and parameters of a workload, for reports.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// Such as `tpcc`.
+    pub name: &'static str,
+    /// Resolved parameters in a fixed order.
+    pub parameters: Vec<(&'static str, String)>,
+    /// What a reader must know before comparing numbers, such as a reduced scale.
+    pub remarks: Vec<String>,
+}
+
+/// One numbered condition that a check compared.
+#[derive(Clone, Debug)]
+pub struct CheckedCondition {
+    /// From 1.
+    pub number: usize,
+    /// The clause or section.
+    pub clause: String,
+    /// What must hold.
+    pub title: &'static str,
+    /// Groups compared.
+    pub compared: u64,
+    /// Groups that differ.
+    pub failures: u64,
+    /// The first that differs.
+    pub counterexample: Option<String>,
+}
+
+impl CheckedCondition {
+    /// Whether it holds, and not only because there was nothing to compare.
+    pub fn passed(&self) -> bool {
+        self.failures == 0 && self.compared > 0
+    }
+}
+
+/// The outcome of verifying a database.
+#[derive(Clone, Debug, Default)]
+pub struct CheckReport {
+    /// All conditions in order.
+    pub conditions: Vec<CheckedCondition>,
+    /// How long the check took, in milliseconds.
+    pub took_ms: u64,
+}
+
+impl CheckReport {
+    /// Conditions that hold.
+    pub fn passed(&self) -> usize {
+        self.conditions
+            .iter()
+            .filter(|condition| condition.passed())
+            .count()
+    }
+
+    /// Conditions that do not hold.
+    pub fn failed(&self) -> usize {
+        self.conditions.len() - self.passed()
+    }
+}
+
+/// A workload. `prepare` and `verify` open their own connections.
+pub trait Workload: Sync {
+    /// One user's state: home, deck, generator.
+    type Terminal: Send;
+    /// The input of one transaction.
+    type Input: Send;
+    /// A connection with what the transactions prepared on it.
+    type Session: Send;
+    /// Counts of drawn inputs.
+    type Audit: Default + Send;
+    /// Sums that the database holds and the run adds to.
+    type Ledger;
+
+    /// Name, parameters and remarks.
+    fn describe(&self) -> Description;
+
+    /// Names of the transaction kinds; a kind is an index into them.
+    fn kinds(&self) -> &'static [&'static str];
+
+    /// Creates and fills the database; does nothing where that is already done.
+    fn prepare(&self, progress: &mut dyn Progress) -> Result<(), DriveError>;
+
+    /// Terminal `number`, from 0.
+    fn terminal(&self, number: u32) -> Self::Terminal;
+
+    /// The next input of a terminal.
+    fn generate(&self, terminal: &mut Self::Terminal) -> Self::Input;
+
+    /// The kind of an input.
+    fn kind(&self, input: &Self::Input) -> usize;
+
+    /// Keying time before and think time after a transaction, in microseconds; `None` when the
+    /// workload runs without pauses.
+    fn pauses_us(&self, terminal: &mut Self::Terminal, kind: usize) -> Option<(u64, u64)>;
+
+    /// Whether transactions of this kind are queued and executed in the background.
+    fn is_deferred(&self, kind: usize) -> bool;
+
+    /// Prepares the statements on a fresh connection.
+    fn open(&self, link: Link) -> Result<Self::Session, LinkError>;
+
+    /// Runs one attempt of one transaction. On return no transaction is open on the session.
+    fn execute(&self, session: &mut Self::Session, input: &Self::Input) -> Result<Done, Failure>;
+
+    /// Counts a drawn input.
+    fn note(&self, audit: &mut Self::Audit, input: &Self::Input);
+
+    /// Judges the merged counts.
+    fn findings(&self, audits: Vec<Self::Audit>) -> Vec<Finding>;
+
+    /// Reads what the run will add to, before and after the run.
+    fn ledger(&self) -> Result<Self::Ledger, DriveError>;
+
+    /// Compares what the database gained with what it acknowledged, per kind: every acknowledged
+    /// commit must be found, and nothing that nobody asked for.
+    fn reconcile(
+        &self,
+        before: &Self::Ledger,
+        after: &Self::Ledger,
+        whole: &[Acknowledged],
+    ) -> Vec<Finding>;
+
+    /// Checks the database's content.
+    fn verify(&self, progress: &mut dyn Progress) -> Result<CheckReport, DriveError>;
+}

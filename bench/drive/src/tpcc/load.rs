@@ -1,0 +1,364 @@
+//! The parallel loader: schema, then chunks by COPY, with a book of what is done.
+//!
+//! Each chunk and its line in the bookkeeping table commit together, so a load that was stopped
+//! goes on where it was, and no chunk is ever loaded twice. The scale, the seed and the constants
+//! are in the same table: a run takes them from there.
+
+use super::LoadOptions;
+use crate::answers::Answers;
+use crate::error::{DriveError, While};
+use crate::link::{Link, LinkError, Status};
+use crate::run::cpu;
+use crate::server::Server;
+use crate::url::Target;
+use crate::view::{Loaded, Progress};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use workload::tpcc::Scale;
+use workload::tpcc::random::Constants;
+use workload::tpcc::rows::{Chunk, Content, rows_expected};
+use workload::tpcc::schema::{self, SchemaOptions};
+
+/// Attempts of one chunk when the server asks to try again.
+const CHUNK_ATTEMPTS_MAX: u32 = 20;
+const UNDEFINED_TABLE: &str = "42P01";
+const DUPLICATE_TABLE: &str = "42P07";
+
+/// The bookkeeping table: settings and finished steps.
+#[derive(Clone, Debug, Default)]
+pub struct Book {
+    entries: BTreeMap<String, String>,
+}
+
+impl Book {
+    /// Reads the book. A database without one has not been loaded.
+    pub fn read(link: &mut Link) -> Result<Book, DriveError> {
+        match Book::find(link)? {
+            Some(book) => Ok(book),
+            None => Err(DriveError::NotLoaded(String::from(
+                "the database holds no TPC-C data; load it first",
+            ))),
+        }
+    }
+
+    fn find(link: &mut Link) -> Result<Option<Book>, DriveError> {
+        let mut answers = Answers::new();
+        match link.query("SELECT step, value FROM tpcc_load", &mut answers) {
+            Err(LinkError::Server(error)) if error.sqlstate == UNDEFINED_TABLE => return Ok(None),
+            result => result.during("reading the state of the load")?,
+        }
+        let rows = 0..answers.rows(0);
+        let entry = |row| {
+            (
+                answers.text(0, row, 0).to_string(),
+                answers.text(0, row, 1).to_string(),
+            )
+        };
+        Ok(Some(Book {
+            entries: rows.map(entry).collect(),
+        }))
+    }
+
+    fn number(&self, step: &str) -> Result<u64, DriveError> {
+        self.entries
+            .get(step)
+            .and_then(|value| value.parse().ok())
+            .ok_or_else(|| {
+                DriveError::NotLoaded(format!("the bookkeeping table tpcc_load has no \"{step}\""))
+            })
+    }
+
+    /// What was, or is being, loaded.
+    pub fn content(&self) -> Result<Content, DriveError> {
+        let size = |step| self.number(step).map(|value| value as u32);
+        Ok(Content {
+            scale: Scale {
+                warehouses: size("warehouses")?,
+                items: size("items")?,
+                customers: size("customers")?,
+                orders: size("orders")?,
+            },
+            seed: self.number("seed")?,
+            constants: Constants {
+                c_last: size("c_last")?,
+                c_id: size("c_id")?,
+                ol_i_id: size("ol_i_id")?,
+            },
+            now_us: self.number("now_us")?,
+        })
+    }
+
+    /// What was loaded; an error when the load is not finished.
+    pub fn finished_content(&self) -> Result<Content, DriveError> {
+        if !self.has("complete") {
+            return Err(DriveError::NotLoaded(String::from(
+                "the load is not finished; run it again and it goes on where it stopped",
+            )));
+        }
+        self.content()
+    }
+
+    fn has(&self, step: &str) -> bool {
+        self.entries.contains_key(step)
+    }
+
+    fn create(link: &mut Link, content: &Content, fk: bool) -> Result<Book, DriveError> {
+        let Content {
+            scale,
+            seed,
+            constants,
+            now_us,
+        } = *content;
+        let settings = [
+            ("warehouses", u64::from(scale.warehouses)),
+            ("items", u64::from(scale.items)),
+            ("customers", u64::from(scale.customers)),
+            ("orders", u64::from(scale.orders)),
+            ("seed", seed),
+            ("c_last", u64::from(constants.c_last)),
+            ("c_id", u64::from(constants.c_id)),
+            ("ol_i_id", u64::from(constants.ol_i_id)),
+            ("now_us", now_us),
+            ("foreign_keys", u64::from(fk)),
+        ];
+        let rows: Vec<String> = settings
+            .iter()
+            .map(|(step, value)| format!("('{step}', '{value}')"))
+            .collect();
+        link.command(schema::BOOKKEEPING)
+            .during("creating the bookkeeping table")?;
+        let insert = format!(
+            "INSERT INTO tpcc_load (step, value) VALUES {}",
+            rows.join(", ")
+        );
+        link.command(&insert)
+            .during("writing the settings of the load")?;
+        let entry = |(step, value): &(&str, u64)| (step.to_string(), value.to_string());
+        Ok(Book {
+            entries: settings.iter().map(entry).collect(),
+        })
+    }
+}
+
+/// Creates and fills the database, or goes on where an earlier load stopped.
+pub(super) fn load(
+    target: &Target,
+    options: &LoadOptions,
+    progress: &mut dyn Progress,
+) -> Result<(), DriveError> {
+    options.scale.validate().map_err(|error| {
+        DriveError::Option(format!(
+            "the scale {:?} cannot be used: {error:?}",
+            options.scale
+        ))
+    })?;
+    let mut link = Link::connect(&target.endpoints[0], target, None).during("connecting")?;
+    let server = Server::identify(&mut link).during("asking the server for its version")?;
+    let (book, content) = open_book(&mut link, options)?;
+    if book.has("complete") {
+        progress.stage(&format!(
+            "{} warehouses are already loaded",
+            content.scale.warehouses
+        ));
+        return Ok(());
+    }
+    let mut foreign_keys = options.foreign_keys;
+    if let Ok(value) = book.number("foreign_keys") {
+        foreign_keys = value == 1;
+    }
+    if !book.has("schema") {
+        progress.stage("creating tables");
+        let schema = SchemaOptions {
+            placement: server.is_trellis,
+            foreign_keys,
+        };
+        create_schema(&mut link, &schema)?;
+    }
+    progress.stage(&format!("loading {} warehouses", content.scale.warehouses));
+    load_chunks(
+        target,
+        &content,
+        &book,
+        options.jobs,
+        foreign_keys,
+        progress,
+    )?;
+    if !server.is_trellis {
+        progress.stage("vacuum and statistics");
+        link.command("VACUUM ANALYZE")
+            .during("collecting statistics")?;
+    }
+    link.command("INSERT INTO tpcc_load (step, value) VALUES ('complete', '1')")
+        .during("finishing the load")?;
+    link.close();
+    Ok(())
+}
+
+fn open_book(link: &mut Link, options: &LoadOptions) -> Result<(Book, Content), DriveError> {
+    if let Some(book) = Book::find(link)? {
+        let content = book.content()?;
+        if content.scale != options.scale || content.seed != options.seed {
+            return Err(DriveError::OtherData(format!(
+                "the database holds another load: {:?} with seed {}",
+                content.scale, content.seed
+            )));
+        }
+        return Ok((book, content));
+    }
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let content = Content {
+        scale: options.scale,
+        seed: options.seed,
+        constants: Constants::for_load(options.seed),
+        now_us: now.as_micros() as u64,
+    };
+    let book = Book::create(link, &content, options.foreign_keys)?;
+    Ok((book, content))
+}
+
+/// Creates what is not there yet. Only called when our own book exists, so a table that is already
+/// there is from an earlier attempt at the same load.
+fn create_schema(link: &mut Link, options: &SchemaOptions) -> Result<(), DriveError> {
+    for statement in schema::create_all(options) {
+        match link.command(&statement) {
+            Err(LinkError::Server(error)) if error.sqlstate == DUPLICATE_TABLE => {}
+            result => result.during("creating the schema")?,
+        }
+    }
+    link.command("INSERT INTO tpcc_load (step, value) VALUES ('schema', '1')")
+        .during("creating the schema")
+}
+
+fn load_chunks(
+    target: &Target,
+    content: &Content,
+    book: &Book,
+    jobs: u32,
+    table_by_table: bool,
+    progress: &mut dyn Progress,
+) -> Result<(), DriveError> {
+    let rows_expected = rows_expected(&content.scale);
+    let all = Chunk::all(&content.scale);
+    let (done, todo): (Vec<Chunk>, Vec<Chunk>) =
+        all.into_iter().partition(|chunk| book.has(&chunk.step()));
+    let before: u64 = done
+        .iter()
+        .filter_map(|chunk| book.number(&chunk.step()).ok())
+        .sum();
+    let started = Instant::now();
+    let mut rows_now = 0;
+    // With foreign keys a table must be complete before the next one names its rows.
+    let groups: Vec<&[Chunk]> = match table_by_table {
+        true => todo.chunk_by(|a, b| a.table == b.table).collect(),
+        false => vec![&todo],
+    };
+    for group in groups {
+        let mut note = |rows: u64| {
+            rows_now += rows;
+            let elapsed = started.elapsed();
+            progress.loaded(&Loaded {
+                rows: before + rows_now,
+                rows_expected,
+                elapsed,
+                rows_now,
+            });
+        };
+        load_group(target, content, group, jobs, &mut note)?;
+    }
+    Ok(())
+}
+
+fn load_group(
+    target: &Target,
+    content: &Content,
+    chunks: &[Chunk],
+    jobs: u32,
+    note: &mut dyn FnMut(u64),
+) -> Result<(), DriveError> {
+    let next = AtomicUsize::new(0);
+    let (report, reports) = mpsc::channel::<Result<u64, LinkError>>();
+    let jobs = (jobs.max(1) as usize)
+        .min(64.max(cpu::cores()))
+        .min(chunks.len().max(1));
+    std::thread::scope(|scope| {
+        for number in 0..jobs {
+            let (next, report) = (&next, report.clone());
+            scope.spawn(move || {
+                let mut take = || chunks.get(next.fetch_add(1, Ordering::Relaxed));
+                if let Err(error) = load_some(target, content, number, &mut take, &report) {
+                    // The others stop at their next chunk.
+                    next.store(chunks.len(), Ordering::Relaxed);
+                    let _ = report.send(Err(error));
+                }
+            });
+        }
+        drop(report);
+        let mut result = Ok(());
+        for entry in reports {
+            match entry {
+                Ok(rows) => note(rows),
+                Err(error) => result = Err(DriveError::Link("loading", error)),
+            }
+        }
+        result
+    })
+}
+
+fn load_some<'c>(
+    target: &Target,
+    content: &Content,
+    number: usize,
+    take: &mut dyn FnMut() -> Option<&'c Chunk>,
+    report: &mpsc::Sender<Result<u64, LinkError>>,
+) -> Result<(), LinkError> {
+    let endpoint = &target.endpoints[number % target.endpoints.len()];
+    let mut link = Link::connect(endpoint, target, None)?;
+    let mut bytes = Vec::new();
+    while let Some(chunk) = take() {
+        bytes.clear();
+        let rows = chunk.write(content, &mut bytes);
+        load_chunk(&mut link, chunk, &bytes, rows)?;
+        // Nobody listens when the load was given up; the chunk is in the book all the same.
+        let _ = report.send(Ok(rows));
+    }
+    link.close();
+    Ok(())
+}
+
+fn load_chunk(link: &mut Link, chunk: &Chunk, bytes: &[u8], rows: u64) -> Result<(), LinkError> {
+    let mut attempt = 1;
+    loop {
+        match try_chunk(link, chunk, bytes, rows) {
+            Err(LinkError::Server(error))
+                if matches!(error.sqlstate.as_str(), "40001" | "40P01")
+                    && attempt < CHUNK_ATTEMPTS_MAX =>
+            {
+                if link.status() != Status::Idle {
+                    link.command("ROLLBACK")?;
+                }
+                std::thread::sleep(Duration::from_millis(10 * u64::from(attempt)));
+                attempt += 1;
+            }
+            result => return result,
+        }
+    }
+}
+
+fn try_chunk(link: &mut Link, chunk: &Chunk, bytes: &[u8], rows: u64) -> Result<(), LinkError> {
+    link.command("BEGIN")?;
+    let copied = link.copy_in(&format!("COPY {} FROM STDIN", chunk.table.name()), bytes)?;
+    if copied != rows {
+        return Err(LinkError::Protocol(
+            "COPY counted other rows than were sent",
+        ));
+    }
+    let step = chunk.step();
+    link.command(&format!(
+        "INSERT INTO tpcc_load (step, value) VALUES ('{step}', '{rows}')"
+    ))?;
+    link.command("COMMIT")
+}

@@ -1,0 +1,383 @@
+//! TPC-C over the PostgreSQL wire: load, run, check.
+
+pub mod check;
+pub mod load;
+mod session;
+mod sql;
+mod transactions;
+
+use crate::error::{DriveError, While};
+use crate::link::{Link, LinkError};
+use crate::run::tally::Acknowledged;
+use crate::run::{RunReport, RunnerOptions, run as run_workload};
+use crate::shape::{CheckReport, Description, Done, Failure, Workload};
+use crate::url::Target;
+use crate::view::Progress;
+use check::Ledger;
+use load::Book;
+use session::Session;
+use workload::tpcc::audit::{Audit, Finding, Verdict};
+use workload::tpcc::input::{Input, Terminal};
+use workload::tpcc::random::Constants;
+use workload::tpcc::rows::Content;
+use workload::tpcc::{Kind, Scale};
+
+/// The isolation that the read-write transactions ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// What clause 3.4 asks of NewOrder, Payment, Delivery and OrderStatus.
+    #[default]
+    Serializable,
+    /// Snapshot isolation in PostgreSQL.
+    RepeatableRead,
+    /// Weaker than the specification allows; reports say so.
+    ReadCommitted,
+}
+
+impl Isolation {
+    /// As in `BEGIN ISOLATION LEVEL`.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Isolation::Serializable => "SERIALIZABLE",
+            Isolation::RepeatableRead => "REPEATABLE READ",
+            Isolation::ReadCommitted => "READ COMMITTED",
+        }
+    }
+
+    /// Reads `serializable`, `repeatable read` or `read committed`, also with `-` or `_`.
+    pub fn parse(text: &str) -> Option<Isolation> {
+        let text = text.to_uppercase().replace(['-', '_'], " ");
+        [
+            Isolation::Serializable,
+            Isolation::RepeatableRead,
+            Isolation::ReadCommitted,
+        ]
+        .into_iter()
+        .find(|isolation| isolation.sql() == text)
+    }
+}
+
+/// What to load, and how.
+#[derive(Clone, Debug)]
+pub struct LoadOptions {
+    /// `postgres://user@host:port,host:port/database`.
+    pub url: String,
+    /// The sizes; [`Scale::standard`] unless for a test.
+    pub scale: Scale,
+    /// Decides every loaded value.
+    pub seed: u64,
+    /// Connections that load in parallel.
+    pub jobs: u32,
+    /// Whether the foreign keys of clause 1.3 are declared.
+    pub foreign_keys: bool,
+}
+
+impl LoadOptions {
+    /// The standard scale, seed 1, four connections, no foreign keys.
+    pub fn new(url: &str, warehouses: u32) -> LoadOptions {
+        let scale = Scale::standard(warehouses);
+        LoadOptions {
+            url: url.to_string(),
+            scale,
+            seed: 1,
+            jobs: 4,
+            foreign_keys: false,
+        }
+    }
+}
+
+/// How to run the mix on a loaded database.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// As in [`LoadOptions`].
+    pub url: String,
+    /// When given, the loaded warehouses must be as many.
+    pub warehouses: Option<u32>,
+    /// Loops, phases, clients, seed.
+    pub runner: RunnerOptions,
+    /// Of NewOrder, Payment and Delivery; the two read-only transactions say READ ONLY beside it.
+    pub isolation: Isolation,
+    /// Keying and think times (clause 5.2.5): only with them a result is tpmC. Delivery is then
+    /// queued and executed in the background (clause 2.7.2).
+    pub keying: bool,
+}
+
+impl RunOptions {
+    /// A closed loop of 16 clients for 20 seconds at SERIALIZABLE, without pauses.
+    pub fn new(url: &str) -> RunOptions {
+        RunOptions {
+            url: url.to_string(),
+            warehouses: None,
+            runner: RunnerOptions::default(),
+            isolation: Isolation::Serializable,
+            keying: false,
+        }
+    }
+}
+
+/// Creates and fills the database, or goes on where an earlier load stopped.
+pub fn load(options: &LoadOptions, progress: &mut dyn Progress) -> Result<(), DriveError> {
+    let target = Target::parse(&options.url)?;
+    load::load(&target, options, progress)
+}
+
+/// Runs the mix, audits the inputs, reconciles what was acknowledged, checks the conditions.
+pub fn run(options: &RunOptions, progress: &mut dyn Progress) -> Result<RunReport, DriveError> {
+    let tpcc = Tpcc::of_database(options)?;
+    let target = tpcc.target.clone();
+    run_workload(&tpcc, &target, &options.runner, progress)
+}
+
+/// Checks the twelve conditions on one snapshot.
+pub fn check(url: &str, progress: &mut dyn Progress) -> Result<CheckReport, DriveError> {
+    check::check(&Target::parse(url)?, progress)
+}
+
+/// TPC-C as a [`Workload`].
+#[derive(Debug)]
+pub struct Tpcc {
+    target: Target,
+    content: Content,
+    run: Constants,
+    seed: u64,
+    isolation: Isolation,
+    keying: bool,
+    clients: u32,
+}
+
+impl Tpcc {
+    /// Takes scale and constants from the loaded database.
+    pub fn of_database(options: &RunOptions) -> Result<Tpcc, DriveError> {
+        let target = Target::parse(&options.url)?;
+        let timeout = Some(options.runner.timeout);
+        let mut link =
+            Link::connect(&target.endpoints[0], &target, timeout).during("connecting")?;
+        let content = Book::read(&mut link)?.finished_content()?;
+        link.close();
+        if let Some(wanted) = options
+            .warehouses
+            .filter(|&w| w != content.scale.warehouses)
+        {
+            let loaded = content.scale.warehouses;
+            return Err(DriveError::OtherData(format!(
+                "{loaded} warehouses are loaded, {wanted} were asked for"
+            )));
+        }
+        let seed = options.runner.seed;
+        Ok(Tpcc {
+            target,
+            content,
+            run: Constants::for_run(seed, content.constants.c_last),
+            seed,
+            isolation: options.isolation,
+            keying: options.keying,
+            clients: options.runner.clients,
+        })
+    }
+}
+
+impl Workload for Tpcc {
+    type Terminal = Terminal;
+    type Input = Input;
+    type Session = Session;
+    type Audit = Audit;
+    type Ledger = Ledger;
+
+    fn describe(&self) -> Description {
+        let Content {
+            scale, constants, ..
+        } = self.content;
+        let mut remarks = Vec::new();
+        if !scale.is_standard() {
+            let (i, c, o) = (scale.items, scale.customers, scale.orders);
+            remarks.push(format!(
+                "nonstandard scale: {i} items, {c} customers and {o} orders per district"
+            ));
+        }
+        if self.isolation != Isolation::Serializable {
+            remarks.push(format!(
+                "isolation {} is weaker than clause 3.4",
+                self.isolation.sql()
+            ));
+        }
+        let terminals = 10 * scale.warehouses;
+        if self.keying && self.clients != terminals {
+            remarks.push(format!(
+                "{} terminals instead of ten per warehouse (clause 4.2.2)",
+                self.clients
+            ));
+        }
+        let delivery = if self.keying {
+            "queued, in the background"
+        } else {
+            "inline"
+        };
+        Description {
+            name: "tpcc",
+            parameters: vec![
+                ("warehouses", scale.warehouses.to_string()),
+                ("items", scale.items.to_string()),
+                ("customers_per_district", scale.customers.to_string()),
+                ("orders_per_district", scale.orders.to_string()),
+                ("load_seed", self.content.seed.to_string()),
+                ("isolation", self.isolation.sql().to_string()),
+                ("keying_and_think_times", self.keying.to_string()),
+                ("delivery", delivery.to_string()),
+                ("c_last_load", constants.c_last.to_string()),
+                ("c_last_run", self.run.c_last.to_string()),
+                ("c_id_run", self.run.c_id.to_string()),
+                ("ol_i_id_run", self.run.ol_i_id.to_string()),
+            ],
+            remarks,
+        }
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &Kind::NAMES
+    }
+
+    fn prepare(&self, progress: &mut dyn Progress) -> Result<(), DriveError> {
+        let options = LoadOptions {
+            url: String::new(),
+            scale: self.content.scale,
+            seed: self.content.seed,
+            jobs: 4,
+            foreign_keys: false,
+        };
+        load::load(&self.target, &options, progress)
+    }
+
+    fn terminal(&self, number: u32) -> Terminal {
+        Terminal::new(self.content.scale, self.run, self.seed, number)
+    }
+
+    fn generate(&self, terminal: &mut Terminal) -> Input {
+        terminal.draw()
+    }
+
+    fn kind(&self, input: &Input) -> usize {
+        input.kind().number()
+    }
+
+    fn pauses_us(&self, terminal: &mut Terminal, kind: usize) -> Option<(u64, u64)> {
+        let kind = Kind::ALL[kind];
+        self.keying
+            .then(|| (kind.keying_us(), terminal.think_us(kind)))
+    }
+
+    fn is_deferred(&self, kind: usize) -> bool {
+        self.keying && Kind::ALL[kind] == Kind::Delivery
+    }
+
+    fn open(&self, link: Link) -> Result<Session, LinkError> {
+        Session::open(link, self.isolation)
+    }
+
+    fn execute(&self, session: &mut Session, input: &Input) -> Result<Done, Failure> {
+        transactions::execute(session, input)
+    }
+
+    fn note(&self, audit: &mut Audit, input: &Input) {
+        audit.note(input, &self.content.scale);
+    }
+
+    fn findings(&self, audits: Vec<Audit>) -> Vec<Finding> {
+        let mut sum = Audit::default();
+        audits.iter().for_each(|audit| sum.merge(audit));
+        let load = self.content.constants.c_last;
+        sum.findings(&self.content.scale, load, self.run.c_last)
+    }
+
+    fn ledger(&self) -> Result<Ledger, DriveError> {
+        check::read_ledger(&self.target)
+    }
+
+    fn reconcile(&self, before: &Ledger, after: &Ledger, whole: &[Acknowledged]) -> Vec<Finding> {
+        let of = |kind: Kind| crate::run::whole_of(whole, kind.number());
+        let delivery = of(Kind::Delivery);
+        vec![
+            gained(
+                "acknowledged new orders found",
+                before.orders,
+                after.orders,
+                {
+                    let new_order = of(Kind::NewOrder);
+                    (new_order.committed, new_order.unknown)
+                },
+            ),
+            gained(
+                "acknowledged payments found",
+                before.payments,
+                after.payments,
+                {
+                    let payment = of(Kind::Payment);
+                    (payment.committed, payment.unknown)
+                },
+            ),
+            gained(
+                "acknowledged deliveries found",
+                before.deliveries,
+                after.deliveries,
+                (delivery.units, delivery.unknown * 10),
+            ),
+        ]
+    }
+
+    fn verify(&self, progress: &mut dyn Progress) -> Result<CheckReport, DriveError> {
+        check::check(&self.target, progress)
+    }
+}
+
+/// What the database gained must be what was acknowledged, and at most the unknown ones more.
+fn gained(title: &'static str, before: i64, after: i64, counted: (u64, u64)) -> Finding {
+    let (acknowledged, unknown) = counted;
+    let gain = after - before;
+    let low = acknowledged as i64;
+    let high = low + unknown as i64;
+    let allowed = match unknown {
+        0 => low.to_string(),
+        _ => format!("{low} to {high}"),
+    };
+    Finding {
+        clause: "durability",
+        title,
+        samples: acknowledged,
+        observed: gain.to_string(),
+        allowed,
+        verdict: match (low..=high).contains(&gain) {
+            true => Verdict::Passed,
+            false => Verdict::Failed,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn isolation_levels_are_read() {
+        assert_eq!(
+            Isolation::parse("read-committed"),
+            Some(Isolation::ReadCommitted)
+        );
+        assert_eq!(
+            Isolation::parse("SERIALIZABLE"),
+            Some(Isolation::Serializable)
+        );
+        assert_eq!(
+            Isolation::parse("repeatable_read"),
+            Some(Isolation::RepeatableRead)
+        );
+        assert_eq!(Isolation::parse("chaos"), None);
+    }
+
+    #[test]
+    fn lost_and_invented_commits_are_found() {
+        assert_eq!(gained("t", 100, 150, (50, 0)).verdict, Verdict::Passed);
+        assert_eq!(gained("t", 100, 149, (50, 0)).verdict, Verdict::Failed);
+        assert_eq!(gained("t", 100, 151, (50, 0)).verdict, Verdict::Failed);
+        assert_eq!(gained("t", 100, 151, (50, 1)).verdict, Verdict::Passed);
+        assert_eq!(gained("t", 100, 152, (50, 1)).verdict, Verdict::Failed);
+    }
+}

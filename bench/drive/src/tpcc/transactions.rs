@@ -1,0 +1,446 @@
+//! The five transactions (clauses 2.4.2 to 2.8.2).
+//!
+//! Each is a few rounds; a round holds everything that does not need an answer of the same round,
+//! and BEGIN and COMMIT travel with the first and the last. Rows are locked in the order warehouse,
+//! district, customer, stock by warehouse and item, so that two transactions rarely wait for each
+//! other in a circle.
+
+use super::session::Session;
+use super::sql::Sql;
+use crate::shape::{Done, Ending, Failure};
+use std::hint::black_box;
+use std::time::{SystemTime, UNIX_EPOCH};
+use workload::tpcc::DISTRICTS;
+use workload::tpcc::input::{
+    Customer, Delivery, Input, Line, NewOrder, OrderStatus, Payment, StockLevel,
+};
+
+/// Runs one attempt. On return no transaction is open.
+pub(super) fn execute(session: &mut Session, input: &Input) -> Result<Done, Failure> {
+    match input {
+        Input::NewOrder(order) => new_order(session, order),
+        Input::Payment(payment) => pay(session, payment),
+        Input::OrderStatus(status) => order_status(session, status),
+        Input::Delivery(delivery) => deliver(session, *delivery),
+        Input::StockLevel(level) => stock_level(session, *level),
+    }
+}
+
+fn committed(units: u64) -> Result<Done, Failure> {
+    Ok(Done {
+        ending: Ending::Committed,
+        units,
+        skipped: 0,
+    })
+}
+
+fn now_us() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_micros() as u64)
+}
+
+/// A line that found its item and its stock.
+struct Priced {
+    number: u32,
+    line: Line,
+    amount_cents: i64,
+    dist_info: String,
+}
+
+/// Clause 2.4.2.
+fn new_order(session: &mut Session, order: &NewOrder) -> Result<Done, Failure> {
+    let NewOrder {
+        warehouse: w,
+        district: d,
+        customer: c,
+        ..
+    } = *order;
+    // The order in which rows are locked; OL_NUMBER stays that of the input.
+    let mut lines: Vec<(u32, Line)> = (1..).zip(order.lines.iter().copied()).collect();
+    lines.sort_by_key(|(_, line)| (line.supply_warehouse, line.item));
+
+    session.say(Sql::Begin);
+    session.bind(Sql::WarehouseTax).int(w).send();
+    session.bind(Sql::DistrictNextOrder).int(w).int(d).send();
+    session
+        .bind(Sql::CustomerDiscount)
+        .int(w)
+        .int(d)
+        .int(c)
+        .send();
+    for (_, line) in &lines {
+        session.bind(Sql::Item).int(line.item).send();
+        let remote = u32::from(line.supply_warehouse != w);
+        let stock = session.bind_nth(Sql::StockUpdate, d as usize - 1);
+        stock
+            .int(line.supply_warehouse)
+            .int(line.item)
+            .int(line.quantity)
+            .int(remote)
+            .send();
+    }
+    session.round()?;
+
+    let answers = &session.answers;
+    let head = (
+        answers.fixed(1, 0, 0, 4),
+        answers.int(2, 0, 0),
+        answers.fixed(2, 0, 1, 4),
+    );
+    let (Some(w_tax), Some(next), Some(d_tax)) = head else {
+        return Err(session.wrong(format!("new order: no warehouse {w} or district {w}/{d}")));
+    };
+    let Some(discount) = answers.fixed(3, 0, 0, 4) else {
+        return Err(session.wrong(format!("new order: no customer {w}/{d}/{c}")));
+    };
+    let order_id = next as u32 - 1;
+    let mut priced = Vec::with_capacity(lines.len());
+    let mut unused_item = false;
+    for (at, (number, line)) in lines.iter().enumerate() {
+        let (item, stock) = (4 + 2 * at, 5 + 2 * at);
+        let Some(price) = answers.cents(item, 0, 0) else {
+            unused_item = true;
+            continue;
+        };
+        if answers.rows(stock) != 1 {
+            let (supply, item) = (line.supply_warehouse, line.item);
+            return Err(session.wrong(format!("new order: no stock of {item} in {supply}")));
+        }
+        // Clause 2.4.2.2: brand is "B" when both texts hold ORIGINAL, else "G".
+        let original = |statement, column| answers.text(statement, 0, column).contains("ORIGINAL");
+        black_box(original(item, 2) && original(stock, 1));
+        priced.push(Priced {
+            number: *number,
+            line: *line,
+            amount_cents: price * i64::from(line.quantity),
+            dist_info: answers.text(stock, 0, 2).to_string(),
+        });
+    }
+    // The total amount that the terminal shows, in cents times 10^8.
+    let sum: i128 = priced
+        .iter()
+        .map(|line| i128::from(line.amount_cents))
+        .sum();
+    black_box(sum * i128::from(10_000 - discount) * i128::from(10_000 + w_tax + d_tax));
+
+    priced.sort_by_key(|line| line.number);
+    insert_order(session, order, order_id, &priced);
+    // Clause 2.4.2.3: with an unused item everything else is done, then rolled back.
+    session.say(if unused_item {
+        Sql::Rollback
+    } else {
+        Sql::Commit
+    });
+    session.round()?;
+    match unused_item {
+        true => Ok(Done {
+            ending: Ending::RolledBack,
+            units: 0,
+            skipped: 0,
+        }),
+        false => committed(1),
+    }
+}
+
+fn insert_order(session: &mut Session, order: &NewOrder, id: u32, priced: &[Priced]) {
+    let NewOrder {
+        warehouse: w,
+        district: d,
+        customer: c,
+        ref lines,
+    } = *order;
+    let all_local = lines.iter().all(|line| line.supply_warehouse == w);
+    let count = lines.len() as u32;
+    let insert = session.bind(Sql::OrderInsert);
+    let insert = insert.int(id).int(d).int(w).int(c).time(now_us());
+    insert.int(count).int(u32::from(all_local)).send();
+    session
+        .bind(Sql::NewOrderInsert)
+        .int(id)
+        .int(d)
+        .int(w)
+        .send();
+    if priced.is_empty() {
+        return;
+    }
+    let mut insert = session.bind_nth(Sql::LinesInsert, priced.len() - 1);
+    for line in priced {
+        insert = insert
+            .int(id)
+            .int(d)
+            .int(w)
+            .int(line.number)
+            .int(line.line.item);
+        insert = insert
+            .int(line.line.supply_warehouse)
+            .int(line.line.quantity);
+        insert = insert.cents(line.amount_cents).text(&line.dist_info);
+    }
+    insert.send();
+}
+
+/// The row of the customer among the answers: by name the middle one, rounded up (clause 2.5.2.2).
+fn chosen_row(rows: usize) -> usize {
+    rows.saturating_sub(1) / 2
+}
+
+/// Clause 2.5.2.
+fn pay(session: &mut Session, payment: &Payment) -> Result<Done, Failure> {
+    let Payment {
+        warehouse: w,
+        district: d,
+        customer_warehouse: cw,
+        customer_district: cd,
+        ..
+    } = *payment;
+    let amount = payment.amount_cents;
+    session.say(Sql::Begin);
+    session.bind(Sql::WarehousePaid).int(w).cents(amount).send();
+    session.bind(Sql::WarehouseAddress).int(w).send();
+    session
+        .bind(Sql::DistrictPaid)
+        .int(w)
+        .int(d)
+        .cents(amount)
+        .send();
+    session.bind(Sql::DistrictAddress).int(w).int(d).send();
+    match &payment.customer {
+        Customer::Id(c) => session
+            .bind(Sql::CustomerById)
+            .int(cw)
+            .int(cd)
+            .int(*c)
+            .send(),
+        Customer::LastName(n) => session
+            .bind(Sql::CustomersByName)
+            .int(cw)
+            .int(cd)
+            .text(n)
+            .send(),
+    }
+    session.round()?;
+
+    let answers = &session.answers;
+    if answers.rows(2) != 1 || answers.rows(4) != 1 {
+        return Err(session.wrong(format!("payment: no warehouse {w} or district {w}/{d}")));
+    }
+    let row = chosen_row(answers.rows(5));
+    let Some(c) = answers.int(5, row, 0).map(|id| id as u32) else {
+        let who = &payment.customer;
+        return Err(session.wrong(format!("payment: no customer {who:?} in {cw}/{cd}")));
+    };
+    let bad_credit = answers.text(5, row, 11) == "BC";
+    // Clause 2.5.2.2: both names, four spaces between.
+    let data = format!("{}    {}", answers.text(2, 0, 0), answers.text(4, 0, 0));
+    black_box(answers.cents(5, row, 14).map(|balance| balance - amount));
+
+    if bad_credit {
+        let cents = (amount / 100, amount % 100);
+        let note = format!("{c} {cd} {cw} {d} {w} {}.{:02} | ", cents.0, cents.1);
+        let paid = session.bind(Sql::CustomerPaidBadCredit);
+        paid.int(cw).int(cd).int(c).cents(amount).text(&note).send();
+    } else {
+        session
+            .bind(Sql::CustomerPaid)
+            .int(cw)
+            .int(cd)
+            .int(c)
+            .cents(amount)
+            .send();
+    }
+    let history = session
+        .bind(Sql::HistoryInsert)
+        .int(c)
+        .int(cd)
+        .int(cw)
+        .int(d)
+        .int(w);
+    history.time(now_us()).cents(amount).text(&data).send();
+    session.say(Sql::Commit);
+    session.round()?;
+    if session.answers.affected(0) != 1 {
+        return Err(Failure::Wrong(format!(
+            "payment: customer {cw}/{cd}/{c} was not updated"
+        )));
+    }
+    committed(1)
+}
+
+/// Clause 2.6.2.
+fn order_status(session: &mut Session, status: &OrderStatus) -> Result<Done, Failure> {
+    let OrderStatus {
+        warehouse: w,
+        district: d,
+        ..
+    } = *status;
+    session.say(Sql::BeginReadOnly);
+    // With the number known, the last order can be asked for in the same round.
+    let order_at = match &status.customer {
+        Customer::Id(c) => {
+            session.bind(Sql::StatusById).int(w).int(d).int(*c).send();
+            session.bind(Sql::LastOrder).int(w).int(d).int(*c).send();
+            session.round()?;
+            2
+        }
+        Customer::LastName(name) => {
+            session
+                .bind(Sql::StatusByName)
+                .int(w)
+                .int(d)
+                .text(name)
+                .send();
+            session.round()?;
+            let row = chosen_row(session.answers.rows(1));
+            let Some(c) = session.answers.int(1, row, 0) else {
+                return Err(session.wrong(format!("order status: no \"{name}\" in {w}/{d}")));
+            };
+            session
+                .bind(Sql::LastOrder)
+                .int(w)
+                .int(d)
+                .int(c as u32)
+                .send();
+            session.round()?;
+            0
+        }
+    };
+    let order = session.answers.int(order_at, 0, 0);
+    // At a reduced scale a customer may have no order.
+    if let Some(order) = order {
+        session
+            .bind(Sql::OrderLines)
+            .int(w)
+            .int(d)
+            .int(order as u32)
+            .send();
+    }
+    session.say(Sql::Commit);
+    session.round()?;
+    if order.is_some() && !(5..=15).contains(&session.answers.rows(0)) {
+        let lines = session.answers.rows(0);
+        return Err(Failure::Wrong(format!(
+            "order status: {lines} lines of {w}/{d}/{order:?}"
+        )));
+    }
+    committed(1)
+}
+
+/// Clause 2.7.4, all ten districts in one transaction. Units are delivered orders; a district
+/// without a waiting order is skipped and counted.
+fn deliver(session: &mut Session, delivery: Delivery) -> Result<Done, Failure> {
+    let Delivery {
+        warehouse: w,
+        carrier,
+    } = delivery;
+    session.say(Sql::Begin);
+    for d in 1..=DISTRICTS {
+        session.bind(Sql::OldestNewOrder).int(w).int(d).send();
+    }
+    session.round()?;
+    let oldest = |d: u32| Some((d, session.answers.int(d as usize, 0, 0)? as u32));
+    let orders: Vec<(u32, u32)> = (1..=DISTRICTS).filter_map(oldest).collect();
+    let skipped = u64::from(DISTRICTS) - orders.len() as u64;
+    if !orders.is_empty() {
+        let at = now_us();
+        for &(d, o) in &orders {
+            session
+                .bind(Sql::NewOrderDelete)
+                .int(w)
+                .int(d)
+                .int(o)
+                .send();
+            session
+                .bind(Sql::OrderDelivered)
+                .int(w)
+                .int(d)
+                .int(o)
+                .int(carrier)
+                .send();
+            session
+                .bind(Sql::LinesDelivered)
+                .int(w)
+                .int(d)
+                .int(o)
+                .time(at)
+                .send();
+        }
+        session.round()?;
+        let mut payers = Vec::with_capacity(orders.len());
+        for (at, &(d, o)) in orders.iter().enumerate() {
+            let answers = &session.answers;
+            if answers.affected(3 * at) != 1 {
+                // Possible only where the isolation lets another Delivery come between.
+                return Err(session.conflict("delivery overtaken"));
+            }
+            let lines = 3 * at + 2;
+            let amounts = (0..answers.rows(lines)).map(|row| answers.cents(lines, row, 0));
+            match (answers.int(3 * at + 1, 0, 0), amounts.sum::<Option<i64>>()) {
+                (Some(c), Some(sum)) => payers.push((d, c as u32, sum)),
+                _ => return Err(session.wrong(format!("delivery: order {w}/{d}/{o} is torn"))),
+            }
+        }
+        for (d, c, sum) in payers {
+            session
+                .bind(Sql::CustomerDelivered)
+                .int(w)
+                .int(d)
+                .int(c)
+                .cents(sum)
+                .send();
+        }
+    }
+    session.say(Sql::Commit);
+    session.round()?;
+    let unfound = (0..orders.len()).find(|&at| session.answers.affected(at) != 1);
+    if let Some(at) = unfound {
+        let (d, o) = orders[at];
+        return Err(Failure::Wrong(format!(
+            "delivery: order {w}/{d}/{o} has no customer"
+        )));
+    }
+    Ok(Done {
+        ending: Ending::Committed,
+        units: orders.len() as u64,
+        skipped,
+    })
+}
+
+/// Clause 2.8.2: items of the last 20 orders whose stock is below the threshold.
+fn stock_level(session: &mut Session, level: StockLevel) -> Result<Done, Failure> {
+    let StockLevel {
+        warehouse: w,
+        district: d,
+        threshold,
+    } = level;
+    session.say(Sql::BeginReadOnly);
+    session.bind(Sql::NextOrder).int(w).int(d).send();
+    session.round()?;
+    let Some(next) = session.answers.int(1, 0, 0).map(|next| next as u32) else {
+        return Err(session.wrong(format!("stock level: no district {w}/{d}")));
+    };
+    let low_stock = session.bind(Sql::LowStock).int(w).int(d);
+    low_stock
+        .int(next.saturating_sub(20))
+        .int(next)
+        .int(threshold)
+        .send();
+    session.say(Sql::Commit);
+    session.round()?;
+    match session.answers.int(0, 0, 0) {
+        Some(_) => committed(1),
+        None => Err(Failure::Wrong(format!("stock level: no count for {w}/{d}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_customer_is_rounded_up() {
+        // Positions n/2 rounded up, counted from 1 (clause 2.5.2.2).
+        assert_eq!([1, 2, 3, 4, 5].map(chosen_row), [0, 0, 1, 1, 2]);
+        assert_eq!(chosen_row(0), 0);
+    }
+}

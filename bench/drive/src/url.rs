@@ -1,0 +1,160 @@
+//! `postgres://user:password@host:port,host:port/database`: where the database is.
+
+use std::fmt;
+
+/// A server that accepts connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// A name or an address.
+    pub host: String,
+    /// 5432 where the URL names none.
+    pub port: u16,
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+/// A parsed URL. Several endpoints are nodes of one database; terminals are spread over them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// One or more.
+    pub endpoints: Vec<Endpoint>,
+    /// `postgres` where the URL names none.
+    pub user: String,
+    /// For cleartext, MD5 and SCRAM authentication.
+    pub password: Option<String>,
+    /// The user's name where the URL names none.
+    pub database: String,
+}
+
+/// What is wrong with a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UrlError {
+    /// It does not begin with `postgres://` or `postgresql://`.
+    Scheme,
+    /// A port is not a number in 1 to 65535.
+    Port,
+    /// A percent sign is not followed by two hexadecimal digits of UTF-8 text.
+    Escape,
+}
+
+impl fmt::Display for UrlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            UrlError::Scheme => "the URL does not begin with postgres://",
+            UrlError::Port => "a port in the URL is not a number from 1 to 65535",
+            UrlError::Escape => "a percent escape in the URL is not valid",
+        })
+    }
+}
+
+impl std::error::Error for UrlError {}
+
+impl Target {
+    /// Reads a URL. Parameters after `?` are ignored: every setting is an option of its own.
+    pub fn parse(url: &str) -> Result<Target, UrlError> {
+        let rest = url
+            .strip_prefix("postgres://")
+            .or_else(|| url.strip_prefix("postgresql://"))
+            .ok_or(UrlError::Scheme)?;
+        let rest = rest.split('?').next().unwrap_or("");
+        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let (account, hosts) = match authority.rsplit_once('@') {
+            Some((account, hosts)) => (Some(account), hosts),
+            None => (None, authority),
+        };
+        let (user, password) = match account.map(|a| a.split_once(':').unwrap_or((a, ""))) {
+            Some((user, "")) => (unescape(user)?, None),
+            Some((user, password)) => (unescape(user)?, Some(unescape(password)?)),
+            None => (String::from("postgres"), None),
+        };
+        let endpoints = hosts
+            .split(',')
+            .map(endpoint)
+            .collect::<Result<Vec<_>, _>>()?;
+        let database = match database {
+            "" => user.clone(),
+            name => unescape(name)?,
+        };
+        Ok(Target {
+            endpoints,
+            user,
+            password,
+            database,
+        })
+    }
+}
+
+fn endpoint(text: &str) -> Result<Endpoint, UrlError> {
+    let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, rest)) => (host, rest.strip_prefix(':')),
+        None => match text.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        },
+    };
+    let port = match port {
+        None => 5432,
+        Some(port) => port.parse().ok().filter(|&p| p > 0).ok_or(UrlError::Port)?,
+    };
+    let host = if host.is_empty() { "127.0.0.1" } else { host };
+    Ok(Endpoint {
+        host: unescape(host)?,
+        port,
+    })
+}
+
+fn unescape(text: &str) -> Result<String, UrlError> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        if byte != b'%' {
+            bytes.push(byte);
+            rest = tail;
+            continue;
+        }
+        let digits = tail.get(..2).and_then(|d| std::str::from_utf8(d).ok());
+        let value = digits.and_then(|d| u8::from_str_radix(d, 16).ok());
+        bytes.push(value.ok_or(UrlError::Escape)?);
+        rest = &tail[2..];
+    }
+    String::from_utf8(bytes).map_err(|_| UrlError::Escape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_and_short_urls_are_read() {
+        let target = Target::parse("postgres://ann:p%40ss@a:1,b,[::1]:3/shop?sslmode=off").unwrap();
+        let shown: Vec<String> = target.endpoints.iter().map(Endpoint::to_string).collect();
+        assert_eq!(shown, ["a:1", "b:5432", "[::1]:3"]);
+        assert_eq!(
+            (target.user.as_str(), target.database.as_str()),
+            ("ann", "shop")
+        );
+        assert_eq!(target.password.as_deref(), Some("p@ss"));
+        let short = Target::parse("postgresql://").unwrap();
+        assert_eq!(short.endpoints[0].to_string(), "127.0.0.1:5432");
+        assert_eq!(
+            (short.user.as_str(), short.database.as_str()),
+            ("postgres", "postgres")
+        );
+    }
+
+    #[test]
+    fn bad_urls_say_what_is_wrong() {
+        assert_eq!(Target::parse("mysql://a/b"), Err(UrlError::Scheme));
+        assert_eq!(Target::parse("postgres://a:0/b"), Err(UrlError::Port));
+        assert_eq!(Target::parse("postgres://a:x/b"), Err(UrlError::Port));
+        assert_eq!(Target::parse("postgres://a%4/b"), Err(UrlError::Escape));
+        assert_eq!(Target::parse("postgres://%ff@a/b"), Err(UrlError::Escape));
+    }
+}

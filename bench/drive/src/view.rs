@@ -1,0 +1,229 @@
+//! Progress for a person: a live view in a terminal, plain lines elsewhere.
+
+use std::io::Write;
+use std::time::Duration;
+
+/// How far a load is.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Rows written so far, those of an earlier attempt included.
+    pub rows: u64,
+    /// Rows in all, about.
+    pub rows_expected: u64,
+    /// Since the start of this attempt.
+    pub elapsed: Duration,
+    /// Rows written by this attempt.
+    pub rows_now: u64,
+}
+
+/// The state of a run at one second.
+#[derive(Clone, Debug, Default)]
+pub struct Live {
+    /// `warm-up`, `measuring` or `draining`.
+    pub phase: &'static str,
+    /// Seconds since the start.
+    pub second: u64,
+    /// Seconds until the end.
+    pub seconds_left: u64,
+    /// Committed in the last second, by kind.
+    pub committed: Vec<u64>,
+    /// Names of the kinds.
+    pub kinds: &'static [&'static str],
+    /// Median response in the last second, in microseconds; 0 when nothing finished.
+    pub p50_us: u64,
+    /// 99th percentile of the same.
+    pub p99_us: u64,
+    /// Attempts aborted so far in this phase, by SQLSTATE or reason.
+    pub aborts: Vec<(String, u64)>,
+    /// Failed and unknown so far.
+    pub failed: u64,
+    /// Arrivals that are due and wait for a free connection; `None` in a closed loop.
+    pub waiting: Option<u64>,
+}
+
+/// What wants to see progress. All methods may do nothing.
+pub trait Progress {
+    /// A new stage begins.
+    fn stage(&mut self, text: &str);
+    /// The load goes on; called several times a second.
+    fn loaded(&mut self, loaded: &Loaded);
+    /// The run goes on; called once a second.
+    fn live(&mut self, live: &Live);
+}
+
+/// Shows nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn stage(&mut self, _: &str) {}
+    fn loaded(&mut self, _: &Loaded) {}
+    fn live(&mut self, _: &Live) {}
+}
+
+/// Writes to a terminal (redrawing in place) or to a file (a line at a time).
+///
+/// Errors of the output are ignored: a closed terminal must not end a run.
+#[derive(Debug)]
+pub struct Screen<W: Write> {
+    out: W,
+    redraw: bool,
+    /// Lines of the block that the next redraw replaces.
+    drawn: usize,
+    last_line: Option<Duration>,
+}
+
+impl<W: Write> Screen<W> {
+    /// `redraw` when `out` is a terminal.
+    pub fn new(out: W, redraw: bool) -> Screen<W> {
+        Screen {
+            out,
+            redraw,
+            drawn: 0,
+            last_line: None,
+        }
+    }
+
+    fn block(&mut self, lines: &[String]) {
+        let mut text = String::new();
+        if self.drawn > 0 {
+            text.push_str(&format!("\x1b[{}A", self.drawn));
+        }
+        for line in lines {
+            text.push_str("\x1b[2K");
+            text.push_str(line);
+            text.push('\n');
+        }
+        self.drawn = lines.len();
+        self.put(&text);
+    }
+
+    fn put(&mut self, text: &str) {
+        let _ = self.out.write_all(text.as_bytes());
+        let _ = self.out.flush();
+    }
+}
+
+impl<W: Write> Progress for Screen<W> {
+    fn stage(&mut self, text: &str) {
+        self.drawn = 0;
+        self.last_line = None;
+        self.put(&format!("{text}\n"));
+    }
+
+    fn loaded(&mut self, loaded: &Loaded) {
+        let share = loaded.rows as f64 / loaded.rows_expected.max(1) as f64;
+        let rate = loaded.rows_now as f64 / loaded.elapsed.as_secs_f64().max(0.001);
+        let left = loaded.rows_expected.saturating_sub(loaded.rows) as f64 / rate.max(1.0);
+        let text = format!(
+            "  {:>3.0} %  {} of about {} rows  {:.0} rows/s  {left:.0} s left",
+            (share * 100.0).min(100.0),
+            loaded.rows,
+            loaded.rows_expected,
+            rate,
+        );
+        if self.redraw {
+            self.block(&[text]);
+        } else if self
+            .last_line
+            .is_none_or(|at| loaded.elapsed - at >= Duration::from_secs(5))
+        {
+            self.last_line = Some(loaded.elapsed);
+            self.put(&format!("{text}\n"));
+        }
+    }
+
+    fn live(&mut self, live: &Live) {
+        let total: u64 = live.committed.iter().sum();
+        let aborts: Vec<String> = live
+            .aborts
+            .iter()
+            .map(|(reason, count)| format!("{reason} {count}"))
+            .collect();
+        let aborts = if aborts.is_empty() {
+            String::from("none")
+        } else {
+            aborts.join(", ")
+        };
+        let mut head = format!(
+            "  {:<9} {:>4} s  {total:>7} tx/s  p50 {}  p99 {}  {} s left",
+            live.phase,
+            live.second,
+            duration(live.p50_us),
+            duration(live.p99_us),
+            live.seconds_left,
+        );
+        if let Some(waiting) = live.waiting {
+            head.push_str(&format!("  waiting {waiting}"));
+        }
+        if !self.redraw {
+            let failed = live.failed;
+            self.put(&format!("{head}  aborts {aborts}  failed {failed}\n"));
+            return;
+        }
+        let counts = live.kinds.iter().zip(&live.committed);
+        let kinds: Vec<String> = counts.map(|(kind, n)| format!("{kind} {n}")).collect();
+        self.block(&[
+            head,
+            format!("  committed {}", kinds.join("  ")),
+            format!("  aborts {aborts}  failed or unknown {}", live.failed),
+        ]);
+    }
+}
+
+/// Microseconds for a person: three significant digits and a unit.
+pub fn duration(us: u64) -> String {
+    let (value, unit) = match us {
+        0..=999 => return format!("{us} us"),
+        1_000..=999_999 => (us as f64 / 1e3, "ms"),
+        _ => (us as f64 / 1e6, "s"),
+    };
+    let places = if value < 10.0 {
+        2
+    } else {
+        usize::from(value < 100.0)
+    };
+    format!("{value:.places$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_three_digits() {
+        let shown: Vec<String> = [0, 999, 1_234, 12_345, 123_456, 2_500_000]
+            .iter()
+            .map(|&us| duration(us))
+            .collect();
+        assert_eq!(
+            shown,
+            ["0 us", "999 us", "1.23 ms", "12.3 ms", "123 ms", "2.50 s"]
+        );
+    }
+
+    #[test]
+    fn a_file_gets_lines_and_a_terminal_gets_redraws() {
+        let live = Live {
+            phase: "measuring",
+            committed: vec![7],
+            kinds: &["a"],
+            ..Live::default()
+        };
+        let mut file = Screen::new(Vec::new(), false);
+        file.live(&live);
+        file.live(&live);
+        let text = String::from_utf8(file.out).unwrap();
+        assert_eq!(text.lines().count(), 2);
+        assert!(!text.contains('\x1b') && text.contains("7 tx/s"));
+        let mut terminal = Screen::new(Vec::new(), true);
+        terminal.live(&live);
+        terminal.live(&live);
+        let text = String::from_utf8(terminal.out).unwrap();
+        assert_eq!(
+            text.matches("\x1b[3A").count(),
+            1,
+            "the second replaces the first"
+        );
+    }
+}

@@ -1,0 +1,393 @@
+//! The whole driver against a real PostgreSQL: load, run, check, planted errors, passwords.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file whose helpers are not test functions"
+)]
+
+mod peer;
+
+use drive::link::Link;
+use drive::report;
+use drive::run::RunnerOptions;
+use drive::tpcc::{self, Isolation, LoadOptions, RunOptions};
+use drive::url::Target;
+use drive::view::Silent;
+use drive::{DriveError, answers::Answers};
+use peer::Peer;
+use std::time::Duration;
+use workload::tpcc::Scale;
+
+const SCALE: Scale = Scale {
+    warehouses: 2,
+    items: 500,
+    customers: 60,
+    orders: 60,
+};
+
+fn loaded(peer: &Peer, database: &str, foreign_keys: bool) -> String {
+    peer.psql("postgres", &format!("CREATE DATABASE {database}"));
+    let url = peer.url(database);
+    let options = LoadOptions {
+        scale: SCALE,
+        foreign_keys,
+        ..LoadOptions::new(&url, 2)
+    };
+    tpcc::load(&options, &mut Silent).unwrap();
+    url
+}
+
+fn short(url: &str) -> RunOptions {
+    RunOptions {
+        runner: RunnerOptions {
+            clients: 4,
+            warmup: Duration::from_millis(500),
+            length: Duration::from_secs(3),
+            ..RunnerOptions::default()
+        },
+        ..RunOptions::new(url)
+    }
+}
+
+#[test]
+fn closed_loop_keeps_all_conditions_and_reports_them() {
+    let Some(peer) = Peer::start() else { return };
+    let url = loaded(&peer, "tpcc", true);
+    let fresh = tpcc::check(&url, &mut Silent).unwrap();
+    assert_eq!(
+        (fresh.passed(), fresh.failed()),
+        (12, 0),
+        "{}",
+        report::check_table(&fresh)
+    );
+    for isolation in [
+        Isolation::Serializable,
+        Isolation::RepeatableRead,
+        Isolation::ReadCommitted,
+    ] {
+        let run = tpcc::run(
+            &RunOptions {
+                isolation,
+                ..short(&url)
+            },
+            &mut Silent,
+        )
+        .unwrap();
+        let table = report::table(&run);
+        assert!(run.passed(), "{table}");
+        assert!(
+            run.kinds.iter().all(|kind| kind.tally.committed > 0),
+            "{table}"
+        );
+        assert_eq!((run.failed(), run.unknown()), (0, 0), "{table}");
+        assert!(run.kinds[0].tally.rolled_back > 0, "{table}");
+        let weaker = run
+            .warnings()
+            .iter()
+            .any(|warning| warning.contains("weaker"));
+        assert_eq!(weaker, isolation != Isolation::Serializable);
+    }
+    let run = tpcc::run(&short(&url), &mut Silent).unwrap();
+    let json = report::json(&run);
+    assert_eq!(json["consistency"]["passed"], 12);
+    assert_eq!(json["consistency"]["failed"], 0);
+    assert_eq!(json["audits"]["failed"], 0);
+    assert!(json["new_order_per_min"].as_f64().unwrap() > 0.0);
+    assert!(json["latency_us"]["p999"].as_u64() >= json["latency_us"]["p50"].as_u64());
+    assert!(
+        json["tpmC"].is_null(),
+        "no tpmC without keying and think times"
+    );
+    assert!(json["per_txn"]["messages"].is_null() && json["distributed_share"].is_null());
+    let samples = json["latency_us"]["samples"].as_u64().unwrap();
+    let counted = json["committed"].as_u64().unwrap() + json["rolled_back"].as_u64().unwrap();
+    assert_eq!(samples, counted);
+    let html = report::html(&run);
+    assert!(html.contains("12 conditions passed") && html.contains("<svg"));
+    for outside in ["http://", "https://", "src=", "@import"] {
+        assert!(
+            !html.contains(outside),
+            "the page needs no network: {outside}"
+        );
+    }
+    // The numbers of the database itself, by another client.
+    let supplied = peer.psql("tpcc", "SELECT SUM(s_remote_cnt) > 0 FROM stock");
+    assert_eq!(supplied, "t", "remote stock is updated");
+    let orphans = "SELECT COUNT(*) FROM order_line JOIN item ON i_id = ol_i_id \
+                   WHERE ol_o_id > 60 AND ol_amount <> ol_quantity * i_price";
+    assert_eq!(
+        peer.psql("tpcc", orphans),
+        "0",
+        "amounts are quantity times price"
+    );
+    let sold = "SELECT (SELECT SUM(s_ytd) FROM stock) = \
+                (SELECT SUM(ol_quantity) FROM order_line WHERE ol_o_id > 60)";
+    assert_eq!(
+        peer.psql("tpcc", sold),
+        "t",
+        "what was ordered left the stock"
+    );
+}
+
+#[test]
+fn open_loop_keeps_up_or_says_that_it_did_not() {
+    let Some(peer) = Peer::start() else { return };
+    let url = loaded(&peer, "tpcc", false);
+    let mut options = short(&url);
+    options.isolation = Isolation::ReadCommitted;
+    options.runner.rate = Some(60.0);
+    let calm = tpcc::run(&options, &mut Silent).unwrap();
+    assert_eq!(calm.overloaded, None, "{}", report::table(&calm));
+    let finished = calm.committed() + calm.kinds[0].tally.rolled_back;
+    assert!(
+        (130..=230).contains(&finished),
+        "60 a second for 3 s gave {finished}"
+    );
+    assert_eq!(
+        report::json(&calm)["transactions"]["payment"]["queue_us"]["samples"],
+        calm.kinds[1].tally.committed
+    );
+    options.runner.rate = Some(200_000.0);
+    let flooded = tpcc::run(&options, &mut Silent).unwrap();
+    assert!(flooded.overloaded.is_some());
+    let json = report::json(&flooded);
+    assert!(
+        json["latency_us"]["p50"].is_null(),
+        "no percentile when overloaded"
+    );
+    assert!(report::table(&flooded).contains("overloaded"));
+}
+
+#[test]
+fn keying_and_think_times_give_tpmc_and_deferred_deliveries() {
+    let Some(peer) = Peer::start() else { return };
+    let url = loaded(&peer, "tpcc", false);
+    let mut options = short(&url);
+    options.keying = true;
+    options.runner.clients = 60;
+    options.runner.length = Duration::from_secs(12);
+    let run = tpcc::run(&options, &mut Silent).unwrap();
+    assert!(report::tpmc(&run).is_some());
+    assert!(report::efficiency(&run).is_some());
+    // A terminal's cycle is about 23 s, so 60 of them give some thirty transactions.
+    assert!(
+        (5..=120).contains(&run.committed()),
+        "{}",
+        report::table(&run)
+    );
+    assert!(run.has_number(), "{}", report::table(&run));
+}
+
+/// One planted error per condition, in a copy of the loaded database each.
+#[test]
+fn planted_errors_fail_their_conditions() {
+    let Some(peer) = Peer::start() else { return };
+    loaded(&peer, "sound", false);
+    let plants: [(&[usize], &str); 20] = [
+        (
+            &[1, 8],
+            "UPDATE warehouse SET w_ytd = w_ytd + 0.01 WHERE w_id = 2",
+        ),
+        (&[1, 8], "UPDATE warehouse SET w_ytd = NULL WHERE w_id = 2"),
+        (
+            &[1, 9],
+            "UPDATE district SET d_ytd = d_ytd - 1 WHERE d_w_id = 1 AND d_id = 10",
+        ),
+        (
+            &[2],
+            "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = 1 AND d_id = 5",
+        ),
+        (
+            &[2],
+            "UPDATE district SET d_next_o_id = NULL WHERE d_w_id = 1 AND d_id = 5",
+        ),
+        (
+            &[3, 5, 11],
+            "DELETE FROM new_order WHERE no_w_id = 1 AND no_d_id = 3 AND no_o_id = 50",
+        ),
+        (
+            &[4, 6],
+            "DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = 7 \
+                   AND ol_number = 2",
+        ),
+        (
+            &[4, 6],
+            "UPDATE orders SET o_ol_cnt = NULL WHERE o_w_id = 2 AND o_d_id = 1 AND o_id = 9",
+        ),
+        (
+            &[5, 7],
+            "UPDATE orders SET o_carrier_id = NULL \
+                   WHERE o_w_id = 2 AND o_d_id = 1 AND o_id = 9",
+        ),
+        (
+            &[5, 7],
+            "UPDATE orders SET o_carrier_id = 3 \
+                   WHERE o_w_id = 2 AND o_d_id = 1 AND o_id = 60",
+        ),
+        (
+            &[6],
+            "UPDATE orders SET o_ol_cnt = o_ol_cnt + CASE o_id WHEN 1 THEN 1 ELSE -1 END \
+                WHERE o_w_id = 2 AND o_d_id = 1 AND o_id <= 2",
+        ),
+        (
+            &[7],
+            "UPDATE order_line SET ol_delivery_d = NULL \
+                WHERE ol_w_id = 2 AND ol_d_id = 1 AND ol_o_id = 9 AND ol_number = 1",
+        ),
+        (
+            &[8, 9],
+            "UPDATE history SET h_w_id = 2 WHERE h_w_id = 1 AND h_c_id = 1 AND h_d_id = 1",
+        ),
+        (
+            &[9],
+            "UPDATE history SET h_d_id = 2 WHERE h_w_id = 1 AND h_c_id = 1 AND h_d_id = 1",
+        ),
+        (
+            &[8, 9, 10],
+            "DELETE FROM history WHERE h_w_id = 1 AND h_c_id = 1 AND h_d_id = 1",
+        ),
+        (
+            &[10],
+            "UPDATE history SET h_c_id = 2 WHERE h_w_id = 1 AND h_c_id = 1 AND h_d_id = 1",
+        ),
+        (
+            &[10, 12],
+            "UPDATE customer SET c_balance = c_balance + 0.01 \
+                     WHERE c_w_id = 2 AND c_d_id = 7 AND c_id = 8",
+        ),
+        (
+            &[11],
+            "UPDATE customer SET c_delivery_cnt = 1 \
+                 WHERE c_w_id = 2 AND c_d_id = 7 AND c_id = 8",
+        ),
+        (
+            &[12],
+            "UPDATE customer SET c_ytd_payment = NULL \
+                 WHERE c_w_id = 2 AND c_d_id = 7 AND c_id = 8",
+        ),
+        (
+            &[6],
+            "INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number) VALUES (1, 1, 9, 1)",
+        ),
+    ];
+    let mut caught = std::collections::BTreeSet::new();
+    for (number, (expected, sql)) in plants.iter().enumerate() {
+        let copy = format!("planted{number}");
+        peer.psql(
+            "postgres",
+            &format!("CREATE DATABASE {copy} TEMPLATE sound"),
+        );
+        peer.psql(&copy, sql);
+        let check = tpcc::check(&peer.url(&copy), &mut Silent).unwrap();
+        let failed: Vec<usize> = check
+            .conditions
+            .iter()
+            .filter(|c| !c.passed())
+            .map(|c| c.number)
+            .collect();
+        assert_eq!(&failed, expected, "{sql}\n{}", report::check_table(&check));
+        let shown = check.conditions.iter().filter(|c| !c.passed());
+        assert!(shown.clone().all(|c| c.counterexample.is_some()), "{sql}");
+        caught.extend(failed);
+        peer.psql("postgres", &format!("DROP DATABASE {copy}"));
+    }
+    assert!(
+        caught.into_iter().eq(1..=12),
+        "every condition caught its own error"
+    );
+}
+
+#[test]
+fn a_failed_check_takes_the_number_away() {
+    let Some(peer) = Peer::start() else { return };
+    let url = loaded(&peer, "tpcc", false);
+    peer.psql(
+        "tpcc",
+        "UPDATE warehouse SET w_ytd = w_ytd + 1 WHERE w_id = 1",
+    );
+    let run = tpcc::run(&short(&url), &mut Silent).unwrap();
+    assert!(!run.passed() && !run.has_number());
+    let json = report::json(&run);
+    assert_eq!(json["consistency"]["failed"], 2);
+    for field in ["committed", "committed_per_s", "new_order_per_min"] {
+        assert!(json[field].is_null(), "{field}");
+    }
+    assert!(report::table(&run).contains("this run has no number"));
+    assert!(report::html(&run).contains("no number"));
+}
+
+#[test]
+fn a_stopped_load_goes_on_where_it_was() {
+    let Some(peer) = Peer::start() else { return };
+    let url = loaded(&peer, "tpcc", false);
+    let rows = "SELECT (SELECT COUNT(*) FROM stock), (SELECT COUNT(*) FROM order_line)";
+    let before = peer.psql("tpcc", rows);
+    // As if the load had been killed before these two chunks were committed.
+    peer.psql(
+        "tpcc",
+        "DELETE FROM tpcc_load WHERE step IN ('complete', 'stock 2/0 1-500', \
+         'order_line 1/4 1-60'); DELETE FROM stock WHERE s_w_id = 2; \
+         DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 4",
+    );
+    assert!(matches!(
+        tpcc::check(&url, &mut Silent),
+        Err(DriveError::NotLoaded(_))
+    ));
+    let options = LoadOptions {
+        scale: SCALE,
+        ..LoadOptions::new(&url, 2)
+    };
+    tpcc::load(&options, &mut Silent).unwrap();
+    assert_eq!(peer.psql("tpcc", rows), before);
+    assert_eq!(tpcc::check(&url, &mut Silent).unwrap().failed(), 0);
+    tpcc::load(&options, &mut Silent).unwrap();
+    assert_eq!(
+        peer.psql("tpcc", rows),
+        before,
+        "a finished load is left alone"
+    );
+    let other = LoadOptions { seed: 2, ..options };
+    assert!(matches!(
+        tpcc::load(&other, &mut Silent),
+        Err(DriveError::OtherData(_))
+    ));
+    let three = RunOptions {
+        warehouses: Some(3),
+        ..short(&url)
+    };
+    assert!(matches!(
+        tpcc::run(&three, &mut Silent),
+        Err(DriveError::OtherData(_))
+    ));
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let Some(peer) = Peer::start() else { return };
+    let run = tpcc::run(&short(&peer.url("postgres")), &mut Silent);
+    assert!(matches!(run, Err(DriveError::NotLoaded(_))));
+    let gone = tpcc::check(&peer.url("nowhere"), &mut Silent).unwrap_err();
+    assert!(gone.to_string().contains("nowhere"), "{gone}");
+}
+
+#[test]
+fn every_password_method_lets_the_right_one_in() {
+    let Some(peer) = Peer::start() else { return };
+    peer.psql("postgres", "CREATE ROLE scram_user LOGIN PASSWORD 'pencil'");
+    peer.psql("postgres", "CREATE ROLE plain_user LOGIN PASSWORD 'pencil'");
+    let md5 = "SET password_encryption = 'md5'; CREATE ROLE md5_user LOGIN PASSWORD 'pencil'";
+    peer.psql("postgres", md5);
+    for user in ["scram_user", "md5_user", "plain_user"] {
+        let connect = |password: &str| {
+            let url = peer.url_of(&format!("{user}:{password}"), "postgres");
+            let target = Target::parse(&url).unwrap();
+            Link::connect(&target.endpoints[0], &target, None)
+        };
+        let mut answers = Answers::new();
+        connect("pencil")
+            .unwrap()
+            .query("SELECT current_user", &mut answers)
+            .unwrap();
+        assert_eq!(answers.text(0, 0, 0), user);
+        assert!(connect("pen").is_err(), "{user}");
+    }
+}

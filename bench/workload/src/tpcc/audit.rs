@@ -1,0 +1,451 @@
+//! The audit of the drawn inputs (clause 9.2.2.5, 5.2.3 and 2.1.6.1).
+//!
+//! The clause gives limits for long runs. From 100,000 NewOrders on they apply as they are; below,
+//! a count must lie in the interval that holds 99.9 % of all samples of its size, computed exactly
+//! from the binomial distribution. A generator with a wrong share fails both.
+
+use super::input::{Customer, Input};
+use super::random::c_last_distance_allowed;
+use super::{Kind, Scale};
+use crate::stats::{binomial_interval, chi_square_uniform, sqrt};
+use alloc::{format, string::String, vec::Vec};
+
+/// NewOrders from which the limits of clause 9.2.2.5 apply.
+pub const CLAUSE_LIMITS_FROM: u64 = 100_000;
+/// The share of correct samples that an interval holds.
+pub const COVERAGE: f64 = 0.999;
+/// The 99.9 % point of chi-square with 10 degrees of freedom (11 line counts).
+const CHI_SQUARE_10_MAX: f64 = 29.588;
+/// The matching point of the normal distribution, two-sided.
+const NORMAL_999: f64 = 3.2905;
+
+/// Counts of what was drawn; one per terminal, merged at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Audit {
+    mix: [u64; 5],
+    rollbacks: u64,
+    lines: u64,
+    remote_lines: u64,
+    line_counts: [u64; 11],
+    remote_payments: u64,
+    payments_by_name: u64,
+    statuses_by_name: u64,
+}
+
+/// What an audit says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Inside the limits.
+    Passed,
+    /// Outside.
+    Failed,
+    /// Nothing to audit: no samples, or one warehouse for a rule about others.
+    NotApplicable,
+}
+
+/// One audited number.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The clause.
+    pub clause: &'static str,
+    /// What was counted.
+    pub title: &'static str,
+    /// Size of the sample.
+    pub samples: u64,
+    /// What was observed, as text with its unit.
+    pub observed: String,
+    /// What is allowed, as text.
+    pub allowed: String,
+    /// The outcome.
+    pub verdict: Verdict,
+}
+
+impl Audit {
+    /// Counts one drawn input. Retries of the same input are not counted again.
+    pub fn note(&mut self, input: &Input, scale: &Scale) {
+        self.mix[input.kind().number()] += 1;
+        match input {
+            Input::NewOrder(order) => {
+                self.rollbacks += u64::from(order.rolls_back(scale));
+                self.lines += order.lines.len() as u64;
+                self.line_counts[order.lines.len() - 5] += 1;
+                let remote = |line: &&super::input::Line| line.supply_warehouse != order.warehouse;
+                self.remote_lines += order.lines.iter().filter(remote).count() as u64;
+            }
+            Input::Payment(payment) => {
+                self.remote_payments += u64::from(payment.customer_warehouse != payment.warehouse);
+                self.payments_by_name += by_name(&payment.customer);
+            }
+            Input::OrderStatus(status) => self.statuses_by_name += by_name(&status.customer),
+            Input::Delivery(_) | Input::StockLevel(_) => {}
+        }
+    }
+
+    /// Adds the counts of another terminal.
+    pub fn merge(&mut self, other: &Audit) {
+        for (mine, theirs) in [
+            (&mut self.rollbacks, other.rollbacks),
+            (&mut self.lines, other.lines),
+            (&mut self.remote_lines, other.remote_lines),
+            (&mut self.remote_payments, other.remote_payments),
+            (&mut self.payments_by_name, other.payments_by_name),
+            (&mut self.statuses_by_name, other.statuses_by_name),
+        ] {
+            *mine += theirs;
+        }
+        self.mix
+            .iter_mut()
+            .zip(other.mix)
+            .for_each(|(mine, theirs)| *mine += theirs);
+        let counts = self.line_counts.iter_mut().zip(other.line_counts);
+        counts.for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    /// All findings, given the constants of C_LAST of load and run.
+    pub fn findings(&self, scale: &Scale, c_last_load: u32, c_last_run: u32) -> Vec<Finding> {
+        let new_orders = self.mix[Kind::NewOrder.number()];
+        let payments = self.mix[Kind::Payment.number()];
+        let statuses = self.mix[Kind::OrderStatus.number()];
+        let by_clause = new_orders >= CLAUSE_LIMITS_FROM;
+        let several = scale.warehouses > 1;
+        let share = |clause, title, hits, samples, p, limits| {
+            share_finding(
+                clause,
+                title,
+                Sample { hits, samples },
+                p,
+                by_clause.then_some(limits),
+            )
+        };
+        let remote = |finding: Finding| match several {
+            true => finding,
+            false => Finding {
+                verdict: Verdict::NotApplicable,
+                ..finding
+            },
+        };
+        let mut findings = Vec::new();
+        let limits = (0.009, 0.011);
+        let title = "new orders rolled back";
+        findings.push(share(
+            "9.2.2.5.1",
+            title,
+            self.rollbacks,
+            new_orders,
+            0.01,
+            limits,
+        ));
+        findings.push(self.mean_lines(by_clause));
+        findings.push(self.line_spread());
+        let (title, limits) = ("remote order lines", (0.0095, 0.0105));
+        let finding = share(
+            "9.2.2.5.3",
+            title,
+            self.remote_lines,
+            self.lines,
+            0.01,
+            limits,
+        );
+        findings.push(remote(finding));
+        let (title, limits) = ("remote payments", (0.14, 0.16));
+        let finding = share(
+            "9.2.2.5.4",
+            title,
+            self.remote_payments,
+            payments,
+            0.15,
+            limits,
+        );
+        findings.push(remote(finding));
+        let (title, limits) = ("payments by last name", (0.57, 0.63));
+        findings.push(share(
+            "9.2.2.5.5",
+            title,
+            self.payments_by_name,
+            payments,
+            0.6,
+            limits,
+        ));
+        let title = "order status by last name";
+        findings.push(share(
+            "9.2.2.5.6",
+            title,
+            self.statuses_by_name,
+            statuses,
+            0.6,
+            limits,
+        ));
+        findings.extend(self.mix_findings());
+        findings.push(c_last_finding(c_last_load, c_last_run));
+        findings
+    }
+
+    fn mean_lines(&self, by_clause: bool) -> Finding {
+        let orders = self.mix[Kind::NewOrder.number()];
+        let mean = self.lines as f64 / orders.max(1) as f64;
+        // The variance of a uniform number in 5..=15 is (11^2 - 1) / 12 = 10.
+        let width = match by_clause {
+            true => 0.5,
+            false => NORMAL_999 * sqrt(10.0 / orders.max(1) as f64),
+        };
+        let inside = mean >= 10.0 - width && mean <= 10.0 + width;
+        Finding {
+            clause: "9.2.2.5.2",
+            title: "mean lines of an order",
+            samples: orders,
+            observed: format!("{mean:.3}"),
+            allowed: format!("{:.3} to {:.3}", 10.0 - width, 10.0 + width),
+            verdict: verdict(orders, inside),
+        }
+    }
+
+    fn line_spread(&self) -> Finding {
+        let orders = self.mix[Kind::NewOrder.number()];
+        let statistic = chi_square_uniform(&self.line_counts);
+        // Below five expected per cell the statistic does not follow its distribution.
+        let samples = if orders >= 55 { orders } else { 0 };
+        Finding {
+            clause: "9.2.2.5.2",
+            title: "lines uniform in 5 to 15 (chi-square)",
+            samples: orders,
+            observed: format!("{statistic:.2}"),
+            allowed: format!("at most {CHI_SQUARE_10_MAX:.2}"),
+            verdict: verdict(samples, statistic <= CHI_SQUARE_10_MAX),
+        }
+    }
+
+    /// Minima of the mix. The deck meets them in each full round; a count may be short only by
+    /// what a sample of independent draws would be.
+    fn mix_findings(&self) -> Vec<Finding> {
+        let total: u64 = self.mix.iter().sum();
+        let minima = [
+            (Kind::Payment, "share of payment", 10.0 / 23.0, 0.43),
+            (Kind::OrderStatus, "share of order status", 1.0 / 23.0, 0.04),
+            (Kind::Delivery, "share of delivery", 1.0 / 23.0, 0.04),
+            (Kind::StockLevel, "share of stock level", 1.0 / 23.0, 0.04),
+        ];
+        minima
+            .iter()
+            .map(|&(kind, title, p, minimum)| {
+                let hits = self.mix[kind.number()];
+                let long = self.mix[Kind::NewOrder.number()] >= CLAUSE_LIMITS_FROM;
+                let low = match long {
+                    true => minimum * total as f64,
+                    false => {
+                        (binomial_interval(total, p, COVERAGE).0 as f64).min(minimum * total as f64)
+                    }
+                };
+                Finding {
+                    clause: "5.2.3",
+                    title,
+                    samples: total,
+                    observed: percent(hits, total),
+                    allowed: format!("at least {:.3} %", 100.0 * low / total.max(1) as f64),
+                    verdict: verdict(total, hits as f64 >= low),
+                }
+            })
+            .collect()
+    }
+}
+
+struct Sample {
+    hits: u64,
+    samples: u64,
+}
+
+fn share_finding(
+    clause: &'static str,
+    title: &'static str,
+    sample: Sample,
+    p: f64,
+    limits: Option<(f64, f64)>,
+) -> Finding {
+    let Sample { hits, samples } = sample;
+    let total = samples.max(1) as f64;
+    let (low, high) = match limits {
+        Some(limits) => limits,
+        None => {
+            let (low, high) = binomial_interval(samples, p, COVERAGE);
+            (low as f64 / total, high as f64 / total)
+        }
+    };
+    let share = hits as f64 / total;
+    // Half a hit of slack, so that the rounding of a quotient decides nothing.
+    let slack = 0.5 / total;
+    Finding {
+        clause,
+        title,
+        samples,
+        observed: percent(hits, samples),
+        allowed: format!("{:.3} to {:.3} %", low * 100.0, high * 100.0),
+        verdict: verdict(samples, share >= low - slack && share <= high + slack),
+    }
+}
+
+fn c_last_finding(load: u32, run: u32) -> Finding {
+    Finding {
+        clause: "2.1.6.1",
+        title: "distance of the constants of C_LAST, load to run",
+        samples: 1,
+        observed: format!("{}", load.abs_diff(run)),
+        allowed: String::from("65 to 119 without 96 and 112"),
+        verdict: verdict(1, c_last_distance_allowed(load, run)),
+    }
+}
+
+fn by_name(customer: &Customer) -> u64 {
+    u64::from(matches!(customer, Customer::LastName(_)))
+}
+
+fn verdict(samples: u64, inside: bool) -> Verdict {
+    match (samples, inside) {
+        (0, _) => Verdict::NotApplicable,
+        (_, true) => Verdict::Passed,
+        (_, false) => Verdict::Failed,
+    }
+}
+
+fn percent(hits: u64, samples: u64) -> String {
+    format!("{:.3} %", 100.0 * hits as f64 / samples.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::input::Terminal;
+    use super::super::random::Constants;
+    use super::*;
+
+    const SCALE: Scale = Scale {
+        warehouses: 4,
+        items: 100_000,
+        customers: 3_000,
+        orders: 3_000,
+    };
+
+    fn inputs(terminals: u32, each: u32) -> Vec<Input> {
+        let constants = Constants::for_run(1, 200);
+        (0..terminals)
+            .flat_map(|number| {
+                let mut terminal = Terminal::new(SCALE, constants, 11, number);
+                (0..each).map(move |_| terminal.draw()).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    fn failed(inputs: &[Input], scale: &Scale) -> Vec<&'static str> {
+        let mut audit = Audit::default();
+        inputs.iter().for_each(|input| audit.note(input, scale));
+        let findings = audit.findings(scale, 200, 100);
+        let failed = |f: &&Finding| f.verdict == Verdict::Failed;
+        findings.iter().filter(failed).map(|f| f.title).collect()
+    }
+
+    #[test]
+    fn our_inputs_pass_small_and_large() {
+        assert_eq!(failed(&inputs(8, 40), &SCALE), Vec::<&str>::new());
+        assert_eq!(failed(&inputs(16, 1_000), &SCALE), Vec::<&str>::new());
+        let large = inputs(16, 15_000);
+        assert!(large.iter().filter(|i| i.kind() == Kind::NewOrder).count() >= 100_000);
+        assert_eq!(failed(&large, &SCALE), Vec::<&str>::new());
+    }
+
+    /// Each planted fault of a generator must fail its own audit.
+    #[test]
+    fn faulty_generators_are_caught() {
+        type Plant = fn(&mut Input);
+        let plants: [(&str, Plant); 7] = [
+            ("new orders rolled back", |input| {
+                if let Input::NewOrder(order) = input {
+                    order.lines.last_mut().unwrap().item = 1;
+                }
+            }),
+            ("mean lines of an order", |input| {
+                if let Input::NewOrder(order) = input {
+                    order.lines.truncate(14);
+                    order.lines.drain(5..6.min(order.lines.len()));
+                }
+            }),
+            ("lines uniform in 5 to 15 (chi-square)", |input| {
+                if let Input::NewOrder(order) = input {
+                    let line = order.lines[0];
+                    order.lines.resize(10, line);
+                }
+            }),
+            ("remote order lines", |input| {
+                if let Input::NewOrder(order) = input {
+                    order
+                        .lines
+                        .iter_mut()
+                        .for_each(|l| l.supply_warehouse = order.warehouse);
+                }
+            }),
+            ("remote payments", |input| {
+                if let Input::Payment(payment) = input {
+                    payment.customer_warehouse = payment.warehouse;
+                }
+            }),
+            ("payments by last name", |input| {
+                if let Input::Payment(payment) = input {
+                    payment.customer = Customer::Id(1);
+                }
+            }),
+            ("order status by last name", |input| {
+                if let Input::OrderStatus(status) = input {
+                    status.customer = Customer::Id(1);
+                }
+            }),
+        ];
+        for (title, plant) in plants {
+            let mut planted = inputs(16, 1_000);
+            planted.iter_mut().for_each(plant);
+            assert!(failed(&planted, &SCALE).contains(&title), "{title}");
+        }
+    }
+
+    #[test]
+    fn a_mix_below_its_minimum_fails() {
+        let mut planted = inputs(16, 1_000);
+        planted.retain(|input| input.kind() != Kind::Delivery);
+        assert_eq!(failed(&planted, &SCALE), ["share of delivery"]);
+    }
+
+    #[test]
+    fn one_warehouse_audits_nothing_remote() {
+        let scale = Scale::standard(1);
+        let mut audit = Audit::default();
+        let mut terminal = Terminal::new(scale, Constants::for_run(1, 9), 3, 0);
+        (0..3_000).for_each(|_| audit.note(&terminal.draw(), &scale));
+        let findings = audit.findings(&scale, 9, 109);
+        let skipped: Vec<&str> = findings
+            .iter()
+            .filter(|f| f.verdict == Verdict::NotApplicable)
+            .map(|f| f.title)
+            .collect();
+        assert_eq!(skipped, ["remote order lines", "remote payments"]);
+    }
+
+    #[test]
+    fn equal_constants_of_load_and_run_fail() {
+        let findings = Audit::default().findings(&SCALE, 50, 50);
+        assert_eq!(findings.last().unwrap().verdict, Verdict::Failed);
+        let nothing_else = findings
+            .iter()
+            .filter(|f| f.verdict != Verdict::NotApplicable)
+            .count();
+        assert_eq!(nothing_else, 1);
+    }
+
+    #[test]
+    fn merged_counts_equal_those_of_one() {
+        let all = inputs(2, 300);
+        let (mut whole, mut left, mut right) =
+            (Audit::default(), Audit::default(), Audit::default());
+        all.iter().for_each(|input| whole.note(input, &SCALE));
+        all[..250].iter().for_each(|input| left.note(input, &SCALE));
+        all[250..]
+            .iter()
+            .for_each(|input| right.note(input, &SCALE));
+        left.merge(&right);
+        assert_eq!(left, whole);
+    }
+}

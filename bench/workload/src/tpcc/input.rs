@@ -1,0 +1,350 @@
+//! The inputs of the five transactions (clauses 2.4.1 to 2.8.1), drawn from the seed.
+
+use super::deck::{Deck, think_us};
+use super::random::{Constants, customer_id, item_id, last_name, last_name_number};
+use super::{DISTRICTS, Kind, Scale};
+use crate::stream;
+use alloc::{string::String, vec::Vec};
+use base::Prng;
+
+/// How a transaction names its customer (clauses 2.5.1.2 and 2.6.1.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Customer {
+    /// By C_ID, 40 %.
+    Id(u32),
+    /// By C_LAST, 60 %: the middle one by first name of those with that name.
+    LastName(String),
+}
+
+/// One line of a new order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// OL_I_ID; one above the last item where the order must roll back.
+    pub item: u32,
+    /// OL_SUPPLY_W_ID: the home warehouse, 1 % another one.
+    pub supply_warehouse: u32,
+    /// OL_QUANTITY, 1 to 10.
+    pub quantity: u32,
+}
+
+/// The input of NewOrder (clause 2.4.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewOrder {
+    /// The terminal's warehouse.
+    pub warehouse: u32,
+    /// A random district.
+    pub district: u32,
+    /// By NURand.
+    pub customer: u32,
+    /// 5 to 15 lines.
+    pub lines: Vec<Line>,
+}
+
+/// The input of Payment (clause 2.5.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payment {
+    /// The terminal's warehouse.
+    pub warehouse: u32,
+    /// A random district.
+    pub district: u32,
+    /// The customer's warehouse: 15 % another one.
+    pub customer_warehouse: u32,
+    /// The customer's district.
+    pub customer_district: u32,
+    /// Who pays.
+    pub customer: Customer,
+    /// H_AMOUNT: 1.00 to 5,000.00.
+    pub amount_cents: i64,
+}
+
+/// The input of OrderStatus (clause 2.6.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderStatus {
+    /// The terminal's warehouse.
+    pub warehouse: u32,
+    /// A random district.
+    pub district: u32,
+    /// Whose last order.
+    pub customer: Customer,
+}
+
+/// The input of Delivery (clause 2.7.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The terminal's warehouse.
+    pub warehouse: u32,
+    /// O_CARRIER_ID, 1 to 10.
+    pub carrier: u32,
+}
+
+/// The input of StockLevel (clause 2.8.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StockLevel {
+    /// The terminal's warehouse.
+    pub warehouse: u32,
+    /// The terminal's own district (clause 2.8.1.1).
+    pub district: u32,
+    /// 10 to 20.
+    pub threshold: u32,
+}
+
+/// The input of one transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Clause 2.4.
+    NewOrder(NewOrder),
+    /// Clause 2.5.
+    Payment(Payment),
+    /// Clause 2.6.
+    OrderStatus(OrderStatus),
+    /// Clause 2.7.
+    Delivery(Delivery),
+    /// Clause 2.8.
+    StockLevel(StockLevel),
+}
+
+impl Input {
+    /// Which transaction it is for.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Input::NewOrder(_) => Kind::NewOrder,
+            Input::Payment(_) => Kind::Payment,
+            Input::OrderStatus(_) => Kind::OrderStatus,
+            Input::Delivery(_) => Kind::Delivery,
+            Input::StockLevel(_) => Kind::StockLevel,
+        }
+    }
+}
+
+impl NewOrder {
+    /// Whether the last line names an unused item, so that the order must roll back.
+    pub fn rolls_back(&self, scale: &Scale) -> bool {
+        self.lines
+            .last()
+            .is_some_and(|line| line.item > scale.items)
+    }
+}
+
+/// Draws inputs for one terminal: home warehouse and home district are fixed (clause 2.4.1.1,
+/// 2.8.1.1).
+#[derive(Clone, Debug)]
+pub struct Terminal {
+    scale: Scale,
+    constants: Constants,
+    warehouse: u32,
+    district: u32,
+    deck: Deck,
+    prng: Prng,
+}
+
+impl Terminal {
+    /// Terminal `number` (from 0). Terminals go round the warehouses first, then the districts.
+    pub fn new(scale: Scale, constants: Constants, seed: u64, number: u32) -> Terminal {
+        let home = number % scale.warehouses + 1;
+        let district = number / scale.warehouses % DISTRICTS + 1;
+        let prng = stream(seed, &[0x7465_726d, u64::from(number)]);
+        Terminal {
+            scale,
+            constants,
+            warehouse: home,
+            district,
+            deck: Deck::new(),
+            prng,
+        }
+    }
+
+    /// The home warehouse and the home district.
+    pub fn home(&self) -> (u32, u32) {
+        (self.warehouse, self.district)
+    }
+
+    /// The next transaction's input: its kind comes from the terminal's deck.
+    pub fn draw(&mut self) -> Input {
+        let kind = self.deck.draw(&mut self.prng);
+        self.draw_kind(kind)
+    }
+
+    /// An input of the given kind.
+    pub fn draw_kind(&mut self, kind: Kind) -> Input {
+        match kind {
+            Kind::NewOrder => Input::NewOrder(self.new_order()),
+            Kind::Payment => Input::Payment(self.payment()),
+            Kind::OrderStatus => Input::OrderStatus(OrderStatus {
+                warehouse: self.warehouse,
+                district: self.any_district(),
+                customer: self.customer(),
+            }),
+            Kind::Delivery => Input::Delivery(Delivery {
+                warehouse: self.warehouse,
+                carrier: self.prng.between(1, 10) as u32,
+            }),
+            Kind::StockLevel => Input::StockLevel(StockLevel {
+                warehouse: self.warehouse,
+                district: self.district,
+                threshold: self.prng.between(10, 20) as u32,
+            }),
+        }
+    }
+
+    /// The think time after a transaction, in microseconds.
+    pub fn think_us(&mut self, kind: Kind) -> u64 {
+        think_us(&mut self.prng, kind)
+    }
+
+    fn any_district(&mut self) -> u32 {
+        self.prng.between(1, i64::from(DISTRICTS)) as u32
+    }
+
+    /// A warehouse that is not the home one; the home one where there is no other.
+    fn other_warehouse(&mut self) -> u32 {
+        if self.scale.warehouses == 1 {
+            return self.warehouse;
+        }
+        let drawn = self.prng.between(1, i64::from(self.scale.warehouses) - 1) as u32;
+        drawn + u32::from(drawn >= self.warehouse)
+    }
+
+    fn customer(&mut self) -> Customer {
+        if self.prng.between(1, 100) <= 60 {
+            let number = last_name_number(&mut self.prng, self.constants.c_last, &self.scale);
+            Customer::LastName(last_name(number))
+        } else {
+            Customer::Id(customer_id(&mut self.prng, &self.constants, &self.scale))
+        }
+    }
+
+    fn new_order(&mut self) -> NewOrder {
+        let district = self.any_district();
+        let customer = customer_id(&mut self.prng, &self.constants, &self.scale);
+        let count = self.prng.between(5, 15);
+        let rolls_back = self.prng.between(1, 100) == 1;
+        let mut lines: Vec<Line> = (0..count)
+            .map(|_| Line {
+                item: item_id(&mut self.prng, &self.constants, &self.scale),
+                supply_warehouse: match self.prng.between(1, 100) {
+                    1 => self.other_warehouse(),
+                    _ => self.warehouse,
+                },
+                quantity: self.prng.between(1, 10) as u32,
+            })
+            .collect();
+        if rolls_back && let Some(last) = lines.last_mut() {
+            last.item = self.scale.items + 1;
+        }
+        NewOrder {
+            warehouse: self.warehouse,
+            district,
+            customer,
+            lines,
+        }
+    }
+
+    fn payment(&mut self) -> Payment {
+        let district = self.any_district();
+        let (customer_warehouse, customer_district) = match self.prng.between(1, 100) <= 85 {
+            true => (self.warehouse, district),
+            false => (self.other_warehouse(), self.any_district()),
+        };
+        Payment {
+            warehouse: self.warehouse,
+            district,
+            customer_warehouse,
+            customer_district,
+            customer: self.customer(),
+            amount_cents: self.prng.between(100, 500_000),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terminal(warehouses: u32, number: u32) -> Terminal {
+        Terminal::new(
+            Scale::standard(warehouses),
+            Constants::for_run(1, 77),
+            1,
+            number,
+        )
+    }
+
+    #[test]
+    fn homes_go_round_warehouses_then_districts() {
+        let homes: Vec<(u32, u32)> = (0..5).map(|n| terminal(2, n).home()).collect();
+        assert_eq!(homes, [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3)]);
+        assert_eq!(terminal(1, 10).home(), (1, 1));
+    }
+
+    #[test]
+    fn values_are_in_the_ranges_of_the_clauses() {
+        let mut terminal = terminal(3, 1);
+        for _ in 0..20_000 {
+            match terminal.draw() {
+                Input::NewOrder(order) => {
+                    assert_eq!(order.warehouse, 2);
+                    assert!((1..=10).contains(&order.district));
+                    assert!((1..=3_000).contains(&order.customer));
+                    assert!((5..=15).contains(&order.lines.len()));
+                    for line in &order.lines {
+                        assert!((1..=100_001).contains(&line.item));
+                        assert!((1..=3).contains(&line.supply_warehouse));
+                        assert!((1..=10).contains(&line.quantity));
+                    }
+                    let unused = order.lines.iter().filter(|l| l.item == 100_001).count();
+                    assert_eq!(unused == 1, order.rolls_back(&Scale::standard(3)));
+                }
+                Input::Payment(payment) => {
+                    assert!((100..=500_000).contains(&payment.amount_cents));
+                    if payment.customer_warehouse == 2 {
+                        assert_eq!(payment.customer_district, payment.district);
+                    }
+                }
+                Input::OrderStatus(status) => assert!((1..=10).contains(&status.district)),
+                Input::Delivery(delivery) => assert!((1..=10).contains(&delivery.carrier)),
+                Input::StockLevel(level) => {
+                    assert_eq!((level.warehouse, level.district), (2, 1));
+                    assert!((10..=20).contains(&level.threshold));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn same_seed_same_inputs_and_terminals_differ() {
+        let draw = |number| {
+            let mut terminal = terminal(4, number);
+            (0..200).map(|_| terminal.draw()).collect::<Vec<Input>>()
+        };
+        assert_eq!(draw(0), draw(0));
+        assert_ne!(draw(0), draw(4));
+    }
+
+    #[test]
+    fn one_warehouse_has_nothing_remote() {
+        let mut terminal = terminal(1, 0);
+        for _ in 0..2_000 {
+            match terminal.draw() {
+                Input::NewOrder(order) => {
+                    assert!(order.lines.iter().all(|line| line.supply_warehouse == 1));
+                }
+                Input::Payment(payment) => assert_eq!(payment.customer_warehouse, 1),
+                Input::OrderStatus(_) | Input::Delivery(_) | Input::StockLevel(_) => {}
+            }
+        }
+    }
+
+    #[test]
+    fn remote_warehouses_are_all_others_alike() {
+        let mut terminal = terminal(4, 2);
+        let mut counts = [0u32; 5];
+        for _ in 0..3_000 {
+            counts[terminal.other_warehouse() as usize] += 1;
+        }
+        assert_eq!(counts[3], 0);
+        assert!(
+            [1, 2, 4].iter().all(|&w| (900..1_100).contains(&counts[w])),
+            "{counts:?}"
+        );
+    }
+}

@@ -1,0 +1,110 @@
+//! TPC-C: scale, loader rows, transaction inputs, pacing, audits and consistency conditions.
+//!
+//! Clause numbers are those of the TPC-C specification, revision 5.11. All money is in integer
+//! cents; tax and discount rates are integers in units of 0.0001.
+//!
+//! What is easy to get wrong, and where it is done:
+//!
+//! | rule | clause | place |
+//! |---|---|---|
+//! | the remote supplier's own stock is drawn and updated | 2.4.1.5 | [`input`] |
+//! | 15 % of payments are by customers of another warehouse | 2.5.1.2 | [`input`] |
+//! | 1 % of new orders name an unused item and roll back | 2.4.1.4 | [`input`] |
+//! | the constant of C_LAST differs between load and run | 2.1.6.1 | [`random`] |
+//! | the last 30 % of the loaded orders are not delivered | 4.3.3.1 | [`rows`] |
+//! | transactions come from a shuffled deck | 5.2.4.2 | [`deck`] |
+//! | nulls and empty sets count in the conditions | 3.3.2 | [`conditions`] |
+
+pub mod audit;
+pub mod conditions;
+pub mod deck;
+pub mod input;
+pub mod random;
+pub mod rows;
+pub mod scale;
+pub mod schema;
+pub mod text;
+
+pub use scale::Scale;
+
+/// Districts of a warehouse (clause 1.2.1). Not a parameter: terminals, Delivery and the
+/// conditions all count on ten.
+pub const DISTRICTS: u32 = 10;
+
+/// The five transactions, in the order of the specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Clause 2.4: enters an order of 5 to 15 lines.
+    NewOrder,
+    /// Clause 2.5: records a customer's payment.
+    Payment,
+    /// Clause 2.6: reads a customer's last order.
+    OrderStatus,
+    /// Clause 2.7: delivers the oldest order of each of the ten districts.
+    Delivery,
+    /// Clause 2.8: counts recently sold items with low stock.
+    StockLevel,
+}
+
+impl Kind {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [Kind; 5] = [
+        Kind::NewOrder,
+        Kind::Payment,
+        Kind::OrderStatus,
+        Kind::Delivery,
+        Kind::StockLevel,
+    ];
+
+    /// The names that reports show, in the order of [`Kind::ALL`].
+    pub const NAMES: [&'static str; 5] = [
+        "new_order",
+        "payment",
+        "order_status",
+        "delivery",
+        "stock_level",
+    ];
+
+    /// The position in [`Kind::ALL`], 0 to 4.
+    pub fn number(self) -> usize {
+        self as usize
+    }
+
+    /// The name that reports show.
+    pub fn name(self) -> &'static str {
+        Kind::NAMES[self.number()]
+    }
+
+    /// The keying time in microseconds: constant (clause 5.2.5.2).
+    pub fn keying_us(self) -> u64 {
+        [18_000_000, 3_000_000, 2_000_000, 2_000_000, 2_000_000][self.number()]
+    }
+
+    /// The mean think time in microseconds (clause 5.2.5.4 and the table of 5.2.5.7).
+    pub fn think_mean_us(self) -> u64 {
+        [12_000_000, 12_000_000, 10_000_000, 5_000_000, 5_000_000][self.number()]
+    }
+
+    /// The response time in microseconds that 90 % must not exceed (clause 5.2.5.3). For Delivery
+    /// this is the time to queue the request.
+    pub fn response_limit_us(self) -> u64 {
+        [5_000_000, 5_000_000, 5_000_000, 5_000_000, 20_000_000][self.number()]
+    }
+}
+
+/// The most tpmC that one warehouse can give with keying and think times (clause 4.2.2 and its
+/// comment: 9 to 12.86).
+pub const TPMC_PER_WAREHOUSE_MAX: f64 = 12.86;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_numbered_in_order() {
+        for (number, kind) in Kind::ALL.iter().enumerate() {
+            assert_eq!(kind.number(), number);
+            assert_eq!(kind.name(), Kind::NAMES[number]);
+        }
+    }
+}
