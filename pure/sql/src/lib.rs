@@ -7,8 +7,11 @@
 
 extern crate alloc;
 
+pub mod copy;
 pub mod expr;
+pub mod pg_catalog;
 pub mod port;
+pub mod settings;
 
 pub mod plan;
 

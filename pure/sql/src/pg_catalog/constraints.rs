@@ -1,0 +1,222 @@
+//! Constraints: pg_constraint, and the list of them that other tables use.
+
+use super::*;
+use catalog::{Action, Check, ForeignKey};
+
+/// A constraint of a table.
+#[derive(Clone, Copy)]
+pub(super) enum Constraint<'a> {
+    /// PRIMARY KEY.
+    Primary(&'a Index, &'a str),
+    /// UNIQUE; its name is that of the index.
+    Unique(&'a Index),
+    /// CHECK.
+    Check(usize, &'a Check),
+    /// FOREIGN KEY.
+    Foreign(usize, &'a ForeignKey),
+}
+
+/// The constraints of a table. NOT NULL is a property of columns and not listed.
+pub(super) fn of_table(table: &Table) -> impl Iterator<Item = Constraint<'_>> {
+    let primary = table.primary_constraint.iter();
+    let unique = table.secondary.iter().filter(|index| index.constraint);
+    primary
+        .map(|name| Constraint::Primary(&table.primary, name))
+        .chain(unique.map(Constraint::Unique))
+        .chain(
+            table
+                .checks
+                .iter()
+                .enumerate()
+                .map(|(n, check)| Constraint::Check(n, check)),
+        )
+        .chain(
+            table
+                .foreign_keys
+                .iter()
+                .enumerate()
+                .map(|(n, key)| Constraint::Foreign(n, key)),
+        )
+}
+
+impl<'a> Constraint<'a> {
+    pub(super) fn name(self) -> &'a str {
+        match self {
+            Constraint::Primary(_, name) => name,
+            Constraint::Unique(index) => &index.name,
+            Constraint::Check(_, check) => &check.name,
+            Constraint::Foreign(_, key) => &key.name,
+        }
+    }
+
+    /// Its oid. Keys share the number of their index, which no other constraint has; the others
+    /// are numbered within their table, above all catalog numbers.
+    pub(super) fn oid(self, table: &Table) -> u32 {
+        let numbered = |n: usize| 1 << 30 | (table.id.0 & 0x3f_ffff) << 8 | (n & 0x7f) as u32;
+        match self {
+            Constraint::Primary(index, _) | Constraint::Unique(index) => index.id.0,
+            Constraint::Check(n, _) => numbered(n),
+            Constraint::Foreign(n, _) => numbered(n) | 0x80,
+        }
+    }
+
+    /// The letter of `contype`.
+    fn letter(self) -> char {
+        match self {
+            Constraint::Primary(..) => 'p',
+            Constraint::Unique(_) => 'u',
+            Constraint::Check(..) => 'c',
+            Constraint::Foreign(..) => 'f',
+        }
+    }
+
+    /// The words of information_schema.
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            Constraint::Primary(..) => "PRIMARY KEY",
+            Constraint::Unique(_) => "UNIQUE",
+            Constraint::Check(..) => "CHECK",
+            Constraint::Foreign(..) => "FOREIGN KEY",
+        }
+    }
+
+    /// Positions of the columns that it is over, in its order; for a check those it mentions.
+    pub(super) fn columns(self, table: &Table) -> Vec<u16> {
+        match self {
+            Constraint::Primary(index, _) | Constraint::Unique(index) => {
+                index.columns.iter().map(|column| column.column).collect()
+            }
+            Constraint::Check(_, check) => mentioned(table, &check.expression),
+            Constraint::Foreign(_, key) => key.columns.clone(),
+        }
+    }
+}
+
+/// Positions of the table's columns whose names occur in an expression, outside of strings.
+fn mentioned(table: &Table, expression: &str) -> Vec<u16> {
+    let mut words = Vec::new();
+    let mut rest = expression;
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            '\'' => 1 + rest[1..].find('\'').map_or(rest.len() - 1, |at| at + 1),
+            '"' => {
+                let inner = rest[1..].find('"').unwrap_or(rest.len() - 1);
+                words.push(rest[1..=inner].to_owned());
+                (inner + 2).min(rest.len())
+            }
+            c if c.is_alphabetic() || c == '_' => {
+                let inside = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+                let length = rest.find(|c| !inside(c)).unwrap_or(rest.len());
+                words.push(rest[..length].to_lowercase());
+                length
+            }
+            c => c.len_utf8(),
+        };
+        rest = &rest[length..];
+    }
+    visible(table)
+        .filter(|(_, column)| words.contains(&column.name))
+        .map(|(at, _)| at as u16)
+        .collect()
+}
+
+/// The key of the parent that a foreign key points to: its index and constraint.
+pub(super) fn target<'a>(
+    cx: &CatalogCx<'a>,
+    key: &ForeignKey,
+) -> Option<(&'a Table, &'a Index, &'a str)> {
+    let parent = cx.database.tables.get(&key.parent)?;
+    let same = |index: &Index| {
+        index.columns.len() == key.parent_columns.len()
+            && index
+                .columns
+                .iter()
+                .all(|column| key.parent_columns.contains(&column.column))
+    };
+    if let Some(name) = parent
+        .primary_constraint
+        .as_ref()
+        .filter(|_| same(&parent.primary))
+    {
+        return Some((parent, &parent.primary, name));
+    }
+    let index = parent
+        .secondary
+        .iter()
+        .find(|index| index.unique && same(index))?;
+    Some((parent, index, &index.name))
+}
+
+/// The letter of `confdeltype` and `confupdtype`.
+fn action(action: Action) -> char {
+    match action {
+        Action::NoAction => 'a',
+        Action::Restrict => 'r',
+        Action::Cascade => 'c',
+        Action::SetNull => 'n',
+        Action::SetDefault => 'd',
+    }
+}
+
+/// Attribute numbers as an array; NULL for none.
+fn numbers(columns: &[u16]) -> Datum {
+    match columns {
+        [] => Datum::Null,
+        columns => array(columns.iter().map(|column| int(column + 1))),
+    }
+}
+
+pub(super) fn rows(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for table in cx.tables() {
+        for constraint in of_table(table) {
+            push(cx, table, constraint, out);
+        }
+    }
+}
+
+fn push(cx: &CatalogCx<'_>, table: &Table, constraint: Constraint<'_>, out: &mut RowBatch) {
+    let key = match constraint {
+        Constraint::Foreign(_, key) => Some(key),
+        _ => None,
+    };
+    let parent = key.and_then(|key| target(cx, key));
+    let index = match constraint {
+        Constraint::Primary(index, _) | Constraint::Unique(index) => index.id.0,
+        Constraint::Check(..) => 0,
+        Constraint::Foreign(..) => parent.map_or(0, |(_, index, _)| index.id.0),
+    };
+    let expression = match constraint {
+        Constraint::Check(_, check) => text(check.expression.as_str()),
+        _ => Datum::Null,
+    };
+    // ' ' stands for "not a foreign key".
+    let key_letter = |of: fn(&ForeignKey) -> char| letter(key.map_or(' ', of));
+    out.push([
+        oid(constraint.oid(table)),
+        text(constraint.name()),
+        oid(PUBLIC),
+        letter(constraint.letter()),
+        flag(false),
+        flag(false),
+        flag(true),
+        oid(table.id.0),
+        oid(0),
+        oid(index),
+        oid(0),
+        oid(parent.map_or(0, |(parent, ..)| parent.id.0)),
+        key_letter(|key| action(key.on_update)),
+        key_letter(|key| action(key.on_delete)),
+        key_letter(|_| 's'),
+        flag(true),
+        int(0),
+        flag(!matches!(constraint, Constraint::Check(..))),
+        numbers(&constraint.columns(table)),
+        key.map_or(Datum::Null, |key| numbers(&key.parent_columns)),
+        Datum::Null,
+        Datum::Null,
+        Datum::Null,
+        Datum::Null,
+        Datum::Null,
+        expression,
+    ]);
+}

@@ -1,0 +1,243 @@
+//! Rows that hardly depend on the database: schemas, databases, roles, operator classes.
+
+use super::*;
+
+pub(super) fn namespace(_: &CatalogCx<'_>, out: &mut RowBatch) {
+    for (number, name) in [
+        (PG_CATALOG, "pg_catalog"),
+        (PUBLIC, "public"),
+        (INFORMATION_SCHEMA, "information_schema"),
+    ] {
+        out.push([oid(number), text(name), oid(OWNER), Datum::Null]);
+    }
+}
+
+pub(super) fn database(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    const UTF8: i64 = 6;
+    for (name, database) in &cx.catalog.databases {
+        out.push([
+            oid(database.id.0),
+            text(name.as_str()),
+            oid(OWNER),
+            int(UTF8),
+            letter('c'),
+            flag(false),
+            flag(true),
+            int(-1),
+            oid(0),
+            oid(0),
+            oid(TABLESPACE),
+            text("C.UTF-8"),
+            text("C.UTF-8"),
+            Datum::Null,
+            Datum::Null,
+            Datum::Null,
+        ]);
+    }
+}
+
+pub(super) fn authid(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    let yes = || flag(true);
+    out.push([
+        oid(OWNER),
+        text(cx.user),
+        yes(),
+        yes(),
+        yes(),
+        yes(),
+        yes(),
+        yes(),
+        yes(),
+        int(-1),
+        Datum::Null,
+        Datum::Null,
+    ]);
+}
+
+pub(super) fn roles(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    let yes = || flag(true);
+    out.push([
+        text(cx.user),
+        yes(),
+        yes(),
+        yes(),
+        yes(),
+        yes(),
+        yes(),
+        int(-1),
+        text("********"),
+        Datum::Null,
+        yes(),
+        Datum::Null,
+        oid(OWNER),
+    ]);
+}
+
+pub(super) fn user(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    let yes = || flag(true);
+    out.push([
+        text(cx.user),
+        oid(OWNER),
+        yes(),
+        yes(),
+        yes(),
+        yes(),
+        text("********"),
+        Datum::Null,
+        Datum::Null,
+    ]);
+}
+
+pub(super) fn tablespace(_: &CatalogCx<'_>, out: &mut RowBatch) {
+    for (number, name) in [(TABLESPACE, "pg_default"), (1664, "pg_global")] {
+        out.push([
+            oid(number),
+            text(name),
+            oid(OWNER),
+            Datum::Null,
+            Datum::Null,
+        ]);
+    }
+}
+
+pub(super) fn am(_: &CatalogCx<'_>, out: &mut RowBatch) {
+    out.push([oid(HEAP), text("heap"), oid(3), letter('t')]);
+    out.push([oid(BTREE), text("btree"), oid(330), letter('i')]);
+}
+
+pub(super) fn language(_: &CatalogCx<'_>, out: &mut RowBatch) {
+    for (number, name, trusted) in [(12, "internal", false), (14, "sql", true)] {
+        out.push([
+            oid(number),
+            text(name),
+            oid(OWNER),
+            flag(false),
+            flag(trusted),
+            oid(0),
+            oid(0),
+            oid(0),
+            Datum::Null,
+        ]);
+    }
+}
+
+pub(super) fn collation(_: &CatalogCx<'_>, out: &mut RowBatch) {
+    for (number, name, provider) in [
+        (COLLATION, "default", 'd'),
+        (950, "C", 'c'),
+        (951, "POSIX", 'c'),
+    ] {
+        let locale = if provider == 'c' {
+            text(name)
+        } else {
+            Datum::Null
+        };
+        out.push([
+            oid(number),
+            text(name),
+            oid(PG_CATALOG),
+            oid(OWNER),
+            letter(provider),
+            flag(true),
+            int(-1),
+            locale.clone(),
+            locale,
+            Datum::Null,
+            Datum::Null,
+        ]);
+    }
+}
+
+pub(super) fn timezone_names(_: &CatalogCx<'_>, out: &mut RowBatch) {
+    for name in ["Etc/UTC", "GMT", "UTC"] {
+        let zero = Datum::Interval(base::datum::Interval::default());
+        let short = if name == "GMT" { "GMT" } else { "UTC" };
+        out.push([text(name), text(short), zero, flag(false)]);
+    }
+}
+
+/// A default operator class of the only index method.
+pub(super) struct OpClass {
+    pub(super) oid: u32,
+    name: &'static str,
+    family: u32,
+    /// Type of the indexed column.
+    pub(super) input: u32,
+    /// Type of the stored key if it is another one, else 0.
+    stored: u32,
+}
+
+const fn opclass_of(oid: u32, name: &'static str, family: u32, input: u32, stored: u32) -> OpClass {
+    OpClass {
+        oid,
+        name,
+        family,
+        input,
+        stored,
+    }
+}
+
+pub(super) static OPCLASSES: &[OpClass] = &[
+    opclass_of(10_003, "bool_ops", 424, 16, 0),
+    opclass_of(10_004, "bpchar_ops", 426, 1042, 0),
+    opclass_of(10_006, "bytea_ops", 428, 17, 0),
+    opclass_of(10_007, "char_ops", 429, 18, 0),
+    opclass_of(3122, "date_ops", 434, 1082, 0),
+    opclass_of(10_012, "float4_ops", 1970, 700, 0),
+    opclass_of(3123, "float8_ops", 1970, 701, 0),
+    opclass_of(1979, "int2_ops", 1976, 21, 0),
+    opclass_of(1978, "int4_ops", 1976, 23, 0),
+    opclass_of(3124, "int8_ops", 1976, 20, 0),
+    opclass_of(10_022, "interval_ops", 1982, 1186, 0),
+    opclass_of(10_028, "name_ops", 1994, 19, 2275),
+    opclass_of(3125, "numeric_ops", 1988, 1700, 0),
+    opclass_of(1981, "oid_ops", 1989, 26, 0),
+    opclass_of(3126, "text_ops", 1994, 25, 0),
+    opclass_of(3127, "timestamptz_ops", 434, 1184, 0),
+    opclass_of(3128, "timestamp_ops", 434, 1114, 0),
+    opclass_of(10_065, "uuid_ops", 2968, 2950, 0),
+];
+
+/// Operator families: number and name.
+const FAMILIES: [(u32, &str); 12] = [
+    (424, "bool_ops"),
+    (426, "bpchar_ops"),
+    (428, "bytea_ops"),
+    (429, "char_ops"),
+    (434, "datetime_ops"),
+    (1970, "float_ops"),
+    (1976, "integer_ops"),
+    (1982, "interval_ops"),
+    (1988, "numeric_ops"),
+    (1989, "oid_ops"),
+    (1994, "text_ops"),
+    (2968, "uuid_ops"),
+];
+
+pub(super) fn opclass(_: &CatalogCx<'_>, out: &mut RowBatch) {
+    for class in OPCLASSES {
+        out.push([
+            oid(class.oid),
+            oid(BTREE),
+            text(class.name),
+            oid(PG_CATALOG),
+            oid(OWNER),
+            oid(class.family),
+            oid(class.input),
+            flag(true),
+            oid(class.stored),
+        ]);
+    }
+}
+
+pub(super) fn opfamily(_: &CatalogCx<'_>, out: &mut RowBatch) {
+    for (number, name) in FAMILIES {
+        out.push([
+            oid(number),
+            oid(BTREE),
+            text(name),
+            oid(PG_CATALOG),
+            oid(OWNER),
+        ]);
+    }
+}

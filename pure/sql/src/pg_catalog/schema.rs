@@ -1,0 +1,469 @@
+//! Views of `information_schema`.
+
+use super::constraints::{Constraint, of_table, target};
+use super::relations::{owner, sequence_type};
+use super::*;
+use catalog::{Action, Column, Identity};
+
+/// Name of the session's database, the first column of most views.
+fn here(cx: &CatalogCx<'_>) -> Datum {
+    text(cx.database.name.as_str())
+}
+
+fn public() -> Datum {
+    text("public")
+}
+
+pub(super) fn catalog_name(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    out.push([here(cx)]);
+}
+
+pub(super) fn enabled_roles(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    out.push([text(cx.user)]);
+}
+
+pub(super) fn schemata(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for schema in ["information_schema", "pg_catalog", "public"] {
+        let mut row = vec![here(cx), text(schema), text(cx.user)];
+        row.resize(7, Datum::Null);
+        out.push(row);
+    }
+}
+
+pub(super) fn tables(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    let mut push = |schema: &str, name: &str, kind: char| {
+        let (kind, insertable) = if kind == 'v' {
+            ("VIEW", false)
+        } else {
+            ("BASE TABLE", schema == "public")
+        };
+        let mut row = vec![here(cx), text(schema), text(name), text(kind)];
+        row.extend(core::iter::repeat_n(Datum::Null, 5));
+        row.extend([yes_no(insertable), yes_no(false), Datum::Null]);
+        out.push(row);
+    };
+    for table in all() {
+        push(table.schema, table.name, table.kind);
+    }
+    for table in cx.tables() {
+        push("public", &table.name, 'r');
+    }
+}
+
+/// What `columns` says about a type: maximal characters and bytes, numeric precision, radix and
+/// scale, precision of fractions of a second.
+fn measures(ty: Type) -> [Datum; 6] {
+    let null = Datum::Null;
+    let binary = |bits: i64| {
+        [
+            Datum::Null,
+            Datum::Null,
+            int(bits),
+            int(2),
+            int(0),
+            Datum::Null,
+        ]
+    };
+    match ty {
+        Type::Int2 => binary(16),
+        Type::Int4 => binary(32),
+        Type::Int8 => binary(64),
+        Type::Float4 => [
+            null.clone(),
+            null.clone(),
+            int(24),
+            int(2),
+            null.clone(),
+            null,
+        ],
+        Type::Float8 => [
+            null.clone(),
+            null.clone(),
+            int(53),
+            int(2),
+            null.clone(),
+            null,
+        ],
+        Type::Numeric(Some((precision, scale))) => [
+            null.clone(),
+            null.clone(),
+            int(precision),
+            int(10),
+            int(scale),
+            null,
+        ],
+        Type::Numeric(None) => [
+            null.clone(),
+            null.clone(),
+            null.clone(),
+            int(10),
+            null.clone(),
+            null,
+        ],
+        Type::Varchar(Some(n)) => {
+            let bytes = int(i64::from(n) * 4);
+            [
+                int(n),
+                bytes,
+                null.clone(),
+                null.clone(),
+                null.clone(),
+                null,
+            ]
+        }
+        Type::Char(n) if n > 0 => {
+            let bytes = int(i64::from(n) * 4);
+            [
+                int(n),
+                bytes,
+                null.clone(),
+                null.clone(),
+                null.clone(),
+                null,
+            ]
+        }
+        Type::Text | Type::Varchar(None) | Type::Char(_) => [
+            null.clone(),
+            int(1 << 30),
+            null.clone(),
+            null.clone(),
+            null.clone(),
+            null,
+        ],
+        Type::Date => [
+            null.clone(),
+            null.clone(),
+            null.clone(),
+            null.clone(),
+            null,
+            int(0),
+        ],
+        Type::Timestamp | Type::Timestamptz | Type::Interval => [
+            null.clone(),
+            null.clone(),
+            null.clone(),
+            null.clone(),
+            null,
+            int(6),
+        ],
+        _ => [const { Datum::Null }; 6],
+    }
+}
+
+pub(super) fn columns(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    let system = |name: &str, ty: Type| Column {
+        name: name.to_owned(),
+        ty,
+        not_null: false,
+        default: None,
+        identity: None,
+        hidden: false,
+    };
+    for table in all() {
+        for (at, (name, ty)) in table.columns.iter().enumerate() {
+            column(
+                cx,
+                table.schema,
+                table.name,
+                at + 1,
+                &system(name, *ty),
+                out,
+            );
+        }
+    }
+    for table in cx.tables() {
+        for (at, described) in visible(table) {
+            column(cx, "public", &table.name, at + 1, described, out);
+        }
+    }
+}
+
+fn column(
+    cx: &CatalogCx<'_>,
+    schema: &str,
+    table: &str,
+    number: usize,
+    column: &Column,
+    out: &mut RowBatch,
+) {
+    let is_array = column.ty.element().is_some();
+    let type_name = if is_array {
+        "ARRAY"
+    } else {
+        column.ty.base_name()
+    };
+    let mut row = vec![
+        here(cx),
+        text(schema),
+        text(table),
+        text(column.name.as_str()),
+        int(number),
+        optional(column.default.as_deref()),
+        yes_no(!column.not_null),
+        text(type_name),
+    ];
+    row.extend(measures(column.ty));
+    // Interval, character set, collation and domain: nothing to say.
+    row.extend(core::iter::repeat_n(Datum::Null, 11));
+    row.extend([here(cx), text("pg_catalog"), text(column.ty.catalog_name())]);
+    row.extend(core::iter::repeat_n(Datum::Null, 4));
+    row.extend([
+        text(number.to_string()),
+        yes_no(false),
+        yes_no(column.identity.is_some()),
+    ]);
+    let sequence = cx.database.sequences.values().find(|sequence| {
+        let owns = |(owner, of): &(String, String)| owner == table && *of == column.name;
+        schema == "public" && sequence.owned_by.as_ref().is_some_and(owns)
+    });
+    match (column.identity, sequence) {
+        (Some(identity), Some(sequence)) => row.extend([
+            text(match identity {
+                Identity::Always => "ALWAYS",
+                Identity::ByDefault => "BY DEFAULT",
+            }),
+            text(sequence.start.to_string()),
+            text(sequence.increment.to_string()),
+            text(sequence.max.to_string()),
+            text(sequence.min.to_string()),
+        ]),
+        _ => row.extend(core::iter::repeat_n(Datum::Null, 5)),
+    }
+    row.extend([
+        yes_no(false),
+        text("NEVER"),
+        Datum::Null,
+        yes_no(schema == "public"),
+    ]);
+    out.push(row);
+}
+
+/// Name of the check that information_schema shows for a NOT NULL column.
+fn not_null_name(table: &Table, at: usize) -> String {
+    format!("{PUBLIC}_{}_{}_not_null", table.id.0, at + 1)
+}
+
+pub(super) fn table_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    let mut push = |table: &Table, name: &str, kind: &str| {
+        let nulls = if kind == "UNIQUE" {
+            yes_no(true)
+        } else {
+            Datum::Null
+        };
+        out.push([
+            here(cx),
+            public(),
+            text(name),
+            here(cx),
+            public(),
+            text(table.name.as_str()),
+            text(kind),
+            yes_no(false),
+            yes_no(false),
+            yes_no(true),
+            nulls,
+        ]);
+    };
+    for table in cx.tables() {
+        for constraint in of_table(table) {
+            push(table, constraint.name(), constraint.kind());
+        }
+        for (at, _) in visible(table).filter(|(_, column)| column.not_null) {
+            push(table, &not_null_name(table, at), "CHECK");
+        }
+    }
+}
+
+pub(super) fn check_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for table in cx.tables() {
+        for check in &table.checks {
+            let clause = text(format!("(({}))", check.expression));
+            out.push([here(cx), public(), text(check.name.as_str()), clause]);
+        }
+        for (at, column) in visible(table).filter(|(_, column)| column.not_null) {
+            let clause = text(format!("{} IS NOT NULL", column.name));
+            out.push([here(cx), public(), text(not_null_name(table, at)), clause]);
+        }
+    }
+}
+
+pub(super) fn key_column_usage(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for table in cx.tables() {
+        for constraint in of_table(table) {
+            if matches!(constraint, Constraint::Check(..)) {
+                continue;
+            }
+            for (position, at) in constraint.columns(table).into_iter().enumerate() {
+                // Which column of the parent's key this one points to.
+                let pointed = match constraint {
+                    Constraint::Foreign(_, key) => target(cx, key).and_then(|(_, index, _)| {
+                        let wanted = key.parent_columns.get(position)?;
+                        index
+                            .columns
+                            .iter()
+                            .position(|column| column.column == *wanted)
+                    }),
+                    _ => None,
+                };
+                out.push([
+                    here(cx),
+                    public(),
+                    text(constraint.name()),
+                    here(cx),
+                    public(),
+                    text(table.name.as_str()),
+                    text(table.columns[at as usize].name.as_str()),
+                    int(position + 1),
+                    pointed.map_or(Datum::Null, |position| int(position + 1)),
+                ]);
+            }
+        }
+    }
+}
+
+/// The rule as information_schema spells it.
+fn rule(action: Action) -> Datum {
+    text(definitions::action(action))
+}
+
+pub(super) fn referential_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for key in cx.tables().flat_map(|table| &table.foreign_keys) {
+        let parent = target(cx, key).map(|(_, _, name)| name);
+        out.push([
+            here(cx),
+            public(),
+            text(key.name.as_str()),
+            parent.map_or(Datum::Null, |_| here(cx)),
+            parent.map_or(Datum::Null, |_| public()),
+            optional(parent),
+            text("NONE"),
+            rule(key.on_update),
+            rule(key.on_delete),
+        ]);
+    }
+}
+
+/// Table and columns that a constraint depends on: for foreign keys those of the parent.
+fn used<'a>(
+    cx: &CatalogCx<'a>,
+    table: &'a Table,
+    constraint: Constraint<'_>,
+) -> Option<(&'a Table, Vec<u16>)> {
+    match constraint {
+        Constraint::Foreign(_, key) => Some((
+            cx.database.tables.get(&key.parent)?,
+            key.parent_columns.clone(),
+        )),
+        other => Some((table, other.columns(table))),
+    }
+}
+
+pub(super) fn constraint_column_usage(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for table in cx.tables() {
+        for constraint in of_table(table) {
+            let Some((of, columns)) = used(cx, table, constraint) else {
+                continue;
+            };
+            for at in columns {
+                out.push([
+                    here(cx),
+                    public(),
+                    text(of.name.as_str()),
+                    text(of.columns[at as usize].name.as_str()),
+                    here(cx),
+                    public(),
+                    text(constraint.name()),
+                ]);
+            }
+        }
+    }
+}
+
+pub(super) fn constraint_table_usage(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for table in cx.tables() {
+        for constraint in of_table(table) {
+            if let Some((of, _)) = used(cx, table, constraint) {
+                let name = text(constraint.name());
+                out.push([
+                    here(cx),
+                    public(),
+                    text(of.name.as_str()),
+                    here(cx),
+                    public(),
+                    name,
+                ]);
+            }
+        }
+    }
+}
+
+pub(super) fn sequences(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for sequence in cx.database.sequences.values() {
+        // Sequences of identity columns are part of their column.
+        if owner(cx, sequence).is_some_and(|(.., identity)| identity) {
+            continue;
+        }
+        let ty = sequence_type(sequence);
+        out.push([
+            here(cx),
+            public(),
+            text(sequence.name.as_str()),
+            text(ty.base_name()),
+            int(i64::from(ty.typlen()) * 8),
+            int(2),
+            int(0),
+            text(sequence.start.to_string()),
+            text(sequence.min.to_string()),
+            text(sequence.max.to_string()),
+            text(sequence.increment.to_string()),
+            yes_no(false),
+        ]);
+    }
+}
+
+/// What the owner of a table may do with it.
+const PRIVILEGES: [&str; 7] = [
+    "DELETE",
+    "INSERT",
+    "REFERENCES",
+    "SELECT",
+    "TRIGGER",
+    "TRUNCATE",
+    "UPDATE",
+];
+
+pub(super) fn table_privileges(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for table in cx.tables() {
+        for privilege in PRIVILEGES {
+            out.push([
+                text(cx.user),
+                text(cx.user),
+                here(cx),
+                public(),
+                text(table.name.as_str()),
+                text(privilege),
+                yes_no(true),
+                yes_no(privilege == "SELECT"),
+            ]);
+        }
+    }
+}
+
+pub(super) fn column_privileges(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for table in cx.tables() {
+        for (_, column) in visible(table) {
+            for privilege in ["INSERT", "REFERENCES", "SELECT", "UPDATE"] {
+                out.push([
+                    text(cx.user),
+                    text(cx.user),
+                    here(cx),
+                    public(),
+                    text(table.name.as_str()),
+                    text(column.name.as_str()),
+                    text(privilege),
+                    yes_no(true),
+                ]);
+            }
+        }
+    }
+}
