@@ -33,7 +33,7 @@ mod startup;
 mod status;
 
 pub use plans::PlanCache;
-pub use status::{Description, SessionState};
+pub use status::Description;
 
 use crate::client::{ClientMessage, ConnId, Reply, Severity, Tag};
 use crate::message::{SessionFacts, ToTxn, TxnHandle};
@@ -152,10 +152,10 @@ pub struct Session {
 
 impl Session {
     /// A session whose client has not said anything yet.
-    pub fn new(conn: ConnId, here: ShardId, secret: i32, now: Time) -> Session {
+    pub fn new(conn: ConnId, secret: i32) -> Session {
         Session {
             conn,
-            pid: crate::machine::pid_of(here, conn),
+            pid: 0,
             secret,
             life: Life::Starting,
             user: Box::default(),
@@ -187,7 +187,7 @@ impl Session {
             seen: Ts::ZERO,
             canceled: false,
             statement: None,
-            since: now,
+            since: Time(0),
         }
     }
 
@@ -239,10 +239,10 @@ impl Session {
         }
     }
 
-    /// A cancel request; false if its secret is not this session's. Ignored when nothing runs.
-    pub fn on_cancel(&mut self, cx: &mut SessionCx<'_>, secret: i32) -> bool {
+    /// A cancel request; ignored if its secret is not this session's or nothing runs.
+    pub fn on_cancel(&mut self, cx: &mut SessionCx<'_>, secret: i32) {
         if secret != self.secret {
-            return false;
+            return;
         }
         match self.activity {
             Activity::Running => self.tell(cx, ToTxn::Cancel(errors::canceled())),
@@ -259,7 +259,6 @@ impl Session {
             Activity::Idle | Activity::Ending => {}
         }
         self.pump(cx);
-        true
     }
 
     /// The client is gone: its transaction is rolled back, unless it is being committed.

@@ -49,6 +49,7 @@ pub struct PlanCache {
     seen: Vec<u64>,
     seen_set: LookupMap<u64, ()>,
     seen_hand: usize,
+    planned: u64,
     /// Every column in text form.
     pub(crate) text: Arc<[Format]>,
     /// Every column in binary form.
@@ -78,9 +79,20 @@ impl PlanCache {
             seen: Vec::new(),
             seen_set: LookupMap::new(),
             seen_hand: 0,
+            planned: 0,
             text: Arc::from([]),
             binary: Arc::from([Format::Binary]),
         }
+    }
+
+    /// Statements planned so far by the sessions of the shard.
+    pub fn planned(&self) -> u64 {
+        self.planned
+    }
+
+    /// One statement is being planned.
+    pub(crate) fn count_planned(&mut self) {
+        self.planned += 1;
     }
 
     /// Number of statements inside.

@@ -151,10 +151,11 @@ impl Session {
 
     fn plan(
         &self,
-        cx: &SessionCx<'_>,
+        cx: &mut SessionCx<'_>,
         statement: &Statement,
         declared: &[Type],
     ) -> Result<Arc<Plan>, SqlError> {
+        cx.plans.count_planned();
         let settings = |name: &str| self.setting(name);
         let plan_cx = PlanCx {
             catalog: cx.catalog,

@@ -26,8 +26,12 @@ impl Session {
         cx: &mut SessionCx<'_>,
         parameters: Vec<(String, String)>,
     ) -> Result<(), SqlError> {
+        self.pid = crate::input::pid_of(cx.here, self.conn);
         if !cx.accepting {
-            let message = "the database system is shutting down";
+            let message = match cx.catalog.version {
+                0 => "the database system is starting up",
+                _ => "the database system is shutting down",
+            };
             return Err(SqlError::new(SqlState::CANNOT_CONNECT_NOW, message));
         }
         let mut user = None;

@@ -4,31 +4,6 @@ use super::block::Block;
 use super::{Activity, Session};
 use base::Time;
 
-/// What a session does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SessionState {
-    /// Runs a statement, a commit or a schema change.
-    Active,
-    /// Waits for its client outside of a transaction block.
-    Idle,
-    /// Waits for its client inside of one.
-    IdleInTransaction,
-    /// Waits for ROLLBACK after an error.
-    IdleInFailedTransaction,
-}
-
-impl SessionState {
-    /// The word of `pg_stat_activity`.
-    pub fn name(self) -> &'static str {
-        match self {
-            SessionState::Active => "active",
-            SessionState::Idle => "idle",
-            SessionState::IdleInTransaction => "idle in transaction",
-            SessionState::IdleInFailedTransaction => "idle in transaction (aborted)",
-        }
-    }
-}
-
 /// One session as others see it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Description<'a> {
@@ -40,8 +15,8 @@ pub struct Description<'a> {
     pub database: &'a str,
     /// Setting `application_name`.
     pub application_name: &'a str,
-    /// What it does.
-    pub state: SessionState,
+    /// What it does, in the words of `pg_stat_activity`.
+    pub state: &'static str,
     /// Text of the statement that runs or ran last; empty before the first.
     pub statement: &'a str,
     /// Since when it is in this state.
@@ -53,10 +28,10 @@ impl Session {
     pub fn describe(&self) -> Description<'_> {
         let idle = matches!(self.activity, Activity::Idle) && self.query.is_none();
         let state = match self.block {
-            _ if !idle => SessionState::Active,
-            Block::None | Block::Implicit => SessionState::Idle,
-            Block::Explicit => SessionState::IdleInTransaction,
-            Block::Failed => SessionState::IdleInFailedTransaction,
+            _ if !idle => "active",
+            Block::None | Block::Implicit => "idle",
+            Block::Explicit => "idle in transaction",
+            Block::Failed => "idle in transaction (aborted)",
         };
         Description {
             pid: self.pid,
