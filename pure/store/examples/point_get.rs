@@ -16,8 +16,28 @@ fn place(n: u64) -> (Slot, [u8; 8]) {
     (Slot((mixed % u64::from(SLOT_COUNT)) as u16), n.to_be_bytes())
 }
 
+/// Nanoseconds of one read whose address depends on the read before, over as much memory as `rows`
+/// take: what a single cache miss costs on this machine now. A point read costs about three.
+fn miss_nanos(rows: u64) -> f64 {
+    let len = rows as usize * (ROW_BYTES + 40) / 8;
+    let mut next: Vec<u64> = (0..len as u64).collect();
+    let mut prng = Prng::new(2);
+    for i in (1..len).rev() {
+        // Sattolo's shuffle: one cycle through everything.
+        next.swap(i, prng.below(i as u64) as usize);
+    }
+    let (started, reads) = (Instant::now(), 2_000_000);
+    let mut at = 0;
+    for _ in 0..reads {
+        at = next[at as usize];
+    }
+    black_box(at);
+    started.elapsed().as_nanos() as f64 / f64::from(reads)
+}
+
 fn main() {
     let rows: u64 = std::env::args().nth(1).map_or(5_000_000, |n| n.parse().expect("a number"));
+    println!("one dependent read of memory: {:.0} ns", miss_nanos(rows));
     for (name, shuffled) in [("ascending", false), ("random", true)] {
         let mut store: Store = Store::new();
         let started = Instant::now();

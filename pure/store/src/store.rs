@@ -211,21 +211,22 @@ impl<S: Default> Store<S> {
     ) {
         let mut scratch = core::mem::take(&mut self.scratch);
         scratch.clear();
-        let present = self
-            .get(index, slot, key, Ts::MAX)
-            .map(|version| version.value);
+        let present = || {
+            let newest = self.get(index, slot, key, Ts::MAX);
+            newest.map(|version| version.value)
+        };
         let value = match write {
             Write::Insert(row) => {
-                assert!(present.is_none(), "an insert needs its row absent");
+                assert!(present().is_none(), "an insert needs its row absent");
                 Some(row.as_slice())
             }
             Write::Put(row) => Some(row.as_slice()),
             Write::Delete => {
-                assert!(present.is_some(), "a delete needs its row present");
+                assert!(present().is_some(), "a delete needs its row present");
                 None
             }
             Write::Formula(formula) => {
-                let row = present.expect("a formula needs its row present");
+                let row = present().expect("a formula needs its row present");
                 formula
                     .fold(row, &mut scratch)
                     .expect("a formula is checked before it commits");

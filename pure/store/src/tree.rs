@@ -1,4 +1,4 @@
-//! The ordered rows of one (index, slot): a B+tree with up to 64 entries per page.
+//! The ordered rows of one (index, slot): a B+tree.
 
 mod chain;
 mod head;

@@ -1,10 +1,8 @@
 //! Key heads: the first eight bytes of a key as a number, so that most comparisons touch no other
 //! memory.
 
-/// Heads per page, of leaves and inner pages alike.
-pub(crate) const HEADS: usize = 64;
+/// Heads per cache line.
 const BLOCK: usize = 8;
-const _: () = assert!(BLOCK * BLOCK == HEADS);
 
 /// The first eight bytes of `key`, filled up with zeros, as a number that compares like them.
 #[inline]
@@ -19,21 +17,13 @@ pub(crate) fn head_of(key: &[u8]) -> u64 {
 
 /// Number of entries below `head` in an ascending page, unused entries being `u64::MAX`.
 ///
-/// Not a binary search: the eight samples are independent loads, so their cache misses overlap,
-/// and then one cache line remains.
+/// Not a binary search: the samples, one per cache line, are independent loads, so their cache
+/// misses overlap, and then one line remains.
 #[inline]
-pub(crate) fn heads_below(heads: &[u64; HEADS], head: u64) -> usize {
-    let mut block = 0;
-    for i in 0..BLOCK {
-        block += usize::from(heads[i * BLOCK + BLOCK - 1] < head);
-    }
-    if block == BLOCK {
-        return HEADS;
-    }
-    let start = block * BLOCK;
-    let below = heads[start..start + BLOCK]
-        .iter()
-        .filter(|&&other| other < head)
-        .count();
-    start + below
+pub(crate) fn heads_below<const N: usize>(heads: &[u64; N], head: u64) -> usize {
+    const { assert!(N.is_multiple_of(BLOCK)) };
+    let (blocks, _) = heads.as_chunks::<BLOCK>();
+    let block = blocks.iter().filter(|block| block[BLOCK - 1] < head).count();
+    let Some(last) = blocks.get(block) else { return N };
+    block * BLOCK + last.iter().filter(|&&other| other < head).count()
 }

@@ -5,14 +5,14 @@
 //! rewritten when a quarter of it is garbage.
 
 use super::chain::{Chain, Version};
-use super::head::{HEADS, head_of, heads_below};
+use super::head::{head_of, heads_below};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::Ts;
 use core::cmp::Ordering;
 
-/// Most rows of one leaf.
-pub(crate) const LEAF_ROWS_MAX: usize = HEADS;
+/// Most rows of one leaf: enough that inner pages are few, and stay cached.
+pub(crate) const LEAF_ROWS_MAX: usize = 64;
 /// A leaf with more bytes than this splits on the next insert even if it has few rows, so that
 /// rewriting its buffer stays a matter of microseconds.
 const LEAF_BYTES_MAX: usize = 64 << 10;

@@ -1,0 +1,357 @@
+//! Recovery: every row of the decision table, and journals cut at every record.
+
+use base::{IndexId, Key, NodeId, Position, Prng, ShardId, Slot, Ts, TxnId};
+use journal::verdict::Heard;
+use journal::{
+    CheckpointTables, Entry, Evidence, Fault, Owed, Prepared, Record, Recovery, Redo, ReplayStart,
+    Verdict, Writes, judge, recover,
+};
+use store::Write;
+
+const HERE: ShardId = ShardId(0);
+const ALSO_HERE: ShardId = ShardId(1);
+const AWAY: ShardId = ShardId(16);
+
+fn txn(coordinator: ShardId, counter: u64) -> TxnId {
+    TxnId { shard: coordinator, incarnation: 1, counter }
+}
+
+fn writes(n: u8) -> Writes {
+    let key = Key { index: IndexId(1), slot: Slot(0), bytes: vec![n] };
+    vec![(key, Write::Put(vec![n, n]))]
+}
+
+/// Gives each record the next position: 10, 20, 30 ...
+fn entries(records: &[Record]) -> Vec<Entry> {
+    let at = |i: usize| Position(10 * (i as u64 + 1));
+    records.iter().enumerate().map(|(i, r)| Entry { end: at(i), record: r.clone() }).collect()
+}
+
+fn run(records: &[Record]) -> Result<Recovery, Fault> {
+    recover(ReplayStart { node: NodeId(1), ..ReplayStart::default() }, entries(records))
+}
+
+fn prepare(txn: TxnId, shard: ShardId, n: u8, chunks: u32) -> Record {
+    Record::Prepare {
+        txn,
+        attempt: 1,
+        shard,
+        prepare_ts: Ts(50),
+        coordinator: txn.shard,
+        participants: vec![shard],
+        writes: writes(n),
+        chunks,
+    }
+}
+
+fn prepared(txn: TxnId, shard: ShardId, n: u8) -> Prepared {
+    Prepared {
+        txn,
+        attempt: 1,
+        shard,
+        prepare_ts: Ts(50),
+        coordinator: txn.shard,
+        participants: vec![shard],
+        writes: writes(n),
+    }
+}
+
+fn decision(txn: TxnId, commit_ts: u64) -> Record {
+    Record::Decision {
+        txn,
+        commit_ts: Ts(commit_ts),
+        participants: vec![HERE],
+        writes: vec![],
+        chunks: vec![],
+    }
+}
+
+fn resolved(txn: TxnId, shard: ShardId, commit_ts: Option<u64>) -> Record {
+    Record::Resolved { txn, shard, commit_ts: commit_ts.map(Ts) }
+}
+
+fn redo(shard: ShardId, commit_ts: u64, n: u8) -> Redo {
+    Redo { shard, commit_ts: Ts(commit_ts), writes: writes(n) }
+}
+
+/// The decision table, written out a second time by its columns: every combination of evidence.
+#[test]
+fn every_row_of_the_table() {
+    use Heard::{Abort, Commit, Nothing};
+    // (heard, decided, coordinator here) for a whole promise.
+    let promised = [
+        (Nothing, false, false, Verdict::Hold),
+        (Nothing, false, true, Verdict::PresumeAbort),
+        (Nothing, true, false, Verdict::RedoDecided),
+        (Nothing, true, true, Verdict::RedoDecided),
+        (Commit, false, false, Verdict::Redo),
+        (Commit, false, true, Verdict::Redo),
+        (Commit, true, false, Verdict::Redo),
+        (Commit, true, true, Verdict::Redo),
+        (Abort, false, false, Verdict::Nothing),
+        (Abort, false, true, Verdict::Nothing),
+        (Abort, true, false, Verdict::CorruptContradiction),
+        (Abort, true, true, Verdict::CorruptContradiction),
+    ];
+    let mut rows = 0;
+    for (heard, decided, coordinator_here, verdict) in promised {
+        for (prepared, whole) in [(true, true), (true, false), (false, true), (false, false)] {
+            let evidence =
+                Evidence::Participant { prepared, whole, heard, decided, coordinator_here };
+            let expected = match (prepared, whole, heard) {
+                (true, true, _) => verdict,
+                (true, false, _) => Verdict::CorruptChunks,
+                (false, _, Commit) => Verdict::CorruptOutcome,
+                (false, _, Nothing | Abort) => Verdict::Nothing,
+            };
+            assert_eq!(judge(evidence), expected, "{evidence:?}");
+            rows += 1;
+        }
+    }
+    assert_eq!(rows, 48);
+    assert_eq!(judge(Evidence::OneRecord { whole: true }), Verdict::Redo);
+    assert_eq!(judge(Evidence::OneRecord { whole: false }), Verdict::CorruptChunks);
+    for (decided, ended, verdict) in [
+        (false, false, Verdict::Nothing),
+        (false, true, Verdict::Nothing),
+        (true, false, Verdict::Tell),
+        (true, true, Verdict::Nothing),
+    ] {
+        assert_eq!(judge(Evidence::Coordinator { decided, ended }), verdict);
+    }
+}
+
+#[test]
+fn commit_in_one_record_is_redone_on_every_shard() {
+    let txn = txn(HERE, 1);
+    let commit = Record::Commit {
+        txn,
+        commit_ts: Ts(7),
+        writes: vec![(HERE, writes(1)), (ALSO_HERE, writes(2))],
+        chunks: vec![],
+    };
+    let recovery = run(&[commit]).unwrap();
+    assert_eq!(recovery.redo, [redo(HERE, 7, 1), redo(ALSO_HERE, 7, 2)]);
+    assert_eq!(recovery.clock_floor, Ts(7));
+}
+
+#[test]
+fn prepared_without_outcome_is_held_with_its_keys() {
+    let txn = txn(AWAY, 1);
+    let recovery = run(&[prepare(txn, HERE, 3, 0)]).unwrap();
+    assert_eq!(recovery.held, [prepared(txn, HERE, 3)]);
+    assert_eq!(recovery.held[0].keys().collect::<Vec<_>>(), [&writes(3)[0].0]);
+    assert_eq!((recovery.redo, recovery.settled), (vec![], vec![]));
+}
+
+#[test]
+fn prepared_with_outcome_is_redone_or_dropped() {
+    let txn = txn(AWAY, 1);
+    let commit = run(&[prepare(txn, HERE, 3, 0), resolved(txn, HERE, Some(60))]).unwrap();
+    assert_eq!((commit.redo, commit.held), (vec![redo(HERE, 60, 3)], vec![]));
+    let abort = run(&[prepare(txn, HERE, 3, 0), resolved(txn, HERE, None)]).unwrap();
+    assert_eq!((abort.redo, abort.held), (vec![], vec![]));
+    // A later attempt counts anew.
+    let again = [
+        prepare(txn, HERE, 3, 0),
+        resolved(txn, HERE, None),
+        prepare(txn, HERE, 4, 0),
+        resolved(txn, HERE, Some(70)),
+    ];
+    assert_eq!(run(&again).unwrap().redo, [redo(HERE, 70, 4)]);
+}
+
+#[test]
+fn prepared_by_a_coordinator_here_follows_its_decision() {
+    let txn = txn(ALSO_HERE, 1);
+    let decided = run(&[prepare(txn, HERE, 3, 0), decision(txn, 60)]).unwrap();
+    assert_eq!(decided.redo, [redo(HERE, 60, 3)]);
+    assert_eq!(decided.settled, [resolved(txn, HERE, Some(60))]);
+    let owed = Owed { txn, commit_ts: Ts(60), participants: vec![HERE] };
+    assert_eq!(decided.owed, [owed]);
+    let undecided = run(&[prepare(txn, HERE, 3, 0)]).unwrap();
+    assert_eq!(undecided.redo, []);
+    assert_eq!(undecided.settled, [resolved(txn, HERE, None)]);
+}
+
+#[test]
+fn settling_makes_the_next_recovery_agree() {
+    let (a, b) = (txn(ALSO_HERE, 1), txn(ALSO_HERE, 2));
+    let mut records = vec![prepare(a, HERE, 3, 0), decision(a, 60), prepare(b, HERE, 4, 0)];
+    let first = run(&records).unwrap();
+    records.extend(first.settled.clone());
+    records.push(Record::End { txn: a });
+    let second = run(&records).unwrap();
+    assert_eq!(second.redo, first.redo);
+    assert_eq!((second.settled, second.owed, second.held), (vec![], vec![], vec![]));
+}
+
+#[test]
+fn decisions_are_owed_until_they_end() {
+    let txn = txn(HERE, 1);
+    assert_eq!(run(&[decision(txn, 60)]).unwrap().owed.len(), 1);
+    assert_eq!(run(&[decision(txn, 60), Record::End { txn }]).unwrap().owed, []);
+    let with_writes = Record::Decision {
+        txn,
+        commit_ts: Ts(60),
+        participants: vec![AWAY],
+        writes: vec![(HERE, writes(9))],
+        chunks: vec![],
+    };
+    assert_eq!(run(&[with_writes]).unwrap().redo, [redo(HERE, 60, 9)]);
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let (away, here) = (txn(AWAY, 1), txn(ALSO_HERE, 1));
+    let orphan = run(&[resolved(away, HERE, Some(60))]);
+    assert_eq!(orphan, Err(Fault::OutcomeWithoutPrepare { txn: away, shard: HERE }));
+    assert!(run(&[resolved(away, HERE, None)]).is_ok(), "a refusal needs no promise");
+    let both = [prepare(here, HERE, 1, 0), decision(here, 60), resolved(here, HERE, None)];
+    assert_eq!(run(&both), Err(Fault::Contradiction { txn: here }));
+    let other = [prepare(here, HERE, 1, 0), decision(here, 60), resolved(here, HERE, Some(61))];
+    assert_eq!(run(&other), Err(Fault::Contradiction { txn: here }));
+    let twice = [decision(here, 60), decision(here, 61)];
+    assert_eq!(run(&twice), Err(Fault::Contradiction { txn: here }));
+}
+
+#[test]
+fn chunks_join_their_record() {
+    let (one, two) = (txn(HERE, 1), txn(AWAY, 2));
+    let chunk = |txn, shard, seq, n| Record::Chunk { txn, shard, seq, writes: writes(n) };
+    let records = [
+        // Left over from an attempt that was given up.
+        chunk(one, HERE, 0, 90),
+        chunk(one, HERE, 1, 91),
+        chunk(one, HERE, 2, 92),
+        chunk(one, HERE, 0, 1),
+        chunk(two, HERE, 0, 5),
+        chunk(one, HERE, 1, 2),
+        chunk(one, ALSO_HERE, 0, 3),
+        Record::Commit {
+            txn: one,
+            commit_ts: Ts(7),
+            writes: vec![(HERE, writes(9))],
+            chunks: vec![(HERE, 2), (ALSO_HERE, 1)],
+        },
+        prepare(two, HERE, 6, 1),
+    ];
+    let recovery = run(&records).unwrap();
+    let all = |parts: &[u8]| parts.iter().flat_map(|n| writes(*n)).collect::<Writes>();
+    assert_eq!(recovery.redo[0].writes, all(&[9, 1, 2]));
+    assert_eq!(recovery.redo[1], redo(ALSO_HERE, 7, 3));
+    assert_eq!(recovery.held[0].writes, all(&[6, 5]));
+    let without = |skip: usize| {
+        let rest = records.iter().enumerate().filter(|(i, _)| *i != skip);
+        run(&rest.map(|(_, record)| record.clone()).collect::<Vec<_>>())
+    };
+    assert_eq!(without(6), Err(Fault::MissingChunk { txn: one }));
+    assert_eq!(without(4), Err(Fault::MissingChunk { txn: two }));
+    // Without their record, chunks promise nothing.
+    assert_eq!(run(&records[..7]).unwrap().redo, []);
+}
+
+#[test]
+fn records_before_a_shards_start_are_in_its_checkpoint() {
+    let (a, b, c) = (txn(HERE, 1), txn(AWAY, 2), txn(AWAY, 3));
+    let commit = |n: u8, ts| Record::Commit {
+        txn: a,
+        commit_ts: Ts(ts),
+        writes: vec![(HERE, writes(n)), (ALSO_HERE, writes(n))],
+        chunks: vec![],
+    };
+    let records = [
+        commit(1, 10),
+        prepare(b, HERE, 2, 0),
+        decision(a, 60),
+        Record::CheckpointStart { number: 1, shard: HERE },
+        commit(3, 30),
+        resolved(b, HERE, Some(40)),
+        resolved(c, HERE, Some(50)),
+    ];
+    let tables = CheckpointTables {
+        prepared: vec![prepared(b, HERE, 2), prepared(c, HERE, 4)],
+        owed: vec![],
+    };
+    let start = ReplayStart {
+        node: NodeId(1),
+        shards: vec![(HERE, Position(40), tables), (ALSO_HERE, Position(5), Default::default())],
+        incarnation: 4,
+        clock_bound: Ts(1000),
+        catalog_version: 0,
+    };
+    let recovery = recover(start, entries(&records)).unwrap();
+    let expected = [
+        redo(ALSO_HERE, 10, 1),
+        redo(HERE, 30, 3),
+        redo(ALSO_HERE, 30, 3),
+        redo(HERE, 40, 2),
+        redo(HERE, 50, 4),
+    ];
+    assert_eq!(recovery.redo, expected);
+    // The decision was ended, or is in the checkpoint's table, or it would be told again.
+    assert_eq!(recovery.owed, []);
+    assert_eq!((recovery.incarnation, recovery.clock_floor), (4, Ts(1000)));
+}
+
+#[test]
+fn incarnation_clock_and_catalog_are_the_largest_seen() {
+    let command = |version| Record::Catalog { version, command: vec![version as u8] };
+    let start = |incarnation, bound| Record::NodeStart {
+        incarnation,
+        clock_bound: Ts(bound),
+        view: 1,
+    };
+    let records = [start(1, 100), command(1), Record::ClockBound { ts: Ts(200) }, start(2, 150)];
+    let recovery = run(&records).unwrap();
+    assert_eq!((recovery.incarnation, recovery.clock_floor, recovery.view), (2, Ts(200), 1));
+    assert_eq!(recovery.catalog, [(1, vec![1])]);
+    let begin = ReplayStart { node: NodeId(1), catalog_version: 2, ..ReplayStart::default() };
+    let recovery = recover(begin, entries(&[command(1), command(2), command(3)])).unwrap();
+    assert_eq!(recovery.catalog, [(3, vec![3])]);
+    assert_eq!(run(&[command(1), command(3)]), Err(Fault::Order("a catalog command")));
+}
+
+/// Cutting a journal after any record gives what was committed by then, and nothing else.
+#[test]
+fn every_prefix_recovers_what_it_decided() {
+    for seed in 0..50 {
+        let mut prng = Prng::new(seed);
+        let mut records = Vec::new();
+        // (record number by which it is committed, number of the write)
+        let mut committed: Vec<(usize, u8)> = Vec::new();
+        let mut open: Vec<(TxnId, u8)> = Vec::new();
+        for n in 0..40u8 {
+            match prng.below(3) {
+                0 => {
+                    let writes = vec![(HERE, writes(n))];
+                    let txn = txn(HERE, u64::from(n));
+                    let commit_ts = Ts(100 + u64::from(n));
+                    records.push(Record::Commit { txn, commit_ts, writes, chunks: vec![] });
+                    committed.push((records.len(), n));
+                }
+                1 => {
+                    let txn = txn(AWAY, u64::from(n));
+                    records.push(prepare(txn, HERE, n, 0));
+                    open.push((txn, n));
+                }
+                _ if !open.is_empty() => {
+                    let (txn, which) = open.swap_remove(prng.below(open.len() as u64) as usize);
+                    let commit = prng.below(2) == 0;
+                    let ts = commit.then_some(100 + u64::from(n));
+                    records.push(resolved(txn, HERE, ts));
+                    if commit {
+                        committed.push((records.len(), which));
+                    }
+                }
+                _ => {}
+            }
+        }
+        for cut in 0..=records.len() {
+            let recovery = run(&records[..cut]).unwrap();
+            let found: Vec<u8> = recovery.redo.iter().map(|redo| redo.writes[0].0.bytes[0]).collect();
+            let due = committed.iter().filter(|(at, _)| *at <= cut);
+            assert_eq!(found, due.map(|(_, n)| *n).collect::<Vec<_>>(), "seed {seed} cut {cut}");
+        }
+    }
+}
