@@ -70,8 +70,8 @@ fn plain(relation: u32, name: &str, ty: Type, number: usize, not_null: bool) -> 
 
 pub(super) fn attribute(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     for table in all() {
-        for (at, (name, ty)) in table.columns.iter().enumerate() {
-            plain(table.oid, name, *ty, at + 1, false).push(out);
+        for (at, column) in table.columns.iter().enumerate() {
+            plain(table.oid, column.name, column.ty, at + 1, false).push(out);
         }
     }
     for table in cx.tables() {

@@ -3,7 +3,7 @@
 //! One entry per table: name, oid, kind (`r` table, `v` view), the function that makes its rows
 //! (`none`: always empty), columns.
 
-use super::{CatalogCx, VirtualTable};
+use super::{CatalogCx, VirtualColumn, VirtualTable};
 use super::{columns, constraints, fixed, keywords, relations, schema, types, views};
 use base::RowBatch;
 
@@ -42,7 +42,7 @@ macro_rules! tables {
             name: stringify!($name),
             schema: $schema,
             kind: $kind,
-            columns: &[$((stringify!($column), kinds::$ty)),*],
+            columns: &[$(VirtualColumn { name: stringify!($column), ty: kinds::$ty }),*],
             rows: $rows,
         }),*]
     };

@@ -81,6 +81,15 @@ impl CatalogCx<'_> {
     }
 }
 
+/// A column of a virtual table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VirtualColumn {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub ty: Type,
+}
+
 /// A table or view of the system catalog.
 pub struct VirtualTable {
     /// Its oid in pg_class.
@@ -91,8 +100,8 @@ pub struct VirtualTable {
     pub schema: &'static str,
     /// `r` for tables, `v` for views.
     kind: char,
-    /// Names and types of its columns.
-    pub columns: &'static [(&'static str, Type)],
+    /// Its columns in order.
+    pub columns: &'static [VirtualColumn],
     rows: fn(&CatalogCx<'_>, &mut RowBatch),
 }
 
@@ -122,6 +131,30 @@ pub fn lookup(schema: Option<&str>, name: &str) -> Option<&'static VirtualTable>
         .binary_search_by_key(&name, |table| table.name)
         .ok()?;
     Some(&tables[index])
+}
+
+/// Whether the positions of an array column count from 0: PostgreSQL's `int2vector` and
+/// `oidvector`, which are ordinary arrays here. `relation` is the oid of a virtual table,
+/// `attribute` counts from 1.
+pub fn is_zero_based(relation: u32, attribute: i16) -> bool {
+    const INDEX: u32 = 2610;
+    const PROC: u32 = 1255;
+    const TRIGGER: u32 = 2620;
+    const PARTITIONED: u32 = 3350;
+    const STATISTIC: u32 = 3381;
+    let vectors: &[&str] = match relation {
+        INDEX => &["indkey", "indcollation", "indclass", "indoption"],
+        PROC => &["proargtypes"],
+        TRIGGER => &["tgattr"],
+        PARTITIONED => &["partattrs", "partclass", "partcollation"],
+        STATISTIC => &["stxkeys"],
+        _ => return false,
+    };
+    let table = all().find(|table| table.oid == relation);
+    let column = usize::try_from(attribute - 1)
+        .ok()
+        .and_then(|at| table?.columns.get(at));
+    column.is_some_and(|column| vectors.contains(&column.name))
 }
 
 /// All virtual tables.

@@ -151,22 +151,22 @@ fn measures(ty: Type) -> [Datum; 6] {
 }
 
 pub(super) fn columns(cx: &CatalogCx<'_>, out: &mut RowBatch) {
-    let system = |name: &str, ty: Type| Column {
-        name: name.to_owned(),
-        ty,
+    let system = |described: &VirtualColumn| Column {
+        name: described.name.to_owned(),
+        ty: described.ty,
         not_null: false,
         default: None,
         identity: None,
         hidden: false,
     };
     for table in all() {
-        for (at, (name, ty)) in table.columns.iter().enumerate() {
+        for (at, described) in table.columns.iter().enumerate() {
             column(
                 cx,
                 table.schema,
                 table.name,
                 at + 1,
-                &system(name, *ty),
+                &system(described),
                 out,
             );
         }

@@ -187,7 +187,7 @@ fn select(cx: &CatalogCx<'_>, table: &str, wanted: &str, by: &str, value: &str) 
     let (wanted, by) = (at(wanted), at(by));
     let shown = |at: usize, row: &[Datum]| match &row[at] {
         Datum::Null => "NULL".to_owned(),
-        datum => base::text::to_string(table.columns[at].1, datum),
+        datum => base::text::to_string(table.columns[at].ty, datum),
     };
     let rows = table.rows(cx);
     let mut found: Vec<String> = rows
@@ -240,8 +240,9 @@ fn every_table_gives_rows_of_its_types() {
         for table in all() {
             let rows = table.rows(cx);
             for row in rows.iter() {
-                for ((column, ty), datum) in table.columns.iter().zip(row) {
-                    assert!(fits(*ty, datum), "{}.{column}: {datum:?}", table.name);
+                for (column, datum) in table.columns.iter().zip(row) {
+                    let name = column.name;
+                    assert!(fits(column.ty, datum), "{}.{name}: {datum:?}", table.name);
                 }
             }
         }
@@ -260,6 +261,18 @@ fn tables_are_found_by_name_and_number() {
         "information_schema is not in the search path"
     );
     assert!(lookup(Some("public"), "pg_class").is_none());
+}
+
+#[test]
+fn vectors_count_from_zero() {
+    let zero = |table: &str, column: &str| {
+        let table = lookup(None, table).expect("the table exists");
+        let at = table.columns.iter().position(|other| other.name == column);
+        is_zero_based(table.oid, at.expect("the column exists") as i16 + 1)
+    };
+    assert!(zero("pg_index", "indkey") && zero("pg_index", "indoption"));
+    assert!(!zero("pg_index", "indrelid") && !zero("pg_constraint", "conkey"));
+    assert!(!is_zero_based(2610, 0) && !is_zero_based(2610, 999));
 }
 
 #[test]
