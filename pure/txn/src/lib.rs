@@ -22,3 +22,5 @@ pub use counters::Counters;
 pub use history::Event;
 pub use lock::{LockMode, LockTable, Priority};
 pub use program::{Modified, Program, RowProgram, RowTask};
+/// The operations on rows that [`Op`] carries.
+pub use store::{ColumnFormula, Formula, FormulaOp, Write};

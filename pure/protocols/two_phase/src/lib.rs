@@ -1,1 +1,188 @@
-//! Placeholder.
+//! Strict two-phase locking and presumed-abort two-phase commit: the baseline protocol.
+//!
+//! One [`TwoPhase`] per shard plays both parts. The *coordinator* is the shard where the client's
+//! transaction runs; every shard whose rows it locks or writes is a *participant* and keeps the
+//! write set until the end. Local operations are direct calls.
+//!
+//! ```text
+//! submit ──own shard──> job ──> locks, store, write set ──> Ready, or parked and completed later
+//!        ──elsewhere──> Request(seq) ──> job there ──> Reply(seq)
+//! commit   one shard            one Commit record where the rows are; locks go before the flush
+//!          shards of this node  prepared in memory, one Commit record for all of them
+//!          one remote shard     the commit rides on a request (one phase)
+//!          several nodes        Prepare records in parallel, Decision record, then the others learn
+//! ```
+//!
+//! Modules: [`message`] what shards say; `coordinator`, `commit`, `replies` the coordinator;
+//! `participant`, `outcome` the participant; `job`, `exec`, `scan` operations on rows; `timers`
+//! what time makes happen; `recovery` what a restart leaves; `show` printing and checking.
+//!
+//! Invariants (checked by `validate` and the tests; `docs/protocols/two_phase.md` says why):
+//! * no lock without a live or promised owner;
+//! * a promise (prepared write set) keeps its exclusive locks until the outcome is known;
+//! * no commit message leaves before its decision record is durable;
+//! * a commit timestamp is at least every participant's prepare timestamp, and every lock of the
+//!   transaction is still held when it is drawn.
+//!
+//! It is not the place where statements run, and it knows no schema.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+mod commit;
+mod coord;
+mod coordinator;
+mod exec;
+mod installed;
+mod job;
+pub mod message;
+mod outcome;
+mod part;
+mod participant;
+mod protocol;
+mod records;
+mod recovery;
+mod replies;
+mod scan;
+mod show;
+mod single;
+mod timers;
+
+#[cfg(test)]
+mod tests;
+
+pub use message::Message;
+pub use recovery::InDoubt;
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use base::{NodeId, ShardId, Time, TxnId};
+use coord::{Coord, Decision, VisitsOut};
+use installed::Installed;
+use job::Job;
+use part::{Part, Promise, VisitsIn};
+use timers::Timer;
+use txn::{Cx, LockTable};
+
+/// What may be set before the protocol runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// A shard of another node that is silent for so long is given up
+    /// ([`txn::AbortReason::Unreachable`]). Microseconds.
+    pub request_timeout_us: u64,
+    /// First pause before a message to another node is sent again; doubles up to
+    /// [`Settings::resend_max_us`]. Microseconds.
+    pub resend_us: u64,
+    /// Longest pause between repetitions. Microseconds.
+    pub resend_max_us: u64,
+    /// A participant that hears nothing asks the coordinator after so long. Microseconds.
+    pub inquire_us: u64,
+    /// Bytes of keys and rows that one transaction may have written on one shard (53200 beyond).
+    pub txn_bytes_max: usize,
+    /// Rows that a scan visits before others get their turn.
+    pub scan_rows_max: u32,
+    /// Blind writes to another shard are sent on their own when they reach this many bytes.
+    pub queue_bytes_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            request_timeout_us: 10_000_000,
+            resend_us: 200_000,
+            resend_max_us: 5_000_000,
+            inquire_us: 1_000_000,
+            txn_bytes_max: 256 << 20,
+            scan_rows_max: 1_000,
+            queue_bytes_max: 256 << 10,
+        }
+    }
+}
+
+/// The protocol on one shard. See the crate's documentation.
+pub struct TwoPhase {
+    shard: ShardId,
+    settings: Settings,
+    locks: LockTable,
+    /// Transactions that this shard coordinates, until their caller forgets them.
+    coords: BTreeMap<TxnId, Box<Coord>>,
+    /// Commit decisions that a prepared participant has not acknowledged.
+    decisions: BTreeMap<TxnId, Decision>,
+    /// Transactions that hold or wrote something here.
+    parts: BTreeMap<TxnId, Box<Part>>,
+    /// Prepared write sets, also those found by recovery.
+    promises: BTreeMap<TxnId, Promise>,
+    /// Operations that wait: for a lock, a promise, or their turn.
+    jobs: BTreeMap<u64, Box<Job>>,
+    /// Jobs that can go on in this step.
+    ready: VecDeque<u64>,
+    /// Jobs that have used up their budget and go on in the next tick.
+    parked: VecDeque<u64>,
+    /// Snapshot reads that wait for promises.
+    promise_waits: Vec<u64>,
+    next_job: u64,
+    installed: Installed,
+    visits_out: BTreeMap<ShardId, VisitsOut>,
+    visits_in: BTreeMap<(ShardId, u32), VisitsIn>,
+    /// Largest incarnation seen of each node.
+    peers: BTreeMap<NodeId, u32>,
+    timers: BTreeSet<(Time, Timer)>,
+    /// Reused for encoding records and measuring messages.
+    scratch: Vec<u8>,
+    #[expect(clippy::vec_box, reason = "boxes are handed to the maps as they are")]
+    spare_coords: Vec<Box<Coord>>,
+    #[expect(clippy::vec_box, reason = "boxes are handed to the maps as they are")]
+    spare_parts: Vec<Box<Part>>,
+}
+
+/// Spare transaction structs kept for reuse.
+const SPARES_MAX: usize = 64;
+
+/// What a protocol may touch, for this protocol's messages.
+pub(crate) type Context<'a> = Cx<'a, Message>;
+
+impl TwoPhase {
+    /// The protocol on `shard`, with nothing in doubt (see [`TwoPhase::recover`]).
+    pub fn new(shard: ShardId) -> TwoPhase {
+        TwoPhase {
+            shard,
+            settings: Settings::default(),
+            locks: LockTable::new(),
+            coords: BTreeMap::new(),
+            decisions: BTreeMap::new(),
+            parts: BTreeMap::new(),
+            promises: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            ready: VecDeque::new(),
+            parked: VecDeque::new(),
+            promise_waits: Vec::new(),
+            next_job: 1,
+            installed: Installed::default(),
+            visits_out: BTreeMap::new(),
+            visits_in: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            scratch: Vec::new(),
+            spare_coords: Vec::new(),
+            spare_parts: Vec::new(),
+        }
+    }
+
+    /// Changes the settings; takes effect for what starts later.
+    pub fn set_settings(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// Whether `shard` is on another node, where messages may get lost.
+    pub(crate) fn is_remote(&self, shard: ShardId) -> bool {
+        shard.node() != self.shard.node()
+    }
+}

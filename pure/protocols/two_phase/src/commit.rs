@@ -1,0 +1,462 @@
+//! The coordinator: commit and abort.
+
+use crate::coordinator::failed;
+use crate::coord::{Ballot, Decision, Phase, Purpose};
+use crate::message::{Body, Decide, Finish, Vote};
+use crate::timers::Timer;
+use crate::{Context, TwoPhase};
+use alloc::vec::Vec;
+use base::{Position, ShardId, Ts, TxnId};
+use journal::{Record, WritesRef};
+use txn::{AbortReason, Event, Op, OpId, OpReply, OpResult, Outcome, Submitted};
+
+fn ended(outcome: Outcome, wait: Position) -> OpReply {
+    OpReply { result: Ok(OpResult::Done), outcome: Some(outcome), wait }
+}
+
+impl TwoPhase {
+    pub(crate) fn commit_txn(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        id: OpId,
+    ) -> Submitted<OpReply> {
+        let own_here = self.parts.contains_key(&txn);
+        let own_wrote = self.parts.get(&txn).is_some_and(|part| !part.writes.is_empty())
+            || self.promises.contains_key(&txn);
+        let coord = self.coords.get_mut(&txn).expect("commit comes between begin and forget");
+        if let Some(outcome) = &coord.outcome {
+            return Submitted::Ready(ended(outcome.clone(), coord.wait));
+        }
+        let late = coord.outstanding.iter().any(|request| request.purpose == Purpose::Op);
+        assert!(!late && coord.local.is_empty(), "{txn} commits after its operations");
+        let voting = coord.members.iter().any(|member| member.ballot != Ballot::NotAsked);
+        let mut others = coord.members.iter().filter(|member| {
+            member.shard != txn.shard && (member.stateful || !member.queue.is_empty())
+        });
+        match (others.next(), others.next()) {
+            (None, _) if !voting => Submitted::Ready(self.commit_own(cx, txn)),
+            (Some(one), None) if !own_wrote && !voting => {
+                let (to, wrote) = (one.shard, one.wrote || !one.queue.is_empty());
+                if !wrote && one.seq == 1 && !own_here {
+                    // One operation read at one moment: there is nothing left to make sure of.
+                    return Submitted::Ready(self.release_reader(cx, txn, to));
+                }
+                coord.phase = Phase::OnePhase;
+                let purpose = Purpose::Commit;
+                let planned = u64::MAX;
+                self.send_request(cx, txn, to, id, planned, None, Finish::Commit, purpose);
+                Submitted::Pending
+            }
+            _ => {
+                if let Err(reason) = self.begin_prepare(cx, txn, id, None) {
+                    return Submitted::Ready(ended(Outcome::Aborted(reason), Position(0)));
+                }
+                self.decide_if_voted(cx, txn).map_or(Submitted::Pending, Submitted::Ready)
+            }
+        }
+    }
+
+    /// Commits a transaction that has nothing on other shards.
+    pub(crate) fn commit_own(&mut self, cx: &mut Context<'_>, txn: TxnId) -> OpReply {
+        let coord = self.coords.get_mut(&txn).expect("a transaction commits before it is forgotten");
+        let mut wait = coord.wait;
+        let mut commit_ts = cx.clock.last();
+        if self.parts.contains_key(&txn) {
+            match self.commit_here(cx, txn) {
+                Ok(committed) => {
+                    commit_ts = committed.commit_ts;
+                    wait = wait.max(committed.position);
+                    let coord = self.coords.get_mut(&txn).expect("looked up above");
+                    coord.cost.forced_writes += u32::from(committed.forced);
+                }
+                Err(reason) => {
+                    self.abort_txn(cx, txn, reason.clone());
+                    return ended(Outcome::Aborted(reason), Position(0));
+                }
+            }
+        }
+        let outcome = Outcome::Committed { commit_ts };
+        self.end_txn(cx, txn, outcome.clone());
+        ended(outcome, wait)
+    }
+
+    /// Commits a transaction that has only read, with one request to one shard.
+    fn release_reader(&mut self, cx: &mut Context<'_>, txn: TxnId, to: ShardId) -> OpReply {
+        let commit_ts = cx.clock.last();
+        self.tell(cx, txn, to, Some(commit_ts), Position(0));
+        let wait = self.coords[&txn].wait;
+        let outcome = Outcome::Committed { commit_ts };
+        self.end_txn(cx, txn, outcome.clone());
+        ended(outcome, wait)
+    }
+
+    /// Asks every participant to prepare; `ride` is the last operation, which one of them does
+    /// before. `Err`: the own shard refused, and the transaction is rolled back.
+    pub(crate) fn begin_prepare(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        id: OpId,
+        mut ride: Option<(ShardId, u64, Op)>,
+    ) -> Result<(), AbortReason> {
+        let own_wrote = self.parts.get(&txn).is_some_and(|part| !part.writes.is_empty());
+        let coord = self.coords.get_mut(&txn).expect("a transaction commits before it is forgotten");
+        let rides = ride.as_ref().map(|(to, ..)| *to);
+        coord.phase = Phase::Preparing { id, rides: rides.is_some(), result: None };
+        let (mut asked, mut writers, mut own_asked) = (Vec::new(), Vec::new(), false);
+        for member in &coord.members {
+            let own = member.shard == txn.shard;
+            let wrote = member.wrote
+                || !member.queue.is_empty()
+                || rides == Some(member.shard)
+                || (own && own_wrote);
+            if wrote {
+                writers.push(member.shard);
+            }
+            if own {
+                own_asked = member.ballot != Ballot::NotAsked;
+            } else if (member.stateful || wrote) && member.ballot == Ballot::NotAsked {
+                asked.push(member.shard);
+            }
+        }
+        if !own_asked && self.parts.contains_key(&txn) {
+            match self.prepare(cx, txn, writers.clone(), false) {
+                Ok((vote, position)) => {
+                    let coord = self.coords.get_mut(&txn).expect("looked up above");
+                    coord.wait = coord.wait.max(position);
+                    coord.member(txn.shard).ballot = Ballot::Cast(vote);
+                }
+                Err(reason) => {
+                    self.abort_txn(cx, txn, reason.clone());
+                    return Err(reason);
+                }
+            }
+        }
+        for shard in asked {
+            let ridden = ride.take_if(|(to, ..)| *to == shard);
+            let (planned, op, purpose) = match ridden {
+                Some((_, planned, op)) => (planned, Some(op), Purpose::OpPrepare),
+                None => (u64::MAX, None, Purpose::Prepare),
+            };
+            let finish = Finish::Prepare(writers.clone());
+            self.send_request(cx, txn, shard, id, planned, op, finish, purpose);
+            let coord = self.coords.get_mut(&txn).expect("looked up above");
+            coord.member(shard).ballot = Ballot::Asked;
+        }
+        assert!(ride.is_none(), "the shard of the last operation takes part");
+        Ok(())
+    }
+
+    /// Decides if every participant has voted; then returns the answer to the commit.
+    pub(crate) fn decide_if_voted(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+    ) -> Option<OpReply> {
+        let coord = self.coords.get_mut(&txn)?;
+        let open = coord.members.iter().any(|member| {
+            member.stateful && !matches!(member.ballot, Ballot::Cast(_))
+        });
+        let Phase::Preparing { result, .. } = &mut coord.phase else { return None };
+        if open {
+            return None;
+        }
+        let result = result.take().unwrap_or(OpResult::Done);
+        let reply = self.decide(cx, txn);
+        Some(OpReply { result: Ok(result), ..reply })
+    }
+
+    /// Everybody has promised: draws the timestamp, writes the record, tells the participants.
+    fn decide(&mut self, cx: &mut Context<'_>, txn: TxnId) -> OpReply {
+        let coord = self.coords.get_mut(&txn).expect("the caller has looked it up");
+        let mut votes: Vec<(ShardId, u64, Vote)> = Vec::new();
+        for member in &mut coord.members {
+            if let Ballot::Cast(vote) = core::mem::take(&mut member.ballot) {
+                votes.push((member.shard, member.visit, vote));
+            }
+        }
+        let attempt = coord.options().attempt;
+        let largest = votes.iter().map(|(.., vote)| vote.prepare_ts).max().unwrap_or_default();
+        // Every lock is still held: the timestamp lies above all that the transaction depends on.
+        let commit_ts = largest.max(cx.clock.tick(cx.now));
+        cx.clock.merge(commit_ts);
+        let own = self.promises.get(&txn).map(|promise| promise.redo.as_slice());
+        let mut writes: Vec<(ShardId, WritesRef<'_>)> =
+            own.into_iter().map(|redo| (self.shard, redo)).collect();
+        let others = votes.iter().filter(|(.., vote)| !vote.redo.is_empty());
+        writes.extend(others.map(|(shard, _, vote)| (*shard, vote.redo.as_slice())));
+        let durable = votes.iter().filter(|(.., vote)| vote.durable);
+        let owed: Vec<(ShardId, u64)> = durable.map(|(shard, visit, _)| (*shard, *visit)).collect();
+        let scratch = &mut self.scratch;
+        let position = if !owed.is_empty() {
+            let participants: Vec<ShardId> = owed.iter().map(|(shard, _)| *shard).collect();
+            Self::append_decision(scratch, cx, txn, commit_ts, &participants, &writes)
+        } else if !writes.is_empty() {
+            Self::append_commit(scratch, cx, txn, commit_ts, &writes)
+        } else {
+            Position(0)
+        };
+        let coord = self.coords.get_mut(&txn).expect("looked up above");
+        coord.cost.forced_writes += u32::from(!owed.is_empty()) + u32::from(position.0 > 0);
+        coord.wait = coord.wait.max(position);
+        let wait = coord.wait;
+        for (shard, _, vote) in &votes {
+            if *shard != txn.shard && !vote.durable {
+                let here = if self.is_remote(*shard) { Position(0) } else { position };
+                self.tell(cx, txn, *shard, Some(commit_ts), here);
+            }
+        }
+        if !owed.is_empty() {
+            let decision = Decision {
+                commit_ts,
+                attempt,
+                position,
+                unacked: owed,
+                timer: None,
+                pause_us: self.settings.resend_us,
+            };
+            self.decisions.insert(txn, decision);
+            self.tell_decision(cx, txn);
+        }
+        self.keep_promise(cx, txn, commit_ts, position);
+        let outcome = Outcome::Committed { commit_ts };
+        self.end_txn(cx, txn, outcome.clone());
+        ended(outcome, wait)
+    }
+
+    /// Tells one participant the outcome, without asking for an acknowledgement.
+    pub(crate) fn tell(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        to: ShardId,
+        commit_ts: Option<Ts>,
+        position: Position,
+    ) {
+        let Some(coord) = self.coords.get_mut(&txn) else { return };
+        let attempt = coord.options().attempt;
+        let member = coord.member(to);
+        member.stateful = false;
+        let visit = member.visit;
+        let decide = Decide { visit, commit_ts, position, wants_ack: false };
+        let message = self.message(cx, txn, attempt, Body::Decide(decide));
+        // A reader is told only what is true already; its locks need not wait for the disk.
+        let bytes = self.post(cx, to, message, Position(0));
+        self.close_visit(to, visit);
+        let remote = self.is_remote(to);
+        let coord = self.coords.get_mut(&txn).expect("looked up above");
+        if remote {
+            coord.cost.messages_off_path += 1;
+            coord.cost.message_bytes += bytes;
+        } else {
+            coord.cost.messages_in_node += 1;
+        }
+    }
+
+    pub(crate) fn close_visit(&mut self, shard: ShardId, visit: u64) {
+        if let Some(visits) = self.visits_out.get_mut(&shard) {
+            visits.open.remove(&visit);
+        }
+    }
+
+    /// Tells those that have not acknowledged, once the decision is durable; again after a pause.
+    pub(crate) fn tell_decision(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        let Some(decision) = self.decisions.get(&txn) else { return };
+        let (commit_ts, attempt) = (decision.commit_ts, decision.attempt);
+        let (position, pause_us) = (decision.position, decision.pause_us);
+        for (shard, visit) in decision.unacked.clone() {
+            let commit_ts = Some(commit_ts);
+            let decide = Decide { visit, commit_ts, position: Position(0), wants_ack: true };
+            let message = self.message(cx, txn, attempt, Body::Decide(decide));
+            let bytes = self.post(cx, shard, message, position);
+            if let Some(coord) = self.coords.get_mut(&txn)
+                && coord.outcome.is_none()
+            {
+                // The acknowledgement is counted here, because it comes after the accounts close.
+                coord.cost.messages_off_path += 2;
+                coord.cost.message_bytes += bytes;
+                coord.member(shard).stateful = false;
+            }
+        }
+        let at = Some(cx.now.after(pause_us));
+        let decision = self.decisions.get_mut(&txn).expect("looked up above");
+        Self::set_timer(&mut self.timers, &mut decision.timer, at, Timer::Decision(txn));
+    }
+
+    /// A participant knows durably: the decision may be forgotten when all do.
+    pub(crate) fn on_ack(&mut self, cx: &mut Context<'_>, from: ShardId, txn: TxnId) {
+        let Some(decision) = self.decisions.get_mut(&txn) else { return };
+        let Some(at) = decision.unacked.iter().position(|(shard, _)| *shard == from) else {
+            return;
+        };
+        let (_, visit) = decision.unacked.swap_remove(at);
+        if decision.unacked.is_empty() {
+            Self::set_timer(&mut self.timers, &mut decision.timer, None, Timer::Decision(txn));
+            self.decisions.remove(&txn);
+            self.append_record(cx, &Record::End { txn });
+        }
+        self.close_visit(from, visit);
+    }
+
+    /// Answers a participant that wants to know. What is not known here was never decided.
+    pub(crate) fn on_inquire(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        txn: TxnId,
+        attempt: u32,
+    ) {
+        let (mut commit_ts, mut wait, mut wants_ack) = (None, Position(0), false);
+        if let Some(decision) = self.decisions.get(&txn)
+            && decision.unacked.iter().any(|(shard, _)| *shard == from)
+        {
+            (commit_ts, wait, wants_ack) = (Some(decision.commit_ts), decision.position, true);
+        } else if let Some(coord) = self.coords.get(&txn) {
+            match &coord.outcome {
+                None => {
+                    let running = self.message(cx, txn, attempt, Body::Running);
+                    self.post(cx, from, running, Position(0));
+                    return;
+                }
+                // It had only read: its message was lost.
+                Some(Outcome::Committed { commit_ts: ts }) => commit_ts = Some(*ts),
+                Some(Outcome::Aborted(_) | Outcome::Unknown) => {}
+            }
+        }
+        let decide = Decide { visit: 0, commit_ts, position: Position(0), wants_ack };
+        let message = self.message(cx, txn, attempt, Body::Decide(decide));
+        self.post(cx, from, message, wait);
+    }
+
+    /// Rolls back everywhere and answers what is outstanding. Without effect after the end.
+    pub(crate) fn abort_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, reason: AbortReason) {
+        let Some(coord) = self.coords.get(&txn) else { return };
+        if coord.outcome.is_some() {
+            return;
+        }
+        if coord.phase == Phase::OnePhase && reason == AbortReason::Requested {
+            // The commit is in the hands of another shard, which may be past recall.
+            self.end_unknown(cx, txn);
+            return;
+        }
+        self.tell_abort(cx, txn);
+        self.end_txn(cx, txn, Outcome::Aborted(reason));
+    }
+
+    /// A commit in one phase will not be answered. Its participant gives up what it still can.
+    pub(crate) fn end_unknown(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        self.tell_abort(cx, txn);
+        self.end_txn(cx, txn, Outcome::Unknown);
+    }
+
+    fn tell_abort(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        let Some(coord) = self.coords.get(&txn) else { return };
+        let stateful = coord.members.iter().filter(|m| m.stateful && m.shard != txn.shard);
+        let stateful: Vec<ShardId> = stateful.map(|member| member.shard).collect();
+        for shard in stateful {
+            self.tell(cx, txn, shard, None, Position(0));
+        }
+    }
+
+    /// The transaction has its outcome: closes the accounts, frees what it holds here, and answers
+    /// all that is still outstanding.
+    pub(crate) fn end_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, outcome: Outcome) {
+        let coord = self.coords.get_mut(&txn).expect("a transaction ends before it is forgotten");
+        assert!(coord.outcome.is_none(), "{txn} ends once");
+        coord.outcome = Some(outcome.clone());
+        let phase = core::mem::replace(&mut coord.phase, Phase::Ended);
+        Self::set_timer(&mut self.timers, &mut coord.timer, None, Timer::Coord(txn));
+        let wait = coord.wait;
+        let outstanding = core::mem::take(&mut coord.outstanding);
+        let local = core::mem::take(&mut coord.local);
+        let nodes = {
+            let cost = &mut coord.cost;
+            let mut nodes: Vec<_> = coord.members.iter().map(|m| m.shard.node()).collect();
+            nodes.sort_unstable();
+            nodes.dedup();
+            cost.shards = coord.members.len() as u32;
+            cost.nodes = nodes.len() as u32;
+            cost.nodes
+        };
+        let (cost, visits): (_, Vec<_>) = (
+            coord.cost,
+            coord.members.iter().filter(|m| m.stateful).map(|m| (m.shard, m.visit)).collect(),
+        );
+        for (shard, visit) in visits {
+            self.close_visit(shard, visit);
+        }
+        count(cx, &outcome, cost.shards, nodes);
+        cx.counters.messages_on_path += u64::from(cost.messages_on_path);
+        cx.counters.forced_writes += u64::from(cost.forced_writes);
+        if let Some(history) = &mut cx.history {
+            match outcome {
+                Outcome::Aborted(_) => history.push(Event::Abort { txn }),
+                Outcome::Unknown => history.push(Event::Unknown { txn }),
+                Outcome::Committed { .. } => {}
+            }
+        }
+        match &outcome {
+            Outcome::Committed { commit_ts } => {
+                self.keep_promise(cx, txn, *commit_ts, Position(0));
+            }
+            Outcome::Aborted(_) | Outcome::Unknown => self.rollback(cx, txn),
+        }
+        for (id, job) in local {
+            self.jobs.remove(&job);
+            cx.out.complete(txn, id, unanswered(&outcome, Purpose::Op, wait));
+        }
+        let mut answered: Option<OpId> = None;
+        for request in outstanding {
+            let purpose = match (request.purpose, &phase) {
+                // The answer that the caller waits for is that of the operation.
+                (Purpose::Prepare, Phase::Preparing { rides: true, .. }) => Purpose::OpPrepare,
+                // Left over from a ride that did not come about; the caller has its answer.
+                (Purpose::Prepare, Phase::Running) => continue,
+                (purpose, _) => purpose,
+            };
+            if answered != Some(request.id) {
+                cx.out.complete(txn, request.id, unanswered(&outcome, purpose, wait));
+            }
+            answered = Some(request.id);
+        }
+    }
+}
+
+/// The answer to something that the end of the transaction overtook.
+fn unanswered(outcome: &Outcome, purpose: Purpose, wait: Position) -> OpReply {
+    match (purpose, outcome) {
+        (Purpose::Op | Purpose::OpPrepare | Purpose::OpCommit, Outcome::Aborted(reason)) => {
+            failed(reason.clone())
+        }
+        (_, outcome) => ended(outcome.clone(), wait),
+    }
+}
+
+fn count(cx: &mut Context<'_>, outcome: &Outcome, shards: u32, nodes: u32) {
+    let counters = &mut cx.counters;
+    match outcome {
+        Outcome::Committed { .. } => {
+            counters.txn_committed += 1;
+            counters.participant_nodes += u64::from(nodes);
+            match (nodes, shards) {
+                (0 | 1, 0 | 1) => counters.txn_shard_local += 1,
+                (0 | 1, _) => counters.txn_node_local += 1,
+                _ => counters.txn_distributed += 1,
+            }
+        }
+        Outcome::Unknown => counters.txn_unknown += 1,
+        Outcome::Aborted(reason) => {
+            counters.txn_aborted += 1;
+            match reason {
+                AbortReason::Die { .. } => counters.txn_died += 1,
+                AbortReason::LockTimeout(_) => counters.txn_lock_timeout += 1,
+                AbortReason::ParticipantLost(_) | AbortReason::Unreachable(_) => {
+                    counters.txn_participant_lost += 1;
+                }
+                AbortReason::SchemaChanged => counters.txn_schema_changed += 1,
+                AbortReason::SnapshotTooOld | AbortReason::Requested => {}
+            }
+        }
+    }
+}

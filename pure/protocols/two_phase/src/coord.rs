@@ -1,0 +1,192 @@
+//! A transaction as its coordinator sees it.
+
+use crate::message::{Message, Reference, Vote};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use base::{Position, ShardId, Time, Ts};
+use journal::Writes;
+use txn::{OpId, OpResult, Outcome, TxnCost, TxnOptions};
+
+/// What a member said to prepare.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) enum Ballot {
+    #[default]
+    NotAsked,
+    Asked,
+    Cast(Vote),
+}
+
+/// A shard that a transaction touched.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) shard: ShardId,
+    /// It holds locks or writes for the transaction, so it must hear the end.
+    pub(crate) stateful: bool,
+    /// It has something to commit.
+    pub(crate) wrote: bool,
+    pub(crate) visit: u64,
+    /// Number of the last request.
+    pub(crate) seq: u64,
+    /// Incarnation that answered; 0 before the first answer.
+    pub(crate) incarnation: u32,
+    /// Blind writes that travel with the next request.
+    pub(crate) queue: Writes,
+    pub(crate) queue_bytes: usize,
+    pub(crate) queue_planned: u64,
+    pub(crate) ballot: Ballot,
+}
+
+impl Member {
+    pub(crate) fn new(shard: ShardId) -> Member {
+        Member {
+            shard,
+            stateful: false,
+            wrote: false,
+            visit: 0,
+            seq: 0,
+            incarnation: 0,
+            queue: Writes::new(),
+            queue_bytes: 0,
+            queue_planned: u64::MAX,
+            ballot: Ballot::NotAsked,
+        }
+    }
+}
+
+/// What an answer is wanted for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    /// An operation.
+    Op,
+    /// The commit alone: the member prepares.
+    Prepare,
+    /// An operation with the commit: the member prepares.
+    OpPrepare,
+    /// The commit alone, in one phase.
+    Commit,
+    /// An operation with the commit in one phase.
+    OpCommit,
+}
+
+/// A request that has not been answered.
+#[derive(Debug)]
+pub(crate) struct Outstanding {
+    pub(crate) id: OpId,
+    pub(crate) shard: ShardId,
+    pub(crate) reference: Reference,
+    pub(crate) purpose: Purpose,
+    /// Delays between nodes before it was sent.
+    pub(crate) depth: u32,
+    /// Sent as the only request of a transaction without locks.
+    pub(crate) alone: bool,
+    /// What to send again (other nodes only).
+    pub(crate) message: Option<Message>,
+    pub(crate) again_at: Time,
+    pub(crate) pause_us: u64,
+    /// When something was last heard about it.
+    pub(crate) heard: Time,
+}
+
+/// How far the transaction is.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) enum Phase {
+    /// Operations go on.
+    #[default]
+    Running,
+    /// Votes are awaited. The commit answers `id`: with the result of the last operation if that
+    /// `rides` along.
+    Preparing { id: OpId, rides: bool, result: Option<OpResult> },
+    /// A member commits in one phase; whether it does is in its hands.
+    OnePhase,
+    /// It has an outcome.
+    Ended,
+}
+
+/// One transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Coord {
+    pub(crate) options: Option<TxnOptions>,
+    pub(crate) members: Vec<Member>,
+    pub(crate) outstanding: Vec<Outstanding>,
+    /// Local operations that are parked: (operation, job).
+    pub(crate) local: Vec<(OpId, u64)>,
+    pub(crate) phase: Phase,
+    /// A riding commit did not come about: only commit or abort may follow.
+    pub(crate) closed: bool,
+    /// Largest local position that was read.
+    pub(crate) wait: Position,
+    pub(crate) reads: u64,
+    pub(crate) cost: TxnCost,
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) timer: Option<Time>,
+}
+
+impl Coord {
+    pub(crate) fn reset(&mut self) {
+        let mut members = core::mem::take(&mut self.members);
+        let mut outstanding = core::mem::take(&mut self.outstanding);
+        let mut local = core::mem::take(&mut self.local);
+        members.clear();
+        outstanding.clear();
+        local.clear();
+        *self = Coord { members, outstanding, local, ..Coord::default() };
+    }
+
+    pub(crate) fn options(&self) -> TxnOptions {
+        self.options.expect("a transaction has begun")
+    }
+
+    pub(crate) fn member(&mut self, shard: ShardId) -> &mut Member {
+        let at = match self.members.iter().position(|member| member.shard == shard) {
+            Some(at) => at,
+            None => {
+                self.members.push(Member::new(shard));
+                self.members.len() - 1
+            }
+        };
+        &mut self.members[at]
+    }
+
+    pub(crate) fn find(&self, shard: ShardId) -> Option<&Member> {
+        self.members.iter().find(|member| member.shard == shard)
+    }
+
+    /// It holds no lock and awaits nothing.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.outstanding.is_empty()
+            && self.local.is_empty()
+            && !self.members.iter().any(|member| member.stateful)
+    }
+}
+
+/// A commit that prepared participants still have to acknowledge.
+#[derive(Debug)]
+pub(crate) struct Decision {
+    pub(crate) commit_ts: Ts,
+    pub(crate) attempt: u32,
+    /// Nothing leaves before the record is durable.
+    pub(crate) position: Position,
+    /// Participants, with the visit that ends.
+    pub(crate) unacked: Vec<(ShardId, u64)>,
+    pub(crate) timer: Option<Time>,
+    pub(crate) pause_us: u64,
+}
+
+/// Visits of this coordinator to one participant.
+#[derive(Debug, Default)]
+pub(crate) struct VisitsOut {
+    pub(crate) last: u64,
+    pub(crate) open: BTreeSet<u64>,
+}
+
+impl VisitsOut {
+    pub(crate) fn begin(&mut self) -> u64 {
+        self.last += 1;
+        self.open.insert(self.last);
+        self.last
+    }
+    /// Everything below is over.
+    pub(crate) fn floor(&self) -> u64 {
+        self.open.first().copied().unwrap_or(self.last + 1)
+    }
+}

@@ -1,0 +1,370 @@
+//! The coordinator: operations on their way to the shards.
+
+use crate::coord::{Coord, Outstanding, Phase, Purpose};
+use crate::job::{Job, Origin, Stop, is_snapshot};
+use crate::message::{Body, Finish, ReadRequest, Reference, Request};
+use crate::participant::allows_finish;
+use crate::{Context, SPARES_MAX, TwoPhase};
+use alloc::boxed::Box;
+use base::{Position, ShardId, TxnId};
+use txn::{
+    AbortReason, Event, Op, OpError, OpId, OpReply, OpResult, Outcome, Submitted, TxnOptions,
+};
+
+/// One operation as its caller submits it.
+pub(crate) struct Submission {
+    pub(crate) id: OpId,
+    pub(crate) to: ShardId,
+    pub(crate) planned: u64,
+    pub(crate) op: Op,
+    pub(crate) last: bool,
+}
+
+pub(crate) fn failed(reason: AbortReason) -> OpReply {
+    let result = Err(OpError::Aborted(reason));
+    OpReply { result, outcome: None, wait: Position(0) }
+}
+
+impl TwoPhase {
+    pub(crate) fn begin_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, options: TxnOptions) {
+        assert_eq!(txn.shard, self.shard, "a transaction begins at its coordinator");
+        let mut coord = self.spare_coords.pop().unwrap_or_else(|| Box::new(Coord::default()));
+        coord.reset();
+        coord.options = Some(options);
+        let known = self.coords.insert(txn, coord);
+        assert!(known.is_none(), "{txn} begins once");
+        if let Some(history) = &mut cx.history {
+            history.push(Event::Begin { txn, at: cx.now });
+        }
+    }
+
+    pub(crate) fn submit_op(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        submission: Submission,
+    ) -> Submitted<OpReply> {
+        let coord = self.coords.get_mut(&txn).expect("operations come between begin and forget");
+        if let Some(outcome) = &coord.outcome {
+            let reason = match outcome {
+                Outcome::Aborted(reason) => reason.clone(),
+                Outcome::Committed { .. } | Outcome::Unknown => AbortReason::Requested,
+            };
+            return Submitted::Ready(failed(reason));
+        }
+        if coord.closed || coord.phase != Phase::Running {
+            // The caller had said that the last operation was the last.
+            self.abort_txn(cx, txn, AbortReason::Requested);
+            return Submitted::Ready(failed(AbortReason::Requested));
+        }
+        if submission.to == self.shard {
+            return self.submit_local(cx, txn, submission);
+        }
+        let member = coord.find(submission.to);
+        let visited =
+            member.is_some_and(|member| member.stateful || !member.queue.is_empty());
+        if !visited && is_snapshot(&submission.op) {
+            self.send_read(cx, txn, submission);
+            return Submitted::Pending;
+        }
+        match submission {
+            Submission { id, to, planned, op: Op::Write { key, write }, last: false } => {
+                let settings = self.settings;
+                let member = coord.member(to);
+                member.queue_bytes += key.bytes.len() + write.size_bytes();
+                member.queue_planned = member.queue_planned.min(planned);
+                member.queue.push((key, write));
+                if member.queue_bytes < settings.queue_bytes_max {
+                    let reply = OpReply {
+                        result: Ok(OpResult::Done),
+                        outcome: None,
+                        wait: Position(0),
+                    };
+                    return Submitted::Ready(reply);
+                }
+                self.send_request(cx, txn, to, id, planned, None, Finish::No, Purpose::Op);
+            }
+            submission => return self.send_op(cx, txn, submission),
+        }
+        Submitted::Pending
+    }
+
+    /// Sends an operation, with the commit if it may ride on it.
+    fn send_op(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        submission: Submission,
+    ) -> Submitted<OpReply> {
+        let Submission { id, to, planned, op, last } = submission;
+        let own_wrote = self.parts.get(&txn).is_some_and(|part| !part.writes.is_empty());
+        // A commit must not be done twice by two lives of the participant, so it rides only
+        // towards a life that is known.
+        let acquainted = !self.is_remote(to) || self.peers.contains_key(&to.node());
+        let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
+        let rides = last && acquainted && coord.outstanding.is_empty() && coord.local.is_empty();
+        let others = coord.members.iter().any(|member| {
+            member.shard != to
+                && member.shard != txn.shard
+                && (member.stateful || !member.queue.is_empty())
+        });
+        if !rides {
+            self.send_request(cx, txn, to, id, planned, Some(op), Finish::No, Purpose::Op);
+        } else if !others && !own_wrote {
+            coord.phase = Phase::OnePhase;
+            let purpose = Purpose::OpCommit;
+            self.send_request(cx, txn, to, id, planned, Some(op), Finish::Commit, purpose);
+        } else {
+            coord.member(to);
+            if let Err(reason) = self.begin_prepare(cx, txn, id, Some((to, planned, op))) {
+                return Submitted::Ready(failed(reason));
+            }
+        }
+        Submitted::Pending
+    }
+
+    fn send_read(&mut self, cx: &mut Context<'_>, txn: TxnId, submission: Submission) {
+        let Submission { id, to, planned, op, .. } = submission;
+        let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
+        coord.reads += 1;
+        coord.member(to);
+        let (read, attempt) = (coord.reads, coord.options().attempt);
+        let body = Body::Read(Box::new(ReadRequest { read, planned, op }));
+        let message = self.message(cx, txn, attempt, body);
+        let reference = Reference::Read(read);
+        self.dispatch(cx, txn, to, id, reference, Purpose::Op, false, message);
+    }
+
+    /// Sends the next numbered request to a participant, with the blind writes that wait for it.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one message")]
+    pub(crate) fn send_request(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        to: ShardId,
+        id: OpId,
+        planned: u64,
+        op: Option<Op>,
+        finish: Finish,
+        purpose: Purpose,
+    ) {
+        let coord = self.coords.get_mut(&txn).expect("a coordinator sends for its transactions");
+        let alone = coord.is_alone();
+        if !alone {
+            self.expose_outstanding(cx, txn);
+        }
+        let coord = self.coords.get_mut(&txn).expect("looked up above");
+        let options = coord.options();
+        let unanswered = coord.outstanding.iter().filter(|request| request.shard == to);
+        let unanswered = unanswered.filter_map(|request| match request.reference {
+            Reference::Seq(seq) => Some(seq),
+            Reference::Read(_) => None,
+        });
+        let oldest = unanswered.min();
+        let life = self.peers.get(&to.node()).copied().unwrap_or(0);
+        let visits = self.visits_out.entry(to).or_default();
+        let member = coord.member(to);
+        if member.visit == 0 {
+            member.visit = visits.begin();
+        }
+        let acked = oldest.map_or(member.seq, |oldest| oldest - 1);
+        member.seq += 1;
+        member.stateful = true;
+        member.wrote |= !member.queue.is_empty();
+        let queue_planned = core::mem::replace(&mut member.queue_planned, u64::MAX);
+        member.queue_bytes = 0;
+        let seq = member.seq;
+        let request = Request {
+            visit: member.visit,
+            visit_floor: visits.floor(),
+            seq,
+            acked,
+            expected: if member.incarnation > 0 { member.incarnation } else { life },
+            options,
+            planned: planned.min(queue_planned),
+            alone,
+            writes: core::mem::take(&mut member.queue),
+            op,
+            finish,
+        };
+        let message =
+            self.message(cx, txn, options.attempt, Body::Request(Box::new(request)));
+        self.dispatch(cx, txn, to, id, Reference::Seq(seq), purpose, alone, message);
+    }
+
+    /// Sends a request and remembers what answer is due.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one entry")]
+    fn dispatch(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        to: ShardId,
+        id: OpId,
+        reference: Reference,
+        purpose: Purpose,
+        alone: bool,
+        message: crate::Message,
+    ) {
+        let remote = self.is_remote(to);
+        let kept = remote.then(|| message.clone());
+        let coord = self.coords.get_mut(&txn).expect("a coordinator sends for its transactions");
+        // What was read here must be durable before another node builds on it.
+        let wait = coord.wait;
+        let depth = coord.cost.delays;
+        let pause_us = self.settings.resend_us;
+        coord.outstanding.push(Outstanding {
+            id,
+            shard: to,
+            reference,
+            purpose,
+            depth,
+            alone,
+            message: kept,
+            again_at: cx.now.after(pause_us),
+            pause_us,
+            heard: cx.now,
+        });
+        let bytes = self.post(cx, to, message, wait);
+        let coord = self.coords.get_mut(&txn).expect("looked up above");
+        if remote {
+            coord.cost.messages_on_path += 1;
+            coord.cost.message_bytes += bytes;
+            self.arm_coord(txn);
+        } else {
+            coord.cost.messages_in_node += 1;
+        }
+    }
+
+    /// Requests that were sent as the only one of the transaction are not that any more. If the
+    /// message is still in the outbox it is corrected there.
+    fn expose_outstanding(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        let coord = self.coords.get_mut(&txn).expect("a coordinator sends for its transactions");
+        let attempt = coord.options().attempt;
+        for (_, job) in &coord.local {
+            if let Some(job) = self.jobs.get_mut(job) {
+                job.alone = false;
+            }
+        }
+        let mut told = None;
+        for request in coord.outstanding.iter_mut().filter(|request| request.alone) {
+            request.alone = false;
+            if let Some(Body::Request(kept)) = request.message.as_mut().map(|m| &mut m.body) {
+                kept.alone = false;
+            }
+            let unsent = cx.out.messages.iter_mut().rev().find_map(|outgoing| {
+                let same = outgoing.to == request.shard && outgoing.message.txn == txn;
+                match &mut outgoing.message.body {
+                    Body::Request(body) if same => {
+                        (Reference::Seq(body.seq) == request.reference).then_some(body)
+                    }
+                    _ => None,
+                }
+            });
+            match unsent {
+                Some(body) => body.alone = false,
+                None => told = Some(request.shard),
+            }
+        }
+        self.locks.expose(txn);
+        if let Some(shard) = told {
+            let message = self.message(cx, txn, attempt, Body::Expose);
+            self.post(cx, shard, message, Position(0));
+        }
+    }
+
+    fn submit_local(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        submission: Submission,
+    ) -> Submitted<OpReply> {
+        let Submission { id, planned, op, last, .. } = submission;
+        let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
+        let options = coord.options();
+        let alone = coord.is_alone();
+        coord.member(txn.shard);
+        let mut job = Job::new(txn, options, planned, Origin::Local { id, last });
+        job.stateless = is_snapshot(&op) && !self.parts.contains_key(&txn);
+        job.op = Some(op);
+        if alone && last && !job.stateless {
+            if let Some(reply) = self.run_direct(cx, &mut job) {
+                return Submitted::Ready(reply);
+            }
+        }
+        if !alone && !job.stateless {
+            self.expose_outstanding(cx, txn);
+        }
+        job.alone = alone;
+        job.id = self.next_job();
+        if !job.stateless {
+            self.part(txn, options);
+            self.coords.get_mut(&txn).expect("looked up above").member(txn.shard).stateful = true;
+        }
+        let result = match self.run(cx, &mut job) {
+            Ok(result) => Ok(result),
+            Err(Stop::Fail(error)) => Err(error),
+            Err(stop) => {
+                let coord = self.coords.get_mut(&txn).expect("looked up above");
+                coord.local.push((id, job.id));
+                if let (false, Some(part)) = (job.stateless, self.parts.get_mut(&txn)) {
+                    part.jobs.push(job.id);
+                }
+                self.park(cx, Box::new(job), &stop);
+                return Submitted::Pending;
+            }
+        };
+        if let Some(part) = self.parts.get_mut(&txn) {
+            part.wait = part.wait.max(job.wait);
+        }
+        Submitted::Ready(self.end_local(cx, &job, result))
+    }
+
+    /// The answer to an operation on the coordinator's own shard.
+    pub(crate) fn end_local(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &Job,
+        result: Result<OpResult, OpError>,
+    ) -> OpReply {
+        let txn = job.txn;
+        let Origin::Local { id, last } = job.origin else {
+            unreachable!("answers to other shards are messages")
+        };
+        let Some(coord) = self.coords.get_mut(&txn) else {
+            return failed(AbortReason::Requested);
+        };
+        coord.local.retain(|(op, _)| *op != id);
+        coord.wait = coord.wait.max(job.wait);
+        let idle = coord.outstanding.is_empty() && coord.local.is_empty();
+        let only = coord.members.iter().all(|member| {
+            member.shard == txn.shard || (!member.stateful && member.queue.is_empty())
+        });
+        match result {
+            Err(OpError::Aborted(reason)) => {
+                self.abort_txn(cx, txn, reason.clone());
+                failed(reason)
+            }
+            Ok(found) if last && idle && only && allows_finish(&found) => {
+                let ended = self.commit_own(cx, txn);
+                let aborted = match &ended.outcome {
+                    Some(Outcome::Aborted(reason)) => Some(reason.clone()),
+                    Some(Outcome::Committed { .. } | Outcome::Unknown) | None => None,
+                };
+                match aborted {
+                    Some(reason) => failed(reason),
+                    None => OpReply { result: Ok(found), ..ended },
+                }
+            }
+            result => OpReply { result, outcome: None, wait: job.wait },
+        }
+    }
+
+    pub(crate) fn forget_txn(&mut self, txn: TxnId) {
+        let Some(mut coord) = self.coords.remove(&txn) else { return };
+        assert!(coord.outcome.is_some(), "{txn} is forgotten after its end");
+        if self.spare_coords.len() < SPARES_MAX {
+            coord.reset();
+            self.spare_coords.push(coord);
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Operations on single rows.
+
+use crate::installed::Installed;
+use crate::job::{Asker, Job, Stop};
+use crate::part::{Part, Promise};
+use crate::{Context, Settings, TwoPhase};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use base::{IndexId, Key, Position, RowBatch, Ts, TxnId};
+use store::{Formula, Store, Write};
+use txn::lock::Item;
+use txn::{
+    AbortReason, Event, LockMode, LockTable, Modified, Op, OpResult, Program, Read,
+};
+
+/// What an operation works with besides the context.
+pub(crate) struct Hands<'a> {
+    pub(crate) locks: &'a mut LockTable,
+    /// The transaction's own state here, unless the operation needs none.
+    pub(crate) part: Option<&'a mut Part>,
+    pub(crate) promises: &'a BTreeMap<TxnId, Promise>,
+    pub(crate) installed: &'a Installed,
+    pub(crate) settings: Settings,
+}
+
+/// A row as the transaction sees it.
+pub(crate) struct Seen<'a> {
+    pub(crate) row: Option<&'a [u8]>,
+    ts: Ts,
+    own: bool,
+}
+
+/// The version at `at`, under the transaction's own write.
+pub(crate) fn see<'a>(
+    part: Option<&'a Part>,
+    store: &'a Store,
+    key: &Key,
+    at: Ts,
+    folded: &'a mut Vec<u8>,
+) -> Seen<'a> {
+    let own = part.filter(|part| !part.writes.is_empty()).and_then(|part| part.writes.get(key));
+    if let Some(write) = own {
+        let row = own_row(write, store, key, folded);
+        return Seen { row, ts: Ts::ZERO, own: true };
+    }
+    match store.get(key.index, key.slot, &key.bytes, at) {
+        Some(version) => Seen { row: Some(version.value), ts: version.commit_ts, own: false },
+        None => Seen { row: None, ts: Ts::ZERO, own: false },
+    }
+}
+
+/// What an own write makes of its row.
+pub(crate) fn own_row<'a>(
+    write: &'a Write,
+    store: &Store,
+    key: &Key,
+    folded: &'a mut Vec<u8>,
+) -> Option<&'a [u8]> {
+    match write {
+        Write::Insert(row) | Write::Put(row) => Some(row),
+        Write::Delete => None,
+        Write::Formula(formula) => {
+            let base = store
+                .get(key.index, key.slot, &key.bytes, Ts::MAX)
+                .expect("a locked row with a formula is present");
+            folded.clear();
+            formula.fold(base.value, folded).expect("a formula was folded before it was added");
+            Some(folded)
+        }
+    }
+}
+
+impl Seen<'_> {
+    pub(crate) fn position(&self, installed: &Installed) -> Position {
+        match (self.own, self.row) {
+            (true, _) => Position(0),
+            (false, Some(_)) => installed.of(self.ts),
+            (false, None) => installed.all(),
+        }
+    }
+}
+
+impl TwoPhase {
+    /// Runs a job's writes and operation as far as they go.
+    pub(crate) fn run(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+    ) -> Result<OpResult, Stop> {
+        let mut hands = Hands {
+            locks: &mut self.locks,
+            part: self.parts.get_mut(&job.txn).map(|part| &mut **part),
+            promises: &self.promises,
+            installed: &self.installed,
+            settings: self.settings,
+        };
+        hands.run(cx, job)
+    }
+}
+
+impl Hands<'_> {
+    pub(crate) fn run(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+    ) -> Result<OpResult, Stop> {
+        let asker = job.asker(cx.now);
+        if job.options.serial && !job.stateless {
+            asker.ask(self.locks, Item::Shard, LockMode::Exclusive)?;
+        }
+        while let Some((key, _)) = job.writes.as_slice().first() {
+            check_schema(cx, key.index, job.planned)?;
+            asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
+            let (key, write) = job.writes.next().expect("just looked at");
+            self.add(cx, job, key, write)?;
+        }
+        // Taken out so that the job can be changed while the operation is read; put back if the
+        // operation has to wait.
+        let Some(mut op) = job.op.take() else { return Ok(OpResult::Done) };
+        let result = self.run_op(cx, job, &asker, &mut op);
+        if matches!(result, Err(Stop::Lock | Stop::Promise | Stop::Budget)) {
+            job.op = Some(op);
+        }
+        result
+    }
+
+    fn run_op(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        asker: &Asker,
+        op: &mut Op,
+    ) -> Result<OpResult, Stop> {
+        check_schema(cx, index_of(op), job.planned)?;
+        match op {
+            Op::Get { key, read, program } => self.get(cx, job, asker, key, *read, program),
+            Op::Modify { key, program } => {
+                asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
+                self.modify(cx, job, key, program)
+            }
+            Op::Insert { key, row } => {
+                asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
+                let mut folded = Vec::new();
+                let seen = see(self.part.as_deref(), cx.store, key, Ts::MAX, &mut folded);
+                job.wait = job.wait.max(seen.position(self.installed));
+                let (present, version) = (seen.row.is_some(), seen.ts);
+                note_read(&mut cx.history, job.txn, key, version);
+                if present {
+                    return Ok(OpResult::Exists);
+                }
+                let row = core::mem::take(row).into_vec();
+                self.add(cx, job, key.clone(), Write::Insert(row))?;
+                Ok(OpResult::Done)
+            }
+            Op::Formula { key, formula } => {
+                asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
+                self.formula(cx, job, key, formula)
+            }
+            Op::Write { key, write } => {
+                asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
+                self.add(cx, job, key.clone(), write.clone())?;
+                Ok(OpResult::Done)
+            }
+            Op::Scan(scan) => self.scan(cx, job, asker, scan),
+        }
+    }
+
+    /// Merges the snapshot into the clock and refuses what is not kept any more.
+    pub(crate) fn admit_snapshot(cx: &mut Context<'_>, ts: Ts) -> Result<(), Stop> {
+        if ts < cx.horizon {
+            return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+        }
+        // Later prepares and commits on this shard lie above the snapshot.
+        cx.clock.merge(ts);
+        Ok(())
+    }
+
+    fn get(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        asker: &Asker,
+        key: &Key,
+        read: Read,
+        program: &Program,
+    ) -> Result<OpResult, Stop> {
+        let program = program.live(cx.decode).map_err(base::SqlError::from)?;
+        let mut batch = RowBatch::new(program.width());
+        let mut folded = Vec::new();
+        let at = match read {
+            Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => {
+                Self::admit_snapshot(cx, ts)?;
+                if !job.promises_seen {
+                    let mut promises = self.promises.values();
+                    if promises.any(|promise| promise.prepare_ts <= ts && promise.writes(key)) {
+                        return Err(Stop::Promise);
+                    }
+                    job.promises_seen = true;
+                }
+                ts
+            }
+            Read::Lock(mode) => {
+                asker.ask(self.locks, Item::of(key), mode)?;
+                Ts::MAX
+            }
+        };
+        let seen = see(self.part.as_deref(), cx.store, key, at, &mut folded);
+        job.wait = job.wait.max(seen.position(self.installed));
+        let mut version = seen.ts;
+        let passed = match seen.row {
+            Some(row) => program.point(row, &mut batch)?,
+            None => false,
+        };
+        if let (Read::LockRows { mode, .. }, true) = (read, passed) {
+            asker.ask(self.locks, Item::of(key), mode)?;
+            batch = RowBatch::new(program.width());
+            let seen = see(self.part.as_deref(), cx.store, key, Ts::MAX, &mut folded);
+            job.wait = job.wait.max(seen.position(self.installed));
+            version = seen.ts;
+            if let Some(row) = seen.row {
+                program.point(row, &mut batch)?;
+            }
+        }
+        cx.counters.rows_read += 1;
+        note_read(&mut cx.history, job.txn, key, version);
+        Ok(OpResult::Rows { batch, resume: None })
+    }
+
+    fn modify(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        key: &Key,
+        program: &Program,
+    ) -> Result<OpResult, Stop> {
+        let program = program.live(cx.decode).map_err(base::SqlError::from)?;
+        let mut returning = RowBatch::new(program.width());
+        let mut folded = Vec::new();
+        let seen = see(self.part.as_deref(), cx.store, key, Ts::MAX, &mut folded);
+        job.wait = job.wait.max(seen.position(self.installed));
+        note_read(&mut cx.history, job.txn, key, seen.ts);
+        cx.counters.rows_read += 1;
+        let Some(row) = seen.row else {
+            return Ok(OpResult::Modified { found: false, written: false, returning });
+        };
+        let write = match program.modify(row, &mut returning)? {
+            Modified::Skipped => None,
+            Modified::Put(row) => Some(Write::Put(row)),
+            Modified::Delete => Some(Write::Delete),
+        };
+        let written = write.is_some();
+        if let Some(write) = write {
+            self.add(cx, job, key.clone(), write)?;
+        }
+        Ok(OpResult::Modified { found: true, written, returning })
+    }
+
+    fn formula(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        key: &Key,
+        formula: &Formula,
+    ) -> Result<OpResult, Stop> {
+        let (mut folded, mut result) = (Vec::new(), Vec::new());
+        let returning = RowBatch::new(0);
+        let seen = see(self.part.as_deref(), cx.store, key, Ts::MAX, &mut folded);
+        job.wait = job.wait.max(seen.position(self.installed));
+        let Some(row) = seen.row else {
+            return Ok(OpResult::Modified { found: false, written: false, returning });
+        };
+        // The result is not kept, but it must lie inside the type before the statement is answered.
+        formula.fold(row, &mut result)?;
+        self.add(cx, job, key.clone(), Write::Formula(formula.clone()))?;
+        Ok(OpResult::Modified { found: true, written: true, returning })
+    }
+
+    fn add(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &Job,
+        key: Key,
+        write: Write,
+    ) -> Result<(), Stop> {
+        if let Some(history) = &mut cx.history {
+            history.push(Event::Write { txn: job.txn, key: key.clone() });
+        }
+        let part = self.part.as_deref_mut().expect("a transaction that writes has a part");
+        part.note_plan(key.index, job.planned);
+        part.add(cx.store, key, write, self.settings.txn_bytes_max)?;
+        Ok(())
+    }
+}
+
+/// Refuses a plan that is older than the last change of the table.
+pub(crate) fn check_schema(
+    cx: &Context<'_>,
+    index: IndexId,
+    planned: u64,
+) -> Result<(), Stop> {
+    match (cx.schema_changed)(index) {
+        Some(changed) if changed <= planned => Ok(()),
+        Some(_) | None => Err(Stop::aborted(AbortReason::SchemaChanged)),
+    }
+}
+
+/// The key space of an operation.
+pub(crate) fn index_of(op: &Op) -> IndexId {
+    match op {
+        Op::Get { key, .. }
+        | Op::Modify { key, .. }
+        | Op::Insert { key, .. }
+        | Op::Formula { key, .. }
+        | Op::Write { key, .. } => key.index,
+        Op::Scan(scan) => scan.index,
+    }
+}
+
+pub(crate) fn note_read(
+    history: &mut Option<&mut Vec<Event>>,
+    txn: TxnId,
+    key: &Key,
+    version: Ts,
+) {
+    if let Some(history) = history {
+        history.push(Event::Read { txn, key: key.clone(), version });
+    }
+}

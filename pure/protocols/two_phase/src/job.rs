@@ -1,0 +1,246 @@
+//! One operation on this shard's rows, from its arrival to its answer.
+
+use crate::message::{Finish, Reference};
+use crate::scan::ScanState;
+use crate::{Context, TwoPhase};
+use alloc::boxed::Box;
+use alloc::vec::{self, Vec};
+use base::{Key, Position, ShardId, Time, Ts, TxnId};
+use store::Write;
+use txn::lock::{Acquired, Item, LockRequest};
+use txn::{AbortReason, LockMode, LockTable, Op, OpError, OpId, Priority, Read, TxnOptions};
+
+/// Where the answer goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    /// The coordinator is this shard. `last`: commit if it is the only participant.
+    Local { id: OpId, last: bool },
+    /// Another shard asked.
+    Remote { from: ShardId, reference: Reference },
+}
+
+/// Why a job does not go on.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It waits in a lock queue, under the job's number.
+    Lock,
+    /// It reads a snapshot below which a promise may commit.
+    Promise,
+    /// Others get their turn.
+    Budget,
+    /// It has failed.
+    Fail(OpError),
+}
+
+impl Stop {
+    pub(crate) fn aborted(reason: AbortReason) -> Stop {
+        Stop::Fail(OpError::Aborted(reason))
+    }
+}
+
+impl From<base::SqlError> for Stop {
+    fn from(error: base::SqlError) -> Stop {
+        Stop::Fail(OpError::Sql(error))
+    }
+}
+
+/// Who asks for locks, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    pub(crate) job: u64,
+    pub(crate) priority: Priority,
+    pub(crate) alone: bool,
+    pub(crate) timeout_us: u64,
+    pub(crate) now: Time,
+    /// Everything is known to be free and the transaction ends in this step: no entries.
+    pub(crate) direct: bool,
+}
+
+impl Asker {
+    pub(crate) fn ask(
+        &self,
+        locks: &mut LockTable,
+        item: Item<'_>,
+        mode: LockMode,
+    ) -> Result<(), Stop> {
+        if self.direct {
+            return Ok(());
+        }
+        let acquired = locks.acquire(LockRequest {
+            txn: self.priority,
+            item,
+            mode,
+            alone: self.alone,
+            deadline: (self.timeout_us > 0).then(|| self.now.after(self.timeout_us)),
+            now: self.now,
+            request: self.job,
+        });
+        match acquired {
+            Acquired::Granted => Ok(()),
+            Acquired::Waiting => Err(Stop::Lock),
+            Acquired::Died(conflict) => Err(Stop::aborted(AbortReason::Die {
+                key: conflict.key,
+                holder: conflict.holder,
+            })),
+        }
+    }
+}
+
+/// One operation, or the blind writes and the operation of one request.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) id: u64,
+    pub(crate) txn: TxnId,
+    pub(crate) attempt: u32,
+    pub(crate) options: TxnOptions,
+    pub(crate) alone: bool,
+    /// See [`Asker::direct`].
+    pub(crate) direct: bool,
+    /// It reads a snapshot for a transaction that has nothing here.
+    pub(crate) stateless: bool,
+    pub(crate) planned: u64,
+    pub(crate) writes: vec::IntoIter<(Key, Write)>,
+    pub(crate) op: Option<Op>,
+    pub(crate) finish: Finish,
+    pub(crate) origin: Origin,
+    pub(crate) scan: Option<Box<ScanState>>,
+    /// Promises below the snapshot were looked at; later ones lie above it.
+    pub(crate) promises_seen: bool,
+    /// Largest position read.
+    pub(crate) wait: Position,
+}
+
+impl Job {
+    pub(crate) fn new(txn: TxnId, options: TxnOptions, planned: u64, origin: Origin) -> Job {
+        Job {
+            id: 0,
+            txn,
+            attempt: options.attempt,
+            options,
+            alone: false,
+            direct: false,
+            stateless: false,
+            planned,
+            writes: Vec::new().into_iter(),
+            op: None,
+            finish: Finish::No,
+            origin,
+            scan: None,
+            promises_seen: false,
+            wait: Position(0),
+        }
+    }
+
+    pub(crate) fn asker(&self, now: Time) -> Asker {
+        let options = &self.options;
+        Asker {
+            job: self.id,
+            priority: Priority { urgent: options.urgent, ts: options.priority_ts, txn: self.txn },
+            alone: self.alone,
+            timeout_us: options.lock_timeout_us,
+            now,
+            direct: self.direct,
+        }
+    }
+
+    /// The snapshot that it reads, if it does.
+    pub(crate) fn snapshot(&self) -> Option<Ts> {
+        read_of(self.op.as_ref()?).and_then(|read| match read {
+            Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => Some(ts),
+            Read::Lock(_) => None,
+        })
+    }
+}
+
+/// How an operation reads, if it is a get or scan.
+pub(crate) fn read_of(op: &Op) -> Option<Read> {
+    match op {
+        Op::Get { read, .. } => Some(*read),
+        Op::Scan(scan) => Some(scan.read),
+        Op::Modify { .. } | Op::Insert { .. } | Op::Formula { .. } | Op::Write { .. } => None,
+    }
+}
+
+/// Whether an operation takes no lock and writes nothing.
+pub(crate) fn is_snapshot(op: &Op) -> bool {
+    matches!(read_of(op), Some(Read::Snapshot(_)))
+}
+
+impl TwoPhase {
+    /// Goes on with jobs that can, until there is none. Call it at the end of every step.
+    pub(crate) fn pump(&mut self, cx: &mut Context<'_>) {
+        loop {
+            if self.locks.has_events() {
+                self.take_lock_events(cx);
+            }
+            let Some(id) = self.ready.pop_front() else {
+                if self.locks.has_events() {
+                    continue;
+                }
+                break;
+            };
+            if let Some(job) = self.jobs.remove(&id) {
+                self.advance(cx, job);
+            }
+        }
+    }
+
+    fn take_lock_events(&mut self, cx: &mut Context<'_>) {
+        use txn::lock::Settled;
+        for event in self.locks.take_events() {
+            cx.counters.lock_wait_us += cx.now.since(event.since);
+            match event.settled {
+                Settled::Granted => self.ready.push_back(event.request),
+                Settled::Died(conflict) => {
+                    let reason =
+                        AbortReason::Die { key: conflict.key, holder: conflict.holder };
+                    self.fail_job(cx, event.request, OpError::Aborted(reason));
+                }
+                Settled::TimedOut(key) => {
+                    let reason = AbortReason::LockTimeout(key);
+                    self.fail_job(cx, event.request, OpError::Aborted(reason));
+                }
+            }
+        }
+    }
+
+    fn fail_job(&mut self, cx: &mut Context<'_>, id: u64, error: OpError) {
+        if let Some(job) = self.jobs.remove(&id) {
+            self.end_job(cx, job, Err(error));
+        }
+    }
+
+    /// Runs a job that is not in `jobs` until it ends or stops.
+    fn advance(&mut self, cx: &mut Context<'_>, mut job: Box<Job>) {
+        match self.run(cx, &mut job) {
+            Ok(result) => self.end_job(cx, job, Ok(result)),
+            Err(Stop::Fail(error)) => self.end_job(cx, job, Err(error)),
+            Err(stop) => self.park(cx, job, &stop),
+        }
+    }
+
+    /// Puts a stopped job where it will be found again.
+    pub(crate) fn park(&mut self, cx: &mut Context<'_>, job: Box<Job>, stop: &Stop) {
+        match stop {
+            Stop::Lock => cx.counters.lock_waits += 1,
+            Stop::Promise => {
+                cx.counters.snapshot_waits += 1;
+                self.promise_waits.push(job.id);
+            }
+            Stop::Budget => self.parked.push_back(job.id),
+            Stop::Fail(_) => unreachable!("a failed job is answered, not parked"),
+        }
+        self.jobs.insert(job.id, job);
+    }
+
+    /// A number for a job that may have to wait.
+    pub(crate) fn next_job(&mut self) -> u64 {
+        self.next_job += 1;
+        self.next_job
+    }
+
+    /// Wakes the snapshot reads that waited for promises.
+    pub(crate) fn wake_snapshots(&mut self) {
+        self.ready.extend(self.promise_waits.drain(..));
+    }
+}

@@ -1,0 +1,162 @@
+//! What shards say to one another. `docs/protocols/two_phase.md` has the table of messages.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{Position, ShardId, Ts, TxnId};
+use journal::Writes;
+use serde::{Deserialize, Serialize};
+use txn::{Op, OpError, OpResult, TxnOptions};
+
+/// One message about one transaction.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Message {
+    /// View of the membership; another view's messages are dropped.
+    pub view: u64,
+    /// Incarnation of the sender's node; messages of former lives are dropped.
+    pub incarnation: u32,
+    /// The transaction; its shard is the coordinator.
+    pub txn: TxnId,
+    /// Attempt of the client's transaction.
+    pub attempt: u32,
+    /// The sender's clock: the receiver draws only larger timestamps afterwards.
+    pub clock: Ts,
+    /// What it says.
+    pub body: Body,
+}
+
+/// Which request a reply belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Reference {
+    /// A snapshot read; they have no order and leave nothing behind.
+    Read(u64),
+    /// A numbered request, from 1 per participant.
+    Seq(u64),
+}
+
+/// The kinds of messages.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Body {
+    /// Coordinator: read a snapshot. May be executed twice.
+    Read(Box<ReadRequest>),
+    /// Coordinator: do this, in the order of `seq`. Executed once.
+    Request(Box<Request>),
+    /// Participant: the answer to either.
+    Reply(Box<Reply>),
+    /// Participant: a repeated request is still being worked on.
+    Working(Reference),
+    /// Coordinator: your request is not the only one of the transaction any more.
+    Expose,
+    /// Coordinator: the outcome. Acknowledged if the participant had promised durably.
+    Decide(Decide),
+    /// Participant: the commit is durable here.
+    Ack,
+    /// Participant: what has become of it?
+    Inquire,
+    /// Coordinator: it is still running.
+    Running,
+}
+
+/// See [`Body::Read`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReadRequest {
+    /// Number of the read in its transaction.
+    pub read: u64,
+    /// Catalog version of the plan.
+    pub planned: u64,
+    /// A get or scan of a snapshot.
+    pub op: Op,
+}
+
+/// See [`Body::Request`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Request {
+    /// Counts the transactions of this coordinator that visited this participant.
+    pub visit: u64,
+    /// All visits below are over: their late messages mean nothing any more.
+    pub visit_floor: u64,
+    /// Counts the requests of the visit, from 1; they are begun in this order.
+    pub seq: u64,
+    /// Replies up to here have arrived and need not be kept.
+    pub acked: u64,
+    /// Incarnation of the participant that answered before; 0 if none did.
+    pub expected: u32,
+    /// Priority and limits.
+    pub options: TxnOptions,
+    /// Oldest catalog version of the plans behind `writes` and `op`.
+    pub planned: u64,
+    /// The transaction holds no lock and has no other request.
+    pub alone: bool,
+    /// Blind writes that come first.
+    pub writes: Writes,
+    /// Then this.
+    pub op: Option<Op>,
+    /// And then this, if all went well.
+    pub finish: Finish,
+}
+
+/// What follows the operation of a request. An operation that fails, finds its row
+/// ([`OpResult::Exists`]) or has more rows prevents it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Finish {
+    /// More requests.
+    No,
+    /// Prepare to commit. The other participants, for the record.
+    Prepare(Vec<ShardId>),
+    /// Commit: there is no other participant that wrote.
+    Commit,
+}
+
+/// See [`Body::Reply`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reply {
+    /// To which request.
+    pub to: Reference,
+    /// What the operation found; `Done` without an operation.
+    pub result: Result<OpResult, OpError>,
+    /// What has become of `finish`.
+    pub finished: Finished,
+    /// The participant has something to commit.
+    pub wrote: bool,
+    /// Between shards of one node: position that an answer built from this waits for.
+    pub wait: Position,
+}
+
+/// How far the participant went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Finished {
+    /// The transaction goes on.
+    Open,
+    /// Prepared.
+    Vote(Vote),
+    /// Committed in one phase.
+    Committed {
+        /// At this timestamp.
+        commit_ts: Ts,
+        /// The answer waited for a record.
+        forced: bool,
+    },
+}
+
+/// A participant's promise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Vote {
+    /// No smaller commit timestamp is acceptable.
+    pub prepare_ts: Ts,
+    /// There is a prepare record: the participant must be told until it acknowledges.
+    pub durable: bool,
+    /// Its writes, if it relies on the coordinator's record (shards of one node).
+    pub redo: Writes,
+}
+
+/// See [`Body::Decide`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Decide {
+    /// The visit that ends; 0 if unknown.
+    pub visit: u64,
+    /// The commit timestamp; `None`: it is rolled back.
+    pub commit_ts: Option<Ts>,
+    /// Between shards of one node: the record that decided.
+    pub position: Position,
+    /// The coordinator keeps its decision until the participant acknowledges.
+    pub wants_ack: bool,
+}

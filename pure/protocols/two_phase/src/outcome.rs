@@ -1,0 +1,223 @@
+//! How a transaction ends at a participant.
+
+use crate::message::{Body, Decide, Message, Vote};
+use crate::part::{Part, Promise, Stage};
+use crate::{Context, SPARES_MAX, TwoPhase};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{Position, ShardId, Ts, TxnId};
+use journal::{PrepareRef, Record, Writes};
+use txn::{AbortReason, TxnOptions};
+
+/// A commit in one phase.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Committed {
+    pub(crate) commit_ts: Ts,
+    pub(crate) forced: bool,
+    /// What the answer waits for.
+    pub(crate) position: Position,
+}
+
+impl TwoPhase {
+    /// The state of `txn` here, made if it is new.
+    pub(crate) fn part(&mut self, txn: TxnId, options: TxnOptions) -> &mut Part {
+        let spare = &mut self.spare_parts;
+        self.parts.entry(txn).or_insert_with(|| {
+            let mut part = spare.pop().unwrap_or_else(|| Box::new(Part::default()));
+            part.reset();
+            part.options = Some(options);
+            part.attempt = options.attempt;
+            part
+        })
+    }
+
+    /// Whether all tables that `txn` wrote here are still as its plans assumed.
+    fn schema_holds(&self, cx: &Context<'_>, txn: TxnId) -> bool {
+        let Some(part) = self.parts.get(&txn) else { return true };
+        part.planned.iter().all(|(index, planned)| {
+            (cx.schema_changed)(*index).is_some_and(|changed| changed <= *planned)
+        })
+    }
+
+    /// Prepares: from here on only the coordinator ends the transaction. Returns the vote and the
+    /// position that it must wait for. `Err`: it must be rolled back.
+    ///
+    /// Towards a coordinator of this node the promise is kept in memory only: both die together,
+    /// and the coordinator's record carries the writes (`copy` of them goes with the vote).
+    pub(crate) fn prepare(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        participants: Vec<ShardId>,
+        copy: bool,
+    ) -> Result<(Vote, Position), AbortReason> {
+        if !self.schema_holds(cx, txn) {
+            return Err(AbortReason::SchemaChanged);
+        }
+        let durable = self.is_remote(txn.shard);
+        let part = self.parts.get_mut(&txn).expect("only what is here prepares");
+        assert!(part.jobs.is_empty() && part.early.is_empty(), "operations end before prepare");
+        let prepare_ts = cx.clock.tick(cx.now);
+        let (mut position, mut vote_redo) = (part.wait, Writes::new());
+        if part.writes.is_empty() {
+            part.stage = Stage::Voted;
+            return Ok((Vote { prepare_ts, durable: false, redo: vote_redo }, position));
+        }
+        part.stage = Stage::Promised;
+        let redo: Writes = core::mem::take(&mut part.writes).into_iter().collect();
+        let attempt = part.attempt;
+        if durable {
+            let prepare = PrepareRef {
+                txn,
+                attempt,
+                shard: self.shard,
+                prepare_ts,
+                coordinator: txn.shard,
+                participants: &participants,
+                writes: &redo,
+                chunks: 0,
+            };
+            position = position.max(Self::append_prepare(&mut self.scratch, cx, prepare));
+        } else if copy {
+            vote_redo = redo.clone();
+        }
+        let promise = Promise {
+            prepare_ts,
+            redo,
+            durable,
+            attempt,
+            coordinator: txn.shard,
+            participants,
+            journal_again: false,
+        };
+        self.promises.insert(txn, promise);
+        Ok((Vote { prepare_ts, durable, redo: vote_redo }, position))
+    }
+
+    /// Commits a transaction whose writes are all here: one record, installed at once; the locks
+    /// go before the flush, because whoever gets them shares the journal or waits for it.
+    pub(crate) fn commit_here(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+    ) -> Result<Committed, AbortReason> {
+        if !self.schema_holds(cx, txn) {
+            return Err(AbortReason::SchemaChanged);
+        }
+        let part = self.parts.get_mut(&txn).expect("only what is here commits");
+        assert!(part.jobs.is_empty() && part.early.is_empty(), "operations end before commit");
+        let read = part.wait;
+        let redo: Writes = core::mem::take(&mut part.writes).into_iter().collect();
+        let committed = self.commit_writes(cx, txn, &redo, read);
+        self.drop_part(txn);
+        Ok(committed)
+    }
+
+    /// The record and the rows of a commit on one shard.
+    pub(crate) fn commit_writes(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        redo: &Writes,
+        read: Position,
+    ) -> Committed {
+        if redo.is_empty() {
+            return Committed { commit_ts: cx.clock.last(), forced: false, position: read };
+        }
+        let commit_ts = cx.clock.tick(cx.now);
+        let writes = [(self.shard, redo.as_slice())];
+        let position = Self::append_commit(&mut self.scratch, cx, txn, commit_ts, &writes);
+        self.install(cx, txn, redo, commit_ts, position);
+        Committed { commit_ts, forced: true, position: position.max(read) }
+    }
+
+    /// Removes all that `txn` has here and frees its locks. Its writes must be gone or unwanted.
+    pub(crate) fn drop_part(&mut self, txn: TxnId) {
+        self.disarm_part(txn);
+        if let Some(mut part) = self.parts.remove(&txn) {
+            for job in part.jobs.drain(..) {
+                self.jobs.remove(&job);
+            }
+            if self.spare_parts.len() < SPARES_MAX {
+                part.reset();
+                self.spare_parts.push(part);
+            }
+        }
+        self.locks.release(txn);
+    }
+
+    /// Rolls `txn` back here. A durable promise must have been told so by its coordinator.
+    pub(crate) fn rollback(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        if let Some(promise) = self.promises.remove(&txn) {
+            if promise.durable {
+                let shard = self.shard;
+                self.append_record(cx, &Record::Resolved { txn, shard, commit_ts: None });
+            }
+            self.wake_snapshots();
+        }
+        self.drop_part(txn);
+    }
+
+    /// Keeps a promise. `position` is the coordinator's record if that is in this journal.
+    /// Returns the position of the record that the participant knows, for the acknowledgement.
+    pub(crate) fn keep_promise(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        commit_ts: Ts,
+        position: Position,
+    ) -> Position {
+        cx.clock.merge(commit_ts);
+        let mut known = Position(0);
+        if let Some(promise) = self.promises.remove(&txn) {
+            assert!(commit_ts >= promise.prepare_ts, "commits lie above their promises");
+            let mut readable = position;
+            if promise.durable {
+                let shard = self.shard;
+                let commit_ts = Some(commit_ts);
+                // The promise and the decision are durable, so readers need not wait for this.
+                known = self.append_record(cx, &Record::Resolved { txn, shard, commit_ts });
+            } else if promise.journal_again {
+                let writes = [(self.shard, promise.redo.as_slice())];
+                let scratch = &mut self.scratch;
+                readable = Self::append_commit(scratch, cx, txn, commit_ts, &writes);
+            }
+            self.install(cx, txn, &promise.redo, commit_ts, readable);
+            self.wake_snapshots();
+        }
+        self.drop_part(txn);
+        known
+    }
+
+    /// The coordinator says how it ended.
+    pub(crate) fn on_decide(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        message: &Message,
+        decide: Decide,
+    ) {
+        let txn = message.txn;
+        let visit = self.parts.get(&txn).map_or(decide.visit, |part| part.visit);
+        match decide.commit_ts {
+            Some(commit_ts) => {
+                let known = self.keep_promise(cx, txn, commit_ts, decide.position);
+                // Also if nothing is known any more: then it was acknowledged before, in vain.
+                if decide.wants_ack {
+                    let ack = self.message(cx, txn, message.attempt, Body::Ack);
+                    self.post(cx, from, ack, known);
+                }
+            }
+            None => self.rollback(cx, txn),
+        }
+        if self.is_remote(from) && visit > 0 {
+            let incarnation = txn.incarnation;
+            self.visits_in.entry((from, incarnation)).or_default().end(visit, None);
+        }
+    }
+
+    /// The coordinator is alive and has not decided.
+    pub(crate) fn on_running(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        self.arm_part(cx.now, txn);
+    }
+}

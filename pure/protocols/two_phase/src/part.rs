@@ -1,0 +1,183 @@
+//! A transaction as its participant sees it.
+
+use crate::message::{Reply, Request};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use base::{IndexId, Key, NodeId, Position, ShardId, Slot, SqlError, SqlState, Time, Ts, TxnId};
+use journal::Writes;
+use store::{Store, Write};
+use txn::TxnOptions;
+
+/// How far a participant is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Stage {
+    /// Operations go on; it may still be rolled back by itself.
+    #[default]
+    Active,
+    /// Voted without having written: holds its locks until told.
+    Voted,
+    /// Promised: its writes are in `TwoPhase::promises`.
+    Promised,
+}
+
+/// What a transaction holds and wants on one shard.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    pub(crate) options: Option<TxnOptions>,
+    pub(crate) attempt: u32,
+    pub(crate) stage: Stage,
+    /// One write per key, in key order; moved into the promise by prepare.
+    pub(crate) writes: BTreeMap<Key, Write>,
+    pub(crate) bytes: usize,
+    /// Indexes written, with the oldest catalog version that a plan assumed.
+    pub(crate) planned: Vec<(IndexId, u64)>,
+    /// Jobs of this transaction that have not ended.
+    pub(crate) jobs: Vec<u64>,
+    /// Largest position that was read.
+    pub(crate) wait: Position,
+    /// The number of the visit; 0 on the coordinator's own shard.
+    pub(crate) visit: u64,
+    /// Next request to begin.
+    pub(crate) next_seq: u64,
+    /// Requests that came too early.
+    pub(crate) early: BTreeMap<u64, Request>,
+    /// Answers that may be asked for again (other nodes only).
+    pub(crate) replies: Vec<Reply>,
+    /// When the coordinator is asked.
+    pub(crate) timer: Option<Time>,
+    pub(crate) inquiries: u32,
+}
+
+impl Part {
+    /// Empties it for reuse; vectors keep their memory.
+    pub(crate) fn reset(&mut self) {
+        let planned = core::mem::take(&mut self.planned);
+        let jobs = core::mem::take(&mut self.jobs);
+        *self = Part { planned, jobs, next_seq: 1, ..Part::default() };
+        self.planned.clear();
+        self.jobs.clear();
+    }
+
+    /// Notes that `index` was written by a plan of catalog version `planned`.
+    pub(crate) fn note_plan(&mut self, index: IndexId, planned: u64) {
+        match self.planned.iter_mut().find(|(noted, _)| *noted == index) {
+            Some((_, version)) => *version = planned.min(*version),
+            None => self.planned.push((index, planned)),
+        }
+    }
+
+    /// Adds a write behind those there are. `Err`: the transaction has become too large.
+    ///
+    /// A formula must have been folded once, so that it cannot fail here.
+    pub(crate) fn add(
+        &mut self,
+        store: &Store,
+        key: Key,
+        write: Write,
+        bytes_max: usize,
+    ) -> Result<(), SqlError> {
+        let size = key.bytes.len() + write.size_bytes();
+        if self.bytes + size > bytes_max {
+            return Err(too_large(bytes_max));
+        }
+        self.bytes += size;
+        let Some(before) = self.writes.remove(&key) else {
+            self.writes.insert(key, write);
+            return Ok(());
+        };
+        let was_put = matches!(before, Write::Put(_));
+        let both = before.then(write).expect("a formula was folded before it is added");
+        match both {
+            // A blind put of a new row and its removal leave nothing.
+            Some(Write::Delete)
+                if was_put && store.get(key.index, key.slot, &key.bytes, Ts::MAX).is_none() => {}
+            Some(both) => {
+                self.writes.insert(key, both);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+fn too_large(bytes_max: usize) -> SqlError {
+    SqlError::new(SqlState::OUT_OF_MEMORY, "transaction has written too much")
+        .detail(alloc::format!("The limit is {bytes_max} bytes of keys and rows per shard."))
+        .hint("Split the work into several transactions.")
+}
+
+/// What a participant has promised to install when told.
+#[derive(Debug)]
+pub(crate) struct Promise {
+    pub(crate) prepare_ts: Ts,
+    /// Ascending keys.
+    pub(crate) redo: Writes,
+    /// There is a prepare record; otherwise the coordinator's record carries the writes.
+    pub(crate) durable: bool,
+    pub(crate) attempt: u32,
+    pub(crate) coordinator: ShardId,
+    pub(crate) participants: Vec<ShardId>,
+    /// A checkpoint began after it was made: its commit is journaled once more behind the start.
+    pub(crate) journal_again: bool,
+}
+
+impl Promise {
+    /// Whether it writes this row.
+    pub(crate) fn writes(&self, key: &Key) -> bool {
+        self.redo.binary_search_by(|(other, _)| other.cmp(key)).is_ok()
+    }
+
+    /// Whether it writes a row of this range.
+    pub(crate) fn writes_in(
+        &self,
+        index: IndexId,
+        slot: Option<Slot>,
+        range: &base::KeyRange,
+    ) -> bool {
+        self.redo.iter().any(|(key, _)| {
+            key.index == index
+                && slot.is_none_or(|slot| slot == key.slot)
+                && range.contains(&key.bytes)
+        })
+    }
+}
+
+/// Visits of one coordinator (in one of its lives) that are over.
+#[derive(Debug, Default)]
+pub(crate) struct VisitsIn {
+    /// The coordinator has finished with everything below.
+    pub(crate) floor: u64,
+    /// Visits from the floor on that ended here, with the last answer.
+    pub(crate) ended: BTreeMap<u64, Option<Reply>>,
+}
+
+impl VisitsIn {
+    pub(crate) fn raise(&mut self, floor: u64) {
+        if floor > self.floor {
+            self.floor = floor;
+            self.ended = self.ended.split_off(&floor);
+        }
+    }
+
+    /// Whether the visit is over; then with the answer that may be asked for again.
+    pub(crate) fn over(&self, visit: u64) -> Option<Option<&Reply>> {
+        if visit < self.floor {
+            return Some(None);
+        }
+        self.ended.get(&visit).map(Option::as_ref)
+    }
+
+    pub(crate) fn end(&mut self, visit: u64, reply: Option<Reply>) {
+        if visit >= self.floor {
+            let kept = self.ended.entry(visit).or_insert(None);
+            if reply.is_some() {
+                *kept = reply;
+            }
+        }
+    }
+}
+
+/// The node that a transaction's coordinator runs on.
+pub(crate) fn coordinator_node(txn: TxnId) -> NodeId {
+    txn.shard.node()
+}

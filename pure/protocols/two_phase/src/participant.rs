@@ -1,0 +1,347 @@
+//! Requests of other shards' transactions.
+
+use crate::job::{Job, Origin, Stop};
+use crate::message::{Body, Finish, Finished, Message, ReadRequest, Reference, Reply, Request};
+use crate::{Context, TwoPhase};
+use alloc::boxed::Box;
+use base::{Position, ShardId, Ts, TxnId};
+use txn::{AbortReason, OpError, OpResult, TxnOptions};
+
+/// Whether the commit may follow an operation with this result.
+pub(crate) fn allows_finish(result: &OpResult) -> bool {
+    !matches!(result, OpResult::Exists | OpResult::Rows { resume: Some(_), .. })
+}
+
+impl TwoPhase {
+    /// A message about `txn` with this shard's view and clock.
+    pub(crate) fn message(
+        &self,
+        cx: &Context<'_>,
+        txn: TxnId,
+        attempt: u32,
+        body: Body,
+    ) -> Message {
+        let clock = cx.clock.last();
+        Message { view: cx.view, incarnation: cx.incarnation, txn, attempt, clock, body }
+    }
+
+    /// Sends and counts a message; returns its bytes if it goes to another node.
+    pub(crate) fn post(
+        &mut self,
+        cx: &mut Context<'_>,
+        to: ShardId,
+        message: Message,
+        wait: Position,
+    ) -> u64 {
+        if !self.is_remote(to) {
+            cx.counters.messages_in_node += 1;
+            cx.out.send(to, message, Position(0));
+            return 0;
+        }
+        self.scratch.clear();
+        base::codec::encode(&message, &mut self.scratch);
+        let bytes = self.scratch.len() as u64;
+        cx.counters.messages += 1;
+        cx.counters.message_bytes += bytes;
+        cx.out.send(to, message, wait);
+        bytes
+    }
+
+    /// A snapshot read for a transaction that has nothing here.
+    pub(crate) fn on_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        message: &Message,
+        request: ReadRequest,
+    ) {
+        let txn = message.txn;
+        let reference = Reference::Read(request.read);
+        let origin = Origin::Remote { from, reference };
+        if self.jobs.values().any(|job| job.txn == txn && job.origin == origin) {
+            let working = self.message(cx, txn, message.attempt, Body::Working(reference));
+            self.post(cx, from, working, Position(0));
+            return;
+        }
+        let options = stateless_options(message.attempt);
+        let mut job = Box::new(Job::new(txn, options, request.planned, origin));
+        job.stateless = true;
+        job.op = Some(request.op);
+        self.start(cx, job);
+    }
+
+    /// Runs a new job; parks or ends it.
+    pub(crate) fn start(&mut self, cx: &mut Context<'_>, mut job: Box<Job>) {
+        job.id = self.next_job();
+        if let (false, Some(part)) = (job.stateless, self.parts.get_mut(&job.txn)) {
+            part.jobs.push(job.id);
+        }
+        match self.run(cx, &mut job) {
+            Ok(result) => self.end_job(cx, job, Ok(result)),
+            Err(Stop::Fail(error)) => self.end_job(cx, job, Err(error)),
+            Err(stop) => self.park(cx, job, &stop),
+        }
+    }
+
+    /// A numbered request: executed once, answered as often as it comes.
+    pub(crate) fn on_request(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        message: &Message,
+        request: Request,
+    ) {
+        let txn = message.txn;
+        if self.is_remote(from) {
+            let visits = self.visits_in.entry((from, txn.incarnation)).or_default();
+            visits.raise(request.visit_floor);
+            if !self.parts.contains_key(&txn)
+                && let Some(kept) = visits.over(request.visit)
+            {
+                let kept = kept.filter(|reply| reply.to == Reference::Seq(request.seq)).cloned();
+                let late = request.visit < visits.floor;
+                match kept {
+                    Some(reply) => self.send_reply(cx, from, txn, message.attempt, reply),
+                    None if late => {}
+                    None => self.refuse(cx, from, message, &request),
+                }
+                return;
+            }
+        }
+        let found = self.parts.get(&txn).is_none_or(|part| part.next_seq == u64::MAX);
+        if found && self.promises.contains_key(&txn) {
+            // A promise of a former life: only its outcome matters any more.
+            return;
+        }
+        let lost = request.expected != 0 && request.expected != cx.incarnation;
+        let fresh = !self.parts.contains_key(&txn);
+        if lost || (fresh && request.acked > 0) {
+            self.rollback(cx, txn);
+            self.refuse(cx, from, message, &request);
+            return;
+        }
+        let part = self.part(txn, request.options);
+        part.visit = request.visit;
+        part.inquiries = 0;
+        part.replies.retain(|reply| reply.to > Reference::Seq(request.acked));
+        if request.seq < part.next_seq {
+            self.answer_again(cx, from, message, &request);
+        } else {
+            part.early.insert(request.seq, request);
+            self.begin_early(cx, txn);
+        }
+        self.arm_part(cx.now, txn);
+    }
+
+    /// Begins requests in their order. One whose blind writes still wait for locks holds up those
+    /// behind it, because they may rely on the writes.
+    pub(crate) fn begin_early(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        loop {
+            let Some(part) = self.parts.get(&txn) else { return };
+            let jobs = &self.jobs;
+            let held_up = part.jobs.iter().any(|id| {
+                jobs.get(id).is_some_and(|job| !job.writes.as_slice().is_empty())
+            });
+            let part = self.parts.get_mut(&txn).expect("looked up above");
+            let next = part.next_seq;
+            if held_up {
+                return;
+            }
+            let Some(request) = part.early.remove(&next) else { return };
+            part.next_seq += 1;
+            let origin =
+                Origin::Remote { from: txn.shard, reference: Reference::Seq(request.seq) };
+            let mut job = Box::new(Job::new(txn, request.options, request.planned, origin));
+            job.alone = request.alone;
+            job.writes = request.writes.into_iter();
+            job.op = request.op;
+            job.finish = request.finish;
+            self.start(cx, job);
+        }
+    }
+
+    fn answer_again(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        message: &Message,
+        request: &Request,
+    ) {
+        let txn = message.txn;
+        let reference = Reference::Seq(request.seq);
+        let part = self.parts.get(&txn).expect("a repeated request has a part");
+        if let Some(reply) = part.replies.iter().find(|reply| reply.to == reference) {
+            let reply = reply.clone();
+            self.send_reply(cx, from, txn, message.attempt, reply);
+            return;
+        }
+        let jobs = &self.jobs;
+        let origin = Origin::Remote { from, reference };
+        let running = part.jobs.iter().any(|id| jobs.get(id).is_some_and(|j| j.origin == origin));
+        if running {
+            let working = self.message(cx, txn, message.attempt, Body::Working(reference));
+            self.post(cx, from, working, Position(0));
+            if !request.alone {
+                self.expose(txn);
+            }
+        }
+    }
+
+    /// Answers that nothing is known of the transaction (any more), and remembers having said so.
+    fn refuse(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        message: &Message,
+        request: &Request,
+    ) {
+        let lost = OpError::Aborted(AbortReason::ParticipantLost(self.shard));
+        let reply = Reply {
+            to: Reference::Seq(request.seq),
+            result: Err(lost),
+            finished: Finished::Open,
+            wrote: false,
+            wait: Position(0),
+        };
+        let visits = self.visits_in.entry((from, message.txn.incarnation)).or_default();
+        visits.end(request.visit, None);
+        self.send_reply(cx, from, message.txn, message.attempt, reply);
+    }
+
+    /// The transaction is not alone any more.
+    pub(crate) fn expose(&mut self, txn: TxnId) {
+        if let Some(part) = self.parts.get(&txn) {
+            for id in &part.jobs {
+                if let Some(job) = self.jobs.get_mut(id) {
+                    job.alone = false;
+                }
+            }
+        }
+        self.locks.expose(txn);
+    }
+
+    /// Answers a job, wherever it came from.
+    pub(crate) fn end_job(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: Box<Job>,
+        result: Result<OpResult, OpError>,
+    ) {
+        let txn = job.txn;
+        if let Some(part) = self.parts.get_mut(&txn) {
+            part.jobs.retain(|id| *id != job.id);
+            part.wait = part.wait.max(job.wait);
+        }
+        match job.origin {
+            Origin::Local { id, .. } => {
+                let reply = self.end_local(cx, &job, result);
+                cx.out.complete(txn, id, reply);
+            }
+            Origin::Remote { from, reference } => {
+                self.end_remote(cx, *job, from, reference, result);
+                self.begin_early(cx, txn);
+            }
+        }
+    }
+
+    fn end_remote(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: Job,
+        from: ShardId,
+        reference: Reference,
+        result: Result<OpResult, OpError>,
+    ) {
+        let (txn, attempt) = (job.txn, job.attempt);
+        let wrote = self.parts.get(&txn).is_some_and(|part| !part.writes.is_empty());
+        let wait = job.wait;
+        let mut reply = Reply { to: reference, result, finished: Finished::Open, wrote, wait };
+        if !job.stateless {
+            self.finish_remote(cx, txn, job.finish, &mut reply);
+            self.keep_reply(txn, from, &reply);
+        }
+        self.send_reply(cx, from, txn, attempt, reply);
+    }
+
+    /// Does what follows the operation, and puts into the reply what came of it.
+    fn finish_remote(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        finish: Finish,
+        reply: &mut Reply,
+    ) {
+        let visit = self.parts.get(&txn).map_or(0, |part| part.visit);
+        let failed = match (&reply.result, finish) {
+            (Err(OpError::Aborted(reason)), _) => Some(reason.clone()),
+            (Err(OpError::Sql(_)), _) | (Ok(_), Finish::No) => None,
+            (Ok(result), _) if !allows_finish(result) => None,
+            (Ok(_), Finish::Prepare(participants)) => {
+                match self.prepare(cx, txn, participants, true) {
+                    Ok((vote, position)) => {
+                        reply.finished = Finished::Vote(vote);
+                        reply.wait = reply.wait.max(position);
+                        None
+                    }
+                    Err(reason) => Some(reason),
+                }
+            }
+            (Ok(_), Finish::Commit) => match self.commit_here(cx, txn) {
+                Ok(committed) => {
+                    let (commit_ts, forced) = (committed.commit_ts, committed.forced);
+                    reply.finished = Finished::Committed { commit_ts, forced };
+                    reply.wait = reply.wait.max(committed.position);
+                    None
+                }
+                Err(reason) => Some(reason),
+            },
+        };
+        if let Some(reason) = failed {
+            self.rollback(cx, txn);
+            reply.result = Err(OpError::Aborted(reason));
+        }
+        let over = !self.parts.contains_key(&txn);
+        if over && self.is_remote(txn.shard) && visit > 0 {
+            let visits = self.visits_in.entry((txn.shard, txn.incarnation)).or_default();
+            visits.end(visit, Some(reply.clone()));
+        }
+    }
+
+    /// Keeps an answer that may get lost on its way.
+    fn keep_reply(&mut self, txn: TxnId, from: ShardId, reply: &Reply) {
+        if self.is_remote(from)
+            && let Some(part) = self.parts.get_mut(&txn)
+        {
+            part.replies.push(reply.clone());
+        }
+    }
+
+    /// Sends a reply. To another node it leaves when everything it tells is durable here; inside
+    /// the node the position goes along.
+    pub(crate) fn send_reply(
+        &mut self,
+        cx: &mut Context<'_>,
+        to: ShardId,
+        txn: TxnId,
+        attempt: u32,
+        mut reply: Reply,
+    ) {
+        let wait = reply.wait;
+        if self.is_remote(to) {
+            reply.wait = Position(0);
+        }
+        let message = self.message(cx, txn, attempt, Body::Reply(Box::new(reply)));
+        self.post(cx, to, message, wait);
+    }
+}
+
+/// What a snapshot read needs of the options: nothing, it takes no locks.
+fn stateless_options(attempt: u32) -> TxnOptions {
+    TxnOptions {
+        priority_ts: Ts::MAX,
+        urgent: false,
+        attempt,
+        serial: false,
+        lock_timeout_us: 0,
+    }
+}

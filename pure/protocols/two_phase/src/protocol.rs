@@ -1,0 +1,93 @@
+//! The contract of `txn`, as this protocol meets it.
+
+use crate::coordinator::Submission;
+use crate::{Context, Message, TwoPhase};
+use base::{NodeId, Position, ShardId, Time, Ts, TxnId};
+use store::Store;
+use txn::{
+    AbortReason, Op, OpId, OpReply, Protocol, Submitted, TxnCost, TxnOptions,
+};
+
+impl Protocol for TwoPhase {
+    type Message = Message;
+
+    fn begin(&mut self, cx: &mut Context<'_>, txn: TxnId, options: TxnOptions) {
+        self.begin_txn(cx, txn, options);
+    }
+
+    fn submit(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        id: OpId,
+        to: ShardId,
+        planned: u64,
+        op: Op,
+        last: bool,
+    ) -> Submitted<OpReply> {
+        let submitted = self.submit_op(cx, txn, Submission { id, to, planned, op, last });
+        self.pump(cx);
+        submitted
+    }
+
+    fn commit(&mut self, cx: &mut Context<'_>, txn: TxnId, id: OpId) -> Submitted<OpReply> {
+        let submitted = self.commit_txn(cx, txn, id);
+        self.pump(cx);
+        submitted
+    }
+
+    fn abort(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        self.abort_txn(cx, txn, AbortReason::Requested);
+        self.pump(cx);
+    }
+
+    fn cost(&self, txn: TxnId) -> Option<TxnCost> {
+        self.coords.get(&txn).map(|coord| coord.cost)
+    }
+
+    fn forget(&mut self, txn: TxnId) {
+        self.forget_txn(txn);
+    }
+
+    fn on_message(&mut self, cx: &mut Context<'_>, from: ShardId, message: Message) {
+        self.receive(cx, from, message);
+        self.pump(cx);
+    }
+
+    fn on_durable(&mut self, _cx: &mut Context<'_>, durable: Position) {
+        self.installed.forget(durable);
+    }
+
+    fn on_tick(&mut self, cx: &mut Context<'_>) {
+        self.run_timers(cx);
+        self.locks.expire(cx.now);
+        // Only those that are parked now: they get one turn each.
+        self.ready.append(&mut self.parked);
+        self.pump(cx);
+    }
+
+    fn on_peer(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {
+        self.peer_restarted(cx, node, incarnation);
+        self.pump(cx);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        if !self.parked.is_empty() {
+            return Some(Time(0));
+        }
+        let timer = self.timers.first().map(|(at, _)| *at);
+        match (timer, self.locks.deadline()) {
+            (Some(timer), Some(lock)) => Some(timer.min(lock)),
+            (timer, lock) => timer.or(lock),
+        }
+    }
+
+    fn oldest_read(&self, now_ts: Ts) -> Ts {
+        let snapshots = self.jobs.values().filter_map(|job| job.snapshot());
+        snapshots.min().unwrap_or(now_ts).min(now_ts)
+    }
+
+    fn validate(&self, _store: &Store) {
+        self.check();
+    }
+}

@@ -1,0 +1,127 @@
+//! What is in doubt after a restart, and what a checkpoint must keep of it.
+
+use crate::coord::Decision;
+use crate::part::{Promise, Stage};
+use crate::{Context, TwoPhase};
+use alloc::vec::Vec;
+use base::{Position, Ts};
+use journal::{CheckpointTables, Owed, Prepared};
+use txn::lock::{Acquired, Item, LockRequest};
+use txn::{LockMode, Priority, TxnOptions};
+
+/// What recovery found for one shard beyond its rows.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct InDoubt {
+    /// Promises of this shard whose outcome only another node knows (`Recovery::held`).
+    pub held: Vec<Prepared>,
+    /// Decisions of this shard that participants must still be told (`Recovery::owed`).
+    pub owed: Vec<Owed>,
+}
+
+impl TwoPhase {
+    /// Continues what a former life has promised and decided: locks the promised rows and asks
+    /// their coordinators, and tells the decisions again. Call it once, before the first step.
+    pub fn recover(&mut self, cx: &mut Context<'_>, in_doubt: InDoubt) {
+        for prepared in in_doubt.held {
+            assert_eq!(prepared.shard, self.shard, "a shard recovers its own promises");
+            self.recover_promise(cx, prepared);
+        }
+        for owed in in_doubt.owed {
+            let decision = Decision {
+                commit_ts: owed.commit_ts,
+                attempt: 0,
+                position: Position(0),
+                unacked: owed.participants.into_iter().map(|shard| (shard, 0)).collect(),
+                timer: None,
+                pause_us: self.settings.resend_us,
+            };
+            cx.clock.merge(owed.commit_ts);
+            self.decisions.insert(owed.txn, decision);
+            self.tell_decision(cx, owed.txn);
+        }
+    }
+
+    fn recover_promise(&mut self, cx: &mut Context<'_>, prepared: Prepared) {
+        let txn = prepared.txn;
+        let options = TxnOptions {
+            priority_ts: Ts::ZERO,
+            urgent: false,
+            attempt: prepared.attempt,
+            serial: false,
+            lock_timeout_us: 0,
+        };
+        cx.clock.merge(prepared.prepare_ts);
+        for key in prepared.keys() {
+            let acquired = self.locks.acquire(LockRequest {
+                txn: Priority { urgent: false, ts: Ts::ZERO, txn },
+                item: Item::of(key),
+                mode: LockMode::Exclusive,
+                alone: false,
+                deadline: None,
+                now: cx.now,
+                request: 0,
+            });
+            assert_eq!(acquired, Acquired::Granted, "promises of different transactions differ");
+        }
+        let part = self.part(txn, options);
+        part.stage = Stage::Promised;
+        // Requests of the former life are not answered any more.
+        part.next_seq = u64::MAX;
+        let promise = Promise {
+            prepare_ts: prepared.prepare_ts,
+            redo: prepared.writes,
+            durable: true,
+            attempt: prepared.attempt,
+            coordinator: prepared.coordinator,
+            participants: prepared.participants,
+            journal_again: false,
+        };
+        self.promises.insert(txn, promise);
+        self.inquire(cx, txn);
+    }
+
+    /// Promises and decisions for the checkpoint that begins now, in the step that appends its
+    /// start record.
+    ///
+    /// Promises in memory are not among them: their commit record may already stand before the
+    /// start, written by another shard, while this shard has not installed it. So their commit is
+    /// journaled once more; the checkpoint may be completed when
+    /// [`TwoPhase::checkpoint_may_end`].
+    pub fn checkpoint_tables(&mut self) -> CheckpointTables {
+        let mut tables = CheckpointTables::default();
+        for (txn, promise) in &mut self.promises {
+            if !promise.durable {
+                promise.journal_again = true;
+                continue;
+            }
+            tables.prepared.push(Prepared {
+                txn: *txn,
+                attempt: promise.attempt,
+                shard: self.shard,
+                prepare_ts: promise.prepare_ts,
+                coordinator: promise.coordinator,
+                participants: promise.participants.clone(),
+                writes: promise.redo.clone(),
+            });
+        }
+        tables.owed.extend(self.decisions.iter().map(|(txn, decision)| Owed {
+            txn: *txn,
+            commit_ts: decision.commit_ts,
+            participants: decision.unacked.iter().map(|(shard, _)| *shard).collect(),
+        }));
+        tables
+    }
+
+    /// Whether everything that was promised in memory when the checkpoint began has been journaled
+    /// again or rolled back. The journal must then be durable to its end before the checkpoint
+    /// replaces the one before.
+    pub fn checkpoint_may_end(&self) -> bool {
+        !self.promises.values().any(|promise| promise.journal_again)
+    }
+
+    /// Position before which the journal must not be truncated because of chunks whose record has
+    /// not been appended: none, they are appended together.
+    pub fn oldest_chunk(&self) -> Option<Position> {
+        None
+    }
+}

@@ -1,0 +1,249 @@
+//! The coordinator: answers of participants, and restarts of nodes.
+
+use crate::coord::{Ballot, Phase, Purpose};
+use crate::message::{Body, Finished, Message, Reference, Reply};
+use crate::part::{Stage, coordinator_node};
+use crate::{Context, TwoPhase};
+use alloc::vec::Vec;
+use base::{NodeId, ShardId, TxnId};
+use txn::{AbortReason, OpError, OpId, OpReply, Outcome};
+
+impl TwoPhase {
+    /// A message has arrived.
+    pub(crate) fn receive(&mut self, cx: &mut Context<'_>, from: ShardId, message: Message) {
+        if message.view != cx.view {
+            return;
+        }
+        if self.is_remote(from) {
+            let known = self.peers.get(&from.node()).copied().unwrap_or(0);
+            if message.incarnation < known {
+                return;
+            }
+            if message.incarnation > known {
+                self.peer_restarted(cx, from.node(), message.incarnation);
+            }
+        }
+        cx.clock.merge(message.clock);
+        let (txn, attempt) = (message.txn, message.attempt);
+        let mut message = message;
+        // The body is taken out so that header and body can be used side by side.
+        match core::mem::replace(&mut message.body, Body::Ack) {
+            Body::Read(request) => self.on_read(cx, from, &message, *request),
+            Body::Request(request) => {
+                if txn.shard == from && txn.incarnation == message.incarnation {
+                    self.on_request(cx, from, &message, *request);
+                }
+            }
+            Body::Reply(reply) => self.on_reply(cx, from, &message, *reply),
+            Body::Working(reference) => self.on_working(cx, from, txn, reference),
+            Body::Expose => self.expose(txn),
+            Body::Decide(decide) => self.on_decide(cx, from, &message, decide),
+            Body::Ack => self.on_ack(cx, from, txn),
+            Body::Inquire => self.on_inquire(cx, from, txn, attempt),
+            Body::Running => self.on_running(cx, txn),
+        }
+    }
+
+    fn on_working(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        txn: TxnId,
+        reference: Reference,
+    ) {
+        let resend_us = self.settings.resend_us;
+        let Some(coord) = self.coords.get_mut(&txn) else { return };
+        for request in &mut coord.outstanding {
+            if request.shard == from && request.reference == reference {
+                request.on_heard(cx.now, resend_us);
+            }
+        }
+    }
+
+    fn on_reply(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        message: &Message,
+        reply: Reply,
+    ) {
+        let txn = message.txn;
+        let remote = self.is_remote(from);
+        let Some(coord) = self.coords.get_mut(&txn) else { return };
+        let Some(at) = coord.outstanding.iter().position(|request| {
+            request.shard == from && request.reference == reply.to
+        }) else {
+            return;
+        };
+        let (id, purpose) = (coord.outstanding[at].id, coord.outstanding[at].purpose);
+        if remote {
+            self.scratch.clear();
+            base::codec::encode(&reply, &mut self.scratch);
+            coord.cost.messages_on_path += 1;
+            coord.cost.message_bytes += self.scratch.len() as u64;
+            coord.cost.delays = coord.cost.delays.max(coord.outstanding[at].depth + 2);
+        } else {
+            coord.cost.messages_in_node += 1;
+        }
+        if matches!(reply.to, Reference::Seq(_)) {
+            let member = coord.member(from);
+            if member.incarnation != 0 && member.incarnation != message.incarnation {
+                let reason = AbortReason::ParticipantLost(from);
+                self.give_up(cx, txn, from, purpose, reason);
+                return;
+            }
+            member.incarnation = message.incarnation;
+            member.wrote |= reply.wrote;
+        }
+        coord.wait = coord.wait.max(reply.wait);
+        if let Err(OpError::Aborted(reason)) = reply.result {
+            // A refusal after a restart says nothing about what the former life did.
+            if matches!(reason, AbortReason::ParticipantLost(_)) {
+                self.give_up(cx, txn, from, purpose, reason);
+                return;
+            }
+            let member = coord.member(from);
+            if matches!(reply.to, Reference::Seq(_)) {
+                // It has rolled itself back.
+                member.stateful = false;
+                let visit = member.visit;
+                self.close_visit(from, visit);
+            }
+            self.abort_txn(cx, txn, reason);
+            return;
+        }
+        coord.outstanding.remove(at);
+        self.arm_coord(txn);
+        let answer = OpReply { result: reply.result, outcome: None, wait: reply.wait };
+        match reply.finished {
+            Finished::Open => self.on_open(cx, txn, id, purpose, answer),
+            Finished::Vote(vote) => {
+                let coord = self.coords.get_mut(&txn).expect("looked up above");
+                // Votes of different shards are forced side by side and count as one wait.
+                coord.cost.forced_writes = coord.cost.forced_writes.max(u32::from(vote.durable));
+                coord.member(from).ballot = Ballot::Cast(vote);
+                if purpose == Purpose::OpPrepare
+                    && let (Phase::Preparing { result, .. }, Ok(found)) =
+                        (&mut coord.phase, answer.result)
+                {
+                    *result = Some(found);
+                }
+                // Votes of a ride that failed came for another operation than the commit.
+                let Phase::Preparing { id, .. } = coord.phase else { return };
+                if let Some(reply) = self.decide_if_voted(cx, txn) {
+                    cx.out.complete(txn, id, reply);
+                }
+            }
+            Finished::Committed { commit_ts, forced } => {
+                let coord = self.coords.get_mut(&txn).expect("looked up above");
+                coord.cost.forced_writes += u32::from(forced);
+                let member = coord.member(from);
+                member.stateful = false;
+                let visit = member.visit;
+                let wait = coord.wait;
+                self.close_visit(from, visit);
+                cx.clock.merge(commit_ts);
+                let outcome = Outcome::Committed { commit_ts };
+                self.end_txn(cx, txn, outcome.clone());
+                let reply = OpReply { outcome: Some(outcome), wait, ..answer };
+                cx.out.complete(txn, id, reply);
+            }
+        }
+    }
+
+    /// An answer without the commit that was asked for, or with none asked for.
+    fn on_open(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        id: OpId,
+        purpose: Purpose,
+        answer: OpReply,
+    ) {
+        let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
+        match purpose {
+            Purpose::Op => {}
+            Purpose::OpCommit => {
+                coord.phase = Phase::Running;
+            }
+            Purpose::OpPrepare => {
+                coord.phase = Phase::Running;
+                coord.closed = true;
+                for member in &mut coord.members {
+                    if member.ballot == Ballot::Asked
+                        && !coord.outstanding.iter().any(|request| request.shard == member.shard)
+                    {
+                        member.ballot = Ballot::NotAsked;
+                    }
+                }
+            }
+            Purpose::Prepare | Purpose::Commit => {
+                unreachable!("without an operation nothing keeps the commit from following")
+            }
+        }
+        cx.out.complete(txn, id, answer);
+    }
+
+    /// A node has begun a new life: what it held only in memory is gone.
+    pub(crate) fn peer_restarted(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: NodeId,
+        incarnation: u32,
+    ) {
+        if node == self.shard.node() {
+            return;
+        }
+        let before = self.peers.insert(node, incarnation).unwrap_or(0);
+        if before >= incarnation {
+            self.peers.insert(node, before);
+            return;
+        }
+        self.visits_in.retain(|(shard, life), _| shard.node() != node || *life >= incarnation);
+        let orphans = self.parts.iter().filter(|(txn, _)| {
+            coordinator_node(**txn) == node && txn.incarnation < incarnation
+        });
+        let orphans: Vec<(TxnId, Stage)> =
+            orphans.map(|(txn, part)| (*txn, part.stage)).collect();
+        for (txn, stage) in orphans {
+            match stage {
+                Stage::Active | Stage::Voted => self.rollback(cx, txn),
+                Stage::Promised => self.inquire(cx, txn),
+            }
+        }
+        if before == 0 {
+            // First contact: nobody here has had to do with a former life.
+            self.tell_decisions_to(cx, node);
+            return;
+        }
+        let mut lost = Vec::new();
+        for (txn, coord) in &self.coords {
+            if coord.outcome.is_some() {
+                continue;
+            }
+            for member in coord.members.iter().filter(|member| member.shard.node() == node) {
+                let safe = matches!(&member.ballot, Ballot::Cast(vote) if vote.durable);
+                if member.stateful && !safe {
+                    let mut mine = coord.outstanding.iter().filter(|r| r.shard == member.shard);
+                    let purpose = mine.next().map_or(Purpose::Op, |request| request.purpose);
+                    lost.push((*txn, member.shard, purpose));
+                    break;
+                }
+            }
+        }
+        for (txn, shard, purpose) in lost {
+            self.give_up(cx, txn, shard, purpose, AbortReason::ParticipantLost(shard));
+        }
+        self.tell_decisions_to(cx, node);
+    }
+
+    fn tell_decisions_to(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        let owed = self.decisions.iter().filter(|(_, decision)| {
+            decision.unacked.iter().any(|(shard, _)| shard.node() == node)
+        });
+        let owed: Vec<TxnId> = owed.map(|(txn, _)| *txn).collect();
+        for txn in owed {
+            self.tell_decision(cx, txn);
+        }
+    }
+}

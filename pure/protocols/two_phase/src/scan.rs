@@ -1,0 +1,419 @@
+//! Scans: own writes merged in key order, row locks, batches, and turns for others.
+
+use crate::exec::{Hands, note_read, own_row, see};
+use crate::installed::Installed;
+use crate::job::{Asker, Job, Stop};
+use crate::part::Part;
+use crate::Context;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use base::{Key, KeyRange, Position, RowBatch, SLOT_COUNT, Slot, SqlError, SqlState, Ts};
+use core::fmt;
+use core::ops::{Bound, ControlFlow};
+use store::{Store, Window, Write};
+use txn::lock::Item;
+use txn::{
+    Counters, Event, LockMode, LockTable, OpResult, Read, RowProgram, RowTask, ScanOp,
+};
+
+/// A batch is answered when its rows came from about so many bytes, whatever their number.
+const BATCH_BYTES_MAX: usize = 1 << 20;
+
+/// Where a scan stands between its turns.
+pub(crate) struct ScanState {
+    program: Arc<dyn RowProgram>,
+    task: Option<Box<dyn RowTask>>,
+    /// Slots still to visit, the current one last.
+    slots: Vec<Slot>,
+    /// Last key of the current slot that was dealt with (`.1`: must be visited again).
+    cursor: Option<(Vec<u8>, bool)>,
+    batch: RowBatch,
+    batch_bytes: usize,
+    emitted: u64,
+}
+
+impl fmt::Debug for ScanState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "scan with {} slots to go", self.slots.len())
+    }
+}
+
+/// Why a slot is not visited any further.
+enum Halt {
+    Stop(Stop),
+    /// The batch is full.
+    Batch,
+    /// The row limit is reached.
+    Limit,
+}
+
+impl Hands<'_> {
+    pub(crate) fn scan(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        asker: &Asker,
+        op: &ScanOp,
+    ) -> Result<OpResult, Stop> {
+        if job.scan.is_none() {
+            self.begin_scan(cx, job, asker, op)?;
+        }
+        let mut state = job.scan.take().expect("begun above");
+        let mut budget = self.settings.scan_rows_max;
+        let at = match op.read {
+            Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => ts,
+            Read::Lock(_) => Ts::MAX,
+        };
+        while let Some(&slot) = state.slots.last() {
+            let mut visitor = Visitor {
+                state: &mut state,
+                op,
+                slot,
+                asker,
+                locks: self.locks,
+                part: self.part.as_deref(),
+                store: cx.store,
+                installed: self.installed,
+                counters: cx.counters,
+                history: &mut cx.history,
+                txn: job.txn,
+                budget: &mut budget,
+                wait: &mut job.wait,
+                halt: None,
+                folded: Vec::new(),
+                scratch: RowBatch::default(),
+            };
+            visitor.visit_slot(at);
+            match visitor.halt.take() {
+                None => {
+                    state.slots.pop();
+                    state.cursor = None;
+                }
+                Some(Halt::Limit) => break,
+                Some(Halt::Batch) => {
+                    let key = state.cursor.take().expect("a full batch has a last row").0;
+                    let batch = core::mem::take(&mut state.batch);
+                    return Ok(OpResult::Rows { batch, resume: Some((slot, key)) });
+                }
+                Some(Halt::Stop(stop)) => {
+                    if state.task.as_ref().is_some_and(|task| {
+                        task.memory_bytes() > self.settings.txn_bytes_max
+                    }) {
+                        return Err(too_much_memory().into());
+                    }
+                    job.scan = Some(state);
+                    return Err(stop);
+                }
+            }
+        }
+        let mut batch = core::mem::take(&mut state.batch);
+        if let Some(task) = state.task.take() {
+            task.finish(&mut batch)?;
+        }
+        Ok(OpResult::Rows { batch, resume: None })
+    }
+
+    fn begin_scan(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        asker: &Asker,
+        op: &ScanOp,
+    ) -> Result<(), Stop> {
+        let slot = match op.slots {
+            txn::Slots::All => None,
+            txn::Slots::One(slot) => Some(slot),
+        };
+        match op.read {
+            Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => {
+                Self::admit_snapshot(cx, ts)?;
+                if !job.promises_seen {
+                    let mut promises = self.promises.values();
+                    if promises.any(|promise| {
+                        promise.prepare_ts <= ts && promise.writes_in(op.index, slot, &op.range)
+                    }) {
+                        return Err(Stop::Promise);
+                    }
+                    job.promises_seen = true;
+                }
+            }
+            Read::Lock(_) => {
+                let item = Item::Range { index: op.index, slot, range: &op.range };
+                asker.ask(self.locks, item, LockMode::Shared)?;
+            }
+        }
+        // A row may be missing because of a deletion that is not durable.
+        job.wait = job.wait.max(self.installed.all());
+        if let Some(history) = &mut cx.history {
+            let (txn, index, range) = (job.txn, op.index, op.range.clone());
+            history.push(Event::ReadRange { txn, index, range });
+        }
+        let program = op.program.live(cx.decode).map_err(SqlError::from)?;
+        let mut slots = match slot {
+            Some(slot) => alloc::vec![slot],
+            None => all_slots(cx.store, self.part.as_deref(), op),
+        };
+        let mut cursor = None;
+        if let Some((after_slot, after)) = &op.after {
+            slots.retain(|slot| if op.reverse { slot <= after_slot } else { slot >= after_slot });
+            if slots.contains(after_slot) {
+                cursor = Some((after.clone(), false));
+            }
+        }
+        if !op.reverse {
+            slots.reverse();
+        }
+        if op.row_limit == 0 {
+            slots.clear();
+        }
+        job.scan = Some(Box::new(ScanState {
+            task: program.task(),
+            batch: RowBatch::new(program.width()),
+            program,
+            slots,
+            cursor,
+            batch_bytes: 0,
+            emitted: 0,
+        }));
+        Ok(())
+    }
+}
+
+/// The slots in which the index has rows or the transaction writes, ascending.
+fn all_slots(store: &Store, part: Option<&Part>, op: &ScanOp) -> Vec<Slot> {
+    let mut slots = Vec::new();
+    let mut from = Slot(0);
+    while let Some(slot) = store.next_slot(op.index, from) {
+        slots.push(slot);
+        from = Slot(slot.0 + 1);
+    }
+    if let Some(part) = part.filter(|part| !part.writes.is_empty()) {
+        let low = Key::new(op.index, Slot(0), Vec::new());
+        let high = Key::new(op.index, Slot(SLOT_COUNT), Vec::new());
+        slots.extend(part.writes.range(low..high).map(|(key, _)| key.slot));
+        slots.sort_unstable();
+        slots.dedup();
+    }
+    slots
+}
+
+fn too_much_memory() -> SqlError {
+    SqlError::new(SqlState::OUT_OF_MEMORY, "aggregation needs too much memory")
+        .hint("Group by fewer values, or filter more rows.")
+}
+
+struct Visitor<'v, 'h> {
+    state: &'v mut ScanState,
+    op: &'v ScanOp,
+    slot: Slot,
+    asker: &'v Asker,
+    locks: &'v mut LockTable,
+    part: Option<&'v Part>,
+    store: &'v Store,
+    installed: &'v Installed,
+    counters: &'v mut Counters,
+    history: &'v mut Option<&'h mut Vec<Event>>,
+    txn: base::TxnId,
+    budget: &'v mut u32,
+    wait: &'v mut Position,
+    halt: Option<Halt>,
+    folded: Vec<u8>,
+    scratch: RowBatch,
+}
+
+impl Visitor<'_, '_> {
+    /// Visits the rest of the slot; `halt` says why if it is not finished.
+    fn visit_slot(&mut self, at: Ts) {
+        let (store, part, op, slot) = (self.store, self.part, self.op, self.slot);
+        let range = self.rest();
+        let window = Window::of(&range, op.reverse);
+        let (low, high) = bounds(op, slot, &range);
+        let writes = part.filter(|part| !part.writes.is_empty()).map(|part| &part.writes);
+        let forward = writes.map(|writes| writes.range((low, high)));
+        let mut own = Own { range: forward, reverse: op.reverse, next: None };
+        own.step();
+        let flow = store.scan_next(op.index, slot, window, at, &mut |key, row, ts| {
+            while let Some((own_key, write)) = own.next {
+                let order = own_key.bytes.as_slice().cmp(key);
+                let order = if op.reverse { order.reverse() } else { order };
+                match order {
+                    core::cmp::Ordering::Less => {
+                        self.own(own_key, write)?;
+                        own.step();
+                    }
+                    core::cmp::Ordering::Equal => {
+                        self.own(own_key, write)?;
+                        own.step();
+                        return ControlFlow::Continue(());
+                    }
+                    core::cmp::Ordering::Greater => break,
+                }
+            }
+            self.row(key, row, ts, false)
+        });
+        if flow.is_break() {
+            return;
+        }
+        while let Some((key, write)) = own.next {
+            if self.own(key, write).is_break() {
+                return;
+            }
+            own.step();
+        }
+    }
+
+    /// The keys of the slot that are still to be visited.
+    fn rest(&self) -> KeyRange {
+        let mut range = self.op.range.clone();
+        let Some((key, again)) = &self.state.cursor else { return range };
+        let mut bound = key.clone();
+        if self.op.reverse {
+            if *again {
+                bound.push(0);
+            }
+            range.high = Some(bound);
+        } else {
+            if !again {
+                bound.push(0);
+            }
+            range.low = bound;
+        }
+        range
+    }
+
+    fn own(&mut self, key: &Key, write: &Write) -> ControlFlow<()> {
+        let mut folded = core::mem::take(&mut self.folded);
+        let flow = match own_row(write, self.store, key, &mut folded) {
+            Some(row) => self.row(&key.bytes, row, Ts::ZERO, true),
+            None => ControlFlow::Continue(()),
+        };
+        self.folded = folded;
+        flow
+    }
+
+    fn stop(&mut self, halt: Halt) -> ControlFlow<()> {
+        self.halt = Some(halt);
+        ControlFlow::Break(())
+    }
+
+    fn row(&mut self, key: &[u8], row: &[u8], ts: Ts, own: bool) -> ControlFlow<()> {
+        if *self.budget == 0 {
+            return self.stop(Halt::Stop(Stop::Budget));
+        }
+        *self.budget -= 1;
+        self.counters.rows_read += 1;
+        let kept = match self.op.read {
+            Read::Snapshot(_) | Read::Lock(LockMode::Shared) => self.emit(row),
+            Read::Lock(LockMode::Exclusive) => self.emit_locked(key, row, None),
+            Read::LockRows { mode, .. } => self.emit_locked(key, row, Some(mode)),
+        };
+        if self.history.is_some() && !own {
+            let key = Key::new(self.op.index, self.slot, key.to_vec());
+            note_read(self.history, self.txn, &key, ts);
+        }
+        let again = matches!(kept, Err(Stop::Lock));
+        match &mut self.state.cursor {
+            Some((cursor, visit_again)) => {
+                cursor.clear();
+                cursor.extend_from_slice(key);
+                *visit_again = again;
+            }
+            None => self.state.cursor = Some((key.to_vec(), again)),
+        }
+        match kept {
+            Err(stop) => self.stop(Halt::Stop(stop)),
+            Ok(false) => ControlFlow::Continue(()),
+            Ok(true) => {
+                self.state.emitted += 1;
+                self.state.batch_bytes += row.len();
+                let state = &self.state;
+                if state.emitted >= self.op.row_limit {
+                    self.stop(Halt::Limit)
+                } else if state.batch.rows >= self.op.batch_rows.max(1)
+                    || state.batch_bytes >= BATCH_BYTES_MAX
+                {
+                    self.stop(Halt::Batch)
+                } else {
+                    ControlFlow::Continue(())
+                }
+            }
+        }
+    }
+
+    /// Gives the row to the program. Returns whether a row was emitted.
+    fn emit(&mut self, row: &[u8]) -> Result<bool, Stop> {
+        match &mut self.state.task {
+            Some(task) => {
+                task.row(row)?;
+                Ok(false)
+            }
+            None => Ok(self.state.program.point(row, &mut self.state.batch)?),
+        }
+    }
+
+    /// Locks the row if it passes. `reread`: it was found in a snapshot, to be locked like this
+    /// and looked at again in its newest version.
+    fn emit_locked(
+        &mut self,
+        key: &[u8],
+        row: &[u8],
+        reread: Option<LockMode>,
+    ) -> Result<bool, Stop> {
+        let mode = reread.unwrap_or(LockMode::Exclusive);
+        let item = Item::Point { index: self.op.index, slot: self.slot, key };
+        if self.state.task.is_some() {
+            self.asker.ask(self.locks, item, mode)?;
+            return self.emit(row);
+        }
+        self.scratch.datums.clear();
+        self.scratch.rows = 0;
+        self.scratch.width = self.state.batch.width;
+        if !self.state.program.point(row, &mut self.scratch)? {
+            return Ok(false);
+        }
+        self.asker.ask(self.locks, item, mode)?;
+        if reread.is_some() {
+            let key = Key::new(self.op.index, self.slot, key.to_vec());
+            let mut folded = Vec::new();
+            let seen = see(self.part, self.store, &key, Ts::MAX, &mut folded);
+            *self.wait = (*self.wait).max(seen.position(self.installed));
+            return match seen.row {
+                Some(row) => Ok(self.state.program.point(row, &mut self.state.batch)?),
+                None => Ok(false),
+            };
+        }
+        let batch = &mut self.state.batch;
+        batch.rows += self.scratch.rows;
+        batch.datums.append(&mut self.scratch.datums);
+        Ok(true)
+    }
+}
+
+/// Own writes of the slot in scan order, one ahead.
+struct Own<'a> {
+    range: Option<alloc::collections::btree_map::Range<'a, Key, Write>>,
+    reverse: bool,
+    next: Option<(&'a Key, &'a Write)>,
+}
+
+impl Own<'_> {
+    fn step(&mut self) {
+        let reverse = self.reverse;
+        self.next = self
+            .range
+            .as_mut()
+            .and_then(|range| if reverse { range.next_back() } else { range.next() });
+    }
+}
+
+/// Bounds of the own writes that lie in `range` of the slot; empty if the range is.
+fn bounds(op: &ScanOp, slot: Slot, range: &KeyRange) -> (Bound<Key>, Bound<Key>) {
+    let low = Key::new(op.index, slot, range.low.clone());
+    let high = match &range.high {
+        Some(high) => Key::new(op.index, slot, high.clone()),
+        None => Key::new(op.index, Slot(slot.0 + 1), Vec::new()),
+    };
+    let high = high.max(low.clone());
+    (Bound::Included(low), Bound::Excluded(high))
+}

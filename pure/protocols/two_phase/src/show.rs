@@ -1,0 +1,101 @@
+//! Printing the whole state in canonical order, and checking it.
+
+use crate::TwoPhase;
+use crate::coord::{Ballot, Phase};
+use crate::part::Stage;
+use core::fmt;
+use txn::lock::Item;
+use txn::{LockMode, Outcome};
+
+impl fmt::Display for TwoPhase {
+    /// One line per transaction and role, then locks, decisions and jobs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (txn, coord) in &self.coords {
+            write!(f, "coord {txn} ")?;
+            match (&coord.outcome, &coord.phase) {
+                (Some(Outcome::Committed { .. }), _) => f.write_str("committed")?,
+                (Some(Outcome::Aborted(reason)), _) => write!(f, "aborted {reason:?}")?,
+                (Some(Outcome::Unknown), _) => f.write_str("unknown")?,
+                (None, Phase::Running) => f.write_str("running")?,
+                (None, Phase::Preparing { .. }) => f.write_str("preparing")?,
+                (None, Phase::OnePhase) => f.write_str("one-phase")?,
+                (None, Phase::Ended) => unreachable!("an ended transaction has an outcome"),
+            }
+            for member in &coord.members {
+                let mark = match &member.ballot {
+                    Ballot::NotAsked => "",
+                    Ballot::Asked => "?",
+                    Ballot::Cast(_) => "!",
+                };
+                let wrote = if member.wrote { "+" } else { "" };
+                write!(f, " {}{wrote}{mark}", member.shard)?;
+            }
+            for request in &coord.outstanding {
+                write!(f, " awaits {}", request.shard)?;
+            }
+            f.write_str("\n")?;
+        }
+        for (txn, decision) in &self.decisions {
+            write!(f, "decision {txn} owed to")?;
+            decision.unacked.iter().try_for_each(|(shard, _)| write!(f, " {shard}"))?;
+            f.write_str("\n")?;
+        }
+        for (txn, part) in &self.parts {
+            let stage = match part.stage {
+                Stage::Active => "active",
+                Stage::Voted => "voted",
+                Stage::Promised => "promised",
+            };
+            let writes = self.promises.get(txn).map_or(part.writes.len(), |p| p.redo.len());
+            writeln!(f, "part {txn} {stage} writes {writes} jobs {}", part.jobs.len())?;
+        }
+        fmt::Display::fmt(&self.locks, f)?;
+        if self.installed.len() > 0 {
+            writeln!(f, "undurable {}", self.installed.len())?;
+        }
+        Ok(())
+    }
+}
+
+impl TwoPhase {
+    /// Panics if an invariant is broken; see the crate's documentation.
+    pub(crate) fn check(&self) {
+        self.locks.validate();
+        for (txn, promise) in &self.promises {
+            let part = self.parts.get(txn).expect("a promise has a participant");
+            assert_eq!(part.stage, Stage::Promised);
+            assert!(part.jobs.is_empty(), "nothing runs after a promise");
+            for (key, _) in &promise.redo {
+                let held = self.locks.holds(*txn, &Item::of(key), LockMode::Exclusive);
+                assert!(held, "{txn} has promised {key:?} without its lock");
+            }
+        }
+        for (txn, part) in &self.parts {
+            assert_eq!(part.stage == Stage::Promised, self.promises.contains_key(txn));
+            for key in part.writes.keys() {
+                let held = self.locks.holds(*txn, &Item::of(key), LockMode::Exclusive);
+                assert!(held, "{txn} has written {key:?} without its lock");
+            }
+            if txn.shard == self.shard && part.next_seq != u64::MAX {
+                let coord = self.coords.get(txn).expect("a local participant has a coordinator");
+                assert!(coord.outcome.is_none(), "{txn} has ended but keeps its state");
+            }
+        }
+        for (id, job) in &self.jobs {
+            assert_eq!(*id, job.id);
+            assert!(job.stateless || self.parts.contains_key(&job.txn), "a job has its part");
+        }
+        for txn in self.decisions.keys() {
+            assert!(!self.promises.contains_key(txn), "own promises are kept at once");
+        }
+    }
+
+    /// Whether nobody holds, waits for or owes anything here.
+    pub fn is_idle(&self) -> bool {
+        self.locks.is_empty()
+            && self.parts.is_empty()
+            && self.promises.is_empty()
+            && self.decisions.is_empty()
+            && self.jobs.is_empty()
+    }
+}

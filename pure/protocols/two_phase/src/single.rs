@@ -1,0 +1,147 @@
+//! Transactions of one operation on the coordinator's own shard that find everything free: they
+//! begin and end in one step, so they enter no lock, and what they read is the newest state.
+
+use crate::exec::Hands;
+use crate::job::{Job, Stop, read_of};
+use crate::part::Part;
+use crate::{Context, SPARES_MAX, TwoPhase};
+use alloc::boxed::Box;
+use base::Position;
+use journal::Writes;
+use txn::lock::Item;
+use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slots};
+
+impl TwoPhase {
+    /// Runs and commits the job if everything it needs is free. `None`: nothing has happened, it
+    /// must go the ordinary way.
+    pub(crate) fn run_direct(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+    ) -> Option<OpReply> {
+        let txn = job.txn;
+        let op = job.op.as_mut().expect("a new job has its operation");
+        let serial = job.options.serial;
+        if serial && !self.locks.is_free(txn, &Item::Shard, LockMode::Exclusive) {
+            return None;
+        }
+        let read = read_of(op);
+        match op {
+            Op::Scan(scan) => {
+                if !serial && !scan_is_free(self, txn, scan) {
+                    return None;
+                }
+                if scan.read != Read::Lock(LockMode::Shared) || !ends_at_once(scan) {
+                    return None;
+                }
+                // No lock conflicts, so no promise can be in the range, and a snapshot drawn now is
+                // the newest state, however long the scan goes on.
+                scan.read = Read::Snapshot(cx.clock.tick(cx.now));
+                job.stateless = true;
+                return None;
+            }
+            Op::Get { key, .. }
+            | Op::Modify { key, .. }
+            | Op::Insert { key, .. }
+            | Op::Formula { key, .. }
+            | Op::Write { key, .. } => {
+                let mode = match read {
+                    Some(Read::Lock(mode)) => mode,
+                    Some(Read::Snapshot(_) | Read::LockRows { .. }) => return None,
+                    None => LockMode::Exclusive,
+                };
+                if !serial && !self.locks.is_free(txn, &Item::of(key), mode) {
+                    return None;
+                }
+            }
+        }
+        // An insert that finds its row is run again with a lock, so that the row stays.
+        if let Op::Insert { key, .. } = op
+            && cx.store.get(key.index, key.slot, &key.bytes, base::Ts::MAX).is_some()
+        {
+            return None;
+        }
+        Some(self.run_free(cx, job))
+    }
+
+    fn run_free(&mut self, cx: &mut Context<'_>, job: &mut Job) -> OpReply {
+        let txn = job.txn;
+        job.direct = true;
+        let reads = job.op.as_ref().is_some_and(|op| read_of(op).is_some());
+        let mut part = match reads {
+            true => None,
+            false => {
+                let spare = self.spare_parts.pop();
+                let mut part = spare.unwrap_or_else(|| Box::new(Part::default()));
+                part.reset();
+                Some(part)
+            }
+        };
+        let mut hands = Hands {
+            locks: &mut self.locks,
+            part: part.as_deref_mut(),
+            promises: &self.promises,
+            installed: &self.installed,
+            settings: self.settings,
+        };
+        let result = match hands.run(cx, job) {
+            Ok(result) => Ok(result),
+            Err(Stop::Fail(error)) => Err(error),
+            Err(Stop::Lock | Stop::Promise | Stop::Budget) => {
+                unreachable!("a free operation on one row never waits")
+            }
+        };
+        let redo: Writes = match &mut part {
+            Some(part) => core::mem::take(&mut part.writes).into_iter().collect(),
+            None => Writes::new(),
+        };
+        if let Some(part) = part
+            && self.spare_parts.len() < SPARES_MAX
+        {
+            self.spare_parts.push(part);
+        }
+        self.end_direct(cx, txn, job.wait, result, &redo)
+    }
+
+    fn end_direct(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: base::TxnId,
+        read: Position,
+        result: Result<OpResult, OpError>,
+        redo: &Writes,
+    ) -> OpReply {
+        let coord = self.coords.get_mut(&txn).expect("the caller has begun it");
+        coord.wait = coord.wait.max(read);
+        match result {
+            Ok(found) => {
+                let wait = coord.wait;
+                let committed = self.commit_writes(cx, txn, redo, wait);
+                let coord = self.coords.get_mut(&txn).expect("looked up above");
+                coord.cost.forced_writes += u32::from(committed.forced);
+                let outcome = Outcome::Committed { commit_ts: committed.commit_ts };
+                self.end_txn(cx, txn, outcome.clone());
+                OpReply { result: Ok(found), outcome: Some(outcome), wait: committed.position }
+            }
+            Err(OpError::Aborted(reason)) => {
+                self.abort_txn(cx, txn, reason.clone());
+                crate::coordinator::failed(reason)
+            }
+            Err(error) => OpReply { result: Err(error), outcome: None, wait: read },
+        }
+    }
+}
+
+fn scan_is_free(protocol: &TwoPhase, txn: base::TxnId, scan: &ScanOp) -> bool {
+    let slot = match scan.slots {
+        Slots::All => None,
+        Slots::One(slot) => Some(slot),
+    };
+    let item = Item::Range { index: scan.index, slot, range: &scan.range };
+    protocol.locks.is_free(txn, &item, LockMode::Shared)
+}
+
+/// The scan will not come back for a second batch, for which it would need its locks.
+fn ends_at_once(scan: &ScanOp) -> bool {
+    scan.after.is_none() && scan.row_limit <= u64::from(scan.batch_rows)
+}

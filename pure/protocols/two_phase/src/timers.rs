@@ -1,0 +1,181 @@
+//! What time makes happen: messages sent again, coordinators asked, silent shards given up.
+//!
+//! Only messages to other nodes have timers; a database of one node never sets one (but lock
+//! timeouts, if somebody asked for them).
+
+use crate::coord::{Outstanding, Purpose};
+use crate::message::Body;
+use crate::part::{Stage, coordinator_node};
+use crate::{Context, TwoPhase};
+use alloc::vec::Vec;
+use base::{Time, TxnId};
+use txn::AbortReason;
+
+/// Whose time has come.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Timer {
+    /// A coordinator awaits answers.
+    Coord(TxnId),
+    /// A participant awaits its coordinator.
+    Part(TxnId),
+    /// A decision awaits acknowledgements.
+    Decision(TxnId),
+}
+
+impl TwoPhase {
+    /// Moves a timer: `slot` is where its owner remembers it.
+    pub(crate) fn set_timer(
+        timers: &mut alloc::collections::BTreeSet<(Time, Timer)>,
+        slot: &mut Option<Time>,
+        at: Option<Time>,
+        timer: Timer,
+    ) {
+        if *slot == at {
+            return;
+        }
+        if let Some(old) = *slot {
+            timers.remove(&(old, timer));
+        }
+        if let Some(at) = at {
+            timers.insert((at, timer));
+        }
+        *slot = at;
+    }
+
+    pub(crate) fn run_timers(&mut self, cx: &mut Context<'_>) {
+        while let Some(&(at, timer)) = self.timers.first() {
+            if at > cx.now {
+                break;
+            }
+            self.timers.pop_first();
+            match timer {
+                Timer::Coord(txn) => {
+                    if let Some(coord) = self.coords.get_mut(&txn) {
+                        coord.timer = None;
+                    }
+                    self.on_coord_timer(cx, txn);
+                }
+                Timer::Part(txn) => {
+                    if let Some(part) = self.parts.get_mut(&txn) {
+                        part.timer = None;
+                    }
+                    self.inquire(cx, txn);
+                }
+                Timer::Decision(txn) => {
+                    if let Some(decision) = self.decisions.get_mut(&txn) {
+                        decision.timer = None;
+                        decision.pause_us =
+                            (decision.pause_us * 2).min(self.settings.resend_max_us);
+                    }
+                    self.tell_decision(cx, txn);
+                }
+            }
+        }
+    }
+
+    /// Sets the coordinator's timer to its earliest repetition.
+    pub(crate) fn arm_coord(&mut self, txn: TxnId) {
+        let Some(coord) = self.coords.get_mut(&txn) else { return };
+        let remote = coord.outstanding.iter().filter(|request| request.message.is_some());
+        let at = remote.map(|request| request.again_at).min();
+        Self::set_timer(&mut self.timers, &mut coord.timer, at, Timer::Coord(txn));
+    }
+
+    fn on_coord_timer(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        let settings = self.settings;
+        let Some(coord) = self.coords.get_mut(&txn) else { return };
+        let wait = coord.wait;
+        let (mut again, mut silent) = (Vec::new(), None);
+        for request in &mut coord.outstanding {
+            let Some(message) = &request.message else { continue };
+            if request.again_at > cx.now {
+                continue;
+            }
+            if cx.now.since(request.heard) >= settings.request_timeout_us {
+                silent = Some((request.shard, request.purpose));
+                break;
+            }
+            request.pause_us = (request.pause_us * 2).min(settings.resend_max_us);
+            request.again_at = cx.now.after(request.pause_us);
+            again.push((request.shard, message.clone()));
+        }
+        if let Some((shard, purpose)) = silent {
+            self.give_up(cx, txn, shard, purpose, AbortReason::Unreachable(shard));
+            return;
+        }
+        for (shard, mut message) in again {
+            message.clock = cx.clock.last();
+            if let Body::Request(request) = &mut message.body {
+                let floor = self.visits_out.get(&shard).map_or(0, |visits| visits.floor());
+                request.visit_floor = floor;
+            }
+            self.post(cx, shard, message, wait);
+        }
+        self.arm_coord(txn);
+    }
+
+    /// An answer will not come. What was asked decides whether that is an abort.
+    pub(crate) fn give_up(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        shard: base::ShardId,
+        purpose: Purpose,
+        reason: AbortReason,
+    ) {
+        let Some(coord) = self.coords.get(&txn) else { return };
+        let wrote = coord.find(shard).is_some_and(|member| member.wrote);
+        let in_its_hands = match purpose {
+            // Whether the operation would have written is not known here.
+            Purpose::OpCommit => true,
+            Purpose::Commit => wrote,
+            Purpose::Op | Purpose::Prepare | Purpose::OpPrepare => false,
+        };
+        if in_its_hands {
+            self.end_unknown(cx, txn);
+        } else {
+            self.abort_txn(cx, txn, reason);
+        }
+    }
+
+    /// Sets when the participant asks its coordinator, if that is on another node.
+    pub(crate) fn arm_part(&mut self, now: Time, txn: TxnId) {
+        if coordinator_node(txn) == self.shard.node() {
+            return;
+        }
+        let settings = self.settings;
+        let Some(part) = self.parts.get_mut(&txn) else { return };
+        let first = match part.stage {
+            Stage::Active | Stage::Voted => settings.inquire_us,
+            Stage::Promised => settings.resend_us,
+        };
+        let pause = (first << part.inquiries.min(6)).min(settings.resend_max_us.max(first));
+        let at = Some(now.after(pause));
+        Self::set_timer(&mut self.timers, &mut part.timer, at, Timer::Part(txn));
+    }
+
+    /// Takes a participant's timer away.
+    pub(crate) fn disarm_part(&mut self, txn: TxnId) {
+        if let Some(part) = self.parts.get_mut(&txn) {
+            Self::set_timer(&mut self.timers, &mut part.timer, None, Timer::Part(txn));
+        }
+    }
+
+    /// Asks the coordinator what has become of the transaction.
+    pub(crate) fn inquire(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        let Some(part) = self.parts.get_mut(&txn) else { return };
+        part.inquiries += 1;
+        let attempt = part.attempt;
+        let message = self.message(cx, txn, attempt, Body::Inquire);
+        self.post(cx, txn.shard, message, base::Position(0));
+        self.arm_part(cx.now, txn);
+    }
+}
+
+impl Outstanding {
+    /// Something was heard: the pauses begin anew.
+    pub(crate) fn on_heard(&mut self, now: Time, resend_us: u64) {
+        self.heard = now;
+        self.pause_us = self.pause_us.max(resend_us);
+    }
+}
