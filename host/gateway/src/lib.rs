@@ -1,1 +1,25 @@
-//! Placeholder.
+//! The PostgreSQL wire protocol, version 3.0: bytes to messages and replies to bytes, nothing more.
+//!
+//! ```text
+//! socket bytes -> Decoder -> Incoming -> host -> node's Session
+//! node's Reply -> encode -> bytes of the socket's buffer
+//! ```
+//!
+//! Invariants:
+//! * no input makes the decoder panic, reserve more than has arrived (rounded up), or lose its place
+//!   without saying so (`Malformed { fatal: true }`, after which it yields nothing);
+//! * the split of the bytes into reads does not change the messages ([`fuzz()`] checks both);
+//! * a row is encoded without allocating beyond the growth of the output buffer.
+//!
+//! It keeps no session state: what a message means at a given moment is the session's matter.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod body;
+mod decode;
+mod encode;
+mod fuzz;
+
+pub use decode::{Decoder, Incoming, MESSAGE_BYTES_MAX, STARTUP_BYTES_MAX};
+pub use encode::encode;
+pub use fuzz::fuzz;

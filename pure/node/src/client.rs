@@ -1,7 +1,7 @@
 //! What a client says and what it is told: the PostgreSQL protocol without its bytes.
 
 use base::{RowBatch, SqlError, Type};
-use sql::plan::OutColumn;
+pub use sql::plan::OutColumn;
 use std::sync::Arc;
 
 

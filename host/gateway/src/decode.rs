@@ -1,0 +1,244 @@
+//! Cuts the client's bytes into messages, across reads.
+
+use crate::body;
+use base::{SqlError, SqlState};
+use node::ClientMessage;
+
+/// Largest startup packet, as in PostgreSQL.
+pub const STARTUP_BYTES_MAX: usize = 10_000;
+/// Largest message after startup. A COPY line or a parameter must fit; a larger announcement ends the
+/// connection before anything is reserved for it.
+pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
+
+/// Buffers above this size are given back once empty, so that an idle connection stays small.
+const BUFFER_BYTES_KEPT: usize = 8 << 10;
+
+/// Startup packets that are not a protocol version.
+const CANCEL_REQUEST: u32 = 80_877_102;
+const SSL_REQUEST: u32 = 80_877_103;
+const GSS_REQUEST: u32 = 80_877_104;
+
+/// What the client wants of the host.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Incoming {
+    /// A message for the session.
+    Message(ClientMessage),
+    /// The client asked for encryption or protocol features that do not exist: send these bytes at
+    /// once and go on.
+    Refuse(Vec<u8>),
+    /// A cancel request: pass it on, answer nothing, close the connection.
+    Cancel {
+        /// Backend number (`node::input::pid_of`).
+        pid: i32,
+        /// Proves that the canceller knows the session.
+        secret: i32,
+    },
+}
+
+/// Where the stream of bytes is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Before the startup packet; whether encryption has been refused already.
+    Startup { ssl: bool, gss: bool },
+    /// Tagged messages.
+    Open,
+    /// Out of step or ended: nothing is read any more.
+    Over,
+}
+
+/// Incremental decoder of one connection: [`Decoder::push`] each read, then [`Decoder::next`] until
+/// it returns `None`.
+#[derive(Debug)]
+pub struct Decoder {
+    phase: Phase,
+    /// Bytes that have come.
+    buffer: Vec<u8>,
+    /// Those before it are decoded.
+    start: usize,
+    /// Said next, before more is read.
+    pending: Option<Incoming>,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Decoder::new()
+    }
+}
+
+impl Decoder {
+    /// The decoder of a new connection; allocates nothing.
+    pub fn new() -> Decoder {
+        let phase = Phase::Startup { ssl: false, gss: false };
+        Decoder { phase, buffer: Vec::new(), start: 0, pending: None }
+    }
+
+    /// Adds what was read from the client.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.phase != Phase::Over {
+            if self.start > 0 {
+                self.buffer.drain(..self.start);
+                self.start = 0;
+            }
+            self.buffer.extend_from_slice(bytes);
+        }
+    }
+
+    /// The next message; `None` when more bytes are needed or the connection is over.
+    #[expect(clippy::should_implement_trait, reason = "`None` is not the end: more bytes may come")]
+    pub fn next(&mut self) -> Option<Incoming> {
+        if let Some(pending) = self.pending.take() {
+            return Some(pending);
+        }
+        let length = match self.phase {
+            Phase::Over => None,
+            _ => self.frame_bytes(&self.buffer[self.start..]),
+        };
+        let said = match length {
+            Some(Ok(length)) if length <= self.buffer.len() - self.start => {
+                let buffer = core::mem::take(&mut self.buffer);
+                let frame = &buffer[self.start..self.start + length];
+                self.start += length;
+                let said = self.decode(frame);
+                self.buffer = buffer;
+                Some(said)
+            }
+            Some(Err(error)) => Some(self.end(error)),
+            Some(Ok(_)) | None => None,
+        };
+        if self.phase == Phase::Over || self.start == self.buffer.len() {
+            self.buffer.clear();
+            self.start = 0;
+            if self.phase == Phase::Over || self.buffer.capacity() > BUFFER_BYTES_KEPT {
+                self.buffer = Vec::new();
+            }
+        }
+        said
+    }
+
+    /// Bytes held for messages whose end has not come yet.
+    pub fn buffered_bytes(&self) -> usize {
+        self.buffer.len() - self.start
+    }
+
+    /// Length of the frame that `bytes` begins with, tag included; `None` if its header is not there
+    /// yet.
+    fn frame_bytes(&self, bytes: &[u8]) -> Option<Result<usize, SqlError>> {
+        let (tag, least, most) = match self.phase {
+            Phase::Startup { .. } => (0, 8, STARTUP_BYTES_MAX),
+            _ => (1, 4, MESSAGE_BYTES_MAX),
+        };
+        let header = bytes.get(tag..tag + 4)?;
+        let length = u32::from_be_bytes(header.try_into().expect("four bytes")) as usize;
+        if length < least || length > most {
+            let message = match self.phase {
+                Phase::Startup { .. } => "invalid length of startup packet",
+                _ => "invalid message length",
+            };
+            return Some(Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, message)));
+        }
+        Some(Ok(tag + length))
+    }
+
+    /// The connection cannot go on.
+    fn end(&mut self, error: SqlError) -> Incoming {
+        self.phase = Phase::Over;
+        Incoming::Message(ClientMessage::Malformed { error, fatal: true })
+    }
+
+    fn decode(&mut self, frame: &[u8]) -> Incoming {
+        match self.phase {
+            Phase::Startup { ssl, gss } => self.startup(frame, ssl, gss),
+            _ => self.message(frame),
+        }
+    }
+
+    fn message(&mut self, frame: &[u8]) -> Incoming {
+        let (tag, body) = (frame[0], &frame[5..]);
+        if tag == b'X' {
+            self.phase = Phase::Over;
+        }
+        match body::message(tag, body) {
+            Ok(message) => Incoming::Message(message),
+            Err(body::Bad { error, fatal: true }) => self.end(error),
+            Err(body::Bad { error, fatal: false }) => {
+                if matches!(tag, b'Q' | b'F') {
+                    // These are answered by an error and ReadyForQuery; the session does so at Sync.
+                    self.pending = Some(Incoming::Message(ClientMessage::Sync));
+                }
+                Incoming::Message(ClientMessage::Malformed { error, fatal: false })
+            }
+        }
+    }
+
+    fn startup(&mut self, frame: &[u8], ssl: bool, gss: bool) -> Incoming {
+        let code = u32::from_be_bytes(frame[4..8].try_into().expect("four bytes"));
+        let rest = &frame[8..];
+        match code {
+            SSL_REQUEST if !ssl => {
+                self.phase = Phase::Startup { ssl: true, gss };
+                Incoming::Refuse(vec![b'N'])
+            }
+            GSS_REQUEST if !gss => {
+                self.phase = Phase::Startup { ssl, gss: true };
+                Incoming::Refuse(vec![b'N'])
+            }
+            CANCEL_REQUEST => {
+                self.phase = Phase::Over;
+                let Ok(parts) = <[u8; 8]>::try_from(rest) else {
+                    let message = "invalid length of cancel request";
+                    return self.end(SqlError::new(SqlState::PROTOCOL_VIOLATION, message));
+                };
+                let number = |at: usize| {
+                    i32::from_be_bytes(parts[at..at + 4].try_into().expect("four bytes"))
+                };
+                Incoming::Cancel { pid: number(0), secret: number(4) }
+            }
+            _ if code >> 16 == 3 => self.protocol_3(code & 0xffff, rest),
+            _ => {
+                let message = format!(
+                    "unsupported frontend protocol {}.{}: server supports 3.0 to 3.0",
+                    code >> 16,
+                    code & 0xffff
+                );
+                self.end(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+            }
+        }
+    }
+
+    fn protocol_3(&mut self, minor: u32, rest: &[u8]) -> Incoming {
+        let parameters = match body::startup(rest) {
+            Ok(parameters) => parameters,
+            Err(error) => return self.end(error),
+        };
+        self.phase = Phase::Open;
+        let unknown: Vec<&str> = parameters
+            .iter()
+            .filter(|(name, _)| name.starts_with("_pq_."))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let negotiate = (minor > 0 || !unknown.is_empty()).then(|| negotiation(&unknown));
+        let startup = Incoming::Message(ClientMessage::Startup { parameters });
+        match negotiate {
+            Some(bytes) => {
+                self.pending = Some(startup);
+                Incoming::Refuse(bytes)
+            }
+            None => startup,
+        }
+    }
+}
+
+/// NegotiateProtocolVersion: minor version 0, and the options that are not known.
+fn negotiation(unknown: &[&str]) -> Vec<u8> {
+    let mut body = Vec::new();
+    body.extend_from_slice(&0u32.to_be_bytes());
+    body.extend_from_slice(&(unknown.len() as u32).to_be_bytes());
+    for name in unknown {
+        body.extend_from_slice(name.as_bytes());
+        body.push(0);
+    }
+    let mut bytes = vec![b'v'];
+    bytes.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
+    bytes.extend_from_slice(&body);
+    bytes
+}
