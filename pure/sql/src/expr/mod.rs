@@ -1,5 +1,39 @@
 //! Bound expressions: typed trees over the columns of one input row, ready to be evaluated here or
 //! on the shard that holds the row.
+//!
+//! The binder makes them with [`resolve`] (PostgreSQL's rules for operators, functions and
+//! conversions), the planner looks through them with [`walk`] and simplifies them with [`fold`],
+//! [`eval`] computes them, [`aggregate`] folds their values over rows.
+//!
+//! | module | what |
+//! |---|---|
+//! | `func` | the scalar functions and operators that exist |
+//! | `env` | what evaluation may ask: columns, parameters, the session |
+//! | `eval` | the evaluator; one submodule of `func` families each in `number`, `string`, ... |
+//! | `cast` | conversions of values |
+//! | `resolve` | which function an operator or name means for given argument types |
+//! | `aggregate` | aggregate functions in partial and final steps |
+
+pub mod aggregate;
+mod array;
+mod cast;
+mod datetime;
+pub mod env;
+mod eval;
+pub mod fold;
+mod func;
+mod number;
+pub mod regex;
+pub mod resolve;
+mod session;
+mod string;
+mod to_char;
+pub mod walk;
+
+pub use cast::cast_datum;
+pub use env::{Columns, EncodedRow, Env, NoColumns, NoSession, SessionFacts};
+pub use eval::{compare, eval, eval_bool, passes};
+pub use func::{ArrayFunc, DateFunc, FloatFunc, Func, SessionFunc, TextFunc, Volatility};
 
 use base::{Datum, Type};
 use serde::{Deserialize, Serialize};
@@ -61,8 +95,8 @@ pub enum Expr {
     Subquery(u32, Type),
 }
 
-/// Comparison operators.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// Comparison operators; those up to `Ge` are decided by the order of values.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Compare {
     Eq,
@@ -77,4 +111,98 @@ pub enum Compare {
     NotILike,
     Regex,
     NotRegex,
+    IRegex,
+    NotIRegex,
+}
+
+impl Compare {
+    /// The comparison that is true of `(b, a)` exactly when this one is true of `(a, b)`; `None`
+    /// for pattern matching, whose sides are of different nature.
+    pub fn mirrored(self) -> Option<Compare> {
+        Some(match self {
+            Compare::Eq => Compare::Eq,
+            Compare::Ne => Compare::Ne,
+            Compare::Lt => Compare::Gt,
+            Compare::Le => Compare::Ge,
+            Compare::Gt => Compare::Lt,
+            Compare::Ge => Compare::Le,
+            Compare::Like
+            | Compare::NotLike
+            | Compare::ILike
+            | Compare::NotILike
+            | Compare::Regex
+            | Compare::NotRegex
+            | Compare::IRegex
+            | Compare::NotIRegex => return None,
+        })
+    }
+
+    /// The comparison that is true exactly when this one is false (both are NULL together).
+    pub fn negated(self) -> Compare {
+        match self {
+            Compare::Eq => Compare::Ne,
+            Compare::Ne => Compare::Eq,
+            Compare::Lt => Compare::Ge,
+            Compare::Le => Compare::Gt,
+            Compare::Gt => Compare::Le,
+            Compare::Ge => Compare::Lt,
+            Compare::Like => Compare::NotLike,
+            Compare::NotLike => Compare::Like,
+            Compare::ILike => Compare::NotILike,
+            Compare::NotILike => Compare::ILike,
+            Compare::Regex => Compare::NotRegex,
+            Compare::NotRegex => Compare::Regex,
+            Compare::IRegex => Compare::NotIRegex,
+            Compare::NotIRegex => Compare::IRegex,
+        }
+    }
+}
+
+impl Expr {
+    /// The type of the value, with modifier where it is known.
+    pub fn ty(&self) -> Type {
+        match self {
+            Expr::Const(_, ty)
+            | Expr::Column(_, ty)
+            | Expr::Outer(_, _, ty)
+            | Expr::Param(_, ty)
+            | Expr::Call(_, _, ty)
+            | Expr::Cast { to: ty, .. }
+            | Expr::Case { ty, .. }
+            | Expr::Coalesce(_, ty)
+            | Expr::MakeArray(_, ty)
+            | Expr::Subquery(_, ty) => *ty,
+            Expr::And(_)
+            | Expr::Or(_)
+            | Expr::Not(_)
+            | Expr::IsNull(..)
+            | Expr::IsBool(..)
+            | Expr::IsDistinct(..)
+            | Expr::InList(..)
+            | Expr::AnyArray(..) => Type::Bool,
+        }
+    }
+
+    /// The boolean constant.
+    pub fn bool(value: bool) -> Expr {
+        Expr::Const(Datum::Bool(value), Type::Bool)
+    }
+
+    /// NULL of a type.
+    pub fn null(ty: Type) -> Expr {
+        Expr::Const(Datum::Null, ty)
+    }
+
+    /// A string literal of which the type is still open.
+    pub fn literal(text: &str) -> Expr {
+        Expr::Const(Datum::Text(text.into()), Type::Unknown)
+    }
+
+    /// The value, if the expression is a constant.
+    pub fn as_const(&self) -> Option<&Datum> {
+        match self {
+            Expr::Const(datum, _) => Some(datum),
+            _ => None,
+        }
+    }
 }

@@ -1,0 +1,223 @@
+//! Aggregate functions, in two steps: states on the shards where the rows are, whose partial
+//! results are merged at the coordinator.
+//!
+//! Sums are exact: integers are summed in 128 bits, numerics as numerics; only floats depend on
+//! the order of rows. `DISTINCT` keeps the set of values seen and computes at the end, because
+//! shards may have seen the same values.
+
+mod state;
+mod statistics;
+
+pub use state::AggState;
+
+use super::Expr;
+use super::resolve::{Context, can_coerce, coerce};
+use base::{SqlError, SqlState, Type};
+use serde::{Deserialize, Serialize};
+
+/// An aggregate function over arguments of known types.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum AggFunc {
+    /// `count(*)`
+    CountAll,
+    /// `count(x)`
+    Count,
+    /// `sum(x)`
+    Sum(SumKind),
+    /// `avg(x)`
+    Avg(SumKind),
+    /// `min(x)`
+    Min,
+    /// `max(x)`
+    Max,
+    /// `bool_and(x)`, `every(x)`
+    BoolAnd,
+    /// `bool_or(x)`
+    BoolOr,
+    /// `bit_and(x)`
+    BitAnd,
+    /// `bit_or(x)`
+    BitOr,
+    /// `string_agg(x, separator)` of text or bytea
+    StringAgg,
+    /// `array_agg(x)`
+    ArrayAgg,
+    /// `variance`, `stddev` and their forms; `float`: of floats, otherwise exact.
+    Spread {
+        /// The square root of the variance.
+        root: bool,
+        /// Of a sample (divided by n - 1), otherwise of the population.
+        sample: bool,
+        /// Arguments and result are floats, otherwise numeric.
+        float: bool,
+    },
+}
+
+/// What a sum is computed in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum SumKind {
+    /// `smallint` and `integer`: the sum is a `bigint`.
+    Int,
+    /// `bigint`: the sum is a `numeric`.
+    BigInt,
+    /// `numeric`
+    Decimal,
+    /// `real`: the sum is rounded to one.
+    Real,
+    /// `double precision`
+    Float,
+    /// `interval`
+    Interval,
+}
+
+/// Whether `name` (lower case, without schema) is an aggregate function.
+pub fn is_aggregate(name: &str) -> bool {
+    matches!(
+        name,
+        "count" | "sum" | "avg" | "min" | "max" | "bool_and" | "bool_or" | "every" | "bit_and"
+            | "bit_or" | "string_agg" | "array_agg" | "stddev" | "stddev_samp" | "stddev_pop"
+            | "variance" | "var_samp" | "var_pop"
+    )
+}
+
+/// The kind of a sum over `ty`, the type of the sum and of the average.
+fn sum_kind(ty: Type) -> Option<(SumKind, Type, Type)> {
+    let numeric = Type::Numeric(None);
+    Some(match ty {
+        Type::Int2 | Type::Int4 => (SumKind::Int, Type::Int8, numeric),
+        Type::Int8 => (SumKind::BigInt, numeric, numeric),
+        Type::Numeric(_) => (SumKind::Decimal, numeric, numeric),
+        Type::Float4 => (SumKind::Real, Type::Float4, Type::Float8),
+        // Unknown arguments become the preferred type of numbers.
+        Type::Float8 | Type::Unknown => (SumKind::Float, Type::Float8, Type::Float8),
+        Type::Interval => (SumKind::Interval, Type::Interval, Type::Interval),
+        _ => return None,
+    })
+}
+
+impl AggFunc {
+    /// The aggregate `name` over these arguments (`star`: `count(*)`), the arguments converted to
+    /// what it takes, and the type of its result.
+    ///
+    /// # Errors
+    /// 42883 if there is no such aggregate for these types.
+    pub fn resolve(
+        name: &str,
+        mut args: Vec<Expr>,
+        star: bool,
+    ) -> Result<(AggFunc, Vec<Expr>, Type), SqlError> {
+        let types: Vec<Type> = args.iter().map(Expr::ty).collect();
+        let Some((func, wanted, ty)) = AggFunc::find(name, &types, star) else {
+            let types: Vec<&str> = types.iter().map(|ty| ty.base_name()).collect();
+            let list = if star { "*".to_string() } else { types.join(", ") };
+            let message = format!("function {name}({list}) does not exist");
+            return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(
+                "No function matches the given name and argument types. You might need to add \
+                 explicit type casts.",
+            ));
+        };
+        for (arg, wanted) in args.iter_mut().zip(wanted) {
+            if arg.ty().without_modifiers() != wanted {
+                *arg = coerce(arg.clone(), wanted, Context::Implicit)?;
+            }
+        }
+        Ok((func, args, ty))
+    }
+
+    /// The function, the types its arguments must have, its result type.
+    fn find(name: &str, types: &[Type], star: bool) -> Option<(AggFunc, Vec<Type>, Type)> {
+        if star {
+            return (name == "count").then_some((AggFunc::CountAll, Vec::new(), Type::Int8));
+        }
+        let first = types.first()?.without_modifiers();
+        let known = if first == Type::Unknown { Type::Text } else { first };
+        if name == "string_agg" {
+            let ty = if first == Type::Bytea { Type::Bytea } else { Type::Text };
+            let fits = types.len() == 2
+                && types.iter().all(|from| can_coerce(*from, ty, Context::Implicit));
+            return fits.then(|| (AggFunc::StringAgg, vec![ty, ty], ty));
+        }
+        if types.len() != 1 {
+            return None;
+        }
+        let one = |func, wanted: Type, ty: Type| Some((func, vec![wanted], ty));
+        match name {
+            "count" => one(AggFunc::Count, known, Type::Int8),
+            "sum" | "avg" => {
+                let (kind, sum, average) = sum_kind(first)?;
+                let wanted = if first == Type::Unknown { Type::Float8 } else { first };
+                if name == "sum" {
+                    one(AggFunc::Sum(kind), wanted, sum)
+                } else {
+                    one(AggFunc::Avg(kind), wanted, average)
+                }
+            }
+            // There is no minimum of varchar or name: they are taken as text.
+            "min" | "max" => {
+                let ty = match known {
+                    Type::Varchar(_) | Type::Name => Type::Text,
+                    Type::Bool | Type::Uuid | Type::Bytea | Type::InternalChar => return None,
+                    other => other,
+                };
+                one(if name == "min" { AggFunc::Min } else { AggFunc::Max }, ty, ty)
+            }
+            "bool_and" | "every" | "bool_or" if can_coerce(first, Type::Bool, Context::Implicit) => {
+                let func = if name == "bool_or" { AggFunc::BoolOr } else { AggFunc::BoolAnd };
+                one(func, Type::Bool, Type::Bool)
+            }
+            "bit_and" if first.is_integer() => one(AggFunc::BitAnd, first, first),
+            "bit_or" if first.is_integer() => one(AggFunc::BitOr, first, first),
+            "array_agg" => one(AggFunc::ArrayAgg, known, known.array_of()?),
+            _ => {
+                let root = name.starts_with("stddev");
+                let spread = root || name.starts_with("var");
+                if !spread || !is_aggregate(name) || !(first.is_numeric() || first == Type::Unknown)
+                {
+                    return None;
+                }
+                let float = first.is_float() || first == Type::Unknown;
+                let ty = if float { Type::Float8 } else { Type::Numeric(None) };
+                one(AggFunc::Spread { root, sample: !name.ends_with("_pop"), float }, ty, ty)
+            }
+        }
+    }
+
+    /// Number of values in the partial result of a state.
+    pub fn partial_width(self, distinct: bool) -> usize {
+        if distinct {
+            return 1;
+        }
+        match self {
+            AggFunc::CountAll
+            | AggFunc::Count
+            | AggFunc::Sum(_)
+            | AggFunc::Min
+            | AggFunc::Max
+            | AggFunc::BoolAnd
+            | AggFunc::BoolOr
+            | AggFunc::BitAnd
+            | AggFunc::BitOr
+            | AggFunc::ArrayAgg => 1,
+            AggFunc::Avg(_) | AggFunc::StringAgg => 2,
+            AggFunc::Spread { .. } => 3,
+        }
+    }
+
+    /// Whether repeated values change nothing, so that DISTINCT can be ignored.
+    pub fn ignores_repetition(self) -> bool {
+        matches!(
+            self,
+            AggFunc::Min
+                | AggFunc::Max
+                | AggFunc::BoolAnd
+                | AggFunc::BoolOr
+                | AggFunc::BitAnd
+                | AggFunc::BitOr
+        )
+    }
+
+    /// Whether rows with a NULL argument are passed over.
+    fn skips_nulls(self) -> bool {
+        !matches!(self, AggFunc::CountAll | AggFunc::ArrayAgg)
+    }
+}

@@ -1,0 +1,308 @@
+//! The scalar functions and operators that exist.
+//!
+//! A variant names what is computed, not the types it is computed on: `Add` adds integers, floats,
+//! numerics, dates and intervals. The argument values say which (the binder has made them fit) and
+//! the type of the call says the range of the result.
+
+use super::Compare;
+use base::Type;
+use serde::{Deserialize, Serialize};
+
+/// A scalar function or operator. Serialisable, because it travels to the rows; new variants go
+/// at the end of their group only before the first release, afterwards at the end.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Func {
+    /// Any comparison and pattern match, with two arguments.
+    Compare(Compare),
+
+    // Arithmetic of numbers, dates and intervals.
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Pow,
+    Neg,
+    Abs,
+    BitAnd,
+    BitOr,
+    BitXor,
+    BitNot,
+    ShiftLeft,
+    ShiftRight,
+
+    // Numbers.
+    Sqrt,
+    Cbrt,
+    /// `round(x)` and `round(numeric, digits)`.
+    Round,
+    Trunc,
+    Ceil,
+    Floor,
+    Sign,
+    Exp,
+    Ln,
+    /// `log(x)` to base 10 and `log(base, x)`.
+    Log,
+    /// `div(a, b)`: quotient without fraction.
+    DivTrunc,
+    /// Functions of `double precision` that have no other form.
+    Float(FloatFunc),
+    Factorial,
+    Gcd,
+    Lcm,
+    WidthBucket,
+    /// Number of fraction digits of a numeric.
+    Scale,
+    MinScale,
+    TrimScale,
+
+    // Any type.
+    Greatest,
+    Least,
+    NullIf,
+    NumNulls,
+    NumNonNulls,
+    /// The text form of a value of this type (`concat`, `format`, `||` with other types); NULL
+    /// stays NULL.
+    Output(Type),
+    /// `md5`, `length`, ... of text; see `string`.
+    Text(TextFunc),
+    Array(ArrayFunc),
+    Date(DateFunc),
+    Session(SessionFunc),
+
+    /// `array_to_string(array, separator [, null])` for elements of this type.
+    ArrayToString(Type),
+    /// `to_char(value, pattern)` for a value of this type.
+    ToChar(Type),
+    /// A function that looks things up in the system catalog, by name.
+    Catalog(Box<str>),
+    /// `nextval(sequence)`: drawn by the executor, never by the evaluator.
+    NextVal,
+    /// `pg_sleep(seconds)`: waited for by the executor; evaluates to the empty text.
+    Sleep,
+}
+
+/// Functions from floats to a float.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum FloatFunc {
+    Degrees,
+    Radians,
+    Sin,
+    Cos,
+    Tan,
+    Cot,
+    Asin,
+    Acos,
+    Atan,
+    Atan2,
+    Sinh,
+    Cosh,
+    Tanh,
+    Pi,
+}
+
+/// Functions of text and bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum TextFunc {
+    /// `text || text`, `bytea || bytea`.
+    Concat,
+    /// `concat(...)`: NULLs are skipped.
+    ConcatAll,
+    ConcatWs,
+    Length,
+    OctetLength,
+    BitLength,
+    Lower,
+    Upper,
+    InitCap,
+    TrimLeft,
+    TrimRight,
+    TrimBoth,
+    /// `substring(text, from [, for])`, also of bytes.
+    Substring,
+    SubstringRegex,
+    Position,
+    Left,
+    Right,
+    PadLeft,
+    PadRight,
+    Repeat,
+    Replace,
+    Reverse,
+    SplitPart,
+    Ascii,
+    Chr,
+    Md5,
+    Translate,
+    StartsWith,
+    /// Of `integer`: negative numbers have 8 digits.
+    ToHex4,
+    /// Of `bigint`: negative numbers have 16 digits.
+    ToHex8,
+    Encode,
+    Decode,
+    QuoteIdent,
+    QuoteLiteral,
+    QuoteNullable,
+    Format,
+    Overlay,
+    RegexpReplace,
+    RegexpMatch,
+    RegexpCount,
+    RegexpLike,
+    RegexpSplitToArray,
+    StringToArray,
+    /// `pattern ESCAPE character`: the pattern with backslash as its escape character.
+    LikeEscape,
+    GetByte,
+    ToNumber,
+}
+
+/// Functions of arrays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum ArrayFunc {
+    /// `array[subscript]`.
+    Get,
+    /// `array[low:high]`.
+    Slice,
+    Length,
+    Lower,
+    Upper,
+    Dims,
+    NDims,
+    Cardinality,
+    Append,
+    Prepend,
+    Cat,
+    Position,
+    Remove,
+    Replace,
+    /// `@>`
+    Contains,
+    /// `<@`
+    ContainedBy,
+    /// `&&`
+    Overlaps,
+}
+
+/// Functions of dates, timestamps and intervals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum DateFunc {
+    /// `extract(field FROM x)` with a numeric result, `date_part(field, x)` with a float result.
+    Extract,
+    Trunc,
+    Bin,
+    Age,
+    MakeDate,
+    MakeTimestamp,
+    MakeInterval,
+    /// `to_timestamp(seconds)`.
+    ToTimestampEpoch,
+    /// `to_timestamp(text, pattern)`.
+    ToTimestamp,
+    ToDate,
+    JustifyDays,
+    JustifyHours,
+    JustifyInterval,
+    IsFinite,
+    /// `x AT TIME ZONE zone`: arguments are zone and value; the call's type says the direction.
+    AtTimeZone,
+    /// `(a, b) OVERLAPS (c, d)`.
+    Overlaps,
+}
+
+/// Functions that ask the session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum SessionFunc {
+    /// `now()`: start of the transaction; the type of the call says timestamp(tz) or date.
+    TxnTime,
+    /// `statement_timestamp()`.
+    StatementTime,
+    /// `clock_timestamp()`.
+    ClockTime,
+    /// `timeofday()`.
+    TimeOfDay,
+    Random,
+    RandomUuid,
+    User,
+    Database,
+    Schema,
+    Schemas,
+    Version,
+    Pid,
+    Setting,
+    SetConfig,
+    /// Client and server addresses and ports: NULL.
+    Unavailable,
+}
+
+/// How often a function may be computed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Volatility {
+    /// Depends on its arguments only: may be computed while planning.
+    Immutable,
+    /// Also depends on the statement, the session or the catalog: may be computed once per
+    /// statement, at the coordinator.
+    Stable,
+    /// Must be computed anew for every row, at the coordinator.
+    Volatile,
+}
+
+impl Func {
+    /// How often the function may be computed.
+    pub fn volatility(&self) -> Volatility {
+        match self {
+            Func::Session(
+                SessionFunc::Random
+                | SessionFunc::RandomUuid
+                | SessionFunc::ClockTime
+                | SessionFunc::TimeOfDay
+                | SessionFunc::SetConfig,
+            )
+            | Func::NextVal
+            | Func::Sleep => Volatility::Volatile,
+            Func::Session(_) | Func::Catalog(_) => Volatility::Stable,
+            _ => Volatility::Immutable,
+        }
+    }
+
+    /// Whether a NULL argument makes the result NULL without computing it.
+    pub fn is_strict(&self) -> bool {
+        match self {
+            Func::Greatest
+            | Func::Least
+            | Func::NullIf
+            | Func::NumNulls
+            | Func::NumNonNulls
+            | Func::ArrayToString(_)
+            | Func::Catalog(_) => false,
+            Func::Text(func) => !matches!(
+                func,
+                TextFunc::ConcatAll
+                    | TextFunc::ConcatWs
+                    | TextFunc::QuoteNullable
+                    | TextFunc::Format
+                    | TextFunc::StringToArray
+            ),
+            Func::Array(func) => !matches!(
+                func,
+                ArrayFunc::Append
+                    | ArrayFunc::Prepend
+                    | ArrayFunc::Cat
+                    | ArrayFunc::Position
+                    | ArrayFunc::Remove
+                    | ArrayFunc::Replace
+            ),
+            Func::Date(DateFunc::Overlaps) => false,
+            _ => true,
+        }
+    }
+}

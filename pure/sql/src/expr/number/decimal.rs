@@ -1,0 +1,228 @@
+//! Functions of `numeric`.
+//!
+//! Square roots and integer powers are exact to the digits PostgreSQL shows; exponentials and
+//! logarithms go through floats and are good to about 15 digits.
+
+use super::super::cast::checked_int;
+use super::float::{bad_logarithm, complex_power, negative_root, zero_to_negative};
+use super::{Func, gcd};
+use base::{Datum, Decimal, SqlError, SqlState, Type};
+
+/// Significant digits that PostgreSQL aims at (`NUMERIC_MIN_SIG_DIGITS`).
+const DIGITS_MIN: i32 = 16;
+/// Largest scale of a [`Decimal`].
+const SCALE_MAX: i32 = 38;
+
+/// "value overflows numeric format", 22003.
+fn overflow() -> SqlError {
+    SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, "value overflows numeric format")
+}
+
+pub(super) fn unary(func: &Func, a: Decimal, ty: Type) -> Result<Datum, SqlError> {
+    Ok(Datum::Decimal(match func {
+        Func::Neg => a.neg(),
+        Func::Abs => a.abs(),
+        Func::Round => a.round(0)?,
+        Func::Trunc => a.trunc(0)?,
+        Func::Ceil => a.ceil()?,
+        Func::Floor => a.floor()?,
+        Func::Sign => a.signum(),
+        Func::Sqrt => sqrt(a)?,
+        Func::Exp => {
+            let scale = DIGITS_MIN - (a.to_f64() * core::f64::consts::LOG10_E) as i32;
+            from_float(a.to_f64().exp(), scale.max(i32::from(a.scale())))?
+        }
+        Func::Ln => {
+            let result = positive(a)?.ln();
+            from_float(result, logarithm_scale(result).max(i32::from(a.scale())))?
+        }
+        Func::Log => {
+            let ten = Decimal::from(10);
+            logarithm(ten, a)?
+        }
+        Func::Scale => return checked_int(i64::from(a.scale()), ty),
+        Func::MinScale => return checked_int(i64::from(a.normalized().scale()), ty),
+        Func::TrimScale => a.normalized(),
+        _ => unreachable!("{func:?} was bound to a numeric"),
+    }))
+}
+
+pub(super) fn binary(func: &Func, a: Decimal, b: Decimal) -> Result<Datum, SqlError> {
+    Ok(Datum::Decimal(match func {
+        Func::Add => a.add(b)?,
+        Func::Sub => a.sub(b)?,
+        Func::Mul => a.mul(b)?,
+        Func::Div => a.div(b)?,
+        Func::Rem => a.rem(b)?,
+        Func::DivTrunc => a.div_trunc(b)?,
+        Func::Pow => power(a, b)?,
+        Func::Log => logarithm(a, b)?,
+        Func::Gcd => gcd_lcm(a, b, false)?,
+        Func::Lcm => gcd_lcm(a, b, true)?,
+        _ => unreachable!("{func:?} was bound to numerics"),
+    }))
+}
+
+/// `round(x, digits)` and `trunc(x, digits)`.
+pub(super) fn with_digits(func: &Func, a: Decimal, digits: i64) -> Result<Datum, SqlError> {
+    let digits = digits.clamp(-i64::from(SCALE_MAX) - 1, i64::from(SCALE_MAX)) as i32;
+    Ok(Datum::Decimal(match func {
+        Func::Round => a.round(digits)?,
+        Func::Trunc => a.trunc(digits)?,
+        _ => unreachable!("{func:?} was bound to a numeric and a number of digits"),
+    }))
+}
+
+/// A float with `scale` fraction digits (fewer if they do not fit).
+fn from_float(value: f64, scale: i32) -> Result<Decimal, SqlError> {
+    if !value.is_finite() {
+        return Err(overflow());
+    }
+    let whole_digits = if value.abs() < 1.0 { 0 } else { value.abs().log10() as i32 + 1 };
+    let scale = scale.clamp(0, (SCALE_MAX - whole_digits).max(0)) as usize;
+    format!("{value:.scale$}").parse()
+}
+
+fn positive(a: Decimal) -> Result<f64, SqlError> {
+    if a.is_zero() || a.is_negative() { Err(bad_logarithm(a.is_zero())) } else { Ok(a.to_f64()) }
+}
+
+/// Fraction digits of a logarithm of about `value`.
+fn logarithm_scale(value: f64) -> i32 {
+    if value == 0.0 { DIGITS_MIN } else { DIGITS_MIN - value.abs().log10() as i32 }
+}
+
+fn logarithm(base: Decimal, a: Decimal) -> Result<Decimal, SqlError> {
+    let (of_base, of_value) = (positive(base)?.ln(), positive(a)?.ln());
+    if of_base == 0.0 {
+        return Err(super::division_by_zero());
+    }
+    // Base 10 has a library function of its own that is exact for powers of ten.
+    let result = if base == Decimal::from(10) { a.to_f64().log10() } else { of_value / of_base };
+    let digits_of = |value: f64| if value == 0.0 { 0 } else { value.abs().log10() as i32 };
+    let scale = DIGITS_MIN - (digits_of(of_value) - digits_of(of_base));
+    from_float(result, scale.max(i32::from(base.scale())).max(i32::from(a.scale())))
+}
+
+/// The square root, with at least 16 significant digits, rounded half up.
+pub(in super::super) fn sqrt(a: Decimal) -> Result<Decimal, SqlError> {
+    if a.is_negative() {
+        return Err(negative_root());
+    }
+    let weight = group_weight(a);
+    let root_digits = (weight + 1) * 4 / 2 - 1;
+    let scale = (DIGITS_MIN - root_digits).max(i32::from(a.scale())).clamp(0, SCALE_MAX);
+    // root * 10^scale = sqrt(unscaled * 10^(2 * scale - a.scale)), and one digit more to round by.
+    let mut scale = scale;
+    loop {
+        let shift = 2 * (scale + 1) - i32::from(a.scale());
+        let raised = u32::try_from(shift).ok().and_then(|shift| {
+            10u128.checked_pow(shift)?.checked_mul(a.unscaled().unsigned_abs())
+        });
+        if let Some(raised) = raised {
+            let root = (raised.isqrt() + 5) / 10;
+            return Decimal::from_parts(root as i128, scale as u8).ok_or_else(overflow);
+        }
+        if scale == 0 {
+            return from_float(a.to_f64().sqrt(), 0);
+        }
+        scale -= 1;
+    }
+}
+
+/// The power of 10,000 of the first group of four digits; 0 for zero.
+fn group_weight(a: Decimal) -> i32 {
+    let magnitude = a.unscaled().unsigned_abs();
+    if magnitude == 0 {
+        return 0;
+    }
+    (magnitude.ilog10() as i32 - i32::from(a.scale())).div_euclid(4)
+}
+
+fn power(a: Decimal, b: Decimal) -> Result<Decimal, SqlError> {
+    if a.is_zero() && b.is_negative() {
+        return Err(zero_to_negative());
+    }
+    let exponent = b.to_i64_exact();
+    if a.is_negative() && exponent.is_none() {
+        return Err(complex_power());
+    }
+    let scales = i32::from(a.scale()).max(i32::from(b.scale()));
+    if a.is_zero() {
+        let value = if b.is_zero() { Decimal::ONE } else { Decimal::ZERO };
+        return value.round(DIGITS_MIN.max(scales));
+    }
+    let digits = b.to_f64() * a.abs().to_f64().log10();
+    if digits > f64::from(SCALE_MAX) {
+        return Err(overflow());
+    }
+    let scale = (DIGITS_MIN - digits as i32).max(scales).clamp(0, SCALE_MAX);
+    match exponent {
+        Some(exponent) if exponent.unsigned_abs() <= 1_000_000 => {
+            integer_power(a, exponent, scale)
+        }
+        _ => from_float(a.to_f64().powf(b.to_f64()), scale),
+    }
+}
+
+fn integer_power(a: Decimal, exponent: i64, scale: i32) -> Result<Decimal, SqlError> {
+    let mut result = Decimal::ONE;
+    let mut square = a;
+    let mut left = exponent.unsigned_abs();
+    while left > 0 {
+        if left & 1 == 1 {
+            result = result.mul(square)?;
+        }
+        left >>= 1;
+        if left > 0 {
+            square = square.mul(square)?;
+        }
+    }
+    if exponent < 0 {
+        if result.is_zero() {
+            return Err(overflow());
+        }
+        // The quotient of two numbers of large scale keeps enough digits to be cut afterwards.
+        result = Decimal::ONE.round(scale)?.div(result)?;
+    }
+    result.round(scale)
+}
+
+fn gcd_lcm(a: Decimal, b: Decimal, lcm: bool) -> Result<Decimal, SqlError> {
+    let scale = a.scale().max(b.scale());
+    let at_scale = |value: Decimal| {
+        let raised = value.round(i32::from(scale))?;
+        if raised.scale() == scale { Ok(raised.unscaled().unsigned_abs()) } else { Err(overflow()) }
+    };
+    let (a, b) = (at_scale(a)?, at_scale(b)?);
+    let divisor = match (u64::try_from(a), u64::try_from(b)) {
+        (Ok(a), Ok(b)) => u128::from(gcd(a, b)),
+        _ => {
+            let (mut a, mut b) = (a, b);
+            while b != 0 {
+                (a, b) = (b, a % b);
+            }
+            a
+        }
+    };
+    let result = match (lcm, divisor) {
+        (false, _) => Some(divisor),
+        (true, 0) => Some(0),
+        (true, _) => (a / divisor).checked_mul(b),
+    };
+    let unscaled = result.and_then(|value| i128::try_from(value).ok());
+    unscaled.and_then(|value| Decimal::from_parts(value, scale)).ok_or_else(overflow)
+}
+
+/// `n!`; 22003 beyond 33!, the last that fits 38 digits.
+pub(super) fn factorial(n: i64) -> Result<Datum, SqlError> {
+    if n < 0 {
+        let message = "factorial of a negative number is undefined";
+        return Err(SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, message));
+    }
+    let mut result = Decimal::ONE;
+    for factor in 2..=n.min(40) {
+        result = result.mul(Decimal::from(factor))?;
+    }
+    if n > 40 { Err(overflow()) } else { Ok(Datum::Decimal(result)) }
+}

@@ -1,0 +1,148 @@
+//! The choice among functions or operators of one name.
+
+use super::coerce::{can_coerce, is_preferred, same_type};
+use super::table::{Arg, Entry};
+use super::Context;
+use base::Type;
+
+/// What [`choose`] found.
+pub(super) enum Choice<'a> {
+    None,
+    One(&'a Entry),
+    Many,
+}
+
+/// Chooses the entry for arguments of these types, by PostgreSQL's steps.
+pub(super) fn choose<'a>(entries: &[&'a Entry], types: &[Type]) -> Choice<'a> {
+    let fitting: Vec<&'a Entry> =
+        entries.iter().copied().filter(|entry| entry.takes(types.len())).collect();
+    if let Some(exact) = exact_match(&fitting, types) {
+        return Choice::One(exact);
+    }
+    let mut left: Vec<&'a Entry> = fitting
+        .into_iter()
+        .filter(|entry| types.iter().enumerate().all(|(i, ty)| accepts(entry.arg(i), *ty)))
+        .collect();
+    for step in 0..4 {
+        match (left.as_slice(), step) {
+            ([], _) => return Choice::None,
+            ([one], _) => return Choice::One(one),
+            (_, 0) => most_exact(&mut left, types),
+            (_, 1) => most_preferred(&mut left, types),
+            (_, 2) => unknown_by_category(&mut left, types),
+            (_, _) => unknown_as_known(&mut left, types),
+        }
+    }
+    match left.as_slice() {
+        [] => Choice::None,
+        [one] => Choice::One(one),
+        _ => Choice::Many,
+    }
+}
+
+/// The entry that takes exactly these types; one of two arguments that is unknown counts as being
+/// of the other's type.
+fn exact_match<'a>(entries: &[&'a Entry], types: &[Type]) -> Option<&'a Entry> {
+    let types: Vec<Type> = match *types {
+        [Type::Unknown, right] => vec![right, right],
+        [left, Type::Unknown] => vec![left, left],
+        _ => types.to_vec(),
+    };
+    let exact = |entry: &&&'a Entry| {
+        types.iter().enumerate().all(|(i, ty)| is_exactly(entry.arg(i), *ty))
+    };
+    entries.iter().find(exact).copied()
+}
+
+fn is_exactly(arg: Arg, ty: Type) -> bool {
+    matches!(arg, Arg::Is(wanted) if same_type(wanted, ty))
+}
+
+fn accepts(arg: Arg, ty: Type) -> bool {
+    match arg {
+        Arg::Is(wanted) => can_coerce(ty, wanted, Context::Implicit),
+        Arg::Any | Arg::AnyElement | Arg::Output => true,
+        Arg::NonArray => !matches!(ty, Type::Array(_)),
+        Arg::AnyArray => matches!(ty, Type::Array(_) | Type::Unknown),
+    }
+}
+
+/// Keeps the entries with the highest score, if any scores.
+fn keep_best(left: &mut Vec<&Entry>, score: impl Fn(&Entry) -> usize) {
+    let best = left.iter().map(|entry| score(entry)).max().unwrap_or(0);
+    left.retain(|entry| score(entry) == best);
+}
+
+fn most_exact(left: &mut Vec<&Entry>, types: &[Type]) {
+    keep_best(left, |entry| {
+        types.iter().enumerate().filter(|(i, ty)| is_exactly(entry.arg(*i), **ty)).count()
+    });
+}
+
+fn most_preferred(left: &mut Vec<&Entry>, types: &[Type]) {
+    keep_best(left, |entry| {
+        let counts = |(i, ty): (usize, &Type)| {
+            *ty != Type::Unknown
+                && match entry.arg(i) {
+                    Arg::Is(wanted) => {
+                        same_type(wanted, *ty)
+                            || wanted.category() == ty.category() && is_preferred(wanted)
+                    }
+                    _ => false,
+                }
+        };
+        types.iter().enumerate().filter(|pair| counts(*pair)).count()
+    });
+}
+
+fn category_of(arg: Arg) -> char {
+    match arg {
+        Arg::Is(ty) => ty.category(),
+        Arg::Any | Arg::AnyElement | Arg::AnyArray | Arg::Output | Arg::NonArray => 'P',
+    }
+}
+
+/// Gives each unknown argument the category that the entries agree on, text before all others.
+fn unknown_by_category(left: &mut Vec<&Entry>, types: &[Type]) {
+    let mut wanted = Vec::new();
+    for (i, _) in types.iter().enumerate().filter(|(_, ty)| **ty == Type::Unknown) {
+        let mut categories = left.iter().map(|entry| category_of(entry.arg(i)));
+        let first = categories.next().unwrap_or('X');
+        let category = if left.iter().any(|entry| category_of(entry.arg(i)) == 'S') {
+            'S'
+        } else if categories.all(|category| category == first) {
+            first
+        } else {
+            return;
+        };
+        let preferred = left.iter().any(|entry| {
+            matches!(entry.arg(i), Arg::Is(ty) if ty.category() == category && is_preferred(ty))
+        });
+        wanted.push((i, category, preferred));
+    }
+    let fits = |entry: &&Entry| {
+        wanted.iter().all(|(i, category, preferred)| {
+            category_of(entry.arg(*i)) == *category
+                && (!preferred || matches!(entry.arg(*i), Arg::Is(ty) if is_preferred(ty)))
+        })
+    };
+    if left.iter().any(fits) {
+        left.retain(fits);
+    }
+}
+
+/// If the known arguments are of one type, takes the unknown ones to be of it too.
+fn unknown_as_known(left: &mut Vec<&Entry>, types: &[Type]) {
+    let mut known = types.iter().copied().filter(|ty| *ty != Type::Unknown);
+    let Some(first) = known.next() else {
+        return;
+    };
+    if !known.all(|ty| same_type(ty, first)) {
+        return;
+    }
+    let fits =
+        |entry: &&Entry| types.iter().enumerate().all(|(i, _)| accepts(entry.arg(i), first));
+    if left.iter().filter(|entry| fits(entry)).count() == 1 {
+        left.retain(fits);
+    }
+}

@@ -1,0 +1,217 @@
+//! Which function an operator or name means for given argument types, and which conversions it
+//! takes: PostgreSQL's rules (its manual, chapter "Type Conversion").
+//!
+//! A literal or parameter of unknown type takes the type that its place wants. Parameters whose
+//! type the client has not declared are given one here: `Expr::Param(_, Type::Unknown)` comes back
+//! with the type it must have.
+//!
+//! Values of types that share a representation (`int2` and `int8`, `varchar` and `text`) are
+//! passed to functions as they are, so that a comparison of a column stays recognisable to the
+//! planner; other conversions appear as [`Expr::Cast`].
+
+mod build;
+mod candidates;
+mod coerce;
+mod table;
+
+pub use build::{
+    any_array, array, between, case, coalesce, in_list, is_bool, is_distinct, like, simple_case,
+    subscript,
+};
+pub use coerce::{Context, can_coerce, coerce, common_type, common_type_of, to_bool};
+
+use super::{Compare, Expr, Func};
+use base::{SqlError, SqlState, Type};
+use candidates::{Choice, choose};
+use coerce::coerce_argument;
+use table::{Arg, Entry, Ret};
+
+/// The call of the function `name` (lower case, without schema) with these arguments.
+///
+/// Knows COALESCE, NULLIF, GREATEST, LEAST and the functions without parentheses
+/// (`current_date`) under their names too. `position` and `strpos` take text and part in this
+/// order; `btrim` is TRIM; `extract` and `date_part` take the field's name as text first.
+///
+/// # Errors
+/// 42883 if there is no such function, 42725 if several fit equally well, 22P02 and its like for a
+/// literal that has not the form of the type wanted.
+pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
+    match name {
+        "coalesce" => return coalesce(args),
+        "greatest" => return build::extreme(Func::Greatest, "GREATEST", args),
+        "least" => return build::extreme(Func::Least, "LEAST", args),
+        "nullif" if args.len() == 2 => return build::null_if(args),
+        _ => {}
+    }
+    let types: Vec<Type> = args.iter().map(Expr::ty).collect();
+    let entries = table::functions(name);
+    let entries: Vec<&Entry> = entries.iter().collect();
+    let no_match = |state, problem: &str, hint: &str| {
+        let message = format!("function {name}({}) {problem}", type_list(&types));
+        Err(SqlError::new(state, message).hint(hint))
+    };
+    match choose(&entries, &types) {
+        Choice::One(entry) => assemble(entry, args),
+        Choice::None => {
+            // A type's name is a cast.
+            if let ([_], Some(to)) = (types.as_slice(), table::type_named(name)) {
+                let arg = args.into_iter().next().expect("there is one argument");
+                return coerce(arg, to, Context::Explicit);
+            }
+            no_match(
+                SqlState::UNDEFINED_FUNCTION,
+                "does not exist",
+                "No function matches the given name and argument types. You might need to add \
+                 explicit type casts.",
+            )
+        }
+        Choice::Many => no_match(
+            SqlState::AMBIGUOUS_FUNCTION,
+            "is not unique",
+            "Could not choose a best candidate function. You might need to add explicit type \
+             casts.",
+        ),
+    }
+}
+
+/// Whether some scalar function has this name.
+pub fn is_function(name: &str) -> bool {
+    matches!(name, "coalesce" | "greatest" | "least" | "nullif")
+        || !table::functions(name).is_empty()
+}
+
+/// Types as they are listed in messages.
+fn type_list(types: &[Type]) -> String {
+    types.iter().map(|ty| ty.base_name()).collect::<Vec<_>>().join(", ")
+}
+
+/// `left op right` for every operator but AND and OR, by its symbol (`~~` is LIKE).
+///
+/// # Errors
+/// As [`function`].
+pub fn binary(op: &str, left: Expr, right: Expr) -> Result<Expr, SqlError> {
+    let op = if op == "!=" { "<>" } else { op };
+    let types = [left.ty(), right.ty()];
+    let entries = table::operators(op);
+    let entries: Vec<&Entry> = entries.iter().collect();
+    let text = format!("{} {op} {}", types[0].base_name(), types[1].base_name());
+    choose_operator(&entries, &types, &text, vec![left, right])
+}
+
+/// `op operand`.
+///
+/// # Errors
+/// As [`function`].
+pub fn unary(op: &str, operand: Expr) -> Result<Expr, SqlError> {
+    let types = [operand.ty()];
+    let entries = table::prefix_operators(op);
+    let entries: Vec<&Entry> = entries.iter().collect();
+    let text = format!("{op} {}", types[0].base_name());
+    if op == "+" && types[0].is_numeric() {
+        return Ok(operand);
+    }
+    choose_operator(&entries, &types, &text, vec![operand])
+}
+
+fn choose_operator(
+    entries: &[&Entry],
+    types: &[Type],
+    text: &str,
+    args: Vec<Expr>,
+) -> Result<Expr, SqlError> {
+    match choose(entries, types) {
+        Choice::One(entry) => assemble(entry, args),
+        Choice::None => {
+            let message = format!("operator does not exist: {text}");
+            Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(
+                "No operator matches the given name and argument types. You might need to add \
+                 explicit type casts.",
+            ))
+        }
+        Choice::Many => {
+            let message = format!("operator is not unique: {text}");
+            Err(SqlError::new(SqlState::AMBIGUOUS_FUNCTION, message).hint(
+                "Could not choose a best candidate operator. You might need to add explicit type \
+                 casts.",
+            ))
+        }
+    }
+}
+
+/// A comparison by its symbol.
+pub fn comparison(op: &str) -> Option<Compare> {
+    Some(match op {
+        "=" => Compare::Eq,
+        "<>" | "!=" => Compare::Ne,
+        "<" => Compare::Lt,
+        "<=" => Compare::Le,
+        ">" => Compare::Gt,
+        ">=" => Compare::Ge,
+        "~~" => Compare::Like,
+        "!~~" => Compare::NotLike,
+        "~~*" => Compare::ILike,
+        "!~~*" => Compare::NotILike,
+        "~" => Compare::Regex,
+        "!~" => Compare::NotRegex,
+        "~*" => Compare::IRegex,
+        "!~*" => Compare::NotIRegex,
+        _ => return None,
+    })
+}
+
+/// The type that the polymorphic arguments of a call agree on; `None` if all are unknown.
+fn element_type(entry: &Entry, args: &[Expr]) -> Result<Option<Type>, SqlError> {
+    let mut types = Vec::new();
+    for (i, arg) in args.iter().enumerate() {
+        match (entry.arg(i), arg.ty()) {
+            (_, Type::Unknown) => {}
+            (Arg::AnyArray, ty) => types.extend(ty.element()),
+            (Arg::AnyElement, ty) => types.push(ty),
+            _ => {}
+        }
+    }
+    if types.is_empty() { Ok(None) } else { common_type(&types).map(Some) }
+}
+
+/// Makes the call with its arguments converted.
+fn assemble(entry: &Entry, args: Vec<Expr>) -> Result<Expr, SqlError> {
+    let element = element_type(entry, &args)?;
+    let known = element.map_or(Type::Text, Type::without_modifiers);
+    let no_array = || {
+        let message = format!("could not find array type for data type {}", known.base_name());
+        SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+    };
+    let mut converted = Vec::with_capacity(args.len());
+    for (i, arg) in args.into_iter().enumerate() {
+        converted.push(match entry.arg(i) {
+            Arg::Is(ty) => coerce_argument(arg, ty)?,
+            Arg::Any => {
+                let ty = arg.ty();
+                coerce_argument(arg, if ty == Type::Unknown { Type::Text } else { ty })?
+            }
+            Arg::AnyElement => coerce_argument(arg, known)?,
+            Arg::AnyArray => coerce_argument(arg, known.array_of().ok_or_else(no_array)?)?,
+            Arg::Output | Arg::NonArray => to_output(arg)?,
+        });
+    }
+    let ret = match entry.ret {
+        Ret::Is(ty) => ty,
+        Ret::Element => known,
+        Ret::Array => known.array_of().ok_or_else(no_array)?,
+    };
+    let func = match &entry.func {
+        Func::ArrayToString(_) => Func::ArrayToString(known),
+        other => other.clone(),
+    };
+    Ok(Expr::Call(func, converted, ret))
+}
+
+/// The expression's text form.
+fn to_output(arg: Expr) -> Result<Expr, SqlError> {
+    let ty = arg.ty();
+    Ok(match ty {
+        Type::Text | Type::Varchar(_) | Type::Name => arg,
+        Type::Unknown => coerce_argument(arg, Type::Text)?,
+        _ => Expr::Call(Func::Output(ty), vec![arg], Type::Text),
+    })
+}

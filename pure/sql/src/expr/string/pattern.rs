@@ -1,0 +1,205 @@
+//! Functions with regular expressions.
+
+use super::super::func::TextFunc;
+use super::super::regex::{Captures, Regex};
+use super::{arg, invalid_parameter, optional_int};
+use base::{Datum, SqlError};
+
+/// Options of the regular expression functions.
+struct Flags {
+    regex: Regex,
+    global: bool,
+}
+
+/// Compiles `pattern` with option letters.
+fn compile(pattern: &str, letters: &str) -> Result<Flags, SqlError> {
+    let (mut ignore_case, mut global, mut lines) = (false, false, false);
+    for letter in letters.chars() {
+        match letter {
+            'g' => global = true,
+            'i' => ignore_case = true,
+            'c' => ignore_case = false,
+            'n' | 'm' => lines = true,
+            's' => lines = false,
+            'e' | 't' => {}
+            other => {
+                let message = format!("invalid regular expression option: \"{other}\"");
+                return Err(invalid_parameter(message));
+            }
+        }
+    }
+    let mut regex = Regex::new(pattern, ignore_case)?;
+    if lines {
+        regex.set_newline_sensitive();
+    }
+    Ok(Flags { regex, global })
+}
+
+pub(super) fn apply(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
+    let text = arg(args, 0);
+    let letters = |i: usize| args.get(i).and_then(Datum::as_str).unwrap_or("");
+    Ok(match func {
+        TextFunc::SubstringRegex => {
+            let regex = Regex::new(arg(args, 1), false)?;
+            let found = regex.find_at(text, 0);
+            let part = found.and_then(|captures| captures[regex.groups().min(1)]);
+            part.map(|(start, end)| &text[start..end]).into()
+        }
+        TextFunc::RegexpReplace => return replace(args),
+        TextFunc::RegexpMatch => {
+            let flags = compile(arg(args, 1), letters(2))?;
+            if flags.global {
+                return Err(invalid_parameter(
+                    "regexp_match() does not support the \"global\" option",
+                )
+                .hint("Use the regexp_matches function instead."));
+            }
+            match flags.regex.find_at(text, 0) {
+                Some(captures) => groups(text, &captures),
+                None => Datum::Null,
+            }
+        }
+        TextFunc::RegexpLike => compile(arg(args, 1), letters(2))?.regex.is_match(text).into(),
+        TextFunc::RegexpCount => {
+            let regex = compile(arg(args, 1), letters(3))?.regex;
+            let start = optional_int(args, 2).unwrap_or(1);
+            if start <= 0 {
+                return Err(invalid_parameter(format!(
+                    "invalid value for parameter \"start\": {start}"
+                )));
+            }
+            let from = super::byte_of(text, start as usize - 1);
+            Datum::Int(Matches::new(&regex, text, from).count() as i64)
+        }
+        TextFunc::RegexpSplitToArray => {
+            let regex = compile(arg(args, 1), letters(2))?.regex;
+            let mut parts: Vec<Datum> = Vec::new();
+            let mut begin = 0;
+            for captures in Matches::new(&regex, text, 0) {
+                let (start, end) = whole(&captures);
+                // Empty matches at the ends split nothing off.
+                if start == end && (start == begin || end == text.len()) {
+                    continue;
+                }
+                parts.push(text[begin..start].into());
+                begin = end;
+            }
+            parts.push(text[begin..].into());
+            parts.into()
+        }
+        _ => unreachable!("{func:?} has no regular expression"),
+    })
+}
+
+/// The range of the whole match.
+fn whole(captures: &Captures) -> (usize, usize) {
+    captures[0].expect("the whole match is always set")
+}
+
+/// The groups as an array, or the whole match if the pattern has none.
+fn groups(text: &str, captures: &Captures) -> Datum {
+    let wanted = if captures.len() > 1 { &captures[1..] } else { &captures[..] };
+    let part = |range: &Option<(usize, usize)>| range.map(|(start, end)| &text[start..end]).into();
+    wanted.iter().map(part).collect::<Vec<Datum>>().into()
+}
+
+/// All matches from left to right, without overlaps.
+struct Matches<'a> {
+    regex: &'a Regex,
+    text: &'a str,
+    next: Option<usize>,
+}
+
+impl<'a> Matches<'a> {
+    fn new(regex: &'a Regex, text: &'a str, from: usize) -> Matches<'a> {
+        Matches { regex, text, next: Some(from) }
+    }
+}
+
+impl Iterator for Matches<'_> {
+    type Item = Captures;
+
+    fn next(&mut self) -> Option<Captures> {
+        let captures = self.regex.find_at(self.text, self.next?)?;
+        let (start, end) = whole(&captures);
+        // After an empty match go on one character later, or the same match comes again.
+        self.next = if end > start {
+            Some(end)
+        } else {
+            self.text[end..].chars().next().map(|c| end + c.len_utf8())
+        };
+        Some(captures)
+    }
+}
+
+/// `regexp_replace(text, pattern, replacement [, flags])`, and with start and number of the match
+/// to be replaced (0 is all): `(text, pattern, replacement, start [, n [, flags]])`.
+fn replace(args: &[Datum]) -> Result<Datum, SqlError> {
+    let (text, pattern, replacement) = (arg(args, 0), arg(args, 1), arg(args, 2));
+    let letters = match args.get(3) {
+        Some(Datum::Text(letters)) => letters,
+        _ => args.get(5).and_then(Datum::as_str).unwrap_or(""),
+    };
+    let flags = compile(pattern, letters)?;
+    let start = optional_int(args, 3).unwrap_or(1);
+    let mut only = optional_int(args, 4);
+    for (name, bad, value) in
+        [("start", start <= 0, start), ("n", only.is_some_and(|n| n < 0), only.unwrap_or(0))]
+    {
+        if bad {
+            let message = format!("invalid value for parameter \"{name}\": {value}");
+            return Err(invalid_parameter(message));
+        }
+    }
+    if only.is_none() {
+        only = Some(if flags.global { 0 } else { 1 });
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut copied = 0;
+    let from = super::byte_of(text, start as usize - 1);
+    for (number, captures) in (1..).zip(Matches::new(&flags.regex, text, from)) {
+        if only.is_some_and(|only| only != 0 && only != number) {
+            continue;
+        }
+        let (start, end) = whole(&captures);
+        out.push_str(&text[copied..start]);
+        expand(replacement, text, &captures, &mut out);
+        copied = end;
+        if out.len() > super::RESULT_BYTES_MAX {
+            return Err(super::too_large());
+        }
+        if only == Some(number) {
+            break;
+        }
+    }
+    out.push_str(&text[copied..]);
+    Ok(out.into())
+}
+
+/// Writes the replacement with `\1` to `\9`, `\&` and `\\` filled in.
+fn expand(replacement: &str, text: &str, captures: &Captures, out: &mut String) {
+    let mut chars = replacement.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        let group = match chars.peek() {
+            Some('&') => Some(0),
+            Some(digit) => digit.to_digit(10).filter(|digit| *digit > 0).map(|d| d as usize),
+            None => None,
+        };
+        match group {
+            Some(group) => {
+                chars.next();
+                if let Some((start, end)) = captures.get(group).copied().flatten() {
+                    out.push_str(&text[start..end]);
+                }
+            }
+            None => {
+                chars.next_if_eq(&'\\');
+                out.push('\\');
+            }
+        }
+    }
+}

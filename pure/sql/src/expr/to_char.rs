@@ -1,0 +1,37 @@
+//! `to_char`, `to_timestamp`, `to_date` and `to_number`: values by patterns.
+
+mod moment;
+mod number;
+mod parse;
+
+pub(super) use parse::parse_timestamp;
+
+use super::string::output;
+use base::{Datum, Decimal, SqlError, SqlState, Type};
+
+/// `to_char(value, pattern)` for a value of type `from`.
+pub(super) fn to_char(from: Type, args: &[Datum]) -> Result<Datum, SqlError> {
+    let pattern = args[1].as_str().expect("the binder passes text");
+    let text = match &args[0] {
+        Datum::Timestamp(i64::MIN | i64::MAX) => return Ok(Datum::Null),
+        Datum::Timestamp(at) => moment::format(&moment::Moment::of_timestamp(*at), pattern)?,
+        Datum::Interval(span) => moment::format(&moment::Moment::of_interval(*span), pattern)?,
+        Datum::Int(value) => number::format(Decimal::from(*value), pattern)?,
+        Datum::Decimal(value) => number::format(*value, pattern)?,
+        value => {
+            // Floats are formatted by the digits that their text form shows.
+            let digits = output(from, value);
+            let decimal = digits.parse().map_err(|_| {
+                let message = format!("to_char of {digits} is not supported");
+                SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+            })?;
+            number::format(decimal, pattern)?
+        }
+    };
+    Ok(text.into())
+}
+
+/// `to_number(text, pattern)`.
+pub(super) fn to_number(text: &str, pattern: &str) -> Result<Datum, SqlError> {
+    number::parse(text, pattern)
+}
