@@ -13,6 +13,7 @@
 mod decode;
 mod encode;
 mod options;
+mod search;
 
 pub use decode::{Decoder, Fields};
 pub use encode::Encoder;

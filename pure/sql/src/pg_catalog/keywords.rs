@@ -14,7 +14,8 @@ const WORDS: [(char, &str, &str); 4] = [
     ('R', "reserved", RESERVED),
 ];
 
-const UNRESERVED: &str = "abort absolute access action add admin after aggregate also alter always asensitive \
+const UNRESERVED: &str = "\
+     abort absolute access action add admin after aggregate also alter always asensitive \
      assertion assignment at atomic attach attribute backward before begin breadth by cache \
      call called cascade cascaded catalog chain characteristics checkpoint class close \
      cluster columns comment comments commit committed compression configuration conflict \
@@ -43,17 +44,20 @@ const UNRESERVED: &str = "abort absolute access action add admin after aggregate
      valid validate validator value varying version view views volatile whitespace within \
      without work wrapper write xml year yes zone";
 
-const NOT_FUNCTION: &str = "between bigint bit boolean char character coalesce dec decimal exists extract float \
+const NOT_FUNCTION: &str = "\
+     between bigint bit boolean char character coalesce dec decimal exists extract float \
      greatest grouping inout int integer interval least national nchar none normalize nullif \
      numeric out overlay position precision real row setof smallint substring time timestamp \
      treat trim values varchar xmlattributes xmlconcat xmlelement xmlexists xmlforest \
      xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable";
 
-const FUNCTION: &str = "authorization binary collation concurrently cross current_schema freeze full ilike inner \
+const FUNCTION: &str = "\
+     authorization binary collation concurrently cross current_schema freeze full ilike inner \
      is isnull join left like natural notnull outer overlaps right similar tablesample \
      verbose";
 
-const RESERVED: &str = "all analyse analyze and any array as asc asymmetric both case cast check collate column \
+const RESERVED: &str = "\
+     all analyse analyze and any array as asc asymmetric both case cast check collate column \
      constraint create current_catalog current_date current_role current_time \
      current_timestamp current_user default deferrable desc distinct do else end except false \
      fetch for foreign from grant group having in initially intersect into lateral leading \
@@ -62,7 +66,8 @@ const RESERVED: &str = "all analyse analyze and any array as asc asymmetric both
      union unique user using variadic when where window with";
 
 /// Words that need AS to be a column label.
-const AS_LABEL: &str = "array as char character create day except fetch filter for from grant group having hour \
+const AS_LABEL: &str = "\
+     array as char character create day except fetch filter for from grant group having hour \
      intersect into isnull limit minute month notnull offset on order over overlaps precision \
      returning second to union varying where window with within without year";
 

@@ -1,6 +1,7 @@
 //! A line of text or CSV split into fields.
 
 use super::Decoder;
+use crate::copy::search::find;
 use crate::copy::{at_text, malformed};
 use base::SqlError;
 
@@ -21,9 +22,7 @@ impl Decoder {
         loop {
             // Up to the delimiter, or to the first backslash on the way.
             let rest = &self.buffer[field..end];
-            let stop = rest
-                .iter()
-                .position(|&byte| byte == delimiter || byte == b'\\');
+            let stop = find(rest, [delimiter, b'\\']);
             let field_end = match stop {
                 Some(at) if rest[at] == b'\\' => self.escaped_field(field, field + at, end),
                 _ => {
@@ -75,9 +74,7 @@ impl Decoder {
         let mut field = start;
         loop {
             let rest = &self.buffer[field..end];
-            let stop = rest
-                .iter()
-                .position(|&byte| byte == delimiter || byte == quote);
+            let stop = find(rest, [delimiter, quote]);
             let (field_end, span, quoted) = match stop {
                 Some(at) if rest[at] == quote => {
                     let scratch = self.scratch.len();

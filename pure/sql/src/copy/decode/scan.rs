@@ -1,5 +1,7 @@
 //! Where a line of text or CSV ends.
 
+use crate::copy::search::find;
+
 /// The end of a line as found so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum LineEnd {
@@ -74,10 +76,7 @@ impl Scan {
     /// next byte along.
     pub(super) fn text_line(&mut self, data: &[u8], at_end: bool) -> Result<LineEnd, Problem> {
         let mut at = self.at;
-        while let Some(skip) = data[at..]
-            .iter()
-            .position(|&byte| matches!(byte, b'\n' | b'\r' | b'\\'))
-        {
+        while let Some(skip) = find(&data[at..], [b'\n', b'\r', b'\\']) {
             at += skip;
             if data[at] != b'\\' {
                 return self.line_end(data, at, at_end);
@@ -112,30 +111,40 @@ impl Scan {
                 _ => {}
             }
         }
-        while let Some(&byte) = data.get(self.at) {
-            if self.in_quote {
-                if byte == escape && escape != quote {
-                    self.escaped = !self.escaped;
-                } else {
-                    if byte == quote && !self.escaped {
-                        self.in_quote = false;
-                    }
-                    self.escaped = false;
+        // What ends a line inside quotes only counts.
+        let inner = if self.style == Style::Return {
+            b'\r'
+        } else {
+            b'\n'
+        };
+        loop {
+            let rest = &data[self.at..];
+            let stop = match self.in_quote {
+                true => find(rest, [quote, escape, inner]),
+                false => find(rest, [quote, b'\n', b'\r']),
+            };
+            // An escape before ordinary bytes escapes nothing.
+            self.escaped &= stop == Some(0) || rest.is_empty();
+            let Some(stop) = stop else {
+                self.at = data.len();
+                return Ok(self.data_end(data, at_end));
+            };
+            self.at += stop;
+            let byte = data[self.at];
+            if !self.in_quote {
+                if byte != quote {
+                    return self.line_end(data, self.at, at_end);
                 }
-                let counts = if self.style == Style::Return {
-                    b'\r'
-                } else {
-                    b'\n'
-                };
-                self.inner_lines += u64::from(byte == counts && self.in_quote);
-            } else if byte == quote {
                 self.in_quote = true;
-            } else if byte == b'\n' || byte == b'\r' {
-                return self.line_end(data, self.at, at_end);
+            } else if byte == escape && escape != quote {
+                self.escaped = !self.escaped;
+            } else {
+                self.in_quote = byte != quote || self.escaped;
+                self.escaped = false;
+                self.inner_lines += u64::from(byte == inner);
             }
             self.at += 1;
         }
-        Ok(self.data_end(data, at_end))
     }
 
     /// A line end at `at`.
