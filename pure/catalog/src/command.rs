@@ -98,8 +98,9 @@ pub enum Command {
         table: String,
         check: Check,
     },
-    /// Reserves one key space for the rows that a schema change copies: it joins `Catalog::reserved`;
-    /// its number is returned in [`Applied`]. `SetPrimaryKey` takes it out of there.
+    /// Reserves one key space for the rows that a schema change copies: it joins
+    /// `Catalog::reserved`; its number is returned in [`Applied`]. `SetPrimaryKey` takes it out of
+    /// there.
     Reserve,
     /// Gives a reserved key space up: its rows may go.
     Unreserve { index: IndexId },

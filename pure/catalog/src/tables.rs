@@ -224,7 +224,8 @@ impl Catalog {
             // An index that is still being built backs nothing yet: its constraint is undone so.
             if index.constraint && !index.building {
                 let message = format!(
-                    "cannot drop index {name} because constraint {name} on table {table} requires it"
+                    "cannot drop index {name} because constraint {name} on table {table} \
+                     requires it"
                 );
                 let hint = format!("You can drop constraint {name} on table {table} instead.");
                 return Err(SqlError::new(SqlState::DEPENDENT_OBJECTS, message).hint(hint));

@@ -148,32 +148,7 @@ impl Replay {
                     .or_default()
                     .insert(seq, writes);
             }
-            Record::Prepare {
-                txn,
-                attempt,
-                shard,
-                prepare_ts,
-                coordinator,
-                participants,
-                writes,
-                chunks,
-            } => {
-                self.saw(prepare_ts);
-                let writes = self.assemble(txn, shard, writes, chunks);
-                if self.is_news(shard, end) {
-                    let writes = writes.ok_or(Fault::MissingChunk { txn })?;
-                    let prepared = Prepared {
-                        txn,
-                        attempt,
-                        shard,
-                        prepare_ts,
-                        coordinator,
-                        participants,
-                        writes,
-                    };
-                    self.prepared.insert((txn, shard), prepared);
-                }
-            }
+            prepare @ Record::Prepare { .. } => self.on_prepare(end, prepare)?,
             Record::Decision {
                 txn,
                 commit_ts,
@@ -216,6 +191,47 @@ impl Replay {
             }
             Record::Catalog { version, command } => self.on_catalog(version, command)?,
             Record::CheckpointStart { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn on_prepare(&mut self, end: Position, prepare: Record) -> Result<(), Fault> {
+        let Record::Prepare {
+            txn,
+            attempt,
+            shard,
+            prepare_ts,
+            coordinator,
+            participants,
+            writes,
+            chunks,
+        } = prepare
+        else {
+            unreachable!("called for promises only")
+        };
+        self.saw(prepare_ts);
+        let writes = self.assemble(txn, shard, writes, chunks);
+        if self.is_news(shard, end) {
+            let evidence = Evidence::Participant {
+                prepared: true,
+                whole: writes.is_some(),
+                heard: Heard::Nothing,
+                decided: false,
+                coordinator_here: coordinator.node() == self.node,
+            };
+            let (Some(writes), false) = (writes, judge(evidence) == Verdict::CorruptChunks) else {
+                return Err(Fault::MissingChunk { txn });
+            };
+            let prepared = Prepared {
+                txn,
+                attempt,
+                shard,
+                prepare_ts,
+                coordinator,
+                participants,
+                writes,
+            };
+            self.prepared.insert((txn, shard), prepared);
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
 //! Checkpoint files: round trips through the store, and every corruption noticed.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use base::{IndexId, KeyRange, NodeId, Position, Prng, ShardId, Slot, Ts, TxnId};
 use journal::{
@@ -20,8 +21,16 @@ fn header() -> CheckpointHeader {
 }
 
 fn tables() -> CheckpointTables {
-    let txn = TxnId { shard: ShardId(17), incarnation: 1, counter: 2 };
-    let key = base::Key { index: INDEX, slot: Slot(4), bytes: vec![1, 2] };
+    let txn = TxnId {
+        shard: ShardId(17),
+        incarnation: 1,
+        counter: 2,
+    };
+    let key = base::Key {
+        index: INDEX,
+        slot: Slot(4),
+        bytes: vec![1, 2],
+    };
     let prepared = Prepared {
         txn,
         attempt: 2,
@@ -31,8 +40,15 @@ fn tables() -> CheckpointTables {
         participants: vec![ShardId(0), ShardId(17)],
         writes: vec![(key, Write::Delete)],
     };
-    let owed = Owed { txn, commit_ts: Ts(50), participants: vec![ShardId(33)] };
-    CheckpointTables { prepared: vec![prepared], owed: vec![owed] }
+    let owed = Owed {
+        txn,
+        commit_ts: Ts(50),
+        participants: vec![ShardId(33)],
+    };
+    CheckpointTables {
+        prepared: vec![prepared],
+        owed: vec![owed],
+    }
 }
 
 fn filled(rows: u64) -> Store {
@@ -42,7 +58,14 @@ fn filled(rows: u64) -> Store {
         let row = Write::Insert(vec![n as u8; prng.below(2000) as usize]);
         store.apply(INDEX, slot, &n.to_be_bytes(), &row, Ts(n + 1), Ts::ZERO);
         if n % 5 == 0 {
-            store.apply(INDEX, slot, &n.to_be_bytes(), &Write::Delete, Ts(rows + n + 1), Ts::ZERO);
+            store.apply(
+                INDEX,
+                slot,
+                &n.to_be_bytes(),
+                &Write::Delete,
+                Ts(rows + n + 1),
+                Ts::ZERO,
+            );
         }
     }
     store
@@ -99,13 +122,17 @@ fn every_flipped_bit_and_every_cut_is_an_error_with_its_place() {
     let mut broken = bytes.clone();
     for bit in 0..bytes.len() * 8 {
         broken[bit / 8] ^= 1 << (bit % 8);
-        let error = read(&broken, 1 << 20).err().unwrap_or_else(|| panic!("bit {bit}"));
+        let error = read(&broken, 1 << 20)
+            .err()
+            .unwrap_or_else(|| panic!("bit {bit}"));
         assert_eq!(error.file, "c.ckp");
         assert!(error.offset <= (bit / 8) as u64, "bit {bit}: {error}");
         broken[bit / 8] ^= 1 << (bit % 8);
     }
     for len in 0..bytes.len() {
-        let error = read(&bytes[..len], 1 << 20).err().unwrap_or_else(|| panic!("cut {len}"));
+        let error = read(&bytes[..len], 1 << 20)
+            .err()
+            .unwrap_or_else(|| panic!("cut {len}"));
         assert_eq!(error.fault, Fault::Truncated);
     }
     broken.push(0);
@@ -129,8 +156,13 @@ fn lost_and_swapped_blocks_are_noticed() {
     let join = |blocks: &[&[u8]]| [head, &blocks.concat()].concat();
     assert!(read(&join(&blocks), 1 << 20).is_ok());
     let footer = (bytes.len() - blocks[blocks.len() - 1].len()) as u64;
-    let lost = read(&join(&[&blocks[..1], &blocks[2..]].concat()), 1 << 20).err().unwrap();
-    assert_eq!((lost.fault, lost.offset), (Fault::Count, footer - blocks[1].len() as u64));
+    let lost = read(&join(&[&blocks[..1], &blocks[2..]].concat()), 1 << 20)
+        .err()
+        .unwrap();
+    assert_eq!(
+        (lost.fault, lost.offset),
+        (Fault::Count, footer - blocks[1].len() as u64)
+    );
     blocks.swap(0, 1);
     let swapped = read(&join(&blocks), 1 << 20).err().unwrap();
     assert_eq!((swapped.fault, swapped.offset), (Fault::Count, footer));
@@ -147,17 +179,29 @@ fn hostile_bytes_are_refused_quietly() {
     }
     .encode()
     .to_vec();
-    let txn = TxnId { shard: ShardId(0), incarnation: 1, counter: 2 };
+    let txn = TxnId {
+        shard: ShardId(0),
+        incarnation: 1,
+        counter: 2,
+    };
     let mut payloads = Vec::new();
     for record in [
-        journal::Record::NodeStart { incarnation: 1, clock_bound: Ts(5), view: 1 },
+        journal::Record::NodeStart {
+            incarnation: 1,
+            clock_bound: Ts(5),
+            view: 1,
+        },
         journal::Record::Commit {
             txn,
             commit_ts: Ts(9),
             writes: vec![(ShardId(0), tables().prepared[0].writes.clone())],
             chunks: vec![(ShardId(1), 3)],
         },
-        journal::Record::Resolved { txn, shard: ShardId(0), commit_ts: Some(Ts(1)) },
+        journal::Record::Resolved {
+            txn,
+            shard: ShardId(0),
+            commit_ts: Some(Ts(1)),
+        },
     ] {
         let mut payload = Vec::new();
         record.encode(&mut payload);

@@ -1,4 +1,5 @@
 //! Recovery: every row of the decision table, and journals cut at every record.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use base::{IndexId, Key, NodeId, Position, Prng, ShardId, Slot, Ts, TxnId};
 use journal::verdict::Heard;
@@ -13,22 +14,43 @@ const ALSO_HERE: ShardId = ShardId(1);
 const AWAY: ShardId = ShardId(16);
 
 fn txn(coordinator: ShardId, counter: u64) -> TxnId {
-    TxnId { shard: coordinator, incarnation: 1, counter }
+    TxnId {
+        shard: coordinator,
+        incarnation: 1,
+        counter,
+    }
 }
 
 fn writes(n: u8) -> Writes {
-    let key = Key { index: IndexId(1), slot: Slot(0), bytes: vec![n] };
+    let key = Key {
+        index: IndexId(1),
+        slot: Slot(0),
+        bytes: vec![n],
+    };
     vec![(key, Write::Put(vec![n, n]))]
 }
 
 /// Gives each record the next position: 10, 20, 30 ...
 fn entries(records: &[Record]) -> Vec<Entry> {
     let at = |i: usize| Position(10 * (i as u64 + 1));
-    records.iter().enumerate().map(|(i, r)| Entry { end: at(i), record: r.clone() }).collect()
+    records
+        .iter()
+        .enumerate()
+        .map(|(i, r)| Entry {
+            end: at(i),
+            record: r.clone(),
+        })
+        .collect()
 }
 
 fn run(records: &[Record]) -> Result<Recovery, Fault> {
-    recover(ReplayStart { node: NodeId(1), ..ReplayStart::default() }, entries(records))
+    recover(
+        ReplayStart {
+            node: NodeId(1),
+            ..ReplayStart::default()
+        },
+        entries(records),
+    )
 }
 
 fn prepare(txn: TxnId, shard: ShardId, n: u8, chunks: u32) -> Record {
@@ -67,11 +89,19 @@ fn decision(txn: TxnId, commit_ts: u64) -> Record {
 }
 
 fn resolved(txn: TxnId, shard: ShardId, commit_ts: Option<u64>) -> Record {
-    Record::Resolved { txn, shard, commit_ts: commit_ts.map(Ts) }
+    Record::Resolved {
+        txn,
+        shard,
+        commit_ts: commit_ts.map(Ts),
+    }
 }
 
 fn redo(shard: ShardId, commit_ts: u64, n: u8) -> Redo {
-    Redo { shard, commit_ts: Ts(commit_ts), writes: writes(n) }
+    Redo {
+        shard,
+        commit_ts: Ts(commit_ts),
+        writes: writes(n),
+    }
 }
 
 /// The decision table, written out a second time by its columns: every combination of evidence.
@@ -96,8 +126,13 @@ fn every_row_of_the_table() {
     let mut rows = 0;
     for (heard, decided, coordinator_here, verdict) in promised {
         for (prepared, whole) in [(true, true), (true, false), (false, true), (false, false)] {
-            let evidence =
-                Evidence::Participant { prepared, whole, heard, decided, coordinator_here };
+            let evidence = Evidence::Participant {
+                prepared,
+                whole,
+                heard,
+                decided,
+                coordinator_here,
+            };
             let expected = match (prepared, whole, heard) {
                 (true, true, _) => verdict,
                 (true, false, _) => Verdict::CorruptChunks,
@@ -110,7 +145,10 @@ fn every_row_of_the_table() {
     }
     assert_eq!(rows, 48);
     assert_eq!(judge(Evidence::OneRecord { whole: true }), Verdict::Redo);
-    assert_eq!(judge(Evidence::OneRecord { whole: false }), Verdict::CorruptChunks);
+    assert_eq!(
+        judge(Evidence::OneRecord { whole: false }),
+        Verdict::CorruptChunks
+    );
     for (decided, ended, verdict) in [
         (false, false, Verdict::Nothing),
         (false, true, Verdict::Nothing),
@@ -140,7 +178,10 @@ fn prepared_without_outcome_is_held_with_its_keys() {
     let txn = txn(AWAY, 1);
     let recovery = run(&[prepare(txn, HERE, 3, 0)]).unwrap();
     assert_eq!(recovery.held, [prepared(txn, HERE, 3)]);
-    assert_eq!(recovery.held[0].keys().collect::<Vec<_>>(), [&writes(3)[0].0]);
+    assert_eq!(
+        recovery.held[0].keys().collect::<Vec<_>>(),
+        [&writes(3)[0].0]
+    );
     assert_eq!((recovery.redo, recovery.settled), (vec![], vec![]));
 }
 
@@ -148,7 +189,10 @@ fn prepared_without_outcome_is_held_with_its_keys() {
 fn prepared_with_outcome_is_redone_or_dropped() {
     let txn = txn(AWAY, 1);
     let commit = run(&[prepare(txn, HERE, 3, 0), resolved(txn, HERE, Some(60))]).unwrap();
-    assert_eq!((commit.redo, commit.held), (vec![redo(HERE, 60, 3)], vec![]));
+    assert_eq!(
+        (commit.redo, commit.held),
+        (vec![redo(HERE, 60, 3)], vec![])
+    );
     let abort = run(&[prepare(txn, HERE, 3, 0), resolved(txn, HERE, None)]).unwrap();
     assert_eq!((abort.redo, abort.held), (vec![], vec![]));
     // A later attempt counts anew.
@@ -167,7 +211,11 @@ fn prepared_by_a_coordinator_here_follows_its_decision() {
     let decided = run(&[prepare(txn, HERE, 3, 0), decision(txn, 60)]).unwrap();
     assert_eq!(decided.redo, [redo(HERE, 60, 3)]);
     assert_eq!(decided.settled, [resolved(txn, HERE, Some(60))]);
-    let owed = Owed { txn, commit_ts: Ts(60), participants: vec![HERE] };
+    let owed = Owed {
+        txn,
+        commit_ts: Ts(60),
+        participants: vec![HERE],
+    };
     assert_eq!(decided.owed, [owed]);
     let undecided = run(&[prepare(txn, HERE, 3, 0)]).unwrap();
     assert_eq!(undecided.redo, []);
@@ -177,20 +225,30 @@ fn prepared_by_a_coordinator_here_follows_its_decision() {
 #[test]
 fn settling_makes_the_next_recovery_agree() {
     let (a, b) = (txn(ALSO_HERE, 1), txn(ALSO_HERE, 2));
-    let mut records = vec![prepare(a, HERE, 3, 0), decision(a, 60), prepare(b, HERE, 4, 0)];
+    let mut records = vec![
+        prepare(a, HERE, 3, 0),
+        decision(a, 60),
+        prepare(b, HERE, 4, 0),
+    ];
     let first = run(&records).unwrap();
     records.extend(first.settled.clone());
     records.push(Record::End { txn: a });
     let second = run(&records).unwrap();
     assert_eq!(second.redo, first.redo);
-    assert_eq!((second.settled, second.owed, second.held), (vec![], vec![], vec![]));
+    assert_eq!(
+        (second.settled, second.owed, second.held),
+        (vec![], vec![], vec![])
+    );
 }
 
 #[test]
 fn decisions_are_owed_until_they_end() {
     let txn = txn(HERE, 1);
     assert_eq!(run(&[decision(txn, 60)]).unwrap().owed.len(), 1);
-    assert_eq!(run(&[decision(txn, 60), Record::End { txn }]).unwrap().owed, []);
+    assert_eq!(
+        run(&[decision(txn, 60), Record::End { txn }]).unwrap().owed,
+        []
+    );
     let with_writes = Record::Decision {
         txn,
         commit_ts: Ts(60),
@@ -205,11 +263,28 @@ fn decisions_are_owed_until_they_end() {
 fn contradictions_are_refused() {
     let (away, here) = (txn(AWAY, 1), txn(ALSO_HERE, 1));
     let orphan = run(&[resolved(away, HERE, Some(60))]);
-    assert_eq!(orphan, Err(Fault::OutcomeWithoutPrepare { txn: away, shard: HERE }));
-    assert!(run(&[resolved(away, HERE, None)]).is_ok(), "a refusal needs no promise");
-    let both = [prepare(here, HERE, 1, 0), decision(here, 60), resolved(here, HERE, None)];
+    assert_eq!(
+        orphan,
+        Err(Fault::OutcomeWithoutPrepare {
+            txn: away,
+            shard: HERE
+        })
+    );
+    assert!(
+        run(&[resolved(away, HERE, None)]).is_ok(),
+        "a refusal needs no promise"
+    );
+    let both = [
+        prepare(here, HERE, 1, 0),
+        decision(here, 60),
+        resolved(here, HERE, None),
+    ];
     assert_eq!(run(&both), Err(Fault::Contradiction { txn: here }));
-    let other = [prepare(here, HERE, 1, 0), decision(here, 60), resolved(here, HERE, Some(61))];
+    let other = [
+        prepare(here, HERE, 1, 0),
+        decision(here, 60),
+        resolved(here, HERE, Some(61)),
+    ];
     assert_eq!(run(&other), Err(Fault::Contradiction { txn: here }));
     let twice = [decision(here, 60), decision(here, 61)];
     assert_eq!(run(&twice), Err(Fault::Contradiction { txn: here }));
@@ -218,7 +293,12 @@ fn contradictions_are_refused() {
 #[test]
 fn chunks_join_their_record() {
     let (one, two) = (txn(HERE, 1), txn(AWAY, 2));
-    let chunk = |txn, shard, seq, n| Record::Chunk { txn, shard, seq, writes: writes(n) };
+    let chunk = |txn, shard, seq, n| Record::Chunk {
+        txn,
+        shard,
+        seq,
+        writes: writes(n),
+    };
     let records = [
         // Left over from an attempt that was given up.
         chunk(one, HERE, 0, 90),
@@ -264,7 +344,10 @@ fn records_before_a_shards_start_are_in_its_checkpoint() {
         commit(1, 10),
         prepare(b, HERE, 2, 0),
         decision(a, 60),
-        Record::CheckpointStart { number: 1, shard: HERE },
+        Record::CheckpointStart {
+            number: 1,
+            shard: HERE,
+        },
         commit(3, 30),
         resolved(b, HERE, Some(40)),
         resolved(c, HERE, Some(50)),
@@ -275,7 +358,10 @@ fn records_before_a_shards_start_are_in_its_checkpoint() {
     };
     let start = ReplayStart {
         node: NodeId(1),
-        shards: vec![(HERE, Position(40), tables), (ALSO_HERE, Position(5), Default::default())],
+        shards: vec![
+            (HERE, Position(40), tables),
+            (ALSO_HERE, Position(5), Default::default()),
+        ],
         incarnation: 4,
         clock_bound: Ts(1000),
         catalog_version: 0,
@@ -296,20 +382,38 @@ fn records_before_a_shards_start_are_in_its_checkpoint() {
 
 #[test]
 fn incarnation_clock_and_catalog_are_the_largest_seen() {
-    let command = |version| Record::Catalog { version, command: vec![version as u8] };
+    let command = |version| Record::Catalog {
+        version,
+        command: vec![version as u8],
+    };
     let start = |incarnation, bound| Record::NodeStart {
         incarnation,
         clock_bound: Ts(bound),
         view: 1,
     };
-    let records = [start(1, 100), command(1), Record::ClockBound { ts: Ts(200) }, start(2, 150)];
+    let records = [
+        start(1, 100),
+        command(1),
+        Record::ClockBound { ts: Ts(200) },
+        start(2, 150),
+    ];
     let recovery = run(&records).unwrap();
-    assert_eq!((recovery.incarnation, recovery.clock_floor, recovery.view), (2, Ts(200), 1));
+    assert_eq!(
+        (recovery.incarnation, recovery.clock_floor, recovery.view),
+        (2, Ts(200), 1)
+    );
     assert_eq!(recovery.catalog, [(1, vec![1])]);
-    let begin = ReplayStart { node: NodeId(1), catalog_version: 2, ..ReplayStart::default() };
+    let begin = ReplayStart {
+        node: NodeId(1),
+        catalog_version: 2,
+        ..ReplayStart::default()
+    };
     let recovery = recover(begin, entries(&[command(1), command(2), command(3)])).unwrap();
     assert_eq!(recovery.catalog, [(3, vec![3])]);
-    assert_eq!(run(&[command(1), command(3)]), Err(Fault::Order("a catalog command")));
+    assert_eq!(
+        run(&[command(1), command(3)]),
+        Err(Fault::Order("a catalog command"))
+    );
 }
 
 /// Cutting a journal after any record gives what was committed by then, and nothing else.
@@ -327,7 +431,12 @@ fn every_prefix_recovers_what_it_decided() {
                     let writes = vec![(HERE, writes(n))];
                     let txn = txn(HERE, u64::from(n));
                     let commit_ts = Ts(100 + u64::from(n));
-                    records.push(Record::Commit { txn, commit_ts, writes, chunks: vec![] });
+                    records.push(Record::Commit {
+                        txn,
+                        commit_ts,
+                        writes,
+                        chunks: vec![],
+                    });
                     committed.push((records.len(), n));
                 }
                 1 => {
@@ -349,9 +458,17 @@ fn every_prefix_recovers_what_it_decided() {
         }
         for cut in 0..=records.len() {
             let recovery = run(&records[..cut]).unwrap();
-            let found: Vec<u8> = recovery.redo.iter().map(|redo| redo.writes[0].0.bytes[0]).collect();
+            let found: Vec<u8> = recovery
+                .redo
+                .iter()
+                .map(|redo| redo.writes[0].0.bytes[0])
+                .collect();
             let due = committed.iter().filter(|(at, _)| *at <= cut);
-            assert_eq!(found, due.map(|(_, n)| *n).collect::<Vec<_>>(), "seed {seed} cut {cut}");
+            assert_eq!(
+                found,
+                due.map(|(_, n)| *n).collect::<Vec<_>>(),
+                "seed {seed} cut {cut}"
+            );
         }
     }
 }

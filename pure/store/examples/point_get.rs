@@ -13,7 +13,10 @@ const ROW_BYTES: usize = 100;
 
 fn place(n: u64) -> (Slot, [u8; 8]) {
     let mixed = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    (Slot((mixed % u64::from(SLOT_COUNT)) as u16), n.to_be_bytes())
+    (
+        Slot((mixed % u64::from(SLOT_COUNT)) as u16),
+        n.to_be_bytes(),
+    )
 }
 
 /// Nanoseconds of one read whose address depends on the read before, over as much memory as `rows`
@@ -36,7 +39,9 @@ fn miss_nanos(rows: u64) -> f64 {
 }
 
 fn main() {
-    let rows: u64 = std::env::args().nth(1).map_or(5_000_000, |n| n.parse().expect("a number"));
+    let rows: u64 = std::env::args()
+        .nth(1)
+        .map_or(5_000_000, |n| n.parse().expect("a number"));
     println!("one dependent read of memory: {:.0} ns", miss_nanos(rows));
     for (name, shuffled) in [("ascending", false), ("random", true)] {
         let mut store: Store = Store::new();
@@ -44,7 +49,11 @@ fn main() {
         let write = Write::Insert(vec![7; ROW_BYTES]);
         for i in 0..rows {
             // A multiplication by an odd number permutes the keys.
-            let n = if shuffled { i.wrapping_mul(0x2545_f491_4f6c_dd1d) } else { i };
+            let n = if shuffled {
+                i.wrapping_mul(0x2545_f491_4f6c_dd1d)
+            } else {
+                i
+            };
             let (slot, key) = place(n);
             store.apply(INDEX, slot, &key, &write, Ts(i + 1), Ts::MAX);
         }
@@ -55,9 +64,15 @@ fn main() {
         let started = Instant::now();
         let mut total = 0usize;
         for i in draws {
-            let n = if shuffled { i.wrapping_mul(0x2545_f491_4f6c_dd1d) } else { i };
+            let n = if shuffled {
+                i.wrapping_mul(0x2545_f491_4f6c_dd1d)
+            } else {
+                i
+            };
             let (slot, key) = place(n);
-            let version = store.get(INDEX, slot, &key, Ts::MAX).expect("the row is there");
+            let version = store
+                .get(INDEX, slot, &key, Ts::MAX)
+                .expect("the row is there");
             total += usize::from(version.value[0]);
         }
         assert_eq!(black_box(total), reads as usize * 7);
@@ -65,7 +80,11 @@ fn main() {
         let started = Instant::now();
         for i in 0..reads {
             let n = prng.below(rows);
-            let n = if shuffled { n.wrapping_mul(0x2545_f491_4f6c_dd1d) } else { n };
+            let n = if shuffled {
+                n.wrapping_mul(0x2545_f491_4f6c_dd1d)
+            } else {
+                n
+            };
             let (slot, key) = place(n);
             let put = Write::Put(vec![8; ROW_BYTES]);
             store.apply(INDEX, slot, &key, &put, Ts(rows + i + 1), Ts::MAX);

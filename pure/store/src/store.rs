@@ -45,6 +45,9 @@ pub struct VersionRef<'a> {
     pub value: &'a [u8],
 }
 
+/// Called with key, row and commit timestamp of each row of a scan.
+pub type RowVisitor<'v> = dyn FnMut(&[u8], &[u8], Ts) -> ControlFlow<()> + 'v;
+
 /// The keys that a scan still has to visit. A scan holds no borrow between calls: to go on after
 /// key `k`, set `low = k, after = true` (forward) or `high = Some(k)` (reverse).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -152,7 +155,7 @@ impl<S: Default> Store<S> {
         slot: Slot,
         window: Window<'_>,
         at: Ts,
-        f: &mut dyn FnMut(&[u8], &[u8], Ts) -> ControlFlow<()>,
+        f: &mut RowVisitor<'_>,
     ) -> ControlFlow<()> {
         let Some(tree) = self.tree(index, slot) else {
             return ControlFlow::Continue(());

@@ -9,10 +9,13 @@ use store::{CheckpointCursor, CheckpointRow, Store, Window, Write};
 type Place = (IndexId, Slot, Vec<u8>);
 type Seen = Vec<(Vec<u8>, Vec<u8>, Ts)>;
 
+/// Commit timestamp and row; `None` is a tombstone.
+type Version = (Ts, Option<Vec<u8>>);
+
 /// Every version of every row, oldest first.
 #[derive(Default)]
 struct Model {
-    rows: BTreeMap<Place, Vec<(Ts, Option<Vec<u8>>)>>,
+    rows: BTreeMap<Place, Vec<Version>>,
 }
 
 impl Model {
@@ -24,7 +27,11 @@ impl Model {
 
     fn scan(&self, index: IndexId, slot: Slot, window: Window<'_>, at: Ts) -> Seen {
         let inside = |key: &[u8]| {
-            let low = if window.after { key > window.low } else { key >= window.low };
+            let low = if window.after {
+                key > window.low
+            } else {
+                key >= window.low
+            };
             low && window.high.is_none_or(|high| key < high)
         };
         let mut seen = Seen::new();
@@ -61,7 +68,9 @@ fn draw_key(prng: &mut Prng, keys: Keys) -> Vec<u8> {
             // Bytes at both ends of the range, and prefixes of one another.
             let mut own = Prng::new(prng.below(count));
             let len = own.below(14) as usize;
-            (0..len).map(|_| [0x00, 0x01, 0xff][own.below(3) as usize]).collect()
+            (0..len)
+                .map(|_| [0x00, 0x01, 0xff][own.below(3) as usize])
+                .collect()
         }
     }
 }
@@ -85,7 +94,14 @@ impl Run {
             _ => Keys::Wild(count),
         };
         let (store, model) = (Store::new(), Model::default());
-        Run { prng, keys, store, model, now: Ts(10), horizon: Ts::ZERO }
+        Run {
+            prng,
+            keys,
+            store,
+            model,
+            now: Ts(10),
+            horizon: Ts::ZERO,
+        }
     }
 
     fn place(&mut self) -> Place {
@@ -111,14 +127,21 @@ impl Run {
             Write::Insert(row) | Write::Put(row) => Some(row.clone()),
             Write::Delete | Write::Formula(_) => None,
         };
-        self.store.apply(place.0, place.1, &place.2, &write, self.now, self.horizon);
-        self.model.rows.entry(place).or_default().push((self.now, value));
+        self.store
+            .apply(place.0, place.1, &place.2, &write, self.now, self.horizon);
+        self.model
+            .rows
+            .entry(place)
+            .or_default()
+            .push((self.now, value));
     }
 
     fn read_at(&mut self) -> Ts {
         match self.prng.below(3) {
             0 => Ts::MAX,
-            _ => Ts(self.prng.between(self.horizon.0 as i64, self.now.0 as i64 + 1) as u64),
+            _ => Ts(self
+                .prng
+                .between(self.horizon.0 as i64, self.now.0 as i64 + 1) as u64),
         }
     }
 
@@ -133,14 +156,25 @@ impl Run {
         let (place, at) = (self.place(), self.read_at());
         let high = draw_key(&mut self.prng, self.keys);
         let window = Window {
-            low: if self.prng.below(4) == 0 { &[] } else { &place.2 },
+            low: if self.prng.below(4) == 0 {
+                &[]
+            } else {
+                &place.2
+            },
             after: self.prng.below(2) == 0,
             high: (self.prng.below(3) > 0).then_some(&high),
             reverse: self.prng.below(2) == 0,
         };
         let expected = self.model.scan(place.0, place.1, window, at);
-        assert_eq!(self.scan_in_steps(place.0, place.1, window, at), expected, "{window:?}");
-        assert_eq!(self.store.first(place.0, place.1, window, at), expected.first().cloned());
+        assert_eq!(
+            self.scan_in_steps(place.0, place.1, window, at),
+            expected,
+            "{window:?}"
+        );
+        assert_eq!(
+            self.store.first(place.0, place.1, window, at),
+            expected.first().cloned()
+        );
     }
 
     /// Scans as a shard does: a few rows per call, resuming after the last key.
@@ -149,16 +183,29 @@ impl Run {
         let mut last: Option<Vec<u8>> = None;
         loop {
             let window = match &last {
-                Some(key) if window.reverse => Window { high: Some(key), ..window },
-                Some(key) => Window { low: key, after: true, ..window },
+                Some(key) if window.reverse => Window {
+                    high: Some(key),
+                    ..window
+                },
+                Some(key) => Window {
+                    low: key,
+                    after: true,
+                    ..window
+                },
                 None => window,
             };
             let mut left = 1 + self.prng.below(100);
-            let flow = self.store.scan_next(index, slot, window, at, &mut |key, row, ts| {
-                seen.push((key.to_vec(), row.to_vec(), ts));
-                left -= 1;
-                if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
+            let flow = self
+                .store
+                .scan_next(index, slot, window, at, &mut |key, row, ts| {
+                    seen.push((key.to_vec(), row.to_vec(), ts));
+                    left -= 1;
+                    if left == 0 {
+                        ControlFlow::Break(())
+                    } else {
+                        ControlFlow::Continue(())
+                    }
+                });
             if flow.is_continue() {
                 return seen;
             }
@@ -188,6 +235,7 @@ impl Run {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "a failing run shows what it drew")]
 fn random_runs_equal_the_model() {
     for seed in 0..120 {
         let mut run = Run::new(seed);
@@ -218,8 +266,9 @@ fn rows_that_come_and_go_leave_nothing() {
         let mut prng = Prng::new(seed);
         let mut store: Store = Store::new();
         let (index, slot) = (IndexId(1), Slot(3));
-        let mut keys: Vec<Vec<u8>> =
-            (0..20_000u32).map(|n| n.wrapping_mul(7919).to_be_bytes().to_vec()).collect();
+        let mut keys: Vec<Vec<u8>> = (0..20_000u32)
+            .map(|n| n.wrapping_mul(7919).to_be_bytes().to_vec())
+            .collect();
         if seed % 2 == 0 {
             keys.sort();
         }
@@ -235,7 +284,14 @@ fn rows_that_come_and_go_leave_nothing() {
             keys.sort();
         }
         for (i, key) in keys.iter().enumerate() {
-            store.apply(index, slot, key, &Write::Delete, Ts(100_000 + i as u64), Ts::MAX);
+            store.apply(
+                index,
+                slot,
+                key,
+                &Write::Delete,
+                Ts(100_000 + i as u64),
+                Ts::MAX,
+            );
             store.collect(Ts::MAX, 2);
             if i % 2000 == 0 {
                 store.validate();
@@ -263,7 +319,10 @@ fn checkpoint_under_writes_and_redo_give_the_same_rows() {
         loop {
             let done = run.store.checkpoint_next(&mut cursor, 300, &mut |row| {
                 let place = (row.index, row.slot, row.key.to_vec());
-                assert!(previous.as_ref().is_none_or(|before| *before < place), "in order");
+                assert!(
+                    previous.as_ref().is_none_or(|before| *before < place),
+                    "in order"
+                );
                 previous = Some(place);
                 loaded.load(row);
             });
@@ -314,10 +373,18 @@ fn digests_add_up_and_see_every_change() {
     let slots = [Slot(0), Slot(7), Slot(1023)];
     let middle = 250u32.to_be_bytes().to_vec();
     let halves = [
-        KeyRange { low: Vec::new(), high: Some(middle.clone()) },
-        KeyRange { low: middle, high: None },
+        KeyRange {
+            low: Vec::new(),
+            high: Some(middle.clone()),
+        },
+        KeyRange {
+            low: middle,
+            high: None,
+        },
     ];
-    let parts = slots.iter().flat_map(|slot| halves.iter().map(move |range| (*slot, range)));
+    let parts = slots
+        .iter()
+        .flat_map(|slot| halves.iter().map(move |range| (*slot, range)));
     let sum = parts.fold(0u64, |sum, (slot, range)| {
         sum.wrapping_add(run.store.digest(index, Some(slot), range, Ts::MAX))
     });
@@ -325,9 +392,23 @@ fn digests_add_up_and_see_every_change() {
     let past = run.now;
     let before = run.store.digest(index, None, &KeyRange::all(), past);
     let key = 1u32.to_be_bytes();
-    run.store.apply(index, Slot(7), &key, &Write::Put(vec![9]), Ts(past.0 + 1), Ts::ZERO);
-    assert_ne!(run.store.digest(index, None, &KeyRange::all(), Ts::MAX), all);
-    assert_eq!(run.store.digest(index, None, &KeyRange::all(), past), before, "the past stays");
+    run.store.apply(
+        index,
+        Slot(7),
+        &key,
+        &Write::Put(vec![9]),
+        Ts(past.0 + 1),
+        Ts::ZERO,
+    );
+    assert_ne!(
+        run.store.digest(index, None, &KeyRange::all(), Ts::MAX),
+        all
+    );
+    assert_eq!(
+        run.store.digest(index, None, &KeyRange::all(), past),
+        before,
+        "the past stays"
+    );
 }
 
 #[test]
@@ -336,13 +417,23 @@ fn dropped_indexes_are_freed_in_steps() {
     for n in 0..3000u32 {
         let slot = Slot((n % 3) as u16);
         let (key, row) = (n.to_be_bytes(), Write::Insert(vec![0; 20]));
-        store.apply(IndexId(1 + n % 2), slot, &key, &row, Ts(u64::from(n) + 1), Ts::MAX);
+        store.apply(
+            IndexId(1 + n % 2),
+            slot,
+            &key,
+            &row,
+            Ts(u64::from(n) + 1),
+            Ts::MAX,
+        );
     }
     store.drop_index(IndexId(1));
     store.drop_index(IndexId(9));
     store.validate();
     assert_eq!(store.counts().rows, 1500);
-    assert_eq!(store.get(IndexId(1), Slot(0), &0u32.to_be_bytes(), Ts::MAX), None);
+    assert_eq!(
+        store.get(IndexId(1), Slot(0), &0u32.to_be_bytes(), Ts::MAX),
+        None
+    );
     let mut calls = 0;
     while store.collect(Ts::MAX, 100) > 0 {
         calls += 1;
@@ -356,12 +447,26 @@ fn state_stays_with_its_row() {
     let (index, slot) = (IndexId(1), Slot(0));
     for n in 0..1000u32 {
         let key = (n.wrapping_mul(7919) % 1000).to_be_bytes();
-        store.apply(index, slot, &key, &Write::Put(vec![1]), Ts(u64::from(n) + 1), Ts::MAX);
+        store.apply(
+            index,
+            slot,
+            &key,
+            &Write::Put(vec![1]),
+            Ts(u64::from(n) + 1),
+            Ts::MAX,
+        );
         *store.state_mut(index, slot, &key).expect("just written") = n;
     }
     for n in (0..1000u32).step_by(3) {
         let key = (n.wrapping_mul(7919) % 1000).to_be_bytes();
-        store.apply(index, slot, &key, &Write::Delete, Ts(u64::from(n) + 5000), Ts::MAX);
+        store.apply(
+            index,
+            slot,
+            &key,
+            &Write::Delete,
+            Ts(u64::from(n) + 5000),
+            Ts::MAX,
+        );
     }
     store.collect(Ts::MAX, 1000);
     store.validate();
@@ -377,7 +482,14 @@ fn state_stays_with_its_row() {
 fn insert_of_a_present_row_is_a_bug() {
     let mut store: Store = Store::new();
     for ts in 1..3 {
-        store.apply(IndexId(1), Slot(0), b"k", &Write::Insert(vec![]), Ts(ts), Ts::MAX);
+        store.apply(
+            IndexId(1),
+            Slot(0),
+            b"k",
+            &Write::Insert(vec![]),
+            Ts(ts),
+            Ts::MAX,
+        );
     }
 }
 
@@ -386,7 +498,14 @@ fn insert_of_a_present_row_is_a_bug() {
 fn a_write_below_the_newest_version_is_a_bug() {
     let mut store: Store = Store::new();
     for ts in [5, 5] {
-        store.apply(IndexId(1), Slot(0), b"k", &Write::Put(vec![]), Ts(ts), Ts::MAX);
+        store.apply(
+            IndexId(1),
+            Slot(0),
+            b"k",
+            &Write::Put(vec![]),
+            Ts(ts),
+            Ts::MAX,
+        );
     }
 }
 
@@ -402,7 +521,12 @@ fn load_ignores_older_versions() {
     };
     store.load(row(5, Some(b"new")));
     store.load(row(3, Some(b"old")));
-    assert_eq!(store.get(IndexId(1), Slot(0), b"k", Ts::MAX).map(|v| v.value), Some(&b"new"[..]));
+    assert_eq!(
+        store
+            .get(IndexId(1), Slot(0), b"k", Ts::MAX)
+            .map(|v| v.value),
+        Some(&b"new"[..])
+    );
     store.load(row(9, None));
     assert_eq!(store.get(IndexId(1), Slot(0), b"k", Ts::MAX), None);
     store.validate();

@@ -3,7 +3,12 @@
 use base::{Datum, Decimal, Prng, SqlState, Type, row};
 use store::{ColumnFormula, Formula, FormulaOp, Write};
 
-const TYPES: [Type; 4] = [Type::Int4, Type::Numeric(Some((6, 2))), Type::Int2, Type::Text];
+const TYPES: [Type; 4] = [
+    Type::Int4,
+    Type::Numeric(Some((6, 2))),
+    Type::Int2,
+    Type::Text,
+];
 
 fn decimal(unscaled: i128, scale: u8) -> Datum {
     Datum::Decimal(Decimal::from_parts(unscaled, scale).expect("small"))
@@ -31,7 +36,11 @@ fn draw_change(prng: &mut Prng, one_class: bool) -> ColumnFormula {
         _ => Datum::Int(amount),
     };
     // With one class per column, formulas commute.
-    let class = if one_class { u64::from(column) } else { prng.below(3) };
+    let class = if one_class {
+        u64::from(column)
+    } else {
+        prng.below(3)
+    };
     let op = match class {
         0 => FormulaOp::Min(operand),
         1 => FormulaOp::Add(operand),
@@ -41,12 +50,18 @@ fn draw_change(prng: &mut Prng, one_class: bool) -> ColumnFormula {
 }
 
 fn draw_formula(prng: &mut Prng, one_class: bool) -> Formula {
-    Formula((0..1 + prng.below(3)).map(|_| draw_change(prng, one_class)).collect())
+    Formula(
+        (0..1 + prng.below(3))
+            .map(|_| draw_change(prng, one_class))
+            .collect(),
+    )
 }
 
 fn fold(formula: &Formula, row: &[u8]) -> Vec<u8> {
     let mut out = vec![7];
-    formula.fold(row, &mut out).expect("small amounts stay in range");
+    formula
+        .fold(row, &mut out)
+        .expect("small amounts stay in range");
     assert_eq!(out.remove(0), 7, "fold appends");
     out
 }
@@ -60,10 +75,17 @@ fn merged_formulas_equal_one_after_the_other() {
     let mut prng = Prng::new(1);
     for _ in 0..3000 {
         let row = draw_row(&mut prng);
-        let (a, b) = (draw_formula(&mut prng, false), draw_formula(&mut prng, false));
+        let (a, b) = (
+            draw_formula(&mut prng, false),
+            draw_formula(&mut prng, false),
+        );
         let apart = fold(&b, &fold(&a, &row));
         let merged = a.clone().then(b.clone());
-        assert_eq!(values(&fold(&merged, &row)), values(&apart), "{a:?} then {b:?}");
+        assert_eq!(
+            values(&fold(&merged, &row)),
+            values(&apart),
+            "{a:?} then {b:?}"
+        );
     }
 }
 
@@ -74,10 +96,16 @@ fn formulas_of_one_class_per_column_commute() {
         let row = draw_row(&mut prng);
         let (a, b) = (draw_formula(&mut prng, true), draw_formula(&mut prng, true));
         assert!(a.commutes_with(&b));
-        assert_eq!(values(&fold(&a, &fold(&b, &row))), values(&fold(&b, &fold(&a, &row))));
+        assert_eq!(
+            values(&fold(&a, &fold(&b, &row))),
+            values(&fold(&b, &fold(&a, &row)))
+        );
     }
     let change = |op| Formula(vec![ColumnFormula::new(0, Type::Int4, op).expect("exact")]);
-    let (add, min) = (change(FormulaOp::Add(Datum::Int(1))), change(FormulaOp::Min(Datum::Int(1))));
+    let (add, min) = (
+        change(FormulaOp::Add(Datum::Int(1))),
+        change(FormulaOp::Min(Datum::Int(1))),
+    );
     assert!(!add.commutes_with(&min));
 }
 
@@ -87,7 +115,10 @@ fn what_does_not_commute_exactly_is_refused() {
         (Type::Float8, FormulaOp::Add(Datum::Float(1.0))),
         (Type::Int4, FormulaOp::Add(Datum::Null)),
         (Type::Int4, FormulaOp::Add(decimal(15, 1))),
-        (Type::Numeric(Some((6, 2))), FormulaOp::Add(decimal(1005, 3))),
+        (
+            Type::Numeric(Some((6, 2))),
+            FormulaOp::Add(decimal(1005, 3)),
+        ),
         (Type::Numeric(None), FormulaOp::Min(decimal(10, 1))),
         (Type::Date, FormulaOp::Add(Datum::Date(1))),
         (Type::Text, FormulaOp::Max(Datum::Text("a".into()))),
@@ -100,10 +131,30 @@ fn what_does_not_commute_exactly_is_refused() {
 #[test]
 fn results_out_of_range_are_22003() {
     let cases = [
-        (Type::Int2, Datum::Int(32_767), Datum::Int(1), "smallint out of range"),
-        (Type::Int4, Datum::Int(-2_147_483_648), Datum::Int(-1), "integer out of range"),
-        (Type::Int8, Datum::Int(i64::MAX), Datum::Int(1), "bigint out of range"),
-        (Type::Numeric(Some((4, 2))), decimal(9999, 2), decimal(1, 2), "numeric field overflow"),
+        (
+            Type::Int2,
+            Datum::Int(32_767),
+            Datum::Int(1),
+            "smallint out of range",
+        ),
+        (
+            Type::Int4,
+            Datum::Int(-2_147_483_648),
+            Datum::Int(-1),
+            "integer out of range",
+        ),
+        (
+            Type::Int8,
+            Datum::Int(i64::MAX),
+            Datum::Int(1),
+            "bigint out of range",
+        ),
+        (
+            Type::Numeric(Some((4, 2))),
+            decimal(9999, 2),
+            decimal(1, 2),
+            "numeric field overflow",
+        ),
     ];
     for (ty, value, operand, message) in cases {
         let change = ColumnFormula::new(0, ty, FormulaOp::Add(operand)).expect("exact");
@@ -184,5 +235,8 @@ fn writes_round_trip_and_bytes_equal_those_of_a_plain_vector() {
         assert_eq!(base::codec::decode::<Write>(&bytes), Ok(write));
     }
     let row = vec![1u8, 2, 3];
-    assert_eq!(base::codec::to_vec(&Write::Insert(row.clone()))[1..], base::codec::to_vec(&row));
+    assert_eq!(
+        base::codec::to_vec(&Write::Insert(row.clone()))[1..],
+        base::codec::to_vec(&row)
+    );
 }

@@ -23,7 +23,12 @@ pub(crate) fn head_of(key: &[u8]) -> u64 {
 pub(crate) fn heads_below<const N: usize>(heads: &[u64; N], head: u64) -> usize {
     const { assert!(N.is_multiple_of(BLOCK)) };
     let (blocks, _) = heads.as_chunks::<BLOCK>();
-    let block = blocks.iter().filter(|block| block[BLOCK - 1] < head).count();
-    let Some(last) = blocks.get(block) else { return N };
+    let block = blocks
+        .iter()
+        .filter(|block| block[BLOCK - 1] < head)
+        .count();
+    let Some(last) = blocks.get(block) else {
+        return N;
+    };
     block * BLOCK + last.iter().filter(|&&other| other < head).count()
 }
