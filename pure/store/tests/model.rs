@@ -531,3 +531,22 @@ fn load_ignores_older_versions() {
     assert_eq!(store.get(IndexId(1), Slot(0), b"k", Ts::MAX), None);
     store.validate();
 }
+
+#[test]
+fn a_tombstone_says_when_until_nobody_can_ask() {
+    let mut store: Store = Store::new();
+    let (index, slot) = (IndexId(1), Slot(0));
+    for (ts, write) in [
+        (3, Write::Put(vec![1])),
+        (5, Write::Delete),
+        (6, Write::Put(vec![2])),
+        (9, Write::Delete),
+    ] {
+        store.apply(index, slot, b"k", &write, Ts(ts), Ts::MAX);
+    }
+    store.collect(Ts(7), 10);
+    store.validate();
+    assert_eq!(store.newest_ts(index, slot, b"k"), Ts(9));
+    store.collect(Ts(9), 10);
+    assert_eq!(store.newest_ts(index, slot, b"k"), Ts::ZERO);
+}
