@@ -1,10 +1,12 @@
 -- psycopg 3: connect, statements, TypeInfo/RangeInfo/EnumInfo/CompositeInfo.fetch, transactions, COPY, executemany.
 BEGIN;
 
+-- $1 = '1'
 select id, email from customer where id = $1;
 
 SAVEPOINT "_pg3_1";
 
+-- $1 = 'int4'
 SELECT
     typname AS name, oid, typarray AS array_oid,
     oid::regtype::text AS regtype, typdelim AS delimiter
@@ -14,6 +16,7 @@ ORDER BY t.oid;
 
 RELEASE "_pg3_1";
 
+-- $1 = 'int4range'
 SELECT t.typname AS name, t.oid AS oid, t.typarray AS array_oid,
     t.oid::regtype::text AS regtype,
     r.rngsubtype AS subtype_oid
@@ -21,6 +24,7 @@ FROM pg_type t
 JOIN pg_range r ON t.oid = r.rngtypid
 WHERE t.oid = to_regtype($1);
 
+-- $1 = 'nope'
 SELECT name, oid, array_oid, regtype, array_agg(label) AS labels
 FROM (
     SELECT
@@ -34,6 +38,7 @@ FROM (
 ) x
 GROUP BY name, oid, array_oid, regtype;
 
+-- $1 = 'customer'
 SELECT
     t.typname AS name, t.oid AS oid, t.typarray AS array_oid,
     t.oid::regtype::text AS regtype,
@@ -74,6 +79,7 @@ copy customer(id,email) to stdout;
 
 copy customer(id,email) to stdout (format binary);
 
+-- $1 = '600'
 insert into customer(id) values ($1);
 
 select 2;

@@ -103,6 +103,7 @@ pub static SIGNATURES: &[Signature] = signatures! {
     "pg_relation_is_updatable" => (Oid, Bool) 2 Int4;
     "pg_column_is_updatable" => (Oid, Int2, Bool) 3 Bool;
     "pg_sequence_last_value" => (Oid) 1 Int8;
+    "txid_current" "pg_current_xact_id" => () 0 Int8;
     "pg_stat_get_numscans" "pg_stat_get_tuples_returned" "pg_stat_get_tuples_fetched"
     "pg_stat_get_tuples_inserted" "pg_stat_get_tuples_updated" "pg_stat_get_tuples_deleted"
     "pg_stat_get_live_tuples" "pg_stat_get_dead_tuples" "pg_stat_get_blocks_fetched"
@@ -165,6 +166,8 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         "pg_relation_filenode" => oid(object(0)),
         "pg_is_in_recovery" | "pg_is_wal_replay_paused" | "pg_is_other_temp_schema" => flag(false),
         "pg_my_temp_schema" => oid(0),
+        // Transactions are not numbered in one sequence: the start in microseconds stands for it.
+        "txid_current" | "pg_current_xact_id" => int(cx.txn_time.0),
         "pg_relation_is_publishable" => flag(find_table(cx, object(0)).is_some()),
         // Bits for UPDATE and DELETE; bit 3 INSERT.
         "pg_relation_is_updatable" => int(if find_table(cx, object(0)).is_some() {
