@@ -113,13 +113,13 @@ pub enum Record {
         /// The transaction.
         txn: TxnId,
     },
-    /// One change of the catalog.
+    /// A new version of the catalog, whole: a node that was away may miss versions.
     Catalog {
-        /// Version of the catalog after it.
+        /// Its version.
         version: u64,
-        /// Encoded `catalog::Command`.
+        /// Encoded `catalog::Catalog`.
         #[serde(with = "store::bytes")]
-        command: Vec<u8>,
+        catalog: Vec<u8>,
     },
     /// A checkpoint of this shard began; its file names the end of this record as its start.
     CheckpointStart {

@@ -54,7 +54,7 @@ pub struct Recovery {
     pub clock_floor: Ts,
     /// Largest view seen.
     pub view: u64,
-    /// Encoded commands after the manifest's catalog, each with the version it makes.
+    /// The newest encoded catalog with its version, or nothing if the manifest's is the newest.
     pub catalog: Vec<(u64, Vec<u8>)>,
     /// Committed writes, to be applied in this order (only from [`recover`]).
     pub redo: Vec<Redo>,
@@ -189,7 +189,12 @@ impl Replay {
             Record::End { txn } => {
                 self.ended.insert(txn);
             }
-            Record::Catalog { version, command } => self.on_catalog(version, command)?,
+            Record::Catalog { version, catalog } => {
+                if version > self.last_catalog {
+                    self.last_catalog = version;
+                    self.recovery.catalog = Vec::from([(version, catalog)]);
+                }
+            }
             Record::CheckpointStart { .. } => {}
         }
         Ok(())
@@ -238,18 +243,6 @@ impl Replay {
 
     fn saw(&mut self, ts: Ts) {
         self.recovery.clock_floor = self.recovery.clock_floor.max(ts);
-    }
-
-    fn on_catalog(&mut self, version: u64, command: Vec<u8>) -> Result<(), Fault> {
-        if version <= self.last_catalog {
-            return Ok(());
-        }
-        if version != self.last_catalog + 1 {
-            return Err(Fault::Order("a catalog command"));
-        }
-        self.last_catalog = version;
-        self.recovery.catalog.push((version, command));
-        Ok(())
     }
 
     /// The writes with their chunks; `None` if a chunk is missing. Chunks with larger numbers are

@@ -382,9 +382,9 @@ fn records_before_a_shards_start_are_in_its_checkpoint() {
 
 #[test]
 fn incarnation_clock_and_catalog_are_the_largest_seen() {
-    let command = |version| Record::Catalog {
+    let catalog = |version| Record::Catalog {
         version,
-        command: vec![version as u8],
+        catalog: vec![version as u8],
     };
     let start = |incarnation, bound| Record::NodeStart {
         incarnation,
@@ -393,7 +393,7 @@ fn incarnation_clock_and_catalog_are_the_largest_seen() {
     };
     let records = [
         start(1, 100),
-        command(1),
+        catalog(1),
         Record::ClockBound { ts: Ts(200) },
         start(2, 150),
     ];
@@ -408,12 +408,14 @@ fn incarnation_clock_and_catalog_are_the_largest_seen() {
         catalog_version: 2,
         ..ReplayStart::default()
     };
-    let recovery = recover(begin, entries(&[command(1), command(2), command(3)])).unwrap();
-    assert_eq!(recovery.catalog, [(3, vec![3])]);
-    assert_eq!(
-        run(&[command(1), command(3)]),
-        Err(Fault::Order("a catalog command"))
-    );
+    let recovery = recover(begin, entries(&[catalog(1), catalog(2), catalog(4)])).unwrap();
+    assert_eq!(recovery.catalog, [(4, vec![4])]);
+    let begin = ReplayStart {
+        node: NodeId(1),
+        catalog_version: 9,
+        ..ReplayStart::default()
+    };
+    assert_eq!(recover(begin, entries(&[catalog(8)])).unwrap().catalog, []);
 }
 
 /// Cutting a journal after any record gives what was committed by then, and nothing else.
