@@ -30,112 +30,142 @@ pub(super) struct Axes {
     pub measured_from: Option<f64>,
 }
 
-/// The chart as an SVG element. Points carry titles, which browsers show on hover.
-pub(super) fn lines(axes: &Axes, series: &[Series]) -> String {
-    let points = || series.iter().flat_map(|line| &line.points);
-    if points().next().is_none() {
-        return String::from("<p>no samples</p>");
+/// Where values lie on the drawing.
+struct Frame {
+    x_min: f64,
+    x_max: f64,
+    /// The largest y, with some room above.
+    top: f64,
+    /// The smallest y above 0, with some room below: the lower end of a logarithmic axis.
+    floor: f64,
+    log_y: bool,
+}
+
+impl Frame {
+    /// `None` without points.
+    fn around(series: &[Series], log_y: bool) -> Option<Frame> {
+        let points = || series.iter().flat_map(|line| &line.points);
+        points().next()?;
+        let x_max = points().map(|p| p.0).fold(f64::MIN, f64::max);
+        let x_min = points().map(|p| p.0).fold(f64::MAX, f64::min);
+        let top = points().map(|p| p.1).fold(1.0, f64::max) * 1.05;
+        let above_zero = points().map(|p| p.1).filter(|&y| y > 0.0);
+        let floor = above_zero.fold(top, f64::min) * 0.9;
+        // A single x still needs a width.
+        Some(Frame {
+            x_min: x_min.min(x_max - 1e-9),
+            x_max,
+            top,
+            floor,
+            log_y,
+        })
     }
-    let x_max = points().map(|p| p.0).fold(f64::MIN, f64::max);
-    let x_min = points()
-        .map(|p| p.0)
-        .fold(f64::MAX, f64::min)
-        .min(x_max - 1e-9);
-    let top = points().map(|p| p.1).fold(1.0, f64::max) * 1.05;
-    let floor = points()
-        .map(|p| p.1)
-        .filter(|&y| y > 0.0)
-        .fold(top, f64::min)
-        * 0.9;
-    let x_at = |x: f64| LEFT + (x - x_min) / (x_max - x_min) * (WIDTH - LEFT - RIGHT);
-    let y_at = |y: f64| {
-        let share = match axes.log_y {
-            true => (y.max(floor) / floor).ln() / (top / floor).ln().max(1e-9),
-            false => y / top,
+
+    fn x(&self, x: f64) -> f64 {
+        LEFT + (x - self.x_min) / (self.x_max - self.x_min) * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn y(&self, y: f64) -> f64 {
+        let share = match self.log_y {
+            true => {
+                let span = (self.top / self.floor).ln().max(1e-9);
+                (y.max(self.floor) / self.floor).ln() / span
+            }
+            false => y / self.top,
         };
         HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
+    }
+
+    /// The value at `share` (0 to 1) of the height.
+    fn value(&self, share: f64) -> f64 {
+        match self.log_y {
+            true => self.floor * (self.top / self.floor).powf(share),
+            false => self.top * share,
+        }
+    }
+}
+
+/// The chart as an SVG element. Points carry titles, which browsers show on hover.
+pub(super) fn lines(axes: &Axes, series: &[Series]) -> String {
+    let Some(frame) = Frame::around(series, axes.log_y) else {
+        return String::from("<p>no samples</p>");
     };
     let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">");
+    grid(axes, &frame, &mut svg);
+    for line in series {
+        draw(line, axes, &frame, &mut svg);
+    }
+    svg.push_str("</svg><p class=\"legend\">");
+    for Series { name, colour, .. } in series {
+        let _ = write!(svg, "<span style=\"color:{colour}\">&#9632;</span> {name} ");
+    }
+    svg.push_str("</p>");
+    svg
+}
+
+fn grid(axes: &Axes, frame: &Frame, svg: &mut String) {
+    let right = WIDTH - RIGHT;
     if let Some(from) = axes.measured_from {
-        let x = x_at(from.max(x_min));
-        let (w, h) = (WIDTH - RIGHT - x, HEIGHT - BOTTOM - TOP);
+        let x = frame.x(from.max(frame.x_min));
+        let (w, h) = (right - x, HEIGHT - BOTTOM - TOP);
         let _ = write!(
             svg,
             "<rect x=\"{x:.1}\" y=\"{TOP}\" width=\"{w:.1}\" height=\"{h:.1}\" class=\"phase\"/>"
         );
     }
     for step in 0..=4 {
-        let share = f64::from(step) / 4.0;
-        let value = match axes.log_y {
-            true => floor * (top / floor).powf(share),
-            false => top * share,
-        };
-        let (y, label) = (y_at(value), (axes.y_label)(value));
+        let value = frame.value(f64::from(step) / 4.0);
+        let (y, label) = (frame.y(value), (axes.y_label)(value));
+        let (before, base) = (LEFT - 6.0, y + 4.0);
         let _ = write!(
             svg,
-            "<line x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" class=\"grid\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
-            WIDTH - RIGHT,
-            LEFT - 6.0,
-            y + 4.0
+            "<line x1=\"{LEFT}\" x2=\"{right:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" class=\"grid\"/>\
+             <text x=\"{before:.1}\" y=\"{base:.1}\" text-anchor=\"end\">{label}</text>"
         );
     }
     let numbers = (0..=4).map(|step| {
-        let x = x_min + (x_max - x_min) * f64::from(step) / 4.0;
+        let x = frame.x_min + (frame.x_max - frame.x_min) * f64::from(step) / 4.0;
         (x, format!("{x:.0}"))
     });
-    let labels: Vec<(f64, String)> = if axes.x_labels.is_empty() {
-        numbers.collect()
-    } else {
-        axes.x_labels.clone()
+    let labels = match axes.x_labels.is_empty() {
+        true => numbers.collect(),
+        false => axes.x_labels.clone(),
     };
     for (x, label) in labels {
-        let (x, y) = (x_at(x), HEIGHT - BOTTOM + 14.0);
+        let (x, y) = (frame.x(x), HEIGHT - BOTTOM + 14.0);
         let _ = write!(
             svg,
             "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{label}</text>"
         );
     }
-    for line in series {
-        let path: Vec<String> = line
-            .points
-            .iter()
-            .map(|p| format!("{:.1},{:.1}", x_at(p.0), y_at(p.1)))
-            .collect();
-        let (colour, name) = (line.colour, &line.name);
-        let _ = write!(
-            svg,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>",
-            path.join(" ")
-        );
-        for point in &line.points {
-            let (x, y, value) = (x_at(point.0), y_at(point.1), (axes.y_label)(point.1));
-            let _ = write!(
-                svg,
-                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\">\
-                 <title>{name}: {value}</title></circle>"
-            );
-        }
-    }
+    let (low, x_title, y_title) = (HEIGHT - 1.0, axes.x_title, axes.y_title);
     let _ = write!(
         svg,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\
-         <text x=\"{LEFT}\" y=\"9\">{}</text></svg>",
-        WIDTH - RIGHT,
-        HEIGHT - 1.0,
-        axes.x_title,
-        axes.y_title
+        "<text x=\"{right:.1}\" y=\"{low:.1}\" text-anchor=\"end\">{x_title}</text>\
+         <text x=\"{LEFT}\" y=\"9\">{y_title}</text>"
     );
-    svg.push_str("<p class=\"legend\">");
-    for line in series {
+}
+
+fn draw(line: &Series, axes: &Axes, frame: &Frame, svg: &mut String) {
+    let Series {
+        name,
+        colour,
+        points,
+    } = line;
+    let place = |p: &(f64, f64)| format!("{:.1},{:.1}", frame.x(p.0), frame.y(p.1));
+    let path = points.iter().map(place).collect::<Vec<_>>().join(" ");
+    let _ = write!(
+        svg,
+        "<polyline points=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>"
+    );
+    for point in points {
+        let (x, y, value) = (frame.x(point.0), frame.y(point.1), (axes.y_label)(point.1));
         let _ = write!(
             svg,
-            "<span style=\"color:{}\">&#9632;</span> {} ",
-            line.colour, line.name
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\">\
+             <title>{name}: {value}</title></circle>"
         );
     }
-    svg.push_str("</p>");
-    svg
 }
 
 #[cfg(test)]

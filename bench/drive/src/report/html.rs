@@ -4,7 +4,7 @@
 use super::chart::{Axes, Series, lines};
 use super::json::verdict;
 use super::{distributed_share, efficiency, has_percentiles, json, new_order_per_min, tpmc};
-use crate::run::{CLIENT_CPU_MAX, RunReport, describe_mode};
+use crate::run::{CLIENT_CPU_MAX, KindReport, RunReport, Second, describe_mode};
 use crate::view::duration;
 use std::fmt::Write;
 use workload::tpcc::audit::Verdict;
@@ -213,87 +213,96 @@ fn charts(report: &RunReport, out: &mut String) {
     if !report.has_number() {
         return;
     }
-    let at = |second: &crate::run::Second| second.second as f64;
-    let measured_from = report.timeline.iter().find(|s| s.measured).map(at);
-    let mut per_kind: Vec<Series> = Vec::new();
-    for (number, kind) in report.kinds.iter().enumerate() {
-        let points = report.timeline.iter();
-        per_kind.push(Series {
-            name: kind.name.to_string(),
-            colour: COLOURS[number % COLOURS.len()],
-            points: points
-                .map(|s| (at(s), s.committed[number] as f64))
-                .collect(),
-        });
+    let _ = write!(out, "<h2>Throughput</h2>{}", throughput(report));
+    if has_percentiles(report) {
+        let _ = write!(out, "<h2>Response time over time</h2>{}", responses(report));
+        let _ = write!(
+            out,
+            "<h2>Response time by percentile</h2>{}",
+            spectrum(report)
+        );
     }
-    let mut axes = Axes {
+}
+
+fn measured_from(report: &RunReport) -> Option<f64> {
+    let first = report.timeline.iter().find(|second| second.measured)?;
+    Some(first.second as f64)
+}
+
+fn throughput(report: &RunReport) -> String {
+    let of_kind = |(number, kind): (usize, &KindReport)| Series {
+        name: kind.name.to_string(),
+        colour: COLOURS[number % COLOURS.len()],
+        points: report
+            .timeline
+            .iter()
+            .map(|second| (second.second as f64, second.committed[number] as f64))
+            .collect(),
+    };
+    let series: Vec<Series> = report.kinds.iter().enumerate().map(of_kind).collect();
+    let axes = Axes {
         x_title: "seconds",
         y_title: "commits per second (the measured phase is shaded)",
         log_y: false,
         x_labels: Vec::new(),
         y_label: |y| format!("{y:.0}"),
-        measured_from,
+        measured_from: measured_from(report),
     };
-    let _ = write!(out, "<h2>Throughput</h2>{}", lines(&axes, &per_kind));
-    if !has_percentiles(report) {
-        return;
-    }
-    let us = |y: f64| duration(y as u64);
-    axes.y_title = "response time in each second, logarithmic";
-    axes.log_y = true;
-    axes.y_label = us;
-    let finished = || report.timeline.iter().filter(|s| s.p50_us > 0);
+    lines(&axes, &series)
+}
+
+fn responses(report: &RunReport) -> String {
+    let line = |name: &str, colour, of: fn(&Second) -> u64| Series {
+        name: name.to_string(),
+        colour,
+        points: report
+            .timeline
+            .iter()
+            .filter(|second| second.p50_us > 0)
+            .map(|second| (second.second as f64, of(second) as f64))
+            .collect(),
+    };
+    let axes = Axes {
+        x_title: "seconds",
+        y_title: "response time in each second, logarithmic",
+        log_y: true,
+        x_labels: Vec::new(),
+        y_label: |us| duration(us as u64),
+        measured_from: measured_from(report),
+    };
     let series = [
-        Series {
-            name: "p50".into(),
-            colour: COLOURS[0],
-            points: finished().map(|s| (at(s), s.p50_us as f64)).collect(),
-        },
-        Series {
-            name: "p99".into(),
-            colour: COLOURS[4],
-            points: finished().map(|s| (at(s), s.p99_us as f64)).collect(),
-        },
+        line("p50", COLOURS[0], |second| second.p50_us),
+        line("p99", COLOURS[4], |second| second.p99_us),
     ];
-    let _ = write!(
-        out,
-        "<h2>Response time over time</h2>{}",
-        lines(&axes, &series)
-    );
+    lines(&axes, &series)
+}
+
+fn spectrum(report: &RunReport) -> String {
     let steps: [f64; 9] = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
     // Each nine gets the same width.
     let place = |quantile: f64| -(1.0 - quantile).log10();
     let label = |quantile: f64| format!("{}", (quantile * 10_000.0).round() / 100.0);
-    let spectrum = Axes {
+    let axes = Axes {
         x_title: "percentile",
         y_title: "response time, logarithmic",
         log_y: true,
         x_labels: [0.1, 0.5, 0.9, 0.99, 0.999, 0.9999]
             .map(|q| (place(q), label(q)))
             .to_vec(),
-        y_label: us,
+        y_label: |us| duration(us as u64),
         measured_from: None,
     };
-    let with_samples = report
-        .kinds
-        .iter()
-        .enumerate()
-        .filter(|(_, k)| !k.tally.response.is_empty());
-    let series: Vec<Series> = with_samples
-        .map(|(number, kind)| Series {
-            name: kind.name.to_string(),
-            colour: COLOURS[number % COLOURS.len()],
-            points: steps
-                .iter()
-                .map(|&q| (place(q), kind.tally.response.value_at_quantile(q) as f64))
-                .collect(),
-        })
-        .collect();
-    let _ = write!(
-        out,
-        "<h2>Response time by percentile</h2>{}",
-        lines(&spectrum, &series)
-    );
+    let kinds = report.kinds.iter().enumerate();
+    let with_samples = kinds.filter(|(_, kind)| !kind.tally.response.is_empty());
+    let of_kind = |(number, kind): (usize, &KindReport)| Series {
+        name: kind.name.to_string(),
+        colour: COLOURS[number % COLOURS.len()],
+        points: steps
+            .iter()
+            .map(|&q| (place(q), kind.tally.response.value_at_quantile(q) as f64))
+            .collect(),
+    };
+    lines(&axes, &with_samples.map(of_kind).collect::<Vec<Series>>())
 }
 
 fn conditions(report: &RunReport, out: &mut String) {

@@ -6,8 +6,8 @@
 //!
 //! Open loop: arrivals are drawn before the run. Any free connection takes the next arrival; its
 //! response time begins when it was due, so waiting for a connection counts. A sample counts when
-//! it was due in the measured phase; the run drains for up to [`DRAIN`] so that late ones count too.
-//! When arrivals pile up the run is *overloaded* and has no percentiles.
+//! it was due in the measured phase; the run drains for up to [`DRAIN`] so that late ones count
+//! too. When arrivals pile up the run is *overloaded* and has no percentiles.
 //!
 //! Threads: one per connection, blocking. Counts are kept in a few shares behind locks that are
 //! almost never contended; the histograms of a thousand terminals would not fit otherwise.
@@ -55,7 +55,7 @@ impl Default for RetryPolicy {
         RetryPolicy {
             attempts_max: 50,
             backoff_us: 200,
-            backoff_us_max: 20_000,
+            backoff_us_max: 10_000,
         }
     }
 }

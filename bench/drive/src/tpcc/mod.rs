@@ -10,6 +10,7 @@ use crate::error::{DriveError, While};
 use crate::link::{Link, LinkError};
 use crate::run::tally::Acknowledged;
 use crate::run::{RunReport, RunnerOptions, run as run_workload};
+use crate::server::{POSTGRES_SETTINGS, Server};
 use crate::shape::{CheckReport, Description, Done, Failure, Workload};
 use crate::url::Target;
 use crate::view::Progress;
@@ -137,6 +138,7 @@ pub fn check(url: &str, progress: &mut dyn Progress) -> Result<CheckReport, Driv
 #[derive(Debug)]
 pub struct Tpcc {
     target: Target,
+    server: Server,
     content: Content,
     run: Constants,
     seed: u64,
@@ -152,6 +154,7 @@ impl Tpcc {
         let timeout = Some(options.runner.timeout);
         let mut link =
             Link::connect(&target.endpoints[0], &target, timeout).during("connecting")?;
+        let server = Server::identify(&mut link).during("asking the server for its version")?;
         let content = Book::read(&mut link)?.finished_content()?;
         link.close();
         if let Some(wanted) = options
@@ -166,6 +169,7 @@ impl Tpcc {
         let seed = options.runner.seed;
         Ok(Tpcc {
             target,
+            server,
             content,
             run: Constants::for_run(seed, content.constants.c_last),
             seed,
@@ -199,6 +203,9 @@ impl Workload for Tpcc {
                 "isolation {} is weaker than clause 3.4",
                 self.isolation.sql()
             ));
+        }
+        if !self.server.is_trellis {
+            remarks.push(format!("the sessions of the run say {POSTGRES_SETTINGS}"));
         }
         let terminals = 10 * scale.warehouses;
         if self.keying && self.clients != terminals {
@@ -269,7 +276,8 @@ impl Workload for Tpcc {
         self.keying && Kind::ALL[kind] == Kind::Delivery
     }
 
-    fn open(&self, link: Link) -> Result<Session, LinkError> {
+    fn open(&self, mut link: Link) -> Result<Session, LinkError> {
+        self.server.tune(&mut link)?;
         Session::open(link, self.isolation)
     }
 

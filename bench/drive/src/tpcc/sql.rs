@@ -50,6 +50,9 @@ pub(super) enum Sql {
 /// The most lines of one order (clause 2.4.1.3).
 pub(super) const LINES_MAX: usize = 15;
 
+/// A statement and the types of its parameters.
+type Statement = (String, &'static [ParamType]);
+
 /// All statements with their parameter types, in the order of their numbers.
 pub(super) fn all(isolation: Isolation) -> Vec<(String, Vec<ParamType>)> {
     let level = isolation.sql();
@@ -60,12 +63,35 @@ pub(super) fn all(isolation: Isolation) -> Vec<(String, Vec<ParamType>)> {
         Isolation::Serializable | Isolation::RepeatableRead => " FOR UPDATE",
         Isolation::ReadCommitted => "",
     };
-    let fixed: Vec<(String, &[ParamType])> =
-        vec![
+    let parts = [
+        control(level),
+        new_order(),
+        payment(),
+        order_status(),
+        delivery(oldest),
+        stock_level(),
+    ];
+    let fixed = parts.into_iter().flatten();
+    let mut statements: Vec<(String, Vec<ParamType>)> =
+        fixed.map(|(sql, params)| (sql, params.to_vec())).collect();
+    statements.extend((1..=DISTRICTS).map(|d| (stock_update(d), vec![Int; 4])));
+    statements.extend((1..=LINES_MAX).map(lines_insert));
+    statements
+}
+
+/// BEGIN, COMMIT, ROLLBACK.
+fn control(level: &str) -> Vec<Statement> {
+    vec![
         (format!("BEGIN ISOLATION LEVEL {level}"), &[]),
         (format!("BEGIN ISOLATION LEVEL {level} READ ONLY"), &[]),
         ("COMMIT".into(), &[]),
         ("ROLLBACK".into(), &[]),
+    ]
+}
+
+/// NewOrder (clause 2.4.2).
+fn new_order() -> Vec<Statement> {
+    vec![
         ("SELECT w_tax FROM warehouse WHERE w_id = $1".into(), &[Int]),
         (
             "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = $1 AND d_id = $2 \
@@ -79,7 +105,10 @@ pub(super) fn all(isolation: Isolation) -> Vec<(String, Vec<ParamType>)> {
                 .into(),
             &[Int, Int, Int],
         ),
-        ("SELECT i_price, i_name, i_data FROM item WHERE i_id = $1".into(), &[Int]),
+        (
+            "SELECT i_price, i_name, i_data FROM item WHERE i_id = $1".into(),
+            &[Int],
+        ),
         (
             "INSERT INTO orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local) \
              VALUES ($1, $2, $3, $4, $5, $6, $7)"
@@ -90,7 +119,16 @@ pub(super) fn all(isolation: Isolation) -> Vec<(String, Vec<ParamType>)> {
             "INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES ($1, $2, $3)".into(),
             &[Int, Int, Int],
         ),
-        ("UPDATE warehouse SET w_ytd = w_ytd + $2 WHERE w_id = $1".into(), &[Int, Numeric]),
+    ]
+}
+
+/// Payment (clause 2.5.2).
+fn payment() -> Vec<Statement> {
+    vec![
+        (
+            "UPDATE warehouse SET w_ytd = w_ytd + $2 WHERE w_id = $1".into(),
+            &[Int, Numeric],
+        ),
         (
             "SELECT w_name, w_street_1, w_street_2, w_city, w_state, w_zip FROM warehouse \
              WHERE w_id = $1"
@@ -134,6 +172,12 @@ pub(super) fn all(isolation: Isolation) -> Vec<(String, Vec<ParamType>)> {
                 .into(),
             &[Int, Int, Int, Int, Int, Timestamp, Numeric, Text],
         ),
+    ]
+}
+
+/// OrderStatus (clause 2.6.2).
+fn order_status() -> Vec<Statement> {
+    vec![
         (
             format!("{STATUS} WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3"),
             &[Int, Int, Int],
@@ -154,6 +198,12 @@ pub(super) fn all(isolation: Isolation) -> Vec<(String, Vec<ParamType>)> {
                 .into(),
             &[Int, Int, Int],
         ),
+    ]
+}
+
+/// Delivery (clause 2.7.4).
+fn delivery(oldest: &str) -> Vec<Statement> {
+    vec![
         (
             format!(
                 "SELECT no_o_id FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 \
@@ -183,6 +233,12 @@ pub(super) fn all(isolation: Isolation) -> Vec<(String, Vec<ParamType>)> {
                 .into(),
             &[Int, Int, Int, Numeric],
         ),
+    ]
+}
+
+/// StockLevel (clause 2.8.2).
+fn stock_level() -> Vec<Statement> {
+    vec![
         (
             "SELECT d_next_o_id FROM district WHERE d_w_id = $1 AND d_id = $2".into(),
             &[Int, Int],
@@ -194,14 +250,7 @@ pub(super) fn all(isolation: Isolation) -> Vec<(String, Vec<ParamType>)> {
                 .into(),
             &[Int, Int, Int, Int, Int],
         ),
-    ];
-    let mut statements: Vec<(String, Vec<ParamType>)> = fixed
-        .into_iter()
-        .map(|(sql, params)| (sql, params.to_vec()))
-        .collect();
-    statements.extend((1..=DISTRICTS).map(|d| (stock_update(d), vec![Int; 4])));
-    statements.extend((1..=LINES_MAX).map(lines_insert));
-    statements
+    ]
 }
 
 /// What Payment reads of a customer (clause 2.5.2.2).

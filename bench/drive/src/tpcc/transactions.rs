@@ -94,29 +94,8 @@ fn new_order(session: &mut Session, order: &NewOrder) -> Result<Done, Failure> {
     let Some(discount) = answers.fixed(3, 0, 0, 4) else {
         return Err(session.wrong(format!("new order: no customer {w}/{d}/{c}")));
     };
-    let order_id = next as u32 - 1;
-    let mut priced = Vec::with_capacity(lines.len());
-    let mut unused_item = false;
-    for (at, (number, line)) in lines.iter().enumerate() {
-        let (item, stock) = (4 + 2 * at, 5 + 2 * at);
-        let Some(price) = answers.cents(item, 0, 0) else {
-            unused_item = true;
-            continue;
-        };
-        if answers.rows(stock) != 1 {
-            let (supply, item) = (line.supply_warehouse, line.item);
-            return Err(session.wrong(format!("new order: no stock of {item} in {supply}")));
-        }
-        // Clause 2.4.2.2: brand is "B" when both texts hold ORIGINAL, else "G".
-        let original = |statement, column| answers.text(statement, 0, column).contains("ORIGINAL");
-        black_box(original(item, 2) && original(stock, 1));
-        priced.push(Priced {
-            number: *number,
-            line: *line,
-            amount_cents: price * i64::from(line.quantity),
-            dist_info: answers.text(stock, 0, 2).to_string(),
-        });
-    }
+    let order_id = (next - 1) as u32;
+    let (mut priced, unused_item) = price(session, &lines)?;
     // The total amount that the terminal shows, in cents times 10^8.
     let sum: i128 = priced
         .iter()
@@ -141,6 +120,35 @@ fn new_order(session: &mut Session, order: &NewOrder) -> Result<Done, Failure> {
         }),
         false => committed(1),
     }
+}
+
+/// Reads items and stock from the answers of the first round. Says beside it whether an item was
+/// not found.
+fn price(session: &mut Session, lines: &[(u32, Line)]) -> Result<(Vec<Priced>, bool), Failure> {
+    let mut priced = Vec::with_capacity(lines.len());
+    let mut unused_item = false;
+    let answers = &session.answers;
+    for (at, (number, line)) in lines.iter().enumerate() {
+        let (item, stock) = (4 + 2 * at, 5 + 2 * at);
+        let Some(price) = answers.cents(item, 0, 0) else {
+            unused_item = true;
+            continue;
+        };
+        if answers.rows(stock) != 1 {
+            let (supply, item) = (line.supply_warehouse, line.item);
+            return Err(session.wrong(format!("new order: no stock of {item} in {supply}")));
+        }
+        // Clause 2.4.2.2: brand is "B" when both texts hold ORIGINAL, else "G".
+        let original = |statement, column| answers.text(statement, 0, column).contains("ORIGINAL");
+        black_box(original(item, 2) && original(stock, 1));
+        priced.push(Priced {
+            number: *number,
+            line: *line,
+            amount_cents: price * i64::from(line.quantity),
+            dist_info: answers.text(stock, 0, 2).to_string(),
+        });
+    }
+    Ok((priced, unused_item))
 }
 
 fn insert_order(session: &mut Session, order: &NewOrder, id: u32, priced: &[Priced]) {
@@ -235,20 +243,7 @@ fn pay(session: &mut Session, payment: &Payment) -> Result<Done, Failure> {
     let data = format!("{}    {}", answers.text(2, 0, 0), answers.text(4, 0, 0));
     black_box(answers.cents(5, row, 14).map(|balance| balance - amount));
 
-    if bad_credit {
-        let cents = (amount / 100, amount % 100);
-        let note = format!("{c} {cd} {cw} {d} {w} {}.{:02} | ", cents.0, cents.1);
-        let paid = session.bind(Sql::CustomerPaidBadCredit);
-        paid.int(cw).int(cd).int(c).cents(amount).text(&note).send();
-    } else {
-        session
-            .bind(Sql::CustomerPaid)
-            .int(cw)
-            .int(cd)
-            .int(c)
-            .cents(amount)
-            .send();
-    }
+    charge(session, payment, c, bad_credit);
     let history = session
         .bind(Sql::HistoryInsert)
         .int(c)
@@ -265,6 +260,32 @@ fn pay(session: &mut Session, payment: &Payment) -> Result<Done, Failure> {
         )));
     }
     committed(1)
+}
+
+/// Takes the amount from the customer's balance; bad credit also notes it in C_DATA.
+fn charge(session: &mut Session, payment: &Payment, c: u32, bad_credit: bool) {
+    let Payment {
+        warehouse: w,
+        district: d,
+        customer_warehouse: cw,
+        customer_district: cd,
+        ..
+    } = *payment;
+    let amount = payment.amount_cents;
+    if bad_credit {
+        let cents = (amount / 100, amount % 100);
+        let note = format!("{c} {cd} {cw} {d} {w} {}.{:02} | ", cents.0, cents.1);
+        let paid = session.bind(Sql::CustomerPaidBadCredit);
+        paid.int(cw).int(cd).int(c).cents(amount).text(&note).send();
+    } else {
+        session
+            .bind(Sql::CustomerPaid)
+            .int(cw)
+            .int(cd)
+            .int(c)
+            .cents(amount)
+            .send();
+    }
 }
 
 /// Clause 2.6.2.
@@ -366,20 +387,7 @@ fn deliver(session: &mut Session, delivery: Delivery) -> Result<Done, Failure> {
                 .send();
         }
         session.round()?;
-        let mut payers = Vec::with_capacity(orders.len());
-        for (at, &(d, o)) in orders.iter().enumerate() {
-            let answers = &session.answers;
-            if answers.affected(3 * at) != 1 {
-                // Possible only where the isolation lets another Delivery come between.
-                return Err(session.conflict("delivery overtaken"));
-            }
-            let lines = 3 * at + 2;
-            let amounts = (0..answers.rows(lines)).map(|row| answers.cents(lines, row, 0));
-            match (answers.int(3 * at + 1, 0, 0), amounts.sum::<Option<i64>>()) {
-                (Some(c), Some(sum)) => payers.push((d, c as u32, sum)),
-                _ => return Err(session.wrong(format!("delivery: order {w}/{d}/{o} is torn"))),
-            }
-        }
+        let payers = delivered_sums(session, w, &orders)?;
         for (d, c, sum) in payers {
             session
                 .bind(Sql::CustomerDelivered)
@@ -404,6 +412,29 @@ fn deliver(session: &mut Session, delivery: Delivery) -> Result<Done, Failure> {
         units: orders.len() as u64,
         skipped,
     })
+}
+
+/// District, customer and sum of each order that the second round delivered.
+fn delivered_sums(
+    session: &mut Session,
+    w: u32,
+    orders: &[(u32, u32)],
+) -> Result<Vec<(u32, u32, i64)>, Failure> {
+    let mut payers = Vec::with_capacity(orders.len());
+    for (at, &(d, o)) in orders.iter().enumerate() {
+        let answers = &session.answers;
+        if answers.affected(3 * at) != 1 {
+            // Possible only where the isolation lets another Delivery come between.
+            return Err(session.conflict("delivery overtaken"));
+        }
+        let lines = 3 * at + 2;
+        let amounts = (0..answers.rows(lines)).map(|row| answers.cents(lines, row, 0));
+        match (answers.int(3 * at + 1, 0, 0), amounts.sum::<Option<i64>>()) {
+            (Some(c), Some(sum)) => payers.push((d, c as u32, sum)),
+            _ => return Err(session.wrong(format!("delivery: order {w}/{d}/{o} is torn"))),
+        }
+    }
+    Ok(payers)
 }
 
 /// Clause 2.8.2: items of the last 20 orders whose stock is below the threshold.

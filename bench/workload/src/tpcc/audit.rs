@@ -103,12 +103,68 @@ impl Audit {
 
     /// All findings, given the constants of C_LAST of load and run.
     pub fn findings(&self, scale: &Scale, c_last_load: u32, c_last_run: u32) -> Vec<Finding> {
-        let new_orders = self.mix[Kind::NewOrder.number()];
-        let payments = self.mix[Kind::Payment.number()];
-        let statuses = self.mix[Kind::OrderStatus.number()];
-        let by_clause = new_orders >= CLAUSE_LIMITS_FROM;
-        let several = scale.warehouses > 1;
-        let share = |clause, title, hits, samples, p, limits| {
+        let by_clause = self.mix[Kind::NewOrder.number()] >= CLAUSE_LIMITS_FROM;
+        let mut findings = self.share_findings(by_clause);
+        if scale.warehouses == 1 {
+            let remote = findings
+                .iter_mut()
+                .filter(|finding| finding.title.starts_with("remote"));
+            remote.for_each(|finding| finding.verdict = Verdict::NotApplicable);
+        }
+        findings.insert(1, self.mean_lines(by_clause));
+        findings.insert(2, self.line_spread());
+        findings.extend(self.mix_findings());
+        findings.push(c_last_finding(c_last_load, c_last_run));
+        findings
+    }
+
+    /// The shares of clause 9.2.2.5 with their probabilities and the clause's own limits.
+    fn share_findings(&self, by_clause: bool) -> Vec<Finding> {
+        let [new_orders, payments, statuses, ..] = self.mix;
+        let named = (0.57, 0.63);
+        let shares = [
+            (
+                "9.2.2.5.1",
+                "new orders rolled back",
+                self.rollbacks,
+                new_orders,
+                0.01,
+                (0.009, 0.011),
+            ),
+            (
+                "9.2.2.5.3",
+                "remote order lines",
+                self.remote_lines,
+                self.lines,
+                0.01,
+                (0.0095, 0.0105),
+            ),
+            (
+                "9.2.2.5.4",
+                "remote payments",
+                self.remote_payments,
+                payments,
+                0.15,
+                (0.14, 0.16),
+            ),
+            (
+                "9.2.2.5.5",
+                "payments by last name",
+                self.payments_by_name,
+                payments,
+                0.6,
+                named,
+            ),
+            (
+                "9.2.2.5.6",
+                "order status by last name",
+                self.statuses_by_name,
+                statuses,
+                0.6,
+                named,
+            ),
+        ];
+        let finding = |(clause, title, hits, samples, p, limits)| {
             share_finding(
                 clause,
                 title,
@@ -117,67 +173,7 @@ impl Audit {
                 by_clause.then_some(limits),
             )
         };
-        let remote = |finding: Finding| match several {
-            true => finding,
-            false => Finding {
-                verdict: Verdict::NotApplicable,
-                ..finding
-            },
-        };
-        let mut findings = Vec::new();
-        let limits = (0.009, 0.011);
-        let title = "new orders rolled back";
-        findings.push(share(
-            "9.2.2.5.1",
-            title,
-            self.rollbacks,
-            new_orders,
-            0.01,
-            limits,
-        ));
-        findings.push(self.mean_lines(by_clause));
-        findings.push(self.line_spread());
-        let (title, limits) = ("remote order lines", (0.0095, 0.0105));
-        let finding = share(
-            "9.2.2.5.3",
-            title,
-            self.remote_lines,
-            self.lines,
-            0.01,
-            limits,
-        );
-        findings.push(remote(finding));
-        let (title, limits) = ("remote payments", (0.14, 0.16));
-        let finding = share(
-            "9.2.2.5.4",
-            title,
-            self.remote_payments,
-            payments,
-            0.15,
-            limits,
-        );
-        findings.push(remote(finding));
-        let (title, limits) = ("payments by last name", (0.57, 0.63));
-        findings.push(share(
-            "9.2.2.5.5",
-            title,
-            self.payments_by_name,
-            payments,
-            0.6,
-            limits,
-        ));
-        let title = "order status by last name";
-        findings.push(share(
-            "9.2.2.5.6",
-            title,
-            self.statuses_by_name,
-            statuses,
-            0.6,
-            limits,
-        ));
-        findings.extend(self.mix_findings());
-        findings.push(c_last_finding(c_last_load, c_last_run));
-        findings
+        shares.into_iter().map(finding).collect()
     }
 
     fn mean_lines(&self, by_clause: bool) -> Finding {

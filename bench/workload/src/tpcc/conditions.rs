@@ -242,7 +242,7 @@ impl Verifier {
                 )
             });
             let span = match (waiting.first(), waiting.last()) {
-                (Some(first), Some(last)) => (last - first + 1) as usize,
+                (Some(first), Some(last)) => (last - first) as usize + 1,
                 _ => 0,
             };
             self.compare(3, span == waiting.len(), || {
