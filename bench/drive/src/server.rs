@@ -51,8 +51,8 @@ impl Server {
 /// Its serializable level locks a table as a whole when a plan scans it, and for a table of a few
 /// pages a scan is what the planner takes; then nearly every transaction conflicts with every
 /// other. Its manual (13.2.3) advises to make index scans cheaper; for keyed statements this comes
-/// to the same. Without it most NewOrders of TPC-C abort at SERIALIZABLE, so a comparison without it
-/// would not be fair.
+/// to the same. Without it most attempts of NewOrder abort at SERIALIZABLE, and a comparison would
+/// not be fair (numbers in docs/benchmark/tpcc.md).
 pub const POSTGRES_SETTINGS: &str = "SET enable_seqscan = off";
 
 impl Server {
