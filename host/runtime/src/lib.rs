@@ -1,1 +1,30 @@
-//! Placeholder.
+//! Runs the shards of one node: threads, sockets, disk, timers. The only crate with system calls.
+//!
+//! ```text
+//!            clients          other nodes
+//!               |                  |
+//!   shard thread: mio poll -> gateway -> node::Shard::step -> effects -> one write per socket
+//!               |                                               |
+//!          mailbox of the other shards              journal buffer -> flusher thread -> fdatasync
+//! ```
+//!
+//! * One thread per shard; it owns its sockets. Shards talk through mailboxes; nothing is shared
+//!   but the journal's buffer, which is locked for the copy of one record.
+//! * An effect that waits for a journal position is held until the flusher has reported it.
+//! * A failed write or sync of the journal ends the process: nothing after it can be promised.
+
+pub mod checkpoint;
+pub mod cluster;
+mod conn;
+pub mod data_dir;
+pub mod error;
+mod frame;
+pub mod journal_file;
+mod mailbox;
+pub mod node_process;
+mod peers;
+mod shard_thread;
+
+pub use cluster::{ClusterFile, NodeEntry};
+pub use error::RuntimeError;
+pub use node_process::{NodeProcess, Shutdown};

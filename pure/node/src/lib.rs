@@ -11,10 +11,23 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod checkpoint;
 pub mod client;
+mod core;
+mod ddl;
+pub mod input;
 pub mod machine;
 pub mod message;
+mod port;
+mod program;
+mod sequence;
+pub mod session;
+mod show;
+mod show_rows;
+mod stages;
+mod txns;
 
 pub use client::{ClientMessage, ConnId, Format, Reply, Severity, Tag, TxnStatus};
-pub use machine::{Effects, Input};
+pub use input::{CheckpointPart, Effects, Input};
+pub use machine::{Shard, ShardConfig, ShardRecovered};
 pub use message::{LocalMessage, Message, WireMessage};

@@ -1,98 +1,772 @@
-//! The shard's machine: inputs, effects, and the loop between its stages.
+//! The shard's machine: takes inputs to its stages and passes on what the stages tell one another.
+//!
+//! Stages are called in this order until none has anything to say: sessions, transactions
+//! (statements as futures), protocols, schema changes. Between stages of one shard a message is a call
+//! or an entry of a queue; between shards it is an effect.
+//!
+//! Invariants:
+//! * the core is never borrowed while a statement is polled or a session runs;
+//! * an effect carries the journal position that it waits for, never less than the position of
+//!   the clock bound under which its timestamps were drawn;
+//! * work that could go on for long (scans, collection of versions, checkpoints) is cut into
+//!   budgets and continued on the next step.
 
-use crate::client::{ClientMessage, ConnId, Reply};
-use crate::message::Message;
-use base::{NodeId, Position, ShardId, Time};
+use crate::checkpoint::CheckpointRun;
+use crate::client::{ClientMessage, ConnId, Reply, Severity};
+use crate::core::Core;
+use crate::ddl::{Action, Ddl, Origin};
+use crate::input::{Effects, Input, pid_parts};
+use crate::message::{
+    CATALOG_NODE, DdlWork, FromTxn, LocalMessage, Message, ShowKind, ToTxn, TxnHandle, WireMessage,
+};
+use crate::port::Events;
+use crate::sequence::{SequenceDraws, draw_block};
+use crate::session::{PlanCache, Session, SessionCx};
+use crate::show::Shows;
+use crate::stages::{Stage, Stages};
+use crate::txns::{INTERNAL, Txns};
+use base::{IndexId, LookupMap, NodeId, Position, ShardId, SqlError, SqlState, Time, Ts};
+use catalog::Catalog;
+use sql::plan::DdlPlan;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
 use txn::contract::Outgoing;
+use txn::{JournalPort, Protocol};
 
-/// What a shard is told.
-#[derive(Debug)]
-pub enum Input {
-    /// A client has connected; its first message is `ClientMessage::Startup`.
-    Connect {
-        /// Its number, chosen by the host, never used again on this shard.
-        conn: ConnId,
-        /// Secret for cancel requests, random.
-        secret: i32,
-    },
-    /// A message from a client.
-    Client {
-        /// From whom.
-        conn: ConnId,
-        /// What.
-        message: ClientMessage,
-    },
-    /// The client is gone: its transaction is rolled back.
-    Disconnected {
-        /// Who.
-        conn: ConnId,
-    },
-    /// What was sent to this client has left the host's buffer (nearly) completely.
-    Drained {
-        /// Which.
-        conn: ConnId,
-    },
-    /// A cancel request for the session with this backend number.
-    Cancel {
-        /// See [`pid_of`].
-        pid: i32,
-        /// Must match.
-        secret: i32,
-    },
-    /// A message from another shard.
-    Message {
-        /// From whom.
-        from: ShardId,
-        /// What.
-        message: Message,
-    },
-    /// The node's journal is durable to here.
-    Durable(Position),
-    /// The deadline has come (or nothing in particular).
-    Tick,
-    /// A connection to this node stands, it runs in this incarnation.
-    PeerUp {
-        /// Which.
-        node: NodeId,
-        /// Its starts so far.
-        incarnation: u32,
-    },
-    /// No connection to this node at present.
-    PeerDown {
-        /// Which.
-        node: NodeId,
-    },
-    /// The disk is nearly full (true) or has room again: writes are refused with 53100 meanwhile.
-    DiskFull(bool),
-    /// Write a checkpoint of this shard: parts appear in [`Effects::checkpoint`].
-    Checkpoint,
-    /// Finish what runs, refuse what is new; [`Effects::drained`] tells when nothing runs.
-    Drain,
+/// What a shard knows about itself and its cluster when it starts.
+#[derive(Clone, Debug)]
+pub struct ShardConfig {
+    /// Its name.
+    pub shard: ShardId,
+    /// All nodes with the addresses that SHOW NODES prints.
+    pub nodes: Vec<(NodeId, String)>,
+    /// Shards of each node.
+    pub shards_per_node: u16,
+    /// Starts of this node so far, this one included.
+    pub incarnation: u32,
+    /// Number of the cluster, in all its files and handshakes.
+    pub cluster: u64,
+    /// For everything that is drawn at random.
+    pub seed: u64,
+    /// Reads a clock in nanoseconds for the service times of SHOW STAGES; a host without one gives
+    /// a function that returns 0.
+    pub stopwatch: fn() -> u64,
 }
 
-/// What a shard asks its host to do. The host empties it after every step (or batch of steps).
-#[derive(Default, Debug)]
-pub struct Effects {
-    /// To clients, in order per connection; each leaves once the journal is durable to its position.
-    pub replies: Vec<(ConnId, Reply, Position)>,
-    /// To other shards, in order per receiver; each leaves once the journal is durable to `wait`.
-    pub messages: Vec<Outgoing<Message>>,
-    /// Parts of this shard's checkpoint file, in order; `None` is its end.
-    pub checkpoint: Vec<Option<Vec<u8>>>,
-    /// Nothing runs any more after `Input::Drain`.
-    pub drained: bool,
+/// What recovery gives a shard.
+pub struct ShardRecovered {
+    /// Rows as of the end of the journal.
+    pub store: store::Store,
+    /// Newest catalog in the journal (empty on a fresh node).
+    pub catalog: Arc<Catalog>,
+    /// Timestamps are drawn above it only; a record with the bound is durable.
+    pub clock_floor: Ts,
+    /// Timestamps up to here may be drawn without another record.
+    pub clock_bound: Ts,
+    /// Undecided and untold transactions.
+    pub in_doubt: two_phase::InDoubt,
 }
 
-/// The backend number of a session: host routes cancel requests by it.
-pub fn pid_of(shard: ShardId, conn: ConnId) -> i32 {
-    // 4 bits of shard index above 26 bits of connection number; positive.
-    ((i32::from(shard.index() as i16)) << 26) | (conn.0 & 0x03ff_ffff) as i32
+/// A clock bound reaches this far ahead of the clock (eighths of microseconds, 20 s).
+const BOUND_AHEAD: u64 = (20_000_000 * 8) << 10;
+/// A new bound is journaled when the clock comes this near to the old one (10 s).
+const BOUND_NEAR: u64 = (10_000_000 * 8) << 10;
+/// How often bounds of old reads are announced while there are versions to collect.
+const ANNOUNCE_US: u64 = 200_000;
+/// Rows collected per step.
+const COLLECT_ROWS: usize = 500;
+
+/// The machine of one shard.
+pub struct Shard {
+    core: Rc<RefCell<Core>>,
+    events: Rc<RefCell<Events>>,
+    shows: Rc<RefCell<Shows>>,
+    sequences: Rc<RefCell<SequenceDraws>>,
+    txns: Txns,
+    sessions: LookupMap<ConnId, Box<Session>>,
+    /// Connections in order, for SHOW SESSIONS.
+    conns: BTreeSet<ConnId>,
+    session_deadlines: BTreeSet<(Time, ConnId)>,
+    plans: PlanCache,
+    to_txn: VecDeque<(ShardId, TxnHandle, ToTxn)>,
+    ddl_wanted: VecDeque<(ConnId, String, DdlPlan)>,
+    replies: Vec<(ConnId, Reply, Position)>,
+    ddl: Ddl,
+    /// Schema changes that sessions here asked of node 1.
+    ddl_asked: BTreeMap<u64, ConnId>,
+    ddl_next: u64,
+    /// Where the fill batch that runs now says the next one begins.
+    fill_resume: Rc<RefCell<Option<Vec<u8>>>>,
+    /// Sequence draws under way.
+    draws: BTreeMap<TxnHandle, IndexId>,
+    peers: BTreeMap<NodeId, u32>,
+    stages: Stages,
+    draining: bool,
+    drained: bool,
+    announce_at: Option<Time>,
+    rows_written_announced: u64,
+    clock_bound: Ts,
+    bound_pending: Option<(Position, Ts)>,
+    checkpoint: Option<CheckpointRun>,
 }
 
-/// The shard index and connection of a backend number.
-pub fn pid_parts(pid: i32) -> (u16, ConnId) {
-    (((pid >> 26) & 0xf) as u16, ConnId((pid & 0x03ff_ffff) as u32))
+impl Shard {
+    /// A shard that continues from `recovered`. Its first step should be a tick.
+    pub fn new(
+        config: ShardConfig,
+        journal: Box<dyn JournalPort>,
+        recovered: ShardRecovered,
+    ) -> Shard {
+        let stages = Stages::new(config.stopwatch);
+        let ShardRecovered { store, catalog, clock_floor, clock_bound, in_doubt } = recovered;
+        let mut core = Core::new(config, journal, clock_floor, store, catalog);
+        core.purge_unknown_indexes();
+        core.protocol(|protocol, cx| protocol.recover(cx, in_doubt));
+        let core = Rc::new(RefCell::new(core));
+        let events = Rc::new(RefCell::new(Events::default()));
+        let shows = Rc::new(RefCell::new(Shows::default()));
+        let sequences = Rc::new(RefCell::new(SequenceDraws::default()));
+        let txns = Txns::new(core.clone(), events.clone(), shows.clone(), sequences.clone());
+        Shard {
+            core,
+            events,
+            shows,
+            sequences,
+            txns,
+            sessions: LookupMap::new(),
+            conns: BTreeSet::new(),
+            session_deadlines: BTreeSet::new(),
+            plans: PlanCache::default(),
+            to_txn: VecDeque::new(),
+            ddl_wanted: VecDeque::new(),
+            replies: Vec::new(),
+            ddl: Ddl::default(),
+            ddl_asked: BTreeMap::new(),
+            ddl_next: 0,
+            fill_resume: Rc::default(),
+            draws: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            stages,
+            draining: false,
+            drained: false,
+            announce_at: None,
+            rows_written_announced: 0,
+            clock_bound,
+            bound_pending: None,
+            checkpoint: None,
+        }
+    }
+
+    /// Takes one input to its end and appends to `out` what is to be done for it.
+    pub fn step(&mut self, now: Time, input: Input, out: &mut Effects) {
+        {
+            let mut core = self.core.borrow_mut();
+            // A host whose clock is set back must not make deadlines unreachable.
+            core.now = core.now.max(now);
+        }
+        self.take(input);
+        self.settle();
+        self.tend(out);
+        self.release(out);
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Connect { conn, secret } => {
+                self.sessions.insert(conn, Box::new(Session::new(conn, secret)));
+                self.conns.insert(conn);
+            }
+            Input::Client { conn, message } => {
+                self.stages.count(Stage::Session, 1);
+                if message == ClientMessage::Terminate {
+                    self.disconnect(conn);
+                } else {
+                    self.with_session(conn, |session, cx| session.on_client(cx, message));
+                }
+            }
+            Input::Disconnected { conn } => self.disconnect(conn),
+            Input::Drained { conn } => self.with_session(conn, |s, cx| s.on_drained(cx)),
+            Input::Cancel { pid, secret } => self.cancel(pid, secret),
+            Input::Message { from, message } => self.on_message(from, message),
+            Input::Durable(position) => {
+                let mut core = self.core.borrow_mut();
+                core.protocol(|protocol, cx| protocol.on_durable(cx, position));
+                if let Some((at, bound)) = self.bound_pending
+                    && at <= position
+                {
+                    self.clock_bound = bound;
+                    self.bound_pending = None;
+                }
+            }
+            Input::Tick => self.tick(),
+            Input::PeerUp { node, incarnation } => self.peer_up(node, incarnation),
+            Input::PeerDown { node } => {
+                self.peers.remove(&node);
+                self.update_unreachable();
+            }
+            Input::DiskFull(full) => self.core.borrow_mut().disk_full = full,
+            Input::Checkpoint { number } => self.begin_checkpoint(number),
+            Input::Drain => self.draining = true,
+        }
+    }
+
+    fn disconnect(&mut self, conn: ConnId) {
+        self.with_session(conn, |session, cx| session.on_disconnect(cx));
+        self.sessions.remove(&conn);
+        self.conns.remove(&conn);
+        self.session_deadlines.retain(|(_, other)| *other != conn);
+    }
+
+    /// Calls a session with what it may touch; nothing if it is gone.
+    fn with_session(&mut self, conn: ConnId, call: impl FnOnce(&mut Session, &mut SessionCx<'_>)) {
+        let Some(session) = self.sessions.get_mut(&conn) else { return };
+        let (now, here, catalog, mut counters) = {
+            let core = self.core.borrow();
+            (core.now, core.config.shard, core.catalog.clone(), core.counters)
+        };
+        let before = session.deadline();
+        let mut cx = SessionCx {
+            now,
+            here,
+            catalog: &catalog,
+            replies: &mut self.replies,
+            to_txn: &mut self.to_txn,
+            ddl: &mut self.ddl_wanted,
+            plans: &mut self.plans,
+            accepting: !self.draining && catalog.version > 0,
+            counters: &mut counters,
+        };
+        call(session, &mut cx);
+        self.core.borrow_mut().counters = counters;
+        let after = session.deadline();
+        if before != after {
+            before.map(|at| self.session_deadlines.remove(&(at, conn)));
+            after.map(|at| self.session_deadlines.insert((at, conn)));
+        }
+    }
+
+    fn cancel(&mut self, pid: i32, secret: i32) {
+        let (index, conn) = pid_parts(pid);
+        let here = self.core.borrow().config.shard;
+        if index == here.index() {
+            self.with_session(conn, |session, cx| session.on_cancel(cx, secret));
+        } else if index < self.core.borrow().config.shards_per_node {
+            let to = ShardId::new(here.node(), index);
+            let message = Message::Local(LocalMessage::Cancel { conn, secret });
+            self.core.borrow_mut().send(to, message, Position(0));
+        }
+    }
+
+    fn on_message(&mut self, from: ShardId, message: Message) {
+        match message {
+            Message::Wire(WireMessage::TwoPhase(message)) => {
+                self.stages.count(Stage::Transaction, 1);
+                let start = self.stages.start();
+                self.core
+                    .borrow_mut()
+                    .protocol(|protocol, cx| protocol.on_message(cx, from, message));
+                self.stages.stop(Stage::Transaction, start);
+            }
+            Message::Wire(message) => self.on_wire(from, message),
+            Message::Local(LocalMessage::ToTxn(handle, message)) => {
+                self.txns.on_session(handle, message);
+            }
+            Message::Local(LocalMessage::FromTxn(handle, message)) => {
+                self.with_session(handle.conn, |s, cx| s.on_txn(cx, handle, message));
+            }
+            Message::Local(LocalMessage::Cancel { conn, secret }) => {
+                self.with_session(conn, |session, cx| session.on_cancel(cx, secret));
+            }
+        }
+    }
+
+    fn on_wire(&mut self, from: ShardId, message: WireMessage) {
+        match message {
+            WireMessage::TwoPhase(_) => unreachable!("handled by the caller"),
+            WireMessage::Ddl { id, database, work } => {
+                self.ddl.request(Origin::Shard(from, id), database, work);
+            }
+            WireMessage::DdlDone { id, result } => {
+                if let Some(conn) = self.ddl_asked.remove(&id) {
+                    self.with_session(conn, |session, cx| session.on_ddl(cx, result));
+                }
+            }
+            WireMessage::Catalog(catalog) => {
+                let position = self.use_catalog(catalog);
+                let mut core = self.core.borrow_mut();
+                let version = core.catalog.version;
+                core.send(from, Message::Wire(WireMessage::CatalogAck { version }), position);
+            }
+            WireMessage::CatalogAck { version } => self.ddl.on_ack(from, version),
+            WireMessage::CatalogWanted => self.send_catalog(from),
+            WireMessage::ShowWanted { id, what, database } => {
+                let rows = self.show_rows(what, &database);
+                let answer = Message::Wire(WireMessage::ShowRows { id, rows });
+                self.core.borrow_mut().send(from, answer, Position(0));
+            }
+            WireMessage::ShowRows { id, rows } => {
+                self.shows.borrow_mut().on_rows(id, from, &rows);
+                self.txns.wake_all();
+            }
+            WireMessage::OldestRead { ts, wanted } => {
+                let mut core = self.core.borrow_mut();
+                core.clock.merge(ts);
+                core.peers_oldest.insert(from, ts);
+                core.update_horizon();
+                if wanted {
+                    let ts = core.oldest_read();
+                    let answer = WireMessage::OldestRead { ts, wanted: false };
+                    core.send(from, Message::Wire(answer), Position(0));
+                }
+            }
+        }
+    }
+
+    /// Takes a newer catalog into use. The first shard of each node journals it; the position returned
+    /// is the one to wait for before it may be acknowledged.
+    fn use_catalog(&mut self, catalog: Arc<Catalog>) -> Position {
+        let mut core = self.core.borrow_mut();
+        if catalog.version <= core.catalog.version {
+            return Position(0);
+        }
+        let mut position = Position(0);
+        if core.config.shard.index() == 0 {
+            let mut record = Vec::new();
+            let version = catalog.version;
+            let catalog = base::codec::to_vec(&*catalog);
+            journal::Record::Catalog { version, catalog }.encode(&mut record);
+            position = core.journal.append(&record);
+        }
+        core.set_catalog(catalog);
+        position
+    }
+
+    fn send_catalog(&mut self, to: ShardId) {
+        let mut core = self.core.borrow_mut();
+        if core.catalog.version > 0 && to != core.config.shard {
+            let message = Message::Wire(WireMessage::Catalog(core.catalog.clone()));
+            core.send(to, message, Position(0));
+        }
+    }
+
+    fn peer_up(&mut self, node: NodeId, incarnation: u32) {
+        self.peers.insert(node, incarnation);
+        self.update_unreachable();
+        let (here, shards) = {
+            let mut core = self.core.borrow_mut();
+            core.protocol(|protocol, cx| protocol.on_peer(cx, node, incarnation));
+            (core.config.shard, core.config.shards_per_node)
+        };
+        if here == ShardId(0) {
+            (0..shards).for_each(|index| self.send_catalog(ShardId::new(node, index)));
+        } else if node == CATALOG_NODE {
+            let wanted = Message::Wire(WireMessage::CatalogWanted);
+            self.core.borrow_mut().send(ShardId(0), wanted, Position(0));
+        }
+    }
+
+    fn update_unreachable(&mut self) {
+        let core = self.core.borrow();
+        let own = core.config.shard.node();
+        let shards = core.catalog.placement.shards().iter().copied();
+        let down = |shard: &ShardId| shard.node() != own && !self.peers.contains_key(&shard.node());
+        let unreachable = shards.filter(down).collect();
+        drop(core);
+        self.shows.borrow_mut().unreachable = unreachable;
+        self.txns.wake_all();
+    }
+
+    fn tick(&mut self) {
+        let now = self.core.borrow().now;
+        self.core.borrow_mut().protocol(|protocol, cx| protocol.on_tick(cx));
+        self.txns.on_tick(now);
+        self.txns.resume_yielded();
+        while let Some((at, conn)) = self.session_deadlines.first().copied() {
+            if at > now {
+                break;
+            }
+            self.session_deadlines.pop_first();
+            self.with_session(conn, |session, cx| session.on_tick(cx));
+        }
+    }
+
+    /// Passes messages between the stages until none is left.
+    fn settle(&mut self) {
+        loop {
+            let mut any = self.pass_to_txns();
+            let start = self.stages.start();
+            if self.txns.poll_ready() {
+                self.stages.stop(Stage::Execute, start);
+                any = true;
+            }
+            any |= self.pass_answers();
+            any |= self.pass_to_sessions();
+            any |= self.start_wanted();
+            if !any {
+                return;
+            }
+        }
+    }
+
+    fn pass_to_txns(&mut self) -> bool {
+        let mut any = false;
+        while let Some((to, handle, message)) = self.to_txn.pop_front() {
+            any = true;
+            let here = self.core.borrow().config.shard;
+            if to == here {
+                self.stages.count(Stage::Execute, 1);
+                let start = self.stages.start();
+                self.txns.on_session(handle, message);
+                self.stages.stop(Stage::Execute, start);
+            } else {
+                let message = Message::Local(LocalMessage::ToTxn(handle, message));
+                self.core.borrow_mut().send(to, message, Position(0));
+            }
+        }
+        any
+    }
+
+    fn pass_answers(&mut self) -> bool {
+        let mut completions = core::mem::take(&mut self.core.borrow_mut().out.completions);
+        let any = !completions.is_empty();
+        for (txn, op, reply) in completions.drain(..) {
+            self.txns.on_answer(txn, op, reply);
+        }
+        // Keep the buffer.
+        let mut core = self.core.borrow_mut();
+        if core.out.completions.is_empty() {
+            core.out.completions = completions;
+        }
+        any
+    }
+
+    fn pass_to_sessions(&mut self) -> bool {
+        let mut any = false;
+        loop {
+            let Some((handle, message)) = self.events.borrow_mut().to_sessions.pop_front() else {
+                return any;
+            };
+            any = true;
+            let here = self.core.borrow().config.shard;
+            if handle.conn == INTERNAL {
+                self.on_internal(handle, message);
+            } else if handle.session == here {
+                self.with_session(handle.conn, |s, cx| s.on_txn(cx, handle, message));
+            } else {
+                let message = Message::Local(LocalMessage::FromTxn(handle, message));
+                self.core.borrow_mut().send(handle.session, message, Position(0));
+            }
+        }
+    }
+
+    /// News of a transaction that the node itself started.
+    fn on_internal(&mut self, handle: TxnHandle, message: FromTxn) {
+        let Some(sequence) = self.draws.get(&handle).copied() else {
+            let resume = self.fill_resume.borrow_mut().take();
+            self.ddl.on_txn(handle, message, resume);
+            return;
+        };
+        if let FromTxn::Done(_, done) = message {
+            self.draws.remove(&handle);
+            let result = match done.result {
+                Ok(_) => Ok(()),
+                Err(crate::message::Failure::Sql(error)) => {
+                    Err(sql::port::ExecError::Sql(error))
+                }
+                Err(crate::message::Failure::Aborted(reason)) => {
+                    Err(sql::port::ExecError::Aborted(reason))
+                }
+            };
+            self.sequences.borrow_mut().on_drawn(sequence, result);
+            self.txns.wake_all();
+        }
+    }
+
+    /// Starts what stages have asked the shard for: sequence draws, questions, schema changes.
+    fn start_wanted(&mut self) -> bool {
+        let mut any = false;
+        let wanted = core::mem::take(&mut self.sequences.borrow_mut().wanted);
+        for sequence in wanted {
+            any = true;
+            let draws = self.sequences.clone();
+            let id = sequence.id;
+            let database = self.any_database();
+            let handle =
+                self.txns.spawn(database, move |port| draw_block(port, draws, sequence));
+            self.draws.insert(handle, id);
+        }
+        any |= self.ask_shows();
+        any |= self.ask_ddl();
+        any |= self.run_ddl();
+        any
+    }
+
+    /// Sequence counters belong to no database's rules but those of the common protocol.
+    fn any_database(&self) -> Arc<catalog::Database> {
+        let core = self.core.borrow();
+        core.catalog.databases.values().next().expect("a sequence lives in a database").clone()
+    }
+
+    fn ask_shows(&mut self) -> bool {
+        let asked = core::mem::take(&mut self.shows.borrow_mut().to_ask);
+        let any = !asked.is_empty();
+        for (id, what, database, shards) in asked {
+            for shard in shards {
+                if shard == self.core.borrow().config.shard {
+                    let rows = self.show_rows(what, &database);
+                    self.shows.borrow_mut().on_rows(id, shard, &rows);
+                    self.txns.wake_all();
+                } else {
+                    let question =
+                        WireMessage::ShowWanted { id, what, database: database.clone() };
+                    self.core.borrow_mut().send(shard, Message::Wire(question), Position(0));
+                }
+            }
+        }
+        any
+    }
+
+    fn ask_ddl(&mut self) -> bool {
+        let mut any = false;
+        while let Some((conn, database, plan)) = self.ddl_wanted.pop_front() {
+            any = true;
+            let work = DdlWork {
+                before: plan.before,
+                fill: plan.fill,
+                after: plan.after,
+                undo: plan.undo,
+            };
+            if self.core.borrow().config.shard == ShardId(0) {
+                self.ddl.request(Origin::Session(conn), database, work);
+            } else if self.peers.contains_key(&CATALOG_NODE)
+                || self.core.borrow().config.shard.node() == CATALOG_NODE
+            {
+                self.ddl_next += 1;
+                let id = self.ddl_next;
+                self.ddl_asked.insert(id, conn);
+                let message = WireMessage::Ddl { id, database, work };
+                self.core.borrow_mut().send(ShardId(0), Message::Wire(message), Position(0));
+            } else {
+                let error = SqlError::new(
+                    SqlState::OBJECT_NOT_READY,
+                    "schema changes go through node n1, which is not connected",
+                )
+                .hint("Restart node n1 and run the statement again.");
+                self.with_session(conn, |session, cx| session.on_ddl(cx, Err(error)));
+            }
+        }
+        any
+    }
+
+    fn run_ddl(&mut self) -> bool {
+        let mut any = false;
+        while !self.ddl.is_idle() {
+            let catalog = self.core.borrow().catalog.clone();
+            let down: Vec<ShardId> = self.shows.borrow().unreachable.iter().copied().collect();
+            let Some(action) = self.ddl.next(&catalog, &down) else { break };
+            any = true;
+            match action {
+                Action::Publish(catalog) => self.publish(catalog),
+                Action::Fill { database, fill, target, after } => {
+                    let catalog = self.core.borrow().catalog.clone();
+                    let database = catalog.databases.get(&database);
+                    let database = database.expect("a change holds its database").clone();
+                    let resume = self.fill_resume.clone();
+                    let handle = self.txns.spawn(database, move |port| {
+                        sql::fill::batch(port, fill, target, after, resume)
+                    });
+                    self.ddl.filling(handle);
+                }
+                Action::Answer(Origin::Session(conn), result) => {
+                    self.with_session(conn, |session, cx| session.on_ddl(cx, result));
+                }
+                Action::Answer(Origin::Shard(to, id), result) => {
+                    let message = Message::Wire(WireMessage::DdlDone { id, result });
+                    self.core.borrow_mut().send(to, message, Position(0));
+                }
+            }
+        }
+        any
+    }
+
+    fn publish(&mut self, catalog: Arc<Catalog>) {
+        let position = self.use_catalog(catalog);
+        let mut core = self.core.borrow_mut();
+        if position == Position(0) {
+            return;
+        }
+        let catalog = core.catalog.clone();
+        for shard in catalog.placement.shards() {
+            if *shard != core.config.shard {
+                let message = Message::Wire(WireMessage::Catalog(catalog.clone()));
+                core.send(*shard, message, position);
+            }
+        }
+    }
+
+    /// Background work in small pieces, and what keeps the clock's bound ahead of the clock.
+    fn tend(&mut self, out: &mut Effects) {
+        let mut core = self.core.borrow_mut();
+        let near = core.clock.last().0.saturating_add(BOUND_NEAR) > self.clock_bound.0;
+        if near && self.bound_pending.is_none() {
+            let bound = Ts(core.clock.last().0.max(Ts::from_time(core.now).0) + BOUND_AHEAD);
+            let mut record = Vec::new();
+            journal::Record::ClockBound { ts: bound }.encode(&mut record);
+            let position = core.journal.append(&record);
+            self.bound_pending = Some((position, bound));
+        }
+        if core.catalog.placement.shards().len() == 1 {
+            core.update_horizon();
+        }
+        let written = core.counters.rows_written != self.rows_written_announced;
+        if written && self.announce_at.is_none() {
+            self.announce_at = Some(core.now.after(ANNOUNCE_US));
+        }
+        if self.announce_at.is_some_and(|at| at <= core.now) {
+            self.announce_at = None;
+            self.rows_written_announced = core.counters.rows_written;
+            announce(&mut core);
+        }
+        drop(core);
+        let bound = self.bound_pending.map_or(self.clock_bound, |(_, bound)| bound);
+        if let Some(run) = &mut self.checkpoint
+            && run.advance(&mut self.core.borrow_mut(), bound, &mut out.checkpoint)
+        {
+            self.checkpoint = None;
+        }
+        if self.draining && !self.drained && self.txns.len() == 0 && self.ddl.is_idle() {
+            self.drained = true;
+            out.drained = true;
+        }
+    }
+
+    fn begin_checkpoint(&mut self, number: u64) {
+        if self.checkpoint.is_none() {
+            self.checkpoint = Some(CheckpointRun::new(&mut self.core.borrow_mut(), number));
+        }
+    }
+
+    /// Moves what the stages produced into the host's hands.
+    fn release(&mut self, out: &mut Effects) {
+        let mut core = self.core.borrow_mut();
+        // Timestamps above the durable bound must not be seen before the next bound is durable.
+        let floor = match self.bound_pending {
+            Some((position, _)) if core.clock.last() > self.clock_bound => position,
+            Some(_) | None => Position(0),
+        };
+        self.stages.count(Stage::Reply, self.replies.len() as u64);
+        out.replies.extend(self.replies.drain(..).map(|(conn, reply, wait)| {
+            (conn, reply, wait.max(floor))
+        }));
+        let core = &mut *core;
+        out.messages.extend(core.out.messages.drain(..).map(|outgoing| Outgoing {
+            to: outgoing.to,
+            message: Message::Wire(WireMessage::TwoPhase(outgoing.message)),
+            wait: outgoing.wait.max(floor),
+        }));
+        out.messages.append(&mut core.messages);
+    }
+
+    /// When the next tick is wanted; a time in the past: at once.
+    pub fn deadline(&self) -> Option<Time> {
+        let core = self.core.borrow();
+        if self.checkpoint.is_some() || !self.events.borrow().yielded.is_empty() {
+            return Some(Time(0));
+        }
+        let session = self.session_deadlines.first().map(|(at, _)| *at);
+        let all = [core.two_phase.deadline(), self.txns.deadline(), session, self.announce_at];
+        all.into_iter().flatten().min()
+    }
+
+    /// Whether clients are served: the catalog is known and the shard does not drain.
+    pub fn is_accepting(&self) -> bool {
+        !self.draining && self.core.borrow().catalog.version > 0
+    }
+
+    /// The host has sent a message of so many bytes (0: it was lost) to another node.
+    pub fn note_sent(&mut self, bytes: u64) {
+        self.core.borrow_mut().counters.message_bytes += bytes;
+    }
+
+    /// The catalog in use.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.core.borrow().catalog.clone()
+    }
+
+    /// Makes the first catalog of a new cluster. Only on the first shard of node 1, before its first
+    /// step, if no catalog was recovered.
+    pub fn bootstrap(&mut self, placement: catalog::Placement) {
+        let empty = self.catalog();
+        assert_eq!(empty.version, 0, "only an empty cluster is bootstrapped");
+        let commands = [
+            catalog::Command::Bootstrap(placement),
+            catalog::Command::CreateDatabase {
+                name: "postgres".into(),
+                protocol: catalog::ProtocolKind::TwoPhase,
+                execution: catalog::Execution::Interleaved,
+                if_not_exists: false,
+            },
+        ];
+        let apply = |catalog: Catalog, command| {
+            catalog.apply(&command).expect("an empty catalog takes its first commands").0
+        };
+        let first = commands.into_iter().fold((*empty).clone(), apply);
+        self.publish(Arc::new(first));
+    }
+
+    /// Closes all sessions with 57P01.
+    pub fn shut_down(&mut self, out: &mut Effects) {
+        for conn in &self.conns {
+            let error = SqlError::new(
+                SqlState::ADMIN_SHUTDOWN,
+                "terminating connection due to administrator command",
+            );
+            out.replies.push((*conn, Reply::Error(Severity::Fatal, error), Position(0)));
+            out.replies.push((*conn, Reply::Close, Position(0)));
+        }
+    }
+
+    /// Checks the invariants of all parts; panics with a description of what is broken.
+    pub fn validate(&self) {
+        let core = self.core.borrow();
+        core.store.validate();
+        core.two_phase.validate(&core.store);
+    }
+
+    /// An order-independent digest of all rows visible at `at`.
+    pub fn digest(&self, at: Ts) -> u64 {
+        self.core.borrow().store.digest_all(at)
+    }
+
+    fn show_rows(&self, what: ShowKind, database: &str) -> base::RowBatch {
+        let core = self.core.borrow();
+        match what {
+            ShowKind::Counters => crate::show_rows::counters(&core),
+            ShowKind::Stages => self.stages.rows(&core, self.plans.planned()),
+            ShowKind::Placement => crate::show_rows::placement(&core, database),
+            ShowKind::Nodes => crate::show_rows::nodes(&core, &self.peers),
+            ShowKind::Sessions => {
+                let sessions = self.conns.iter().filter_map(|conn| self.sessions.get(conn));
+                crate::show_rows::sessions(&core, sessions.map(|session| &**session))
+            }
+        }
+    }
 }
 
-/// Now in microseconds for readers of this module.
-pub type Now = Time;
+/// Tells all other shards below which timestamp this one reads nothing, and collects old versions.
+fn announce(core: &mut Core) {
+    core.update_horizon();
+    let ts = core.oldest_read();
+    let here = core.config.shard;
+    let catalog = core.catalog.clone();
+    for shard in catalog.placement.shards() {
+        if *shard != here {
+            let message = WireMessage::OldestRead { ts, wanted: true };
+            core.send(*shard, Message::Wire(message), Position(0));
+        }
+    }
+    let horizon = core.horizon;
+    core.store.collect(horizon, COLLECT_ROWS);
+}

@@ -147,7 +147,6 @@ pub enum ToTxn {
 }
 
 /// A statement to run.
-#[derive(Debug)]
 pub struct RunRequest {
     /// Which statement of the transaction.
     pub statement: StatementNo,
@@ -169,6 +168,15 @@ pub struct RunRequest {
     pub credit: u32,
     /// The statement ends with 57014 at this time; `None`: no limit.
     pub deadline: Option<Time>,
+}
+
+impl std::fmt::Debug for RunRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let RunRequest { statement, begin, params, autocommit, .. } = self;
+        let mut debug = f.debug_struct("RunRequest");
+        debug.field("statement", statement).field("begin", begin);
+        debug.field("params", params).field("autocommit", autocommit).finish_non_exhaustive()
+    }
 }
 
 /// How a transaction starts.

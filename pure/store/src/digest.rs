@@ -36,6 +36,13 @@ impl<S: Default> Store<S> {
         }
         total
     }
+
+    /// The digest of all rows of all key spaces that are visible at `at`.
+    pub fn digest_all(&self, at: Ts) -> u64 {
+        let all = KeyRange::all();
+        let digests = self.indexes().into_iter().map(|index| self.digest(index, None, &all, at));
+        digests.fold(0, u64::wrapping_add)
+    }
 }
 
 fn row_digest(index: IndexId, slot: Slot, key: &[u8], row: &[u8], commit_ts: Ts) -> u64 {

@@ -330,6 +330,22 @@ impl<S: Default> Store<S> {
         self.counts
     }
 
+    /// The key spaces that have rows.
+    pub fn indexes(&self) -> Vec<IndexId> {
+        self.indexes.keys().copied().collect()
+    }
+
+    /// Totals over the rows of one key space, and the number of slots that hold any. Walks them: for
+    /// reports.
+    pub fn index_counts(&self, index: IndexId) -> (Counts, usize) {
+        let mut counts = Counts::default();
+        let slots = self.indexes.get(&index).map_or(&[][..], |rows| &rows.slots);
+        let trees = slots.iter().flatten();
+        let used = trees.clone().count();
+        trees.for_each(|tree| tree.each_leaf(&mut |leaf| counts.add(leaf_counts(leaf))));
+        (counts, used)
+    }
+
     /// Bytes of memory that the rows occupy, spare capacity included. Walks the store: for tests
     /// and reports.
     pub fn footprint_bytes(&self) -> usize {

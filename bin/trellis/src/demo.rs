@@ -1,0 +1,129 @@
+//! `trellis demo`: a cluster of processes, TPC-C on it, its proof, and a report.
+
+use crate::bench::{print_report, write_reports};
+use crate::cluster_dir::{cluster_file, free_addresses};
+use crate::local_cluster::{LocalCluster, connect, url};
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use drive::tpcc::{self, LoadOptions, RunOptions};
+use drive::view::{Progress, Screen};
+use runtime::ClusterFile;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Protocols that exist.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Protocol {
+    /// Strict two-phase locking and two-phase commit
+    #[value(name = "two_phase")]
+    TwoPhase,
+}
+
+impl Protocol {
+    fn name(self) -> &'static str {
+        match self {
+            Protocol::TwoPhase => "two_phase",
+        }
+    }
+}
+
+/// Arguments of `trellis demo`.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    trellis demo                              three nodes, three warehouses, 20 seconds\n  \
+    trellis demo --seconds 60 --clients 32    longer, with more terminals\n  \
+    trellis demo --rate 200 --json out.json   open loop: 200 transactions a second are due")]
+pub(crate) struct DemoArgs {
+    /// Node processes
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=64))]
+    nodes: u16,
+    /// Shards per node [default: one per core]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=16))]
+    shards: Option<u16>,
+    /// TPC-C warehouses to load
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    warehouses: u32,
+    /// Measured seconds, after 2 seconds of warm-up
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    seconds: u64,
+    /// Connections
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    clients: u32,
+    /// Open loop: so many transactions are due per second [default: closed loop]
+    #[arg(long)]
+    rate: Option<f64>,
+    /// Transaction protocol of the database
+    #[arg(long, value_enum, default_value = "two_phase")]
+    protocol: Protocol,
+    /// Where the result goes as JSON
+    #[arg(long, value_name = "FILE", default_value = "trellis-demo.json")]
+    json: PathBuf,
+    /// Where the report goes as one HTML page
+    #[arg(long, value_name = "FILE", default_value = "trellis-demo.html")]
+    report: PathBuf,
+    /// Directory of the cluster [default: a fresh temporary one]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Leave the cluster's directory behind (a temporary one is removed otherwise)
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Runs the demo; the error says what failed.
+pub(crate) fn run(args: &DemoArgs) -> Result<()> {
+    let dir = match &args.data {
+        Some(dir) => dir.clone(),
+        None => std::env::temp_dir().join(format!("trellis-demo-{}", std::process::id())),
+    };
+    let path = dir.join(crate::cluster_dir::CLUSTER_FILE);
+    if path.exists() {
+        bail!("{} already holds a cluster; the demo needs a fresh directory", dir.display());
+    }
+    std::fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    let result = run_in(args, &dir, &path);
+    if args.keep {
+        writeln!(std::io::stdout(), "The cluster's files are in {}", dir.display())?;
+    } else if args.data.is_none() {
+        std::fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
+    }
+    result
+}
+
+fn run_in(args: &DemoArgs, dir: &Path, path: &Path) -> Result<()> {
+    cluster_file(&free_addresses(args.nodes)?, args.shards).write(path)?;
+    let file = ClusterFile::read(path)?;
+    let mut screen = Screen::new(std::io::stdout(), std::io::stdout().is_terminal());
+    screen.stage(&format!(
+        "starting {} nodes with {} shards each in {}",
+        args.nodes,
+        file.shards,
+        dir.display()
+    ));
+    crate::signals::on_interrupt(dir, args.data.is_none() && !args.keep)?;
+    let cluster = LocalCluster::start(path, &file)?;
+    let outcome = measure(args, &file, &mut screen);
+    screen.stage("stopping the nodes");
+    cluster.stop()?;
+    outcome
+}
+
+fn measure(args: &DemoArgs, file: &ClusterFile, screen: &mut dyn Progress) -> Result<()> {
+    let mut link = connect(&file.nodes[0], "postgres")?;
+    let protocol = args.protocol.name();
+    link.command(&format!("CREATE DATABASE tpcc WITH (protocol = '{protocol}')"))?;
+    link.close();
+    let url = url(&file.nodes, "tpcc");
+    tpcc::load(&LoadOptions::new(&url, args.warehouses), screen)?;
+    let mut options = RunOptions::new(&url);
+    options.runner.clients = args.clients;
+    options.runner.rate = args.rate;
+    options.runner.length = Duration::from_secs(args.seconds);
+    let report = tpcc::run(&options, screen)?;
+    print_report(&report)?;
+    write_reports(&report, Some(&args.json), Some(&args.report))?;
+    if !report.passed() {
+        bail!("the run failed its checks; the report says which");
+    }
+    Ok(())
+}

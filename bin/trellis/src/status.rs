@@ -1,0 +1,65 @@
+//! `trellis status`: which nodes of a local cluster run.
+
+use crate::cluster_dir;
+use crate::local_cluster::connect;
+use anyhow::{Result, bail};
+use clap::Args;
+use drive::answers::Answers;
+use runtime::NodeEntry;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Arguments of `trellis status`.
+#[derive(Args)]
+pub(crate) struct StatusArgs {
+    /// Directory of the local cluster
+    #[arg(long)]
+    data: PathBuf,
+}
+
+struct Seen {
+    incarnation: String,
+    connected: String,
+}
+
+/// Prints a line per node; fails if one is down.
+pub(crate) fn run(args: &StatusArgs) -> Result<()> {
+    let file = cluster_dir::existing(&args.data)?;
+    let mut out = std::io::stdout();
+    let header = ("node", "sql", "state", "incarnation", "sees");
+    writeln!(out, "{:>4}  {:<21}  {:<5}  {:>11}  {}", header.0, header.1, header.2, header.3, header.4)?;
+    let mut down = 0;
+    for node in &file.nodes {
+        let (state, seen) = match ask(node) {
+            Ok(seen) => ("up", seen),
+            Err(_) => {
+                down += 1;
+                ("down", Seen { incarnation: "-".into(), connected: "-".into() })
+            }
+        };
+        let (sql, Seen { incarnation, connected }) = (node.sql.to_string(), seen);
+        writeln!(out, "{:>4}  {sql:<21}  {state:<5}  {incarnation:>11}  {connected}", node.id)?;
+    }
+    if down > 0 {
+        bail!("{down} of {} nodes are down", file.nodes.len());
+    }
+    Ok(())
+}
+
+/// What a node says of itself and of the nodes that it is connected to.
+fn ask(node: &NodeEntry) -> Result<Seen> {
+    let mut link = connect(node, "postgres")?;
+    let mut answers = Answers::new();
+    link.query("SHOW NODES", &mut answers)?;
+    let rows = (0..answers.rows(0)).map(|row| {
+        let text = |column| answers.text(0, row, column).to_string();
+        (text(0), text(2), text(3))
+    });
+    let rows: Vec<_> = rows.collect();
+    link.close();
+    let own = node.id.to_string();
+    let incarnation = rows.iter().find(|row| row.0 == own).map(|row| row.1.clone());
+    let up = rows.iter().filter(|row| row.2 == "up").map(|row| row.0.as_str());
+    let connected = up.collect::<Vec<_>>().join(",");
+    Ok(Seen { incarnation: incarnation.unwrap_or_default(), connected })
+}

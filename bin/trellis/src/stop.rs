@@ -1,0 +1,67 @@
+//! `trellis stop`: ends the nodes of a local cluster in good order.
+
+use crate::cluster_dir;
+use crate::local_cluster::terminate;
+use anyhow::{Result, bail};
+use clap::Args;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Arguments of `trellis stop`.
+#[derive(Args)]
+pub(crate) struct StopArgs {
+    /// Directory of the local cluster
+    #[arg(long)]
+    data: PathBuf,
+    /// Seconds to wait for the nodes to end
+    #[arg(long, default_value_t = 150)]
+    timeout: u64,
+}
+
+/// Sends SIGTERM to every running node and waits.
+pub(crate) fn run(args: &StopArgs) -> Result<()> {
+    let file = cluster_dir::existing(&args.data)?;
+    let mut out = std::io::stdout();
+    for node in &file.nodes {
+        match pid(&node.data) {
+            Some(pid) => {
+                terminate(pid)?;
+                writeln!(out, "node {}: stopping (process {pid})", node.id)?;
+            }
+            None => writeln!(out, "node {}: not running", node.id)?,
+        }
+    }
+    if !wait_ended(&args.data, Duration::from_secs(args.timeout)) {
+        bail!("some nodes still run after {} s", args.timeout);
+    }
+    Ok(())
+}
+
+/// The process that uses a data directory. A PID file alone proves nothing: the lock does.
+fn pid(data: &Path) -> Option<u32> {
+    let lock = std::fs::File::open(data.join("LOCK")).ok()?;
+    if lock.try_lock().is_ok() {
+        return None;
+    }
+    std::fs::read_to_string(data.join("PID")).ok()?.trim().parse().ok()
+}
+
+/// Processes of the nodes of the cluster in `dir` that run.
+pub(crate) fn pids(dir: &Path) -> Vec<u32> {
+    let file = cluster_dir::existing(dir);
+    let nodes = file.map(|file| file.nodes).unwrap_or_default();
+    nodes.iter().filter_map(|node| pid(&node.data)).collect()
+}
+
+/// Waits until no node runs; false if some still do after `timeout`.
+pub(crate) fn wait_ended(dir: &Path, timeout: Duration) -> bool {
+    let until = Instant::now() + timeout;
+    while !pids(dir).is_empty() {
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}

@@ -1,0 +1,135 @@
+//! The cluster file: which nodes there are and where they listen. Membership is this file until
+//! it is by consensus.
+//!
+//! ```toml
+//! cluster = 4711          # any number; all nodes and files of a cluster carry it
+//! shards = 2              # per node; cannot change once there is data
+//! [[node]]
+//! id = 1
+//! sql = "127.0.0.1:5433"  # for clients
+//! peer = "127.0.0.1:6433" # for the other nodes
+//! data = "node-1"         # relative to this file
+//! ```
+
+use crate::error::RuntimeError;
+use base::{NODE_COUNT_MAX, NodeId, SHARDS_PER_NODE_MAX};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// A parsed and checked cluster file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterFile {
+    /// Number of the cluster.
+    pub cluster: u64,
+    /// Shards of each node.
+    pub shards: u16,
+    /// The nodes, numbered 1, 2, ... without gaps.
+    #[serde(rename = "node")]
+    pub nodes: Vec<NodeEntry>,
+}
+
+/// One node of a cluster file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeEntry {
+    /// Its number.
+    pub id: u16,
+    /// Where clients connect. Loopback, until there is authentication.
+    pub sql: SocketAddr,
+    /// Where other nodes connect. Loopback, until there is authentication.
+    pub peer: SocketAddr,
+    /// Its data directory; a relative path begins at the cluster file's folder.
+    pub data: PathBuf,
+}
+
+impl ClusterFile {
+    /// Reads and checks `path`; data directories become absolute.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Cluster`] with line and key, or the file cannot be read.
+    pub fn read(path: &Path) -> Result<ClusterFile, RuntimeError> {
+        let text = std::fs::read_to_string(path).map_err(RuntimeError::file("read", path))?;
+        let wrong = |message| RuntimeError::Cluster { path: path.to_path_buf(), message };
+        let mut file: ClusterFile =
+            toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        file.check().map_err(wrong)?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        for node in &mut file.nodes {
+            node.data = folder.join(&node.data);
+        }
+        Ok(file)
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), RuntimeError> {
+        let text = toml::to_string(self).expect("a cluster file has a TOML form");
+        std::fs::write(path, text).map_err(RuntimeError::file("write", path))
+    }
+
+    /// The entry of `node`.
+    pub fn node(&self, node: NodeId) -> Option<&NodeEntry> {
+        self.nodes.iter().find(|entry| entry.id == node.0)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.shards == 0 || self.shards > SHARDS_PER_NODE_MAX {
+            return Err(format!("key `shards`: {} is not in 1..={SHARDS_PER_NODE_MAX}", self.shards));
+        }
+        if self.nodes.is_empty() || self.nodes.len() > usize::from(NODE_COUNT_MAX) {
+            return Err(format!("key `node`: {} nodes are not in 1..={NODE_COUNT_MAX}", self.nodes.len()));
+        }
+        for (index, node) in self.nodes.iter().enumerate() {
+            if usize::from(node.id) != index + 1 {
+                return Err(format!("key `node.id`: expected {}, found {}", index + 1, node.id));
+            }
+            for (key, address) in [("sql", node.sql), ("peer", node.peer)] {
+                if !address.ip().is_loopback() {
+                    return Err(format!(
+                        "key `node.{key}` of node {}: {address} is not a loopback address; \
+                         servers listen on loopback only until there is authentication",
+                        node.id
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> Result<(), String> {
+        let file: ClusterFile = toml::from_str(text).map_err(|error| error.to_string())?;
+        file.check()
+    }
+
+    const GOOD: &str = "cluster = 1\nshards = 1\n[[node]]\nid = 1\nsql = \"127.0.0.1:1\"\n\
+                        peer = \"127.0.0.1:2\"\ndata = \"n\"\n";
+
+    #[test]
+    fn a_good_file_passes() {
+        assert_eq!(check(GOOD), Ok(()));
+    }
+
+    #[test]
+    fn wrong_files_name_the_key() {
+        let cases = [
+            (GOOD.replace("shards = 1", "shards = 17"), "key `shards`"),
+            (GOOD.replace("id = 1", "id = 2"), "key `node.id`"),
+            (GOOD.replace("127.0.0.1:1", "0.0.0.0:1"), "not a loopback address"),
+            (GOOD.replace("shards", "shard"), "unknown field `shard`"),
+            (GOOD.replace("cluster = 1\n", ""), "missing field `cluster`"),
+        ];
+        for (text, part) in cases {
+            let error = check(&text).expect_err(part);
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! One client's socket: bytes in, replies out, held until the journal allows.
+
+use base::Position;
+use gateway::Decoder;
+use mio::net::TcpStream;
+use node::Reply;
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+
+/// Read at most so much at once.
+const READ_BYTES: usize = 64 << 10;
+/// A client whose unsent replies exceed this is drained before it gets more; the session's credit
+/// keeps producers from running far ahead of it.
+pub(crate) const UNSENT_BYTES_LOW: usize = 64 << 10;
+
+pub(crate) struct ClientConn {
+    pub(crate) stream: TcpStream,
+    pub(crate) decoder: Decoder,
+    out: Vec<u8>,
+    /// Bytes of `out` that are sent.
+    sent: usize,
+    held: VecDeque<(Reply, Position)>,
+    /// Rows were sent since the session last heard that its output is drained.
+    rows_sent: bool,
+    /// Close when everything is sent.
+    pub(crate) closing: bool,
+    /// Is in the list of connections to flush.
+    pub(crate) dirty: bool,
+    /// The socket's buffer is full: wait for it to become writable.
+    blocked: bool,
+}
+
+/// What reading a socket came to.
+#[derive(PartialEq, Eq)]
+pub(crate) enum Got {
+    /// Bytes went to the buffer; there may be more if `true`.
+    Bytes(bool),
+    /// The other side has closed, or the socket is broken.
+    End,
+}
+
+/// Reads what is there into `buffer`. A short read means that the socket is empty: new bytes raise a
+/// new event, so no second call is needed to see "would block".
+pub(crate) fn read_some(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Got {
+    let before = buffer.len();
+    buffer.resize(before + READ_BYTES, 0);
+    let result = loop {
+        match stream.read(&mut buffer[before..]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => break other,
+        }
+    };
+    let count = match &result {
+        Ok(count) => *count,
+        Err(_) => 0,
+    };
+    buffer.truncate(before + count);
+    match result {
+        Ok(0) => Got::End,
+        Ok(count) => Got::Bytes(count == READ_BYTES),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Got::Bytes(false),
+        Err(_) => Got::End,
+    }
+}
+
+/// Writes `out[*sent..]`; true if everything went out, false if the socket is full.
+pub(crate) fn write_some(
+    stream: &mut TcpStream,
+    out: &mut Vec<u8>,
+    sent: &mut usize,
+) -> io::Result<bool> {
+    while *sent < out.len() {
+        match stream.write(&out[*sent..]) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => *sent += count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    out.clear();
+    *sent = 0;
+    Ok(true)
+}
+
+impl ClientConn {
+    pub(crate) fn new(stream: TcpStream) -> ClientConn {
+        ClientConn {
+            stream,
+            decoder: Decoder::new(),
+            out: Vec::new(),
+            sent: 0,
+            held: VecDeque::new(),
+            rows_sent: false,
+            closing: false,
+            dirty: false,
+            blocked: false,
+        }
+    }
+
+    /// Takes a reply; it leaves with the next flush unless it or one before it waits for the journal.
+    /// Returns whether it is held.
+    pub(crate) fn reply(&mut self, reply: Reply, wait: Position, durable: Position) -> bool {
+        if !self.held.is_empty() || wait > durable {
+            self.held.push_back((reply, wait));
+            return true;
+        }
+        self.encode(&reply);
+        false
+    }
+
+    /// Encodes replies that no longer wait; whether some still do.
+    pub(crate) fn release(&mut self, durable: Position) -> bool {
+        while let Some((_, wait)) = self.held.front() {
+            if *wait > durable {
+                return true;
+            }
+            let (reply, _) = self.held.pop_front().expect("just seen");
+            self.encode(&reply);
+        }
+        false
+    }
+
+    fn encode(&mut self, reply: &Reply) {
+        match reply {
+            Reply::Close => self.closing = true,
+            Reply::Rows(..) | Reply::CopyData(_) => {
+                self.rows_sent = true;
+                gateway::encode(reply, &mut self.out);
+            }
+            _ => gateway::encode(reply, &mut self.out),
+        }
+    }
+
+    /// Appends bytes that are no reply (the answer to SSLRequest).
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    /// Sends what is there. `Ok(true)`: the session is to hear that its output is drained.
+    pub(crate) fn flush(&mut self) -> io::Result<bool> {
+        if self.out.is_empty() {
+            return Ok(self.take_drained());
+        }
+        self.blocked = !write_some(&mut self.stream, &mut self.out, &mut self.sent)?;
+        if self.out.capacity() > 16 * UNSENT_BYTES_LOW && self.out.is_empty() {
+            self.out = Vec::new();
+        }
+        Ok(self.out.len() - self.sent <= UNSENT_BYTES_LOW && self.take_drained())
+    }
+
+    fn take_drained(&mut self) -> bool {
+        self.held.is_empty() && std::mem::take(&mut self.rows_sent)
+    }
+
+    /// Nothing is left to send.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.out.is_empty() && self.held.is_empty()
+    }
+
+    /// Whether replies wait for the journal.
+    pub(crate) fn is_holding(&self) -> bool {
+        !self.held.is_empty()
+    }
+}

@@ -1,0 +1,106 @@
+//! How the threads of one node reach each other.
+
+use base::ShardId;
+use mio::Waker;
+use mio::net::TcpStream;
+use node::Message;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// What a shard thread finds in its mailbox.
+pub(crate) enum Mail {
+    /// From a shard of this node.
+    Message(ShardId, Message),
+    /// An accepted client connection.
+    Client(TcpStream),
+    /// An accepted connection of another node, before its hello.
+    Peer(TcpStream),
+    /// From another node, read by another shard's thread.
+    FromPeer(ShardId, Message),
+    /// A cancel request that arrived elsewhere.
+    Cancel {
+        pid: i32,
+        secret: i32,
+    },
+    /// The disk has no room for more (or has again).
+    DiskFull(bool),
+    /// Write a checkpoint.
+    Checkpoint(u64),
+    /// Refuse new work, end what runs.
+    Drain,
+    /// End the thread.
+    Stop,
+}
+
+struct Mailbox {
+    sender: Sender<Mail>,
+    waker: Arc<Waker>,
+    /// The thread may be asleep in poll: it must be woken.
+    asleep: Arc<AtomicBool>,
+    /// The thread holds effects until the journal is durable.
+    waiting: Arc<AtomicBool>,
+}
+
+/// The mailboxes of all shards of a node, by shard index.
+#[derive(Clone)]
+pub(crate) struct Mailboxes {
+    all: Arc<Vec<Mailbox>>,
+}
+
+/// The receiving end of one shard.
+pub(crate) struct Inbox {
+    pub(crate) receiver: Receiver<Mail>,
+    pub(crate) asleep: Arc<AtomicBool>,
+    pub(crate) waiting: Arc<AtomicBool>,
+}
+
+impl Mailboxes {
+    /// One mailbox per waker.
+    pub(crate) fn new(wakers: Vec<Arc<Waker>>) -> (Mailboxes, Vec<Inbox>) {
+        let mut all = Vec::new();
+        let mut inboxes = Vec::new();
+        for waker in wakers {
+            let (sender, receiver) = channel();
+            let asleep = Arc::new(AtomicBool::new(false));
+            let waiting = Arc::new(AtomicBool::new(false));
+            all.push(Mailbox { sender, waker, asleep: asleep.clone(), waiting: waiting.clone() });
+            inboxes.push(Inbox { receiver, asleep, waiting });
+        }
+        (Mailboxes { all: Arc::new(all) }, inboxes)
+    }
+
+    /// Number of shards.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Sends to the shard with this index. A shard that has ended loses its mail: the node is stopping.
+    pub(crate) fn send(&self, index: usize, mail: Mail) {
+        let mailbox = &self.all[index];
+        if mailbox.sender.send(mail).is_ok() {
+            mailbox.wake();
+        }
+    }
+
+    /// Sends to all shards.
+    pub(crate) fn all(&self, make: impl Fn() -> Mail) {
+        (0..self.len()).for_each(|index| self.send(index, make()));
+    }
+
+    /// Wakes the shards that hold effects until the journal is durable.
+    pub(crate) fn notify_durable(&self) {
+        for mailbox in self.all.iter().filter(|mailbox| mailbox.waiting.load(Ordering::Acquire)) {
+            mailbox.wake();
+        }
+    }
+}
+
+impl Mailbox {
+    fn wake(&self) {
+        // The thread sets `asleep` before it looks into its mailbox for the last time.
+        if self.asleep.swap(false, Ordering::SeqCst) {
+            self.waker.wake().expect("an event queue can be woken");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! One node of a cluster in this process: starts its threads, watches over checkpoints, and ends
+//! it in good order.
+
+use crate::checkpoint::{CheckpointKeeper, CheckpointNews};
+use crate::cluster::ClusterFile;
+use crate::data_dir::DataDir;
+use crate::error::RuntimeError;
+use crate::frame::Hello;
+use crate::mailbox::{Mail, Mailboxes};
+use crate::peers::PeerOut;
+use crate::shard_thread::{ShardStart, WAKER, run};
+use base::{NodeId, Prng, ShardId};
+use catalog::Placement;
+use mio::net::TcpListener;
+use mio::{Poll, Waker};
+use node::{Shard, ShardConfig};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A checkpoint begins when this many bytes of journal would have to be replayed.
+const CHECKPOINT_JOURNAL_BYTES: u64 = 256 << 20;
+/// Transactions that still run so long after the order to stop are cut off.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest time that the last checkpoint may take.
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A running node.
+pub struct NodeProcess {
+    keeper: CheckpointKeeper,
+    news: Receiver<CheckpointNews>,
+    stop: Sender<CheckpointNews>,
+    mailboxes: Mailboxes,
+    shards: Vec<JoinHandle<()>>,
+    flusher: JoinHandle<()>,
+    journal: crate::journal_file::Journal,
+    // The lock of the data directory is held as long as the node runs.
+    _data: DataDirLock,
+}
+
+/// Tells a running node to end; may be called from any thread.
+#[derive(Clone)]
+pub struct Shutdown(Sender<CheckpointNews>);
+
+impl Shutdown {
+    /// Drains, writes a checkpoint, ends.
+    pub fn stop(&self) {
+        // A node that has ended needs no telling.
+        let _ = self.0.send(CheckpointNews::Stop);
+    }
+}
+
+struct DataDirLock {
+    _file: std::fs::File,
+}
+
+impl NodeProcess {
+    /// Recovers the node's data directory, opens its sockets and starts its shards.
+    ///
+    /// # Errors
+    /// The directory or a socket cannot be used; nothing runs then.
+    pub fn start(cluster: &ClusterFile, node: NodeId) -> Result<NodeProcess, RuntimeError> {
+        let entry = cluster.node(node).ok_or_else(|| {
+            RuntimeError::Foreign(format!("the cluster file has no node {node}"))
+        })?;
+        let listeners = (listen(entry.sql)?, listen(entry.peer)?);
+        let data = DataDir::open(cluster, entry)?;
+        let DataDir { path, lock, manifest, incarnation, shards: recovered, writer } = data;
+        let polls: Vec<Poll> = (0..cluster.shards)
+            .map(|_| Poll::new().map_err(RuntimeError::socket("poll", entry.sql)))
+            .collect::<Result<_, _>>()?;
+        let waker = |poll: &Poll| Waker::new(poll.registry(), WAKER).map(Arc::new);
+        let wakers = polls.iter().map(waker).collect::<Result<_, _>>();
+        let wakers = wakers.map_err(RuntimeError::socket("wake", entry.sql))?;
+        let (mailboxes, inboxes) = Mailboxes::new(wakers);
+        let (journal, flusher) = writer.start(mailboxes.clone());
+        let (stop, news) = channel();
+        let first_shard = ShardId::new(node, 0);
+        let keeper = CheckpointKeeper::new(
+            path,
+            manifest,
+            incarnation,
+            first_shard,
+            cluster.shards,
+            journal.clone(),
+            mailboxes.clone(),
+        );
+        let hello = Hello::new(cluster.cluster, node, incarnation, cluster.shards);
+        let mut listeners = Some(listeners);
+        let mut shards = Vec::new();
+        for ((poll, inbox), (index, recovered)) in
+            polls.into_iter().zip(inboxes).zip(recovered.into_iter().enumerate())
+        {
+            let id = ShardId::new(node, index as u16);
+            let config = config(cluster, id, incarnation);
+            let port = journal.clone();
+            let cluster = cluster.clone();
+            let start = move |checkpoints, listeners, mailboxes, journal| {
+                let fresh = recovered.catalog.version == 0;
+                let mut shard = Shard::new(config, Box::new(port), recovered);
+                if fresh && id == ShardId(0) {
+                    let nodes = cluster.nodes.len() as u16;
+                    shard.bootstrap(Placement::new(nodes, cluster.shards));
+                }
+                let peers = peers(&cluster, node);
+                let secrets = Prng::new(random_seed());
+                run(ShardStart {
+                    shard,
+                    id,
+                    hello,
+                    poll,
+                    inbox,
+                    mailboxes,
+                    journal,
+                    peers,
+                    listeners,
+                    checkpoints,
+                    secrets,
+                });
+            };
+            let (checkpoints, own) = (stop.clone(), if index == 0 { listeners.take() } else { None });
+            let (mailboxes, journal) = (mailboxes.clone(), journal.clone());
+            let thread = std::thread::Builder::new().name(format!("shard-{index}"));
+            let thread = thread.spawn(move || start(checkpoints, own, mailboxes, journal));
+            shards.push(thread.expect("the process can start a thread"));
+        }
+        let _data = DataDirLock { _file: lock };
+        Ok(NodeProcess { keeper, news, stop, mailboxes, shards, flusher, journal, _data })
+    }
+
+    /// A handle to end the node.
+    pub fn shutdown(&self) -> Shutdown {
+        Shutdown(self.stop.clone())
+    }
+
+    /// Runs until [`Shutdown::stop`] is called, then drains, writes a checkpoint and ends all threads.
+    ///
+    /// # Errors
+    /// A checkpoint file could not be written or put into use; the data is whole all the same.
+    pub fn run(mut self) -> Result<(), RuntimeError> {
+        loop {
+            match self.news.recv_timeout(Duration::from_secs(1)) {
+                Ok(CheckpointNews::Stop) => break,
+                Ok(news) => self.on_news(news)?,
+                Err(RecvTimeoutError::Timeout) => {
+                    let due = self.keeper.journal_bytes() > CHECKPOINT_JOURNAL_BYTES;
+                    if due && !self.keeper.is_running() {
+                        self.keeper.begin()?;
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.drain()?;
+        self.last_checkpoint()?;
+        self.mailboxes.all(|| Mail::Stop);
+        for shard in self.shards {
+            shard.join().expect("a shard that panics ends the process");
+        }
+        self.journal.stop();
+        self.flusher.join().expect("a flusher that panics ends the process");
+        Ok(())
+    }
+
+    fn on_news(&mut self, news: CheckpointNews) -> Result<bool, RuntimeError> {
+        match news {
+            CheckpointNews::Bytes { index, bytes } => self.keeper.on_bytes(index, &bytes),
+            CheckpointNews::End { shard, start, journal_from, catalog, clock_bound } => {
+                self.keeper.note(&catalog, clock_bound);
+                self.keeper.on_end(shard, start, journal_from)?;
+            }
+            CheckpointNews::Drained => return Ok(true),
+            CheckpointNews::Stop => {}
+        }
+        Ok(false)
+    }
+
+    /// Lets running transactions end.
+    fn drain(&mut self) -> Result<(), RuntimeError> {
+        self.mailboxes.all(|| Mail::Drain);
+        let until = Instant::now() + DRAIN_TIMEOUT;
+        let mut left = self.mailboxes.len();
+        while left > 0 {
+            let timeout = until.saturating_duration_since(Instant::now());
+            match self.news.recv_timeout(timeout) {
+                Ok(news) => left -= usize::from(self.on_news(news)?),
+                Err(_) => {
+                    tracing::warn!("some transactions are cut off");
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn last_checkpoint(&mut self) -> Result<(), RuntimeError> {
+        let until = Instant::now() + CHECKPOINT_TIMEOUT;
+        let mut begun = false;
+        while !begun || self.keeper.is_running() {
+            if !begun && !self.keeper.is_running() {
+                self.keeper.begin()?;
+                begun = true;
+            }
+            let timeout = until.saturating_duration_since(Instant::now());
+            match self.news.recv_timeout(timeout) {
+                Ok(news) => {
+                    self.on_news(news)?;
+                }
+                Err(_) => {
+                    tracing::warn!("the last checkpoint takes too long; the journal has it all");
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, RuntimeError> {
+    if !address.ip().is_loopback() {
+        return Err(RuntimeError::Foreign(format!(
+            "refusing to listen on {address}: only loopback until there is authentication"
+        )));
+    }
+    TcpListener::bind(address).map_err(RuntimeError::socket("listen on", address))
+}
+
+fn config(cluster: &ClusterFile, shard: ShardId, incarnation: u32) -> ShardConfig {
+    ShardConfig {
+        shard,
+        nodes: cluster.nodes.iter().map(|n| (NodeId(n.id), n.sql.to_string())).collect(),
+        shards_per_node: cluster.shards,
+        incarnation,
+        cluster: cluster.cluster,
+        seed: random_seed(),
+        stopwatch,
+    }
+}
+
+/// Nanoseconds since the first call.
+fn stopwatch() -> u64 {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+/// Bits from the operating system, by way of the standard library's hash keys.
+fn random_seed() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+fn peers(cluster: &ClusterFile, own: NodeId) -> Vec<PeerOut> {
+    let others = cluster.nodes.iter().filter(|node| node.id != own.0);
+    others.map(|node| PeerOut::new(NodeId(node.id), node.peer)).collect()
+}

@@ -1,0 +1,270 @@
+//! Connections between nodes. Each shard has one outgoing connection to every other node and sends
+//! on it; what a node receives arrives on connections that others opened. Both directions begin with
+//! a [`Hello`].
+
+use crate::conn::{Got, read_some, write_some};
+use crate::frame::{self, FrameError, Hello};
+use base::{NodeId, Time};
+use mio::net::TcpStream;
+use node::WireMessage;
+use std::io;
+use std::net::SocketAddr;
+
+/// Unsent bytes towards one node beyond which messages are dropped (protocols send again).
+const UNSENT_BYTES_MAX: usize = 256 << 20;
+/// First and longest pause before a connection is tried again.
+const RETRY_US_MIN: u64 = 50_000;
+const RETRY_US_MAX: u64 = 1_000_000;
+
+enum State {
+    /// Next attempt at this time.
+    Idle(Time),
+    /// Connecting or waiting for the other side's hello.
+    Opening(TcpStream),
+    Up(TcpStream),
+}
+
+/// The outgoing connection of this shard to one node.
+pub(crate) struct PeerOut {
+    pub(crate) node: NodeId,
+    address: SocketAddr,
+    state: State,
+    out: Vec<u8>,
+    sent: usize,
+    input: Vec<u8>,
+    retry_us: u64,
+}
+
+/// What happened to an outgoing connection.
+#[derive(PartialEq, Eq)]
+pub(crate) enum PeerNews {
+    Nothing,
+    /// It stands; the other node runs in this incarnation.
+    Up(u32),
+    /// It is gone; it was up before if `true`.
+    Down(bool),
+}
+
+impl PeerOut {
+    pub(crate) fn new(node: NodeId, address: SocketAddr) -> PeerOut {
+        PeerOut {
+            node,
+            address,
+            state: State::Idle(Time(0)),
+            out: Vec::new(),
+            sent: 0,
+            input: Vec::new(),
+            retry_us: RETRY_US_MIN,
+        }
+    }
+
+    /// When to try again, if it is down.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        match self.state {
+            State::Idle(at) => Some(at),
+            State::Opening(_) | State::Up(_) => None,
+        }
+    }
+
+    /// Tries to connect if it is time; the stream to register.
+    pub(crate) fn connect(&mut self, now: Time, hello: &Hello) -> Option<&mut TcpStream> {
+        match self.state {
+            State::Idle(at) if at <= now => {}
+            _ => return None,
+        }
+        match TcpStream::connect(self.address) {
+            Ok(stream) => {
+                self.out.clear();
+                self.sent = 0;
+                self.input.clear();
+                frame::encode_hello(hello, &mut self.out);
+                self.state = State::Opening(stream);
+                match &mut self.state {
+                    State::Opening(stream) => Some(stream),
+                    State::Idle(_) | State::Up(_) => None,
+                }
+            }
+            Err(error) => {
+                tracing::debug!(node = self.node.0, %error, "cannot connect");
+                self.down(now);
+                None
+            }
+        }
+    }
+
+    fn down(&mut self, now: Time) -> PeerNews {
+        let was_up = matches!(self.state, State::Up(_));
+        self.state = State::Idle(now.after(self.retry_us));
+        self.retry_us = (self.retry_us * 2).min(RETRY_US_MAX);
+        self.out.clear();
+        self.sent = 0;
+        PeerNews::Down(was_up)
+    }
+
+    /// The socket is readable or writable.
+    pub(crate) fn on_event(&mut self, now: Time, expect: &Hello) -> PeerNews {
+        let (State::Opening(stream) | State::Up(stream)) = &mut self.state else {
+            return PeerNews::Nothing;
+        };
+        if stream.take_error().is_ok_and(|error| error.is_some()) {
+            return self.down(now);
+        }
+        loop {
+            match read_some(stream, &mut self.input) {
+                Got::Bytes(true) => {}
+                Got::Bytes(false) => break,
+                Got::End => return self.down(now),
+            }
+        }
+        if self.flush().is_err() {
+            return self.down(now);
+        }
+        if matches!(self.state, State::Up(_)) {
+            // After its hello the other side says nothing on this connection.
+            self.input.clear();
+            return PeerNews::Nothing;
+        }
+        match take_hello(&mut self.input, expect) {
+            Ok(None) => PeerNews::Nothing,
+            Ok(Some(hello)) if hello.node == self.node => {
+                let state = std::mem::replace(&mut self.state, State::Idle(now));
+                if let State::Opening(stream) = state {
+                    self.state = State::Up(stream);
+                }
+                self.retry_us = RETRY_US_MIN;
+                PeerNews::Up(hello.incarnation)
+            }
+            Ok(Some(hello)) => {
+                tracing::error!(expected = self.node.0, found = hello.node.0, "another node answers");
+                self.down(now)
+            }
+            Err(reason) => {
+                tracing::error!(node = self.node.0, reason, "hello refused");
+                self.down(now)
+            }
+        }
+    }
+
+    /// Queues a message; returns the bytes it takes, 0 if it is dropped because the connection is down
+    /// or too far behind.
+    pub(crate) fn send(
+        &mut self,
+        from: base::ShardId,
+        to: base::ShardId,
+        message: &WireMessage,
+    ) -> usize {
+        if !matches!(self.state, State::Up(_)) || self.out.len() > UNSENT_BYTES_MAX {
+            return 0;
+        }
+        frame::encode_message(from, to, message, &mut self.out)
+    }
+
+    /// Whether there is something to send.
+    pub(crate) fn has_output(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// Sends what is there, as far as the socket takes it.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        if let State::Opening(stream) | State::Up(stream) = &mut self.state {
+            match write_some(stream, &mut self.out, &mut self.sent) {
+                Ok(_) => {}
+                // Still connecting.
+                Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The connection broke while sending.
+    pub(crate) fn on_broken(&mut self, now: Time) -> PeerNews {
+        self.down(now)
+    }
+}
+
+/// A connection that another node opened.
+pub(crate) struct PeerIn {
+    pub(crate) stream: TcpStream,
+    input: Vec<u8>,
+    /// Known after its hello.
+    pub(crate) node: Option<NodeId>,
+}
+
+impl PeerIn {
+    pub(crate) fn new(stream: TcpStream) -> PeerIn {
+        PeerIn { stream, input: Vec::new(), node: None }
+    }
+
+    /// Reads what is there and gives out messages. `false`: close the connection.
+    pub(crate) fn on_event(
+        &mut self,
+        own: &Hello,
+        deliver: &mut dyn FnMut(base::ShardId, base::ShardId, WireMessage),
+    ) -> bool {
+        loop {
+            let more = match read_some(&mut self.stream, &mut self.input) {
+                Got::Bytes(more) => more,
+                Got::End => return false,
+            };
+            if let Err(error) = self.take_frames(own, deliver) {
+                tracing::error!(node = self.node.map(|n| n.0), "{error}; connection closed");
+                return false;
+            }
+            if !more {
+                return true;
+            }
+        }
+    }
+
+    fn take_frames(
+        &mut self,
+        own: &Hello,
+        deliver: &mut dyn FnMut(base::ShardId, base::ShardId, WireMessage),
+    ) -> Result<(), String> {
+        if self.node.is_none() {
+            let Some(hello) = take_hello(&mut self.input, own)? else { return Ok(()) };
+            self.node = Some(hello.node);
+            let mut answer = Vec::new();
+            frame::encode_hello(own, &mut answer);
+            let mut sent = 0;
+            match write_some(&mut self.stream, &mut answer, &mut sent) {
+                Ok(true) => {}
+                // A fresh socket takes a few dozen bytes or is broken.
+                Ok(false) | Err(_) => return Err("cannot answer a hello".into()),
+            }
+        }
+        let mut taken = 0;
+        loop {
+            let next = frame::next_frame(&self.input[taken..]).map_err(|e| e.to_string())?;
+            let Some((payload, used)) = next else { break };
+            let (from, to, message) = frame::decode_message(payload).map_err(|e| e.to_string())?;
+            if Some(from.node()) != self.node || to.node() != own.node || to.index() >= own.shards {
+                return Err(format!("a message from {from} to {to} does not belong here"));
+            }
+            deliver(from, to, message);
+            taken += used;
+        }
+        self.input.drain(..taken);
+        Ok(())
+    }
+}
+
+/// Takes a hello off the front of `input` and checks that the other side belongs to us.
+fn take_hello(input: &mut Vec<u8>, own: &Hello) -> Result<Option<Hello>, String> {
+    let (hello, used) = match frame::next_frame(input) {
+        Ok(None) => return Ok(None),
+        Ok(Some((payload, used))) => {
+            (frame::decode_hello(payload).map_err(|e| e.to_string())?, used)
+        }
+        Err(error) => return Err(FrameError::to_string(&error)),
+    };
+    input.drain(..used);
+    if hello.version != own.version {
+        return Err(format!("node protocol version {} is not {}", hello.version, own.version));
+    }
+    if hello.cluster != own.cluster || hello.shards != own.shards {
+        return Err(format!("it belongs to cluster {} with {} shards", hello.cluster, hello.shards));
+    }
+    Ok(Some(hello))
+}

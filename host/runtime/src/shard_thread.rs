@@ -1,0 +1,507 @@
+//! The event loop of one shard.
+
+use crate::checkpoint::CheckpointNews;
+use crate::conn::{ClientConn, Got, read_some};
+use crate::frame::Hello;
+use crate::journal_file::Journal;
+use crate::mailbox::{Inbox, Mail, Mailboxes};
+use crate::peers::{PeerIn, PeerNews, PeerOut};
+use base::{Position, ShardId, Time};
+use gateway::Incoming;
+use mio::net::{TcpListener, TcpStream};
+use mio::{Events, Interest, Poll, Token};
+use node::{CheckpointPart, ConnId, Effects, Input, Message, Shard};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use txn::contract::Outgoing;
+
+/// Token of the waker.
+pub(crate) const WAKER: Token = Token(0);
+const SQL_LISTENER: Token = Token(1);
+const PEER_LISTENER: Token = Token(2);
+/// Outgoing peer connections follow from here, then everything else.
+const FIRST_PEER_OUT: usize = 16;
+const FIRST_OTHER: usize = 128;
+/// Longest sleep: a lost wake-up costs this much, not a hang.
+const SLEEP_MAX: Duration = Duration::from_millis(500);
+/// Inputs taken from the mailbox before the sockets are looked at again.
+const MAIL_BATCH: usize = 1024;
+
+/// What a shard thread is started with.
+pub(crate) struct ShardStart {
+    pub(crate) shard: Shard,
+    pub(crate) id: ShardId,
+    pub(crate) hello: Hello,
+    pub(crate) poll: Poll,
+    pub(crate) inbox: Inbox,
+    pub(crate) mailboxes: Mailboxes,
+    pub(crate) journal: Journal,
+    pub(crate) peers: Vec<PeerOut>,
+    /// First shard only.
+    pub(crate) listeners: Option<(TcpListener, TcpListener)>,
+    pub(crate) checkpoints: Sender<CheckpointNews>,
+    /// Bits for the secrets of cancel requests.
+    pub(crate) secrets: base::Prng,
+}
+
+pub(crate) struct ShardThread {
+    start: ShardStart,
+    effects: Effects,
+    clients: BTreeMap<usize, ClientConn>,
+    peers_in: BTreeMap<usize, PeerIn>,
+    next_token: usize,
+    /// Round robin over shards for accepted connections.
+    next_shard: usize,
+    dirty: Vec<usize>,
+    /// Clients with replies that wait for the journal.
+    holding: Vec<usize>,
+    /// Messages that wait for the journal, per receiver in order.
+    held: BTreeMap<ShardId, VecDeque<Outgoing<Message>>>,
+    durable: Position,
+    buffer: Vec<u8>,
+    stopping: bool,
+}
+
+/// Runs a shard until it is told to stop.
+pub(crate) fn run(start: ShardStart) {
+    let durable = start.journal.durable();
+    let mut thread = ShardThread {
+        start,
+        effects: Effects::default(),
+        clients: BTreeMap::new(),
+        peers_in: BTreeMap::new(),
+        next_token: FIRST_OTHER,
+        next_shard: 0,
+        dirty: Vec::new(),
+        holding: Vec::new(),
+        held: BTreeMap::new(),
+        durable,
+        buffer: Vec::new(),
+        stopping: false,
+    };
+    thread.register_listeners();
+    thread.step(Input::Tick);
+    let mut events = Events::with_capacity(1024);
+    while !thread.stopping {
+        thread.turn(&mut events);
+    }
+    thread.shut_down();
+}
+
+fn wall() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    Time(since.map_or(0, |elapsed| elapsed.as_micros() as u64))
+}
+
+impl ShardThread {
+    fn register_listeners(&mut self) {
+        if let Some((sql, peer)) = &mut self.start.listeners {
+            let registry = self.start.poll.registry();
+            let both = registry
+                .register(sql, SQL_LISTENER, Interest::READABLE)
+                .and_then(|()| registry.register(peer, PEER_LISTENER, Interest::READABLE));
+            both.expect("a listener can be polled");
+        }
+    }
+
+    /// One turn of the loop: sleep, take events and mail, let the machine work, send.
+    fn turn(&mut self, events: &mut Events) {
+        let timeout = self.timeout();
+        if let Err(error) = self.start.poll.poll(events, Some(timeout)) {
+            assert_eq!(error.kind(), std::io::ErrorKind::Interrupted, "poll: {error}");
+        }
+        self.start.inbox.asleep.store(false, Ordering::SeqCst);
+        for event in events.iter() {
+            match event.token() {
+                WAKER => {}
+                SQL_LISTENER => self.accept_clients(),
+                PEER_LISTENER => self.accept_peers(),
+                Token(token) if token < FIRST_OTHER => self.on_peer_out(token - FIRST_PEER_OUT),
+                Token(token) => self.on_other(token),
+            }
+        }
+        self.take_mail();
+        self.take_durable();
+        self.connect_peers();
+        let due = self.start.shard.deadline().is_some_and(|at| at <= wall());
+        if due {
+            self.step(Input::Tick);
+        }
+        self.flush();
+    }
+
+    /// How long the loop may sleep; announces that it is about to.
+    fn timeout(&mut self) -> Duration {
+        let now = wall();
+        let peers = self.start.peers.iter().filter_map(PeerOut::deadline).min();
+        let deadline = self.start.shard.deadline().into_iter().chain(peers).min();
+        let timeout = match deadline {
+            Some(at) => Duration::from_micros(at.since(now)).min(SLEEP_MAX),
+            None => SLEEP_MAX,
+        };
+        self.start.inbox.asleep.store(true, Ordering::SeqCst);
+        // Mail that came before `asleep` was set would not wake the poll.
+        let behind = self.start.journal.durable() > self.durable && self.is_holding();
+        if behind || self.take_one_mail() { Duration::ZERO } else { timeout }
+    }
+
+    fn is_holding(&self) -> bool {
+        !self.holding.is_empty() || !self.held.is_empty()
+    }
+
+    fn step(&mut self, input: Input) {
+        self.start.shard.step(wall(), input, &mut self.effects);
+        self.carry_out();
+    }
+
+    fn take_one_mail(&mut self) -> bool {
+        match self.start.inbox.receiver.try_recv() {
+            Ok(mail) => {
+                self.on_mail(mail);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn take_mail(&mut self) {
+        for _ in 0..MAIL_BATCH {
+            if !self.take_one_mail() {
+                return;
+            }
+        }
+    }
+
+    fn on_mail(&mut self, mail: Mail) {
+        match mail {
+            Mail::Message(from, message) | Mail::FromPeer(from, message) => {
+                self.step(Input::Message { from, message });
+            }
+            Mail::Client(stream) => self.add_client(stream),
+            Mail::Peer(stream) => self.add_peer(stream),
+            Mail::Cancel { pid, secret } => self.step(Input::Cancel { pid, secret }),
+            Mail::DiskFull(full) => self.step(Input::DiskFull(full)),
+            Mail::Checkpoint(number) => self.step(Input::Checkpoint { number }),
+            Mail::Drain => self.step(Input::Drain),
+            Mail::Stop => self.stopping = true,
+        }
+    }
+
+    /// Does what the machine asked for.
+    fn carry_out(&mut self) {
+        let mut effects = std::mem::take(&mut self.effects);
+        let mut wanted = false;
+        for (conn, reply, wait) in effects.replies.drain(..) {
+            let token = conn.0 as usize;
+            let Some(client) = self.clients.get_mut(&token) else { continue };
+            let was_holding = client.is_holding();
+            let holds = client.reply(reply, wait, self.durable);
+            wanted |= holds;
+            if holds && !was_holding {
+                self.holding.push(token);
+            }
+            mark_dirty(client, token, &mut self.dirty);
+        }
+        for outgoing in effects.messages.drain(..) {
+            wanted |= self.send_or_hold(outgoing);
+        }
+        for part in effects.checkpoint.drain(..) {
+            let index = self.start.id.index();
+            let news = match part {
+                CheckpointPart::Bytes(bytes) => CheckpointNews::Bytes { index, bytes },
+                CheckpointPart::End { start, journal_from, catalog, clock_bound } => {
+                    let shard = self.start.id;
+                    CheckpointNews::End { shard, start, journal_from, catalog, clock_bound }
+                }
+            };
+            // The keeper of checkpoints ends only after the shards.
+            let _ = self.start.checkpoints.send(news);
+        }
+        if std::mem::take(&mut effects.drained) {
+            let _ = self.start.checkpoints.send(CheckpointNews::Drained);
+        }
+        // Give the buffers back.
+        self.effects = effects;
+        if wanted {
+            self.start.inbox.waiting.store(true, Ordering::Release);
+            self.start.journal.flush_soon();
+        }
+    }
+
+    /// Whether it is held.
+    fn send_or_hold(&mut self, outgoing: Outgoing<Message>) -> bool {
+        if outgoing.wait > self.durable || self.held.contains_key(&outgoing.to) {
+            self.held.entry(outgoing.to).or_default().push_back(outgoing);
+            return true;
+        }
+        self.send(outgoing);
+        false
+    }
+
+    fn send(&mut self, outgoing: Outgoing<Message>) {
+        let Outgoing { to, message, .. } = outgoing;
+        if to.node() == self.start.id.node() {
+            let mail = Mail::Message(self.start.id, message);
+            self.start.mailboxes.send(usize::from(to.index()), mail);
+            return;
+        }
+        let Message::Wire(message) = message else {
+            panic!("a local message is addressed to another node")
+        };
+        let peer = self.start.peers.iter_mut().find(|peer| peer.node == to.node());
+        let peer = peer.expect("messages go to nodes of the cluster file");
+        let bytes = peer.send(self.start.id, to, &message);
+        self.start.shard.note_sent(bytes as u64);
+    }
+
+    /// Lets go what the journal has caught up with.
+    fn take_durable(&mut self) {
+        let durable = self.start.journal.durable();
+        if durable == self.durable {
+            return;
+        }
+        self.durable = durable;
+        self.step(Input::Durable(durable));
+        for token in std::mem::take(&mut self.holding) {
+            let Some(client) = self.clients.get_mut(&token) else { continue };
+            if client.release(durable) {
+                self.holding.push(token);
+            }
+            mark_dirty(client, token, &mut self.dirty);
+        }
+        let receivers: Vec<ShardId> = self.held.keys().copied().collect();
+        for to in receivers {
+            let mut queue = self.held.remove(&to).expect("just listed");
+            while queue.front().is_some_and(|outgoing| outgoing.wait <= durable) {
+                let outgoing = queue.pop_front().expect("just seen");
+                self.send(outgoing);
+            }
+            if !queue.is_empty() {
+                self.held.insert(to, queue);
+            }
+        }
+        self.start.inbox.waiting.store(self.is_holding(), Ordering::Release);
+        if self.is_holding() {
+            self.start.journal.flush_soon();
+        }
+    }
+
+    fn accept_clients(&mut self) {
+        while let Some(stream) = accept(self.start.listeners.as_ref().map(|(sql, _)| sql)) {
+            let shard = self.next_shard;
+            self.next_shard = (shard + 1) % self.start.mailboxes.len();
+            if shard == usize::from(self.start.id.index()) {
+                self.add_client(stream);
+            } else {
+                self.start.mailboxes.send(shard, Mail::Client(stream));
+            }
+        }
+    }
+
+    fn accept_peers(&mut self) {
+        while let Some(stream) = accept(self.start.listeners.as_ref().map(|(_, peer)| peer)) {
+            let shard = self.next_shard;
+            self.next_shard = (shard + 1) % self.start.mailboxes.len();
+            if shard == usize::from(self.start.id.index()) {
+                self.add_peer(stream);
+            } else {
+                self.start.mailboxes.send(shard, Mail::Peer(stream));
+            }
+        }
+    }
+
+    fn register(&mut self, stream: &mut TcpStream) -> Option<usize> {
+        let token = self.next_token;
+        self.next_token += 1;
+        let _ = stream.set_nodelay(true);
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        match self.start.poll.registry().register(stream, Token(token), interest) {
+            Ok(()) => Some(token),
+            Err(error) => {
+                tracing::error!(%error, "cannot poll a connection");
+                None
+            }
+        }
+    }
+
+    fn add_client(&mut self, mut stream: TcpStream) {
+        if let Some(token) = self.register(&mut stream) {
+            self.clients.insert(token, ClientConn::new(stream));
+            let secret = self.start.secrets.next_u64() as i32;
+            self.step(Input::Connect { conn: ConnId(token as u32), secret });
+            self.on_other(token);
+        }
+    }
+
+    fn add_peer(&mut self, mut stream: TcpStream) {
+        if let Some(token) = self.register(&mut stream) {
+            self.peers_in.insert(token, PeerIn::new(stream));
+            self.on_other(token);
+        }
+    }
+
+    fn on_other(&mut self, token: usize) {
+        if self.clients.contains_key(&token) {
+            self.on_client(token);
+        } else if let Some(mut peer) = self.peers_in.remove(&token) {
+            let hello = self.start.hello;
+            let mut arrived = Vec::new();
+            let alive = peer.on_event(&hello, &mut |from, to, message| {
+                arrived.push((from, to, message));
+            });
+            for (from, to, message) in arrived {
+                let message = Message::Wire(message);
+                if to == self.start.id {
+                    self.step(Input::Message { from, message });
+                } else {
+                    let index = usize::from(to.index());
+                    self.start.mailboxes.send(index, Mail::FromPeer(from, message));
+                }
+            }
+            if alive {
+                self.peers_in.insert(token, peer);
+            }
+        }
+    }
+
+    /// Reads a client's socket and hands its messages to the machine.
+    fn on_client(&mut self, token: usize) {
+        loop {
+            let client = self.clients.get_mut(&token).expect("the caller has looked");
+            let mut buffer = std::mem::take(&mut self.buffer);
+            buffer.clear();
+            let got = read_some(&mut client.stream, &mut buffer);
+            client.decoder.push(&buffer);
+            self.buffer = buffer;
+            mark_dirty(client, token, &mut self.dirty);
+            self.decode(token);
+            match got {
+                Got::Bytes(true) if self.clients.contains_key(&token) => {}
+                Got::Bytes(_) => return,
+                Got::End => return self.remove_client(token),
+            }
+        }
+    }
+
+    fn decode(&mut self, token: usize) {
+        loop {
+            let Some(client) = self.clients.get_mut(&token) else { return };
+            if client.closing {
+                return;
+            }
+            match client.decoder.next() {
+                None => return,
+                Some(Incoming::Message(message)) => {
+                    self.step(Input::Client { conn: ConnId(token as u32), message });
+                }
+                Some(Incoming::Refuse(answer)) => client.raw(answer),
+                Some(Incoming::Cancel { pid, secret }) => {
+                    client.closing = true;
+                    let (index, _) = node::input::pid_parts(pid);
+                    if usize::from(index) < self.start.mailboxes.len() {
+                        let mail = Mail::Cancel { pid, secret };
+                        self.start.mailboxes.send(usize::from(index), mail);
+                    }
+                }
+            }
+        }
+    }
+
+    fn remove_client(&mut self, token: usize) {
+        if self.clients.remove(&token).is_some() {
+            self.step(Input::Disconnected { conn: ConnId(token as u32) });
+        }
+    }
+
+    fn connect_peers(&mut self) {
+        let now = wall();
+        let registry = self.start.poll.registry();
+        for (index, peer) in self.start.peers.iter_mut().enumerate() {
+            if let Some(stream) = peer.connect(now, &self.start.hello) {
+                let _ = stream.set_nodelay(true);
+                let token = Token(FIRST_PEER_OUT + index);
+                let interest = Interest::READABLE | Interest::WRITABLE;
+                registry.register(stream, token, interest).expect("a new socket can be polled");
+            }
+        }
+    }
+
+    fn on_peer_out(&mut self, index: usize) {
+        let news = self.start.peers[index].on_event(wall(), &self.start.hello);
+        self.on_peer_news(index, news);
+    }
+
+    fn on_peer_news(&mut self, index: usize, news: PeerNews) {
+        let node = self.start.peers[index].node;
+        match news {
+            PeerNews::Nothing | PeerNews::Down(false) => {}
+            PeerNews::Up(incarnation) => {
+                tracing::info!(node = node.0, incarnation, "connected");
+                self.step(Input::PeerUp { node, incarnation });
+            }
+            PeerNews::Down(true) => {
+                tracing::warn!(node = node.0, "connection lost");
+                self.step(Input::PeerDown { node });
+            }
+        }
+    }
+
+    /// One write per socket that has something to say.
+    fn flush(&mut self) {
+        while let Some(token) = self.dirty.pop() {
+            let Some(client) = self.clients.get_mut(&token) else { continue };
+            client.dirty = false;
+            match client.flush() {
+                Ok(false) => {}
+                Ok(true) => self.step(Input::Drained { conn: ConnId(token as u32) }),
+                Err(_) => {
+                    self.remove_client(token);
+                    continue;
+                }
+            }
+            let Some(client) = self.clients.get(&token) else { continue };
+            if client.closing && client.is_flushed() {
+                self.remove_client(token);
+            }
+        }
+        for index in 0..self.start.peers.len() {
+            let peer = &mut self.start.peers[index];
+            if peer.has_output() && peer.flush().is_err() {
+                let news = peer.on_broken(wall());
+                self.on_peer_news(index, news);
+            }
+        }
+    }
+
+    /// Says goodbye to clients; what they were told before is already sent.
+    fn shut_down(&mut self) {
+        let mut effects = std::mem::take(&mut self.effects);
+        self.start.shard.shut_down(&mut effects);
+        self.effects = effects;
+        self.carry_out();
+        self.flush();
+    }
+}
+
+fn mark_dirty(client: &mut ClientConn, token: usize, dirty: &mut Vec<usize>) {
+    if !std::mem::replace(&mut client.dirty, true) {
+        dirty.push(token);
+    }
+}
+
+fn accept(listener: Option<&TcpListener>) -> Option<TcpStream> {
+    let listener = listener.expect("only the first shard is told of listeners");
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => return Some(stream),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return None,
+            Err(error) => {
+                tracing::error!(%error, "cannot accept a connection");
+                return None;
+            }
+        }
+    }
+}

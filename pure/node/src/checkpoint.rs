@@ -1,0 +1,81 @@
+//! Writing a checkpoint of a shard while it works on.
+//!
+//! The walk is fuzzy: rows appear as they are when it passes. The journal from the start position on
+//! makes them consistent, so the host puts a checkpoint into use only when the journal is durable
+//! to where it stood at the end of the walk.
+
+use crate::core::Core;
+use crate::input::CheckpointPart;
+use base::{Position, Ts};
+use journal::{CheckpointHeader, CheckpointTables, CheckpointWriter, Record};
+use store::CheckpointCursor;
+
+/// Bytes of rows per step: a few hundred microseconds.
+const BUDGET_BYTES: usize = 256 << 10;
+
+/// A checkpoint under way.
+pub(crate) struct CheckpointRun {
+    writer: Option<CheckpointWriter>,
+    header_bytes: Vec<u8>,
+    tables: CheckpointTables,
+    cursor: CheckpointCursor,
+    start: Position,
+    journal_from: Position,
+}
+
+impl CheckpointRun {
+    /// Notes the start in the journal and what the shard has promised and decided at this point.
+    pub(crate) fn new(core: &mut Core, number: u64) -> CheckpointRun {
+        let shard = core.config.shard;
+        let mut record = Vec::new();
+        Record::CheckpointStart { number, shard }.encode(&mut record);
+        let start = core.journal.append(&record);
+        let header = CheckpointHeader {
+            cluster: core.config.cluster,
+            shard,
+            number,
+            start,
+            clock_floor: core.clock.last(),
+        };
+        let mut header_bytes = Vec::new();
+        let writer = CheckpointWriter::new(header, &mut header_bytes);
+        CheckpointRun {
+            writer: Some(writer),
+            header_bytes,
+            tables: core.two_phase.checkpoint_tables(),
+            cursor: CheckpointCursor::default(),
+            start,
+            journal_from: core.two_phase.oldest_chunk().unwrap_or(start).min(start),
+        }
+    }
+
+    /// Writes the next piece; true at the end.
+    pub(crate) fn advance(
+        &mut self,
+        core: &mut Core,
+        clock_bound: Ts,
+        out: &mut Vec<CheckpointPart>,
+    ) -> bool {
+        let mut bytes = core::mem::take(&mut self.header_bytes);
+        let writer = self.writer.as_mut().expect("an ended checkpoint is dropped");
+        let done = core.store.checkpoint_next(&mut self.cursor, BUDGET_BYTES, &mut |row| {
+            writer.row(row, &mut bytes);
+        });
+        if done {
+            let writer = self.writer.take().expect("just used");
+            writer.finish(&self.tables, &mut bytes);
+        }
+        if !bytes.is_empty() {
+            out.push(CheckpointPart::Bytes(bytes));
+        }
+        if done {
+            out.push(CheckpointPart::End {
+                start: self.start,
+                journal_from: self.journal_from,
+                catalog: core.catalog.clone(),
+                clock_bound,
+            });
+        }
+        done
+    }
+}

@@ -1,0 +1,215 @@
+//! What all stages of a shard share: clock, rows, protocols, catalog, counters.
+
+use crate::machine::ShardConfig;
+use crate::message::Message;
+use base::{Clock, IndexId, LookupMap, Position, Prng, ShardId, Time, Ts};
+use catalog::Catalog;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store::Store;
+use two_phase::TwoPhase;
+use txn::contract::Outgoing;
+use txn::{Counters, Cx, Event, JournalPort, Outbox, Protocol};
+
+/// Shared state of one shard; lives in an `Rc<RefCell<_>>` that is never borrowed across a poll of a
+/// statement.
+pub(crate) struct Core {
+    pub(crate) config: ShardConfig,
+    pub(crate) now: Time,
+    pub(crate) clock: Clock,
+    pub(crate) store: Store,
+    pub(crate) journal: Box<dyn JournalPort>,
+    pub(crate) two_phase: TwoPhase,
+    pub(crate) out: Outbox<two_phase::Message>,
+    /// Messages of the node itself.
+    pub(crate) messages: Vec<Outgoing<Message>>,
+    pub(crate) counters: Counters,
+    pub(crate) catalog: Arc<Catalog>,
+    /// Catalog version at which each key space's table last changed.
+    schema: LookupMap<IndexId, u64>,
+    pub(crate) history: Option<Vec<Event>>,
+    pub(crate) prng: Prng,
+    unique: u64,
+    txn_counter: u64,
+    op_counter: u64,
+    /// Snapshots that transactions coordinated here still read, with their number of users.
+    snapshots: BTreeMap<Ts, u32>,
+    /// Bounds announced by the other shards.
+    pub(crate) peers_oldest: BTreeMap<ShardId, Ts>,
+    /// No version at or below it, but the newest of each row, is read any more.
+    pub(crate) horizon: Ts,
+    /// Bytes that statements of this shard have charged.
+    pub(crate) memory_bytes: i64,
+    /// Writes are refused because the disk is nearly full.
+    pub(crate) disk_full: bool,
+}
+
+impl Core {
+    pub(crate) fn new(
+        config: ShardConfig,
+        journal: Box<dyn JournalPort>,
+        clock_floor: Ts,
+        store: Store,
+        catalog: Arc<Catalog>,
+    ) -> Core {
+        let shard = config.shard;
+        let seed = config.seed ^ u64::from(shard.0);
+        let mut core = Core {
+            now: Time(0),
+            clock: Clock::new(shard, clock_floor),
+            store,
+            journal,
+            two_phase: TwoPhase::new(shard),
+            out: Outbox::default(),
+            messages: Vec::new(),
+            counters: Counters::default(),
+            catalog: Arc::new(Catalog::default()),
+            schema: LookupMap::new(),
+            history: None,
+            prng: Prng::new(seed),
+            unique: 0,
+            txn_counter: 0,
+            op_counter: 0,
+            snapshots: BTreeMap::new(),
+            peers_oldest: BTreeMap::new(),
+            horizon: Ts::ZERO,
+            memory_bytes: 0,
+            disk_full: false,
+            config,
+        };
+        core.set_catalog(catalog);
+        core
+    }
+
+    /// Runs a call of the protocol with everything that it may touch.
+    pub(crate) fn protocol<R>(
+        &mut self,
+        call: impl FnOnce(&mut TwoPhase, &mut Cx<'_, two_phase::Message>) -> R,
+    ) -> R {
+        let schema = &self.schema;
+        let schema_changed = |index: IndexId| schema.get(&index).copied();
+        let mut cx = Cx {
+            now: self.now,
+            shard: self.config.shard,
+            incarnation: self.config.incarnation,
+            view: 1,
+            clock: &mut self.clock,
+            store: &mut self.store,
+            journal: &mut *self.journal,
+            out: &mut self.out,
+            horizon: self.horizon,
+            decode: crate::program::decode,
+            schema_changed: &schema_changed,
+            counters: &mut self.counters,
+            history: self.history.as_mut(),
+        };
+        call(&mut self.two_phase, &mut cx)
+    }
+
+    /// Draws the id of a new transaction.
+    pub(crate) fn next_txn(&mut self) -> base::TxnId {
+        self.txn_counter += 1;
+        base::TxnId {
+            shard: self.config.shard,
+            incarnation: self.config.incarnation,
+            counter: self.txn_counter,
+        }
+    }
+
+    /// Draws the id of a new operation.
+    pub(crate) fn next_op(&mut self) -> txn::OpId {
+        self.op_counter += 1;
+        txn::OpId(self.op_counter)
+    }
+
+    /// Draws a number that no other call in the cluster ever returns: 10 bits of shard, 22 bits of
+    /// incarnation, 31 bits of counter; positive as an int8.
+    pub(crate) fn next_unique(&mut self) -> u64 {
+        self.unique += 1;
+        assert!(self.unique < 1 << 31, "row numbers of one incarnation are used up");
+        (u64::from(self.config.shard.0) << 53)
+            | (u64::from(self.config.incarnation & 0x3f_ffff) << 31)
+            | self.unique
+    }
+
+    /// Sends a message of the node to another shard, or hands it back if it is for this one.
+    pub(crate) fn send(&mut self, to: ShardId, message: Message, wait: Position) {
+        assert_ne!(to, self.config.shard, "a shard does not send to itself");
+        self.messages.push(Outgoing { to, message, wait });
+    }
+
+    /// Takes a newer catalog into use and removes rows of key spaces that are gone.
+    pub(crate) fn set_catalog(&mut self, catalog: Arc<Catalog>) {
+        let before = indexes(&self.catalog);
+        let after = indexes(&catalog);
+        for index in before.keys().filter(|index| !after.contains_key(index)) {
+            self.store.drop_index(*index);
+        }
+        self.schema.clear();
+        for (index, changed) in after {
+            self.schema.insert(index, changed);
+        }
+        self.catalog = catalog;
+    }
+
+    /// Drops rows of key spaces that the catalog does not know (after redo).
+    pub(crate) fn purge_unknown_indexes(&mut self) {
+        let known = indexes(&self.catalog);
+        for index in self.store.indexes() {
+            if !known.contains_key(&index) {
+                self.store.drop_index(index);
+            }
+        }
+    }
+
+    /// A snapshot is in use until [`Core::release_snapshot`].
+    pub(crate) fn hold_snapshot(&mut self, ts: Ts) {
+        *self.snapshots.entry(ts).or_insert(0) += 1;
+    }
+
+    /// One user of the snapshot is done.
+    pub(crate) fn release_snapshot(&mut self, ts: Ts) {
+        let users = self.snapshots.get_mut(&ts).expect("a released snapshot was held");
+        *users -= 1;
+        if *users == 0 {
+            self.snapshots.remove(&ts);
+        }
+    }
+
+    /// This shard reads nothing below the result any more.
+    pub(crate) fn oldest_read(&self) -> Ts {
+        let own = self.snapshots.keys().next().copied().unwrap_or(self.clock.last());
+        own.min(self.two_phase.oldest_read(own))
+    }
+
+    /// Computes the horizon from what this and the other shards announced.
+    pub(crate) fn update_horizon(&mut self) {
+        let mut horizon = self.oldest_read();
+        for shard in self.catalog.placement.shards() {
+            if *shard != self.config.shard {
+                horizon = horizon.min(self.peers_oldest.get(shard).copied().unwrap_or(Ts::ZERO));
+            }
+        }
+        self.horizon = self.horizon.max(horizon);
+    }
+}
+
+/// All key spaces of a catalog with the version at which their table last changed.
+fn indexes(catalog: &Catalog) -> BTreeMap<IndexId, u64> {
+    let mut all = BTreeMap::new();
+    for database in catalog.databases.values() {
+        for table in database.tables.values() {
+            for index in core::iter::once(&table.primary).chain(&table.secondary) {
+                all.insert(index.id, table.changed);
+            }
+        }
+        for sequence in database.sequences.values() {
+            all.insert(sequence.id, 0);
+        }
+    }
+    // Key spaces that a schema change is filling are not in any table yet.
+    for index in &catalog.reserved {
+        all.insert(*index, 0);
+    }
+    all
+}

@@ -1,0 +1,277 @@
+//! Schema changes: the first shard of node 1 runs them one at a time.
+//!
+//! A change is a list of steps. A command makes the next catalog version, is journaled, and goes to all
+//! shards; the next step begins when all have acknowledged it, so that work over existing rows finds
+//! no transaction planned before. What fails is undone by the commands of `undo`.
+//!
+//! | step | waits for |
+//! |---|---|
+//! | command | the record being durable, every shard's `CatalogAck` |
+//! | fill | its transactions, one batch each |
+//!
+//! A node that is down delays a running change until it is back; a new one is refused.
+
+use crate::client::ConnId;
+use crate::message::{DdlWork, FromTxn, TxnHandle};
+use base::{IndexId, RowBatch, ShardId, SqlError, SqlState};
+use catalog::{Catalog, Command};
+use sql::plan::Fill;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// Who asked for a change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    /// A session of this shard.
+    Session(ConnId),
+    /// Another shard, with its number for the answer.
+    Shard(ShardId, u64),
+}
+
+/// What the machine has to do next for the running change.
+#[derive(Debug)]
+pub(crate) enum Action {
+    /// Take this catalog into use, journal it and send it to all other shards.
+    Publish(Arc<Catalog>),
+    /// Start one batch of this work as a transaction and report its handle by [`Ddl::filling`].
+    Fill {
+        database: String,
+        fill: Fill,
+        /// Key space of a primary key fill.
+        target: Option<IndexId>,
+        after: Option<Vec<u8>>,
+    },
+    /// Answer.
+    Answer(Origin, Result<Vec<String>, SqlError>),
+}
+
+#[derive(Debug)]
+enum Step {
+    Command(Command),
+    Fill(Fill),
+}
+
+#[derive(Debug)]
+enum Waiting {
+    Nothing,
+    /// For these shards to acknowledge this version.
+    Acks { version: u64, missing: BTreeSet<ShardId> },
+    /// For a batch of a fill.
+    Batch { fill: Fill, handle: Option<TxnHandle>, rows: Option<RowBatch>, attempts: u32 },
+}
+
+#[derive(Debug)]
+struct Change {
+    origin: Origin,
+    database: String,
+    steps: VecDeque<Step>,
+    undo: Vec<Command>,
+    /// Commands that have been applied: only then is there something to undo.
+    applied: u32,
+    notices: Vec<String>,
+    failure: Option<SqlError>,
+    reserved: Option<IndexId>,
+    resume: Option<Vec<u8>>,
+    waiting: Waiting,
+}
+
+/// The queue of schema changes; used on the first shard of node 1 only.
+#[derive(Default, Debug)]
+pub(crate) struct Ddl {
+    queue: VecDeque<(Origin, String, DdlWork)>,
+    current: Option<Change>,
+}
+
+/// A batch of a fill that conflicts with running transactions is tried again this often.
+const BATCH_ATTEMPTS_MAX: u32 = 100;
+
+impl Ddl {
+    /// Adds a change.
+    pub(crate) fn request(&mut self, origin: Origin, database: String, work: DdlWork) {
+        self.queue.push_back((origin, database, work));
+    }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.current.is_none() && self.queue.is_empty()
+    }
+
+    /// The version that shards have yet to acknowledge, for those that come back.
+    pub(crate) fn on_ack(&mut self, from: ShardId, acked: u64) {
+        if let Some(change) = &mut self.current
+            && let Waiting::Acks { version, missing } = &mut change.waiting
+            && acked >= *version
+        {
+            missing.remove(&from);
+        }
+    }
+
+    /// The machine has started the batch.
+    pub(crate) fn filling(&mut self, started: TxnHandle) {
+        let change = self.current.as_mut().expect("a batch belongs to a change");
+        let Waiting::Batch { handle, .. } = &mut change.waiting else {
+            unreachable!("a batch was asked for")
+        };
+        *handle = Some(started);
+    }
+
+    /// News of the batch's transaction. `resume` is where the next batch begins, `None` if this was the
+    /// last.
+    pub(crate) fn on_txn(&mut self, from: TxnHandle, message: FromTxn, resume: Option<Vec<u8>>) {
+        let Some(change) = &mut self.current else { return };
+        let done = match (message, &mut change.waiting) {
+            (_, Waiting::Batch { handle, .. }) if *handle != Some(from) => return,
+            (FromTxn::Rows(_, batch, _), Waiting::Batch { rows, .. }) => {
+                *rows = Some(batch);
+                return;
+            }
+            (FromTxn::Done(_, done), Waiting::Batch { .. }) => done,
+            _ => return,
+        };
+        let waiting = core::mem::replace(&mut change.waiting, Waiting::Nothing);
+        let Waiting::Batch { fill, rows, attempts, .. } = waiting else {
+            unreachable!("just matched")
+        };
+        match done.result {
+            Ok(_) => {
+                let found = rows.is_some_and(|batch| batch.rows > 0);
+                match fill {
+                    Fill::Validate { error, .. } if found => change.fail(error),
+                    fill if resume.is_some() => change.steps.push_front(Step::Fill(fill)),
+                    Fill::Validate { .. } | Fill::Index { .. } | Fill::PrimaryKey { .. } => {}
+                }
+                change.resume = resume;
+            }
+            Err(crate::message::Failure::Sql(error)) => change.fail(error),
+            Err(crate::message::Failure::Aborted(_)) if attempts < BATCH_ATTEMPTS_MAX => {
+                let attempts = attempts + 1;
+                change.waiting = Waiting::Batch { fill, handle: None, rows: None, attempts };
+            }
+            Err(crate::message::Failure::Aborted(reason)) => {
+                change.fail(crate::port::abort_error(&reason));
+            }
+        }
+    }
+
+    /// The next thing to do, or `None` while something is waited for.
+    pub(crate) fn next(&mut self, catalog: &Arc<Catalog>, down: &[ShardId]) -> Option<Action> {
+        if self.current.is_none() {
+            let (origin, database, work) = self.queue.pop_front()?;
+            if !down.is_empty() {
+                return Some(Action::Answer(origin, Err(needs_all_nodes(down))));
+            }
+            self.current = Some(Change::new(origin, database, work));
+        }
+        let change = self.current.as_mut().expect("just set");
+        match &change.waiting {
+            Waiting::Nothing => {}
+            Waiting::Acks { missing, .. } if missing.is_empty() => {
+                change.waiting = Waiting::Nothing;
+            }
+            Waiting::Acks { .. } => return None,
+            Waiting::Batch { handle: Some(_), .. } => return None,
+            Waiting::Batch { handle: None, fill, .. } => {
+                let fill = fill.clone();
+                return Some(change.batch(fill));
+            }
+        }
+        match change.steps.pop_front() {
+            Some(Step::Command(command)) => change.apply(command, catalog),
+            Some(Step::Fill(fill)) => {
+                change.waiting =
+                    Waiting::Batch { fill: fill.clone(), handle: None, rows: None, attempts: 0 };
+                Some(change.batch(fill))
+            }
+            None => {
+                let change = self.current.take().expect("just seen");
+                let result = change.failure.map_or(Ok(change.notices), Err);
+                Some(Action::Answer(change.origin, result))
+            }
+        }
+    }
+}
+
+impl Change {
+    fn new(origin: Origin, database: String, work: DdlWork) -> Change {
+        let mut steps: VecDeque<Step> = work.before.into_iter().map(Step::Command).collect();
+        if let Some(fill) = work.fill {
+            if matches!(fill, Fill::PrimaryKey { .. }) {
+                steps.push_back(Step::Command(Command::Reserve));
+            }
+            steps.push_back(Step::Fill(fill));
+        }
+        steps.extend(work.after.into_iter().map(Step::Command));
+        Change {
+            origin,
+            database,
+            steps,
+            undo: work.undo,
+            applied: 0,
+            notices: Vec::new(),
+            failure: None,
+            reserved: None,
+            resume: None,
+            waiting: Waiting::Nothing,
+        }
+    }
+
+    /// From here on only what undoes the change is done.
+    fn fail(&mut self, error: SqlError) {
+        if self.failure.is_none() {
+            self.failure = Some(error);
+            self.steps.clear();
+            if self.applied > 0 {
+                self.steps.extend(core::mem::take(&mut self.undo).into_iter().map(Step::Command));
+            }
+            if let Some(index) = self.reserved {
+                self.steps.push_back(Step::Command(Command::Unreserve { index }));
+            }
+        }
+    }
+
+    fn apply(&mut self, mut command: Command, catalog: &Arc<Catalog>) -> Option<Action> {
+        if let (Command::SetPrimaryKey { primary, .. }, Some(id)) = (&mut command, self.reserved) {
+            primary.id = id;
+        }
+        match catalog.apply(&command) {
+            Err(error) => {
+                assert!(self.failure.is_none(), "what undoes a change cannot fail: {error}");
+                self.fail(error);
+                Some(Action::Publish(catalog.clone()))
+            }
+            Ok((next, applied)) => {
+                if let Some(notice) = applied.skipped {
+                    self.notices.push(notice);
+                    self.steps.clear();
+                    return Some(Action::Publish(catalog.clone()));
+                }
+                if command == Command::Reserve {
+                    self.reserved = Some(IndexId(applied.reserved));
+                }
+                self.notices.extend(applied.notices);
+                self.applied += 1;
+                let others = next.placement.shards().iter().copied();
+                let missing = others.filter(|shard| *shard != ShardId(0)).collect();
+                self.waiting = Waiting::Acks { version: next.version, missing };
+                Some(Action::Publish(Arc::new(next)))
+            }
+        }
+    }
+
+    fn batch(&self, fill: Fill) -> Action {
+        Action::Fill {
+            database: self.database.clone(),
+            fill,
+            target: self.reserved,
+            after: self.resume.clone(),
+        }
+    }
+}
+
+fn needs_all_nodes(down: &[ShardId]) -> SqlError {
+    let names: BTreeSet<_> = down.iter().map(|shard| shard.node()).collect();
+    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+    SqlError::new(SqlState::OBJECT_NOT_READY, "a schema change needs every node of the cluster")
+        .detail(format!("Not connected: {}.", names.join(", ")))
+        .hint("Restart the missing nodes and run the statement again.")
+}

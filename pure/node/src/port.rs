@@ -1,0 +1,334 @@
+//! The executor's view of its transaction: [`sql::Port`] over the shard's core.
+
+use crate::core::Core;
+use crate::message::{FromTxn, SessionFacts, StatementNo, TxnHandle};
+use crate::sequence::{SequenceDraws, draw};
+use crate::show::Shows;
+use base::{IndexId, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts, TxnId};
+use catalog::{Catalog, Database, Sequence};
+use sql::plan::Isolation;
+use sql::port::{ExecError, OpAnswer, Show, Started};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use txn::contract::Submitted;
+use txn::{AbortReason, LockMode, Op, OpError, OpId, OpReply, Outcome, Protocol, Read, TxnCost};
+
+/// Bytes that one statement may hold in memory (53200 beyond).
+pub const STATEMENT_MEMORY_BYTES_MAX: i64 = 1 << 30;
+/// Bytes that all statements of one shard may hold (53200 beyond).
+pub const SHARD_MEMORY_BYTES_MAX: i64 = 4 << 30;
+
+/// What the statements of one transaction share.
+pub(crate) struct TxnShared {
+    pub(crate) id: TxnId,
+    pub(crate) core: Rc<RefCell<Core>>,
+    pub(crate) isolation: Isolation,
+    pub(crate) read_only: bool,
+    pub(crate) txn_time: Time,
+    /// Snapshot of the whole transaction, drawn at the start of a read-only one.
+    pub(crate) snapshot: Option<Ts>,
+    /// Answers that have arrived and were not fetched yet. A handful at most.
+    pub(crate) answers: RefCell<Vec<(OpId, OpReply)>>,
+    /// Answers to the client wait for this position: the largest that was read.
+    pub(crate) wait_read: Cell<Position>,
+    /// Position of the commit that rode on an operation; `synchronous_commit = off` ignores it.
+    pub(crate) wait_commit: Cell<Position>,
+    pub(crate) outcome: RefCell<Option<Outcome>>,
+}
+
+impl TxnShared {
+    /// The answer to `id` if it is there.
+    pub(crate) fn take_answer(&self, id: OpId) -> Option<OpReply> {
+        let mut answers = self.answers.borrow_mut();
+        let at = answers.iter().position(|(op, _)| *op == id)?;
+        Some(answers.swap_remove(at).1)
+    }
+}
+
+/// Things that statements tell the shard's loop.
+#[derive(Default)]
+pub(crate) struct Events {
+    /// To sessions.
+    pub(crate) to_sessions: VecDeque<(TxnHandle, FromTxn)>,
+    /// Statements that gave way and want to run again.
+    pub(crate) yielded: Vec<(TxnHandle, StatementNo)>,
+}
+
+/// The port of one statement.
+pub(crate) struct StatementPort {
+    pub(crate) txn: Rc<TxnShared>,
+    pub(crate) handle: TxnHandle,
+    pub(crate) statement: StatementNo,
+    /// Commit may ride on a single operation.
+    pub(crate) autocommit: bool,
+    /// The plan writes rows.
+    pub(crate) writes: bool,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) database: Arc<Database>,
+    pub(crate) facts: Arc<SessionFacts>,
+    pub(crate) events: Rc<RefCell<Events>>,
+    pub(crate) shows: Rc<RefCell<Shows>>,
+    pub(crate) sequences: Rc<RefCell<SequenceDraws>>,
+    pub(crate) credit: Cell<u32>,
+    pub(crate) copy: RefCell<VecDeque<Result<Option<Vec<u8>>, SqlError>>>,
+    pub(crate) copy_asked: Cell<bool>,
+    /// Snapshot of this statement under READ COMMITTED, drawn at its first read.
+    pub(crate) snapshot: Cell<Option<Ts>>,
+    pub(crate) memory_bytes: Cell<i64>,
+    pub(crate) currval: RefCell<Vec<(IndexId, i64)>>,
+}
+
+impl StatementPort {
+    /// Notes what an answer says about the transaction and unwraps its result.
+    fn digest_answer(&self, reply: OpReply) -> OpAnswer {
+        let own_commit = reply.outcome.is_some() && self.writes;
+        let wait = if own_commit { &self.txn.wait_commit } else { &self.txn.wait_read };
+        wait.set(wait.get().max(reply.wait));
+        if let Some(outcome) = reply.outcome {
+            *self.txn.outcome.borrow_mut() = Some(outcome);
+        }
+        reply.result.map_err(|error| match error {
+            OpError::Aborted(reason) => ExecError::Aborted(reason),
+            OpError::Sql(error) => ExecError::Sql(error),
+        })
+    }
+
+    fn statement_snapshot(&self) -> Ts {
+        if let Some(ts) = self.snapshot.get() {
+            return ts;
+        }
+        let mut core = self.txn.core.borrow_mut();
+        let now = core.now;
+        let ts = core.clock.tick(now);
+        core.hold_snapshot(ts);
+        self.snapshot.set(Some(ts));
+        ts
+    }
+
+    fn emit(&self, message: FromTxn) {
+        self.credit.set(self.credit.get() - 1);
+        self.events.borrow_mut().to_sessions.push_back((self.handle, message));
+    }
+}
+
+impl Drop for StatementPort {
+    fn drop(&mut self) {
+        let mut core = self.txn.core.borrow_mut();
+        core.memory_bytes -= self.memory_bytes.get();
+        if let Some(ts) = self.snapshot.get() {
+            core.release_snapshot(ts);
+        }
+    }
+}
+
+impl sql::Port for StatementPort {
+    fn submit(&self, to: ShardId, planned: u64, op: Op, last: bool) -> Started {
+        let mut core = self.txn.core.borrow_mut();
+        if core.disk_full && is_write(&op) {
+            let error = SqlError::new(SqlState::DISK_FULL, "the disk of this node is full")
+                .hint("Free some space; reads and rollbacks still work.");
+            return Started::Ready(Some(Err(ExecError::Sql(error))));
+        }
+        let id = core.next_op();
+        let last = last && self.autocommit;
+        let txn = self.txn.id;
+        let submitted =
+            core.protocol(|protocol, cx| protocol.submit(cx, txn, id, to, planned, op, last));
+        drop(core);
+        match submitted {
+            Submitted::Ready(reply) => Started::Ready(Some(self.digest_answer(reply))),
+            Submitted::Pending => Started::Pending(id),
+        }
+    }
+
+    fn poll_op(&self, id: OpId) -> Poll<OpAnswer> {
+        match self.txn.take_answer(id) {
+            Some(reply) => Poll::Ready(self.digest_answer(reply)),
+            None => Poll::Pending,
+        }
+    }
+
+    fn home(&self, slot: Slot) -> ShardId {
+        self.catalog.placement.home(slot)
+    }
+
+    fn shards(&self) -> Arc<[ShardId]> {
+        self.catalog.placement.shards().into()
+    }
+
+    fn here(&self) -> ShardId {
+        self.txn.id.shard
+    }
+
+    fn read(&self) -> Read {
+        if let Some(ts) = self.txn.snapshot {
+            return Read::Snapshot(ts);
+        }
+        match self.txn.isolation {
+            Isolation::ReadUncommitted | Isolation::ReadCommitted => {
+                Read::Snapshot(self.statement_snapshot())
+            }
+            Isolation::RepeatableRead | Isolation::Serializable => Read::Lock(LockMode::Shared),
+        }
+    }
+
+    fn read_locking(&self, mode: LockMode) -> Read {
+        match self.txn.isolation {
+            Isolation::ReadUncommitted | Isolation::ReadCommitted => {
+                Read::LockRows { snapshot: self.statement_snapshot(), mode }
+            }
+            Isolation::RepeatableRead | Isolation::Serializable => Read::Lock(mode),
+        }
+    }
+
+    fn read_only(&self) -> bool {
+        self.txn.read_only
+    }
+
+    fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    fn txn_time(&self) -> Time {
+        self.txn.txn_time
+    }
+
+    fn now(&self) -> Time {
+        self.txn.core.borrow().now
+    }
+
+    fn unique(&self) -> u64 {
+        self.txn.core.borrow_mut().next_unique()
+    }
+
+    fn random(&self) -> u64 {
+        self.txn.core.borrow_mut().prng.next_u64()
+    }
+
+    fn setting(&self, name: &str) -> Option<String> {
+        let changed = self.facts.settings.iter().find(|(key, _)| key == name);
+        match changed {
+            Some((_, value)) => Some(value.clone()),
+            None => sql::settings::lookup(name).map(|setting| setting.default.to_string()),
+        }
+    }
+
+    fn session_user(&self) -> String {
+        self.facts.user.clone()
+    }
+
+    fn session_pid(&self) -> i32 {
+        self.facts.pid
+    }
+
+    fn poll_emit(&self, batch: &mut Option<RowBatch>) -> Poll<()> {
+        if self.credit.get() == 0 {
+            return Poll::Pending;
+        }
+        let batch = batch.take().expect("a batch is emitted once");
+        self.emit(FromTxn::Rows(self.statement, batch, self.txn.wait_read.get()));
+        Poll::Ready(())
+    }
+
+    fn poll_emit_copy(&self, bytes: &mut Option<Vec<u8>>) -> Poll<()> {
+        if self.credit.get() == 0 {
+            return Poll::Pending;
+        }
+        let bytes = bytes.take().expect("a chunk is emitted once");
+        self.emit(FromTxn::CopyOut(self.statement, bytes, self.txn.wait_read.get()));
+        Poll::Ready(())
+    }
+
+    fn poll_copy_data(&self) -> Poll<Result<Option<Vec<u8>>, SqlError>> {
+        if !self.copy_asked.replace(true) {
+            let ready = FromTxn::CopyInReady(self.statement);
+            self.events.borrow_mut().to_sessions.push_back((self.handle, ready));
+        }
+        match self.copy.borrow_mut().pop_front() {
+            Some(chunk) => Poll::Ready(chunk),
+            None => Poll::Pending,
+        }
+    }
+
+    fn poll_nextval(
+        &self,
+        sequence: &Sequence,
+        ticket: &mut Option<u64>,
+    ) -> Poll<Result<i64, ExecError>> {
+        let drawn = draw(&self.sequences, sequence, &self.catalog, ticket);
+        if let Poll::Ready(Ok(value)) = &drawn {
+            let mut currval = self.currval.borrow_mut();
+            match currval.iter_mut().find(|(id, _)| *id == sequence.id) {
+                Some((_, last)) => *last = *value,
+                None => currval.push((sequence.id, *value)),
+            }
+        }
+        drawn
+    }
+
+    fn currval(&self, sequence: &Sequence) -> Option<i64> {
+        let own = self.currval.borrow();
+        let known = own.iter().chain(&self.facts.currval);
+        known.filter(|(id, _)| *id == sequence.id).map(|(_, value)| *value).next()
+    }
+
+    fn poll_yield(&self, yielded: &mut bool) -> Poll<()> {
+        if core::mem::replace(yielded, true) {
+            return Poll::Ready(());
+        }
+        self.events.borrow_mut().yielded.push((self.handle, self.statement));
+        Poll::Pending
+    }
+
+    fn poll_show(
+        &self,
+        what: Show,
+        ticket: &mut Option<u64>,
+    ) -> Poll<Result<RowBatch, ExecError>> {
+        self.shows.borrow_mut().poll(what, &self.database.name, self.catalog.placement.shards(), ticket)
+    }
+
+    fn charge(&self, bytes: i64) -> Result<(), SqlError> {
+        let mut core = self.txn.core.borrow_mut();
+        let own = self.memory_bytes.get() + bytes;
+        if bytes > 0 && own > STATEMENT_MEMORY_BYTES_MAX {
+            return Err(SqlError::new(SqlState::OUT_OF_MEMORY, "the statement needs too much memory")
+                .detail(format!("The limit is {STATEMENT_MEMORY_BYTES_MAX} bytes.")));
+        }
+        if bytes > 0 && core.memory_bytes + bytes > SHARD_MEMORY_BYTES_MAX {
+            return Err(SqlError::new(SqlState::OUT_OF_MEMORY, "out of memory on this shard")
+                .hint("Run fewer large statements at the same time."));
+        }
+        core.memory_bytes += bytes;
+        self.memory_bytes.set(own);
+        Ok(())
+    }
+
+    fn cost(&self) -> TxnCost {
+        self.txn.core.borrow().two_phase.cost(self.txn.id).unwrap_or_default()
+    }
+
+    fn snapshot(&self) -> Option<Ts> {
+        self.txn.snapshot.or(self.snapshot.get())
+    }
+}
+
+fn is_write(op: &Op) -> bool {
+    match op {
+        Op::Modify { .. } | Op::Insert { .. } | Op::Formula { .. } | Op::Write { .. } => true,
+        Op::Get { .. } | Op::Scan(_) => false,
+    }
+}
+
+/// The error of a transaction that its protocol rolled back inside the node's own work.
+pub(crate) fn abort_error(reason: &AbortReason) -> SqlError {
+    SqlError::new(SqlState::SERIALIZATION, "could not serialize access due to a concurrent change")
+        .detail(format!("{reason:?}"))
+}

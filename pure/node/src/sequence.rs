@@ -1,0 +1,134 @@
+//! Sequences: blocks of numbers drawn from a durable counter row.
+//!
+//! The counter of a sequence is the one row of its own key space. A shard draws a block of numbers
+//! from it in a transaction of its own, so a rollback leaves a gap and no user transaction waits for
+//! another one's lock. After a crash the rest of a block is lost: a gap again, never a repetition.
+
+use crate::port::StatementPort;
+use crate::txns::Running;
+use base::key::Slot;
+use base::{Datum, IndexId, Key, SLOT_COUNT, SqlError, SqlState, Type};
+use catalog::{Catalog, Sequence};
+use sql::port::{ExecError, OpFuture};
+use sql::{Completed, Port};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::task::Poll;
+use store::Write;
+use txn::{LockMode, Op, OpResult, Program, Read};
+
+/// Numbers drawn at a time: one extra transaction per so many values.
+pub(crate) const BLOCK_COUNT: i64 = 32;
+
+#[derive(Clone, Debug)]
+struct Block {
+    next: i64,
+    left: i64,
+    increment: i64,
+}
+
+/// The blocks of one shard and the draws that are wanted.
+#[derive(Default)]
+pub(crate) struct SequenceDraws {
+    blocks: BTreeMap<IndexId, Block>,
+    failed: BTreeMap<IndexId, ExecError>,
+    /// Sequences for which a block is to be drawn; the machine starts the transactions.
+    pub(crate) wanted: Vec<Sequence>,
+    drawing: Vec<IndexId>,
+}
+
+impl SequenceDraws {
+    /// A draw has ended; statements that wait look again.
+    pub(crate) fn on_drawn(&mut self, id: IndexId, result: Result<(), ExecError>) {
+        self.drawing.retain(|drawing| *drawing != id);
+        if let Err(error) = result {
+            self.failed.insert(id, error);
+        }
+    }
+}
+
+/// Takes the next number of the shard's block, or asks for a block.
+pub(crate) fn draw(
+    draws: &Rc<RefCell<SequenceDraws>>,
+    sequence: &Sequence,
+    _: &Catalog,
+    ticket: &mut Option<u64>,
+) -> Poll<Result<i64, ExecError>> {
+    let mut draws = draws.borrow_mut();
+    if let Some(block) = draws.blocks.get_mut(&sequence.id).filter(|block| block.left > 0) {
+        let value = block.next;
+        block.left -= 1;
+        block.next = block.next.wrapping_add(block.increment);
+        return Poll::Ready(Ok(value));
+    }
+    if ticket.is_some()
+        && let Some(error) = draws.failed.remove(&sequence.id)
+    {
+        return Poll::Ready(Err(error));
+    }
+    *ticket = Some(0);
+    if !draws.drawing.contains(&sequence.id) {
+        draws.drawing.push(sequence.id);
+        draws.wanted.push(sequence.clone());
+    }
+    Poll::Pending
+}
+
+/// The transaction that draws a block for this shard.
+pub(crate) fn draw_block(
+    port: Rc<StatementPort>,
+    draws: Rc<RefCell<SequenceDraws>>,
+    sequence: Sequence,
+) -> Running {
+    Box::pin(async move {
+        let slot = Slot((sequence.id.0 % u32::from(SLOT_COUNT)) as u16);
+        let key = Key { index: sequence.id, slot, bytes: Vec::new() };
+        let to = port.home(slot);
+        let planned = port.catalog().version;
+        let program = Program::Live(sql::program::whole_row(&[Type::Int8]));
+        let read = Read::Lock(LockMode::Exclusive);
+        let get = Op::Get { key: key.clone(), read, program };
+        let found = OpFuture::start(&*port, to, planned, get, false).await?;
+        let OpResult::Rows { batch, .. } = found else { unreachable!("a get answers rows") };
+        let next = match batch.iter().next() {
+            Some([Datum::Int(next)]) => *next,
+            Some(row) => unreachable!("a counter row is one number, not {row:?}"),
+            None => sequence.start,
+        };
+        let count = numbers_left(&sequence, next).min(BLOCK_COUNT);
+        if count == 0 {
+            return Err(ExecError::Sql(exhausted(&sequence)));
+        }
+        let after = next.wrapping_add(sequence.increment.wrapping_mul(count));
+        let mut row = Vec::new();
+        base::row::encode(&[Datum::Int(after)], &mut row);
+        let op = Op::Write { key, write: Write::Put(row) };
+        OpFuture::start(&*port, to, planned, op, false).await?;
+        let block = Block { next, left: count, increment: sequence.increment };
+        // Used only after the commit: a failed commit is followed by another draw, and the numbers of
+        // this one are then never given out.
+        draws.borrow_mut().blocks.insert(sequence.id, block);
+        Ok(Completed::nothing())
+    })
+}
+
+/// How many numbers, `next` included, the sequence still has (at most `i64::MAX`).
+fn numbers_left(sequence: &Sequence, next: i64) -> i64 {
+    let (next, step) = (i128::from(next), i128::from(sequence.increment));
+    let room = if step > 0 { i128::from(sequence.max) - next } else { next - i128::from(sequence.min) };
+    if room < 0 { 0 } else { (room / step.abs() + 1).min(i128::from(i64::MAX)) as i64 }
+}
+
+fn exhausted(sequence: &Sequence) -> SqlError {
+    let (bound, value) = if sequence.increment > 0 {
+        ("maximum", sequence.max)
+    } else {
+        ("minimum", sequence.min)
+    };
+    let text = format!(
+        "nextval: reached {bound} value of sequence \"{}\" ({value})",
+        sequence.name
+    );
+    SqlError::new(SqlState(*b"2200H"), text)
+}

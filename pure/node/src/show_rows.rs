@@ -1,0 +1,83 @@
+//! One shard's part of the answers to SHOW.
+
+use crate::core::Core;
+use crate::session::Session;
+use crate::stages::text;
+use base::{Datum, NodeId, RowBatch};
+use std::collections::BTreeMap;
+
+/// (name, value)
+pub(crate) fn counters(core: &Core) -> RowBatch {
+    let mut batch = RowBatch::new(2);
+    for (name, value) in core.counters.list() {
+        batch.push([text(name), Datum::Int(value as i64)]);
+    }
+    batch
+}
+
+/// (table, index, shard, slots, rows, row_bytes): key spaces of `database` that have rows here.
+pub(crate) fn placement(core: &Core, database: &str) -> RowBatch {
+    let mut batch = RowBatch::new(6);
+    let Some(database) = core.catalog.databases.get(database) else { return batch };
+    for table in database.tables.values() {
+        for index in core::iter::once(&table.primary).chain(&table.secondary) {
+            let (counts, slots) = core.store.index_counts(index.id);
+            batch.push([
+                text(&table.name),
+                text(&index.name),
+                text(&core.config.shard.to_string()),
+                Datum::Int(slots as i64),
+                Datum::Int(counts.rows as i64),
+                Datum::Int(counts.bytes as i64),
+            ]);
+        }
+    }
+    batch
+}
+
+/// (node, address, incarnation, state, shards), told by each node's first shard about itself, and by
+/// the asked shard about nodes that are down.
+pub(crate) fn nodes(core: &Core, peers: &BTreeMap<NodeId, u32>) -> RowBatch {
+    let mut batch = RowBatch::new(5);
+    let own = core.config.shard.node();
+    for (node, address) in &core.config.nodes {
+        let state = match node {
+            node if *node == own => "up",
+            node if peers.contains_key(node) => "up",
+            _ => "down",
+        };
+        let incarnation = match peers.get(node) {
+            _ if *node == own => Datum::Int(i64::from(core.config.incarnation)),
+            Some(incarnation) => Datum::Int(i64::from(*incarnation)),
+            None => Datum::Null,
+        };
+        batch.push([
+            Datum::Int(i64::from(node.0)),
+            text(address),
+            incarnation,
+            text(state),
+            Datum::Int(i64::from(core.config.shards_per_node)),
+        ]);
+    }
+    batch
+}
+
+/// (pid, user, database, state, seconds in it, statement)
+pub(crate) fn sessions<'a>(
+    core: &Core,
+    sessions: impl Iterator<Item = &'a Session>,
+) -> RowBatch {
+    let mut batch = RowBatch::new(6);
+    for session in sessions {
+        let told = session.describe();
+        batch.push([
+            Datum::Int(i64::from(told.pid)),
+            text(&told.user),
+            text(&told.database),
+            text(told.state),
+            Datum::Int((core.now.since(told.since) / 1_000_000) as i64),
+            text(&told.statement),
+        ]);
+    }
+    batch
+}

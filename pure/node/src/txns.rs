@@ -1,0 +1,498 @@
+//! Transactions that this shard coordinates: their statements as futures that the machine polls.
+
+use crate::client::Tag;
+use crate::core::Core;
+use crate::message::{
+    BeginRequest, Done, Failure, FromTxn, RunRequest, StatementNo, ToTxn, TxnHandle,
+};
+use crate::port::{Events, StatementPort, TxnShared};
+use crate::sequence::SequenceDraws;
+use crate::show::Shows;
+use base::{LookupMap, Position, SqlError, SqlState, Time, TxnId};
+use sql::plan::{Isolation, Plan, PlanKind};
+use sql::port::ExecError;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use txn::contract::Submitted;
+use txn::{OpId, OpReply, Outcome, Protocol, TxnOptions};
+
+/// The connection of work that no client asked for.
+pub(crate) const INTERNAL: crate::client::ConnId = crate::client::ConnId(u32::MAX);
+
+pub(crate) type Running = Pin<Box<dyn Future<Output = Result<sql::Completed, ExecError>>>>;
+
+/// A transaction that is restarted this often becomes urgent (protocols.md 6.3.3 L9).
+const ATTEMPTS_UNTIL_URGENT: u32 = 5;
+
+struct Statement {
+    port: Rc<StatementPort>,
+    /// `None` once it has ended and only its commit is outstanding.
+    future: Option<Running>,
+    deadline: Option<Time>,
+}
+
+struct Txn {
+    shared: Rc<TxnShared>,
+    priority_ts: base::Ts,
+    statements: BTreeMap<StatementNo, Statement>,
+    /// Outstanding commit, and the autocommit statement whose end it is with its tag.
+    commit: Option<(OpId, Option<(StatementNo, Tag)>)>,
+}
+
+/// All transactions of one shard's coordinator.
+pub(crate) struct Txns {
+    core: Rc<RefCell<Core>>,
+    pub(crate) events: Rc<RefCell<Events>>,
+    shows: Rc<RefCell<Shows>>,
+    sequences: Rc<RefCell<SequenceDraws>>,
+    by_handle: BTreeMap<TxnHandle, Txn>,
+    by_id: LookupMap<TxnId, TxnHandle>,
+    /// Statements that have news.
+    ready: VecDeque<(TxnHandle, StatementNo)>,
+}
+
+impl Txns {
+    pub(crate) fn new(
+        core: Rc<RefCell<Core>>,
+        events: Rc<RefCell<Events>>,
+        shows: Rc<RefCell<Shows>>,
+        sequences: Rc<RefCell<SequenceDraws>>,
+    ) -> Txns {
+        Txns {
+            core,
+            events,
+            shows,
+            sequences,
+            by_handle: BTreeMap::new(),
+            by_id: LookupMap::new(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// Number of transactions that are open.
+    pub(crate) fn len(&self) -> usize {
+        self.by_handle.len()
+    }
+
+    /// Takes a message from a session.
+    pub(crate) fn on_session(&mut self, handle: TxnHandle, message: ToTxn) {
+        match message {
+            ToTxn::Run(request) => self.run(handle, request),
+            ToTxn::Credit(statement, batches) => {
+                if let Some(running) = self.statement(handle, statement) {
+                    running.port.credit.set(running.port.credit.get() + batches);
+                    self.ready.push_back((handle, statement));
+                }
+            }
+            ToTxn::CopyData(statement, chunk) => {
+                if let Some(running) = self.statement(handle, statement) {
+                    running.port.copy.borrow_mut().push_back(chunk);
+                    self.ready.push_back((handle, statement));
+                }
+            }
+            ToTxn::Close(statement) => {
+                if self.statement(handle, statement).is_some() {
+                    let tag = Tag::Count("SELECT", 0);
+                    self.end_statement(handle, statement, Ok(tag));
+                }
+            }
+            ToTxn::Cancel(error) => self.cancel(handle, &error),
+            ToTxn::Commit => self.commit(handle, None),
+            ToTxn::Rollback => self.rollback(handle),
+        }
+    }
+
+    fn statement(&self, handle: TxnHandle, statement: StatementNo) -> Option<&Statement> {
+        self.by_handle.get(&handle)?.statements.get(&statement).filter(|s| s.future.is_some())
+    }
+
+    fn run(&mut self, handle: TxnHandle, request: RunRequest) {
+        if let Some(begin) = request.begin {
+            self.begin(handle, begin, request.database.execution);
+        }
+        let Some(txn) = self.by_handle.get_mut(&handle) else {
+            // The transaction has died between two statements: its session has the news on its way.
+            return;
+        };
+        let port = Rc::new(StatementPort {
+            txn: txn.shared.clone(),
+            handle,
+            statement: request.statement,
+            autocommit: request.autocommit,
+            writes: request.plan.writes,
+            catalog: request.catalog,
+            database: request.database,
+            facts: request.facts,
+            events: self.events.clone(),
+            shows: self.shows.clone(),
+            sequences: self.sequences.clone(),
+            credit: Cell::new(request.credit),
+            copy: RefCell::default(),
+            copy_asked: Cell::new(false),
+            snapshot: Cell::new(None),
+            memory_bytes: Cell::new(0),
+            currval: RefCell::default(),
+        });
+        self.core.borrow_mut().counters.statements += 1;
+        let future = start(request.plan, request.params, port.clone());
+        let (future, result) = match future {
+            Start::Over(result) => (None, Some(result)),
+            Start::Running(future) => (Some(future), None),
+        };
+        let entry = Statement { port, future, deadline: request.deadline };
+        txn.statements.insert(request.statement, entry);
+        match result {
+            Some(result) => self.finish(handle, request.statement, result),
+            None => self.poll(handle, request.statement),
+        }
+    }
+
+    fn begin(&mut self, handle: TxnHandle, begin: BeginRequest, execution: catalog::Execution) {
+        let mut core = self.core.borrow_mut();
+        core.clock.merge(begin.seen);
+        let id = core.next_txn();
+        let now = core.now;
+        let first = core.clock.tick(now);
+        let priority_ts = begin.priority_ts.unwrap_or(first);
+        let whole_snapshot = begin.read_only && begin.isolation != Isolation::ReadCommitted;
+        let snapshot = whole_snapshot.then_some(first);
+        if let Some(ts) = snapshot {
+            core.hold_snapshot(ts);
+        }
+        let options = TxnOptions {
+            priority_ts,
+            urgent: begin.attempt > ATTEMPTS_UNTIL_URGENT,
+            attempt: begin.attempt,
+            serial: execution == catalog::Execution::Serial,
+            lock_timeout_us: begin.lock_timeout_us,
+        };
+        core.protocol(|protocol, cx| protocol.begin(cx, id, options));
+        drop(core);
+        let shared = Rc::new(TxnShared {
+            id,
+            core: self.core.clone(),
+            isolation: begin.isolation,
+            read_only: begin.read_only,
+            txn_time: begin.txn_time,
+            snapshot,
+            answers: RefCell::default(),
+            wait_read: Cell::new(Position(0)),
+            wait_commit: Cell::new(Position(0)),
+            outcome: RefCell::default(),
+        });
+        let txn = Txn { shared, priority_ts, statements: BTreeMap::new(), commit: None };
+        self.by_id.insert(id, handle);
+        let old = self.by_handle.insert(handle, txn);
+        assert!(old.is_none(), "a transaction begins once");
+    }
+
+    /// Runs work of the node itself as a transaction of its own, under SERIALIZABLE, committed when
+    /// the future ends well. Its events carry the returned handle, whose connection is [`INTERNAL`].
+    pub(crate) fn spawn(
+        &mut self,
+        database: Arc<catalog::Database>,
+        make: impl FnOnce(Rc<StatementPort>) -> Running,
+    ) -> TxnHandle {
+        let (catalog, here, number, txn_time) = {
+            let mut core = self.core.borrow_mut();
+            let number = core.next_op().0;
+            (core.catalog.clone(), core.config.shard, number, core.now)
+        };
+        let handle = TxnHandle { session: here, conn: INTERNAL, number };
+        let begin = BeginRequest {
+            isolation: Isolation::Serializable,
+            read_only: false,
+            priority_ts: None,
+            attempt: 1,
+            txn_time,
+            lock_timeout_us: 0,
+            seen: base::Ts::ZERO,
+        };
+        self.begin(handle, begin, database.execution);
+        let txn = self.by_handle.get_mut(&handle).expect("just begun");
+        let port = Rc::new(StatementPort {
+            txn: txn.shared.clone(),
+            handle,
+            statement: 1,
+            autocommit: true,
+            writes: true,
+            catalog,
+            database,
+            facts: Arc::default(),
+            events: self.events.clone(),
+            shows: self.shows.clone(),
+            sequences: self.sequences.clone(),
+            credit: Cell::new(u32::MAX),
+            copy: RefCell::default(),
+            copy_asked: Cell::new(false),
+            snapshot: Cell::new(None),
+            memory_bytes: Cell::new(0),
+            currval: RefCell::default(),
+        });
+        let future = Some(make(port.clone()));
+        txn.statements.insert(1, Statement { port, future, deadline: None });
+        self.ready.push_back((handle, 1));
+        handle
+    }
+
+    /// Takes the protocol's answer to a pending operation.
+    pub(crate) fn on_answer(&mut self, id: TxnId, op: OpId, reply: OpReply) {
+        let Some(handle) = self.by_id.get(&id).copied() else { return };
+        let txn = self.by_handle.get_mut(&handle).expect("both maps name the same transactions");
+        if txn.commit.as_ref().is_some_and(|(commit, _)| *commit == op) {
+            let (_, ending) = txn.commit.take().expect("just seen");
+            self.ended(handle, reply, ending);
+            return;
+        }
+        txn.shared.answers.borrow_mut().push((op, reply));
+        // Which statement asked is not recorded: there is nearly always one.
+        self.ready.extend(txn.statements.keys().map(|statement| (handle, *statement)));
+    }
+
+    /// Polls statements that have news; true if there were any.
+    pub(crate) fn poll_ready(&mut self) -> bool {
+        let mut any = false;
+        while let Some((handle, statement)) = self.ready.pop_front() {
+            any = true;
+            if self.statement(handle, statement).is_some() {
+                self.poll(handle, statement);
+            }
+        }
+        any
+    }
+
+    /// Statements that gave way in the last step run again in this one.
+    pub(crate) fn resume_yielded(&mut self) {
+        let yielded = core::mem::take(&mut self.events.borrow_mut().yielded);
+        self.ready.extend(yielded);
+    }
+
+    /// Wakes every statement: news of SHOW or of sequences are rare and cheap to look for.
+    pub(crate) fn wake_all(&mut self) {
+        for (handle, txn) in &self.by_handle {
+            self.ready.extend(txn.statements.keys().map(|statement| (*handle, *statement)));
+        }
+    }
+
+    fn poll(&mut self, handle: TxnHandle, statement: StatementNo) {
+        let txn = self.by_handle.get_mut(&handle).expect("polled transactions are known");
+        let running = txn.statements.get_mut(&statement).expect("polled statements are known");
+        let Some(future) = running.future.as_mut() else { return };
+        let mut context = Context::from_waker(Waker::noop());
+        if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
+            self.finish(handle, statement, result);
+        }
+    }
+
+    /// The executor is done with a statement.
+    fn finish(
+        &mut self,
+        handle: TxnHandle,
+        statement: StatementNo,
+        result: Result<sql::Completed, ExecError>,
+    ) {
+        match result {
+            Ok(completed) => self.end_statement(handle, statement, Ok(tag_of(completed))),
+            Err(ExecError::Sql(error)) => {
+                self.end_statement(handle, statement, Err(Failure::Sql(error)));
+            }
+            Err(ExecError::Aborted(reason)) => {
+                self.end_statement(handle, statement, Err(Failure::Aborted(reason)));
+            }
+        }
+    }
+
+    fn end_statement(
+        &mut self,
+        handle: TxnHandle,
+        statement: StatementNo,
+        result: Result<Tag, Failure>,
+    ) {
+        let txn = self.by_handle.get_mut(&handle).expect("statements end inside a transaction");
+        let running = txn.statements.get_mut(&statement).expect("a statement ends once");
+        running.future = None;
+        let autocommit = running.port.autocommit;
+        let rode = txn.shared.outcome.borrow_mut().take();
+        match (result, rode) {
+            (result, Some(outcome)) => {
+                let wait = txn.shared.wait_commit.get();
+                self.done(handle, statement, result, Some(outcome), wait);
+                self.forget(handle);
+            }
+            (Ok(tag), None) if autocommit => self.commit(handle, Some((statement, tag))),
+            (Err(failure), None) if autocommit || matches!(failure, Failure::Aborted(_)) => {
+                let reason = match &failure {
+                    Failure::Aborted(reason) => reason.clone(),
+                    Failure::Sql(_) => txn::AbortReason::Requested,
+                };
+                self.abort(handle);
+                let outcome = Some(Outcome::Aborted(reason));
+                self.done(handle, statement, Err(failure), outcome, Position(0));
+                self.forget(handle);
+            }
+            (result, None) => self.done(handle, statement, result, None, Position(0)),
+        }
+    }
+
+    /// Tells the session how a statement ended. `wait` is the commit's own position, if any.
+    fn done(
+        &mut self,
+        handle: TxnHandle,
+        statement: StatementNo,
+        result: Result<Tag, Failure>,
+        outcome: Option<Outcome>,
+        wait: Position,
+    ) {
+        let txn = self.by_handle.get_mut(&handle).expect("a statement is done inside a transaction");
+        let ended = txn.statements.remove(&statement).expect("a statement is done once");
+        let wait_read = txn.shared.wait_read.get();
+        let done = Done {
+            result,
+            outcome,
+            wait: wait.max(wait_read),
+            wait_read,
+            priority_ts: txn.priority_ts,
+            currval: ended.port.currval.take(),
+        };
+        drop(ended);
+        let message = FromTxn::Done(statement, done);
+        self.events.borrow_mut().to_sessions.push_back((handle, message));
+    }
+
+    fn commit(&mut self, handle: TxnHandle, ending: Option<(StatementNo, Tag)>) {
+        let Some(txn) = self.by_handle.get_mut(&handle) else {
+            assert!(ending.is_none(), "an autocommit statement ends inside its transaction");
+            return;
+        };
+        // Open portals end with their transaction.
+        let keep = ending.as_ref().map(|(statement, _)| *statement);
+        txn.statements.retain(|number, _| Some(*number) == keep);
+        let mut core = self.core.borrow_mut();
+        let id = core.next_op();
+        let txn_id = txn.shared.id;
+        let submitted = core.protocol(|protocol, cx| protocol.commit(cx, txn_id, id));
+        drop(core);
+        match submitted {
+            Submitted::Ready(reply) => self.ended(handle, reply, ending),
+            Submitted::Pending => txn.commit = Some((id, ending)),
+        }
+    }
+
+    /// The commit has an outcome.
+    fn ended(&mut self, handle: TxnHandle, reply: OpReply, ending: Option<(StatementNo, Tag)>) {
+        let outcome = reply.outcome.expect("a commit ends with an outcome");
+        let Some((statement, tag)) = ending else {
+            let wait_read = self.by_handle[&handle].shared.wait_read.get();
+            let ended = FromTxn::Ended { outcome, wait: reply.wait.max(wait_read) };
+            self.events.borrow_mut().to_sessions.push_back((handle, ended));
+            self.forget(handle);
+            return;
+        };
+        let result = match &outcome {
+            Outcome::Committed { .. } | Outcome::Unknown => Ok(tag),
+            Outcome::Aborted(reason) => Err(Failure::Aborted(reason.clone())),
+        };
+        self.done(handle, statement, result, Some(outcome), reply.wait);
+        self.forget(handle);
+    }
+
+    fn rollback(&mut self, handle: TxnHandle) {
+        if self.by_handle.contains_key(&handle) {
+            self.abort(handle);
+            self.forget(handle);
+        }
+        let outcome = Outcome::Aborted(txn::AbortReason::Requested);
+        let ended = FromTxn::Ended { outcome, wait: Position(0) };
+        self.events.borrow_mut().to_sessions.push_back((handle, ended));
+    }
+
+    fn abort(&mut self, handle: TxnHandle) {
+        let txn = self.by_handle.get_mut(&handle).expect("only known transactions are aborted");
+        for statement in txn.statements.values_mut() {
+            statement.future = None;
+        }
+        let id = txn.shared.id;
+        self.core.borrow_mut().protocol(|protocol, cx| protocol.abort(cx, id));
+    }
+
+    fn forget(&mut self, handle: TxnHandle) {
+        let txn = self.by_handle.remove(&handle).expect("only known transactions are forgotten");
+        drop(txn.statements);
+        let mut core = self.core.borrow_mut();
+        if let Some(ts) = txn.shared.snapshot {
+            core.release_snapshot(ts);
+        }
+        core.two_phase.forget(txn.shared.id);
+        self.by_id.remove(&txn.shared.id);
+    }
+
+    /// Ends all running statements of a transaction with `error`.
+    fn cancel(&mut self, handle: TxnHandle, error: &SqlError) {
+        let Some(txn) = self.by_handle.get(&handle) else { return };
+        let running = txn.statements.iter().filter(|(_, s)| s.future.is_some());
+        let running: Vec<StatementNo> = running.map(|(number, _)| *number).collect();
+        for statement in running {
+            if self.statement(handle, statement).is_some() {
+                self.end_statement(handle, statement, Err(Failure::Sql(error.clone())));
+            }
+        }
+    }
+
+    /// When the first statement deadline comes.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        let statements = self.by_handle.values().flat_map(|txn| txn.statements.values());
+        statements.filter_map(|statement| statement.deadline).min()
+    }
+
+    /// Ends statements whose deadline has come.
+    pub(crate) fn on_tick(&mut self, now: Time) {
+        let due = |s: &Statement| s.future.is_some() && s.deadline.is_some_and(|at| at <= now);
+        let late: Vec<(TxnHandle, StatementNo)> = self
+            .by_handle
+            .iter()
+            .flat_map(|(handle, txn)| txn.statements.iter().map(move |(n, s)| (*handle, *n, s)))
+            .filter(|(_, _, statement)| due(statement))
+            .map(|(handle, number, _)| (handle, number))
+            .collect();
+        for (handle, statement) in late {
+            let error = SqlError::new(
+                SqlState::QUERY_CANCELED,
+                "canceling statement due to statement timeout",
+            );
+            self.end_statement(handle, statement, Err(Failure::Sql(error)));
+        }
+    }
+}
+
+enum Start {
+    Over(Result<sql::Completed, ExecError>),
+    Running(Running),
+}
+
+/// Starts a plan; a statement that touches one free local row is over at once.
+fn start(plan: Arc<Plan>, params: sql::port::Params, port: Rc<StatementPort>) -> Start {
+    assert!(matches!(plan.kind, PlanKind::Run(_)), "only Run plans reach a transaction");
+    if let Some(result) = sql::execute_fast(&plan, &params, &*port) {
+        return match result {
+            Ok(fast) => {
+                if let Some(rows) = fast.rows {
+                    let wait = port.txn.wait_read.get();
+                    let message = FromTxn::Rows(port.statement, rows, wait);
+                    port.events.borrow_mut().to_sessions.push_back((port.handle, message));
+                }
+                Start::Over(Ok(fast.completed))
+            }
+            Err(error) => Start::Over(Err(error)),
+        };
+    }
+    Start::Running(sql::execute(plan, params, port))
+}
+
+fn tag_of(completed: sql::Completed) -> Tag {
+    completed.tag
+}

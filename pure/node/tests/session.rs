@@ -1,0 +1,370 @@
+//! Golden scripts of the session machine: what a client and a coordinator say, and what the session answers.
+//!
+//! Each file of `testdata/session` holds blocks of commands, a line `---`, and the trace that they give. With
+//! `UPDATE=1` in the environment the traces are rewritten; a person then reads the difference.
+//!
+//! Commands: `connect NAME=VALUE...`, `query SQL`, `parse NAME SQL`, `bind PORTAL STATEMENT VALUE...`,
+//! `describe s|p NAME`, `execute PORTAL [ROWS]`, `close s|p NAME`, `sync`, `flush`, `copydata TEXT`, `copydone`,
+//! `copyfail TEXT`, `malformed`, `terminate` from the client (`-` is the empty name); `rows N ROW;ROW`,
+//! `copyout N TEXT`, `copyin N`, `done N TAG...`, `fail N STATE TEXT`, `die N`, `lost N STATE`,
+//! `ended committed|unknown|die` from the coordinator; `ddl ok|fail`, `drained`, `cancel`, `tick MILLIS`, `drain`,
+//! `schema` (a newer catalog) from the shard.
+
+mod trace;
+
+use base::{
+    Datum, IndexId, Key, NodeId, Position, RowBatch, ShardId, Slot, SqlError, SqlState, TableId, Time,
+    Ts, TxnId, Type,
+};
+use catalog::{Catalog, Column, Database, Index, IndexColumn, Placement, Table};
+use node::message::{Done, Failure, FromTxn, ToTxn, TxnHandle};
+use node::session::{PlanCache, Session, SessionCx};
+use node::{ClientMessage, ConnId, Tag};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+use txn::{AbortReason, Counters, Outcome};
+
+const HERE: ShardId = ShardId(0);
+
+struct World {
+    session: Session,
+    catalog: Arc<Catalog>,
+    plans: PlanCache,
+    counters: Counters,
+    now: Time,
+    accepting: bool,
+    /// The transaction last told something.
+    handle: Option<TxnHandle>,
+    trace: String,
+}
+
+#[test]
+fn golden_scripts() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/session");
+    let files = std::fs::read_dir(&folder).expect("the folder of scripts is there");
+    let mut paths: Vec<_> = files.map(|file| file.expect("a readable folder").path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "there are scripts");
+    let update = std::env::var_os("UPDATE").is_some();
+    let mut wrong = Vec::new();
+    for path in paths {
+        let text = std::fs::read_to_string(&path).expect("a readable script");
+        let now = run_script(&text);
+        if update {
+            std::fs::write(&path, now).expect("a writable script");
+        } else if now != text {
+            wrong.push(format!("{}:\n{}", path.display(), difference(&text, &now)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn difference(old: &str, new: &str) -> String {
+    let same = old.lines().zip(new.lines()).take_while(|(a, b)| a == b).count();
+    let rest = |text: &str| text.lines().skip(same).take(8).collect::<Vec<_>>().join("\n  ");
+    format!("line {}\n expected\n  {}\n got\n  {}", same + 1, rest(old), rest(new))
+}
+
+/// Runs all blocks; returns the script with the traces that they gave.
+fn run_script(text: &str) -> String {
+    let mut world = World::new();
+    let mut out = String::new();
+    let mut in_trace = false;
+    for line in text.lines() {
+        if line.is_empty() {
+            if in_trace {
+                out.push_str(&std::mem::take(&mut world.trace));
+            }
+            in_trace = false;
+            out.push('\n');
+        } else if line == "---" {
+            out.push_str("---\n");
+            in_trace = true;
+        } else if !in_trace {
+            writeln!(out, "{line}").expect("strings take everything");
+            if !line.starts_with('#') {
+                world.command(line);
+            }
+        }
+    }
+    if in_trace {
+        out.push_str(&world.trace);
+    }
+    out
+}
+
+impl World {
+    fn new() -> World {
+        World {
+            session: Session::new(ConnId(1), 42),
+            catalog: Arc::new(catalog()),
+            plans: PlanCache::default(),
+            counters: Counters::default(),
+            now: Time(1_800_000_000_000_000),
+            accepting: true,
+            handle: None,
+            trace: String::new(),
+        }
+    }
+
+    fn call(&mut self, call: impl FnOnce(&mut Session, &mut SessionCx<'_>)) {
+        let mut replies = Vec::new();
+        let mut to_txn = VecDeque::new();
+        let mut ddl = VecDeque::new();
+        let mut cx = SessionCx {
+            now: self.now,
+            here: HERE,
+            catalog: &self.catalog,
+            accepting: self.accepting,
+            replies: &mut replies,
+            to_txn: &mut to_txn,
+            ddl: &mut ddl,
+            plans: &mut self.plans,
+            counters: &mut self.counters,
+        };
+        call(&mut self.session, &mut cx);
+        for (shard, handle, message) in &to_txn {
+            if !matches!(message, ToTxn::Rollback) {
+                self.handle = Some(*handle);
+            }
+            self.trace.push_str(&trace::to_txn(*shard, *handle, message));
+        }
+        for (_, database, plan) in &ddl {
+            writeln!(self.trace, "-> ddl {database} {}", plan.tag).expect("strings take everything");
+        }
+        for (_, reply, wait) in &replies {
+            self.trace.push_str(&trace::reply(reply, *wait));
+        }
+    }
+
+    fn client(&mut self, message: ClientMessage) {
+        self.call(|session, cx| session.on_client(cx, message));
+    }
+
+    fn txn(&mut self, message: FromTxn) {
+        let handle = self.handle.expect("a transaction has been told something");
+        self.call(|session, cx| session.on_txn(cx, handle, message));
+    }
+
+    fn command(&mut self, line: &str) {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match verb {
+            "rows" | "copyout" | "copyin" | "done" | "fail" | "die" | "lost" | "ended" => {
+                let message = from_txn(verb, rest);
+                self.txn(message);
+            }
+            "ddl" => {
+                let result = match rest {
+                    "ok" => Ok(vec!["a notice".to_owned()]),
+                    _ => Err(SqlError::new(SqlState::DUPLICATE_TABLE, "there is one")),
+                };
+                self.call(|session, cx| session.on_ddl(cx, result));
+            }
+            "drained" => self.call(|session, cx| session.on_drained(cx)),
+            "cancel" => self.call(|session, cx| session.on_cancel(cx, 42)),
+            "disconnect" => self.call(|session, cx| session.on_disconnect(cx)),
+            "tick" => {
+                self.now = self.now.after(rest.parse::<u64>().expect("milliseconds") * 1000);
+                self.call(|session, cx| session.on_tick(cx));
+            }
+            "drain" => {
+                self.accepting = false;
+                self.call(|session, cx| session.on_tick(cx));
+            }
+            "schema" => {
+                let mut catalog = (*self.catalog).clone();
+                catalog.version += 1;
+                self.catalog = Arc::new(catalog);
+            }
+            "describe!" => {
+                let told = self.session.describe();
+                writeln!(self.trace, "{} {:?}", told.state, told.statement).expect("always");
+            }
+            _ => self.client(client_message(verb, rest)),
+        }
+    }
+}
+
+fn name(word: &str) -> String {
+    if word == "-" { String::new() } else { word.to_owned() }
+}
+
+fn client_message(verb: &str, rest: &str) -> ClientMessage {
+    let mut words = rest.split(' ');
+    let mut word = || words.next().unwrap_or_default();
+    match verb {
+        "connect" => {
+            let pairs = rest.split(' ').map(|pair| pair.split_once('=').expect("NAME=VALUE"));
+            let parameters = pairs.map(|(name, value)| (name.to_owned(), value.replace('+', " ")));
+            ClientMessage::Startup { parameters: parameters.collect() }
+        }
+        "query" => ClientMessage::Query(rest.to_owned()),
+        "parse" => {
+            let name = name(word());
+            let text = rest.split_once(' ').map_or("", |(_, text)| text).to_owned();
+            ClientMessage::Parse { name, text, types: vec![] }
+        }
+        "bind" => {
+            let (portal, statement) = (name(word()), name(word()));
+            let params = words.map(|value| (value != "null").then(|| value.into())).collect();
+            let (formats, result_formats) = (vec![], vec![]);
+            ClientMessage::Bind { portal, statement, formats, params, result_formats }
+        }
+        "describe" if word() == "s" => ClientMessage::DescribeStatement(name(word())),
+        "describe" => ClientMessage::DescribePortal(name(word())),
+        "execute" => {
+            let portal = name(word());
+            let rows_max = word().parse().unwrap_or(0);
+            ClientMessage::Execute { portal, rows_max }
+        }
+        "close" if word() == "s" => ClientMessage::CloseStatement(name(word())),
+        "close" => ClientMessage::ClosePortal(name(word())),
+        "sync" => ClientMessage::Sync,
+        "flush" => ClientMessage::Flush,
+        "copydata" => ClientMessage::CopyData(rest.into()),
+        "copydone" => ClientMessage::CopyDone,
+        "copyfail" => ClientMessage::CopyFail(rest.to_owned()),
+        "malformed" => {
+            let error = SqlError::new(SqlState::PROTOCOL_VIOLATION, "bad message");
+            ClientMessage::Malformed { error, fatal: rest == "fatal" }
+        }
+        "terminate" => ClientMessage::Terminate,
+        other => panic!("no command {other:?}"),
+    }
+}
+
+fn from_txn(verb: &str, rest: &str) -> FromTxn {
+    let (number, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    let n = number.parse().unwrap_or(0);
+    let die = || AbortReason::Die { key: key_of_7(), holder: txn_id() };
+    let done = |result, outcome, wait| {
+        let (wait, wait_read) = (Position(wait), Position(wait.min(90)));
+        let done =
+            Done { result, outcome, wait, wait_read, priority_ts: Ts(5000), currval: vec![] };
+        FromTxn::Done(n, done)
+    };
+    match verb {
+        "rows" => {
+            let mut batch = RowBatch::new(2);
+            for row in rest.split(';') {
+                let (id, v) = row.split_once(',').expect("two columns");
+                batch.push([Datum::Int(id.parse().expect("a number")), v.into()]);
+            }
+            FromTxn::Rows(n, batch, Position(80))
+        }
+        "copyout" => FromTxn::CopyOut(n, rest.as_bytes().to_vec(), Position(80)),
+        "copyin" => FromTxn::CopyInReady(n),
+        // A tag in capitals, its count, and `commit` if the transaction has committed with it.
+        "done" => {
+            let words: Vec<&str> = rest.split(' ').collect();
+            let count = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+            let tag = match words[0] {
+                "INSERT" => Tag::Insert(count),
+                "SELECT" => Tag::Count("SELECT", count),
+                "UPDATE" => Tag::Count("UPDATE", count),
+                "COPY" => Tag::Count("COPY", count),
+                other => panic!("no tag {other:?}"),
+            };
+            let outcome = match words.last() {
+                Some(&"commit") => Some(Outcome::Committed { commit_ts: Ts(6000) }),
+                Some(&"unknown") => Some(Outcome::Unknown),
+                _ => None,
+            };
+            let wait = if outcome.is_some() { 100 } else { 80 };
+            done(Ok(tag), outcome, wait)
+        }
+        "fail" => {
+            let (state, text) = rest.split_once(' ').expect("STATE TEXT");
+            let state = SqlState(state.as_bytes().try_into().expect("five letters"));
+            done(Err(Failure::Sql(SqlError::new(state, text))), None, 80)
+        }
+        "die" => done(Err(Failure::Aborted(die())), None, 0),
+        "lost" => {
+            let reason = match rest {
+                "55P03" => AbortReason::LockTimeout(key_of_7()),
+                "schema" => AbortReason::SchemaChanged,
+                _ => AbortReason::ParticipantLost(ShardId(16)),
+            };
+            done(Err(Failure::Aborted(reason)), None, 0)
+        }
+        "ended" => {
+            let outcome = match number {
+                "committed" => Outcome::Committed { commit_ts: Ts(7000) },
+                "unknown" => Outcome::Unknown,
+                _ => Outcome::Aborted(die()),
+            };
+            FromTxn::Ended { outcome, wait: Position(100) }
+        }
+        other => panic!("no message {other:?}"),
+    }
+}
+
+fn txn_id() -> TxnId {
+    TxnId { shard: ShardId(17), incarnation: 1, counter: 9 }
+}
+
+fn key_of_7() -> Key {
+    let mut bytes = Vec::new();
+    base::key::encode_datum(&mut bytes, &Datum::Int(7), false);
+    Key::new(IndexId(16_385), Slot(0), bytes)
+}
+
+/// Database `shop` with table `t (id integer primary key, v text)`.
+fn catalog() -> Catalog {
+    let column = |name: &str, ty, not_null| Column {
+        name: name.to_owned(),
+        ty,
+        not_null,
+        default: None,
+        identity: None,
+        hidden: false,
+    };
+    let primary = Index {
+        id: IndexId(16_385),
+        name: "t_pkey".to_owned(),
+        columns: vec![IndexColumn { column: 0, descending: false }],
+        unique: true,
+        constraint: true,
+        slot_columns: vec![0],
+        building: false,
+    };
+    let table = Table {
+        id: TableId(16_386),
+        name: "t".to_owned(),
+        changed: 1,
+        columns: vec![column("id", Type::Int4, true), column("v", Type::Text, false)],
+        primary,
+        primary_constraint: Some("t_pkey".to_owned()),
+        secondary: vec![],
+        partition: vec![0],
+        replicated: false,
+        checks: vec![],
+        foreign_keys: vec![],
+        referenced_by: vec![],
+        frozen: false,
+    };
+    let database = Database {
+        id: base::DatabaseId(16_384),
+        name: "shop".to_owned(),
+        protocol: catalog::ProtocolKind::TwoPhase,
+        execution: catalog::Execution::Interleaved,
+        tables: BTreeMap::from([("t".to_owned(), Arc::new(table))]),
+        sequences: BTreeMap::new(),
+    };
+    Catalog {
+        version: 3,
+        next_id: 16_400,
+        reserved: Vec::new(),
+        placement: Placement::new(NodeId(1).0, 1),
+        databases: BTreeMap::from([("shop".to_owned(), Arc::new(database))]),
+    }
+}
+
+#[test]
+fn an_idle_session_is_small() {
+    let bytes = size_of::<Session>();
+    // The budget of an idle connection is 32 KiB in all (architecture.md section 11).
+    assert!(bytes <= 2048, "a session takes {bytes} bytes before what it allocates");
+}
