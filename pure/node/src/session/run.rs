@@ -33,7 +33,10 @@ pub(super) struct OpenTxn {
     pub(super) coordinator: ShardId,
     /// Number of its last statement.
     pub(super) statement: StatementNo,
+    /// Counts attempts of the same work, from 1, a client's own repetition included.
     pub(super) attempt: u32,
+    /// Counts those since the client last heard of it.
+    pub(super) tries: u32,
     /// Priority, as the coordinator told it.
     pub(super) priority_ts: Option<Ts>,
     /// Whether the client has seen nothing of it yet.
@@ -62,6 +65,7 @@ pub(super) enum Ending {
 pub(super) struct Retry {
     priority_ts: Ts,
     attempt: u32,
+    tries: u32,
     /// Replies between those of its statements, still to be said.
     statics: VecDeque<(Reply, Position)>,
     /// How many of them have been said.
@@ -178,7 +182,7 @@ impl Session {
             }
             let again = self.carried.take().filter(|(until, ..)| cx.now <= *until);
             let first = again.map_or((None, 1), |(_, ts, attempt)| (Some(ts), attempt));
-            self.open_txn(cx, &plan, &start.params, first);
+            self.open_txn(cx, &plan, &start.params, first, 1);
             self.steps.clear();
         }
         if plan.writes && self.modes.read_only {
@@ -231,6 +235,7 @@ impl Session {
         plan: &Plan,
         params: &Params,
         (priority_ts, attempt): (Option<Ts>, u32),
+        tries: u32,
     ) {
         let home = sql::home_slot(plan, params).map(|slot| cx.catalog.placement.home(slot));
         let coordinator = home.filter(|home| home.node() == cx.here.node()).unwrap_or(cx.here);
@@ -241,6 +246,7 @@ impl Session {
             coordinator,
             statement: 0,
             attempt,
+            tries,
             priority_ts,
             retryable: true,
             wait_read: Position(0),
@@ -467,7 +473,7 @@ impl Session {
             (Err(Failure::Sql(error)), outcome) => {
                 let txn = self.txn.as_mut().expect("checked by the caller");
                 txn.gone = outcome.is_some() || self.steps[self.at].autocommit;
-                if error.is_retryable() && txn.retryable && txn.attempt < ATTEMPTS_MAX {
+                if error.is_retryable() && txn.retryable && txn.tries < ATTEMPTS_MAX {
                     self.restart(cx);
                 } else {
                     self.fail(cx, error, done.wait);
@@ -527,7 +533,7 @@ impl Session {
             AbortReason::Unreachable(_) => ATTEMPTS_UNREACHABLE_MAX,
             _ => ATTEMPTS_MAX,
         };
-        if txn.retryable && txn.attempt < attempts_max {
+        if txn.retryable && txn.tries < attempts_max {
             self.restart(cx);
             return;
         }
@@ -546,9 +552,10 @@ impl Session {
 
     /// Takes back what the transaction has said and runs all its statements again after a pause.
     fn restart(&mut self, cx: &mut SessionCx<'_>) {
-        let (attempt, priority_ts) = {
+        let (attempt, tries, priority_ts) = {
             let txn = self.txn.as_ref().expect("a transaction is restarted while it is known");
-            (txn.attempt, txn.priority_ts.expect("it is told with the end of each statement"))
+            let ts = txn.priority_ts.expect("it is told with the end of each statement");
+            (txn.attempt, txn.tries, ts)
         };
         self.roll_back(cx);
         cx.counters.server_retries += 1;
@@ -556,8 +563,9 @@ impl Session {
         if let Some(old) = &mut self.retry {
             statics.append(&mut old.statics);
         }
-        self.retry = Some(Retry { priority_ts, attempt: attempt + 1, statics, moved: 0 });
-        let pause_us = (BACKOFF_US << (attempt - 1).min(10)).min(BACKOFF_US_MAX);
+        let (attempt, tries) = (attempt + 1, tries + 1);
+        self.retry = Some(Retry { priority_ts, attempt, tries, statics, moved: 0 });
+        let pause_us = (BACKOFF_US << (tries - 2).min(10)).min(BACKOFF_US_MAX);
         // Spreads sessions that died together; any spreading does.
         let spread = (u64::from(self.conn.0) * 31 + self.txn_count).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let pause_us = pause_us + (spread >> 32) % pause_us;
@@ -621,9 +629,9 @@ impl Session {
             return;
         }
         let retry = self.retry.as_ref().expect("a pause belongs to a retry");
-        let first = (Some(retry.priority_ts), retry.attempt);
+        let (first, tries) = ((Some(retry.priority_ts), retry.attempt), retry.tries);
         let (plan, params) = (self.steps[0].plan.clone(), self.steps[0].params.clone());
-        self.open_txn(cx, &plan, &params, first);
+        self.open_txn(cx, &plan, &params, first, tries);
         self.at = 0;
         self.run_step(cx);
     }

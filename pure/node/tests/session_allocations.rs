@@ -1,0 +1,129 @@
+//! Allocations and time of the session on the fast path: a prepared point query outside of a block.
+
+use base::{Datum, Position, RowBatch, ShardId, Time, Ts};
+use catalog::Catalog;
+use node::message::{Done, FromTxn, TxnHandle};
+use node::session::{PlanCache, Session, SessionCx};
+use node::{ClientMessage, ConnId, Tag};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use txn::{Counters, Outcome};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise about `layout` is the one that `System` wants.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: `pointer` came from `System` with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const HERE: ShardId = ShardId(0);
+
+/// Buffers of a shard, reused from step to step.
+#[derive(Default)]
+struct Shard {
+    catalog: Arc<Catalog>,
+    replies: Vec<(ConnId, node::Reply, Position)>,
+    to_txn: VecDeque<(ShardId, TxnHandle, node::message::ToTxn)>,
+    ddl: VecDeque<(ConnId, String, sql::plan::DdlPlan)>,
+    plans: PlanCache,
+    counters: Counters,
+}
+
+impl Shard {
+    fn call(&mut self, call: impl FnOnce(&mut SessionCx<'_>)) {
+        call(&mut SessionCx {
+            now: Time(1_800_000_000_000_000),
+            here: HERE,
+            catalog: &self.catalog,
+            accepting: true,
+            replies: &mut self.replies,
+            to_txn: &mut self.to_txn,
+            ddl: &mut self.ddl,
+            plans: &mut self.plans,
+            counters: &mut self.counters,
+        });
+    }
+}
+
+/// Sends Bind, Execute and Sync, answers as a coordinator would, and drops the replies.
+/// Returns the allocations of the session alone.
+fn point_query(shard: &mut Shard, session: &mut Session) -> u64 {
+    let bind = ClientMessage::Bind {
+        portal: String::new(),
+        statement: "s".to_owned(),
+        formats: vec![node::Format::Binary],
+        params: vec![Some(vec![0, 0, 0, 7])],
+        result_formats: vec![node::Format::Binary],
+    };
+    let execute = ClientMessage::Execute { portal: String::new(), rows_max: 0 };
+    let mut rows = RowBatch::new(1);
+    rows.push([Datum::Int(7)]);
+    let done = Done {
+        result: Ok(Tag::Count("SELECT", 1)),
+        outcome: Some(Outcome::Committed { commit_ts: Ts(1) }),
+        wait: Position(0),
+        wait_read: Position(0),
+        priority_ts: Ts(1),
+        currval: vec![],
+    };
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    shard.call(|cx| session.on_client(cx, bind));
+    shard.call(|cx| session.on_client(cx, execute));
+    shard.call(|cx| session.on_client(cx, ClientMessage::Sync));
+    let (_, handle, _) = shard.to_txn.pop_front().expect("the statement runs");
+    shard.call(|cx| session.on_txn(cx, handle, FromTxn::Rows(1, rows, Position(0))));
+    shard.call(|cx| session.on_txn(cx, handle, FromTxn::Done(1, done)));
+    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    assert_eq!(shard.replies.len(), 4, "{:?}", shard.replies);
+    shard.replies.clear();
+    allocations
+}
+
+#[test]
+fn a_prepared_point_query_allocates_its_parameters_only() {
+    let database = catalog::Database {
+        id: base::DatabaseId(16_384),
+        name: "shop".to_owned(),
+        protocol: catalog::ProtocolKind::TwoPhase,
+        execution: catalog::Execution::Interleaved,
+        tables: Default::default(),
+        sequences: Default::default(),
+    };
+    let databases = [("shop".to_owned(), Arc::new(database))].into();
+    let placement = catalog::Placement::new(1, 1);
+    let catalog = Catalog { version: 1, placement, databases, ..Catalog::default() };
+    let mut shard = Shard { catalog: Arc::new(catalog), ..Shard::default() };
+    let mut session = Session::new(ConnId(1), 1);
+    let parameters =
+        vec![("user".to_owned(), "ada".to_owned()), ("database".to_owned(), "shop".to_owned())];
+    shard.call(|cx| session.on_client(cx, ClientMessage::Startup { parameters }));
+    let parse = ClientMessage::Parse {
+        name: "s".to_owned(),
+        text: "select $1::integer".to_owned(),
+        types: vec![],
+    };
+    shard.call(|cx| session.on_client(cx, parse));
+    shard.call(|cx| session.on_client(cx, ClientMessage::Sync));
+    shard.replies.clear();
+    for _ in 0..100 {
+        point_query(&mut shard, &mut session);
+    }
+    let rounds = 1000;
+    let all: u64 = (0..rounds).map(|_| point_query(&mut shard, &mut session)).sum();
+    assert_eq!(all, rounds, "one allocation each: the shared slice of parameters");
+}
