@@ -282,11 +282,12 @@ impl TwoPhase {
         let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
         let options = coord.options();
         let alone = coord.is_alone();
+        let queued = coord.members.iter().any(|member| !member.queue.is_empty());
         coord.member(txn.shard);
         let mut job = Job::new(txn, options, planned, Origin::Local { id, last });
         job.stateless = is_snapshot(&op) && !self.parts.contains_key(&txn);
         job.op = Some(op);
-        if alone && last && !job.stateless {
+        if alone && last && !queued && !job.stateless {
             if let Some(reply) = self.run_direct(cx, &mut job) {
                 return Submitted::Ready(reply);
             }

@@ -59,7 +59,7 @@ pub use recovery::InDoubt;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use base::{NodeId, ShardId, Time, TxnId};
+use base::{NodeId, Position, ShardId, Time, TxnId};
 use coord::{Coord, Decision, VisitsOut};
 use installed::Installed;
 use job::Job;
@@ -125,6 +125,8 @@ pub struct TwoPhase {
     promise_waits: Vec<u64>,
     next_job: u64,
     installed: Installed,
+    /// Position of the last record that says how a promise ended: acknowledgements wait for it.
+    resolved: Position,
     visits_out: BTreeMap<ShardId, VisitsOut>,
     visits_in: BTreeMap<(ShardId, u32), VisitsIn>,
     /// Largest incarnation seen of each node.
@@ -161,6 +163,7 @@ impl TwoPhase {
             promise_waits: Vec::new(),
             next_job: 1,
             installed: Installed::default(),
+            resolved: Position(0),
             visits_out: BTreeMap::new(),
             visits_in: BTreeMap::new(),
             peers: BTreeMap::new(),

@@ -177,6 +177,7 @@ impl TwoPhase {
                 let commit_ts = Some(commit_ts);
                 // The promise and the decision are durable, so readers need not wait for this.
                 known = self.append_record(cx, &Record::Resolved { txn, shard, commit_ts });
+                self.resolved = known;
             } else if promise.journal_again {
                 let writes = [(self.shard, promise.redo.as_slice())];
                 let scratch = &mut self.scratch;
@@ -202,8 +203,10 @@ impl TwoPhase {
         match decide.commit_ts {
             Some(commit_ts) => {
                 let known = self.keep_promise(cx, txn, commit_ts, decide.position);
-                // Also if nothing is known any more: then it was acknowledged before, in vain.
+                // Also if nothing is known any more: then the acknowledgement was lost, or it still
+                // waits for its record, which stands at or before the last of its kind.
                 if decide.wants_ack {
+                    let known = known.max(self.resolved);
                     let ack = self.message(cx, txn, message.attempt, Body::Ack);
                     self.post(cx, from, ack, known);
                 }

@@ -102,8 +102,10 @@ impl TwoPhase {
                 self.give_up(cx, txn, from, purpose, reason);
                 return;
             }
+            // Inside a node, a request that was on its way has made the participant anew.
+            let crossed = coord.outstanding.iter().filter(|r| r.shard == from).count() > 1;
             let member = coord.member(from);
-            if matches!(reply.to, Reference::Seq(_)) {
+            if matches!(reply.to, Reference::Seq(_)) && (remote || !crossed) {
                 // It has rolled itself back.
                 member.stateful = false;
                 let visit = member.visit;

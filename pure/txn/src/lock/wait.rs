@@ -315,12 +315,13 @@ impl LockTable {
             }
             let mut order: Vec<u64> = candidates.into_iter().collect();
             order.sort_by_cached_key(|arrival| turn(*arrival, &self.waiters[arrival]));
-            // A row just granted exclusively: nobody else in its queue needs to be judged.
-            let mut taken: Option<PointKey> = None;
+            // A row just granted exclusively: no other transaction in its queue needs to be judged.
+            let mut taken: Option<(PointKey, TxnId)> = None;
             for arrival in order {
                 let Some(waiter) = self.waiters.get(&arrival) else { continue };
-                if let (OwnedItem::Point(point), Some(taken)) = (&waiter.item, &taken)
+                if let (OwnedItem::Point(point), Some((taken, by))) = (&waiter.item, &taken)
                     && point == taken
+                    && waiter.txn.txn != *by
                 {
                     continue;
                 }
@@ -330,7 +331,7 @@ impl LockTable {
                         if waiter.mode == LockMode::Exclusive
                             && let OwnedItem::Point(point) = &waiter.item
                         {
-                            taken = Some(point.clone());
+                            taken = Some((point.clone(), waiter.txn.txn));
                         }
                         self.grant(arrival, &mut freed);
                     }

@@ -1,0 +1,557 @@
+//! Random transactions over several nodes with loss, repetition, reordering and crashes. In the end
+//! the committed ones, run one after the other in the order of their timestamps, must have seen and
+//! left exactly what was seen and left.
+
+use super::programs::{Test, program};
+use super::world::{Flight, TABLE, TRAIL, World, key};
+use base::{Datum, Key, KeyRange, NodeId, Position, Prng, ShardId, Slot, Ts, TxnId};
+use journal::Record;
+use std::collections::{BTreeMap, VecDeque};
+use store::{ColumnFormula, Formula, FormulaOp, Write};
+use txn::{LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Protocol, Read, ScanOp, Slots};
+
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+const INITIAL: i64 = 100;
+
+#[derive(Clone, Debug)]
+enum Act {
+    Add { key: Key, delta: i64 },
+    Formula { key: Key, delta: i64 },
+    Get { key: Key },
+    Sum { read: Read },
+    Trail { key: Key, insert: bool },
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    shard: ShardId,
+    act: Act,
+    seen: Option<i64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ending {
+    Commit,
+    Ride,
+    Abort,
+}
+
+#[derive(Debug)]
+struct Client {
+    txn: TxnId,
+    steps: Vec<Step>,
+    next: usize,
+    parallel: bool,
+    ending: Ending,
+    pending: Vec<(OpId, Option<usize>)>,
+    wait: Position,
+    outcome: Option<Outcome>,
+    /// Its answer waits for the disk.
+    held: bool,
+    /// Its node is gone, nobody will answer.
+    lost: bool,
+}
+
+struct Run {
+    seed: u64,
+    prng: Prng,
+    world: World,
+    clients: Vec<Client>,
+    trails: u64,
+    down: BTreeMap<NodeId, u32>,
+    faults: bool,
+    crashes: bool,
+}
+
+impl Run {
+    fn new(seed: u64) -> Run {
+        let mut prng = Prng::new(seed);
+        let nodes = 1 + prng.below(3) as u16;
+        let shards = 1 + prng.below(2) as u16;
+        let faults = prng.below(3) > 0;
+        let crashes = prng.below(2) > 0;
+        let mut world = World::new(nodes, shards);
+        let ids: Vec<ShardId> = world.shards.keys().copied().collect();
+        for shard in ids {
+            for name in NAMES {
+                world.load(shard, key(TABLE, name), INITIAL);
+            }
+        }
+        Run {
+            seed,
+            prng,
+            world,
+            clients: Vec::new(),
+            trails: 0,
+            down: BTreeMap::new(),
+            faults,
+            crashes,
+        }
+    }
+
+    fn pick_shard(&mut self) -> ShardId {
+        let at = self.prng.below(self.world.shards.len() as u64) as usize;
+        *self.world.shards.keys().nth(at).expect("in range")
+    }
+
+    fn account(&mut self) -> Key {
+        key(TABLE, NAMES[self.prng.below(NAMES.len() as u64) as usize])
+    }
+
+    fn start_client(&mut self) {
+        let coordinator = self.pick_shard();
+        if !self.world.nodes[&coordinator.node()].up {
+            return;
+        }
+        let txn = self.world.begin(coordinator);
+        let mut steps = Vec::new();
+        let kind = self.prng.below(6);
+        if kind == 0 {
+            let ts = self.world.call(coordinator, |_, cx| cx.clock.tick(cx.now));
+            let read = Read::Snapshot(ts);
+            for shard in self.world.shards.keys() {
+                steps.push(Step { shard: *shard, act: Act::Sum { read }, seen: None });
+            }
+        } else {
+            for _ in 0..1 + self.prng.below(4) {
+                let shard = self.pick_shard();
+                let (key, delta) = (self.account(), self.prng.between(-9, 9));
+                let act = match self.prng.below(10) {
+                    0..=3 => Act::Add { key, delta },
+                    4 => Act::Formula { key, delta },
+                    5..=6 => Act::Get { key },
+                    7 => Act::Sum { read: Read::Lock(LockMode::Shared) },
+                    other => {
+                        self.trails += 1;
+                        let name = format!("{:06}", self.trails);
+                        Act::Trail { key: super::world::key(TRAIL, &name), insert: other == 8 }
+                    }
+                };
+                steps.push(Step { shard, act, seen: None });
+            }
+        }
+        let ending = match self.prng.below(10) {
+            0 => Ending::Abort,
+            1..=4 => Ending::Ride,
+            _ => Ending::Commit,
+        };
+        self.clients.push(Client {
+            txn,
+            steps,
+            next: 0,
+            parallel: self.prng.below(3) == 0,
+            ending,
+            pending: Vec::new(),
+            wait: Position(0),
+            outcome: None,
+            held: false,
+            lost: false,
+        });
+    }
+
+    fn active(&self) -> Vec<usize> {
+        let active = |client: &&Client| client.outcome.is_none() && !client.lost;
+        self.clients.iter().enumerate().filter(|(_, c)| active(c)).map(|(i, _)| i).collect()
+    }
+
+    fn act(&mut self, at: usize) {
+        self.collect();
+        let client = &mut self.clients[at];
+        if client.outcome.is_some() || client.lost {
+            return;
+        }
+        if !client.pending.is_empty() && !(client.parallel && client.next < client.steps.len()) {
+            return;
+        }
+        let txn = client.txn;
+        if client.next < client.steps.len() {
+            let number = client.next;
+            client.next += 1;
+            let step = client.steps[number].clone();
+            let idle = client.pending.is_empty();
+            let last =
+                client.ending == Ending::Ride && client.next == client.steps.len() && idle;
+            let id = self.world.submit(txn, step.shard, op_of(&step.act), last);
+            self.clients[at].pending.push((id, Some(number)));
+        } else if client.ending == Ending::Abort {
+            client.outcome = Some(Outcome::Aborted(txn::AbortReason::Requested));
+            self.world.call(txn.shard, |protocol, cx| protocol.abort(cx, txn));
+            self.world.call(txn.shard, |protocol, _| protocol.forget(txn));
+        } else {
+            let id = self.world.commit(txn);
+            self.clients[at].pending.push((id, None));
+        }
+        self.collect();
+    }
+
+    /// Hands answers to their clients.
+    fn collect(&mut self) {
+        for (txn, id, reply) in core::mem::take(&mut self.world.answers) {
+            let Some(at) = self.clients.iter().position(|client| client.txn == txn) else {
+                continue;
+            };
+            self.answer(at, id, reply);
+        }
+        for at in 0..self.clients.len() {
+            let client = &self.clients[at];
+            if client.held && !client.lost {
+                let disk = self.world.nodes[&client.txn.shard.node()].disk.borrow();
+                if client.wait <= disk.durable {
+                    drop(disk);
+                    self.clients[at].held = false;
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, at: usize, id: OpId, reply: OpReply) {
+        let client = &mut self.clients[at];
+        let Some(found) = client.pending.iter().position(|(op, _)| *op == id) else { return };
+        let (_, step) = client.pending.remove(found);
+        client.wait = client.wait.max(reply.wait);
+        let mut outcome = reply.outcome;
+        match reply.result {
+            Ok(result) => {
+                if let (Some(step), false) = (step, outcome == Some(Outcome::Unknown)) {
+                    client.steps[step].seen = seen(&result);
+                }
+            }
+            Err(OpError::Aborted(reason)) => outcome = Some(Outcome::Aborted(reason)),
+            Err(OpError::Sql(error)) => panic!("seed {}: {error}", self.seed),
+        }
+        if client.outcome.is_none()
+            && let Some(outcome) = outcome
+        {
+            client.held = matches!(outcome, Outcome::Committed { .. });
+            client.outcome = Some(outcome);
+            client.pending.clear();
+            let txn = client.txn;
+            self.world.call(txn.shard, |protocol, _| protocol.forget(txn));
+        }
+    }
+
+    fn deliver_some(&mut self) {
+        if self.world.flights.is_empty() {
+            return;
+        }
+        let mut at = self.prng.below(self.world.flights.len() as u64) as usize;
+        let flight = &self.world.flights[at];
+        if !self.world.may_leave(flight) {
+            return;
+        }
+        if !flight.is_remote() {
+            // Queues inside a node keep their order.
+            let (from, to) = (flight.from, flight.to);
+            let same = |f: &Flight| (f.from, f.to) == (from, to);
+            at = self.world.flights.iter().position(same).expect("it is there");
+        }
+        let flight = self.world.flights.remove(at);
+        if flight.is_remote() && self.faults {
+            match self.prng.below(12) {
+                0 => return,
+                1 => self.world.flights.push(flight.clone()),
+                _ => {}
+            }
+        }
+        self.world.deliver(flight);
+    }
+
+    fn crash_some(&mut self) {
+        let node = NodeId(1 + self.prng.below(self.world.nodes.len() as u64) as u16);
+        if self.down.contains_key(&node) {
+            return;
+        }
+        self.collect();
+        let kept = self.prng.below(3) as usize;
+        self.world.crash(node, kept);
+        self.down.insert(node, 5 + self.prng.below(60) as u32);
+        for client in &mut self.clients {
+            let open = client.outcome.is_none() || client.held;
+            if client.txn.shard.node() == node && open {
+                client.lost = true;
+                client.held = false;
+                client.outcome = None;
+            }
+        }
+    }
+
+    fn revive(&mut self, all: bool) {
+        let due: Vec<NodeId> = {
+            for left in self.down.values_mut() {
+                *left = left.saturating_sub(1);
+            }
+            let due = self.down.iter().filter(|(_, left)| all || **left == 0);
+            due.map(|(node, _)| *node).collect()
+        };
+        for node in due {
+            self.down.remove(&node);
+            self.world.restart(node);
+            if all || self.prng.below(2) == 0 {
+                self.world.announce(node);
+            }
+        }
+    }
+
+    fn chaos(&mut self, steps: u32) {
+        for _ in 0..steps {
+            self.world.now = self.world.now.after(10);
+            self.revive(false);
+            match self.prng.below(100) {
+                0..=24 => {
+                    if self.active().len() < 6 {
+                        self.start_client();
+                    }
+                    let active = self.active();
+                    if !active.is_empty() {
+                        let at = active[self.prng.below(active.len() as u64) as usize];
+                        self.act(at);
+                    }
+                }
+                25..=79 => self.deliver_some(),
+                80..=89 => {
+                    let node = NodeId(1 + self.prng.below(self.world.nodes.len() as u64) as u16);
+                    if self.world.nodes[&node].up {
+                        self.world.flush(node);
+                    }
+                }
+                90..=95 => {
+                    let micros = self.prng.below(300_000);
+                    self.world.tick(micros);
+                }
+                96 => {
+                    let micros = self.prng.below(4_000_000);
+                    self.world.tick(micros);
+                }
+                97 if self.crashes => self.crash_some(),
+                _ => self.world.tick(100),
+            }
+            self.collect();
+        }
+    }
+
+    /// Repairs everything and lets all clients finish.
+    fn heal(&mut self) {
+        self.faults = false;
+        self.revive(true);
+        for round in 0..400 {
+            self.world.settle();
+            self.collect();
+            for at in self.active() {
+                self.act(at);
+            }
+            self.world.settle();
+            self.collect();
+            let idle = self.world.shards.values().all(|shard| shard.protocol.is_idle());
+            if self.active().is_empty() && idle {
+                return;
+            }
+            self.world.tick(if round < 50 { 1_000 } else { 1_000_000 });
+        }
+        for (id, shard) in &self.world.shards {
+            println!("{id}:\n{}", shard.protocol);
+        }
+        for at in self.active() {
+            println!("{:?}", self.clients[at]);
+        }
+        panic!("seed {}: somebody is stuck", self.seed);
+    }
+
+    /// Commit timestamps of all transactions whose record survived.
+    fn recorded(&self) -> BTreeMap<TxnId, Ts> {
+        let mut recorded = BTreeMap::new();
+        for node in self.world.nodes.values() {
+            for (_, payload) in &node.disk.borrow().records {
+                match Record::decode(payload).expect("own records decode") {
+                    Record::Commit { txn, commit_ts, .. }
+                    | Record::Decision { txn, commit_ts, .. } => {
+                        let before = recorded.insert(txn, commit_ts);
+                        assert!(before.is_none_or(|before| before == commit_ts));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        recorded
+    }
+
+    fn check(&self) {
+        let recorded = self.recorded();
+        let mut committed: Vec<(Ts, bool, &Client)> = Vec::new();
+        for client in &self.clients {
+            let writes = client.steps.iter().any(|step| match step.act {
+                Act::Add { .. } | Act::Formula { .. } | Act::Trail { .. } => true,
+                Act::Get { .. } | Act::Sum { .. } => false,
+            });
+            let record = recorded.get(&client.txn).copied();
+            let who = || format!("seed {}: {client:?}", self.seed);
+            match (&client.outcome, record) {
+                (Some(Outcome::Committed { commit_ts }), record) => {
+                    assert_eq!(record.is_some(), writes, "{}", who());
+                    assert!(record.is_none_or(|record| record == *commit_ts), "{}", who());
+                    committed.push((*commit_ts, writes, client));
+                }
+                (Some(Outcome::Aborted(_)), Some(_)) => panic!("aborted, {}", who()),
+                (Some(Outcome::Aborted(_)) | None | Some(Outcome::Unknown), None) => {}
+                (Some(Outcome::Unknown) | None, Some(commit_ts)) => {
+                    committed.push((commit_ts, true, client));
+                }
+            }
+        }
+        // Writers in the order of their timestamps; readers after all writers up to theirs.
+        committed.sort_by_key(|(ts, writes, _)| (*ts, !*writes));
+        self.replay(&committed);
+    }
+
+    fn replay(&self, committed: &[(Ts, bool, &Client)]) {
+        let mut rows: BTreeMap<(ShardId, Key), i64> = BTreeMap::new();
+        for shard in self.world.shards.keys() {
+            for name in NAMES {
+                rows.insert((*shard, key(TABLE, name)), INITIAL);
+            }
+        }
+        if std::env::var("SEED").is_ok() {
+            committed.iter().for_each(|(ts, _, client)| println!("{ts} {client:?}"));
+            self.world.history.iter().for_each(|event| println!("{event:?}"));
+        }
+        let mut versions = vec![(Ts::ZERO, rows.clone())];
+        for (ts, _, client) in committed {
+            for step in &client.steps {
+                let at = |key: &Key| (step.shard, key.clone());
+                let expected = match &step.act {
+                    Act::Add { key, delta } => {
+                        let value = rows.get_mut(&at(key)).expect("an account");
+                        *value += delta;
+                        Some(*value)
+                    }
+                    Act::Formula { key, delta } => {
+                        *rows.get_mut(&at(key)).expect("an account") += delta;
+                        None
+                    }
+                    Act::Get { key } => rows.get(&at(key)).copied(),
+                    Act::Sum { read: Read::Snapshot(snapshot) } => {
+                        let seen = versions.iter().rev().find(|(ts, _)| ts <= snapshot);
+                        Some(sum(&seen.expect("the first is at zero").1, step.shard))
+                    }
+                    Act::Sum { .. } => Some(sum(&rows, step.shard)),
+                    Act::Trail { key, .. } => {
+                        rows.insert(at(key), 1);
+                        None
+                    }
+                };
+                if step.seen.is_some() {
+                    assert_eq!(
+                        step.seen, expected,
+                        "seed {}: {step:?} of {} at {ts}",
+                        self.seed, client.txn
+                    );
+                }
+            }
+            versions.push((*ts, rows.clone()));
+        }
+        for (shard, state) in &self.world.shards {
+            let mut found = 0;
+            for index in [TABLE, TRAIL] {
+                for slot in 0..7 {
+                    let all = store::Window::all();
+                    let _ = state.store.scan_next(index, Slot(slot), all, Ts::MAX, &mut |k, row, _| {
+                        found += 1;
+                        let key = Key::new(index, Slot(slot), k.to_vec());
+                        let value = super::programs::value(row);
+                        let expected = rows.get(&(*shard, key.clone()));
+                        let seed = self.seed;
+                        assert_eq!(expected, Some(&value), "seed {seed}: {key:?} on {shard}");
+                        core::ops::ControlFlow::Continue(())
+                    });
+                }
+            }
+            for (at, key) in rows.keys().filter(|(other, _)| other == shard) {
+                assert!(self.world.value(*at, key).is_some(), "seed {}: {key:?} on {at}", self.seed);
+            }
+            let expected = rows.keys().filter(|(other, _)| other == shard).count();
+            assert_eq!(found, expected, "seed {}: rows of {shard}", self.seed);
+        }
+    }
+}
+
+fn sum(rows: &BTreeMap<(ShardId, Key), i64>, shard: ShardId) -> i64 {
+    let mine = rows.iter().filter(|((at, key), _)| *at == shard && key.index == TABLE);
+    mine.map(|(_, value)| value).sum()
+}
+
+fn op_of(act: &Act) -> Op {
+    match act {
+        Act::Add { key, delta } => {
+            Op::Modify { key: key.clone(), program: program(Test::Add(*delta)) }
+        }
+        Act::Formula { key, delta } => Op::Formula {
+            key: key.clone(),
+            formula: Formula(vec![ColumnFormula {
+                column: 0,
+                ty: base::Type::Int8,
+                op: FormulaOp::Add(Datum::Int(*delta)),
+            }]),
+        },
+        Act::Get { key } => Op::Get {
+            key: key.clone(),
+            read: Read::Lock(LockMode::Shared),
+            program: program(Test::Read),
+        },
+        Act::Sum { read } => Op::Scan(ScanOp {
+            index: TABLE,
+            slots: Slots::All,
+            range: KeyRange::all(),
+            reverse: false,
+            read: *read,
+            program: program(Test::Sum),
+            row_limit: u64::MAX,
+            batch_rows: u32::MAX,
+            after: None,
+        }),
+        Act::Trail { key, insert: true } => {
+            Op::Insert { key: key.clone(), row: super::programs::row(1).into() }
+        }
+        Act::Trail { key, insert: false } => {
+            Op::Write { key: key.clone(), write: Write::Put(super::programs::row(1)) }
+        }
+    }
+}
+
+fn seen(result: &OpResult) -> Option<i64> {
+    let batch = match result {
+        OpResult::Rows { batch, .. } => batch,
+        OpResult::Modified { returning, found, .. } => {
+            assert!(found, "accounts are there");
+            returning
+        }
+        OpResult::Done => return None,
+        OpResult::Exists => panic!("trails are new"),
+    };
+    match batch.datums.first() {
+        Some(Datum::Int(value)) => Some(*value),
+        _ => None,
+    }
+}
+
+fn run(seed: u64) -> usize {
+    let mut run = Run::new(seed);
+    let steps = 300 + run.prng.below(900) as u32;
+    run.chaos(steps);
+    run.heal();
+    run.check();
+    run.clients.iter().filter(|c| matches!(c.outcome, Some(Outcome::Committed { .. }))).count()
+}
+
+#[test]
+fn random_transactions_are_serializable_under_faults() {
+    let seeds = match std::env::var("SEED").ok().and_then(|seed| seed.parse::<u64>().ok()) {
+        Some(seed) => seed..seed + 1,
+        None => 0..300,
+    };
+    let mut queue: VecDeque<u64> = seeds.collect();
+    let mut committed = 0;
+    let all = queue.len();
+    while let Some(seed) = queue.pop_front() {
+        committed += run(seed);
+    }
+    assert!(committed >= all, "most runs get something done");
+}
