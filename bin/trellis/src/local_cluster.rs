@@ -3,6 +3,8 @@
 use anyhow::{Context, Result, bail};
 use drive::link::Link;
 use drive::url::Target;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use runtime::{ClusterFile, NodeEntry};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
@@ -100,9 +102,8 @@ impl Drop for LocalCluster {
 
 /// Sends SIGTERM.
 pub(crate) fn terminate(pid: u32) -> Result<()> {
-    let pid = i32::try_from(pid).context("a process id is small")?;
-    signal_hook::low_level::kill(pid, signal_hook::consts::SIGTERM)
-        .with_context(|| format!("cannot signal process {pid}"))
+    let process = Pid::from_raw(i32::try_from(pid).context("a process id is small")?);
+    kill(process, Signal::SIGTERM).with_context(|| format!("cannot signal process {pid}"))
 }
 
 /// The URL of nodes for one database.

@@ -25,8 +25,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use store::Store;
 
-/// How far ahead of the wall clock the first clock bound of a life lies: 20 s.
-const BOUND_AHEAD_US: u64 = 20_000_000;
+/// How far ahead of the wall clock the first clock bound of a life lies: 4 s.
+const BOUND_AHEAD_US: u64 = 4_000_000;
 
 /// A data directory that this process owns, read to its end.
 pub struct DataDir {
@@ -239,7 +239,7 @@ fn load_checkpoint(
 }
 
 fn newest_catalog(manifest: &Manifest, recovery: &Recovery) -> Result<Arc<Catalog>, RuntimeError> {
-    let bytes = recovery.catalog.as_ref().map_or(&manifest.catalog, |(_, bytes)| bytes);
+    let bytes = recovery.catalog.last().map_or(&manifest.catalog, |(_, bytes)| bytes);
     if bytes.is_empty() {
         return Ok(Arc::default());
     }

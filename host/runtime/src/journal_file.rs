@@ -186,7 +186,7 @@ impl JournalWriter {
     }
 
     /// Starts the flusher: `notify` hears of durable positions and of a full disk.
-    pub fn start(mut self, mailboxes: Mailboxes) -> (Journal, std::thread::JoinHandle<()>) {
+    pub(crate) fn start(mut self, mailboxes: Mailboxes) -> (Journal, std::thread::JoinHandle<()>) {
         let shared = Arc::new(Shared {
             buffer: Mutex::new(Buffer {
                 bytes: Vec::new(),

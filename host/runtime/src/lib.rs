@@ -18,7 +18,7 @@ pub mod cluster;
 mod conn;
 pub mod data_dir;
 pub mod error;
-mod frame;
+pub mod frame;
 pub mod journal_file;
 mod mailbox;
 pub mod node_process;

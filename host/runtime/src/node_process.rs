@@ -144,7 +144,9 @@ impl NodeProcess {
         loop {
             match self.news.recv_timeout(Duration::from_secs(1)) {
                 Ok(CheckpointNews::Stop) => break,
-                Ok(news) => self.on_news(news)?,
+                Ok(news) => {
+                    self.on_news(news)?;
+                }
                 Err(RecvTimeoutError::Timeout) => {
                     let due = self.keeper.journal_bytes() > CHECKPOINT_JOURNAL_BYTES;
                     if due && !self.keeper.is_running() {

@@ -396,7 +396,7 @@ impl ShardThread {
                 Some(Incoming::Message(message)) => {
                     self.step(Input::Client { conn: ConnId(token as u32), message });
                 }
-                Some(Incoming::Refuse(answer)) => client.raw(answer),
+                Some(Incoming::Refuse(answer)) => client.raw(&answer),
                 Some(Incoming::Cancel { pid, secret }) => {
                     client.closing = true;
                     let (index, _) = node::input::pid_parts(pid);

@@ -26,6 +26,8 @@ pub(crate) enum Origin {
     Session(ConnId),
     /// Another shard, with its number for the answer.
     Shard(ShardId, u64),
+    /// Nobody: what a crash left unfinished is undone.
+    Restart,
 }
 
 /// What the machine has to do next for the running change.
@@ -89,6 +91,32 @@ impl Ddl {
     /// Adds a change.
     pub(crate) fn request(&mut self, origin: Origin, database: String, work: DdlWork) {
         self.queue.push_back((origin, database, work));
+    }
+
+    /// Asks for what undoes the changes that a crash of node 1 has cut off: indexes that are still
+    /// building go, frozen tables are written to again, reserved key spaces are given up.
+    pub(crate) fn undo_unfinished(&mut self, catalog: &Catalog) {
+        let mut before = Vec::new();
+        for (database, content) in &catalog.databases {
+            for (name, table) in &content.tables {
+                let building = table.secondary.iter().filter(|index| index.building);
+                let names: Vec<String> = building.map(|index| index.name.clone()).collect();
+                if !names.is_empty() {
+                    let database = database.clone();
+                    before.push(Command::DropIndex { database, names, if_exists: true });
+                }
+                if table.frozen {
+                    let (database, table) = (database.clone(), name.clone());
+                    before.push(Command::Freeze { database, table, frozen: false });
+                }
+            }
+        }
+        let reserved = catalog.reserved.iter().map(|index| Command::Unreserve { index: *index });
+        before.extend(reserved);
+        if !before.is_empty() {
+            let work = DdlWork { before, fill: None, after: Vec::new(), undo: Vec::new() };
+            self.request(Origin::Restart, String::new(), work);
+        }
     }
 
     /// Whether nothing is under way.
@@ -156,6 +184,10 @@ impl Ddl {
     /// The next thing to do, or `None` while something is waited for.
     pub(crate) fn next(&mut self, catalog: &Arc<Catalog>, down: &[ShardId]) -> Option<Action> {
         if self.current.is_none() {
+            let restart = matches!(self.queue.front()?, (Origin::Restart, ..));
+            if restart && !down.is_empty() {
+                return None;
+            }
             let (origin, database, work) = self.queue.pop_front()?;
             if !down.is_empty() {
                 return Some(Action::Answer(origin, Err(needs_all_nodes(down))));

@@ -69,14 +69,14 @@ pub struct ShardRecovered {
     pub in_doubt: two_phase::InDoubt,
 }
 
-/// A clock bound reaches this far ahead of the clock (eighths of microseconds, 20 s).
-const BOUND_AHEAD: u64 = (20_000_000 * 8) << 10;
-/// A new bound is journaled when the clock comes this near to the old one (10 s).
-const BOUND_NEAR: u64 = (10_000_000 * 8) << 10;
+/// A clock bound reaches this far ahead of the clock (a timestamp's worth of 4 s).
+const BOUND_AHEAD: u64 = (4_000_000 * 8) << 10;
+/// A new bound is journaled when the clock comes this near to the old one (2 s).
+const BOUND_NEAR: u64 = (2_000_000 * 8) << 10;
 /// How often bounds of old reads are announced while there are versions to collect.
 const ANNOUNCE_US: u64 = 200_000;
-/// Rows collected per step.
-const COLLECT_ROWS: usize = 500;
+/// Rows whose old versions are collected per step: more than a step writes as a rule.
+const COLLECT_ROWS: usize = 64;
 
 /// The machine of one shard.
 pub struct Shard {
@@ -120,6 +120,10 @@ impl Shard {
         recovered: ShardRecovered,
     ) -> Shard {
         let stages = Stages::new(config.stopwatch);
+        let mut ddl = Ddl::default();
+        if config.shard == ShardId(0) {
+            ddl.undo_unfinished(&recovered.catalog);
+        }
         let ShardRecovered { store, catalog, clock_floor, clock_bound, in_doubt } = recovered;
         let mut core = Core::new(config, journal, clock_floor, store, catalog);
         core.purge_unknown_indexes();
@@ -142,7 +146,7 @@ impl Shard {
             to_txn: VecDeque::new(),
             ddl_wanted: VecDeque::new(),
             replies: Vec::new(),
-            ddl: Ddl::default(),
+            ddl,
             ddl_asked: BTreeMap::new(),
             ddl_next: 0,
             fill_resume: Rc::default(),
@@ -205,6 +209,9 @@ impl Shard {
             Input::PeerDown { node } => {
                 self.peers.remove(&node);
                 self.update_unreachable();
+                if node == CATALOG_NODE {
+                    self.give_up_ddl();
+                }
             }
             Input::DiskFull(full) => self.core.borrow_mut().disk_full = full,
             Input::Checkpoint { number } => self.begin_checkpoint(number),
@@ -367,6 +374,18 @@ impl Shard {
         }
     }
 
+    /// Node 1 is gone with the schema changes that sessions here have asked of it.
+    fn give_up_ddl(&mut self) {
+        for conn in core::mem::take(&mut self.ddl_asked).into_values() {
+            let error = SqlError::new(
+                SqlState::TXN_UNKNOWN,
+                "node n1 was lost while the schema change was under way",
+            )
+            .hint("Look whether it has happened before you run the statement again.");
+            self.with_session(conn, |session, cx| session.on_ddl(cx, Err(error)));
+        }
+    }
+
     fn update_unreachable(&mut self) {
         let core = self.core.borrow();
         let own = core.config.shard.node();
@@ -389,6 +408,8 @@ impl Shard {
             }
             self.session_deadlines.pop_first();
             self.with_session(conn, |session, cx| session.on_tick(cx));
+            let next = self.sessions.get(&conn).and_then(|session| session.deadline());
+            next.map(|at| self.session_deadlines.insert((at, conn)));
         }
     }
 
@@ -579,6 +600,9 @@ impl Shard {
                     });
                     self.ddl.filling(handle);
                 }
+                Action::Answer(Origin::Restart, result) => {
+                    result.expect("what undoes a change cannot fail");
+                }
                 Action::Answer(Origin::Session(conn), result) => {
                     self.with_session(conn, |session, cx| session.on_ddl(cx, result));
                 }
@@ -629,6 +653,8 @@ impl Shard {
             self.rows_written_announced = core.counters.rows_written;
             announce(&mut core);
         }
+        let horizon = core.horizon;
+        core.store.collect(horizon, COLLECT_ROWS);
         drop(core);
         let bound = self.bound_pending.map_or(self.clock_bound, |(_, bound)| bound);
         if let Some(run) = &mut self.checkpoint
@@ -636,7 +662,7 @@ impl Shard {
         {
             self.checkpoint = None;
         }
-        if self.draining && !self.drained && self.txns.len() == 0 && self.ddl.is_idle() {
+        if self.draining && !self.drained && self.txns.len() == 0 {
             self.drained = true;
             out.drained = true;
         }
@@ -767,6 +793,4 @@ fn announce(core: &mut Core) {
             core.send(*shard, Message::Wire(message), Position(0));
         }
     }
-    let horizon = core.horizon;
-    core.store.collect(horizon, COLLECT_ROWS);
 }

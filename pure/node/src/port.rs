@@ -17,9 +17,9 @@ use txn::contract::Submitted;
 use txn::{AbortReason, LockMode, Op, OpError, OpId, OpReply, Outcome, Protocol, Read, TxnCost};
 
 /// Bytes that one statement may hold in memory (53200 beyond).
-pub const STATEMENT_MEMORY_BYTES_MAX: i64 = 1 << 30;
+pub(crate) const STATEMENT_MEMORY_BYTES_MAX: i64 = 1 << 30;
 /// Bytes that all statements of one shard may hold (53200 beyond).
-pub const SHARD_MEMORY_BYTES_MAX: i64 = 4 << 30;
+pub(crate) const SHARD_MEMORY_BYTES_MAX: i64 = 4 << 30;
 
 /// What the statements of one transaction share.
 pub(crate) struct TxnShared {

@@ -367,6 +367,9 @@ impl Txns {
     fn commit(&mut self, handle: TxnHandle, ending: Option<(StatementNo, Tag)>) {
         let Some(txn) = self.by_handle.get_mut(&handle) else {
             assert!(ending.is_none(), "an autocommit statement ends inside its transaction");
+            let outcome = Outcome::Aborted(txn::AbortReason::Requested);
+            let ended = FromTxn::Ended { outcome, wait: Position(0) };
+            self.events.borrow_mut().to_sessions.push_back((handle, ended));
             return;
         };
         // Open portals end with their transaction.
@@ -402,9 +405,14 @@ impl Txns {
     }
 
     fn rollback(&mut self, handle: TxnHandle) {
-        if self.by_handle.contains_key(&handle) {
-            self.abort(handle);
-            self.forget(handle);
+        match self.by_handle.get(&handle) {
+            // The client is gone while its commit is under way: it ends as it ends.
+            Some(txn) if txn.commit.is_some() => return,
+            Some(_) => {
+                self.abort(handle);
+                self.forget(handle);
+            }
+            None => {}
         }
         let outcome = Outcome::Aborted(txn::AbortReason::Requested);
         let ended = FromTxn::Ended { outcome, wait: Position(0) };

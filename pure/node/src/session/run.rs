@@ -436,7 +436,7 @@ impl Session {
     }
 
     /// A suspended statement has ended: its portal learns of it, or the whole transaction.
-    fn on_suspended_done(&mut self, cx: &SessionCx<'_>, number: StatementNo, done: Done) {
+    fn on_suspended_done(&mut self, cx: &mut SessionCx<'_>, number: StatementNo, done: Done) {
         let failed = match &done.result {
             Ok(_) => None,
             Err(Failure::Sql(error)) => Some((error.clone(), false)),
@@ -446,8 +446,13 @@ impl Session {
         };
         if let Some((error, gone)) = failed {
             let txn = self.txn.as_mut().expect("checked by the caller");
-            txn.broken = Some((error, done.wait));
             txn.gone = gone;
+            match self.activity {
+                // Nothing more comes from a transaction that is gone.
+                Activity::Running if gone => self.fail(cx, error, done.wait),
+                Activity::Ending if gone => self.fail_ending(cx, error, done.wait),
+                _ => txn.broken = Some((error, done.wait)),
+            }
         } else if let Some(cursor) = self.cursor(number) {
             cursor.done = Some(Box::new(done));
         }
