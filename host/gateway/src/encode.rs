@@ -34,8 +34,8 @@ pub fn encode(reply: &Reply, out: &mut Vec<u8>) {
         Reply::BindComplete => empty(out, b'2'),
         Reply::CloseComplete => empty(out, b'3'),
         Reply::PortalSuspended => empty(out, b's'),
-        Reply::CopyIn(columns) => frame(out, b'G', |out| copy_columns(out, *columns)),
-        Reply::CopyOut(columns) => frame(out, b'H', |out| copy_columns(out, *columns)),
+        Reply::CopyIn(columns, format) => frame(out, b'G', |out| copy_columns(out, *columns, *format)),
+        Reply::CopyOut(columns, format) => frame(out, b'H', |out| copy_columns(out, *columns, *format)),
         Reply::CopyData(bytes) => frame(out, b'd', |out| out.extend_from_slice(bytes)),
         Reply::CopyDone => empty(out, b'c'),
         Reply::Error(severity, error) => notice(out, *severity, error),
@@ -163,11 +163,12 @@ fn decimal(out: &mut Vec<u8>, mut number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Overall form (text) and the form of each column.
-fn copy_columns(out: &mut Vec<u8>, columns: u16) {
-    out.push(0);
+/// Overall form and, the same, the form of each column.
+fn copy_columns(out: &mut Vec<u8>, columns: u16, format: Format) {
+    let code = u8::from(format == Format::Binary);
+    out.push(code);
     u16(out, usize::from(columns));
-    (0..columns).for_each(|_| u16(out, 0));
+    (0..columns).for_each(|_| u16(out, usize::from(code)));
 }
 
 fn notice(out: &mut Vec<u8>, severity: Severity, error: &SqlError) {

@@ -249,7 +249,8 @@ fn small_replies_have_their_bytes() {
         (Reply::CommandComplete(Tag::Insert(0)), b"C\0\0\0\x0fINSERT 0 0\0"),
         (Reply::CommandComplete(Tag::Count("SELECT", 1234)), b"C\0\0\0\x10SELECT 1234\0"),
         (Reply::CommandComplete(Tag::Word("BEGIN")), b"C\0\0\0\x0aBEGIN\0"),
-        (Reply::CopyIn(2), b"G\0\0\0\x0b\0\0\x02\0\0\0\0"),
+        (Reply::CopyIn(2, Format::Text), b"G\0\0\0\x0b\0\0\x02\0\0\0\0"),
+        (Reply::CopyOut(1, Format::Binary), b"H\0\0\0\x09\x01\0\x01\0\x01"),
         (Reply::CopyData(b"x\n".to_vec()), b"d\0\0\0\x06x\n"),
         (Reply::Close, b""),
     ];

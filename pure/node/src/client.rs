@@ -143,10 +143,10 @@ pub enum Reply {
     CloseComplete,
     /// Execute stopped at its row limit.
     PortalSuspended,
-    /// COPY FROM may start: number of columns.
-    CopyIn(u16),
-    /// COPY TO starts: number of columns.
-    CopyOut(u16),
+    /// COPY FROM may start: number of columns, and the form of its data.
+    CopyIn(u16, Format),
+    /// COPY TO starts: number of columns, and the form of its data.
+    CopyOut(u16, Format),
     /// COPY TO data: whole lines.
     CopyData(Vec<u8>),
     /// End of COPY TO.

@@ -1,7 +1,7 @@
 //! COPY FROM and COPY TO between client and coordinator.
 
 use super::{Activity, Session, SessionCx, errors};
-use crate::client::{ClientMessage, Reply};
+use crate::client::{ClientMessage, Format, Reply};
 use crate::message::{StatementNo, ToTxn};
 use base::{Position, SqlError, SqlState};
 use sql::plan::Plan;
@@ -21,11 +21,13 @@ pub(super) enum CopyState {
 
 /// Whether a plan reads data from the client.
 pub(super) fn is_copy_from(plan: &Plan) -> bool {
-    matches!(sql::copy_direction(plan), Some((sql::CopyDirection::From, _)))
+    sql::copy_shape(plan).is_some_and(|shape| shape.from)
 }
 
-fn column_count(plan: &Plan) -> u16 {
-    sql::copy_direction(plan).map_or(0, |(_, columns)| columns)
+/// What the client is told at the start of a COPY: number of columns and form.
+fn announced(plan: &Plan) -> (u16, Format) {
+    let shape = sql::copy_shape(plan).expect("only COPY plans exchange data with the client");
+    (shape.columns, if shape.binary { Format::Binary } else { Format::Text })
 }
 
 impl Session {
@@ -42,8 +44,8 @@ impl Session {
         }
         let step = &mut self.steps[self.at];
         step.copy = CopyState::In;
-        let columns = column_count(&step.plan);
-        self.say_of_step(Reply::CopyIn(columns), Position(0));
+        let (columns, format) = announced(&step.plan);
+        self.say_of_step(Reply::CopyIn(columns, format), Position(0));
         self.release(cx);
         // What a pipelining client has sent behind its Execute is looked at as it would be now.
         while self.copying_in()
@@ -103,15 +105,15 @@ impl Session {
         let step = &mut self.steps[self.at];
         if step.copy != CopyState::Out {
             step.copy = CopyState::Out;
-            let columns = column_count(&step.plan);
-            self.say_of_step(Reply::CopyOut(columns), Position(0));
+            let (columns, format) = announced(&step.plan);
+            self.say_of_step(Reply::CopyOut(columns, format), Position(0));
         }
     }
 
     /// A COPY TO has ended well; one of an empty table has not begun before.
     pub(super) fn end_copy_out(&mut self) {
         let plan = &self.steps[self.at].plan;
-        if matches!(sql::copy_direction(plan), Some((sql::CopyDirection::To, _))) {
+        if sql::copy_shape(plan).is_some_and(|shape| !shape.from) {
             self.begin_copy_out();
             self.say_of_step(Reply::CopyDone, Position(0));
         }
