@@ -61,7 +61,7 @@ impl TwoPhase {
     pub(crate) fn commit_own(&mut self, cx: &mut Context<'_>, txn: TxnId) -> OpReply {
         let coord = self.coords.get_mut(&txn).expect("a transaction commits before it is forgotten");
         let mut wait = coord.wait;
-        let mut commit_ts = cx.clock.last();
+        let mut commit_ts = cx.clock.tick(cx.now);
         if self.parts.contains_key(&txn) {
             match self.commit_here(cx, txn) {
                 Ok(committed) => {
@@ -83,7 +83,7 @@ impl TwoPhase {
 
     /// Commits a transaction that has only read, with one request to one shard.
     fn release_reader(&mut self, cx: &mut Context<'_>, txn: TxnId, to: ShardId) -> OpReply {
-        let commit_ts = cx.clock.last();
+        let commit_ts = cx.clock.tick(cx.now);
         self.tell(cx, txn, to, Some(commit_ts), Position(0));
         let wait = self.coords[&txn].wait;
         let outcome = Outcome::Committed { commit_ts };

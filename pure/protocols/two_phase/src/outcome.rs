@@ -122,7 +122,7 @@ impl TwoPhase {
         read: Position,
     ) -> Committed {
         if redo.is_empty() {
-            return Committed { commit_ts: cx.clock.last(), forced: false, position: read };
+            return Committed { commit_ts: cx.clock.tick(cx.now), forced: false, position: read };
         }
         let commit_ts = cx.clock.tick(cx.now);
         let writes = [(self.shard, redo.as_slice())];
