@@ -6,7 +6,9 @@ use crate::lock::LockMode;
 use crate::program::{DecodeProgram, Program};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{Clock, IndexId, Key, KeyRange, Position, RowBatch, ShardId, Slot, SqlError, Time, Ts, TxnId};
+use base::{
+    Clock, IndexId, Key, KeyRange, Position, RowBatch, ShardId, Slot, SqlError, Time, Ts, TxnId,
+};
 use serde::{Deserialize, Serialize};
 use store::{Formula, Store, Write};
 
@@ -265,7 +267,10 @@ pub struct Outbox<M> {
 
 impl<M> Default for Outbox<M> {
     fn default() -> Self {
-        Outbox { messages: Vec::new(), completions: Vec::new() }
+        Outbox {
+            messages: Vec::new(),
+            completions: Vec::new(),
+        }
     }
 }
 
@@ -337,6 +342,7 @@ pub trait Protocol {
     /// `planned` is the catalog version of the statement's plan. With `last` the transaction consists of
     /// this one operation (or this is its only outstanding and last one) and the commit may ride on
     /// it; the reply then carries the outcome.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one operation")]
     fn submit(
         &mut self,
         cx: &mut Cx<'_, Self::Message>,
@@ -368,12 +374,7 @@ pub trait Protocol {
     fn forget(&mut self, txn: TxnId);
 
     /// A message has arrived.
-    fn on_message(
-        &mut self,
-        cx: &mut Cx<'_, Self::Message>,
-        from: ShardId,
-        message: Self::Message,
-    );
+    fn on_message(&mut self, cx: &mut Cx<'_, Self::Message>, from: ShardId, message: Self::Message);
 
     /// The journal has become durable to `durable`.
     fn on_durable(&mut self, cx: &mut Cx<'_, Self::Message>, durable: Position);

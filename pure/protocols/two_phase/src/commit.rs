@@ -1,7 +1,7 @@
 //! The coordinator: commit and abort.
 
-use crate::coordinator::failed;
 use crate::coord::{Ballot, Decision, Phase, Purpose};
+use crate::coordinator::failed;
 use crate::message::{Body, Decide, Finish, Vote};
 use crate::timers::Timer;
 use crate::{Context, TwoPhase};
@@ -11,7 +11,11 @@ use journal::{Record, WritesRef};
 use txn::{AbortReason, Event, Op, OpId, OpReply, OpResult, Outcome, Submitted};
 
 fn ended(outcome: Outcome, wait: Position) -> OpReply {
-    OpReply { result: Ok(OpResult::Done), outcome: Some(outcome), wait }
+    OpReply {
+        result: Ok(OpResult::Done),
+        outcome: Some(outcome),
+        wait,
+    }
 }
 
 impl TwoPhase {
@@ -22,15 +26,30 @@ impl TwoPhase {
         id: OpId,
     ) -> Submitted<OpReply> {
         let own_here = self.parts.contains_key(&txn);
-        let own_wrote = self.parts.get(&txn).is_some_and(|part| !part.writes.is_empty())
+        let own_wrote = self
+            .parts
+            .get(&txn)
+            .is_some_and(|part| !part.writes.is_empty())
             || self.promises.contains_key(&txn);
-        let coord = self.coords.get_mut(&txn).expect("commit comes between begin and forget");
+        let coord = self
+            .coords
+            .get_mut(&txn)
+            .expect("commit comes between begin and forget");
         if let Some(outcome) = &coord.outcome {
             return Submitted::Ready(ended(outcome.clone(), coord.wait));
         }
-        let late = coord.outstanding.iter().any(|request| request.purpose == Purpose::Op);
-        assert!(!late && coord.local.is_empty(), "{txn} commits after its operations");
-        let voting = coord.members.iter().any(|member| member.ballot != Ballot::NotAsked);
+        let late = coord
+            .outstanding
+            .iter()
+            .any(|request| request.purpose == Purpose::Op);
+        assert!(
+            !late && coord.local.is_empty(),
+            "{txn} commits after its operations"
+        );
+        let voting = coord
+            .members
+            .iter()
+            .any(|member| member.ballot != Ballot::NotAsked);
         let mut others = coord.members.iter().filter(|member| {
             member.shard != txn.shard && (member.stateful || !member.queue.is_empty())
         });
@@ -42,7 +61,7 @@ impl TwoPhase {
                     // One operation read at one moment: there is nothing left to make sure of.
                     return Submitted::Ready(self.release_reader(cx, txn, to));
                 }
-                coord.phase = Phase::OnePhase;
+                coord.phase = Phase::Entrusted;
                 let purpose = Purpose::Commit;
                 let planned = u64::MAX;
                 self.send_request(cx, txn, to, id, planned, None, Finish::Commit, purpose);
@@ -52,14 +71,18 @@ impl TwoPhase {
                 if let Err(reason) = self.begin_prepare(cx, txn, id, None) {
                     return Submitted::Ready(ended(Outcome::Aborted(reason), Position(0)));
                 }
-                self.decide_if_voted(cx, txn).map_or(Submitted::Pending, Submitted::Ready)
+                self.decide_if_voted(cx, txn)
+                    .map_or(Submitted::Pending, Submitted::Ready)
             }
         }
     }
 
     /// Commits a transaction that has nothing on other shards.
     pub(crate) fn commit_own(&mut self, cx: &mut Context<'_>, txn: TxnId) -> OpReply {
-        let coord = self.coords.get_mut(&txn).expect("a transaction commits before it is forgotten");
+        let coord = self
+            .coords
+            .get_mut(&txn)
+            .expect("a transaction commits before it is forgotten");
         let mut wait = coord.wait;
         let mut commit_ts = cx.clock.tick(cx.now);
         if self.parts.contains_key(&txn) {
@@ -100,10 +123,20 @@ impl TwoPhase {
         id: OpId,
         mut ride: Option<(ShardId, u64, Op)>,
     ) -> Result<(), AbortReason> {
-        let own_wrote = self.parts.get(&txn).is_some_and(|part| !part.writes.is_empty());
-        let coord = self.coords.get_mut(&txn).expect("a transaction commits before it is forgotten");
+        let own_wrote = self
+            .parts
+            .get(&txn)
+            .is_some_and(|part| !part.writes.is_empty());
+        let coord = self
+            .coords
+            .get_mut(&txn)
+            .expect("a transaction commits before it is forgotten");
         let rides = ride.as_ref().map(|(to, ..)| *to);
-        coord.phase = Phase::Preparing { id, rides: rides.is_some(), result: None };
+        coord.phase = Phase::Preparing {
+            id,
+            rides: rides.is_some(),
+            result: None,
+        };
         let (mut asked, mut writers, mut own_asked) = (Vec::new(), Vec::new(), false);
         for member in &coord.members {
             let own = member.shard == txn.shard;
@@ -149,27 +182,32 @@ impl TwoPhase {
     }
 
     /// Decides if every participant has voted; then returns the answer to the commit.
-    pub(crate) fn decide_if_voted(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-    ) -> Option<OpReply> {
+    pub(crate) fn decide_if_voted(&mut self, cx: &mut Context<'_>, txn: TxnId) -> Option<OpReply> {
         let coord = self.coords.get_mut(&txn)?;
-        let open = coord.members.iter().any(|member| {
-            member.stateful && !matches!(member.ballot, Ballot::Cast(_))
-        });
-        let Phase::Preparing { result, .. } = &mut coord.phase else { return None };
+        let open = coord
+            .members
+            .iter()
+            .any(|member| member.stateful && !matches!(member.ballot, Ballot::Cast(_)));
+        let Phase::Preparing { result, .. } = &mut coord.phase else {
+            return None;
+        };
         if open {
             return None;
         }
         let result = result.take().unwrap_or(OpResult::Done);
         let reply = self.decide(cx, txn);
-        Some(OpReply { result: Ok(result), ..reply })
+        Some(OpReply {
+            result: Ok(result),
+            ..reply
+        })
     }
 
     /// Everybody has promised: draws the timestamp, writes the record, tells the participants.
     fn decide(&mut self, cx: &mut Context<'_>, txn: TxnId) -> OpReply {
-        let coord = self.coords.get_mut(&txn).expect("the caller has looked it up");
+        let coord = self
+            .coords
+            .get_mut(&txn)
+            .expect("the caller has looked it up");
         let mut votes: Vec<(ShardId, u64, Vote)> = Vec::new();
         for member in &mut coord.members {
             if let Ballot::Cast(vote) = core::mem::take(&mut member.ballot) {
@@ -177,11 +215,18 @@ impl TwoPhase {
             }
         }
         let attempt = coord.options().attempt;
-        let largest = votes.iter().map(|(.., vote)| vote.prepare_ts).max().unwrap_or_default();
+        let largest = votes
+            .iter()
+            .map(|(.., vote)| vote.prepare_ts)
+            .max()
+            .unwrap_or_default();
         // Every lock is still held: the timestamp lies above all that the transaction depends on.
         let commit_ts = largest.max(cx.clock.tick(cx.now));
         cx.clock.merge(commit_ts);
-        let own = self.promises.get(&txn).map(|promise| promise.redo.as_slice());
+        let own = self
+            .promises
+            .get(&txn)
+            .map(|promise| promise.redo.as_slice());
         let mut writes: Vec<(ShardId, WritesRef<'_>)> =
             own.into_iter().map(|redo| (self.shard, redo)).collect();
         let others = votes.iter().filter(|(.., vote)| !vote.redo.is_empty());
@@ -198,12 +243,17 @@ impl TwoPhase {
             Position(0)
         };
         let coord = self.coords.get_mut(&txn).expect("looked up above");
+        // Promises of different shards are forced side by side and count as one wait.
         coord.cost.forced_writes += u32::from(!owed.is_empty()) + u32::from(position.0 > 0);
         coord.wait = coord.wait.max(position);
         let wait = coord.wait;
         for (shard, _, vote) in &votes {
             if *shard != txn.shard && !vote.durable {
-                let here = if self.is_remote(*shard) { Position(0) } else { position };
+                let here = if self.is_remote(*shard) {
+                    Position(0)
+                } else {
+                    position
+                };
                 self.tell(cx, txn, *shard, Some(commit_ts), here);
             }
         }
@@ -234,12 +284,19 @@ impl TwoPhase {
         commit_ts: Option<Ts>,
         position: Position,
     ) {
-        let Some(coord) = self.coords.get_mut(&txn) else { return };
+        let Some(coord) = self.coords.get_mut(&txn) else {
+            return;
+        };
         let attempt = coord.options().attempt;
         let member = coord.member(to);
         member.stateful = false;
         let visit = member.visit;
-        let decide = Decide { visit, commit_ts, position, wants_ack: false };
+        let decide = Decide {
+            visit,
+            commit_ts,
+            position,
+            wants_ack: false,
+        };
         let message = self.message(cx, txn, attempt, Body::Decide(decide));
         // A reader is told only what is true already; its locks need not wait for the disk.
         let bytes = self.post(cx, to, message, Position(0));
@@ -262,12 +319,19 @@ impl TwoPhase {
 
     /// Tells those that have not acknowledged, once the decision is durable; again after a pause.
     pub(crate) fn tell_decision(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        let Some(decision) = self.decisions.get(&txn) else { return };
+        let Some(decision) = self.decisions.get(&txn) else {
+            return;
+        };
         let (commit_ts, attempt) = (decision.commit_ts, decision.attempt);
         let (position, pause_us) = (decision.position, decision.pause_us);
         for (shard, visit) in decision.unacked.clone() {
             let commit_ts = Some(commit_ts);
-            let decide = Decide { visit, commit_ts, position: Position(0), wants_ack: true };
+            let decide = Decide {
+                visit,
+                commit_ts,
+                position: Position(0),
+                wants_ack: true,
+            };
             let message = self.message(cx, txn, attempt, Body::Decide(decide));
             let bytes = self.post(cx, shard, message, position);
             if let Some(coord) = self.coords.get_mut(&txn)
@@ -281,18 +345,34 @@ impl TwoPhase {
         }
         let at = Some(cx.now.after(pause_us));
         let decision = self.decisions.get_mut(&txn).expect("looked up above");
-        Self::set_timer(&mut self.timers, &mut decision.timer, at, Timer::Decision(txn));
+        Self::set_timer(
+            &mut self.timers,
+            &mut decision.timer,
+            at,
+            Timer::Decision(txn),
+        );
     }
 
     /// A participant knows durably: the decision may be forgotten when all do.
     pub(crate) fn on_ack(&mut self, cx: &mut Context<'_>, from: ShardId, txn: TxnId) {
-        let Some(decision) = self.decisions.get_mut(&txn) else { return };
-        let Some(at) = decision.unacked.iter().position(|(shard, _)| *shard == from) else {
+        let Some(decision) = self.decisions.get_mut(&txn) else {
+            return;
+        };
+        let Some(at) = decision
+            .unacked
+            .iter()
+            .position(|(shard, _)| *shard == from)
+        else {
             return;
         };
         let (_, visit) = decision.unacked.swap_remove(at);
         if decision.unacked.is_empty() {
-            Self::set_timer(&mut self.timers, &mut decision.timer, None, Timer::Decision(txn));
+            Self::set_timer(
+                &mut self.timers,
+                &mut decision.timer,
+                None,
+                Timer::Decision(txn),
+            );
             self.decisions.remove(&txn);
             self.append_record(cx, &Record::End { txn });
         }
@@ -324,18 +404,25 @@ impl TwoPhase {
                 Some(Outcome::Aborted(_) | Outcome::Unknown) => {}
             }
         }
-        let decide = Decide { visit: 0, commit_ts, position: Position(0), wants_ack };
+        let decide = Decide {
+            visit: 0,
+            commit_ts,
+            position: Position(0),
+            wants_ack,
+        };
         let message = self.message(cx, txn, attempt, Body::Decide(decide));
         self.post(cx, from, message, wait);
     }
 
     /// Rolls back everywhere and answers what is outstanding. Without effect after the end.
     pub(crate) fn abort_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, reason: AbortReason) {
-        let Some(coord) = self.coords.get(&txn) else { return };
+        let Some(coord) = self.coords.get(&txn) else {
+            return;
+        };
         if coord.outcome.is_some() {
             return;
         }
-        if coord.phase == Phase::OnePhase && reason == AbortReason::Requested {
+        if coord.phase == Phase::Entrusted && reason == AbortReason::Requested {
             // The commit is in the hands of another shard, which may be past recall.
             self.end_unknown(cx, txn);
             return;
@@ -351,8 +438,13 @@ impl TwoPhase {
     }
 
     fn tell_abort(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        let Some(coord) = self.coords.get(&txn) else { return };
-        let stateful = coord.members.iter().filter(|m| m.stateful && m.shard != txn.shard);
+        let Some(coord) = self.coords.get(&txn) else {
+            return;
+        };
+        let stateful = coord
+            .members
+            .iter()
+            .filter(|m| m.stateful && m.shard != txn.shard);
         let stateful: Vec<ShardId> = stateful.map(|member| member.shard).collect();
         for shard in stateful {
             self.tell(cx, txn, shard, None, Position(0));
@@ -362,7 +454,10 @@ impl TwoPhase {
     /// The transaction has its outcome: closes the accounts, frees what it holds here, and answers
     /// all that is still outstanding.
     pub(crate) fn end_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, outcome: Outcome) {
-        let coord = self.coords.get_mut(&txn).expect("a transaction ends before it is forgotten");
+        let coord = self
+            .coords
+            .get_mut(&txn)
+            .expect("a transaction ends before it is forgotten");
         assert!(coord.outcome.is_none(), "{txn} ends once");
         coord.outcome = Some(outcome.clone());
         let phase = core::mem::replace(&mut coord.phase, Phase::Ended);
@@ -381,7 +476,12 @@ impl TwoPhase {
         };
         let (cost, visits): (_, Vec<_>) = (
             coord.cost,
-            coord.members.iter().filter(|m| m.stateful).map(|m| (m.shard, m.visit)).collect(),
+            coord
+                .members
+                .iter()
+                .filter(|m| m.stateful)
+                .map(|m| (m.shard, m.visit))
+                .collect(),
         );
         for (shard, visit) in visits {
             self.close_visit(shard, visit);
@@ -404,7 +504,8 @@ impl TwoPhase {
         }
         for (id, job) in local {
             self.jobs.remove(&job);
-            cx.out.complete(txn, id, unanswered(&outcome, Purpose::Op, wait));
+            cx.out
+                .complete(txn, id, unanswered(&outcome, Purpose::Op, wait));
         }
         let mut answered: Option<OpId> = None;
         for request in outstanding {
@@ -416,7 +517,8 @@ impl TwoPhase {
                 (purpose, _) => purpose,
             };
             if answered != Some(request.id) {
-                cx.out.complete(txn, request.id, unanswered(&outcome, purpose, wait));
+                cx.out
+                    .complete(txn, request.id, unanswered(&outcome, purpose, wait));
             }
             answered = Some(request.id);
         }

@@ -95,9 +95,13 @@ pub(crate) enum Phase {
     Running,
     /// Votes are awaited. The commit answers `id`: with the result of the last operation if that
     /// `rides` along.
-    Preparing { id: OpId, rides: bool, result: Option<OpResult> },
-    /// A member commits in one phase; whether it does is in its hands.
-    OnePhase,
+    Preparing {
+        id: OpId,
+        rides: bool,
+        result: Option<OpResult>,
+    },
+    /// A member commits in one phase: the outcome is in its hands.
+    Entrusted,
     /// It has an outcome.
     Ended,
 }
@@ -129,7 +133,12 @@ impl Coord {
         members.clear();
         outstanding.clear();
         local.clear();
-        *self = Coord { members, outstanding, local, ..Coord::default() };
+        *self = Coord {
+            members,
+            outstanding,
+            local,
+            ..Coord::default()
+        };
     }
 
     pub(crate) fn options(&self) -> TxnOptions {

@@ -22,13 +22,23 @@ pub(crate) struct Submission {
 
 pub(crate) fn failed(reason: AbortReason) -> OpReply {
     let result = Err(OpError::Aborted(reason));
-    OpReply { result, outcome: None, wait: Position(0) }
+    OpReply {
+        result,
+        outcome: None,
+        wait: Position(0),
+    }
 }
 
 impl TwoPhase {
     pub(crate) fn begin_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, options: TxnOptions) {
-        assert_eq!(txn.shard, self.shard, "a transaction begins at its coordinator");
-        let mut coord = self.spare_coords.pop().unwrap_or_else(|| Box::new(Coord::default()));
+        assert_eq!(
+            txn.shard, self.shard,
+            "a transaction begins at its coordinator"
+        );
+        let mut coord = self
+            .spare_coords
+            .pop()
+            .unwrap_or_else(|| Box::new(Coord::default()));
         coord.reset();
         coord.options = Some(options);
         let known = self.coords.insert(txn, coord);
@@ -44,7 +54,10 @@ impl TwoPhase {
         txn: TxnId,
         submission: Submission,
     ) -> Submitted<OpReply> {
-        let coord = self.coords.get_mut(&txn).expect("operations come between begin and forget");
+        let coord = self
+            .coords
+            .get_mut(&txn)
+            .expect("operations come between begin and forget");
         if let Some(outcome) = &coord.outcome {
             let reason = match outcome {
                 Outcome::Aborted(reason) => reason.clone(),
@@ -61,14 +74,19 @@ impl TwoPhase {
             return self.submit_local(cx, txn, submission);
         }
         let member = coord.find(submission.to);
-        let visited =
-            member.is_some_and(|member| member.stateful || !member.queue.is_empty());
+        let visited = member.is_some_and(|member| member.stateful || !member.queue.is_empty());
         if !visited && is_snapshot(&submission.op) {
             self.send_read(cx, txn, submission);
             return Submitted::Pending;
         }
         match submission {
-            Submission { id, to, planned, op: Op::Write { key, write }, last: false } => {
+            Submission {
+                id,
+                to,
+                planned,
+                op: Op::Write { key, write },
+                last: false,
+            } => {
                 let settings = self.settings;
                 let member = coord.member(to);
                 member.queue_bytes += key.bytes.len() + write.size_bytes();
@@ -96,8 +114,17 @@ impl TwoPhase {
         txn: TxnId,
         submission: Submission,
     ) -> Submitted<OpReply> {
-        let Submission { id, to, planned, op, last } = submission;
-        let own_wrote = self.parts.get(&txn).is_some_and(|part| !part.writes.is_empty());
+        let Submission {
+            id,
+            to,
+            planned,
+            op,
+            last,
+        } = submission;
+        let own_wrote = self
+            .parts
+            .get(&txn)
+            .is_some_and(|part| !part.writes.is_empty());
         // A commit must not be done twice by two lives of the participant, so it rides only
         // towards a life that is known.
         let acquainted = !self.is_remote(to) || self.peers.contains_key(&to.node());
@@ -111,7 +138,7 @@ impl TwoPhase {
         if !rides {
             self.send_request(cx, txn, to, id, planned, Some(op), Finish::No, Purpose::Op);
         } else if !others && !own_wrote {
-            coord.phase = Phase::OnePhase;
+            coord.phase = Phase::Entrusted;
             let purpose = Purpose::OpCommit;
             self.send_request(cx, txn, to, id, planned, Some(op), Finish::Commit, purpose);
         } else {
@@ -124,7 +151,13 @@ impl TwoPhase {
     }
 
     fn send_read(&mut self, cx: &mut Context<'_>, txn: TxnId, submission: Submission) {
-        let Submission { id, to, planned, op, .. } = submission;
+        let Submission {
+            id,
+            to,
+            planned,
+            op,
+            ..
+        } = submission;
         let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
         coord.reads += 1;
         coord.member(to);
@@ -148,14 +181,20 @@ impl TwoPhase {
         finish: Finish,
         purpose: Purpose,
     ) {
-        let coord = self.coords.get_mut(&txn).expect("a coordinator sends for its transactions");
+        let coord = self
+            .coords
+            .get_mut(&txn)
+            .expect("a coordinator sends for its transactions");
         let alone = coord.is_alone();
         if !alone {
             self.expose_outstanding(cx, txn);
         }
         let coord = self.coords.get_mut(&txn).expect("looked up above");
         let options = coord.options();
-        let unanswered = coord.outstanding.iter().filter(|request| request.shard == to);
+        let unanswered = coord
+            .outstanding
+            .iter()
+            .filter(|request| request.shard == to);
         let unanswered = unanswered.filter_map(|request| match request.reference {
             Reference::Seq(seq) => Some(seq),
             Reference::Read(_) => None,
@@ -179,7 +218,11 @@ impl TwoPhase {
             visit_floor: visits.floor(),
             seq,
             acked,
-            expected: if member.incarnation > 0 { member.incarnation } else { life },
+            expected: if member.incarnation > 0 {
+                member.incarnation
+            } else {
+                life
+            },
             options,
             planned: planned.min(queue_planned),
             alone,
@@ -187,9 +230,17 @@ impl TwoPhase {
             op,
             finish,
         };
-        let message =
-            self.message(cx, txn, options.attempt, Body::Request(Box::new(request)));
-        self.dispatch(cx, txn, to, id, Reference::Seq(seq), purpose, alone, message);
+        let message = self.message(cx, txn, options.attempt, Body::Request(Box::new(request)));
+        self.dispatch(
+            cx,
+            txn,
+            to,
+            id,
+            Reference::Seq(seq),
+            purpose,
+            alone,
+            message,
+        );
     }
 
     /// Sends a request and remembers what answer is due.
@@ -207,7 +258,10 @@ impl TwoPhase {
     ) {
         let remote = self.is_remote(to);
         let kept = remote.then(|| message.clone());
-        let coord = self.coords.get_mut(&txn).expect("a coordinator sends for its transactions");
+        let coord = self
+            .coords
+            .get_mut(&txn)
+            .expect("a coordinator sends for its transactions");
         // What was read here must be durable before another node builds on it.
         let wait = coord.wait;
         let depth = coord.cost.delays;
@@ -238,7 +292,10 @@ impl TwoPhase {
     /// Requests that were sent as the only one of the transaction are not that any more. If the
     /// message is still in the outbox it is corrected there.
     fn expose_outstanding(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        let coord = self.coords.get_mut(&txn).expect("a coordinator sends for its transactions");
+        let coord = self
+            .coords
+            .get_mut(&txn)
+            .expect("a coordinator sends for its transactions");
         let attempt = coord.options().attempt;
         for (_, job) in &coord.local {
             if let Some(job) = self.jobs.get_mut(job) {
@@ -278,7 +335,13 @@ impl TwoPhase {
         txn: TxnId,
         submission: Submission,
     ) -> Submitted<OpReply> {
-        let Submission { id, planned, op, last, .. } = submission;
+        let Submission {
+            id,
+            planned,
+            op,
+            last,
+            ..
+        } = submission;
         let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
         let options = coord.options();
         let alone = coord.is_alone();
@@ -287,10 +350,13 @@ impl TwoPhase {
         let mut job = Job::new(txn, options, planned, Origin::Local { id, last });
         job.stateless = is_snapshot(&op) && !self.parts.contains_key(&txn);
         job.op = Some(op);
-        if alone && last && !queued && !job.stateless {
-            if let Some(reply) = self.run_direct(cx, &mut job) {
-                return Submitted::Ready(reply);
-            }
+        if alone
+            && last
+            && !queued
+            && !job.stateless
+            && let Some(reply) = self.run_direct(cx, &mut job)
+        {
+            return Submitted::Ready(reply);
         }
         if !alone && !job.stateless {
             self.expose_outstanding(cx, txn);
@@ -299,7 +365,11 @@ impl TwoPhase {
         job.id = self.next_job();
         if !job.stateless {
             self.part(txn, options);
-            self.coords.get_mut(&txn).expect("looked up above").member(txn.shard).stateful = true;
+            self.coords
+                .get_mut(&txn)
+                .expect("looked up above")
+                .member(txn.shard)
+                .stateful = true;
         }
         let result = match self.run(cx, &mut job) {
             Ok(result) => Ok(result),
@@ -353,15 +423,24 @@ impl TwoPhase {
                 };
                 match aborted {
                     Some(reason) => failed(reason),
-                    None => OpReply { result: Ok(found), ..ended },
+                    None => OpReply {
+                        result: Ok(found),
+                        ..ended
+                    },
                 }
             }
-            result => OpReply { result, outcome: None, wait: job.wait },
+            result => OpReply {
+                result,
+                outcome: None,
+                wait: job.wait,
+            },
         }
     }
 
     pub(crate) fn forget_txn(&mut self, txn: TxnId) {
-        let Some(mut coord) = self.coords.remove(&txn) else { return };
+        let Some(mut coord) = self.coords.remove(&txn) else {
+            return;
+        };
         assert!(coord.outcome.is_some(), "{txn} is forgotten after its end");
         if self.spare_coords.len() < SPARES_MAX {
             coord.reset();

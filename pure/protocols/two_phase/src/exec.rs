@@ -9,9 +9,7 @@ use alloc::vec::Vec;
 use base::{IndexId, Key, Position, RowBatch, Ts, TxnId};
 use store::{Formula, Store, Write};
 use txn::lock::Item;
-use txn::{
-    AbortReason, Event, LockMode, LockTable, Modified, Op, OpResult, Program, Read,
-};
+use txn::{AbortReason, Event, LockMode, LockTable, Modified, Op, OpResult, Program, Read};
 
 /// What an operation works with besides the context.
 pub(crate) struct Hands<'a> {
@@ -38,14 +36,28 @@ pub(crate) fn see<'a>(
     at: Ts,
     folded: &'a mut Vec<u8>,
 ) -> Seen<'a> {
-    let own = part.filter(|part| !part.writes.is_empty()).and_then(|part| part.writes.get(key));
+    let own = part
+        .filter(|part| !part.writes.is_empty())
+        .and_then(|part| part.writes.get(key));
     if let Some(write) = own {
         let row = own_row(write, store, key, folded);
-        return Seen { row, ts: Ts::ZERO, own: true };
+        return Seen {
+            row,
+            ts: Ts::ZERO,
+            own: true,
+        };
     }
     match store.get(key.index, key.slot, &key.bytes, at) {
-        Some(version) => Seen { row: Some(version.value), ts: version.commit_ts, own: false },
-        None => Seen { row: None, ts: Ts::ZERO, own: false },
+        Some(version) => Seen {
+            row: Some(version.value),
+            ts: version.commit_ts,
+            own: false,
+        },
+        None => Seen {
+            row: None,
+            ts: Ts::ZERO,
+            own: false,
+        },
     }
 }
 
@@ -64,7 +76,9 @@ pub(crate) fn own_row<'a>(
                 .get(key.index, key.slot, &key.bytes, Ts::MAX)
                 .expect("a locked row with a formula is present");
             folded.clear();
-            formula.fold(base.value, folded).expect("a formula was folded before it was added");
+            formula
+                .fold(base.value, folded)
+                .expect("a formula was folded before it was added");
             Some(folded)
         }
     }
@@ -82,11 +96,7 @@ impl Seen<'_> {
 
 impl TwoPhase {
     /// Runs a job's writes and operation as far as they go.
-    pub(crate) fn run(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &mut Job,
-    ) -> Result<OpResult, Stop> {
+    pub(crate) fn run(&mut self, cx: &mut Context<'_>, job: &mut Job) -> Result<OpResult, Stop> {
         let mut hands = Hands {
             locks: &mut self.locks,
             part: self.parts.get_mut(&job.txn).map(|part| &mut **part),
@@ -99,11 +109,7 @@ impl TwoPhase {
 }
 
 impl Hands<'_> {
-    pub(crate) fn run(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &mut Job,
-    ) -> Result<OpResult, Stop> {
+    pub(crate) fn run(&mut self, cx: &mut Context<'_>, job: &mut Job) -> Result<OpResult, Stop> {
         let asker = job.asker(cx.now);
         if job.options.serial && !job.stateless {
             asker.ask(self.locks, Item::Shard, LockMode::Exclusive)?;
@@ -116,7 +122,9 @@ impl Hands<'_> {
         }
         // Taken out so that the job can be changed while the operation is read; put back if the
         // operation has to wait.
-        let Some(mut op) = job.op.take() else { return Ok(OpResult::Done) };
+        let Some(mut op) = job.op.take() else {
+            return Ok(OpResult::Done);
+        };
         let result = self.run_op(cx, job, &asker, &mut op);
         if matches!(result, Err(Stop::Lock | Stop::Promise | Stop::Budget)) {
             job.op = Some(op);
@@ -223,7 +231,10 @@ impl Hands<'_> {
         }
         cx.counters.rows_read += 1;
         note_read(&mut cx.history, job.txn, key, version);
-        Ok(OpResult::Rows { batch, resume: None })
+        Ok(OpResult::Rows {
+            batch,
+            resume: None,
+        })
     }
 
     fn modify(
@@ -241,7 +252,11 @@ impl Hands<'_> {
         note_read(&mut cx.history, job.txn, key, seen.ts);
         cx.counters.rows_read += 1;
         let Some(row) = seen.row else {
-            return Ok(OpResult::Modified { found: false, written: false, returning });
+            return Ok(OpResult::Modified {
+                found: false,
+                written: false,
+                returning,
+            });
         };
         let write = match program.modify(row, &mut returning)? {
             Modified::Skipped => None,
@@ -252,7 +267,11 @@ impl Hands<'_> {
         if let Some(write) = write {
             self.add(cx, job, key.clone(), write)?;
         }
-        Ok(OpResult::Modified { found: true, written, returning })
+        Ok(OpResult::Modified {
+            found: true,
+            written,
+            returning,
+        })
     }
 
     fn formula(
@@ -267,25 +286,33 @@ impl Hands<'_> {
         let seen = see(self.part.as_deref(), cx.store, key, Ts::MAX, &mut folded);
         job.wait = job.wait.max(seen.position(self.installed));
         let Some(row) = seen.row else {
-            return Ok(OpResult::Modified { found: false, written: false, returning });
+            return Ok(OpResult::Modified {
+                found: false,
+                written: false,
+                returning,
+            });
         };
         // The result is not kept, but it must lie inside the type before the statement is answered.
         formula.fold(row, &mut result)?;
         self.add(cx, job, key.clone(), Write::Formula(formula.clone()))?;
-        Ok(OpResult::Modified { found: true, written: true, returning })
+        Ok(OpResult::Modified {
+            found: true,
+            written: true,
+            returning,
+        })
     }
 
-    fn add(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &Job,
-        key: Key,
-        write: Write,
-    ) -> Result<(), Stop> {
+    fn add(&mut self, cx: &mut Context<'_>, job: &Job, key: Key, write: Write) -> Result<(), Stop> {
         if let Some(history) = &mut cx.history {
-            history.push(Event::Write { txn: job.txn, key: key.clone() });
+            history.push(Event::Write {
+                txn: job.txn,
+                key: key.clone(),
+            });
         }
-        let part = self.part.as_deref_mut().expect("a transaction that writes has a part");
+        let part = self
+            .part
+            .as_deref_mut()
+            .expect("a transaction that writes has a part");
         part.note_plan(key.index, job.planned);
         part.add(cx.store, key, write, self.settings.txn_bytes_max)?;
         Ok(())
@@ -293,11 +320,7 @@ impl Hands<'_> {
 }
 
 /// Refuses a plan that is older than the last change of the table.
-pub(crate) fn check_schema(
-    cx: &Context<'_>,
-    index: IndexId,
-    planned: u64,
-) -> Result<(), Stop> {
+pub(crate) fn check_schema(cx: &Context<'_>, index: IndexId, planned: u64) -> Result<(), Stop> {
     match (cx.schema_changed)(index) {
         Some(changed) if changed <= planned => Ok(()),
         Some(_) | None => Err(Stop::aborted(AbortReason::SchemaChanged)),
@@ -316,13 +339,12 @@ pub(crate) fn index_of(op: &Op) -> IndexId {
     }
 }
 
-pub(crate) fn note_read(
-    history: &mut Option<&mut Vec<Event>>,
-    txn: TxnId,
-    key: &Key,
-    version: Ts,
-) {
+pub(crate) fn note_read(history: &mut Option<&mut Vec<Event>>, txn: TxnId, key: &Key, version: Ts) {
     if let Some(history) = history {
-        history.push(Event::Read { txn, key: key.clone(), version });
+        history.push(Event::Read {
+            txn,
+            key: key.clone(),
+            version,
+        });
     }
 }

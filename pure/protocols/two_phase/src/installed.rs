@@ -29,7 +29,11 @@ impl Installed {
     /// What a reader of absence must wait for: the row may be gone because of any of them.
     #[inline]
     pub(crate) fn all(&self) -> Position {
-        if self.commits.is_empty() { Position(0) } else { self.last }
+        if self.commits.is_empty() {
+            Position(0)
+        } else {
+            self.last
+        }
     }
 
     pub(crate) fn forget(&mut self, durable: Position) {

@@ -135,7 +135,11 @@ impl Job {
         let options = &self.options;
         Asker {
             job: self.id,
-            priority: Priority { urgent: options.urgent, ts: options.priority_ts, txn: self.txn },
+            priority: Priority {
+                urgent: options.urgent,
+                ts: options.priority_ts,
+                txn: self.txn,
+            },
             alone: self.alone,
             timeout_us: options.lock_timeout_us,
             now,
@@ -192,8 +196,10 @@ impl TwoPhase {
             match event.settled {
                 Settled::Granted => self.ready.push_back(event.request),
                 Settled::Died(conflict) => {
-                    let reason =
-                        AbortReason::Die { key: conflict.key, holder: conflict.holder };
+                    let reason = AbortReason::Die {
+                        key: conflict.key,
+                        holder: conflict.holder,
+                    };
                     self.fail_job(cx, event.request, OpError::Aborted(reason));
                 }
                 Settled::TimedOut(key) => {

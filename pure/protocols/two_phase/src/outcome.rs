@@ -33,7 +33,9 @@ impl TwoPhase {
 
     /// Whether all tables that `txn` wrote here are still as its plans assumed.
     fn schema_holds(&self, cx: &Context<'_>, txn: TxnId) -> bool {
-        let Some(part) = self.parts.get(&txn) else { return true };
+        let Some(part) = self.parts.get(&txn) else {
+            return true;
+        };
         part.planned.iter().all(|(index, planned)| {
             (cx.schema_changed)(*index).is_some_and(|changed| changed <= *planned)
         })
@@ -55,13 +57,26 @@ impl TwoPhase {
             return Err(AbortReason::SchemaChanged);
         }
         let durable = self.is_remote(txn.shard);
-        let part = self.parts.get_mut(&txn).expect("only what is here prepares");
-        assert!(part.jobs.is_empty() && part.early.is_empty(), "operations end before prepare");
+        let part = self
+            .parts
+            .get_mut(&txn)
+            .expect("only what is here prepares");
+        assert!(
+            part.jobs.is_empty() && part.early.is_empty(),
+            "operations end before prepare"
+        );
         let prepare_ts = cx.clock.tick(cx.now);
         let (mut position, mut vote_redo) = (part.wait, Writes::new());
         if part.writes.is_empty() {
             part.stage = Stage::Voted;
-            return Ok((Vote { prepare_ts, durable: false, redo: vote_redo }, position));
+            return Ok((
+                Vote {
+                    prepare_ts,
+                    durable: false,
+                    redo: vote_redo,
+                },
+                position,
+            ));
         }
         part.stage = Stage::Promised;
         let redo: Writes = core::mem::take(&mut part.writes).into_iter().collect();
@@ -91,7 +106,14 @@ impl TwoPhase {
             journal_again: false,
         };
         self.promises.insert(txn, promise);
-        Ok((Vote { prepare_ts, durable, redo: vote_redo }, position))
+        Ok((
+            Vote {
+                prepare_ts,
+                durable,
+                redo: vote_redo,
+            },
+            position,
+        ))
     }
 
     /// Commits a transaction whose writes are all here: one record, installed at once; the locks
@@ -105,7 +127,10 @@ impl TwoPhase {
             return Err(AbortReason::SchemaChanged);
         }
         let part = self.parts.get_mut(&txn).expect("only what is here commits");
-        assert!(part.jobs.is_empty() && part.early.is_empty(), "operations end before commit");
+        assert!(
+            part.jobs.is_empty() && part.early.is_empty(),
+            "operations end before commit"
+        );
         let read = part.wait;
         let redo: Writes = core::mem::take(&mut part.writes).into_iter().collect();
         let committed = self.commit_writes(cx, txn, &redo, read);
@@ -122,13 +147,21 @@ impl TwoPhase {
         read: Position,
     ) -> Committed {
         if redo.is_empty() {
-            return Committed { commit_ts: cx.clock.tick(cx.now), forced: false, position: read };
+            return Committed {
+                commit_ts: cx.clock.tick(cx.now),
+                forced: false,
+                position: read,
+            };
         }
         let commit_ts = cx.clock.tick(cx.now);
         let writes = [(self.shard, redo.as_slice())];
         let position = Self::append_commit(&mut self.scratch, cx, txn, commit_ts, &writes);
         self.install(cx, txn, redo, commit_ts, position);
-        Committed { commit_ts, forced: true, position: position.max(read) }
+        Committed {
+            commit_ts,
+            forced: true,
+            position: position.max(read),
+        }
     }
 
     /// Removes all that `txn` has here and frees its locks. Its writes must be gone or unwanted.
@@ -151,7 +184,14 @@ impl TwoPhase {
         if let Some(promise) = self.promises.remove(&txn) {
             if promise.durable {
                 let shard = self.shard;
-                self.append_record(cx, &Record::Resolved { txn, shard, commit_ts: None });
+                self.append_record(
+                    cx,
+                    &Record::Resolved {
+                        txn,
+                        shard,
+                        commit_ts: None,
+                    },
+                );
             }
             self.wake_snapshots();
         }
@@ -170,13 +210,23 @@ impl TwoPhase {
         cx.clock.merge(commit_ts);
         let mut known = Position(0);
         if let Some(promise) = self.promises.remove(&txn) {
-            assert!(commit_ts >= promise.prepare_ts, "commits lie above their promises");
+            assert!(
+                commit_ts >= promise.prepare_ts,
+                "commits lie above their promises"
+            );
             let mut readable = position;
             if promise.durable {
                 let shard = self.shard;
                 let commit_ts = Some(commit_ts);
                 // The promise and the decision are durable, so readers need not wait for this.
-                known = self.append_record(cx, &Record::Resolved { txn, shard, commit_ts });
+                known = self.append_record(
+                    cx,
+                    &Record::Resolved {
+                        txn,
+                        shard,
+                        commit_ts,
+                    },
+                );
                 self.resolved = known;
             } else if promise.journal_again {
                 let writes = [(self.shard, promise.redo.as_slice())];
@@ -215,7 +265,10 @@ impl TwoPhase {
         }
         if self.is_remote(from) && visit > 0 {
             let incarnation = txn.incarnation;
-            self.visits_in.entry((from, incarnation)).or_default().end(visit, None);
+            self.visits_in
+                .entry((from, incarnation))
+                .or_default()
+                .end(visit, None);
         }
     }
 

@@ -53,7 +53,12 @@ impl Part {
     pub(crate) fn reset(&mut self) {
         let planned = core::mem::take(&mut self.planned);
         let jobs = core::mem::take(&mut self.jobs);
-        *self = Part { planned, jobs, next_seq: 1, ..Part::default() };
+        *self = Part {
+            planned,
+            jobs,
+            next_seq: 1,
+            ..Part::default()
+        };
         self.planned.clear();
         self.jobs.clear();
     }
@@ -86,11 +91,16 @@ impl Part {
             return Ok(());
         };
         let was_put = matches!(before, Write::Put(_));
-        let both = before.then(write).expect("a formula was folded before it is added");
+        let both = before
+            .then(write)
+            .expect("a formula was folded before it is added");
         match both {
             // A blind put of a new row and its removal leave nothing.
             Some(Write::Delete)
-                if was_put && store.get(key.index, key.slot, &key.bytes, Ts::MAX).is_none() => {}
+                if was_put
+                    && store
+                        .get(key.index, key.slot, &key.bytes, Ts::MAX)
+                        .is_none() => {}
             Some(both) => {
                 self.writes.insert(key, both);
             }
@@ -102,7 +112,9 @@ impl Part {
 
 fn too_large(bytes_max: usize) -> SqlError {
     SqlError::new(SqlState::OUT_OF_MEMORY, "transaction has written too much")
-        .detail(alloc::format!("The limit is {bytes_max} bytes of keys and rows per shard."))
+        .detail(alloc::format!(
+            "The limit is {bytes_max} bytes of keys and rows per shard."
+        ))
         .hint("Split the work into several transactions.")
 }
 
@@ -124,7 +136,9 @@ pub(crate) struct Promise {
 impl Promise {
     /// Whether it writes this row.
     pub(crate) fn writes(&self, key: &Key) -> bool {
-        self.redo.binary_search_by(|(other, _)| other.cmp(key)).is_ok()
+        self.redo
+            .binary_search_by(|(other, _)| other.cmp(key))
+            .is_ok()
     }
 
     /// Whether it writes a row of this range.

@@ -9,7 +9,14 @@ use txn::{AbortReason, OpError, OpResult, TxnOptions};
 
 /// Whether the commit may follow an operation with this result.
 pub(crate) fn allows_finish(result: &OpResult) -> bool {
-    !matches!(result, OpResult::Exists | OpResult::Rows { resume: Some(_), .. })
+    !matches!(
+        result,
+        OpResult::Exists
+            | OpResult::Rows {
+                resume: Some(_),
+                ..
+            }
+    )
 }
 
 impl TwoPhase {
@@ -22,7 +29,14 @@ impl TwoPhase {
         body: Body,
     ) -> Message {
         let clock = cx.clock.last();
-        Message { view: cx.view, incarnation: cx.incarnation, txn, attempt, clock, body }
+        Message {
+            view: cx.view,
+            incarnation: cx.incarnation,
+            txn,
+            attempt,
+            clock,
+            body,
+        }
     }
 
     /// Sends and counts a message; returns its bytes if it goes to another node.
@@ -58,7 +72,11 @@ impl TwoPhase {
         let txn = message.txn;
         let reference = Reference::Read(request.read);
         let origin = Origin::Remote { from, reference };
-        if self.jobs.values().any(|job| job.txn == txn && job.origin == origin) {
+        if self
+            .jobs
+            .values()
+            .any(|job| job.txn == txn && job.origin == origin)
+        {
             let working = self.message(cx, txn, message.attempt, Body::Working(reference));
             self.post(cx, from, working, Position(0));
             return;
@@ -98,7 +116,9 @@ impl TwoPhase {
             if !self.parts.contains_key(&txn)
                 && let Some(kept) = visits.over(request.visit)
             {
-                let kept = kept.filter(|reply| reply.to == Reference::Seq(request.seq)).cloned();
+                let kept = kept
+                    .filter(|reply| reply.to == Reference::Seq(request.seq))
+                    .cloned();
                 let late = request.visit < visits.floor;
                 match kept {
                     Some(reply) => self.send_reply(cx, from, txn, message.attempt, reply),
@@ -108,7 +128,10 @@ impl TwoPhase {
                 return;
             }
         }
-        let found = self.parts.get(&txn).is_none_or(|part| part.next_seq == u64::MAX);
+        let found = self
+            .parts
+            .get(&txn)
+            .is_none_or(|part| part.next_seq == u64::MAX);
         if found && self.promises.contains_key(&txn) {
             // A promise of a former life: only its outcome matters any more.
             return;
@@ -123,7 +146,8 @@ impl TwoPhase {
         let part = self.part(txn, request.options);
         part.visit = request.visit;
         part.inquiries = 0;
-        part.replies.retain(|reply| reply.to > Reference::Seq(request.acked));
+        part.replies
+            .retain(|reply| reply.to > Reference::Seq(request.acked));
         if request.seq < part.next_seq {
             self.answer_again(cx, from, message, &request);
         } else {
@@ -137,20 +161,27 @@ impl TwoPhase {
     /// behind it, because they may rely on the writes.
     pub(crate) fn begin_early(&mut self, cx: &mut Context<'_>, txn: TxnId) {
         loop {
-            let Some(part) = self.parts.get(&txn) else { return };
+            let Some(part) = self.parts.get(&txn) else {
+                return;
+            };
             let jobs = &self.jobs;
             let held_up = part.jobs.iter().any(|id| {
-                jobs.get(id).is_some_and(|job| !job.writes.as_slice().is_empty())
+                jobs.get(id)
+                    .is_some_and(|job| !job.writes.as_slice().is_empty())
             });
             let part = self.parts.get_mut(&txn).expect("looked up above");
             let next = part.next_seq;
             if held_up {
                 return;
             }
-            let Some(request) = part.early.remove(&next) else { return };
+            let Some(request) = part.early.remove(&next) else {
+                return;
+            };
             part.next_seq += 1;
-            let origin =
-                Origin::Remote { from: txn.shard, reference: Reference::Seq(request.seq) };
+            let origin = Origin::Remote {
+                from: txn.shard,
+                reference: Reference::Seq(request.seq),
+            };
             let mut job = Box::new(Job::new(txn, request.options, request.planned, origin));
             job.alone = request.alone;
             job.writes = request.writes.into_iter();
@@ -177,7 +208,10 @@ impl TwoPhase {
         }
         let jobs = &self.jobs;
         let origin = Origin::Remote { from, reference };
-        let running = part.jobs.iter().any(|id| jobs.get(id).is_some_and(|j| j.origin == origin));
+        let running = part
+            .jobs
+            .iter()
+            .any(|id| jobs.get(id).is_some_and(|j| j.origin == origin));
         if running {
             let working = self.message(cx, txn, message.attempt, Body::Working(reference));
             self.post(cx, from, working, Position(0));
@@ -203,7 +237,10 @@ impl TwoPhase {
             wrote: false,
             wait: Position(0),
         };
-        let visits = self.visits_in.entry((from, message.txn.incarnation)).or_default();
+        let visits = self
+            .visits_in
+            .entry((from, message.txn.incarnation))
+            .or_default();
         visits.end(request.visit, None);
         self.send_reply(cx, from, message.txn, message.attempt, reply);
     }
@@ -253,9 +290,18 @@ impl TwoPhase {
         result: Result<OpResult, OpError>,
     ) {
         let (txn, attempt) = (job.txn, job.attempt);
-        let wrote = self.parts.get(&txn).is_some_and(|part| !part.writes.is_empty());
+        let wrote = self
+            .parts
+            .get(&txn)
+            .is_some_and(|part| !part.writes.is_empty());
         let wait = job.wait;
-        let mut reply = Reply { to: reference, result, finished: Finished::Open, wrote, wait };
+        let mut reply = Reply {
+            to: reference,
+            result,
+            finished: Finished::Open,
+            wrote,
+            wait,
+        };
         if !job.stateless {
             self.finish_remote(cx, txn, job.finish, &mut reply);
             self.keep_reply(txn, from, &reply);
@@ -302,7 +348,10 @@ impl TwoPhase {
         }
         let over = !self.parts.contains_key(&txn);
         if over && self.is_remote(txn.shard) && visit > 0 {
-            let visits = self.visits_in.entry((txn.shard, txn.incarnation)).or_default();
+            let visits = self
+                .visits_in
+                .entry((txn.shard, txn.incarnation))
+                .or_default();
             visits.end(visit, Some(reply.clone()));
         }
     }

@@ -4,9 +4,7 @@ use crate::coordinator::Submission;
 use crate::{Context, Message, TwoPhase};
 use base::{NodeId, Position, ShardId, Time, Ts, TxnId};
 use store::Store;
-use txn::{
-    AbortReason, Op, OpId, OpReply, Protocol, Submitted, TxnCost, TxnOptions,
-};
+use txn::{AbortReason, Op, OpId, OpReply, Protocol, Submitted, TxnCost, TxnOptions};
 
 impl Protocol for TwoPhase {
     type Message = Message;
@@ -25,7 +23,17 @@ impl Protocol for TwoPhase {
         op: Op,
         last: bool,
     ) -> Submitted<OpReply> {
-        let submitted = self.submit_op(cx, txn, Submission { id, to, planned, op, last });
+        let submitted = self.submit_op(
+            cx,
+            txn,
+            Submission {
+                id,
+                to,
+                planned,
+                op,
+                last,
+            },
+        );
         self.pump(cx);
         submitted
     }

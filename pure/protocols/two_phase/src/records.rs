@@ -53,7 +53,12 @@ impl TwoPhase {
                 });
                 let (chunk, behind) = rest.split_at(fits.count().max(1));
                 rest = behind;
-                let chunk = ChunkRef { txn, shard, seq, writes: chunk };
+                let chunk = ChunkRef {
+                    txn,
+                    shard,
+                    seq,
+                    writes: chunk,
+                };
                 Self::append(scratch, cx, |out| journal::encode_chunk(chunk, out));
                 seq += 1;
             }
@@ -70,7 +75,12 @@ impl TwoPhase {
         writes: &[(ShardId, WritesRef<'_>)],
     ) -> Position {
         let (inline, chunks) = Self::gather(scratch, cx, txn, writes);
-        let commit = CommitRef { txn, commit_ts, writes: &inline, chunks: &chunks };
+        let commit = CommitRef {
+            txn,
+            commit_ts,
+            writes: &inline,
+            chunks: &chunks,
+        };
         Self::append(scratch, cx, |out| journal::encode_commit(commit, out))
     }
 
@@ -85,7 +95,13 @@ impl TwoPhase {
         let (inline, chunks) = Self::gather(scratch, cx, txn, writes);
         let writes = &inline;
         let chunks = &chunks;
-        let decision = DecisionRef { txn, commit_ts, participants, writes, chunks };
+        let decision = DecisionRef {
+            txn,
+            commit_ts,
+            participants,
+            writes,
+            chunks,
+        };
         Self::append(scratch, cx, |out| journal::encode_decision(decision, out))
     }
 
@@ -99,7 +115,11 @@ impl TwoPhase {
         let (inline, chunks) = Self::gather(scratch, cx, prepare.txn, &whole);
         let writes = inline.first().map_or(&[][..], |(_, writes)| *writes);
         let chunks = chunks.first().map_or(0, |(_, count)| *count);
-        let prepare = PrepareRef { writes, chunks, ..prepare };
+        let prepare = PrepareRef {
+            writes,
+            chunks,
+            ..prepare
+        };
         Self::append(scratch, cx, |out| journal::encode_prepare(prepare, out))
     }
 
@@ -123,7 +143,9 @@ impl TwoPhase {
                 gone = Some(key.index);
                 continue;
             }
-            cx.store.apply(key.index, key.slot, &key.bytes, write, commit_ts, cx.horizon);
+            cx.store.apply(
+                key.index, key.slot, &key.bytes, write, commit_ts, cx.horizon,
+            );
             cx.counters.rows_written += 1;
             cx.counters.formulas += u64::from(matches!(write, Write::Formula(_)));
         }
@@ -131,7 +153,12 @@ impl TwoPhase {
             self.installed.insert(commit_ts, position);
         }
         if let Some(history) = &mut cx.history {
-            history.push(Event::Commit { txn, shard: self.shard, commit_ts, position });
+            history.push(Event::Commit {
+                txn,
+                shard: self.shard,
+                commit_ts,
+                position,
+            });
         }
     }
 }

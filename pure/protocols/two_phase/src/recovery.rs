@@ -23,7 +23,10 @@ impl TwoPhase {
     /// their coordinators, and tells the decisions again. Call it once, before the first step.
     pub fn recover(&mut self, cx: &mut Context<'_>, in_doubt: InDoubt) {
         for prepared in in_doubt.held {
-            assert_eq!(prepared.shard, self.shard, "a shard recovers its own promises");
+            assert_eq!(
+                prepared.shard, self.shard,
+                "a shard recovers its own promises"
+            );
             self.recover_promise(cx, prepared);
         }
         for owed in in_doubt.owed {
@@ -31,7 +34,11 @@ impl TwoPhase {
                 commit_ts: owed.commit_ts,
                 attempt: 0,
                 position: Position(0),
-                unacked: owed.participants.into_iter().map(|shard| (shard, 0)).collect(),
+                unacked: owed
+                    .participants
+                    .into_iter()
+                    .map(|shard| (shard, 0))
+                    .collect(),
                 timer: None,
                 pause_us: self.settings.resend_us,
             };
@@ -53,7 +60,11 @@ impl TwoPhase {
         cx.clock.merge(prepared.prepare_ts);
         for key in prepared.keys() {
             let acquired = self.locks.acquire(LockRequest {
-                txn: Priority { urgent: false, ts: Ts::ZERO, txn },
+                txn: Priority {
+                    urgent: false,
+                    ts: Ts::ZERO,
+                    txn,
+                },
                 item: Item::of(key),
                 mode: LockMode::Exclusive,
                 alone: false,
@@ -61,7 +72,11 @@ impl TwoPhase {
                 now: cx.now,
                 request: 0,
             });
-            assert_eq!(acquired, Acquired::Granted, "promises of different transactions differ");
+            assert_eq!(
+                acquired,
+                Acquired::Granted,
+                "promises of different transactions differ"
+            );
         }
         let part = self.part(txn, options);
         part.stage = Stage::Promised;
@@ -104,11 +119,13 @@ impl TwoPhase {
                 writes: promise.redo.clone(),
             });
         }
-        tables.owed.extend(self.decisions.iter().map(|(txn, decision)| Owed {
-            txn: *txn,
-            commit_ts: decision.commit_ts,
-            participants: decision.unacked.iter().map(|(shard, _)| *shard).collect(),
-        }));
+        tables
+            .owed
+            .extend(self.decisions.iter().map(|(txn, decision)| Owed {
+                txn: *txn,
+                commit_ts: decision.commit_ts,
+                participants: decision.unacked.iter().map(|(shard, _)| *shard).collect(),
+            }));
         tables
     }
 

@@ -52,7 +52,9 @@ impl TwoPhase {
         reference: Reference,
     ) {
         let resend_us = self.settings.resend_us;
-        let Some(coord) = self.coords.get_mut(&txn) else { return };
+        let Some(coord) = self.coords.get_mut(&txn) else {
+            return;
+        };
         for request in &mut coord.outstanding {
             if request.shard == from && request.reference == reference {
                 request.on_heard(cx.now, resend_us);
@@ -60,19 +62,17 @@ impl TwoPhase {
         }
     }
 
-    fn on_reply(
-        &mut self,
-        cx: &mut Context<'_>,
-        from: ShardId,
-        message: &Message,
-        reply: Reply,
-    ) {
+    fn on_reply(&mut self, cx: &mut Context<'_>, from: ShardId, message: &Message, reply: Reply) {
         let txn = message.txn;
         let remote = self.is_remote(from);
-        let Some(coord) = self.coords.get_mut(&txn) else { return };
-        let Some(at) = coord.outstanding.iter().position(|request| {
-            request.shard == from && request.reference == reply.to
-        }) else {
+        let Some(coord) = self.coords.get_mut(&txn) else {
+            return;
+        };
+        let Some(at) = coord
+            .outstanding
+            .iter()
+            .position(|request| request.shard == from && request.reference == reply.to)
+        else {
             return;
         };
         let (id, purpose) = (coord.outstanding[at].id, coord.outstanding[at].purpose);
@@ -116,13 +116,15 @@ impl TwoPhase {
         }
         coord.outstanding.remove(at);
         self.arm_coord(txn);
-        let answer = OpReply { result: reply.result, outcome: None, wait: reply.wait };
+        let answer = OpReply {
+            result: reply.result,
+            outcome: None,
+            wait: reply.wait,
+        };
         match reply.finished {
             Finished::Open => self.on_open(cx, txn, id, purpose, answer),
             Finished::Vote(vote) => {
                 let coord = self.coords.get_mut(&txn).expect("looked up above");
-                // Votes of different shards are forced side by side and count as one wait.
-                coord.cost.forced_writes = coord.cost.forced_writes.max(u32::from(vote.durable));
                 coord.member(from).ballot = Ballot::Cast(vote);
                 if purpose == Purpose::OpPrepare
                     && let (Phase::Preparing { result, .. }, Ok(found)) =
@@ -131,7 +133,9 @@ impl TwoPhase {
                     *result = Some(found);
                 }
                 // Votes of a ride that failed came for another operation than the commit.
-                let Phase::Preparing { id, .. } = coord.phase else { return };
+                let Phase::Preparing { id, .. } = coord.phase else {
+                    return;
+                };
                 if let Some(reply) = self.decide_if_voted(cx, txn) {
                     cx.out.complete(txn, id, reply);
                 }
@@ -147,7 +151,11 @@ impl TwoPhase {
                 cx.clock.merge(commit_ts);
                 let outcome = Outcome::Committed { commit_ts };
                 self.end_txn(cx, txn, outcome.clone());
-                let reply = OpReply { outcome: Some(outcome), wait, ..answer };
+                let reply = OpReply {
+                    outcome: Some(outcome),
+                    wait,
+                    ..answer
+                };
                 cx.out.complete(txn, id, reply);
             }
         }
@@ -173,7 +181,10 @@ impl TwoPhase {
                 coord.closed = true;
                 for member in &mut coord.members {
                     if member.ballot == Ballot::Asked
-                        && !coord.outstanding.iter().any(|request| request.shard == member.shard)
+                        && !coord
+                            .outstanding
+                            .iter()
+                            .any(|request| request.shard == member.shard)
                     {
                         member.ballot = Ballot::NotAsked;
                     }
@@ -187,12 +198,7 @@ impl TwoPhase {
     }
 
     /// A node has begun a new life: what it held only in memory is gone.
-    pub(crate) fn peer_restarted(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: NodeId,
-        incarnation: u32,
-    ) {
+    pub(crate) fn peer_restarted(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {
         if node == self.shard.node() {
             return;
         }
@@ -201,12 +207,13 @@ impl TwoPhase {
             self.peers.insert(node, before);
             return;
         }
-        self.visits_in.retain(|(shard, life), _| shard.node() != node || *life >= incarnation);
-        let orphans = self.parts.iter().filter(|(txn, _)| {
-            coordinator_node(**txn) == node && txn.incarnation < incarnation
-        });
-        let orphans: Vec<(TxnId, Stage)> =
-            orphans.map(|(txn, part)| (*txn, part.stage)).collect();
+        self.visits_in
+            .retain(|(shard, life), _| shard.node() != node || *life >= incarnation);
+        let orphans = self
+            .parts
+            .iter()
+            .filter(|(txn, _)| coordinator_node(**txn) == node && txn.incarnation < incarnation);
+        let orphans: Vec<(TxnId, Stage)> = orphans.map(|(txn, part)| (*txn, part.stage)).collect();
         for (txn, stage) in orphans {
             match stage {
                 Stage::Active | Stage::Voted => self.rollback(cx, txn),
@@ -223,7 +230,11 @@ impl TwoPhase {
             if coord.outcome.is_some() {
                 continue;
             }
-            for member in coord.members.iter().filter(|member| member.shard.node() == node) {
+            for member in coord
+                .members
+                .iter()
+                .filter(|member| member.shard.node() == node)
+            {
                 let safe = matches!(&member.ballot, Ballot::Cast(vote) if vote.durable);
                 if member.stateful && !safe {
                     let mut mine = coord.outstanding.iter().filter(|r| r.shard == member.shard);
@@ -241,7 +252,10 @@ impl TwoPhase {
 
     fn tell_decisions_to(&mut self, cx: &mut Context<'_>, node: NodeId) {
         let owed = self.decisions.iter().filter(|(_, decision)| {
-            decision.unacked.iter().any(|(shard, _)| shard.node() == node)
+            decision
+                .unacked
+                .iter()
+                .any(|(shard, _)| shard.node() == node)
         });
         let owed: Vec<TxnId> = owed.map(|(txn, _)| *txn).collect();
         for txn in owed {

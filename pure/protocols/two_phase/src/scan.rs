@@ -1,10 +1,10 @@
 //! Scans: own writes merged in key order, row locks, batches, and turns for others.
 
+use crate::Context;
 use crate::exec::{Hands, note_read, own_row, see};
 use crate::installed::Installed;
 use crate::job::{Asker, Job, Stop};
 use crate::part::Part;
-use crate::Context;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,9 +13,7 @@ use core::fmt;
 use core::ops::{Bound, ControlFlow};
 use store::{Store, Window, Write};
 use txn::lock::Item;
-use txn::{
-    Counters, Event, LockMode, LockTable, OpResult, Read, RowProgram, RowTask, ScanOp,
-};
+use txn::{Counters, Event, LockMode, LockTable, OpResult, Read, RowProgram, RowTask, ScanOp};
 
 /// A batch is answered when its rows came from about so many bytes, whatever their number.
 const BATCH_BYTES_MAX: usize = 1 << 20;
@@ -94,12 +92,17 @@ impl Hands<'_> {
                 Some(Halt::Batch) => {
                     let key = state.cursor.take().expect("a full batch has a last row").0;
                     let batch = core::mem::take(&mut state.batch);
-                    return Ok(OpResult::Rows { batch, resume: Some((slot, key)) });
+                    return Ok(OpResult::Rows {
+                        batch,
+                        resume: Some((slot, key)),
+                    });
                 }
                 Some(Halt::Stop(stop)) => {
-                    if state.task.as_ref().is_some_and(|task| {
-                        task.memory_bytes() > self.settings.txn_bytes_max
-                    }) {
+                    if state
+                        .task
+                        .as_ref()
+                        .is_some_and(|task| task.memory_bytes() > self.settings.txn_bytes_max)
+                    {
                         return Err(too_much_memory().into());
                     }
                     job.scan = Some(state);
@@ -111,7 +114,10 @@ impl Hands<'_> {
         if let Some(task) = state.task.take() {
             task.finish(&mut batch)?;
         }
-        Ok(OpResult::Rows { batch, resume: None })
+        Ok(OpResult::Rows {
+            batch,
+            resume: None,
+        })
     }
 
     fn begin_scan(
@@ -139,7 +145,11 @@ impl Hands<'_> {
                 }
             }
             Read::Lock(_) => {
-                let item = Item::Range { index: op.index, slot, range: &op.range };
+                let item = Item::Range {
+                    index: op.index,
+                    slot,
+                    range: &op.range,
+                };
                 asker.ask(self.locks, item, LockMode::Shared)?;
             }
         }
@@ -156,7 +166,13 @@ impl Hands<'_> {
         };
         let mut cursor = None;
         if let Some((after_slot, after)) = &op.after {
-            slots.retain(|slot| if op.reverse { slot <= after_slot } else { slot >= after_slot });
+            slots.retain(|slot| {
+                if op.reverse {
+                    slot <= after_slot
+                } else {
+                    slot >= after_slot
+                }
+            });
             if slots.contains(after_slot) {
                 cursor = Some((after.clone(), false));
             }
@@ -229,9 +245,15 @@ impl Visitor<'_, '_> {
         let range = self.rest();
         let window = Window::of(&range, op.reverse);
         let (low, high) = bounds(op, slot, &range);
-        let writes = part.filter(|part| !part.writes.is_empty()).map(|part| &part.writes);
+        let writes = part
+            .filter(|part| !part.writes.is_empty())
+            .map(|part| &part.writes);
         let forward = writes.map(|writes| writes.range((low, high)));
-        let mut own = Own { range: forward, reverse: op.reverse, next: None };
+        let mut own = Own {
+            range: forward,
+            reverse: op.reverse,
+            next: None,
+        };
         own.step();
         let flow = store.scan_next(op.index, slot, window, at, &mut |key, row, ts| {
             while let Some((own_key, write)) = own.next {
@@ -266,7 +288,9 @@ impl Visitor<'_, '_> {
     /// The keys of the slot that are still to be visited.
     fn rest(&self) -> KeyRange {
         let mut range = self.op.range.clone();
-        let Some((key, again)) = &self.state.cursor else { return range };
+        let Some((key, again)) = &self.state.cursor else {
+            return range;
+        };
         let mut bound = key.clone();
         if self.op.reverse {
             if *again {
@@ -361,7 +385,11 @@ impl Visitor<'_, '_> {
         reread: Option<LockMode>,
     ) -> Result<bool, Stop> {
         let mode = reread.unwrap_or(LockMode::Exclusive);
-        let item = Item::Point { index: self.op.index, slot: self.slot, key };
+        let item = Item::Point {
+            index: self.op.index,
+            slot: self.slot,
+            key,
+        };
         if self.state.task.is_some() {
             self.asker.ask(self.locks, item, mode)?;
             return self.emit(row);
@@ -400,10 +428,13 @@ struct Own<'a> {
 impl Own<'_> {
     fn step(&mut self) {
         let reverse = self.reverse;
-        self.next = self
-            .range
-            .as_mut()
-            .and_then(|range| if reverse { range.next_back() } else { range.next() });
+        self.next = self.range.as_mut().and_then(|range| {
+            if reverse {
+                range.next_back()
+            } else {
+                range.next()
+            }
+        });
     }
 }
 

@@ -18,7 +18,7 @@ impl fmt::Display for TwoPhase {
                 (Some(Outcome::Unknown), _) => f.write_str("unknown")?,
                 (None, Phase::Running) => f.write_str("running")?,
                 (None, Phase::Preparing { .. }) => f.write_str("preparing")?,
-                (None, Phase::OnePhase) => f.write_str("one-phase")?,
+                (None, Phase::Entrusted) => f.write_str("one-phase")?,
                 (None, Phase::Ended) => unreachable!("an ended transaction has an outcome"),
             }
             for member in &coord.members {
@@ -37,7 +37,10 @@ impl fmt::Display for TwoPhase {
         }
         for (txn, decision) in &self.decisions {
             write!(f, "decision {txn} owed to")?;
-            decision.unacked.iter().try_for_each(|(shard, _)| write!(f, " {shard}"))?;
+            decision
+                .unacked
+                .iter()
+                .try_for_each(|(shard, _)| write!(f, " {shard}"))?;
             f.write_str("\n")?;
         }
         for (txn, part) in &self.parts {
@@ -46,8 +49,15 @@ impl fmt::Display for TwoPhase {
                 Stage::Voted => "voted",
                 Stage::Promised => "promised",
             };
-            let writes = self.promises.get(txn).map_or(part.writes.len(), |p| p.redo.len());
-            writeln!(f, "part {txn} {stage} writes {writes} jobs {}", part.jobs.len())?;
+            let writes = self
+                .promises
+                .get(txn)
+                .map_or(part.writes.len(), |p| p.redo.len());
+            writeln!(
+                f,
+                "part {txn} {stage} writes {writes} jobs {}",
+                part.jobs.len()
+            )?;
         }
         fmt::Display::fmt(&self.locks, f)?;
         if self.installed.len() > 0 {
@@ -71,22 +81,37 @@ impl TwoPhase {
             }
         }
         for (txn, part) in &self.parts {
-            assert_eq!(part.stage == Stage::Promised, self.promises.contains_key(txn));
+            assert_eq!(
+                part.stage == Stage::Promised,
+                self.promises.contains_key(txn)
+            );
             for key in part.writes.keys() {
                 let held = self.locks.holds(*txn, &Item::of(key), LockMode::Exclusive);
                 assert!(held, "{txn} has written {key:?} without its lock");
             }
             if txn.shard == self.shard && part.next_seq != u64::MAX {
-                let coord = self.coords.get(txn).expect("a local participant has a coordinator");
-                assert!(coord.outcome.is_none(), "{txn} has ended but keeps its state");
+                let coord = self
+                    .coords
+                    .get(txn)
+                    .expect("a local participant has a coordinator");
+                assert!(
+                    coord.outcome.is_none(),
+                    "{txn} has ended but keeps its state"
+                );
             }
         }
         for (id, job) in &self.jobs {
             assert_eq!(*id, job.id);
-            assert!(job.stateless || self.parts.contains_key(&job.txn), "a job has its part");
+            assert!(
+                job.stateless || self.parts.contains_key(&job.txn),
+                "a job has its part"
+            );
         }
         for txn in self.decisions.keys() {
-            assert!(!self.promises.contains_key(txn), "own promises are kept at once");
+            assert!(
+                !self.promises.contains_key(txn),
+                "own promises are kept at once"
+            );
         }
     }
 

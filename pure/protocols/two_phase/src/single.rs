@@ -14,11 +14,7 @@ use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slots
 impl TwoPhase {
     /// Runs and commits the job if everything it needs is free. `None`: nothing has happened, it
     /// must go the ordinary way.
-    pub(crate) fn run_direct(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &mut Job,
-    ) -> Option<OpReply> {
+    pub(crate) fn run_direct(&mut self, cx: &mut Context<'_>, job: &mut Job) -> Option<OpReply> {
         let txn = job.txn;
         let op = job.op.as_mut().expect("a new job has its operation");
         let serial = job.options.serial;
@@ -57,7 +53,10 @@ impl TwoPhase {
         }
         // An insert that finds its row is run again with a lock, so that the row stays.
         if let Op::Insert { key, .. } = op
-            && cx.store.get(key.index, key.slot, &key.bytes, base::Ts::MAX).is_some()
+            && cx
+                .store
+                .get(key.index, key.slot, &key.bytes, base::Ts::MAX)
+                .is_some()
         {
             return None;
         }
@@ -119,15 +118,25 @@ impl TwoPhase {
                 let committed = self.commit_writes(cx, txn, redo, wait);
                 let coord = self.coords.get_mut(&txn).expect("looked up above");
                 coord.cost.forced_writes += u32::from(committed.forced);
-                let outcome = Outcome::Committed { commit_ts: committed.commit_ts };
+                let outcome = Outcome::Committed {
+                    commit_ts: committed.commit_ts,
+                };
                 self.end_txn(cx, txn, outcome.clone());
-                OpReply { result: Ok(found), outcome: Some(outcome), wait: committed.position }
+                OpReply {
+                    result: Ok(found),
+                    outcome: Some(outcome),
+                    wait: committed.position,
+                }
             }
             Err(OpError::Aborted(reason)) => {
                 self.abort_txn(cx, txn, reason.clone());
                 crate::coordinator::failed(reason)
             }
-            Err(error) => OpReply { result: Err(error), outcome: None, wait: read },
+            Err(error) => OpReply {
+                result: Err(error),
+                outcome: None,
+                wait: read,
+            },
         }
     }
 }
@@ -137,7 +146,11 @@ fn scan_is_free(protocol: &TwoPhase, txn: base::TxnId, scan: &ScanOp) -> bool {
         Slots::All => None,
         Slots::One(slot) => Some(slot),
     };
-    let item = Item::Range { index: scan.index, slot, range: &scan.range };
+    let item = Item::Range {
+        index: scan.index,
+        slot,
+        range: &scan.range,
+    };
     protocol.locks.is_free(txn, &item, LockMode::Shared)
 }
 

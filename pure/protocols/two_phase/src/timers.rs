@@ -75,19 +75,28 @@ impl TwoPhase {
 
     /// Sets the coordinator's timer to its earliest repetition.
     pub(crate) fn arm_coord(&mut self, txn: TxnId) {
-        let Some(coord) = self.coords.get_mut(&txn) else { return };
-        let remote = coord.outstanding.iter().filter(|request| request.message.is_some());
+        let Some(coord) = self.coords.get_mut(&txn) else {
+            return;
+        };
+        let remote = coord
+            .outstanding
+            .iter()
+            .filter(|request| request.message.is_some());
         let at = remote.map(|request| request.again_at).min();
         Self::set_timer(&mut self.timers, &mut coord.timer, at, Timer::Coord(txn));
     }
 
     fn on_coord_timer(&mut self, cx: &mut Context<'_>, txn: TxnId) {
         let settings = self.settings;
-        let Some(coord) = self.coords.get_mut(&txn) else { return };
+        let Some(coord) = self.coords.get_mut(&txn) else {
+            return;
+        };
         let wait = coord.wait;
         let (mut again, mut silent) = (Vec::new(), None);
         for request in &mut coord.outstanding {
-            let Some(message) = &request.message else { continue };
+            let Some(message) = &request.message else {
+                continue;
+            };
             if request.again_at > cx.now {
                 continue;
             }
@@ -106,7 +115,10 @@ impl TwoPhase {
         for (shard, mut message) in again {
             message.clock = cx.clock.last();
             if let Body::Request(request) = &mut message.body {
-                let floor = self.visits_out.get(&shard).map_or(0, |visits| visits.floor());
+                let floor = self
+                    .visits_out
+                    .get(&shard)
+                    .map_or(0, |visits| visits.floor());
                 request.visit_floor = floor;
             }
             self.post(cx, shard, message, wait);
@@ -123,7 +135,9 @@ impl TwoPhase {
         purpose: Purpose,
         reason: AbortReason,
     ) {
-        let Some(coord) = self.coords.get(&txn) else { return };
+        let Some(coord) = self.coords.get(&txn) else {
+            return;
+        };
         let wrote = coord.find(shard).is_some_and(|member| member.wrote);
         let in_its_hands = match purpose {
             // Whether the operation would have written is not known here.
@@ -144,7 +158,9 @@ impl TwoPhase {
             return;
         }
         let settings = self.settings;
-        let Some(part) = self.parts.get_mut(&txn) else { return };
+        let Some(part) = self.parts.get_mut(&txn) else {
+            return;
+        };
         let first = match part.stage {
             Stage::Active | Stage::Voted => settings.inquire_us,
             Stage::Promised => settings.resend_us,
@@ -163,7 +179,9 @@ impl TwoPhase {
 
     /// Asks the coordinator what has become of the transaction.
     pub(crate) fn inquire(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        let Some(part) = self.parts.get_mut(&txn) else { return };
+        let Some(part) = self.parts.get_mut(&txn) else {
+            return;
+        };
         part.inquiries += 1;
         let attempt = part.attempt;
         let message = self.message(cx, txn, attempt, Body::Inquire);

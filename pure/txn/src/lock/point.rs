@@ -28,7 +28,10 @@ impl PointKey {
         let bytes = if key.len() <= INLINE_BYTES {
             let mut bytes = [0; INLINE_BYTES];
             bytes[..key.len()].copy_from_slice(key);
-            Bytes::Inline { len: key.len() as u8, bytes }
+            Bytes::Inline {
+                len: key.len() as u8,
+                bytes,
+            }
         } else {
             Bytes::Heap(key.into())
         };
@@ -42,10 +45,18 @@ impl PointKey {
         }
     }
     pub(super) fn item(&self) -> Item<'_> {
-        Item::Point { index: self.index, slot: self.slot, key: self.key() }
+        Item::Point {
+            index: self.index,
+            slot: self.slot,
+            key: self.key(),
+        }
     }
     pub(super) fn to_key(&self) -> Key {
-        Key { index: self.index, slot: self.slot, bytes: self.key().to_vec() }
+        Key {
+            index: self.index,
+            slot: self.slot,
+            bytes: self.key().to_vec(),
+        }
     }
 }
 

@@ -36,7 +36,9 @@ impl fmt::Display for LockTable {
         let holders = |f: &mut fmt::Formatter<'_>, holders: &[Holder]| {
             let mut sorted = holders.to_vec();
             sorted.sort_by_key(|holder| holder.txn.txn);
-            sorted.iter().try_for_each(|h| write!(f, " {} {}", letter(h.mode), h.txn.txn))
+            sorted
+                .iter()
+                .try_for_each(|h| write!(f, " {} {}", letter(h.mode), h.txn.txn))
         };
         if !self.shard.is_empty() {
             f.write_str("lock shard:")?;
@@ -53,7 +55,10 @@ impl fmt::Display for LockTable {
         for (point, entry) in &self.points {
             write!(f, "lock {:?}:", point.to_key())?;
             holders(f, entry.holders.as_slice())?;
-            entry.queue.iter().try_for_each(|arrival| write_waiter(f, &self.waiters[arrival]))?;
+            entry
+                .queue
+                .iter()
+                .try_for_each(|arrival| write_waiter(f, &self.waiters[arrival]))?;
             f.write_str("\n")?;
         }
         for arrival in &self.wide_waiters {
@@ -79,19 +84,32 @@ impl LockTable {
     pub fn validate(&self) {
         for (point, entry) in &self.points {
             let holders = entry.holders.as_slice();
-            assert!(!holders.is_empty() || !entry.queue.is_empty(), "an unused entry is removed");
+            assert!(
+                !holders.is_empty() || !entry.queue.is_empty(),
+                "an unused entry is removed"
+            );
             for holder in holders {
                 self.validate_holder(&point.item(), holder);
-                let owner = self.owners.get(&holder.txn.txn).expect("a lock has an owner");
+                let owner = self
+                    .owners
+                    .get(&holder.txn.txn)
+                    .expect("a lock has an owner");
                 assert_eq!(owner.points.iter().filter(|held| *held == point).count(), 1);
             }
         }
         for (place, locks) in &self.ranges {
             assert!(!locks.is_empty(), "an unused list of ranges is removed");
             for lock in locks {
-                let item = Item::Range { index: place.0, slot: place.1, range: &lock.range };
+                let item = Item::Range {
+                    index: place.0,
+                    slot: place.1,
+                    range: &lock.range,
+                };
                 self.validate_holder(&item, &lock.holder);
-                let owner = self.owners.get(&lock.holder.txn.txn).expect("a lock has an owner");
+                let owner = self
+                    .owners
+                    .get(&lock.holder.txn.txn)
+                    .expect("a lock has an owner");
                 assert!(owner.ranges.contains(place));
             }
         }
@@ -99,12 +117,24 @@ impl LockTable {
             self.validate_holder(&Item::Shard, holder);
         }
         for (arrival, waiter) in &self.waiters {
-            assert_ne!(self.judge(waiter, *arrival), Verdict::Grant, "{waiter:?} has a reason");
-            self.each_holder(&waiter.item.as_item(), waiter.mode, waiter.txn.txn, &mut |holder| {
-                let downwards = waiter.alone || waiter.txn > holder.txn;
-                assert!(downwards, "{waiter:?} waits for the older {holder:?}");
-            });
-            let owner = self.owners.get(&waiter.txn.txn).expect("a waiter has an owner");
+            assert_ne!(
+                self.judge(waiter, *arrival),
+                Verdict::Grant,
+                "{waiter:?} has a reason"
+            );
+            self.each_holder(
+                &waiter.item.as_item(),
+                waiter.mode,
+                waiter.txn.txn,
+                &mut |holder| {
+                    let downwards = waiter.alone || waiter.txn > holder.txn;
+                    assert!(downwards, "{waiter:?} waits for the older {holder:?}");
+                },
+            );
+            let owner = self
+                .owners
+                .get(&waiter.txn.txn)
+                .expect("a waiter has an owner");
             assert!(owner.waiting.contains(arrival));
         }
     }

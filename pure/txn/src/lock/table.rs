@@ -35,7 +35,11 @@ pub enum Item<'a> {
 impl<'a> Item<'a> {
     /// The row `key`.
     pub fn of(key: &'a Key) -> Item<'a> {
-        Item::Point { index: key.index, slot: key.slot, key: &key.bytes }
+        Item::Point {
+            index: key.index,
+            slot: key.slot,
+            key: &key.bytes,
+        }
     }
 
     /// Whether some key lies in both.
@@ -44,14 +48,26 @@ impl<'a> Item<'a> {
             (Item::Shard, _) | (_, Item::Shard) => true,
             (
                 Item::Point { index, slot, key },
-                Item::Point { index: other_index, slot: other_slot, key: other_key },
+                Item::Point {
+                    index: other_index,
+                    slot: other_slot,
+                    key: other_key,
+                },
             ) => index == other_index && slot == other_slot && key == other_key,
             (
                 Item::Point { index, slot, key },
-                Item::Range { index: range_index, slot: range_slot, range },
+                Item::Range {
+                    index: range_index,
+                    slot: range_slot,
+                    range,
+                },
             )
             | (
-                Item::Range { index: range_index, slot: range_slot, range },
+                Item::Range {
+                    index: range_index,
+                    slot: range_slot,
+                    range,
+                },
                 Item::Point { index, slot, key },
             ) => {
                 index == range_index
@@ -60,7 +76,11 @@ impl<'a> Item<'a> {
             }
             (
                 Item::Range { index, slot, range },
-                Item::Range { index: other_index, slot: other_slot, range: other_range },
+                Item::Range {
+                    index: other_index,
+                    slot: other_slot,
+                    range: other_range,
+                },
             ) => {
                 index == other_index
                     && (slot.is_none() || other_slot.is_none() || slot == other_slot)
@@ -78,7 +98,11 @@ impl<'a> Item<'a> {
             }
             (
                 Item::Range { index, slot, range },
-                Item::Range { index: other_index, slot: other_slot, range: inner },
+                Item::Range {
+                    index: other_index,
+                    slot: other_slot,
+                    range: inner,
+                },
             ) => {
                 index == other_index
                     && (slot.is_none() || slot == other_slot)
@@ -229,7 +253,10 @@ impl Holders {
 }
 
 fn strengthen(holders: &mut Vec<Holder>, holder: Holder) -> bool {
-    match holders.iter_mut().find(|held| held.txn.txn == holder.txn.txn) {
+    match holders
+        .iter_mut()
+        .find(|held| held.txn.txn == holder.txn.txn)
+    {
         Some(held) => {
             held.mode = held.mode.max(holder.mode);
             false
@@ -317,11 +344,17 @@ impl LockTable {
     #[inline]
     fn acquire_free_point(&mut self, point: PointKey, request: &LockRequest<'_>) -> bool {
         use alloc::collections::btree_map::Entry;
-        let holder = Holder { txn: request.txn, mode: request.mode };
+        let holder = Holder {
+            txn: request.txn,
+            mode: request.mode,
+        };
         match self.points.entry(point) {
             Entry::Vacant(entry) => {
                 let point = entry.key().clone();
-                entry.insert(PointEntry { holders: Holders::One(holder), queue: Vec::new() });
+                entry.insert(PointEntry {
+                    holders: Holders::One(holder),
+                    queue: Vec::new(),
+                });
                 self.note_point(request.txn.txn, point);
                 true
             }
@@ -351,7 +384,9 @@ impl LockTable {
     #[inline]
     fn note_point(&mut self, txn: TxnId, point: PointKey) {
         let spare = &mut self.spare;
-        let owner = self.owners.get_or_insert_with(txn, || spare.pop().unwrap_or_default());
+        let owner = self
+            .owners
+            .get_or_insert_with(txn, || spare.pop().unwrap_or_default());
         owner.points.push(point);
         if !owner.waiting.is_empty() {
             self.expose(txn);
@@ -384,7 +419,9 @@ impl LockTable {
 
     /// Whether the transaction holds a lock of at least `mode` on all of `item`.
     pub fn holds(&self, txn: TxnId, item: &Item<'_>, mode: LockMode) -> bool {
-        let Some(owner) = self.owners.get(&txn) else { return false };
+        let Some(owner) = self.owners.get(&txn) else {
+            return false;
+        };
         let strong = |holder: &Holder| holder.txn.txn == txn && holder.mode >= mode;
         if owner.shard && self.shard.iter().any(strong) {
             return true;
@@ -397,7 +434,11 @@ impl LockTable {
         }
         owner.ranges.iter().any(|place| {
             self.ranges.get(place).into_iter().flatten().any(|lock| {
-                let outer = Item::Range { index: place.0, slot: place.1, range: &lock.range };
+                let outer = Item::Range {
+                    index: place.0,
+                    slot: place.1,
+                    range: &lock.range,
+                };
                 strong(&lock.holder) && outer.covers(item)
             })
         })
@@ -424,7 +465,10 @@ impl LockTable {
 
     /// Enters a granted lock.
     pub(super) fn hold(&mut self, waiter: &Waiter) {
-        let holder = Holder { txn: waiter.txn, mode: waiter.mode };
+        let holder = Holder {
+            txn: waiter.txn,
+            mode: waiter.mode,
+        };
         let txn = waiter.txn.txn;
         match waiter.item.as_item() {
             Item::Point { index, slot, key } => {
@@ -432,14 +476,20 @@ impl LockTable {
                 let entry = self
                     .points
                     .entry(point.clone())
-                    .or_insert_with(|| PointEntry { holders: Holders::None, queue: Vec::new() });
+                    .or_insert_with(|| PointEntry {
+                        holders: Holders::None,
+                        queue: Vec::new(),
+                    });
                 if entry.holders.add(holder) {
                     self.note_point(txn, point);
                 }
             }
             Item::Range { index, slot, range } => {
                 let locks = self.ranges.entry((index, slot)).or_default();
-                locks.push(RangeLock { range: range.clone(), holder });
+                locks.push(RangeLock {
+                    range: range.clone(),
+                    holder,
+                });
                 let owner = self.owner(txn);
                 if !owner.ranges.contains(&(index, slot)) {
                     owner.ranges.push((index, slot));
@@ -454,13 +504,16 @@ impl LockTable {
 
     pub(super) fn owner(&mut self, txn: TxnId) -> &mut Owner {
         let spare = &mut self.spare;
-        self.owners.get_or_insert_with(txn, || spare.pop().unwrap_or_default())
+        self.owners
+            .get_or_insert_with(txn, || spare.pop().unwrap_or_default())
     }
 
     /// Gives up everything the transaction holds and wants. Whom that helps or kills is in
     /// [`LockTable::take_events`].
     pub fn release(&mut self, txn: TxnId) {
-        let Some(mut owner) = self.owners.remove(&txn) else { return };
+        let Some(mut owner) = self.owners.remove(&txn) else {
+            return;
+        };
         let crowded = !self.waiters.is_empty();
         let mut freed = Vec::new();
         for arrival in owner.waiting.drain(..) {
@@ -468,7 +521,10 @@ impl LockTable {
             freed.push(waiter.item);
         }
         for point in owner.points.drain(..) {
-            let entry = self.points.get_mut(&point).expect("a held row has an entry");
+            let entry = self
+                .points
+                .get_mut(&point)
+                .expect("a held row has an entry");
             entry.holders.remove(txn);
             if entry.holders.as_slice().is_empty() && entry.queue.is_empty() {
                 self.points.remove(&point);
@@ -478,7 +534,10 @@ impl LockTable {
             }
         }
         for place in owner.ranges.drain(..) {
-            let locks = self.ranges.get_mut(&place).expect("a held range has an entry");
+            let locks = self
+                .ranges
+                .get_mut(&place)
+                .expect("a held range has an entry");
             locks.retain(|lock| {
                 let own = lock.holder.txn.txn == txn;
                 if own && crowded {

@@ -5,12 +5,20 @@ use base::{IndexId, Key, KeyRange, NodeId, Prng, ShardId, Slot, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn txn(number: u64) -> TxnId {
-    TxnId { shard: ShardId::new(NodeId(1), 0), incarnation: 1, counter: number }
+    TxnId {
+        shard: ShardId::new(NodeId(1), 0),
+        incarnation: 1,
+        counter: number,
+    }
 }
 
 /// A smaller number is older.
 fn rank(number: u64) -> Priority {
-    Priority { urgent: false, ts: Ts(number), txn: txn(number) }
+    Priority {
+        urgent: false,
+        ts: Ts(number),
+        txn: txn(number),
+    }
 }
 
 fn key(name: &str) -> Key {
@@ -33,10 +41,17 @@ impl Table {
         })
     }
     fn range(&mut self, who: u64, low: &str, high: &str, mode: LockMode) -> Acquired {
-        let range = KeyRange { low: low.into(), high: Some(high.into()) };
+        let range = KeyRange {
+            low: low.into(),
+            high: Some(high.into()),
+        };
         self.0.acquire(LockRequest {
             txn: rank(who),
-            item: Item::Range { index: IndexId(1), slot: None, range: &range },
+            item: Item::Range {
+                index: IndexId(1),
+                slot: None,
+                range: &range,
+            },
             mode,
             alone: false,
             deadline: None,
@@ -48,7 +63,10 @@ impl Table {
         self.0.release(txn(who));
         self.0.validate();
         let events = self.0.take_events();
-        events.into_iter().map(|e| (e.request, e.settled == Settled::Granted)).collect()
+        events
+            .into_iter()
+            .map(|e| (e.request, e.settled == Settled::Granted))
+            .collect()
     }
 }
 
@@ -59,7 +77,10 @@ fn older_waits_younger_dies() {
     let mut t = Table(LockTable::new());
     assert_eq!(t.ask(5, "a", X, false), Acquired::Granted);
     assert_eq!(t.ask(3, "a", X, false), Acquired::Waiting);
-    let died = Acquired::Died(Conflict { key: key("a"), holder: txn(5) });
+    let died = Acquired::Died(Conflict {
+        key: key("a"),
+        holder: txn(5),
+    });
     assert_eq!(t.ask(7, "a", S, false), died);
     assert_eq!(t.release(5), [(3, true)]);
     assert_eq!(t.release(3), []);
@@ -114,9 +135,21 @@ fn reader_joins_only_if_younger_than_every_waiting_writer() {
     let mut t = Table(LockTable::new());
     assert_eq!(t.ask(5, "a", S, false), Acquired::Granted);
     assert_eq!(t.ask(4, "a", X, false), Acquired::Waiting);
-    assert_eq!(t.ask(6, "a", S, false), Acquired::Granted, "younger than the writer");
-    assert_eq!(t.ask(3, "a", S, false), Acquired::Waiting, "older than the writer");
-    assert_eq!(t.ask(8, "a", S, true), Acquired::Waiting, "alone: queues up");
+    assert_eq!(
+        t.ask(6, "a", S, false),
+        Acquired::Granted,
+        "younger than the writer"
+    );
+    assert_eq!(
+        t.ask(3, "a", S, false),
+        Acquired::Waiting,
+        "older than the writer"
+    );
+    assert_eq!(
+        t.ask(8, "a", S, true),
+        Acquired::Waiting,
+        "alone: queues up"
+    );
     assert_eq!(t.release(5), []);
     assert_eq!(t.release(6), [(4, true)]);
     assert_eq!(t.release(4), [(3, true), (8, true)]);
@@ -130,7 +163,10 @@ fn starved_writer_is_not_overtaken_any_more() {
     for reader in 0..u64::from(OVERTAKEN_MAX) {
         assert_eq!(t.ask(200 + reader, "a", S, false), Acquired::Granted);
     }
-    let died = Acquired::Died(Conflict { key: key("a"), holder: txn(1) });
+    let died = Acquired::Died(Conflict {
+        key: key("a"),
+        holder: txn(1),
+    });
     assert_eq!(t.ask(300, "a", S, false), died);
     assert_eq!(t.ask(301, "a", S, true), Acquired::Waiting);
 }
@@ -187,7 +223,13 @@ fn whole_shard_excludes_everything() {
     assert!(matches!(t.ask(9, "z", S, false), Acquired::Died(_)));
     assert_eq!(t.0.deadline(), Some(Time(50)));
     t.0.expire(Time(50));
-    assert!(matches!(t.0.take_events()[..], [LockEvent { settled: Settled::TimedOut(_), .. }]));
+    assert!(matches!(
+        t.0.take_events()[..],
+        [LockEvent {
+            settled: Settled::TimedOut(_),
+            ..
+        }]
+    ));
     assert_eq!(t.0.deadline(), None);
 }
 
@@ -197,16 +239,31 @@ fn exposed_waiter_dies_if_it_waits_for_an_older_one() {
     assert_eq!(t.ask(1, "a", X, false), Acquired::Granted);
     assert_eq!(t.ask(5, "a", X, true), Acquired::Waiting);
     t.0.expose(txn(5));
-    assert!(matches!(t.0.take_events()[..], [LockEvent { settled: Settled::Died(_), .. }]));
+    assert!(matches!(
+        t.0.take_events()[..],
+        [LockEvent {
+            settled: Settled::Died(_),
+            ..
+        }]
+    ));
     assert_eq!(t.ask(5, "a", X, true), Acquired::Waiting);
     assert_eq!(t.ask(5, "b", X, false), Acquired::Granted);
-    assert!(matches!(t.0.take_events()[..], [LockEvent { settled: Settled::Died(_), .. }]));
+    assert!(matches!(
+        t.0.take_events()[..],
+        [LockEvent {
+            settled: Settled::Died(_),
+            ..
+        }]
+    ));
 }
 
 #[test]
 fn urgent_goes_first() {
     let mut t = Table(LockTable::new());
-    let urgent = Priority { urgent: true, ..rank(50) };
+    let urgent = Priority {
+        urgent: true,
+        ..rank(50)
+    };
     assert_eq!(t.ask(9, "a", X, false), Acquired::Granted);
     assert_eq!(t.ask(3, "a", X, false), Acquired::Waiting);
     let key = key("a");
@@ -275,7 +332,11 @@ fn run_model(seed: u64) {
         }
         // A transaction that can act: one that does not wait. There must always be one.
         let blocked: BTreeSet<u64> = model.waiting.values().map(|(who, _)| *who).collect();
-        let able: Vec<u64> = open.iter().copied().filter(|who| !blocked.contains(who)).collect();
+        let able: Vec<u64> = open
+            .iter()
+            .copied()
+            .filter(|who| !blocked.contains(who))
+            .collect();
         assert!(!able.is_empty(), "seed {seed}: everybody waits\n{table}");
         let who = able[prng.below(able.len() as u64) as usize];
         let mut over = Vec::new();
@@ -284,18 +345,29 @@ fn run_model(seed: u64) {
         } else {
             let low = prng.below(KEYS) as usize;
             let wide = prng.below(4) == 0;
-            let high = if wide { low + 1 + prng.below(KEYS - low as u64) as usize } else { low + 1 };
+            let high = if wide {
+                low + 1 + prng.below(KEYS - low as u64) as usize
+            } else {
+                low + 1
+            };
             let mode = if prng.below(2) == 0 { S } else { X };
             let alone = !model.held.contains_key(&who);
             let request = next_request;
             next_request += 1;
             let (key, range) = (
                 Key::new(IndexId(1), Slot(0), vec![low as u8]),
-                KeyRange { low: vec![low as u8], high: Some(vec![high as u8]) },
+                KeyRange {
+                    low: vec![low as u8],
+                    high: Some(vec![high as u8]),
+                },
             );
             let item = match (wide, prng.below(12)) {
                 (true, 0) => Item::Shard,
-                (true, _) => Item::Range { index: IndexId(1), slot: Some(Slot(0)), range: &range },
+                (true, _) => Item::Range {
+                    index: IndexId(1),
+                    slot: Some(Slot(0)),
+                    range: &range,
+                },
                 (false, _) => Item::of(&key),
             };
             let want = match item {

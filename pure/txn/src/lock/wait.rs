@@ -2,7 +2,8 @@
 
 use super::point::PointKey;
 use super::table::{
-    Conflict, Holder, Holders, Item, LockEvent, LockRequest, LockTable, PointEntry, RangeLock, Settled,
+    Conflict, Holder, Holders, Item, LockEvent, LockRequest, LockTable, PointEntry, RangeLock,
+    Settled,
 };
 use super::{LockMode, Priority};
 use alloc::collections::BTreeSet;
@@ -27,9 +28,11 @@ impl OwnedItem {
     pub(super) fn as_item(&self) -> Item<'_> {
         match self {
             OwnedItem::Point(point) => point.item(),
-            OwnedItem::Range(index, slot, range) => {
-                Item::Range { index: *index, slot: *slot, range }
-            }
+            OwnedItem::Range(index, slot, range) => Item::Range {
+                index: *index,
+                slot: *slot,
+                range,
+            },
             OwnedItem::Shard => Item::Shard,
         }
     }
@@ -86,7 +89,12 @@ impl LockTable {
     pub(super) fn judge(&self, waiter: &Waiter, arrival: u64) -> Verdict {
         let item = waiter.item.as_item();
         let txn = waiter.txn;
-        let die = |holder: TxnId| Verdict::Die(Conflict { key: item.example(), holder });
+        let die = |holder: TxnId| {
+            Verdict::Die(Conflict {
+                key: item.example(),
+                holder,
+            })
+        };
         let (mut blocked, mut older) = (false, None);
         self.each_holder(&item, waiter.mode, txn.txn, &mut |holder| {
             blocked = true;
@@ -103,7 +111,11 @@ impl LockTable {
         let insists = waiter.insists();
         self.each_waiter(&item, waiter.mode, txn.txn, &mut |other_arrival, other| {
             if waiter.alone {
-                let before = if other.alone { other_arrival < arrival } else { !insists };
+                let before = if other.alone {
+                    other_arrival < arrival
+                } else {
+                    !insists
+                };
                 blocked |= before;
             } else if self.is_held_up_by(other, txn.txn) {
                 // It waits for this transaction already, so nothing changes for it.
@@ -126,9 +138,14 @@ impl LockTable {
             return false;
         }
         let mut found = false;
-        self.each_holder(&waiter.item.as_item(), waiter.mode, waiter.txn.txn, &mut |holder| {
-            found |= holder.txn.txn == txn;
-        });
+        self.each_holder(
+            &waiter.item.as_item(),
+            waiter.mode,
+            waiter.txn.txn,
+            &mut |holder| {
+                found |= holder.txn.txn == txn;
+            },
+        );
         found
     }
 
@@ -158,7 +175,10 @@ impl LockTable {
                 for (point, entry) in self.points.range((Bound::Included(from), Bound::Unbounded)) {
                     let beyond = slot.is_some_and(|slot| {
                         slot != point.slot
-                            || range.high.as_deref().is_some_and(|high| high <= point.key())
+                            || range
+                                .high
+                                .as_deref()
+                                .is_some_and(|high| high <= point.key())
                     });
                     if point.index != index || beyond {
                         break;
@@ -182,25 +202,41 @@ impl LockTable {
         }
         let mut visit = |place: &(IndexId, Option<Slot>), locks: &[RangeLock]| {
             for lock in locks {
-                let range = Item::Range { index: place.0, slot: place.1, range: &lock.range };
+                let range = Item::Range {
+                    index: place.0,
+                    slot: place.1,
+                    range: &lock.range,
+                };
                 if range.overlaps(item) {
                     f(lock);
                 }
             }
         };
         match *item {
-            Item::Point { index, slot, .. } | Item::Range { index, slot: Some(slot), .. } => {
+            Item::Point { index, slot, .. }
+            | Item::Range {
+                index,
+                slot: Some(slot),
+                ..
+            } => {
                 for place in [(index, None), (index, Some(slot))] {
                     if let Some(locks) = self.ranges.get(&place) {
                         visit(&place, locks);
                     }
                 }
             }
-            Item::Range { index, slot: None, .. } => {
+            Item::Range {
+                index, slot: None, ..
+            } => {
                 let all = (index, None)..=(index, Some(Slot(u16::MAX)));
-                self.ranges.range(all).for_each(|(place, locks)| visit(place, locks));
+                self.ranges
+                    .range(all)
+                    .for_each(|(place, locks)| visit(place, locks));
             }
-            Item::Shard => self.ranges.iter().for_each(|(place, locks)| visit(place, locks)),
+            Item::Shard => self
+                .ranges
+                .iter()
+                .for_each(|(place, locks)| visit(place, locks)),
         }
     }
 
@@ -238,10 +274,13 @@ impl LockTable {
     pub(super) fn enqueue(&mut self, arrival: u64, waiter: Waiter) {
         match &waiter.item {
             OwnedItem::Point(point) => {
-                let entry = self.points.entry(point.clone()).or_insert_with(|| PointEntry {
-                    holders: Holders::None,
-                    queue: Vec::new(),
-                });
+                let entry = self
+                    .points
+                    .entry(point.clone())
+                    .or_insert_with(|| PointEntry {
+                        holders: Holders::None,
+                        queue: Vec::new(),
+                    });
                 entry.queue.push(arrival);
             }
             OwnedItem::Range(..) | OwnedItem::Shard => self.wide_waiters.push(arrival),
@@ -255,7 +294,10 @@ impl LockTable {
 
     /// Takes a waiter out of its queue. Its owner's list is left to the caller.
     pub(super) fn dequeue(&mut self, arrival: u64) -> Waiter {
-        let waiter = self.waiters.remove(&arrival).expect("a queued request waits");
+        let waiter = self
+            .waiters
+            .remove(&arrival)
+            .expect("a queued request waits");
         match &waiter.item {
             OwnedItem::Point(point) => {
                 let entry = self.points.get_mut(point).expect("a queue has an entry");
@@ -289,7 +331,12 @@ impl LockTable {
             self.owners.remove(&txn);
         }
         let request = waiter.request;
-        self.events.push(LockEvent { request, txn, since: waiter.since, settled });
+        self.events.push(LockEvent {
+            request,
+            txn,
+            since: waiter.since,
+            settled,
+        });
         waiter
     }
 
@@ -318,7 +365,9 @@ impl LockTable {
             // A row just granted exclusively: no other transaction in its queue needs to be judged.
             let mut taken: Option<(PointKey, TxnId)> = None;
             for arrival in order {
-                let Some(waiter) = self.waiters.get(&arrival) else { continue };
+                let Some(waiter) = self.waiters.get(&arrival) else {
+                    continue;
+                };
                 if let (OwnedItem::Point(point), Some((taken, by))) = (&waiter.item, &taken)
                     && point == taken
                     && waiter.txn.txn != *by
@@ -372,14 +421,22 @@ impl LockTable {
         self.overtake(granted);
         let mut victims = Vec::new();
         let item = granted.item.as_item();
-        self.each_waiter(&item, granted.mode, granted.txn.txn, &mut |arrival, waiter| {
-            if !waiter.alone && waiter.txn < granted.txn {
-                victims.push(arrival);
-            }
-        });
+        self.each_waiter(
+            &item,
+            granted.mode,
+            granted.txn.txn,
+            &mut |arrival, waiter| {
+                if !waiter.alone && waiter.txn < granted.txn {
+                    victims.push(arrival);
+                }
+            },
+        );
         for victim in victims {
             let key = self.waiters[&victim].item.as_item().example();
-            let conflict = Conflict { key, holder: granted.txn.txn };
+            let conflict = Conflict {
+                key,
+                holder: granted.txn.txn,
+            };
             freed.push(self.finish(victim, Settled::Died(conflict)).item);
         }
     }
@@ -387,11 +444,16 @@ impl LockTable {
     /// The transaction is not alone any more: it holds a lock or has another request somewhere.
     /// If it now waits for an older one, it dies ([`LockTable::take_events`]).
     pub fn expose(&mut self, txn: TxnId) {
-        let Some(owner) = self.owners.get(&txn) else { return };
+        let Some(owner) = self.owners.get(&txn) else {
+            return;
+        };
         let waiting = owner.waiting.clone();
         let mut freed = Vec::new();
         for arrival in waiting {
-            let waiter = self.waiters.get_mut(&arrival).expect("a listed request waits");
+            let waiter = self
+                .waiters
+                .get_mut(&arrival)
+                .expect("a listed request waits");
             if !core::mem::replace(&mut waiter.alone, false) {
                 continue;
             }

@@ -30,7 +30,10 @@ pub(crate) fn row(value: i64) -> Vec<u8> {
 }
 
 pub(crate) fn value(row: &[u8]) -> i64 {
-    match RowRef::new(row).col(0, Type::Int8).expect("test rows decode") {
+    match RowRef::new(row)
+        .col(0, Type::Int8)
+        .expect("test rows decode")
+    {
         Datum::Int(value) => value,
         other => panic!("a test row holds {other:?}"),
     }

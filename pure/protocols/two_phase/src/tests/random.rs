@@ -110,7 +110,11 @@ impl Run {
             let ts = self.world.call(coordinator, |_, cx| cx.clock.tick(cx.now));
             let read = Read::Snapshot(ts);
             for shard in self.world.shards.keys() {
-                steps.push(Step { shard: *shard, act: Act::Sum { read }, seen: None });
+                steps.push(Step {
+                    shard: *shard,
+                    act: Act::Sum { read },
+                    seen: None,
+                });
             }
         } else {
             for _ in 0..1 + self.prng.below(4) {
@@ -120,14 +124,23 @@ impl Run {
                     0..=3 => Act::Add { key, delta },
                     4 => Act::Formula { key, delta },
                     5..=6 => Act::Get { key },
-                    7 => Act::Sum { read: Read::Lock(LockMode::Shared) },
+                    7 => Act::Sum {
+                        read: Read::Lock(LockMode::Shared),
+                    },
                     other => {
                         self.trails += 1;
                         let name = format!("{:06}", self.trails);
-                        Act::Trail { key: super::world::key(TRAIL, &name), insert: other == 8 }
+                        Act::Trail {
+                            key: super::world::key(TRAIL, &name),
+                            insert: other == 8,
+                        }
                     }
                 };
-                steps.push(Step { shard, act, seen: None });
+                steps.push(Step {
+                    shard,
+                    act,
+                    seen: None,
+                });
             }
         }
         let ending = match self.prng.below(10) {
@@ -137,7 +150,9 @@ impl Run {
         };
         // Operations side by side have no order, so they must not meet.
         let apart = (1..steps.len()).all(|at| {
-            steps[..at].iter().all(|before: &Step| before.shard != steps[at].shard)
+            steps[..at]
+                .iter()
+                .all(|before: &Step| before.shard != steps[at].shard)
         });
         self.clients.push(Client {
             txn,
@@ -155,7 +170,12 @@ impl Run {
 
     fn active(&self) -> Vec<usize> {
         let active = |client: &&Client| client.outcome.is_none() && !client.lost;
-        self.clients.iter().enumerate().filter(|(_, c)| active(c)).map(|(i, _)| i).collect()
+        self.clients
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| active(c))
+            .map(|(i, _)| i)
+            .collect()
     }
 
     fn act(&mut self, at: usize) {
@@ -164,7 +184,8 @@ impl Run {
         if client.outcome.is_some() || client.lost {
             return;
         }
-        if !client.pending.is_empty() && !(client.parallel && client.next < client.steps.len()) {
+        let beside = client.parallel && client.next < client.steps.len();
+        if !client.pending.is_empty() && !beside {
             return;
         }
         let txn = client.txn;
@@ -173,14 +194,15 @@ impl Run {
             client.next += 1;
             let step = client.steps[number].clone();
             let idle = client.pending.is_empty();
-            let last =
-                client.ending == Ending::Ride && client.next == client.steps.len() && idle;
+            let last = client.ending == Ending::Ride && client.next == client.steps.len() && idle;
             let id = self.world.submit(txn, step.shard, op_of(&step.act), last);
             self.clients[at].pending.push((id, Some(number)));
         } else if client.ending == Ending::Abort {
             client.outcome = Some(Outcome::Aborted(txn::AbortReason::Requested));
-            self.world.call(txn.shard, |protocol, cx| protocol.abort(cx, txn));
-            self.world.call(txn.shard, |protocol, _| protocol.forget(txn));
+            self.world
+                .call(txn.shard, |protocol, cx| protocol.abort(cx, txn));
+            self.world
+                .call(txn.shard, |protocol, _| protocol.forget(txn));
         } else {
             let id = self.world.commit(txn);
             self.clients[at].pending.push((id, None));
@@ -210,7 +232,9 @@ impl Run {
 
     fn answer(&mut self, at: usize, id: OpId, reply: OpReply) {
         let client = &mut self.clients[at];
-        let Some(found) = client.pending.iter().position(|(op, _)| *op == id) else { return };
+        let Some(found) = client.pending.iter().position(|(op, _)| *op == id) else {
+            return;
+        };
         let (_, step) = client.pending.remove(found);
         client.wait = client.wait.max(reply.wait);
         let mut outcome = reply.outcome;
@@ -230,7 +254,8 @@ impl Run {
             client.outcome = Some(outcome);
             client.pending.clear();
             let txn = client.txn;
-            self.world.call(txn.shard, |protocol, _| protocol.forget(txn));
+            self.world
+                .call(txn.shard, |protocol, _| protocol.forget(txn));
         }
     }
 
@@ -247,7 +272,12 @@ impl Run {
             // Queues inside a node keep their order.
             let (from, to) = (flight.from, flight.to);
             let same = |f: &Flight| (f.from, f.to) == (from, to);
-            at = self.world.flights.iter().position(same).expect("it is there");
+            at = self
+                .world
+                .flights
+                .iter()
+                .position(same)
+                .expect("it is there");
         }
         let flight = self.world.flights.remove(at);
         if flight.is_remote() && self.faults {
@@ -345,19 +375,26 @@ impl Run {
             }
             self.world.settle();
             self.collect();
-            let idle = self.world.shards.values().all(|shard| shard.protocol.is_idle());
+            let idle = self
+                .world
+                .shards
+                .values()
+                .all(|shard| shard.protocol.is_idle());
             if self.active().is_empty() && idle {
                 return;
             }
             self.world.tick(if round < 50 { 1_000 } else { 1_000_000 });
         }
-        for (id, shard) in &self.world.shards {
-            println!("{id}:\n{}", shard.protocol);
-        }
-        for at in self.active() {
-            println!("{:?}", self.clients[at]);
-        }
-        panic!("seed {}: somebody is stuck", self.seed);
+        let shards = self.world.shards.iter();
+        let states: Vec<String> = shards
+            .map(|(id, shard)| format!("{id}:\n{}", shard.protocol))
+            .collect();
+        let clients: Vec<&Client> = self.active().iter().map(|at| &self.clients[*at]).collect();
+        panic!(
+            "seed {}: somebody is stuck\n{}{clients:?}",
+            self.seed,
+            states.concat()
+        );
     }
 
     /// Commit timestamps of all transactions whose record survived.
@@ -391,7 +428,11 @@ impl Run {
             match (&client.outcome, record) {
                 (Some(Outcome::Committed { commit_ts }), record) => {
                     assert_eq!(record.is_some(), writes, "{}", who());
-                    assert!(record.is_none_or(|record| record == *commit_ts), "{}", who());
+                    assert!(
+                        record.is_none_or(|record| record == *commit_ts),
+                        "{}",
+                        who()
+                    );
                     committed.push((*commit_ts, writes, client));
                 }
                 (Some(Outcome::Aborted(_)), Some(_)) => panic!("aborted, {}", who()),
@@ -406,6 +447,17 @@ impl Run {
         self.replay(&committed);
     }
 
+    #[expect(clippy::print_stdout, reason = "SEED=n asks for it")]
+    fn tell(&self, committed: &[(Ts, bool, &Client)]) {
+        committed
+            .iter()
+            .for_each(|(ts, _, client)| println!("{ts} {client:?}"));
+        self.world
+            .history
+            .iter()
+            .for_each(|event| println!("{event:?}"));
+    }
+
     fn replay(&self, committed: &[(Ts, bool, &Client)]) {
         let mut rows: BTreeMap<(ShardId, Key), i64> = BTreeMap::new();
         for shard in self.world.shards.keys() {
@@ -414,8 +466,7 @@ impl Run {
             }
         }
         if std::env::var("SEED").is_ok() {
-            committed.iter().for_each(|(ts, _, client)| println!("{ts} {client:?}"));
-            self.world.history.iter().for_each(|event| println!("{event:?}"));
+            self.tell(committed);
         }
         let mut versions = vec![(Ts::ZERO, rows.clone())];
         for (ts, _, client) in committed {
@@ -432,7 +483,9 @@ impl Run {
                         None
                     }
                     Act::Get { key } => rows.get(&at(key)).copied(),
-                    Act::Sum { read: Read::Snapshot(snapshot) } => {
+                    Act::Sum {
+                        read: Read::Snapshot(snapshot),
+                    } => {
                         let seen = versions.iter().rev().find(|(ts, _)| ts <= snapshot);
                         Some(sum(&seen.expect("the first is at zero").1, step.shard))
                     }
@@ -457,19 +510,30 @@ impl Run {
             for index in [TABLE, TRAIL] {
                 for slot in 0..7 {
                     let all = store::Window::all();
-                    let _ = state.store.scan_next(index, Slot(slot), all, Ts::MAX, &mut |k, row, _| {
-                        found += 1;
-                        let key = Key::new(index, Slot(slot), k.to_vec());
-                        let value = super::programs::value(row);
-                        let expected = rows.get(&(*shard, key.clone()));
-                        let seed = self.seed;
-                        assert_eq!(expected, Some(&value), "seed {seed}: {key:?} on {shard}");
-                        core::ops::ControlFlow::Continue(())
-                    });
+                    let _ =
+                        state
+                            .store
+                            .scan_next(index, Slot(slot), all, Ts::MAX, &mut |k, row, _| {
+                                found += 1;
+                                let key = Key::new(index, Slot(slot), k.to_vec());
+                                let value = super::programs::value(row);
+                                let expected = rows.get(&(*shard, key.clone()));
+                                let seed = self.seed;
+                                assert_eq!(
+                                    expected,
+                                    Some(&value),
+                                    "seed {seed}: {key:?} on {shard}"
+                                );
+                                core::ops::ControlFlow::Continue(())
+                            });
                 }
             }
             for (at, key) in rows.keys().filter(|(other, _)| other == shard) {
-                assert!(self.world.value(*at, key).is_some(), "seed {}: {key:?} on {at}", self.seed);
+                assert!(
+                    self.world.value(*at, key).is_some(),
+                    "seed {}: {key:?} on {at}",
+                    self.seed
+                );
             }
             let expected = rows.keys().filter(|(other, _)| other == shard).count();
             assert_eq!(found, expected, "seed {}: rows of {shard}", self.seed);
@@ -478,15 +542,18 @@ impl Run {
 }
 
 fn sum(rows: &BTreeMap<(ShardId, Key), i64>, shard: ShardId) -> i64 {
-    let mine = rows.iter().filter(|((at, key), _)| *at == shard && key.index == TABLE);
+    let mine = rows
+        .iter()
+        .filter(|((at, key), _)| *at == shard && key.index == TABLE);
     mine.map(|(_, value)| value).sum()
 }
 
 fn op_of(act: &Act) -> Op {
     match act {
-        Act::Add { key, delta } => {
-            Op::Modify { key: key.clone(), program: program(Test::Add(*delta)) }
-        }
+        Act::Add { key, delta } => Op::Modify {
+            key: key.clone(),
+            program: program(Test::Add(*delta)),
+        },
         Act::Formula { key, delta } => Op::Formula {
             key: key.clone(),
             formula: Formula(vec![ColumnFormula {
@@ -511,19 +578,23 @@ fn op_of(act: &Act) -> Op {
             batch_rows: u32::MAX,
             after: None,
         }),
-        Act::Trail { key, insert: true } => {
-            Op::Insert { key: key.clone(), row: super::programs::row(1).into() }
-        }
-        Act::Trail { key, insert: false } => {
-            Op::Write { key: key.clone(), write: Write::Put(super::programs::row(1)) }
-        }
+        Act::Trail { key, insert: true } => Op::Insert {
+            key: key.clone(),
+            row: super::programs::row(1).into(),
+        },
+        Act::Trail { key, insert: false } => Op::Write {
+            key: key.clone(),
+            write: Write::Put(super::programs::row(1)),
+        },
     }
 }
 
 fn seen(result: &OpResult) -> Option<i64> {
     let batch = match result {
         OpResult::Rows { batch, .. } => batch,
-        OpResult::Modified { returning, found, .. } => {
+        OpResult::Modified {
+            returning, found, ..
+        } => {
             assert!(found, "accounts are there");
             returning
         }
@@ -542,12 +613,19 @@ fn run(seed: u64) -> usize {
     run.chaos(steps);
     run.heal();
     run.check();
-    run.clients.iter().filter(|c| matches!(c.outcome, Some(Outcome::Committed { .. }))).count()
+    run.clients
+        .iter()
+        .filter(|c| matches!(c.outcome, Some(Outcome::Committed { .. })))
+        .count()
 }
 
 #[test]
 fn random_transactions_are_serializable_under_faults() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .and_then(|text| text.parse::<u64>().ok())
+    };
     // SEED=n runs one seed and prints what happened; SEEDS=n runs that many.
     let seeds = match number("SEED") {
         Some(seed) => seed..seed + 1,

@@ -91,11 +91,21 @@ pub(crate) struct World {
 }
 
 pub(crate) fn key(index: IndexId, name: &str) -> Key {
-    Key::new(index, Slot(u16::from(name.as_bytes()[0]) % 7), name.as_bytes().to_vec())
+    Key::new(
+        index,
+        Slot(u16::from(name.as_bytes()[0]) % 7),
+        name.as_bytes().to_vec(),
+    )
 }
 
 pub(crate) fn options(attempt: u32, priority_ts: Ts) -> TxnOptions {
-    TxnOptions { priority_ts, urgent: false, attempt, serial: false, lock_timeout_us: 0 }
+    TxnOptions {
+        priority_ts,
+        urgent: false,
+        attempt,
+        serial: false,
+        lock_timeout_us: 0,
+    }
 }
 
 impl World {
@@ -115,7 +125,14 @@ impl World {
         };
         for node in (1..=nodes).map(NodeId) {
             let disk = Rc::new(RefCell::new(Disk::default()));
-            world.nodes.insert(node, Node { incarnation: 1, disk, up: true });
+            world.nodes.insert(
+                node,
+                Node {
+                    incarnation: 1,
+                    disk,
+                    up: true,
+                },
+            );
             for index in 0..shards {
                 let id = ShardId::new(node, index);
                 let shard = Shard {
@@ -139,7 +156,12 @@ impl World {
     fn start_record(&mut self, node: NodeId) {
         let incarnation = self.nodes[&node].incarnation;
         let mut payload = Vec::new();
-        Record::NodeStart { incarnation, clock_bound: Ts::ZERO, view: 1 }.encode(&mut payload);
+        Record::NodeStart {
+            incarnation,
+            clock_bound: Ts::ZERO,
+            view: 1,
+        }
+        .encode(&mut payload);
         let mut disk = self.nodes[&node].disk.borrow_mut();
         disk.push(&payload);
         disk.durable = disk.end();
@@ -147,8 +169,11 @@ impl World {
 
     /// Tells a shard which lives the other nodes are in.
     fn meet(&mut self, id: ShardId) {
-        let others: Vec<(NodeId, u32)> =
-            self.nodes.iter().map(|(node, state)| (*node, state.incarnation)).collect();
+        let others: Vec<(NodeId, u32)> = self
+            .nodes
+            .iter()
+            .map(|(node, state)| (*node, state.incarnation))
+            .collect();
         for (node, incarnation) in others.into_iter().filter(|(node, _)| *node != id.node()) {
             self.call(id, |protocol, cx| protocol.on_peer(cx, node, incarnation));
         }
@@ -193,7 +218,12 @@ impl World {
         for outgoing in out.messages {
             let (to, message, wait) = (outgoing.to, outgoing.message, outgoing.wait);
             assert_ne!(to, id);
-            self.flights.push(Flight { from: id, to, message, wait });
+            self.flights.push(Flight {
+                from: id,
+                to,
+                message,
+                wait,
+            });
         }
         self.answers.extend(out.completions);
         result
@@ -202,7 +232,11 @@ impl World {
     pub(crate) fn begin(&mut self, shard: ShardId) -> TxnId {
         self.counter += 1;
         let incarnation = self.nodes[&shard.node()].incarnation;
-        let txn = TxnId { shard, incarnation, counter: self.counter };
+        let txn = TxnId {
+            shard,
+            incarnation,
+            counter: self.counter,
+        };
         self.call(shard, |protocol, cx| {
             let ts = cx.clock.tick(cx.now);
             protocol.begin(cx, txn, options(1, ts));
@@ -214,8 +248,9 @@ impl World {
     pub(crate) fn submit(&mut self, txn: TxnId, to: ShardId, op: Op, last: bool) -> OpId {
         self.ops += 1;
         let id = OpId(self.ops);
-        let submitted =
-            self.call(txn.shard, |protocol, cx| protocol.submit(cx, txn, id, to, 1, op, last));
+        let submitted = self.call(txn.shard, |protocol, cx| {
+            protocol.submit(cx, txn, id, to, 1, op, last)
+        });
         self.note(txn, id, submitted);
         id
     }
@@ -245,8 +280,12 @@ impl World {
             disk.durable = disk.end();
             disk.durable
         };
-        let ids: Vec<ShardId> =
-            self.shards.keys().copied().filter(|id| id.node() == node).collect();
+        let ids: Vec<ShardId> = self
+            .shards
+            .keys()
+            .copied()
+            .filter(|id| id.node() == node)
+            .collect();
         for id in ids {
             self.call(id, |protocol, cx| protocol.on_durable(cx, durable));
         }
@@ -268,14 +307,20 @@ impl World {
         } else {
             flight.message
         };
-        self.call(flight.to, |protocol, cx| protocol.on_message(cx, flight.from, message));
+        self.call(flight.to, |protocol, cx| {
+            protocol.on_message(cx, flight.from, message)
+        });
     }
 
     /// Delivers everything, flushing as needed, until nothing moves.
     pub(crate) fn settle(&mut self) {
         for _ in 0..10_000 {
-            let nodes: Vec<NodeId> =
-                self.nodes.iter().filter(|(_, n)| n.up).map(|(id, _)| *id).collect();
+            let nodes: Vec<NodeId> = self
+                .nodes
+                .iter()
+                .filter(|(_, n)| n.up)
+                .map(|(id, _)| *id)
+                .collect();
             for node in nodes {
                 self.flush(node);
             }
@@ -325,7 +370,11 @@ impl World {
         let durable = {
             let mut disk = state.disk.borrow_mut();
             let durable = disk.durable;
-            let whole = disk.records.iter().filter(|(end, _)| *end <= durable).count();
+            let whole = disk
+                .records
+                .iter()
+                .filter(|(end, _)| *end <= durable)
+                .count();
             disk.records.truncate(whole + kept);
             disk.durable = disk.end();
             durable
@@ -344,10 +393,16 @@ impl World {
             let decode = |payload: &[u8]| Record::decode(payload).expect("own records decode");
             disk.records
                 .iter()
-                .map(|(end, payload)| Entry { end: *end, record: decode(payload) })
+                .map(|(end, payload)| Entry {
+                    end: *end,
+                    record: decode(payload),
+                })
                 .collect()
         };
-        let start = ReplayStart { node, ..ReplayStart::default() };
+        let start = ReplayStart {
+            node,
+            ..ReplayStart::default()
+        };
         let recovery = recover(start, records).expect("the journal is whole");
         let state = self.nodes.get_mut(&node).expect("a node");
         state.incarnation = recovery.incarnation + 1;
@@ -360,8 +415,12 @@ impl World {
         }
         self.flush_quietly(node);
         let floor = recovery.clock_floor.max(Ts::from_time(self.now));
-        let ids: Vec<ShardId> =
-            self.shards.keys().copied().filter(|id| id.node() == node).collect();
+        let ids: Vec<ShardId> = self
+            .shards
+            .keys()
+            .copied()
+            .filter(|id| id.node() == node)
+            .collect();
         for id in &ids {
             let mut store = Store::new();
             for (_, key, value) in self.initial.iter().filter(|(shard, ..)| shard == id) {
@@ -378,9 +437,21 @@ impl World {
             shard.store = store;
             shard.clock = Clock::new(*id, floor);
             shard.horizon = floor;
-            let held = recovery.held.iter().filter(|held| held.shard == *id).cloned().collect();
-            let owed = recovery.owed.iter().filter(|owed| owed.txn.shard == *id).cloned();
-            let in_doubt = InDoubt { held, owed: owed.collect() };
+            let held = recovery
+                .held
+                .iter()
+                .filter(|held| held.shard == *id)
+                .cloned()
+                .collect();
+            let owed = recovery
+                .owed
+                .iter()
+                .filter(|owed| owed.txn.shard == *id)
+                .cloned();
+            let in_doubt = InDoubt {
+                held,
+                owed: owed.collect(),
+            };
             self.call(*id, |protocol, cx| protocol.recover(cx, in_doubt));
             self.meet(*id);
         }
@@ -449,5 +520,8 @@ pub(crate) fn describe(flight: &Flight) -> String {
         Body::Inquire => "Inquire".to_string(),
         Body::Running => "Running".to_string(),
     };
-    format!("{} -> {} t{} {what}", flight.from, flight.to, flight.message.txn.counter)
+    format!(
+        "{} -> {} t{} {what}",
+        flight.from, flight.to, flight.message.txn.counter
+    )
 }
