@@ -60,6 +60,11 @@ const RULES: &[Rule] = &[
         "join (select oid, pg_catalog.array_position(pg_catalog.current_schemas(true), nspname) \
          as n from pg_catalog.pg_namespace) as o on (o.oid = c.relnamespace)",
     ),
+    // createdb, pg_dump and their like: names are not looked up by search_path anyway.
+    rule(
+        "SELECT pg_catalog.set_config('search_path', '', false)",
+        "SELECT ''::pg_catalog.text AS set_config",
+    ),
     // psql \d+: there are no toast tables.
     rule(
         "c.reloptions || array(select 'toast.' || x from pg_catalog.unnest(tc.reloptions) x)",
