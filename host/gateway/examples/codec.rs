@@ -51,11 +51,14 @@ fn main() {
     for (name, format) in [("text", Format::Text), ("binary", Format::Binary)] {
         let reply = row(format);
         let mut out = Vec::with_capacity(1024);
-        measure(&format!("encode a DataRow of int4 and text(84), {name}"), || {
-            out.clear();
-            encode(&reply, &mut out);
-            core::hint::black_box(&out);
-        });
+        measure(
+            &format!("encode a DataRow of int4 and text(84), {name}"),
+            || {
+                out.clear();
+                encode(&reply, &mut out);
+                core::hint::black_box(&out);
+            },
+        );
     }
 }
 
@@ -66,7 +69,10 @@ fn measure(what: &str, mut work: impl FnMut()) {
     (0..ROUNDS).for_each(|_| work());
     let nanos = start.elapsed().as_nanos() as f64 / ROUNDS as f64;
     let allocations = ALLOCATIONS.load(Ordering::Relaxed) - allocations;
-    println!("{what}: {nanos:.0} ns, {:.2} allocations", allocations as f64 / ROUNDS as f64);
+    println!(
+        "{what}: {nanos:.0} ns, {:.2} allocations",
+        allocations as f64 / ROUNDS as f64
+    );
 }
 
 /// Bind of one binary int4 to statement `s1`, Execute, Sync: what a driver sends for a prepared
@@ -78,14 +84,22 @@ fn triple() -> Vec<u8> {
         bytes.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
         bytes.extend_from_slice(body);
     };
-    frame(b'B', b"\0s1\0\0\x01\0\x01\0\x01\0\0\0\x04\0\0\0\x07\0\x01\0\x01");
+    frame(
+        b'B',
+        b"\0s1\0\0\x01\0\x01\0\x01\0\0\0\x04\0\0\0\x07\0\x01\0\x01",
+    );
     frame(b'E', b"\0\0\0\0\0");
     frame(b'S', b"");
     bytes
 }
 
 fn row(format: Format) -> Reply {
-    let column = |name: &str, ty| OutColumn { name: name.into(), ty, table: 1, attribute: 1 };
+    let column = |name: &str, ty| OutColumn {
+        name: name.into(),
+        ty,
+        table: 1,
+        attribute: 1,
+    };
     let columns: Arc<[OutColumn]> = [column("id", Type::Int4), column("filler", Type::Text)].into();
     let mut batch = RowBatch::new(2);
     batch.push([Datum::Int(123_456), "x".repeat(84).into()]);

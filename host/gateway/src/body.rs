@@ -12,7 +12,10 @@ pub(crate) struct Bad {
 
 impl From<SqlError> for Bad {
     fn from(error: SqlError) -> Self {
-        Bad { error, fatal: false }
+        Bad {
+            error,
+            fatal: false,
+        }
     }
 }
 
@@ -38,11 +41,15 @@ impl<'a> Body<'a> {
     }
 
     fn u16(&mut self) -> Result<u16, SqlError> {
-        Ok(u16::from_be_bytes(self.bytes(2)?.try_into().expect("two bytes")))
+        Ok(u16::from_be_bytes(
+            self.bytes(2)?.try_into().expect("two bytes"),
+        ))
     }
 
     fn u32(&mut self) -> Result<u32, SqlError> {
-        Ok(u32::from_be_bytes(self.bytes(4)?.try_into().expect("four bytes")))
+        Ok(u32::from_be_bytes(
+            self.bytes(4)?.try_into().expect("four bytes"),
+        ))
     }
 
     /// A text that ends with a zero byte.
@@ -62,7 +69,11 @@ impl<'a> Body<'a> {
     }
 
     fn end(&self) -> Result<(), SqlError> {
-        if self.0.is_empty() { Ok(()) } else { Err(violation("invalid message format")) }
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(violation("invalid message format"))
+        }
     }
 }
 
@@ -123,7 +134,9 @@ pub(crate) fn message(tag: u8, bytes: &[u8]) -> Result<ClientMessage, Bad> {
         b'E' => {
             let portal = body.text()?.to_owned();
             // A negative number means no limit, as 0 does.
-            let rows_max = i32::try_from(i64::from(body.u32()? as i32)).unwrap_or(0).max(0) as u32;
+            let rows_max = i32::try_from(i64::from(body.u32()? as i32))
+                .unwrap_or(0)
+                .max(0) as u32;
             ClientMessage::Execute { portal, rows_max }
         }
         b'S' => ClientMessage::Sync,
@@ -153,7 +166,11 @@ fn parse(body: &mut Body<'_>) -> Result<ClientMessage, SqlError> {
     let count = usize::from(body.u16()?);
     let mut oids = Body(body.bytes(count * 4)?);
     let types: Result<Vec<u32>, SqlError> = (0..count).map(|_| oids.u32()).collect();
-    Ok(ClientMessage::Parse { name, text, types: types? })
+    Ok(ClientMessage::Parse {
+        name,
+        text,
+        types: types?,
+    })
 }
 
 fn bind(body: &mut Body<'_>) -> Result<ClientMessage, SqlError> {
@@ -175,7 +192,13 @@ fn bind(body: &mut Body<'_>) -> Result<ClientMessage, SqlError> {
         });
     }
     let result_formats = body.formats()?;
-    Ok(ClientMessage::Bind { portal, statement, formats, params, result_formats })
+    Ok(ClientMessage::Bind {
+        portal,
+        statement,
+        formats,
+        params,
+        result_formats,
+    })
 }
 
 fn about(tag: u8, body: &mut Body<'_>) -> Result<ClientMessage, SqlError> {

@@ -6,8 +6,8 @@ use node::ClientMessage;
 
 /// Largest startup packet, as in PostgreSQL.
 pub const STARTUP_BYTES_MAX: usize = 10_000;
-/// Largest message after startup. A COPY line or a parameter must fit; a larger announcement ends the
-/// connection before anything is reserved for it.
+/// Largest message after startup. A COPY line or a parameter must fit; a larger announcement ends
+/// the connection before anything is reserved for it.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 /// Buffers above this size are given back once empty, so that an idle connection stays small.
@@ -68,8 +68,16 @@ impl Default for Decoder {
 impl Decoder {
     /// The decoder of a new connection; allocates nothing.
     pub fn new() -> Decoder {
-        let phase = Phase::Startup { ssl: false, gss: false };
-        Decoder { phase, buffer: Vec::new(), start: 0, pending: None }
+        let phase = Phase::Startup {
+            ssl: false,
+            gss: false,
+        };
+        Decoder {
+            phase,
+            buffer: Vec::new(),
+            start: 0,
+            pending: None,
+        }
     }
 
     /// Adds what was read from the client.
@@ -84,7 +92,10 @@ impl Decoder {
     }
 
     /// The next message; `None` when more bytes are needed or the connection is over.
-    #[expect(clippy::should_implement_trait, reason = "`None` is not the end: more bytes may come")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "`None` is not the end: more bytes may come"
+    )]
     pub fn next(&mut self) -> Option<Incoming> {
         if let Some(pending) = self.pending.take() {
             return Some(pending);
@@ -120,8 +131,8 @@ impl Decoder {
         self.buffer.len() - self.start
     }
 
-    /// Length of the frame that `bytes` begins with, tag included; `None` if its header is not there
-    /// yet.
+    /// Length of the frame that `bytes` begins with, tag included; `None` if its header is not
+    /// there yet.
     fn frame_bytes(&self, bytes: &[u8]) -> Option<Result<usize, SqlError>> {
         let (tag, least, most) = match self.phase {
             Phase::Startup { .. } => (0, 8, STARTUP_BYTES_MAX),
@@ -160,12 +171,18 @@ impl Decoder {
         match body::message(tag, body) {
             Ok(message) => Incoming::Message(message),
             Err(body::Bad { error, fatal: true }) => self.end(error),
-            Err(body::Bad { error, fatal: false }) => {
+            Err(body::Bad {
+                error,
+                fatal: false,
+            }) => {
                 if matches!(tag, b'Q' | b'F') {
-                    // These are answered by an error and ReadyForQuery; the session does so at Sync.
+                    // Answered by an error and ReadyForQuery: the session says so at Sync.
                     self.pending = Some(Incoming::Message(ClientMessage::Sync));
                 }
-                Incoming::Message(ClientMessage::Malformed { error, fatal: false })
+                Incoming::Message(ClientMessage::Malformed {
+                    error,
+                    fatal: false,
+                })
             }
         }
     }
@@ -191,7 +208,10 @@ impl Decoder {
                 let number = |at: usize| {
                     i32::from_be_bytes(parts[at..at + 4].try_into().expect("four bytes"))
                 };
-                Incoming::Cancel { pid: number(0), secret: number(4) }
+                Incoming::Cancel {
+                    pid: number(0),
+                    secret: number(4),
+                }
             }
             _ if code >> 16 == 3 => self.protocol_3(code & 0xffff, rest),
             _ => {

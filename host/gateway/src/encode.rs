@@ -34,8 +34,12 @@ pub fn encode(reply: &Reply, out: &mut Vec<u8>) {
         Reply::BindComplete => empty(out, b'2'),
         Reply::CloseComplete => empty(out, b'3'),
         Reply::PortalSuspended => empty(out, b's'),
-        Reply::CopyIn(columns, format) => frame(out, b'G', |out| copy_columns(out, *columns, *format)),
-        Reply::CopyOut(columns, format) => frame(out, b'H', |out| copy_columns(out, *columns, *format)),
+        Reply::CopyIn(columns, format) => {
+            frame(out, b'G', |out| copy_columns(out, *columns, *format))
+        }
+        Reply::CopyOut(columns, format) => {
+            frame(out, b'H', |out| copy_columns(out, *columns, *format))
+        }
         Reply::CopyData(bytes) => frame(out, b'd', |out| out.extend_from_slice(bytes)),
         Reply::CopyDone => empty(out, b'c'),
         Reply::Error(severity, error) => notice(out, *severity, error),
@@ -107,7 +111,11 @@ fn row_description(out: &mut Vec<u8>, columns: &[OutColumn], formats: &[Format])
 }
 
 fn rows(out: &mut Vec<u8>, columns: &[OutColumn], formats: &[Format], batch: &RowBatch) {
-    assert_eq!(batch.width as usize, columns.len(), "rows have the columns that were announced");
+    assert_eq!(
+        batch.width as usize,
+        columns.len(),
+        "rows have the columns that were announced"
+    );
     for row in batch.iter() {
         frame(out, b'D', |out| {
             u16(out, row.len());

@@ -19,7 +19,7 @@ pub fn fuzz(bytes: &[u8]) {
     }
 }
 
-fn decode<'a>(reads: &mut dyn Iterator<Item = &'a [u8]>) -> Vec<Incoming> {
+fn decode(reads: &mut dyn Iterator<Item = &[u8]>) -> Vec<Incoming> {
     let mut decoder = Decoder::default();
     let mut said = Vec::new();
     let mut out = Vec::new();

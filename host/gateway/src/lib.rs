@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Invariants:
-//! * no input makes the decoder panic, reserve more than has arrived (rounded up), or lose its place
-//!   without saying so (`Malformed { fatal: true }`, after which it yields nothing);
+//! * no input makes the decoder panic, reserve more than has arrived (rounded up), or lose its
+//!   place without saying so (`Malformed { fatal: true }`, after which it yields nothing);
 //! * the split of the bytes into reads does not change the messages ([`fuzz()`] checks both);
 //! * a row is encoded without allocating beyond the growth of the output buffer.
 //!

@@ -63,8 +63,10 @@ fn a_connection_begins_with_requests_for_encryption_and_parameters() {
     bytes.extend(startup(80_877_104, b""));
     bytes.extend(startup(VERSION_3, b"User\0ada\0database\0shop\0\0"));
     bytes.extend(frame(b'X', b""));
-    let parameters =
-        vec![("user".to_owned(), "ada".to_owned()), ("database".to_owned(), "shop".to_owned())];
+    let parameters = vec![
+        ("user".to_owned(), "ada".to_owned()),
+        ("database".to_owned(), "shop".to_owned()),
+    ];
     let expected = [
         Incoming::Refuse(b"N".to_vec()),
         Incoming::Refuse(b"N".to_vec()),
@@ -80,7 +82,10 @@ fn unknown_versions_are_negotiated_or_refused() {
     let said = decode(&bytes);
     let expected = b"v\0\0\0\x16\0\0\0\0\0\0\0\x01_pq_.wish\0".to_vec();
     assert_eq!(said[0], Incoming::Refuse(expected));
-    assert!(matches!(&said[1], Incoming::Message(ClientMessage::Startup { .. })));
+    assert!(matches!(
+        &said[1],
+        Incoming::Message(ClientMessage::Startup { .. })
+    ));
     assert_eq!(refusal(&startup(2 << 16, b"")), ("0A000".to_owned(), true));
     let twice = [startup(80_877_103, b""), startup(80_877_103, b"")].concat();
     assert!(matches!(
@@ -93,13 +98,19 @@ fn unknown_versions_are_negotiated_or_refused() {
 fn a_cancel_request_is_the_whole_conversation() {
     let request = startup(80_877_102, b"\0\0\0\x07\xff\xff\xff\xff");
     assert_eq!(decode(&request), [Incoming::Cancel { pid: 7, secret: -1 }]);
-    assert_eq!(refusal(&startup(80_877_102, b"\0")), ("08P01".to_owned(), true));
+    assert_eq!(
+        refusal(&startup(80_877_102, b"\0")),
+        ("08P01".to_owned(), true)
+    );
 }
 
 #[test]
 fn the_extended_protocol_is_read() {
     let mut bytes = frame(b'P', b"s\0select $1\0\0\x01\0\0\0\x17");
-    bytes.extend(frame(b'B', b"p\0s\0\0\x01\0\x01\0\x02\0\0\0\x02ab\xff\xff\xff\xff\0\x01\0\x00"));
+    bytes.extend(frame(
+        b'B',
+        b"p\0s\0\0\x01\0\x01\0\x02\0\0\0\x02ab\xff\xff\xff\xff\0\x01\0\x00",
+    ));
     bytes.extend(frame(b'D', b"Ss\0"));
     bytes.extend(frame(b'D', b"Pp\0"));
     bytes.extend(frame(b'E', b"p\0\0\0\0\x05"));
@@ -113,7 +124,11 @@ fn the_extended_protocol_is_read() {
     bytes.extend(frame(b'f', b"no\0"));
     let text = |text: &str| text.to_owned();
     let expected = [
-        ClientMessage::Parse { name: text("s"), text: text("select $1"), types: vec![23] },
+        ClientMessage::Parse {
+            name: text("s"),
+            text: text("select $1"),
+            types: vec![23],
+        },
         ClientMessage::Bind {
             portal: text("p"),
             statement: text("s"),
@@ -123,8 +138,14 @@ fn the_extended_protocol_is_read() {
         },
         ClientMessage::DescribeStatement(text("s")),
         ClientMessage::DescribePortal(text("p")),
-        ClientMessage::Execute { portal: text("p"), rows_max: 5 },
-        ClientMessage::Execute { portal: text("p"), rows_max: 0 },
+        ClientMessage::Execute {
+            portal: text("p"),
+            rows_max: 5,
+        },
+        ClientMessage::Execute {
+            portal: text("p"),
+            rows_max: 0,
+        },
         ClientMessage::CloseStatement(text("s")),
         ClientMessage::ClosePortal(text("")),
         ClientMessage::Flush,
@@ -141,14 +162,23 @@ fn lengths_out_of_bounds_end_the_connection() {
     assert_eq!(refusal(b"\0\0\0\x04\0\x03\0\0").0, "08P01");
     assert_eq!(refusal(b"\x7f\0\0\0").0, "08P01");
     assert_eq!(refusal(b"\0\0\x27\x11\0").0, "08P01");
-    assert_eq!(refusal(b"GET / HTTP/1.1\r\n\r\n"), ("08P01".to_owned(), true));
+    assert_eq!(
+        refusal(b"GET / HTTP/1.1\r\n\r\n"),
+        ("08P01".to_owned(), true)
+    );
     for length in [0u32, 3, (64 << 20) + 1, u32::MAX] {
         let bytes = [b"Q".as_slice(), &length.to_be_bytes(), &frame(b'S', b"")].concat();
         let said = decode_open(&bytes);
-        assert!(matches!(&said[..], [ClientMessage::Malformed { fatal: true, .. }]), "{said:?}");
+        assert!(
+            matches!(&said[..], [ClientMessage::Malformed { fatal: true, .. }]),
+            "{said:?}"
+        );
     }
     let said = decode_open(&frame(b'!', b""));
-    assert!(matches!(&said[..], [ClientMessage::Malformed { fatal: true, .. }]));
+    assert!(matches!(
+        &said[..],
+        [ClientMessage::Malformed { fatal: true, .. }]
+    ));
 }
 
 #[test]
@@ -167,7 +197,13 @@ fn malformed_bodies_are_errors_that_the_connection_survives() {
     ];
     for (tag, body, state) in cases {
         let said = decode_open(&[frame(*tag, body), frame(b'S', b"")].concat());
-        let [ClientMessage::Malformed { error, fatal: false }, ClientMessage::Sync] = &said[..]
+        let [
+            ClientMessage::Malformed {
+                error,
+                fatal: false,
+            },
+            ClientMessage::Sync,
+        ] = &said[..]
         else {
             panic!("{said:?} for {body:?}");
         };
@@ -177,7 +213,10 @@ fn malformed_bodies_are_errors_that_the_connection_survives() {
     let said = decode_open(&frame(b'Q', b"select '\xc3'\0"));
     assert!(matches!(
         &said[..],
-        [ClientMessage::Malformed { fatal: false, .. }, ClientMessage::Sync]
+        [
+            ClientMessage::Malformed { fatal: false, .. },
+            ClientMessage::Sync
+        ]
     ));
 }
 
@@ -203,9 +242,17 @@ fn the_split_into_reads_does_not_matter() {
 
 #[test]
 fn rows_are_encoded_in_the_form_of_each_column() {
-    let column = |name: &str, ty| OutColumn { name: name.into(), ty, table: 16_384, attribute: 1 };
-    let columns: Arc<[OutColumn]> =
-        [column("id", Type::Int4), column("name", Type::Varchar(Some(10)))].into();
+    let column = |name: &str, ty| OutColumn {
+        name: name.into(),
+        ty,
+        table: 16_384,
+        attribute: 1,
+    };
+    let columns: Arc<[OutColumn]> = [
+        column("id", Type::Int4),
+        column("name", Type::Varchar(Some(10))),
+    ]
+    .into();
     let formats: Arc<[Format]> = [Format::Binary, Format::Text].into();
     let description = encoded(&Reply::RowDescription(columns.clone(), formats.clone()));
     let expected = b"T\0\0\0\x32\0\x02\
@@ -231,26 +278,56 @@ fn errors_carry_all_their_fields() {
         .constraint("t_pkey")
         .column("c");
     let body = b"SERROR\0VERROR\0C23505\0Mduplicate\0Dd\0Hh\0P12\0tt\0cc\0nt_pkey\0\0";
-    assert_eq!(encoded(&Reply::Error(Severity::Error, error)), frame(b'E', body));
+    assert_eq!(
+        encoded(&Reply::Error(Severity::Error, error)),
+        frame(b'E', body)
+    );
     let notice = SqlError::new(SqlState::WARNING, "with\0zero");
     let body = b"SWARNING\0VWARNING\0C01000\0Mwith\0\0";
-    assert_eq!(encoded(&Reply::Error(Severity::Warning, notice)), frame(b'N', body));
+    assert_eq!(
+        encoded(&Reply::Error(Severity::Warning, notice)),
+        frame(b'N', body)
+    );
 }
 
 #[test]
 fn small_replies_have_their_bytes() {
     let cases: &[(Reply, &[u8])] = &[
         (Reply::AuthenticationOk, b"R\0\0\0\x08\0\0\0\0"),
-        (Reply::ParameterStatus("a".into(), "b".into()), b"S\0\0\0\x08a\0b\0"),
-        (Reply::BackendKey { pid: 1, secret: -1 }, b"K\0\0\0\x0c\0\0\0\x01\xff\xff\xff\xff"),
+        (
+            Reply::ParameterStatus("a".into(), "b".into()),
+            b"S\0\0\0\x08a\0b\0",
+        ),
+        (
+            Reply::BackendKey { pid: 1, secret: -1 },
+            b"K\0\0\0\x0c\0\0\0\x01\xff\xff\xff\xff",
+        ),
         (Reply::Ready(TxnStatus::Failed), b"Z\0\0\0\x05E"),
-        (Reply::ParameterDescription(vec![Type::Int8]), b"t\0\0\0\x0a\0\x01\0\0\0\x14"),
+        (
+            Reply::ParameterDescription(vec![Type::Int8]),
+            b"t\0\0\0\x0a\0\x01\0\0\0\x14",
+        ),
         (Reply::NoData, b"n\0\0\0\x04"),
-        (Reply::CommandComplete(Tag::Insert(0)), b"C\0\0\0\x0fINSERT 0 0\0"),
-        (Reply::CommandComplete(Tag::Count("SELECT", 1234)), b"C\0\0\0\x10SELECT 1234\0"),
-        (Reply::CommandComplete(Tag::Word("BEGIN")), b"C\0\0\0\x0aBEGIN\0"),
-        (Reply::CopyIn(2, Format::Text), b"G\0\0\0\x0b\0\0\x02\0\0\0\0"),
-        (Reply::CopyOut(1, Format::Binary), b"H\0\0\0\x09\x01\0\x01\0\x01"),
+        (
+            Reply::CommandComplete(Tag::Insert(0)),
+            b"C\0\0\0\x0fINSERT 0 0\0",
+        ),
+        (
+            Reply::CommandComplete(Tag::Count("SELECT", 1234)),
+            b"C\0\0\0\x10SELECT 1234\0",
+        ),
+        (
+            Reply::CommandComplete(Tag::Word("BEGIN")),
+            b"C\0\0\0\x0aBEGIN\0",
+        ),
+        (
+            Reply::CopyIn(2, Format::Text),
+            b"G\0\0\0\x0b\0\0\x02\0\0\0\0",
+        ),
+        (
+            Reply::CopyOut(1, Format::Binary),
+            b"H\0\0\0\x09\x01\0\x01\0\x01",
+        ),
         (Reply::CopyData(b"x\n".to_vec()), b"d\0\0\0\x06x\n"),
         (Reply::Close, b""),
     ];

@@ -1,20 +1,23 @@
-//! Golden scripts of the session machine: what a client and a coordinator say, and what the session answers.
+//! Golden scripts of the session machine: what a client and a coordinator say, and what the session
+//! answers.
 //!
-//! Each file of `testdata/session` holds blocks of commands, a line `---`, and the trace that they give. With
-//! `UPDATE=1` in the environment the traces are rewritten; a person then reads the difference.
+//! Each file of `testdata/session` holds blocks of commands, a line `---`, and the trace that they
+//! give. With `UPDATE=1` in the environment the traces are rewritten; a person then reads the
+//! difference.
 //!
-//! Commands: `connect NAME=VALUE...`, `query SQL`, `parse NAME SQL`, `bind PORTAL STATEMENT VALUE...`,
-//! `describe s|p NAME`, `execute PORTAL [ROWS]`, `close s|p NAME`, `sync`, `flush`, `copydata TEXT`, `copydone`,
-//! `copyfail TEXT`, `malformed`, `terminate` from the client (`-` is the empty name); `rows N ROW;ROW`,
-//! `copyout N TEXT`, `copyin N`, `done N TAG...`, `fail N STATE TEXT`, `die N`, `lost N STATE`,
-//! `ended committed|unknown|die` from the coordinator; `ddl ok|fail`, `drained`, `cancel`, `tick MILLIS`, `drain`,
-//! `schema` (a newer catalog) from the shard.
+//! Commands of the client (`-` is the empty name): `connect NAME=VALUE...`, `query SQL`,
+//! `parse NAME SQL`, `bind PORTAL STATEMENT VALUE...`, `describe s|p NAME`, `execute PORTAL [ROWS]`,
+//! `close s|p NAME`, `sync`, `flush`, `copydata TEXT`, `copydone`, `copyfail TEXT`, `malformed`,
+//! `terminate`, `disconnect`, `cancel`. Of the coordinator: `rows N ROW;ROW`, `copyout N TEXT`,
+//! `copyin N`, `done N TAG...`, `fail N STATE TEXT`, `die N`, `lost N STATE`,
+//! `ended committed|unknown|die`. Of the shard: `ddl ok|fail`, `drained`, `tick MILLIS`, `drain`,
+//! `schema` (a newer catalog), `describe!`.
 
 mod trace;
 
 use base::{
-    Datum, IndexId, Key, NodeId, Position, RowBatch, ShardId, Slot, SqlError, SqlState, TableId, Time,
-    Ts, TxnId, Type,
+    Datum, IndexId, Key, NodeId, Position, RowBatch, ShardId, Slot, SqlError, SqlState, TableId,
+    Time, Ts, TxnId, Type,
 };
 use catalog::{Catalog, Column, Database, Index, IndexColumn, Placement, Table};
 use node::message::{Done, Failure, FromTxn, ToTxn, TxnHandle};
@@ -44,7 +47,9 @@ struct World {
 fn golden_scripts() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/session");
     let files = std::fs::read_dir(&folder).expect("the folder of scripts is there");
-    let mut paths: Vec<_> = files.map(|file| file.expect("a readable folder").path()).collect();
+    let mut paths: Vec<_> = files
+        .map(|file| file.expect("a readable folder").path())
+        .collect();
     paths.sort();
     assert!(!paths.is_empty(), "there are scripts");
     let update = std::env::var_os("UPDATE").is_some();
@@ -62,9 +67,24 @@ fn golden_scripts() {
 }
 
 fn difference(old: &str, new: &str) -> String {
-    let same = old.lines().zip(new.lines()).take_while(|(a, b)| a == b).count();
-    let rest = |text: &str| text.lines().skip(same).take(8).collect::<Vec<_>>().join("\n  ");
-    format!("line {}\n expected\n  {}\n got\n  {}", same + 1, rest(old), rest(new))
+    let same = old
+        .lines()
+        .zip(new.lines())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let rest = |text: &str| {
+        text.lines()
+            .skip(same)
+            .take(8)
+            .collect::<Vec<_>>()
+            .join("\n  ")
+    };
+    format!(
+        "line {}\n expected\n  {}\n got\n  {}",
+        same + 1,
+        rest(old),
+        rest(new)
+    )
 }
 
 /// Runs all blocks; returns the script with the traces that they gave.
@@ -129,10 +149,12 @@ impl World {
             if !matches!(message, ToTxn::Rollback) {
                 self.handle = Some(*handle);
             }
-            self.trace.push_str(&trace::to_txn(*shard, *handle, message));
+            self.trace
+                .push_str(&trace::to_txn(*shard, *handle, message));
         }
         for (_, database, plan) in &ddl {
-            writeln!(self.trace, "-> ddl {database} {}", plan.tag).expect("strings take everything");
+            writeln!(self.trace, "-> ddl {database} {}", plan.tag)
+                .expect("strings take everything");
         }
         for (_, reply, wait) in &replies {
             self.trace.push_str(&trace::reply(reply, *wait));
@@ -166,7 +188,9 @@ impl World {
             "cancel" => self.call(|session, cx| session.on_cancel(cx, 42)),
             "disconnect" => self.call(|session, cx| session.on_disconnect(cx)),
             "tick" => {
-                self.now = self.now.after(rest.parse::<u64>().expect("milliseconds") * 1000);
+                self.now = self
+                    .now
+                    .after(rest.parse::<u64>().expect("milliseconds") * 1000);
                 self.call(|session, cx| session.on_tick(cx));
             }
             "drain" => {
@@ -188,7 +212,11 @@ impl World {
 }
 
 fn name(word: &str) -> String {
-    if word == "-" { String::new() } else { word.to_owned() }
+    if word == "-" {
+        String::new()
+    } else {
+        word.to_owned()
+    }
 }
 
 fn client_message(verb: &str, rest: &str) -> ClientMessage {
@@ -196,21 +224,37 @@ fn client_message(verb: &str, rest: &str) -> ClientMessage {
     let mut word = || words.next().unwrap_or_default();
     match verb {
         "connect" => {
-            let pairs = rest.split(' ').map(|pair| pair.split_once('=').expect("NAME=VALUE"));
+            let pairs = rest
+                .split(' ')
+                .map(|pair| pair.split_once('=').expect("NAME=VALUE"));
             let parameters = pairs.map(|(name, value)| (name.to_owned(), value.replace('+', " ")));
-            ClientMessage::Startup { parameters: parameters.collect() }
+            ClientMessage::Startup {
+                parameters: parameters.collect(),
+            }
         }
         "query" => ClientMessage::Query(rest.to_owned()),
         "parse" => {
             let name = name(word());
             let text = rest.split_once(' ').map_or("", |(_, text)| text).to_owned();
-            ClientMessage::Parse { name, text, types: vec![] }
+            ClientMessage::Parse {
+                name,
+                text,
+                types: vec![],
+            }
         }
         "bind" => {
             let (portal, statement) = (name(word()), name(word()));
-            let params = words.map(|value| (value != "null").then(|| value.into())).collect();
+            let params = words
+                .map(|value| (value != "null").then(|| value.into()))
+                .collect();
             let (formats, result_formats) = (vec![], vec![]);
-            ClientMessage::Bind { portal, statement, formats, params, result_formats }
+            ClientMessage::Bind {
+                portal,
+                statement,
+                formats,
+                params,
+                result_formats,
+            }
         }
         "describe" if word() == "s" => ClientMessage::DescribeStatement(name(word())),
         "describe" => ClientMessage::DescribePortal(name(word())),
@@ -228,7 +272,10 @@ fn client_message(verb: &str, rest: &str) -> ClientMessage {
         "copyfail" => ClientMessage::CopyFail(rest.to_owned()),
         "malformed" => {
             let error = SqlError::new(SqlState::PROTOCOL_VIOLATION, "bad message");
-            ClientMessage::Malformed { error, fatal: rest == "fatal" }
+            ClientMessage::Malformed {
+                error,
+                fatal: rest == "fatal",
+            }
         }
         "terminate" => ClientMessage::Terminate,
         other => panic!("no command {other:?}"),
@@ -238,11 +285,20 @@ fn client_message(verb: &str, rest: &str) -> ClientMessage {
 fn from_txn(verb: &str, rest: &str) -> FromTxn {
     let (number, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     let n = number.parse().unwrap_or(0);
-    let die = || AbortReason::Die { key: key_of_7(), holder: txn_id() };
+    let die = || AbortReason::Die {
+        key: key_of_7(),
+        holder: txn_id(),
+    };
     let done = |result, outcome, wait| {
         let (wait, wait_read) = (Position(wait), Position(wait.min(90)));
-        let done =
-            Done { result, outcome, wait, wait_read, priority_ts: Ts(5000), currval: vec![] };
+        let done = Done {
+            result,
+            outcome,
+            wait,
+            wait_read,
+            priority_ts: Ts(5000),
+            currval: vec![],
+        };
         FromTxn::Done(n, done)
     };
     match verb {
@@ -268,7 +324,9 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
                 other => panic!("no tag {other:?}"),
             };
             let outcome = match words.last() {
-                Some(&"commit") => Some(Outcome::Committed { commit_ts: Ts(6000) }),
+                Some(&"commit") => Some(Outcome::Committed {
+                    commit_ts: Ts(6000),
+                }),
                 Some(&"unknown") => Some(Outcome::Unknown),
                 _ => None,
             };
@@ -291,18 +349,27 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
         }
         "ended" => {
             let outcome = match number {
-                "committed" => Outcome::Committed { commit_ts: Ts(7000) },
+                "committed" => Outcome::Committed {
+                    commit_ts: Ts(7000),
+                },
                 "unknown" => Outcome::Unknown,
                 _ => Outcome::Aborted(die()),
             };
-            FromTxn::Ended { outcome, wait: Position(100) }
+            FromTxn::Ended {
+                outcome,
+                wait: Position(100),
+            }
         }
         other => panic!("no message {other:?}"),
     }
 }
 
 fn txn_id() -> TxnId {
-    TxnId { shard: ShardId(17), incarnation: 1, counter: 9 }
+    TxnId {
+        shard: ShardId(17),
+        incarnation: 1,
+        counter: 9,
+    }
 }
 
 fn key_of_7() -> Key {
@@ -324,7 +391,10 @@ fn catalog() -> Catalog {
     let primary = Index {
         id: IndexId(16_385),
         name: "t_pkey".to_owned(),
-        columns: vec![IndexColumn { column: 0, descending: false }],
+        columns: vec![IndexColumn {
+            column: 0,
+            descending: false,
+        }],
         unique: true,
         constraint: true,
         slot_columns: vec![0],
@@ -334,7 +404,10 @@ fn catalog() -> Catalog {
         id: TableId(16_386),
         name: "t".to_owned(),
         changed: 1,
-        columns: vec![column("id", Type::Int4, true), column("v", Type::Text, false)],
+        columns: vec![
+            column("id", Type::Int4, true),
+            column("v", Type::Text, false),
+        ],
         primary,
         primary_constraint: Some("t_pkey".to_owned()),
         secondary: vec![],
@@ -366,5 +439,8 @@ fn catalog() -> Catalog {
 fn an_idle_session_is_small() {
     let bytes = size_of::<Session>();
     // The budget of an idle connection is 32 KiB in all (architecture.md section 11).
-    assert!(bytes <= 2048, "a session takes {bytes} bytes before what it allocates");
+    assert!(
+        bytes <= 2048,
+        "a session takes {bytes} bytes before what it allocates"
+    );
 }

@@ -70,7 +70,10 @@ fn point_query(shard: &mut Shard, session: &mut Session) -> u64 {
         params: vec![Some(vec![0, 0, 0, 7])],
         result_formats: vec![node::Format::Binary],
     };
-    let execute = ClientMessage::Execute { portal: String::new(), rows_max: 0 };
+    let execute = ClientMessage::Execute {
+        portal: String::new(),
+        rows_max: 0,
+    };
     let mut rows = RowBatch::new(1);
     rows.push([Datum::Int(7)]);
     let done = Done {
@@ -106,11 +109,21 @@ fn a_prepared_point_query_allocates_its_parameters_only() {
     };
     let databases = [("shop".to_owned(), Arc::new(database))].into();
     let placement = catalog::Placement::new(1, 1);
-    let catalog = Catalog { version: 1, placement, databases, ..Catalog::default() };
-    let mut shard = Shard { catalog: Arc::new(catalog), ..Shard::default() };
+    let catalog = Catalog {
+        version: 1,
+        placement,
+        databases,
+        ..Catalog::default()
+    };
+    let mut shard = Shard {
+        catalog: Arc::new(catalog),
+        ..Shard::default()
+    };
     let mut session = Session::new(ConnId(1), 1);
-    let parameters =
-        vec![("user".to_owned(), "ada".to_owned()), ("database".to_owned(), "shop".to_owned())];
+    let parameters = vec![
+        ("user".to_owned(), "ada".to_owned()),
+        ("database".to_owned(), "shop".to_owned()),
+    ];
     shard.call(|cx| session.on_client(cx, ClientMessage::Startup { parameters }));
     let parse = ClientMessage::Parse {
         name: "s".to_owned(),
@@ -124,6 +137,11 @@ fn a_prepared_point_query_allocates_its_parameters_only() {
         point_query(&mut shard, &mut session);
     }
     let rounds = 1000;
-    let all: u64 = (0..rounds).map(|_| point_query(&mut shard, &mut session)).sum();
-    assert_eq!(all, rounds, "one allocation each: the shared slice of parameters");
+    let all: u64 = (0..rounds)
+        .map(|_| point_query(&mut shard, &mut session))
+        .sum();
+    assert_eq!(
+        all, rounds,
+        "one allocation each: the shared slice of parameters"
+    );
 }

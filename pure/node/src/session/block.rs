@@ -41,7 +41,10 @@ pub(super) struct Modes {
 
 impl Default for Modes {
     fn default() -> Self {
-        Modes { isolation: Isolation::Serializable, read_only: false }
+        Modes {
+            isolation: Isolation::Serializable,
+            read_only: false,
+        }
     }
 }
 
@@ -55,19 +58,29 @@ fn given(asked: Isolation) -> Isolation {
 
 /// Whether a command is taken in a failed block.
 pub(super) fn ends_block(command: &SessionCommand) -> bool {
-    matches!(command, SessionCommand::Commit { .. } | SessionCommand::Rollback { .. })
+    matches!(
+        command,
+        SessionCommand::Commit { .. } | SessionCommand::Rollback { .. }
+    )
 }
 
 impl Session {
     /// Modes of a transaction that does not say otherwise.
     pub(super) fn default_modes(&self) -> Modes {
         let knobs = &self.settings.knobs;
-        Modes { isolation: given(knobs.default_isolation), read_only: knobs.default_read_only }
+        Modes {
+            isolation: given(knobs.default_isolation),
+            read_only: knobs.default_read_only,
+        }
     }
 
     /// The modes in force: of the block, else those that the next statement will have.
     pub(super) fn present_modes(&self) -> Modes {
-        if self.block == Block::None { self.default_modes() } else { self.modes }
+        if self.block == Block::None {
+            self.default_modes()
+        } else {
+            self.modes
+        }
     }
 
     /// A statement that belongs to a query string or pipeline of several is about to run.
@@ -145,7 +158,10 @@ impl Session {
                 return;
             }
             Block::None | Block::Implicit => {
-                self.warn(SqlState::NO_ACTIVE_TXN, "there is no transaction in progress");
+                self.warn(
+                    SqlState::NO_ACTIVE_TXN,
+                    "there is no transaction in progress",
+                );
             }
             Block::Explicit => {}
         }
@@ -158,7 +174,10 @@ impl Session {
                 self.fail(cx, no_block("ROLLBACK AND CHAIN"), Position(0));
                 return;
             }
-            self.warn(SqlState::NO_ACTIVE_TXN, "there is no transaction in progress");
+            self.warn(
+                SqlState::NO_ACTIVE_TXN,
+                "there is no transaction in progress",
+            );
         }
         self.roll_back(cx);
         self.restore_settings();
@@ -183,7 +202,6 @@ impl Session {
             return;
         };
         if let Some((error, wait)) = txn.broken.take() {
-            self.txn = None;
             self.fail_ending(cx, error, wait);
             return;
         }
@@ -201,7 +219,11 @@ impl Session {
             Outcome::Committed { commit_ts } => {
                 self.seen = self.seen.max(commit_ts);
                 let read = self.txn.as_ref().map_or(Position(0), |txn| txn.wait_read);
-                let wait = if self.settings.knobs.synchronous_commit { wait } else { read };
+                let wait = if self.settings.knobs.synchronous_commit {
+                    wait
+                } else {
+                    read
+                };
                 self.txn = None;
                 self.ended_well(cx, wait);
             }
@@ -230,7 +252,11 @@ impl Session {
         self.retry = None;
         self.carried = None;
         self.keep_settings();
-        match self.ending.take().expect("whoever ends a transaction says what follows") {
+        match self
+            .ending
+            .take()
+            .expect("whoever ends a transaction says what follows")
+        {
             Ending::Commit { chain } => {
                 self.after_block(chain);
                 self.say(Reply::CommandComplete(Tag::Word("COMMIT")), wait);
@@ -251,7 +277,8 @@ impl Session {
         if let Some(txn) = self.txn.take()
             && !txn.gone
         {
-            cx.to_txn.push_back((txn.coordinator, txn.handle, ToTxn::Rollback));
+            cx.to_txn
+                .push_back((txn.coordinator, txn.handle, ToTxn::Rollback));
         }
     }
 

@@ -32,7 +32,9 @@ impl Session {
             SessionCommand::ShowSetting(name) => self.show(plan, name.as_deref(), &start),
             SessionCommand::Discard => self.discard(),
             SessionCommand::Deallocate(name) => self.deallocate(name.as_deref()),
-            SessionCommand::Prepare { name, types, text } => self.sql_prepare(cx, name, types, text),
+            SessionCommand::Prepare { name, types, text } => {
+                self.sql_prepare(cx, name, types, text)
+            }
         };
         match result {
             Ok(tag) => self.complete(Tag::Word(tag)),
@@ -42,7 +44,9 @@ impl Session {
 
     /// The value of a setting as SHOW prints it; `None` if there is no such setting.
     pub(super) fn setting(&self, name: &str) -> Option<String> {
-        let lower = known::lookup(name).map_or(name, |setting| setting.name).to_ascii_lowercase();
+        let lower = known::lookup(name)
+            .map_or(name, |setting| setting.name)
+            .to_ascii_lowercase();
         let modes = self.present_modes();
         Some(match &*lower {
             "transaction_isolation" => isolation_name(modes.isolation).to_owned(),
@@ -60,9 +64,15 @@ impl Session {
             return;
         }
         let text = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let mut settings: Vec<(String, String)> =
-            self.settings.overrides().map(|(name, value)| text(name, value)).collect();
-        let Modes { isolation, read_only } = self.modes;
+        let mut settings: Vec<(String, String)> = self
+            .settings
+            .overrides()
+            .map(|(name, value)| text(name, value))
+            .collect();
+        let Modes {
+            isolation,
+            read_only,
+        } = self.modes;
         if isolation != Isolation::Serializable {
             settings.push(text("transaction_isolation", isolation_name(isolation)));
         }
@@ -99,15 +109,25 @@ impl Session {
         }
     }
 
-    fn set(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<&'static str, SqlError> {
+    fn set(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        local: bool,
+    ) -> Result<&'static str, SqlError> {
         let in_txn = self.block != Block::None;
-        let lower = known::lookup(name).map_or(name, |setting| setting.name).to_ascii_lowercase();
+        let lower = known::lookup(name)
+            .map_or(name, |setting| setting.name)
+            .to_ascii_lowercase();
         if let "transaction_isolation" | "transaction_read_only" = &*lower {
             self.set_mode(&lower, value)?;
             return Ok("SET");
         }
         if local && !in_txn {
-            self.warn(SqlState::NO_ACTIVE_TXN, "SET LOCAL can only be used in transaction blocks");
+            self.warn(
+                SqlState::NO_ACTIVE_TXN,
+                "SET LOCAL can only be used in transaction blocks",
+            );
             known::validate(name, value.unwrap_or(""))?;
             return Ok("SET");
         }
@@ -120,7 +140,9 @@ impl Session {
     fn set_mode(&mut self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
         let defaults = self.default_modes();
         let mut modes = TxnModes::default();
-        let checked = value.map(|value| known::validate(name, value)).transpose()?;
+        let checked = value
+            .map(|value| known::validate(name, value))
+            .transpose()?;
         if name == "transaction_isolation" {
             let asked = checked.as_deref().map(super::settings::isolation);
             modes.isolation = Some(asked.unwrap_or(defaults.isolation));
@@ -137,10 +159,18 @@ impl Session {
 
     fn set_session_modes(&mut self, modes: TxnModes) -> Result<&'static str, SqlError> {
         if let Some(isolation) = modes.isolation {
-            self.set("default_transaction_isolation", Some(isolation_name(isolation)), false)?;
+            self.set(
+                "default_transaction_isolation",
+                Some(isolation_name(isolation)),
+                false,
+            )?;
         }
         if let Some(read_only) = modes.read_only {
-            self.set("default_transaction_read_only", Some(on_off(read_only)), false)?;
+            self.set(
+                "default_transaction_read_only",
+                Some(on_off(read_only)),
+                false,
+            )?;
         }
         Ok("SET")
     }
@@ -171,13 +201,20 @@ impl Session {
             None => {
                 for setting in SETTINGS {
                     let value = self.setting(setting.name).unwrap_or_default();
-                    rows.push([setting.name.into(), value.into(), setting.description.into()]);
+                    rows.push([
+                        setting.name.into(),
+                        value.into(),
+                        setting.description.into(),
+                    ]);
                 }
             }
         }
         let (columns, formats) = (plan.columns.clone(), start.formats.clone());
         if start.describe {
-            self.say(Reply::RowDescription(columns.clone(), formats.clone()), Position(0));
+            self.say(
+                Reply::RowDescription(columns.clone(), formats.clone()),
+                Position(0),
+            );
         }
         self.say(Reply::Rows(columns, formats, rows), Position(0));
         Ok("SHOW")
@@ -221,7 +258,10 @@ impl Session {
             return Err(SqlError::new(SqlState::DUPLICATE_STATEMENT, message));
         }
         let prepared = self.prepare(cx, text, types)?;
-        if !matches!(prepared.plan.as_ref().map(|plan| &plan.kind), Some(PlanKind::Run(_))) {
+        if !matches!(
+            prepared.plan.as_ref().map(|plan| &plan.kind),
+            Some(PlanKind::Run(_))
+        ) {
             let message = "only queries and data changes can be prepared";
             return Err(SqlError::new(SqlState::SYNTAX, message));
         }
@@ -237,7 +277,14 @@ impl Session {
         start: Start,
     ) {
         match self.bind_arguments(cx, name, args) {
-            Ok((prepared, params)) => self.start(cx, Start { prepared, params, ..start }),
+            Ok((prepared, params)) => self.start(
+                cx,
+                Start {
+                    prepared,
+                    params,
+                    ..start
+                },
+            ),
             Err(error) => self.fail(cx, error, Position(0)),
         }
     }
@@ -250,15 +297,25 @@ impl Session {
     ) -> Result<(Arc<super::Prepared>, sql::port::Params), SqlError> {
         let prepared = self.find(name)?.clone();
         let prepared = self.fresh(cx, name, prepared)?;
-        let plan = prepared.plan.as_ref().filter(|plan| matches!(plan.kind, PlanKind::Run(_)));
+        let plan = prepared
+            .plan
+            .as_ref()
+            .filter(|plan| matches!(plan.kind, PlanKind::Run(_)));
         let types = &plan.ok_or_else(|| errors::no_statement(name))?.params;
         if types.len() != args.len() {
             let message = format!("wrong number of parameters for prepared statement \"{name}\"");
-            let detail = format!("Expected {} parameters but got {}.", types.len(), args.len());
+            let detail = format!(
+                "Expected {} parameters but got {}.",
+                types.len(),
+                args.len()
+            );
             return Err(SqlError::new(SqlState::SYNTAX, message).detail(detail));
         }
-        let params: Result<Vec<Datum>, SqlError> =
-            types.iter().zip(args).map(|(ty, arg)| argument(*ty, arg)).collect();
+        let params: Result<Vec<Datum>, SqlError> = types
+            .iter()
+            .zip(args)
+            .map(|(ty, arg)| argument(*ty, arg))
+            .collect();
         Ok((prepared, params?.into()))
     }
 }

@@ -27,14 +27,24 @@ pub(super) fn is_copy_from(plan: &Plan) -> bool {
 /// What the client is told at the start of a COPY: number of columns and form.
 fn announced(plan: &Plan) -> (u16, Format) {
     let shape = sql::copy_shape(plan).expect("only COPY plans exchange data with the client");
-    (shape.columns, if shape.binary { Format::Binary } else { Format::Text })
+    (
+        shape.columns,
+        if shape.binary {
+            Format::Binary
+        } else {
+            Format::Text
+        },
+    )
 }
 
 impl Session {
     /// Whether messages of the client are data of the running COPY FROM.
     pub(super) fn copying_in(&self) -> bool {
         matches!(self.activity, Activity::Running)
-            && self.steps.get(self.at).is_some_and(|step| step.copy == CopyState::In)
+            && self
+                .steps
+                .get(self.at)
+                .is_some_and(|step| step.copy == CopyState::In)
     }
 
     /// The coordinator wants data: the client is told at once, so nothing runs again after this.
@@ -65,7 +75,10 @@ impl Session {
                 let message = format!("COPY from stdin failed: {text}");
                 SqlError::new(SqlState::QUERY_CANCELED, message)
             }
-            ClientMessage::Malformed { error, fatal: false } => error,
+            ClientMessage::Malformed {
+                error,
+                fatal: false,
+            } => error,
             ClientMessage::Malformed { error, fatal: true } => return self.fatal(cx, error),
             other => {
                 let terminate = other == ClientMessage::Terminate;
@@ -96,6 +109,7 @@ impl Session {
     ) {
         if self.is_running(number) {
             self.begin_copy_out();
+            self.steps[self.at].spent += 1;
             self.say_of_step(Reply::CopyData(bytes), wait);
             self.count_batch(cx);
         }

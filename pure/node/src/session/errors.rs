@@ -7,12 +7,18 @@ use txn::AbortReason;
 
 /// 57014 on request of the client.
 pub(super) fn canceled() -> SqlError {
-    SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to user request")
+    SqlError::new(
+        SqlState::QUERY_CANCELED,
+        "canceling statement due to user request",
+    )
 }
 
 /// 57014 by the clock.
 pub(super) fn statement_timeout() -> SqlError {
-    SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout")
+    SqlError::new(
+        SqlState::QUERY_CANCELED,
+        "canceling statement due to statement timeout",
+    )
 }
 
 /// 57P01 for sessions that end because the node does.
@@ -36,7 +42,10 @@ pub(super) fn in_failed_block() -> SqlError {
 
 /// 3D000.
 pub(super) fn no_database(name: &str) -> SqlError {
-    SqlError::new(SqlState::INVALID_DATABASE, format!("database \"{name}\" does not exist"))
+    SqlError::new(
+        SqlState::INVALID_DATABASE,
+        format!("database \"{name}\" does not exist"),
+    )
 }
 
 /// 26000.
@@ -50,17 +59,23 @@ pub(super) fn no_statement(name: &str) -> SqlError {
 
 /// 34000.
 pub(super) fn no_portal(name: &str) -> SqlError {
-    SqlError::new(SqlState::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
+    SqlError::new(
+        SqlState::INVALID_CURSOR_NAME,
+        format!("portal \"{name}\" does not exist"),
+    )
 }
 
 /// 08007: nobody here knows whether the transaction has committed.
 pub(super) fn unknown_outcome() -> SqlError {
-    SqlError::new(SqlState::TXN_UNKNOWN, "the outcome of the transaction is not known")
-        .detail("Contact with a participant was lost while the transaction was being committed.")
-        .hint(
-            "Do not simply run it again: it may have committed. Look for its effects first, or make \
+    SqlError::new(
+        SqlState::TXN_UNKNOWN,
+        "the outcome of the transaction is not known",
+    )
+    .detail("Contact with a participant was lost while the transaction was being committed.")
+    .hint(
+        "Do not simply run it again: it may have committed. Look for its effects first, or make \
              it safe to repeat.",
-        )
+    )
 }
 
 /// What a client is told of a transaction that the protocol has rolled back.
@@ -87,8 +102,9 @@ pub(super) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlE
                 .detail(format!("Shard {shard} lost its part of the transaction."))
         }
         AbortReason::Unreachable(shard) => {
-            conflict("transaction was rolled back because a node does not answer")
-                .detail(format!("No answer came from shard {shard}; nothing was committed."))
+            conflict("transaction was rolled back because a node does not answer").detail(format!(
+                "No answer came from shard {shard}; nothing was committed."
+            ))
         }
         AbortReason::SchemaChanged => {
             conflict("could not serialize access due to a concurrent schema change")
@@ -104,7 +120,9 @@ pub(super) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlE
 
 /// Table name, and `key (id)=(7) of table "t"` in words.
 fn place(key: &Key, database: Option<&Database>) -> (String, String) {
-    let tables = database.into_iter().flat_map(|database| database.tables.values());
+    let tables = database
+        .into_iter()
+        .flat_map(|database| database.tables.values());
     for table in tables {
         let indexes = std::iter::once(&table.primary).chain(&table.secondary);
         if let Some(index) = indexes.into_iter().find(|index| index.id == key.index) {

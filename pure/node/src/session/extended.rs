@@ -22,12 +22,16 @@ impl Session {
     /// Whether the message can only be handled with a look at the next one: outside of a block,
     /// Execute commits by itself if Sync follows.
     pub(super) fn waits_for_next(&self, message: &ClientMessage) -> bool {
-        let ClientMessage::Execute { portal, .. } = message else { return false };
+        let ClientMessage::Execute { portal, .. } = message else {
+            return false;
+        };
         if matches!(self.block, Block::Explicit | Block::Failed) {
             return false;
         }
         // COPY FROM asks its client for data before that says anything else.
-        let plan = self.portal(portal).and_then(|portal| portal.prepared.plan.as_ref());
+        let plan = self
+            .portal(portal)
+            .and_then(|portal| portal.prepared.plan.as_ref());
         plan.is_some_and(|plan| !copy::is_copy_from(plan))
     }
 
@@ -62,7 +66,8 @@ impl Session {
             let message = format!("prepared statement \"{name}\" already exists");
             return Err(SqlError::new(SqlState::DUPLICATE_STATEMENT, message));
         }
-        let declared: Result<Vec<Type>, SqlError> = types.iter().map(|oid| declared(*oid)).collect();
+        let declared: Result<Vec<Type>, SqlError> =
+            types.iter().map(|oid| declared(*oid)).collect();
         let prepared = self.prepare(cx, text, &declared?);
         match &prepared {
             Ok(found) if self.block == Block::Failed && !ends_block(found) => {
@@ -104,7 +109,13 @@ impl Session {
         let types = prepared.plan.as_ref().map_or(&[][..], |plan| &plan.params);
         let params = decode_params(&bind.statement, types, &bind.formats, &bind.params)?;
         let formats = self.result_formats(cx, &prepared, &bind.result_formats)?;
-        Ok(Portal { prepared, params, formats, cursor: None, finished: false })
+        Ok(Portal {
+            prepared,
+            params,
+            formats,
+            cursor: None,
+            finished: false,
+        })
     }
 
     /// `prepared`, or the same statement planned again if the catalog has changed.
@@ -120,7 +131,12 @@ impl Session {
         let again = self.refreshed(cx, &prepared)?;
         let types = |prepared: &Prepared| {
             let plan = prepared.plan.as_ref();
-            plan.map(|plan| plan.columns.iter().map(|c| (c.name.clone(), c.ty)).collect::<Vec<_>>())
+            plan.map(|plan| {
+                plan.columns
+                    .iter()
+                    .map(|c| (c.name.clone(), c.ty))
+                    .collect::<Vec<_>>()
+            })
         };
         if types(&again) != types(&prepared) {
             let message = "cached plan must not change result type";
@@ -164,7 +180,10 @@ impl Session {
     fn columns_of(&self, prepared: &Prepared) -> Option<Arc<[OutColumn]>> {
         let plan = prepared.plan.as_ref()?;
         if let PlanKind::Session(SessionCommand::Execute { name, .. }) = &plan.kind {
-            return self.prepared.get(&**name).and_then(|inner| self.columns_of(inner));
+            return self
+                .prepared
+                .get(&**name)
+                .and_then(|inner| self.columns_of(inner));
         }
         plan.returns_rows.then(|| plan.columns.clone())
     }
@@ -176,7 +195,10 @@ impl Session {
                 self.fail(cx, errors::in_failed_block(), Position(0));
             }
             Ok(prepared) => {
-                let params = prepared.plan.as_ref().map_or_else(Vec::new, |plan| plan.params.clone());
+                let params = prepared
+                    .plan
+                    .as_ref()
+                    .map_or_else(Vec::new, |plan| plan.params.clone());
                 self.say(Reply::ParameterDescription(params), Position(0));
                 let formats = cx.plans.text.clone();
                 self.describe_columns(&prepared, formats);
@@ -249,7 +271,11 @@ impl Session {
 
     /// A portal that has run to its end: a query has no more rows, nothing else runs twice.
     fn execute_again(&mut self, cx: &mut SessionCx<'_>, name: String, portal: Portal) {
-        let plan = portal.prepared.plan.as_ref().expect("an empty portal is not finished");
+        let plan = portal
+            .prepared
+            .plan
+            .as_ref()
+            .expect("an empty portal is not finished");
         if plan.returns_rows && !plan.writes {
             self.complete(crate::client::Tag::Count("SELECT", 0));
             self.put_portal(name, portal);

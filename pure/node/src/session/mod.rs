@@ -2,22 +2,24 @@
 //!
 //! ```text
 //! client messages -> inbox -> pump -> commands of the session itself (BEGIN, SET, SHOW, ...)
-//!                                  -> ToTxn::Run -> coordinator -> FromTxn -> held replies -> client
+//!                                  -> ToTxn::Run -> coordinator -> FromTxn -> held replies
 //!                                  -> schema changes -> on_ddl
 //! ```
 //!
-//! Replies of a query string or pipeline are held until it is over. A transaction none of whose results has
-//! been released is run again by the session itself when the protocol rolls it back (`run`).
+//! Replies of a query string or pipeline are held until it is over. A transaction none of whose
+//! results has been released is run again by the session itself when the protocol rolls it back
+//! (`retry`).
 //!
 //! Invariants:
-//! * Replies leave in the order in which PostgreSQL would send them; each names the journal position
-//!   that it waits for.
+//! * Replies leave in the order in which PostgreSQL would send them; each names the journal
+//!   position that it waits for.
 //! * At most one statement runs at a time; suspended portals wait at the coordinator for credit.
-//! * `steps[at]` is the running statement; the steps before it are those of the same transaction that
-//!   would be run again with it. They are forgotten once a result has been released.
+//! * `steps[at]` is the running statement; the steps before it are those of the same transaction
+//!   that would be run again with it. They are forgotten once a result has been released.
 //! * Messages of an older attempt never match the handle of the current one and are dropped.
 //!
-//! It is not a parser or planner (`sql`), not a coordinator (`txns`), and knows no bytes (`gateway`).
+//! It is not a parser or planner (`sql`), not a coordinator (`txns`), and knows no bytes
+//! (`gateway`).
 
 mod block;
 mod command;
@@ -26,6 +28,7 @@ mod errors;
 mod extended;
 mod plans;
 mod portal;
+mod retry;
 mod run;
 mod settings;
 mod simple;
@@ -42,7 +45,8 @@ use block::{Block, Modes};
 use catalog::{Catalog, Database};
 use plans::Prepared;
 use portal::Portal;
-use run::{Ending, OpenTxn, Retry, Step};
+use retry::Retry;
+use run::{Ending, OpenTxn, Step};
 use settings::Settings;
 use simple::QueryString;
 use sql::plan::DdlPlan;
@@ -206,7 +210,9 @@ impl Session {
 
     /// A schema change is over: texts of notices, or why it failed.
     pub fn on_ddl(&mut self, cx: &mut SessionCx<'_>, result: Result<Vec<String>, SqlError>) {
-        let Activity::Ddl(tag) = self.activity else { return };
+        let Activity::Ddl(tag) = self.activity else {
+            return;
+        };
         self.activity = Activity::Idle;
         let canceled = core::mem::take(&mut self.canceled);
         match result {
@@ -230,12 +236,18 @@ impl Session {
 
     /// What was released has left the host's buffer: the running statement may send more.
     pub fn on_drained(&mut self, cx: &mut SessionCx<'_>) {
-        let batches = core::mem::take(&mut self.in_flight);
-        if batches > 0 && matches!(self.activity, Activity::Running) {
-            let step = &self.steps[self.at];
-            if step.rows_max == 0 {
-                self.tell(cx, ToTxn::Credit(step.number, batches));
-            }
+        self.in_flight = 0;
+        if !matches!(self.activity, Activity::Running) {
+            return;
+        }
+        let step = &mut self.steps[self.at];
+        if step.cursor.is_some() {
+            self.credit_cursor(cx);
+        } else if step.spent > self.held_batches {
+            let batches = step.spent - self.held_batches;
+            step.spent = self.held_batches;
+            let number = step.number;
+            self.tell(cx, ToTxn::Credit(number, batches));
         }
     }
 
@@ -370,8 +382,20 @@ impl Session {
             }
             ClientMessage::Query(text) => self.on_query(cx, text),
             ClientMessage::Parse { name, text, types } => self.on_parse(cx, name, &text, &types),
-            ClientMessage::Bind { portal, statement, formats, params, result_formats } => {
-                let bind = extended::Bind { portal, statement, formats, params, result_formats };
+            ClientMessage::Bind {
+                portal,
+                statement,
+                formats,
+                params,
+                result_formats,
+            } => {
+                let bind = extended::Bind {
+                    portal,
+                    statement,
+                    formats,
+                    params,
+                    result_formats,
+                };
                 self.on_bind(cx, bind);
             }
             ClientMessage::DescribeStatement(name) => self.on_describe_statement(cx, &name),
@@ -390,7 +414,10 @@ impl Session {
                 self.life = Life::Closed;
             }
             ClientMessage::Malformed { error, fatal: true } => self.fatal(cx, error),
-            ClientMessage::Malformed { error, fatal: false } => self.fail(cx, error, Position(0)),
+            ClientMessage::Malformed {
+                error,
+                fatal: false,
+            } => self.fail(cx, error, Position(0)),
         }
     }
 
@@ -408,7 +435,8 @@ impl Session {
     /// Gives the held replies to the host; what has run up to here is not run again.
     fn release(&mut self, cx: &mut SessionCx<'_>) {
         let conn = self.conn;
-        cx.replies.extend(self.held.drain(..).map(|(reply, wait)| (conn, reply, wait)));
+        cx.replies
+            .extend(self.held.drain(..).map(|(reply, wait)| (conn, reply, wait)));
         self.in_flight += core::mem::take(&mut self.held_batches);
         if let Some(txn) = &mut self.txn {
             txn.retryable = false;
@@ -480,6 +508,8 @@ impl Session {
 fn ends_skipping(message: &ClientMessage) -> bool {
     matches!(
         message,
-        ClientMessage::Sync | ClientMessage::Terminate | ClientMessage::Malformed { fatal: true, .. }
+        ClientMessage::Sync
+            | ClientMessage::Terminate
+            | ClientMessage::Malformed { fatal: true, .. }
     )
 }

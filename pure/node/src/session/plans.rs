@@ -1,7 +1,8 @@
 //! Parsed and planned statements, and the cache of them that the sessions of a shard share.
 //!
-//! The cache is bounded twice: by a number of statements, replaced by second chance, and by a doorkeeper: a text
-//! enters only when it is seen again, so that statements full of literals pass by.
+//! The cache is bounded twice: by a number of statements, replaced by second chance, and by a
+//! doorkeeper: a text enters only when it is seen again, so that statements full of literals pass
+//! by.
 
 use crate::client::Format;
 use base::lookup::FixedHasher;
@@ -28,7 +29,9 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Whether the plan may be used with catalog `version`.
     pub(crate) fn is_fresh(&self, version: u64) -> bool {
-        self.plan.as_ref().is_none_or(|plan| plan.catalog_version == version)
+        self.plan
+            .as_ref()
+            .is_none_or(|plan| plan.catalog_version == version)
     }
 }
 
@@ -116,7 +119,8 @@ impl PlanCache {
         let hash = hash_of(database, text, declared);
         let entry = &mut self.entries[*self.index.get(&hash)? as usize];
         let found = &entry.prepared;
-        let same = found.database == database && &*found.text == text && *found.declared == *declared;
+        let same =
+            found.database == database && &*found.text == text && *found.declared == *declared;
         if !same || !found.is_fresh(version) {
             return None;
         }
@@ -133,9 +137,17 @@ impl PlanCache {
         if let Some(at) = self.index.get(&hash) {
             // An older catalog version of it, or another statement of equal hash.
             let at = *at as usize;
-            self.entries[at] = Entry { hash, prepared: prepared.clone(), used: true };
+            self.entries[at] = Entry {
+                hash,
+                prepared: prepared.clone(),
+                used: true,
+            };
         } else if self.seen_set.contains(&hash) {
-            self.insert(Entry { hash, prepared: prepared.clone(), used: false });
+            self.insert(Entry {
+                hash,
+                prepared: prepared.clone(),
+                used: false,
+            });
         } else {
             self.remember(hash);
         }
@@ -193,7 +205,8 @@ mod tests {
     #[test]
     fn texts_enter_when_seen_again_and_used_ones_stay() {
         let mut cache = PlanCache::new(4);
-        let get = |cache: &mut PlanCache, text: &str| cache.get(DatabaseId(1), text, &[], 1).is_some();
+        let get =
+            |cache: &mut PlanCache, text: &str| cache.get(DatabaseId(1), text, &[], 1).is_some();
         cache.offer(&prepared("hot"));
         assert!(!get(&mut cache, "hot"), "seen once");
         cache.offer(&prepared("hot"));

@@ -1,7 +1,7 @@
 //! Portals: statements with their parameters, and the rows that a limited Execute has left over.
 
 use super::plans::Prepared;
-use super::run::{Step, Start};
+use super::run::{Start, Step};
 use super::{Activity, Session, SessionCx};
 use crate::client::Format;
 use crate::message::{Done, StatementNo, ToTxn};
@@ -35,7 +35,12 @@ pub(super) struct Cursor {
 
 impl Cursor {
     pub(super) fn new(number: StatementNo) -> Cursor {
-        Cursor { number, buffer: VecDeque::new(), consumed: 0, done: None }
+        Cursor {
+            number,
+            buffer: VecDeque::new(),
+            consumed: 0,
+            done: None,
+        }
     }
 
     /// The next rows, at most `rows_max` (not 0); `None` if there are none at present.
@@ -45,9 +50,19 @@ impl Cursor {
             self.consumed += 1;
             return self.buffer.pop_front();
         }
-        let datums = front.datums.drain(..front.width as usize * rows_max as usize).collect();
+        let datums = front
+            .datums
+            .drain(..front.width as usize * rows_max as usize)
+            .collect();
         front.rows -= rows_max;
-        Some((RowBatch { width: front.width, rows: rows_max, datums }, *wait))
+        Some((
+            RowBatch {
+                width: front.width,
+                rows: rows_max,
+                datums,
+            },
+            *wait,
+        ))
     }
 }
 
@@ -76,7 +91,10 @@ impl Session {
 
     /// The leftovers of a suspended statement.
     pub(super) fn cursor(&mut self, number: StatementNo) -> Option<&mut Cursor> {
-        let portals = self.unnamed_portal.iter_mut().chain(self.portals.values_mut());
+        let portals = self
+            .unnamed_portal
+            .iter_mut()
+            .chain(self.portals.values_mut());
         let mut cursors = portals.filter_map(|portal| portal.cursor.as_deref_mut());
         cursors.find(|cursor| cursor.number == number)
     }
@@ -103,9 +121,24 @@ impl Session {
             self.fail(cx, error, wait);
             return;
         }
-        let number = portal.cursor.as_ref().expect("a suspended portal has a cursor").number;
-        let plan = portal.prepared.plan.clone().expect("an empty statement does not suspend");
-        let step = Step::resumed(portal, plan, start, number, self.facts.clone(), self.held.len());
+        let number = portal
+            .cursor
+            .as_ref()
+            .expect("a suspended portal has a cursor")
+            .number;
+        let plan = portal
+            .prepared
+            .plan
+            .clone()
+            .expect("an empty statement does not suspend");
+        let step = Step::resumed(
+            portal,
+            plan,
+            start,
+            number,
+            self.facts.clone(),
+            self.held.len(),
+        );
         self.push_step(step);
         self.activity = Activity::Running;
         self.serve(cx);
@@ -129,6 +162,7 @@ impl Step {
             describe: false,
             rows_max: start.rows_max,
             rows: 0,
+            spent: 0,
             autocommit: false,
             number,
             facts,
@@ -173,7 +207,9 @@ pub(super) fn decode_params(
     // An exact iterator fills the shared slice with one allocation.
     let params = values.iter().enumerate().map(|(i, value)| {
         let format = formats.get(if formats.len() == 1 { 0 } else { i }).copied();
-        let Some(bytes) = value else { return Datum::Null };
+        let Some(bytes) = value else {
+            return Datum::Null;
+        };
         let datum = match format.unwrap_or(Format::Text) {
             Format::Binary => base::wire::decode(types[i], bytes),
             Format::Text => decode_text(types[i], bytes),
@@ -192,7 +228,10 @@ fn decode_text(ty: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
         Ok(text) if !text.contains('\0') => base::text::parse(ty, text),
         _ => {
             let message = "invalid byte sequence for encoding \"UTF8\"";
-            Err(SqlError::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message))
+            Err(SqlError::new(
+                SqlState::CHARACTER_NOT_IN_REPERTOIRE,
+                message,
+            ))
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Statements at the coordinator: how they start, what comes back, and how a transaction is run again.
+//! Statements at the coordinator: how they start and what comes back.
 
 use super::copy::CopyState;
 use super::plans::Prepared;
 use super::portal::{Cursor, Portal};
+use super::retry::ATTEMPTS_MAX;
 use super::{Activity, Block, CREDIT_BATCHES, Session, SessionCx, errors};
 use crate::client::{Format, Reply, Tag};
 use crate::message::{
@@ -11,21 +12,8 @@ use crate::message::{
 use base::{Position, RowBatch, ShardId, SqlError, SqlState, Time, Ts};
 use sql::plan::{DdlPlan, Plan, PlanKind};
 use sql::port::Params;
-use std::collections::VecDeque;
 use std::sync::Arc;
-use txn::{AbortReason, Outcome};
-
-/// Attempts of one transaction before its client is told (architecture.md section 6).
-const ATTEMPTS_MAX: u32 = 10;
-/// Attempts when a node did not answer: each of them may have waited for seconds.
-const ATTEMPTS_UNREACHABLE_MAX: u32 = 2;
-/// First pause before another attempt; doubles each time. The older transaction needs about this long to
-/// finish.
-const BACKOFF_US: u64 = 200;
-/// Longest pause, before jitter.
-const BACKOFF_US_MAX: u64 = 20_000;
-/// A client that begins a transaction this soon after a 40001 is taken to repeat it.
-const REPEAT_US_MAX: u64 = 1_000_000;
+use txn::Outcome;
 
 /// The transaction that the session has open at a coordinator.
 pub(super) struct OpenTxn {
@@ -61,17 +49,6 @@ pub(super) enum Ending {
     Ddl(Box<DdlPlan>),
 }
 
-/// A transaction that is being run again.
-pub(super) struct Retry {
-    priority_ts: Ts,
-    attempt: u32,
-    tries: u32,
-    /// Replies between those of its statements, still to be said.
-    statics: VecDeque<(Reply, Position)>,
-    /// How many of them have been said.
-    moved: usize,
-}
-
 /// One statement that runs or has run at the coordinator.
 pub(super) struct Step {
     pub(super) prepared: Arc<Prepared>,
@@ -84,6 +61,8 @@ pub(super) struct Step {
     pub(super) rows_max: u32,
     /// Rows said so far in this Execute.
     pub(super) rows: u32,
+    /// Batches of its credit that are used up, to be given back when the client's buffer is empty.
+    pub(super) spent: u32,
     pub(super) autocommit: bool,
     pub(super) number: StatementNo,
     pub(super) facts: Arc<SessionFacts>,
@@ -119,7 +98,11 @@ impl Session {
     pub(super) fn start(&mut self, cx: &mut SessionCx<'_>, start: Start) {
         self.statement = Some(start.prepared.clone());
         self.since = cx.now;
-        let plan = start.prepared.plan.clone().expect("an empty statement is answered before");
+        let plan = start
+            .prepared
+            .plan
+            .clone()
+            .expect("an empty statement is answered before");
         let ends_block =
             matches!(&plan.kind, PlanKind::Session(command) if super::block::ends_block(command));
         if self.block == Block::Failed && !ends_block {
@@ -164,7 +147,8 @@ impl Session {
     }
 
     pub(super) fn start_ddl(&mut self, cx: &mut SessionCx<'_>, plan: &DdlPlan) {
-        cx.ddl.push_back((self.conn, self.database.to_string(), plan.clone()));
+        cx.ddl
+            .push_back((self.conn, self.database.to_string(), plan.clone()));
         self.activity = Activity::Ddl(plan.tag);
     }
 
@@ -205,6 +189,7 @@ impl Session {
             describe: start.describe,
             rows_max,
             rows: 0,
+            spent: 0,
             autocommit,
             number: 0,
             facts: self.facts.clone(),
@@ -229,7 +214,7 @@ impl Session {
         self.at = self.steps.len() - 1;
     }
 
-    fn open_txn(
+    pub(super) fn open_txn(
         &mut self,
         cx: &SessionCx<'_>,
         plan: &Plan,
@@ -238,11 +223,17 @@ impl Session {
         tries: u32,
     ) {
         let home = sql::home_slot(plan, params).map(|slot| cx.catalog.placement.home(slot));
-        let coordinator = home.filter(|home| home.node() == cx.here.node()).unwrap_or(cx.here);
+        let coordinator = home
+            .filter(|home| home.node() == cx.here.node())
+            .unwrap_or(cx.here);
         self.txn_count += 1;
         self.refresh_facts();
         self.txn = Some(OpenTxn {
-            handle: TxnHandle { session: cx.here, conn: self.conn, number: self.txn_count },
+            handle: TxnHandle {
+                session: cx.here,
+                conn: self.conn,
+                number: self.txn_count,
+            },
             coordinator,
             statement: 0,
             attempt,
@@ -256,14 +247,17 @@ impl Session {
     }
 
     /// Hands `steps[at]` to the coordinator.
-    fn run_step(&mut self, cx: &mut SessionCx<'_>) {
+    pub(super) fn run_step(&mut self, cx: &mut SessionCx<'_>) {
         self.say_statics(self.steps[self.at].before);
-        let credit = CREDIT_BATCHES.saturating_sub(self.held_batches + self.in_flight);
+        let unread = self.held_batches + self.in_flight;
         let database = match self.database(cx) {
             Ok(database) => database.clone(),
             Err(error) => return self.fail(cx, error, Position(0)),
         };
-        let txn = self.txn.as_mut().expect("a statement runs inside a transaction");
+        let txn = self
+            .txn
+            .as_mut()
+            .expect("a statement runs inside a transaction");
         txn.statement += 1;
         let first = txn.statement == 1;
         let step = &mut self.steps[self.at];
@@ -271,11 +265,20 @@ impl Session {
         step.mark = self.held.len();
         step.said = 0;
         step.rows = 0;
+        // What a limited Execute does not want yet waits in its cursor.
+        step.spent = if step.rows_max > 0 {
+            0
+        } else {
+            unread.min(CREDIT_BATCHES)
+        };
         step.copy = CopyState::None;
         step.cursor = (step.rows_max > 0).then(|| Box::new(Cursor::new(txn.statement)));
         if step.describe && step.plan.returns_rows {
             let columns = step.plan.columns.clone();
-            self.held.push((Reply::RowDescription(columns, step.formats.clone()), Position(0)));
+            self.held.push((
+                Reply::RowDescription(columns, step.formats.clone()),
+                Position(0),
+            ));
             step.said = 1;
         }
         let begin = first.then(|| BeginRequest {
@@ -296,7 +299,7 @@ impl Session {
             catalog: cx.catalog.clone(),
             database,
             facts: step.facts.clone(),
-            credit,
+            credit: CREDIT_BATCHES - step.spent,
             deadline: step.deadline,
         };
         self.activity = Activity::Running;
@@ -305,13 +308,20 @@ impl Session {
 
     /// Sends to the coordinator of the open transaction.
     pub(super) fn tell(&mut self, cx: &mut SessionCx<'_>, message: ToTxn) {
-        let txn = self.txn.as_ref().expect("only an open transaction is told something");
+        let txn = self
+            .txn
+            .as_ref()
+            .expect("only an open transaction is told something");
         cx.to_txn.push_back((txn.coordinator, txn.handle, message));
     }
 
     /// A message from the transaction `handle`.
     pub fn on_txn(&mut self, cx: &mut SessionCx<'_>, handle: TxnHandle, message: FromTxn) {
-        if self.txn.as_ref().is_none_or(|txn| txn.handle != handle || txn.gone) {
+        if self
+            .txn
+            .as_ref()
+            .is_none_or(|txn| txn.handle != handle || txn.gone)
+        {
             return;
         }
         match message {
@@ -334,7 +344,13 @@ impl Session {
         self.steps[self.at].said += 1;
     }
 
-    fn on_rows(&mut self, cx: &mut SessionCx<'_>, number: StatementNo, batch: RowBatch, wait: Position) {
+    fn on_rows(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        number: StatementNo,
+        batch: RowBatch,
+        wait: Position,
+    ) {
         if !self.is_running(number) {
             if let Some(cursor) = self.cursor(number) {
                 cursor.buffer.push_back((batch, wait));
@@ -353,6 +369,7 @@ impl Session {
                 }
             }
             None => {
+                step.spent += 1;
                 let reply = rows_reply(step, batch);
                 self.say_of_step(reply, wait);
                 self.count_batch(cx);
@@ -372,35 +389,62 @@ impl Session {
     pub(super) fn serve(&mut self, cx: &mut SessionCx<'_>) {
         loop {
             let step = &mut self.steps[self.at];
-            let cursor = step.cursor.as_mut().expect("a limited Execute has a cursor");
+            let cursor = step
+                .cursor
+                .as_mut()
+                .expect("a limited Execute has a cursor");
             if step.rows_max > 0 && step.rows == step.rows_max {
-                return self.suspend();
+                return self.suspend(cx);
             }
-            let rows_max = if step.rows_max == 0 { u32::MAX } else { step.rows_max - step.rows };
-            let Some((batch, wait)) = cursor.take(rows_max) else { break };
+            let rows_max = if step.rows_max == 0 {
+                u32::MAX
+            } else {
+                step.rows_max - step.rows
+            };
+            let Some((batch, wait)) = cursor.take(rows_max) else {
+                break;
+            };
             step.rows += batch.rows;
             let reply = rows_reply(step, batch);
             self.say_of_step(reply, wait);
+            self.count_batch(cx);
         }
         let step = &mut self.steps[self.at];
-        let cursor = step.cursor.as_mut().expect("a limited Execute has a cursor");
-        let (number, consumed) = (cursor.number, core::mem::take(&mut cursor.consumed));
+        let cursor = step
+            .cursor
+            .as_mut()
+            .expect("a limited Execute has a cursor");
         if let Some(done) = cursor.done.take() {
             self.step_done(cx, *done);
-        } else if consumed > 0 {
+        } else if self.held_batches + self.in_flight < CREDIT_BATCHES {
+            self.credit_cursor(cx);
+        }
+    }
+
+    /// Gives the running limited statement credit for the batches that it has used up.
+    pub(super) fn credit_cursor(&mut self, cx: &mut SessionCx<'_>) {
+        let cursor = self.steps[self.at]
+            .cursor
+            .as_mut()
+            .expect("a limited Execute has a cursor");
+        let (number, consumed) = (cursor.number, core::mem::take(&mut cursor.consumed));
+        if consumed > 0 {
             self.tell(cx, ToTxn::Credit(number, consumed));
         }
     }
 
     /// The row limit is reached: the portal waits for the next Execute.
-    fn suspend(&mut self) {
+    fn suspend(&mut self, cx: &mut SessionCx<'_>) {
         self.say_of_step(Reply::PortalSuspended, Position(0));
         self.activity = Activity::Idle;
         if let Some(txn) = &mut self.txn {
             txn.retryable = false;
         }
-        let step = self.steps.swap_remove(self.at);
-        self.steps.clear();
+        let step = self
+            .steps
+            .drain(..=self.at)
+            .next_back()
+            .expect("the present step is there");
         self.at = 0;
         if let Some(name) = step.portal {
             let portal = Portal {
@@ -411,6 +455,12 @@ impl Session {
                 finished: false,
             };
             self.put_portal(name, portal);
+        }
+        // In a second attempt a statement may give more rows than in the first.
+        if !self.steps.is_empty() {
+            self.run_step(cx);
+        } else if let Some(ending) = self.ending.take() {
+            self.end_txn(cx, ending);
         }
     }
 
@@ -425,13 +475,13 @@ impl Session {
             self.on_suspended_done(cx, number, done);
             return;
         }
-        let step = &mut self.steps[self.at];
-        if done.result.is_ok() && done.outcome.is_none() && step.cursor.is_some() {
-            let cursor = step.cursor.as_mut().expect("just seen");
-            cursor.done = Some(Box::new(done));
-            self.serve(cx);
-        } else {
-            self.step_done(cx, done);
+        let ended_well = done.result.is_ok() && done.outcome.is_none();
+        match &mut self.steps[self.at].cursor {
+            Some(cursor) if ended_well => {
+                cursor.done = Some(Box::new(done));
+                self.serve(cx);
+            }
+            _ => self.step_done(cx, done),
         }
     }
 
@@ -440,9 +490,10 @@ impl Session {
         let failed = match &done.result {
             Ok(_) => None,
             Err(Failure::Sql(error)) => Some((error.clone(), false)),
-            Err(Failure::Aborted(reason)) => {
-                Some((errors::aborted(reason, self.database(cx).ok().map(|d| &**d)), true))
-            }
+            Err(Failure::Aborted(reason)) => Some((
+                errors::aborted(reason, self.database(cx).ok().map(|d| &**d)),
+                true,
+            )),
         };
         if let Some((error, gone)) = failed {
             let txn = self.txn.as_mut().expect("checked by the caller");
@@ -460,7 +511,11 @@ impl Session {
 
     /// The running statement is over.
     fn step_done(&mut self, cx: &mut SessionCx<'_>, done: Done) {
-        let wait = if self.settings.knobs.synchronous_commit { done.wait } else { done.wait_read };
+        let wait = if self.settings.knobs.synchronous_commit {
+            done.wait
+        } else {
+            done.wait_read
+        };
         match (done.result, done.outcome) {
             (Ok(tag), outcome @ (None | Some(Outcome::Committed { .. }))) => {
                 if let Some(Outcome::Committed { commit_ts }) = outcome {
@@ -529,130 +584,6 @@ impl Session {
         }
     }
 
-    /// The protocol has rolled the transaction back.
-    pub(super) fn on_aborted(&mut self, cx: &mut SessionCx<'_>, reason: AbortReason, wait: Position) {
-        let txn = self.txn.as_mut().expect("checked by the caller");
-        txn.gone = true;
-        let attempts_max = match reason {
-            AbortReason::Requested | AbortReason::LockTimeout(_) => 0,
-            AbortReason::Unreachable(_) => ATTEMPTS_UNREACHABLE_MAX,
-            _ => ATTEMPTS_MAX,
-        };
-        if txn.retryable && txn.tries < attempts_max {
-            self.restart(cx);
-            return;
-        }
-        let txn = self.txn.take().expect("just seen");
-        if let (AbortReason::Die { .. }, Some(ts)) = (&reason, txn.priority_ts) {
-            // The client's own repetition keeps the place in the queue that this one had.
-            self.carried = Some((cx.now.after(REPEAT_US_MAX), ts, txn.attempt + 1));
-        }
-        let error = errors::aborted(&reason, self.database(cx).ok().map(|d| &**d));
-        if self.ending.is_some() {
-            self.fail_ending(cx, error, wait);
-        } else {
-            self.fail(cx, error, wait);
-        }
-    }
-
-    /// Takes back what the transaction has said and runs all its statements again after a pause.
-    fn restart(&mut self, cx: &mut SessionCx<'_>) {
-        let (attempt, tries, priority_ts) = {
-            let txn = self.txn.as_ref().expect("a transaction is restarted while it is known");
-            let ts = txn.priority_ts.expect("it is told with the end of each statement");
-            (txn.attempt, txn.tries, ts)
-        };
-        self.roll_back(cx);
-        cx.counters.server_retries += 1;
-        let mut statics = self.take_back();
-        if let Some(old) = &mut self.retry {
-            statics.append(&mut old.statics);
-        }
-        let (attempt, tries) = (attempt + 1, tries + 1);
-        self.retry = Some(Retry { priority_ts, attempt, tries, statics, moved: 0 });
-        let pause_us = (BACKOFF_US << (tries - 2).min(10)).min(BACKOFF_US_MAX);
-        // Spreads sessions that died together; any spreading does.
-        let spread = (u64::from(self.conn.0) * 31 + self.txn_count).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let pause_us = pause_us + (spread >> 32) % pause_us;
-        self.activity = Activity::Backoff(cx.now.after(pause_us));
-    }
-
-    /// Removes the replies of the steps that have run from the held ones; returns the others.
-    fn take_back(&mut self) -> VecDeque<(Reply, Position)> {
-        let ran = &mut self.steps[..=self.at];
-        let mut statics = VecDeque::with_capacity(self.held.len());
-        let mut held = self.held.drain(..);
-        let mut place = 0;
-        for step in ran {
-            statics.extend(held.by_ref().take(step.mark - place));
-            step.before = statics.len();
-            held.by_ref().take(step.said).for_each(drop);
-            place = step.mark + step.said;
-        }
-        statics.extend(held);
-        self.held_batches = 0;
-        statics
-    }
-
-    /// Says replies of a restarted transaction that stand before its next statement.
-    fn say_statics(&mut self, before: usize) {
-        if let Some(retry) = &mut self.retry {
-            while retry.moved < before
-                && let Some(reply) = retry.statics.pop_front()
-            {
-                self.held.push(reply);
-                retry.moved += 1;
-            }
-        }
-        let held = self.held.len();
-        let step = &mut self.steps[self.at];
-        if self.retry.is_none() {
-            // Only `take_back` gives it a meaning.
-            step.before = 0;
-        }
-        step.mark = held;
-    }
-
-    /// Says what is left of the replies of a restarted transaction.
-    pub(super) fn flush_statics(&mut self) {
-        if let Some(retry) = &mut self.retry {
-            self.held.extend(retry.statics.drain(..));
-        }
-    }
-
-    /// The pause is over.
-    pub(super) fn run_again(&mut self, cx: &mut SessionCx<'_>) {
-        self.activity = Activity::Idle;
-        let late = self.steps.iter().any(|step| step.deadline.is_some_and(|at| at <= cx.now));
-        let checked = if late { Err(errors::statement_timeout()) } else { self.replan_steps(cx) };
-        if let Err(error) = checked {
-            if self.ending.is_some() {
-                self.fail_ending(cx, error, Position(0));
-            } else {
-                self.fail(cx, error, Position(0));
-            }
-            return;
-        }
-        let retry = self.retry.as_ref().expect("a pause belongs to a retry");
-        let (first, tries) = ((Some(retry.priority_ts), retry.attempt), retry.tries);
-        let (plan, params) = (self.steps[0].plan.clone(), self.steps[0].params.clone());
-        self.open_txn(cx, &plan, &params, first, tries);
-        self.at = 0;
-        self.run_step(cx);
-    }
-
-    fn replan_steps(&mut self, cx: &mut SessionCx<'_>) -> Result<(), SqlError> {
-        for at in 0..self.steps.len() {
-            if !self.steps[at].prepared.is_fresh(cx.catalog.version) {
-                let prepared = self.refreshed(cx, &self.steps[at].prepared.clone())?;
-                let step = &mut self.steps[at];
-                step.plan = prepared.plan.clone().expect("a statement that ran is not empty");
-                step.prepared = prepared;
-            }
-        }
-        Ok(())
-    }
-
     fn merge_currval(&mut self, drawn: Vec<(base::IndexId, i64)>) {
         let known = &mut Arc::make_mut(&mut self.facts).currval;
         for (sequence, value) in drawn {
@@ -669,11 +600,17 @@ fn rows_reply(step: &Step, batch: RowBatch) -> Reply {
 }
 
 fn read_only(tag: &str) -> (SqlState, String) {
-    (SqlState::READ_ONLY_TXN, format!("cannot execute {tag} in a read-only transaction"))
+    (
+        SqlState::READ_ONLY_TXN,
+        format!("cannot execute {tag} in a read-only transaction"),
+    )
 }
 
 /// First word of a statement, for the message of a refusal.
 fn verb(text: &str) -> String {
-    let word = text.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next();
+    let word = text
+        .trim_start()
+        .split(|c: char| !c.is_ascii_alphabetic())
+        .next();
     word.unwrap_or_default().to_ascii_uppercase()
 }

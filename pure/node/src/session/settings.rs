@@ -1,4 +1,5 @@
-//! The settings of one session: values from startup, from SET, from SET LOCAL, and what a rollback restores.
+//! The settings of one session: values from startup, from SET, from SET LOCAL, and what a rollback
+//! restores.
 //!
 //! Only values that differ from the server's defaults are stored.
 
@@ -57,7 +58,10 @@ impl Knobs {
     fn read(values: &Values) -> Knobs {
         let micros = |name: &str| {
             let number = known::integer(name, value_in(values, name).unwrap_or("0"));
-            number.and_then(|millis| u64::try_from(millis).ok()).unwrap_or(0) * 1000
+            number
+                .and_then(|millis| u64::try_from(millis).ok())
+                .unwrap_or(0)
+                * 1000
         };
         let word = |name: &str| value_in(values, name).unwrap_or_default();
         Knobs {
@@ -144,7 +148,10 @@ impl Settings {
         let value = match value {
             Some(value) => known::validate(name, value)?,
             None => {
-                let value = self.default_of(name).ok_or_else(|| known::unknown(name))?.to_owned();
+                let value = self
+                    .default_of(name)
+                    .ok_or_else(|| known::unknown(name))?
+                    .to_owned();
                 // A fixed setting refuses even its own default.
                 known::validate(name, &value)?
             }
@@ -183,7 +190,10 @@ impl Settings {
         if in_txn {
             let current = &self.current;
             let undo = self.undo.get_or_insert_with(|| {
-                Box::new(Undo { before: current.clone(), after: current.clone() })
+                Box::new(Undo {
+                    before: current.clone(),
+                    after: current.clone(),
+                })
             });
             if !local {
                 edit(&mut undo.after);
@@ -209,7 +219,9 @@ impl Settings {
 }
 
 fn canonical(name: &str) -> String {
-    known::lookup(name).map_or(name, |setting| setting.name).to_ascii_lowercase()
+    known::lookup(name)
+        .map_or(name, |setting| setting.name)
+        .to_ascii_lowercase()
 }
 
 fn put(values: &mut Values, name: &str, value: &str) {
@@ -223,8 +235,11 @@ fn put(values: &mut Values, name: &str, value: &str) {
 }
 
 fn value_in<'a>(values: &'a Values, name: &str) -> Option<&'a str> {
-    let own = (!values.is_empty()).then(|| values.get(&*canonical(name))).flatten();
-    own.map(|value| &**value).or_else(|| known::lookup(name).map(|setting| setting.default))
+    let own = (!values.is_empty())
+        .then(|| values.get(&*canonical(name)))
+        .flatten();
+    own.map(|value| &**value)
+        .or_else(|| known::lookup(name).map(|setting| setting.default))
 }
 
 #[cfg(test)]
@@ -234,14 +249,26 @@ mod tests {
     #[test]
     fn a_rollback_restores_and_local_ends_with_the_transaction() {
         let mut settings = Settings::default();
-        settings.set("lock_timeout", Some("1s"), false, false).expect("a known setting");
+        settings
+            .set("lock_timeout", Some("1s"), false, false)
+            .expect("a known setting");
         assert_eq!(settings.knobs.lock_timeout_us, 1_000_000);
-        settings.set("lock_timeout", Some("2s"), true, false).expect("a known setting");
-        settings.set("lock_timeout", Some("3s"), true, true).expect("a known setting");
+        settings
+            .set("lock_timeout", Some("2s"), true, false)
+            .expect("a known setting");
+        settings
+            .set("lock_timeout", Some("3s"), true, true)
+            .expect("a known setting");
         assert_eq!(settings.get("LOCK_TIMEOUT"), Some("3s"));
         settings.commit();
-        assert_eq!(settings.get("lock_timeout"), Some("2s"), "SET LOCAL is over");
-        settings.set("lock_timeout", None, true, false).expect("a known setting");
+        assert_eq!(
+            settings.get("lock_timeout"),
+            Some("2s"),
+            "SET LOCAL is over"
+        );
+        settings
+            .set("lock_timeout", None, true, false)
+            .expect("a known setting");
         assert_eq!(settings.get("lock_timeout"), Some("0"));
         settings.roll_back();
         assert_eq!(settings.get("lock_timeout"), Some("2s"));
@@ -250,13 +277,22 @@ mod tests {
     #[test]
     fn reported_settings_are_told_at_every_change() {
         let mut settings = Settings::default();
-        let told = settings.set("application_name", Some("a"), true, false).expect("known");
+        let told = settings
+            .set("application_name", Some("a"), true, false)
+            .expect("known");
         assert_eq!(told, [("application_name".to_owned(), "a".to_owned())]);
         let told = settings.roll_back().expect("something was set");
         assert_eq!(told, [("application_name".to_owned(), String::new())]);
-        assert!(settings.set("work_mem", Some("8MB"), false, false).expect("known").is_empty());
+        assert!(
+            settings
+                .set("work_mem", Some("8MB"), false, false)
+                .expect("known")
+                .is_empty()
+        );
         assert!(settings.set("no_such", Some("1"), false, false).is_err());
-        settings.set("my.own", Some("x"), false, false).expect("names with a dot are free");
+        settings
+            .set("my.own", Some("x"), false, false)
+            .expect("names with a dot are free");
         assert_eq!(settings.get("my.own"), Some("x"));
     }
 }

@@ -53,7 +53,10 @@ impl Session {
 
     /// Starts the next statement of the query string, or ends it.
     pub(super) fn next_statement(&mut self, cx: &mut SessionCx<'_>) {
-        let query = self.query.as_mut().expect("the caller has seen a query string");
+        let query = self
+            .query
+            .as_mut()
+            .expect("the caller has seen a query string");
         let many = query.many;
         let prepared = match (query.ready.take(), query.rest.pop_front()) {
             (Some(prepared), _) => Ok(prepared),
@@ -65,7 +68,10 @@ impl Session {
         };
         match prepared {
             Ok(prepared) => {
-                let last = self.query.as_ref().is_none_or(|query| query.rest.is_empty());
+                let last = self
+                    .query
+                    .as_ref()
+                    .is_none_or(|query| query.rest.is_empty());
                 let start = Start {
                     prepared,
                     params: no_params(),
@@ -86,10 +92,17 @@ impl Session {
     }
 
     /// Plans a statement of a query string, which has no parameters.
-    fn planned(&self, cx: &mut SessionCx<'_>, statement: Statement) -> Result<Arc<Prepared>, SqlError> {
+    fn planned(
+        &self,
+        cx: &mut SessionCx<'_>,
+        statement: Statement,
+    ) -> Result<Arc<Prepared>, SqlError> {
         let plan = self.plan(cx, &statement, &[])?;
         if !plan.params.is_empty() {
-            return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, "there is no parameter $1"));
+            return Err(SqlError::new(
+                SqlState::UNDEFINED_PARAMETER,
+                "there is no parameter $1",
+            ));
         }
         self.remember(cx, statement, &[], plan)
     }
@@ -136,7 +149,9 @@ impl Session {
         cx: &mut SessionCx<'_>,
         old: &Arc<Prepared>,
     ) -> Result<Arc<Prepared>, SqlError> {
-        let Some(statement) = &old.statement else { return Ok(old.clone()) };
+        let Some(statement) = &old.statement else {
+            return Ok(old.clone());
+        };
         if let Some(found) = self.cached(cx, &old.text, &old.declared) {
             return Ok(found);
         }
@@ -144,7 +159,12 @@ impl Session {
         self.remember(cx, statement.clone(), &old.declared, plan)
     }
 
-    fn cached(&self, cx: &mut SessionCx<'_>, text: &str, declared: &[Type]) -> Option<Arc<Prepared>> {
+    fn cached(
+        &self,
+        cx: &mut SessionCx<'_>,
+        text: &str,
+        declared: &[Type],
+    ) -> Option<Arc<Prepared>> {
         let database = self.database(cx).ok()?.id;
         cx.plans.get(database, text, declared, cx.catalog.version)
     }

@@ -55,7 +55,9 @@ impl Session {
             let message = "no PostgreSQL user name specified in startup packet";
             SqlError::new(SqlState::INVALID_AUTHORIZATION, message)
         })?;
-        let database = database.filter(|name| !name.is_empty()).unwrap_or_else(|| user.clone());
+        let database = database
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| user.clone());
         self.user = user.into_boxed_str();
         self.database = database.into_boxed_str();
         self.database(cx)?;
@@ -79,13 +81,19 @@ impl Session {
             let reply = Reply::ParameterStatus(setting.name.to_owned(), value);
             self.say(reply, Position(0));
         }
-        self.say(Reply::BackendKey { pid: self.pid, secret: self.secret }, Position(0));
+        self.say(
+            Reply::BackendKey {
+                pid: self.pid,
+                secret: self.secret,
+            },
+            Position(0),
+        );
         self.say(Reply::Ready(TxnStatus::Idle), Position(0));
     }
 }
 
-/// Settings in the `options` parameter: `-c name=value`, `-cname=value`, `--name=value`, where a backslash
-/// takes the next character as it is.
+/// Settings in the `options` parameter: `-c name=value`, `-cname=value`, `--name=value`, where a
+/// backslash takes the next character as it is.
 fn options(text: &str) -> Result<Vec<(String, String)>, SqlError> {
     let mut settings = Vec::new();
     let mut words = words(text).into_iter();
@@ -93,9 +101,13 @@ fn options(text: &str) -> Result<Vec<(String, String)>, SqlError> {
         let assignment = if word == "-c" {
             words.next()
         } else {
-            word.strip_prefix("--").or(word.strip_prefix("-c")).map(str::to_owned)
+            word.strip_prefix("--")
+                .or(word.strip_prefix("-c"))
+                .map(str::to_owned)
         };
-        let pair = assignment.as_deref().and_then(|assignment| assignment.split_once('='));
+        let pair = assignment
+            .as_deref()
+            .and_then(|assignment| assignment.split_once('='));
         let Some((name, value)) = pair else {
             let message = format!("invalid command-line argument for server process: {word}");
             return Err(SqlError::new(SqlState::SYNTAX, message));
@@ -132,9 +144,20 @@ mod tests {
 
     #[test]
     fn options_are_split_as_postgresql_splits_them() {
-        let pairs = options("-c lock_timeout=1s --search-path=a\\ b -cwork_mem=4MB").expect("valid");
-        let pairs: Vec<(&str, &str)> = pairs.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
-        assert_eq!(pairs, [("lock_timeout", "1s"), ("search_path", "a b"), ("work_mem", "4MB")]);
+        let pairs =
+            options("-c lock_timeout=1s --search-path=a\\ b -cwork_mem=4MB").expect("valid");
+        let pairs: Vec<(&str, &str)> = pairs
+            .iter()
+            .map(|(n, v)| (n.as_str(), v.as_str()))
+            .collect();
+        assert_eq!(
+            pairs,
+            [
+                ("lock_timeout", "1s"),
+                ("search_path", "a b"),
+                ("work_mem", "4MB")
+            ]
+        );
         assert!(options("-x").is_err());
         assert!(options("-c").is_err());
     }

@@ -39,7 +39,10 @@ impl Session {
             database: &self.database,
             application_name: self.settings.get("application_name").unwrap_or_default(),
             state,
-            statement: self.statement.as_ref().map_or("", |statement| &statement.text),
+            statement: self
+                .statement
+                .as_ref()
+                .map_or("", |statement| &statement.text),
             since: self.since,
         }
     }

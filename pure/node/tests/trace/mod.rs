@@ -12,8 +12,10 @@ pub(crate) fn reply(reply: &Reply, wait: Position) -> String {
         Reply::Ready(TxnStatus::InBlock) => "Ready in block".to_owned(),
         Reply::Ready(TxnStatus::Failed) => "Ready failed".to_owned(),
         Reply::RowDescription(columns, formats) => {
-            let columns: Vec<String> =
-                columns.iter().map(|c| format!("{}:{}", c.name, c.ty.name())).collect();
+            let columns: Vec<String> = columns
+                .iter()
+                .map(|c| format!("{}:{}", c.name, c.ty.name()))
+                .collect();
             format!("RowDescription {} {formats:?}", columns.join(" "))
         }
         Reply::ParameterDescription(types) => {
@@ -61,7 +63,9 @@ pub(crate) fn to_txn(shard: ShardId, handle: TxnHandle, message: &ToTxn) -> Stri
                     text.push_str(" read only");
                 }
                 if begin.attempt > 1 {
-                    let ts = begin.priority_ts.expect("a later attempt keeps its timestamp");
+                    let ts = begin
+                        .priority_ts
+                        .expect("a later attempt keeps its timestamp");
                     write!(text, " attempt {} of {}", begin.attempt, ts.0).expect("always");
                 }
                 if begin.seen.0 > 0 {

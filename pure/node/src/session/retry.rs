@@ -1,0 +1,184 @@
+//! Running a transaction again that the protocol has rolled back, as long as its client has seen
+//! nothing of it.
+
+use super::{Activity, Session, SessionCx, errors};
+use crate::client::Reply;
+use base::{Position, SqlError, Ts};
+use std::collections::VecDeque;
+use txn::AbortReason;
+
+/// Attempts of one transaction before its client is told (architecture.md section 6).
+pub(super) const ATTEMPTS_MAX: u32 = 10;
+/// Attempts when a node did not answer: each of them may have waited for seconds.
+const ATTEMPTS_UNREACHABLE_MAX: u32 = 2;
+/// First pause before another attempt; doubles each time. The older transaction needs about this
+/// long to finish.
+const BACKOFF_US: u64 = 200;
+/// Longest pause, before jitter.
+const BACKOFF_US_MAX: u64 = 20_000;
+/// A client that begins a transaction this soon after a 40001 is taken to repeat it.
+const REPEAT_US_MAX: u64 = 1_000_000;
+
+/// A transaction that is being run again.
+pub(super) struct Retry {
+    priority_ts: Ts,
+    attempt: u32,
+    tries: u32,
+    /// Replies between those of its statements, still to be said.
+    statics: VecDeque<(Reply, Position)>,
+    /// How many of them have been said.
+    moved: usize,
+}
+
+impl Session {
+    /// The protocol has rolled the transaction back.
+    pub(super) fn on_aborted(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        reason: AbortReason,
+        wait: Position,
+    ) {
+        let txn = self.txn.as_mut().expect("checked by the caller");
+        txn.gone = true;
+        let attempts_max = match reason {
+            AbortReason::Requested | AbortReason::LockTimeout(_) => 0,
+            AbortReason::Unreachable(_) => ATTEMPTS_UNREACHABLE_MAX,
+            _ => ATTEMPTS_MAX,
+        };
+        if txn.retryable && txn.tries < attempts_max {
+            self.restart(cx);
+            return;
+        }
+        let txn = self.txn.take().expect("just seen");
+        if let (AbortReason::Die { .. }, Some(ts)) = (&reason, txn.priority_ts) {
+            // The client's own repetition keeps the place in the queue that this one had.
+            self.carried = Some((cx.now.after(REPEAT_US_MAX), ts, txn.attempt + 1));
+        }
+        let error = errors::aborted(&reason, self.database(cx).ok().map(|d| &**d));
+        if self.ending.is_some() {
+            self.fail_ending(cx, error, wait);
+        } else {
+            self.fail(cx, error, wait);
+        }
+    }
+
+    /// Takes back what the transaction has said and runs all its statements again after a pause.
+    pub(super) fn restart(&mut self, cx: &mut SessionCx<'_>) {
+        let (attempt, tries, priority_ts) = {
+            let txn = self
+                .txn
+                .as_ref()
+                .expect("a transaction is restarted while it is known");
+            let ts = txn
+                .priority_ts
+                .expect("it is told with the end of each statement");
+            (txn.attempt, txn.tries, ts)
+        };
+        self.roll_back(cx);
+        cx.counters.server_retries += 1;
+        let mut statics = self.take_back();
+        if let Some(old) = &mut self.retry {
+            statics.append(&mut old.statics);
+        }
+        let (attempt, tries) = (attempt + 1, tries + 1);
+        self.retry = Some(Retry {
+            priority_ts,
+            attempt,
+            tries,
+            statics,
+            moved: 0,
+        });
+        let pause_us = (BACKOFF_US << (tries - 2).min(10)).min(BACKOFF_US_MAX);
+        // Spreads sessions that died together; any spreading does.
+        let spread =
+            (u64::from(self.conn.0) * 31 + self.txn_count).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let pause_us = pause_us + (spread >> 32) % pause_us;
+        self.activity = Activity::Backoff(cx.now.after(pause_us));
+    }
+
+    /// Removes the replies of the steps that have run from the held ones; returns the others.
+    fn take_back(&mut self) -> VecDeque<(Reply, Position)> {
+        let ran = &mut self.steps[..=self.at];
+        let mut statics = VecDeque::with_capacity(self.held.len());
+        let mut held = self.held.drain(..);
+        let mut place = 0;
+        for step in ran {
+            statics.extend(held.by_ref().take(step.mark - place));
+            step.before = statics.len();
+            held.by_ref().take(step.said).for_each(drop);
+            place = step.mark + step.said;
+        }
+        statics.extend(held);
+        self.held_batches = 0;
+        statics
+    }
+
+    /// Says replies of a restarted transaction that stand before its next statement.
+    pub(super) fn say_statics(&mut self, before: usize) {
+        if let Some(retry) = &mut self.retry {
+            while retry.moved < before
+                && let Some(reply) = retry.statics.pop_front()
+            {
+                self.held.push(reply);
+                retry.moved += 1;
+            }
+        }
+        let held = self.held.len();
+        let step = &mut self.steps[self.at];
+        if self.retry.is_none() {
+            // Only `take_back` gives it a meaning.
+            step.before = 0;
+        }
+        step.mark = held;
+    }
+
+    /// Says what is left of the replies of a restarted transaction.
+    pub(super) fn flush_statics(&mut self) {
+        if let Some(retry) = &mut self.retry {
+            self.held.extend(retry.statics.drain(..));
+        }
+    }
+
+    /// The pause is over.
+    pub(super) fn run_again(&mut self, cx: &mut SessionCx<'_>) {
+        self.activity = Activity::Idle;
+        let late = self
+            .steps
+            .iter()
+            .any(|step| step.deadline.is_some_and(|at| at <= cx.now));
+        let checked = if late {
+            Err(errors::statement_timeout())
+        } else {
+            self.replan_steps(cx)
+        };
+        if let Err(error) = checked {
+            if self.ending.is_some() {
+                self.fail_ending(cx, error, Position(0));
+            } else {
+                self.fail(cx, error, Position(0));
+            }
+            return;
+        }
+        let retry = self.retry.as_ref().expect("a pause belongs to a retry");
+        let (first, tries) = ((Some(retry.priority_ts), retry.attempt), retry.tries);
+        let (plan, params) = (self.steps[0].plan.clone(), self.steps[0].params.clone());
+        self.open_txn(cx, &plan, &params, first, tries);
+        self.at = 0;
+        self.run_step(cx);
+    }
+
+    fn replan_steps(&mut self, cx: &mut SessionCx<'_>) -> Result<(), SqlError> {
+        for at in 0..self.steps.len() {
+            if !self.steps[at].prepared.is_fresh(cx.catalog.version) {
+                let prepared = self.refreshed(cx, &self.steps[at].prepared.clone())?;
+                let step = &mut self.steps[at];
+                step.plan = prepared
+                    .plan
+                    .clone()
+                    .expect("a statement that ran is not empty");
+                step.prepared = prepared;
+            }
+        }
+        Ok(())
+    }
+}
