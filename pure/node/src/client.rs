@@ -4,7 +4,6 @@ use base::{RowBatch, SqlError, Type};
 pub use sql::plan::OutColumn;
 use std::sync::Arc;
 
-
 /// A connection of one shard; never used twice there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ConnId(pub u32);
