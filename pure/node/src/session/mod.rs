@@ -459,8 +459,23 @@ impl Session {
         self.release(cx);
         self.in_flight = 0;
         self.since = cx.now;
+        self.give_back_memory();
         if !cx.accepting && self.may_end() {
             self.fatal(cx, errors::shutdown());
+        }
+    }
+
+    /// What a large pipeline has grown shrinks again: an idle session stays small.
+    fn give_back_memory(&mut self) {
+        const KEPT: usize = 32;
+        if self.held.capacity() > KEPT {
+            self.held.shrink_to(KEPT);
+        }
+        if self.steps.capacity() > KEPT {
+            self.steps.shrink_to(KEPT);
+        }
+        if self.inbox.capacity() > KEPT && self.inbox.len() < KEPT {
+            self.inbox.shrink_to(KEPT);
         }
     }
 
