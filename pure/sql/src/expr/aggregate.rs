@@ -221,3 +221,6 @@ impl AggFunc {
         !matches!(self, AggFunc::CountAll | AggFunc::ArrayAgg)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -185,7 +185,8 @@ pub(super) fn round_micros(micros: i64, digits: i64) -> i64 {
 /// Computes a function of dates, timestamps or intervals.
 pub(super) fn apply(func: DateFunc, args: &[Datum], ty: Type) -> Result<Datum, SqlError> {
     Ok(match func {
-        DateFunc::Extract => return extract::extract(text(args, 0), &args[1], ty),
+        DateFunc::Extract => return extract::extract(text(args, 0), &args[1], false, ty),
+        DateFunc::ExtractZoned => return extract::extract(text(args, 0), &args[1], true, ty),
         DateFunc::Trunc => return trunc::trunc(text(args, 0), &args[1]),
         DateFunc::Bin => Datum::Timestamp(trunc::bin(args)?),
         DateFunc::Age => Datum::Interval(construct::age(args)?),

@@ -212,7 +212,8 @@ pub fn compare(op: Compare, left: &Datum, right: &Datum) -> Result<Option<bool>,
     let found = match op {
         Compare::Like | Compare::NotLike => string::like(text, pattern)?,
         Compare::ILike | Compare::NotILike => {
-            string::like(&text.to_lowercase(), &pattern.to_lowercase())?
+            let lower = |text: &str| text.chars().map(string::lower).collect::<String>();
+            string::like(&lower(text), &lower(pattern))?
         }
         Compare::Regex | Compare::NotRegex => regex::Regex::new(pattern, false)?.is_match(text),
         Compare::IRegex | Compare::NotIRegex => regex::Regex::new(pattern, true)?.is_match(text),

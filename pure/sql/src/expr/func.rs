@@ -161,6 +161,10 @@ pub enum TextFunc {
     LikeEscape,
     GetByte,
     ToNumber,
+    /// `convert_from(bytea, 'UTF8')`
+    ConvertFrom,
+    /// `convert_to(text, 'UTF8')`
+    ConvertTo,
 }
 
 /// Functions of arrays.
@@ -197,6 +201,8 @@ pub enum ArrayFunc {
 pub enum DateFunc {
     /// `extract(field FROM x)` with a numeric result, `date_part(field, x)` with a float result.
     Extract,
+    /// The same of a `timestamptz`, which has a time zone.
+    ExtractZoned,
     Trunc,
     Bin,
     Age,

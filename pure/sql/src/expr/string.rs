@@ -63,8 +63,8 @@ pub(super) fn apply(func: TextFunc, args: &mut [Datum], ty: Type) -> Result<Datu
         TextFunc::Length => Datum::Int(arg(args, 0).chars().count() as i64),
         TextFunc::OctetLength => Datum::Int(arg(args, 0).len() as i64),
         TextFunc::BitLength => Datum::Int(arg(args, 0).len() as i64 * 8),
-        TextFunc::Lower => arg(args, 0).to_lowercase().into(),
-        TextFunc::Upper => arg(args, 0).to_uppercase().into(),
+        TextFunc::Lower => arg(args, 0).chars().map(lower).collect::<String>().into(),
+        TextFunc::Upper => arg(args, 0).chars().map(upper).collect::<String>().into(),
         TextFunc::InitCap => init_cap(arg(args, 0)).into(),
         TextFunc::TrimLeft | TextFunc::TrimRight | TextFunc::TrimBoth => trim(func, args).into(),
         TextFunc::Substring => substring(args)?.into(),
@@ -110,10 +110,25 @@ pub(super) fn apply(func: TextFunc, args: &mut [Datum], ty: Type) -> Result<Datu
         TextFunc::StringToArray => string_to_array(args),
         TextFunc::LikeEscape => like::like_escape(arg(args, 0), arg(args, 1))?.into(),
         TextFunc::ToNumber => to_char::to_number(arg(args, 0), arg(args, 1))?,
-        TextFunc::Encode | TextFunc::GetByte => {
+        TextFunc::ConvertTo => {
+            only_utf8(arg(args, 1))?;
+            arg(args, 0).as_bytes().into()
+        }
+        TextFunc::Encode | TextFunc::GetByte | TextFunc::ConvertFrom => {
             unreachable!("{func:?} is bound to bytea, here with {ty:?}")
         }
     })
+}
+
+/// Refuses encodings other than UTF-8.
+fn only_utf8(encoding: &str) -> Result<(), SqlError> {
+    match encoding.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
+        "utf8" | "unicode" => Ok(()),
+        _ => {
+            let message = format!("conversion of encoding \"{encoding}\" is not supported");
+            Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+        }
+    }
 }
 
 /// The functions that take a bytea first.
@@ -134,6 +149,14 @@ fn of_bytes(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
             let (text, part) = (bytes(0), bytes(1));
             let found = (0..=text.len()).find(|at| text[*at..].starts_with(part));
             Datum::Int(found.map_or(0, |at| at as i64 + 1))
+        }
+        TextFunc::ConvertFrom => {
+            only_utf8(arg(args, 1))?;
+            let text = core::str::from_utf8(bytes(0)).ok().filter(|text| !text.contains('\0'));
+            text.map(Datum::from).ok_or_else(|| {
+                let message = "invalid byte sequence for encoding \"UTF8\"";
+                SqlError::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message)
+            })?
         }
         TextFunc::GetByte => {
             let at = int(args, 1);
@@ -157,15 +180,25 @@ fn of_bytes(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
     })
 }
 
+/// The one lower-case character of `c`, as the C library has it.
+pub(super) fn lower(c: char) -> char {
+    c.to_lowercase().next().unwrap_or(c)
+}
+
+/// The upper-case character of `c`; `c` itself if that takes several characters.
+pub(super) fn upper(c: char) -> char {
+    let mut upper = c.to_uppercase();
+    match (upper.next(), upper.next()) {
+        (Some(only), None) => only,
+        _ => c,
+    }
+}
+
 fn init_cap(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut inside = false;
     for c in text.chars() {
-        if inside {
-            out.extend(c.to_lowercase());
-        } else {
-            out.extend(c.to_uppercase());
-        }
+        out.push(if inside { lower(c) } else { upper(c) });
         inside = c.is_alphanumeric();
     }
     out
@@ -294,7 +327,7 @@ fn chr(code: i64) -> Result<Datum, SqlError> {
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT, "null character not permitted"));
     }
     if code < 0 {
-        return Err(SqlError::new(SqlState::PROGRAM_LIMIT, "character number must be positive"));
+        return Err(invalid_parameter("character number must be positive"));
     }
     let c = u32::try_from(code).ok().and_then(char::from_u32).ok_or_else(|| {
         let what = if code > 0x10_ffff { "too large" } else { "not valid" };

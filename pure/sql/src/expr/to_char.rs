@@ -7,6 +7,7 @@ mod parse;
 pub(super) use parse::parse_timestamp;
 
 use super::string::output;
+use number::Number;
 use base::{Datum, Decimal, SqlError, SqlState, Type};
 
 /// `to_char(value, pattern)` for a value of type `from`.
@@ -16,16 +17,14 @@ pub(super) fn to_char(from: Type, args: &[Datum]) -> Result<Datum, SqlError> {
         Datum::Timestamp(i64::MIN | i64::MAX) => return Ok(Datum::Null),
         Datum::Timestamp(at) => moment::format(&moment::Moment::of_timestamp(*at), pattern)?,
         Datum::Interval(span) => moment::format(&moment::Moment::of_interval(*span), pattern)?,
-        Datum::Int(value) => number::format(Decimal::from(*value), pattern)?,
-        Datum::Decimal(value) => number::format(*value, pattern)?,
+        Datum::Int(value) => number::format(Number::Exact(Decimal::from(*value)), pattern)?,
+        Datum::Decimal(value) => number::format(Number::Exact(*value), pattern)?,
+        Datum::Float(value) if value.is_finite() => {
+            number::format(Number::Float(*value), pattern)?
+        }
         value => {
-            // Floats are formatted by the digits that their text form shows.
-            let digits = output(from, value);
-            let decimal = digits.parse().map_err(|_| {
-                let message = format!("to_char of {digits} is not supported");
-                SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-            })?;
-            number::format(decimal, pattern)?
+            let message = format!("to_char of {} is not supported", output(from, value));
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
     };
     Ok(text.into())

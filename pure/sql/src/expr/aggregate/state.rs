@@ -5,7 +5,7 @@ use super::super::datetime;
 use super::statistics::Spread;
 use super::{AggFunc, SumKind};
 use base::datum::Interval;
-use base::{Datum, Decimal, SqlError, SqlState, Type};
+use base::{Datum, Decimal, SqlError, SqlState, Type, codec};
 use core::cmp::Ordering;
 use std::collections::BTreeSet;
 
@@ -204,8 +204,9 @@ impl AggState {
     /// 22003 if an integer sum needs more than 38 digits.
     pub fn partial(&self) -> Result<Vec<Datum>, SqlError> {
         if let Some(seen) = &self.seen {
-            let rows = seen.iter().map(|values| Datum::Array(values.0.clone()));
-            return Ok(vec![rows.collect::<Vec<_>>().into()]);
+            // As bytes, because the values may be arrays, and arrays do not nest.
+            let rows: Vec<&[Datum]> = seen.iter().map(|values| &*values.0).collect();
+            return Ok(vec![codec::to_vec(&rows).into()]);
         }
         let average = matches!(self.func, AggFunc::Avg(_));
         let with_count = |sum: Datum, count: i64| {
@@ -233,11 +234,11 @@ impl AggState {
     /// Takes the partial result of another state in.
     ///
     /// # Errors
-    /// 22003 if a sum overflows.
+    /// 22003 if a sum overflows, XX001 if the values are malformed.
     pub fn merge(&mut self, partial: &[Datum]) -> Result<(), SqlError> {
         if self.seen.is_some() {
-            let rows = partial[0].as_array().unwrap_or(&[]);
-            return rows.iter().try_for_each(|row| self.update(row.as_array().unwrap_or(&[])));
+            let rows: Vec<Vec<Datum>> = codec::decode(partial[0].as_bytes().unwrap_or(&[]))?;
+            return rows.iter().try_for_each(|row| self.update(row));
         }
         let more = partial.get(1).and_then(Datum::as_int).unwrap_or(1);
         match (&mut self.acc, &partial[0]) {

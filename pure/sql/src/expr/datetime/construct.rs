@@ -109,9 +109,8 @@ pub(super) fn age(args: &[Datum]) -> Result<Interval, SqlError> {
         days -= 1;
     }
     while days < 0 {
-        // Days are borrowed from the month that the first argument's sign points to.
-        let (year, month) = if a < b { (y1, m1) } else { (y2, m2) };
-        days += days_in_month(year, month) as i32;
+        // Days are borrowed from the month of the earlier one.
+        days += days_in_month(y2, m2) as i32;
         months -= 1;
     }
     let sign = if a < b { -1 } else { 1 };

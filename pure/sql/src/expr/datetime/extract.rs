@@ -95,9 +95,19 @@ pub(super) fn unsupported(name: &str, value: &Datum) -> SqlError {
 /// A field's value: `units / 10^scale`.
 struct Units(i128, u8);
 
-/// Extracts `name` from a date, timestamp or interval as numeric or float, as `ty` says.
-pub(super) fn extract(name: &str, value: &Datum, ty: Type) -> Result<Datum, SqlError> {
+/// Extracts `name` from a date, timestamp (`zoned`: with time zone) or interval as numeric or
+/// float, as `ty` says.
+pub(super) fn extract(
+    name: &str,
+    value: &Datum,
+    zoned: bool,
+    ty: Type,
+) -> Result<Datum, SqlError> {
     let field = Field::named(name).ok_or_else(|| unrecognized(name, value))?;
+    let of_zone = matches!(field, Field::Timezone | Field::TimezoneHour | Field::TimezoneMinute);
+    if of_zone && !zoned {
+        return Err(unsupported(name, value));
+    }
     let units = match value {
         Datum::Interval(interval) => of_interval(field, *interval),
         Datum::Date(i32::MIN | i32::MAX) => return of_infinity(field, value, ty),
@@ -110,8 +120,23 @@ pub(super) fn extract(name: &str, value: &Datum, ty: Type) -> Result<Datum, SqlE
         Datum::Timestamp(at) => of_timestamp(field, *at),
         other => unreachable!("the binder passes dates, not {other:?}"),
     };
+    if let (Field::Julian, Datum::Timestamp(at)) = (field, value) {
+        return julian(*at, ty);
+    }
     let Units(units, scale) = units.ok_or_else(|| unsupported(name, value))?;
     let number = Decimal::from_parts(units, scale).expect("fields are far below 38 digits");
+    Ok(if ty == Type::Float8 {
+        Datum::Float(number.to_f64())
+    } else {
+        Datum::Decimal(number)
+    })
+}
+
+/// Day number and share of the day, with the digits of PostgreSQL's division.
+fn julian(at: i64, ty: Type) -> Result<Datum, SqlError> {
+    let (days, micros) = split_timestamp(at);
+    let share = Decimal::from(micros).div(Decimal::from(MICROS_PER_DAY))?;
+    let number = Decimal::from(i64::from(days) + JULIAN_OF_2000).add(share)?;
     Ok(if ty == Type::Float8 {
         Datum::Float(number.to_f64())
     } else {
@@ -189,12 +214,6 @@ fn of_timestamp(field: Field, at: i64) -> Option<Units> {
         Field::Hour => Units((micros / MICROS_PER_HOUR).into(), 0),
         Field::Timezone | Field::TimezoneHour | Field::TimezoneMinute => Units(0, 0),
         Field::Epoch => Units(i128::from(at) + i128::from(UNIX_EPOCH_MICROS), 6),
-        Field::Julian if micros != 0 => {
-            // 20 fraction digits, as PostgreSQL's division gives.
-            let day = i128::from(i64::from(days) + JULIAN_OF_2000) * 10i128.pow(20);
-            let share = i128::from(micros) * 10i128.pow(20) / i128::from(MICROS_PER_DAY);
-            Units(day + share, 20)
-        }
         _ => of_date(field, days)?,
     })
 }

@@ -1,6 +1,6 @@
 //! `date_trunc` and `date_bin`.
 
-use super::extract::{Field, iso_week, unrecognized, unsupported};
+use super::extract::{Field, unrecognized, unsupported};
 use super::{interval, is_infinite, out_of_range, timestamp};
 use base::calendar::{
     MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, days_from_ymd,
@@ -11,7 +11,18 @@ use base::{Datum, SqlError, SqlState};
 
 /// Cuts a timestamp or interval down to a unit.
 pub(super) fn trunc(name: &str, value: &Datum) -> Result<Datum, SqlError> {
-    let field = Field::named(name).ok_or_else(|| unrecognized(name, value))?;
+    let whole = |field: &Field| {
+        !matches!(
+            field,
+            Field::Dow
+                | Field::IsoDow
+                | Field::Doy
+                | Field::Epoch
+                | Field::Julian
+                | Field::IsoYear
+        )
+    };
+    let field = Field::named(name).filter(whole).ok_or_else(|| unrecognized(name, value))?;
     match value {
         Datum::Timestamp(at) if is_infinite(*at) => Ok(Datum::Timestamp(*at)),
         Datum::Timestamp(at) => match of_timestamp(field, *at) {
@@ -50,10 +61,6 @@ fn of_timestamp(field: Field, at: i64) -> Option<Option<i64>> {
         Field::Month => midnight(days_from_ymd(year, month, 1)),
         Field::Quarter => midnight(days_from_ymd(year, (month - 1) / 3 * 3 + 1, 1)),
         Field::Year => start_of(year),
-        Field::IsoYear => {
-            let start = days_from_ymd(iso_week(days).0, 1, 4)?;
-            midnight(start.checked_sub((weekday(start) as i32 + 6) % 7))
-        }
         Field::Decade => start_of(year.div_euclid(10) * 10),
         // Centuries and millennia begin with the year 1.
         Field::Century => start_of((year - 1).div_euclid(100) * 100 + 1),

@@ -1,7 +1,8 @@
 //! Functions of `numeric`.
 //!
-//! Square roots and integer powers are exact to the digits PostgreSQL shows; exponentials and
-//! logarithms go through floats and are good to about 15 digits.
+//! Results have the digits that PostgreSQL shows, as far as 38 digits hold them.
+
+mod series;
 
 use super::super::cast::checked_int;
 use super::float::{bad_logarithm, complex_power, negative_root, zero_to_negative};
@@ -30,11 +31,11 @@ pub(super) fn unary(func: &Func, a: Decimal, ty: Type) -> Result<Datum, SqlError
         Func::Sqrt => sqrt(a)?,
         Func::Exp => {
             let scale = DIGITS_MIN - (a.to_f64() * core::f64::consts::LOG10_E) as i32;
-            from_float(a.to_f64().exp(), scale.max(i32::from(a.scale())))?
+            series::exp(a)?.rounded(scale.max(i32::from(a.scale())).clamp(0, SCALE_MAX))?
         }
         Func::Ln => {
-            let result = positive(a)?.ln();
-            from_float(result, logarithm_scale(result).max(i32::from(a.scale())))?
+            let scale = logarithm_scale(positive(a)?.ln()).max(i32::from(a.scale()));
+            series::ln(a)?.round(scale.min(SCALE_MAX))?
         }
         Func::Log => {
             let ten = Decimal::from(10);
@@ -97,11 +98,12 @@ fn logarithm(base: Decimal, a: Decimal) -> Result<Decimal, SqlError> {
     if of_base == 0.0 {
         return Err(super::division_by_zero());
     }
-    // Base 10 has a library function of its own that is exact for powers of ten.
-    let result = if base == Decimal::from(10) { a.to_f64().log10() } else { of_value / of_base };
     let digits_of = |value: f64| if value == 0.0 { 0 } else { value.abs().log10() as i32 };
     let scale = DIGITS_MIN - (digits_of(of_value) - digits_of(of_base));
-    from_float(result, scale.max(i32::from(base.scale())).max(i32::from(a.scale())))
+    let scale = scale.max(i32::from(base.scale())).max(i32::from(a.scale())).min(SCALE_MAX);
+    // A dividend of many digits gives a quotient of as many.
+    let (of_base, of_value) = (series::ln(base)?.round(30)?, series::ln(a)?.round(30)?);
+    of_value.div(of_base)?.round(scale)
 }
 
 /// The square root, with at least 16 significant digits, rounded half up.
@@ -156,13 +158,15 @@ fn power(a: Decimal, b: Decimal) -> Result<Decimal, SqlError> {
     if digits > f64::from(SCALE_MAX) {
         return Err(overflow());
     }
-    let scale = (DIGITS_MIN - digits as i32).max(scales).clamp(0, SCALE_MAX);
-    match exponent {
-        Some(exponent) if exponent.unsigned_abs() <= 1_000_000 => {
-            integer_power(a, exponent, scale)
-        }
-        _ => from_float(a.to_f64().powf(b.to_f64()), scale),
+    if let Some(exponent) = exponent
+        && exponent.unsigned_abs() <= 1_000_000
+    {
+        return integer_power(a.normalized(), exponent, DIGITS_MIN.max(scales));
     }
+    let scale = (DIGITS_MIN - digits as i32).max(scales).clamp(0, SCALE_MAX);
+    let power = series::exp(b.mul(series::ln(a.abs())?)?)?.rounded(scale)?;
+    // A negative base with an integer exponent too large to multiply out.
+    Ok(if a.is_negative() && b.rem(Decimal::from(2))? != Decimal::ZERO { power.neg() } else { power })
 }
 
 fn integer_power(a: Decimal, exponent: i64, scale: i32) -> Result<Decimal, SqlError> {
@@ -182,7 +186,6 @@ fn integer_power(a: Decimal, exponent: i64, scale: i32) -> Result<Decimal, SqlEr
         if result.is_zero() {
             return Err(overflow());
         }
-        // The quotient of two numbers of large scale keeps enough digits to be cut afterwards.
         result = Decimal::ONE.round(scale)?.div(result)?;
     }
     result.round(scale)

@@ -12,6 +12,7 @@ mod compile;
 mod parse;
 
 use base::{SqlError, SqlState};
+use super::string::{lower, upper};
 use compile::Inst;
 use parse::CharSet;
 
@@ -229,14 +230,6 @@ impl Regex {
             }
         }
     }
-}
-
-fn lower(c: char) -> char {
-    c.to_lowercase().next().unwrap_or(c)
-}
-
-fn upper(c: char) -> char {
-    c.to_uppercase().next().unwrap_or(c)
 }
 
 #[cfg(test)]

@@ -29,24 +29,19 @@ pub(super) fn extreme(func: Func, what: &str, args: Vec<Expr>) -> Result<Expr, S
     Ok(Expr::Call(func, args, ty))
 }
 
-/// NULLIF: compares as `=` would, gives the first argument in its own type.
+/// NULLIF: compares as `=` would; the result has the type that the first argument is compared in.
 pub(super) fn null_if(mut args: Vec<Expr>) -> Result<Expr, SqlError> {
     let right = args.pop().expect("two arguments");
     let left = args.pop().expect("two arguments");
-    let ty = if left.ty() == Type::Unknown { Type::Text } else { left.ty() };
-    let Expr::Call(_, operands, _) = binary("=", left.clone(), right)? else {
+    let Expr::Call(_, operands, _) = binary("=", left, right)? else {
         unreachable!("an operator is a call");
     };
-    let [compared, _] = operands.as_slice() else {
-        unreachable!("a comparison has two operands");
+    let ty = match operands.first().map(Expr::ty) {
+        Some(Type::Varchar(_)) => Type::Text,
+        Some(ty) => ty,
+        None => unreachable!("a comparison has two operands"),
     };
-    if compared.ty() == ty || left.ty() == Type::Unknown {
-        return Ok(Expr::Call(Func::NullIf, operands, ty));
-    }
-    // The comparison needs a conversion that the result must not show.
-    let same = Expr::Call(Func::Compare(Compare::Eq), operands, Type::Bool);
-    let arms = vec![(same, Expr::null(ty))];
-    Ok(Expr::Case { arms, otherwise: Box::new(left), ty })
+    Ok(Expr::Call(Func::NullIf, operands, ty))
 }
 
 /// Searched CASE; without ELSE `otherwise` is NULL.

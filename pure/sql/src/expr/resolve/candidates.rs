@@ -1,6 +1,6 @@
 //! The choice among functions or operators of one name.
 
-use super::coerce::{can_coerce, is_preferred, same_type};
+use super::coerce::{can_coerce, common_type, is_preferred, same_type};
 use super::table::{Arg, Entry};
 use super::Context;
 use base::Type;
@@ -21,7 +21,7 @@ pub(super) fn choose<'a>(entries: &[&'a Entry], types: &[Type]) -> Choice<'a> {
     }
     let mut left: Vec<&'a Entry> = fitting
         .into_iter()
-        .filter(|entry| types.iter().enumerate().all(|(i, ty)| accepts(entry.arg(i), *ty)))
+        .filter(|entry| takes_types(entry, types))
         .collect();
     for step in 0..4 {
         match (left.as_slice(), step) {
@@ -55,16 +55,38 @@ fn exact_match<'a>(entries: &[&'a Entry], types: &[Type]) -> Option<&'a Entry> {
 }
 
 fn is_exactly(arg: Arg, ty: Type) -> bool {
-    matches!(arg, Arg::Is(wanted) if same_type(wanted, ty))
+    match arg {
+        Arg::Is(wanted) => same_type(wanted, ty),
+        Arg::Padded => matches!(ty, Type::Char(_)),
+        Arg::Any | Arg::AnyElement | Arg::AnyArray | Arg::Output | Arg::NonArray => false,
+    }
 }
 
 fn accepts(arg: Arg, ty: Type) -> bool {
     match arg {
         Arg::Is(wanted) => can_coerce(ty, wanted, Context::Implicit),
+        Arg::Padded => can_coerce(ty, Type::Char(0), Context::Implicit),
         Arg::Any | Arg::AnyElement | Arg::Output => true,
         Arg::NonArray => !matches!(ty, Type::Array(_)),
         Arg::AnyArray => matches!(ty, Type::Array(_) | Type::Unknown),
     }
+}
+
+/// Whether every argument can be converted, and the polymorphic ones agree.
+fn takes_types(entry: &Entry, types: &[Type]) -> bool {
+    if !types.iter().enumerate().all(|(i, ty)| accepts(entry.arg(i), *ty)) {
+        return false;
+    }
+    let of = |wanted: Arg| {
+        let pairs = types.iter().enumerate().filter(move |(i, _)| entry.arg(*i) == wanted);
+        pairs.map(|(_, ty)| *ty).filter(|ty| *ty != Type::Unknown)
+    };
+    let arrays = types.iter().enumerate().any(|(i, _)| entry.arg(i) == Arg::AnyArray);
+    let elements = of(Arg::AnyArray).filter_map(Type::element).chain(of(Arg::AnyElement));
+    let elements: Vec<Type> = elements.collect();
+    // There are no arrays of arrays.
+    let nested = arrays && elements.iter().any(|ty| ty.element().is_some());
+    !nested && common_type(&elements).is_ok()
 }
 
 /// Keeps the entries with the highest score, if any scores.
@@ -98,6 +120,7 @@ fn most_preferred(left: &mut Vec<&Entry>, types: &[Type]) {
 fn category_of(arg: Arg) -> char {
     match arg {
         Arg::Is(ty) => ty.category(),
+        Arg::Padded => 'S',
         Arg::Any | Arg::AnyElement | Arg::AnyArray | Arg::Output | Arg::NonArray => 'P',
     }
 }
@@ -140,8 +163,8 @@ fn unknown_as_known(left: &mut Vec<&Entry>, types: &[Type]) {
     if !known.all(|ty| same_type(ty, first)) {
         return;
     }
-    let fits =
-        |entry: &&Entry| types.iter().enumerate().all(|(i, _)| accepts(entry.arg(i), first));
+    let assumed = vec![first; types.len()];
+    let fits = |entry: &&Entry| takes_types(entry, &assumed);
     if left.iter().filter(|entry| fits(entry)).count() == 1 {
         left.retain(fits);
     }

@@ -21,7 +21,7 @@ pub use build::{
 pub use coerce::{Context, can_coerce, coerce, common_type, common_type_of, to_bool};
 
 use super::{Compare, Expr, Func};
-use base::{SqlError, SqlState, Type};
+use base::{Datum, SqlError, SqlState, Type};
 use candidates::{Choice, choose};
 use coerce::coerce_argument;
 use table::{Arg, Entry, Ret};
@@ -41,6 +41,12 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
         "greatest" => return build::extreme(Func::Greatest, "GREATEST", args),
         "least" => return build::extreme(Func::Least, "LEAST", args),
         "nullif" if args.len() == 2 => return build::null_if(args),
+        "pg_typeof" if args.len() == 1 => {
+            let name = args[0].ty().without_modifiers();
+            // `char` is what people write, whatever its length.
+            let name = if matches!(name, Type::Char(_)) { "character" } else { name.base_name() };
+            return Ok(Expr::Const(name.into(), Type::Text));
+        }
         _ => {}
     }
     let types: Vec<Type> = args.iter().map(Expr::ty).collect();
@@ -107,10 +113,34 @@ pub fn unary(op: &str, operand: Expr) -> Result<Expr, SqlError> {
     let entries = table::prefix_operators(op);
     let entries: Vec<&Entry> = entries.iter().collect();
     let text = format!("{op} {}", types[0].base_name());
+    if op == "-"
+        && let Some(least) = least_integer(&operand)
+    {
+        return Ok(least);
+    }
     if op == "+" && types[0].is_numeric() {
         return Ok(operand);
     }
     choose_operator(&entries, &types, &text, vec![operand])
+}
+
+/// The literals whose negation has another type than they have: the least `integer` and `bigint`
+/// are read as the negation of a number one too large, and the other way round.
+fn least_integer(operand: &Expr) -> Option<Expr> {
+    const BELOW: i64 = -(1 << 31);
+    match operand {
+        Expr::Const(Datum::Int(value), Type::Int8) if *value == -BELOW => {
+            Some(Expr::Const(Datum::Int(BELOW), Type::Int4))
+        }
+        Expr::Const(Datum::Int(BELOW), Type::Int4) => {
+            Some(Expr::Const(Datum::Int(-BELOW), Type::Int8))
+        }
+        Expr::Const(Datum::Decimal(value), _) if value.scale() == 0 => {
+            let least = value.neg().to_i64_exact().filter(|value| *value == i64::MIN)?;
+            Some(Expr::Const(Datum::Int(least), Type::Int8))
+        }
+        _ => None,
+    }
 }
 
 fn choose_operator(
@@ -176,6 +206,10 @@ fn element_type(entry: &Entry, args: &[Expr]) -> Result<Option<Type>, SqlError> 
 /// Makes the call with its arguments converted.
 fn assemble(entry: &Entry, args: Vec<Expr>) -> Result<Expr, SqlError> {
     let element = element_type(entry, &args)?;
+    if element.is_none() && (0..args.len()).any(|i| entry.arg(i) == Arg::AnyArray) {
+        let message = "could not determine polymorphic type because input has type unknown";
+        return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+    }
     let known = element.map_or(Type::Text, Type::without_modifiers);
     let no_array = || {
         let message = format!("could not find array type for data type {}", known.base_name());
@@ -191,7 +225,11 @@ fn assemble(entry: &Entry, args: Vec<Expr>) -> Result<Expr, SqlError> {
             }
             Arg::AnyElement => coerce_argument(arg, known)?,
             Arg::AnyArray => coerce_argument(arg, known.array_of().ok_or_else(no_array)?)?,
-            Arg::Output | Arg::NonArray => to_output(arg)?,
+            Arg::Output => to_output(arg)?,
+            Arg::NonArray if arg.ty() == Type::Unknown => coerce_argument(arg, Type::Text)?,
+            Arg::NonArray => coerce(arg, Type::Text, Context::Explicit)?,
+            Arg::Padded if matches!(arg.ty(), Type::Char(_)) => to_output(arg)?,
+            Arg::Padded => coerce_argument(arg, Type::Text)?,
         });
     }
     let ret = match entry.ret {

@@ -250,6 +250,7 @@ fn calendar_field(
     let (year, month, _) = ymd_from_days(days);
     let day_of_year = days - days_from_ymd(year, 1, 1).unwrap_or(days) + 1;
     let (iso_year, iso_week) = crate::expr::datetime::iso_week(days);
+    let iso_year = if iso_year > 0 { iso_year } else { 1 - iso_year };
     let iso_weekday = (weekday(days) as i32 + 6) % 7 + 1;
     let number = |value: i32, width: usize| {
         if fill { value.to_string() } else { format!("{value:0width$}") }

@@ -23,6 +23,8 @@ enum Token {
     Ordinal(bool),
     /// `L`: C has no currency symbol.
     Currency,
+    /// `B`: changes nothing here.
+    Blank,
     /// `V`: digits behind it shift the number.
     Shift,
     /// `RN`, `rn`
@@ -77,6 +79,7 @@ fn read(pattern: &str) -> Result<Pattern, SqlError> {
                 'S' | 's' => (1, Token::Sign),
                 'V' | 'v' => (1, Token::Shift),
                 'L' | 'l' => (1, Token::Currency),
+                'B' | 'b' => (1, Token::Blank),
                 '"' => {
                     let end = rest[1..].find('"').map_or(rest.len(), |at| at + 1);
                     let text = rest[1..end].replace('\\', "");
@@ -120,6 +123,22 @@ struct Digits {
     overflow: bool,
 }
 
+/// Digits of a float, rounded as the C library prints it; the sign stays at 0.
+fn float_digits(value: f64, pattern: &Pattern) -> Digits {
+    let shifted = value * 10f64.powi(pattern.shift as i32);
+    let text = format!("{:.*}", pattern.fraction, shifted.abs());
+    split(shifted.is_sign_negative(), &text, pattern)
+}
+
+fn split(negative: bool, text: &str, pattern: &Pattern) -> Digits {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let whole = whole.trim_start_matches('0').as_bytes().to_vec();
+    let overflow = whole.len() > pattern.whole + pattern.shift;
+    let mut fraction = fraction.as_bytes().to_vec();
+    fraction.resize(pattern.fraction, b'0');
+    Digits { negative, whole, fraction, overflow }
+}
+
 fn digits(value: Decimal, pattern: &Pattern) -> Result<Digits, SqlError> {
     let shifted = match pattern.shift {
         0 => value,
@@ -129,14 +148,7 @@ fn digits(value: Decimal, pattern: &Pattern) -> Result<Digits, SqlError> {
         }
     };
     let rounded = shifted.round(pattern.fraction.min(38) as i32)?;
-    let text = rounded.abs().to_string();
-    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let whole = whole.trim_start_matches('0').as_bytes().to_vec();
-    let room = pattern.whole + pattern.shift;
-    let overflow = whole.len() > room;
-    let mut fraction = fraction.as_bytes().to_vec();
-    fraction.resize(pattern.fraction, b'0');
-    Ok(Digits { negative: rounded.is_negative(), whole, fraction, overflow })
+    Ok(split(rounded.is_negative(), &rounded.abs().to_string(), pattern))
 }
 
 /// Writes the sign, digits and blanks of one number.
@@ -156,22 +168,34 @@ struct Writer<'a> {
     behind_point: bool,
 }
 
+/// A number to be formatted.
+#[derive(Clone, Copy)]
+pub(super) enum Number {
+    Exact(Decimal),
+    Float(f64),
+}
+
 /// Formats a number.
-pub(super) fn format(value: Decimal, pattern: &str) -> Result<String, SqlError> {
+pub(super) fn format(value: Number, pattern: &str) -> Result<String, SqlError> {
     let pattern = read(pattern)?;
     if let Some(Token::Roman(upper)) =
         pattern.tokens.iter().find(|token| matches!(token, Token::Roman(_)))
     {
         return roman(value, *upper, pattern.fill);
     }
-    let digits = digits(value, &pattern)?;
+    let digits = match value {
+        Number::Exact(value) => digits(value, &pattern)?,
+        Number::Float(value) => float_digits(value, &pattern),
+    };
     let room = pattern.whole + pattern.shift;
     let wholes = pattern.tokens.iter().take_while(|token| **token != Token::Point);
     let first_zero = wholes
         .filter(|token| matches!(token, Token::Digit(_)))
         .position(|token| *token == Token::Digit(true));
     // A number without digits before the point shows a 0 if it has none behind it either.
-    let least = usize::from(pattern.fraction == 0 && room > 0);
+    let shown = shown_fraction(&pattern, &digits);
+    let bare = pattern.fraction == 0 || pattern.fill && shown == 0;
+    let least = usize::from(bare && room > 0);
     let start = room.saturating_sub(digits.whole.len().max(least));
     let start = if digits.overflow { 0 } else { start };
     let mut writer = Writer {
@@ -180,7 +204,7 @@ pub(super) fn format(value: Decimal, pattern: &str) -> Result<String, SqlError> 
         out: String::new(),
         at: 0,
         start: first_zero.map_or(start, |zero| zero.min(start)),
-        shown: shown_fraction(&pattern, &digits),
+        shown,
         fraction_at: 0,
         signed: false,
         behind_point: false,
@@ -214,7 +238,7 @@ impl Writer<'_> {
 
     /// Whether the sign stands right before the number by itself.
     fn floats(&self) -> bool {
-        !self.has(|token| matches!(token, Token::Minus | Token::Plus | Token::Both))
+        !self.has(|token| matches!(token, Token::Minus | Token::Both))
             && !self.trailing_sign()
     }
 
@@ -286,7 +310,10 @@ impl Writer<'_> {
             Token::Point => {
                 self.sign();
                 self.behind_point = true;
-                self.out.push('.');
+                // A point that no digits follow is not shown.
+                if self.pattern.fraction > 0 {
+                    self.out.push('.');
+                }
             }
             Token::Group if self.behind_point => {}
             Token::Group if self.at > self.start || self.at > 0 && self.signed => {
@@ -296,14 +323,14 @@ impl Writer<'_> {
             Token::Sign if self.trailing_sign() => {
                 self.out.push(if negative { '-' } else { '+' });
             }
-            Token::Sign | Token::Shift | Token::Brackets => {}
+            Token::Sign | Token::Shift | Token::Brackets | Token::Blank => {}
             Token::Minus if negative => self.out.push('-'),
             Token::Plus if !negative => self.out.push('+'),
             Token::Minus | Token::Plus => self.blank(),
             Token::Both => self.out.push(if negative { '-' } else { '+' }),
             Token::Currency => self.out.push(' '),
             Token::Ordinal(upper) => {
-                if !negative && self.pattern.fraction == 0 {
+                if !negative && self.pattern.fraction == 0 && !self.digits.overflow {
                     let suffix = ordinal(&self.digits.whole);
                     self.out.push_str(&if *upper { suffix.to_uppercase() } else { suffix.into() });
                 }
@@ -353,8 +380,11 @@ pub(super) fn roman_digits(mut value: i64) -> String {
     out
 }
 
-fn roman(value: Decimal, upper: bool, fill: bool) -> Result<String, SqlError> {
-    let value = value.round(0)?.to_i64_exact().unwrap_or(0);
+fn roman(value: Number, upper: bool, fill: bool) -> Result<String, SqlError> {
+    let value = match value {
+        Number::Exact(value) => value.round(0)?.to_i64_exact().unwrap_or(0),
+        Number::Float(value) => value.round_ties_even() as i64,
+    };
     if !(1..4000).contains(&value) {
         return Ok("#".repeat(15));
     }
@@ -403,7 +433,10 @@ pub(super) fn parse(text: &str, pattern: &str) -> Result<Datum, SqlError> {
                     rest.next();
                 }
             }
-            Token::Brackets | Token::Ordinal(_) | Token::Currency | Token::Shift => {}
+            Token::Currency => {
+                rest.next_if(|c| !c.is_ascii_digit() && !matches!(c, '-' | '+' | '.' | ','));
+            }
+            Token::Brackets | Token::Ordinal(_) | Token::Shift | Token::Blank => {}
             Token::Roman(_) => {
                 let message = "\"RN\" not supported for input";
                 return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));

@@ -15,11 +15,11 @@ const fn c(args: &'static [Arg], from: Type) -> Entry {
 pub(super) static TABLE: &[Entry] = &[
     d("extract", &[TXT, DATE], NUMERIC, DateFunc::Extract),
     d("extract", &[TXT, TS], NUMERIC, DateFunc::Extract),
-    d("extract", &[TXT, TSTZ], NUMERIC, DateFunc::Extract),
+    d("extract", &[TXT, TSTZ], NUMERIC, DateFunc::ExtractZoned),
     d("extract", &[TXT, SPAN], NUMERIC, DateFunc::Extract),
     d("date_part", &[TXT, DATE], Type::Float8, DateFunc::Extract),
     d("date_part", &[TXT, TS], Type::Float8, DateFunc::Extract),
-    d("date_part", &[TXT, TSTZ], Type::Float8, DateFunc::Extract),
+    d("date_part", &[TXT, TSTZ], Type::Float8, DateFunc::ExtractZoned),
     d("date_part", &[TXT, SPAN], Type::Float8, DateFunc::Extract),
     d("date_trunc", &[TXT, TS], Type::Timestamp, DateFunc::Trunc),
     d("date_trunc", &[TXT, TSTZ], Type::Timestamptz, DateFunc::Trunc),

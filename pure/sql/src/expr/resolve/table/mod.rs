@@ -26,6 +26,8 @@ pub(super) enum Arg {
     AnyArray,
     /// Of any type; passed in its text form.
     Output,
+    /// `char`, passed with its blanks.
+    Padded,
     /// As `Output`, but no array: for `||`, which appends arrays otherwise.
     NonArray,
 }
@@ -101,6 +103,7 @@ const F8: Arg = Arg::Is(Type::Float8);
 const NUM: Arg = Arg::Is(Type::Numeric(None));
 const TXT: Arg = Arg::Is(Type::Text);
 const CHAR: Arg = Arg::Is(Type::Char(0));
+const PADDED: Arg = Arg::Padded;
 const NAME: Arg = Arg::Is(Type::Name);
 const BYTEA: Arg = Arg::Is(Type::Bytea);
 const DATE: Arg = Arg::Is(Type::Date);

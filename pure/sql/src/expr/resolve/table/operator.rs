@@ -76,7 +76,7 @@ fn comparisons(name: &'static str, op: Compare) -> Vec<Entry> {
 fn patterns(name: &'static str, op: Compare) -> Vec<Entry> {
     let text = |args: &'static [Arg]| f(name, args, Type::Bool, Func::Compare(op));
     let mut found = vec![text(&[TXT, TXT]), text(&[NAME, TXT])];
-    found.push(text(&[CHAR, TXT]));
+    found.push(text(&[PADDED, TXT]));
     if matches!(op, Compare::Like | Compare::NotLike) {
         found.push(text(&[BYTEA, BYTEA]));
     }
