@@ -89,7 +89,8 @@ pub enum Op {
         /// Filter, new values, RETURNING.
         program: Program,
     },
-    /// Writes a row that must be absent: [`OpResult::Done`], or [`OpResult::Exists`] (nothing written).
+    /// Writes a row that must be absent: [`OpResult::Done`], or [`OpResult::Exists`] (nothing
+    /// written).
     Insert {
         /// Which row.
         key: Key,
@@ -103,7 +104,8 @@ pub enum Op {
         /// The function.
         formula: Formula,
     },
-    /// Writes a row without looking (`Put` or `Delete`; the caller has read it under an exclusive lock
+    /// Writes a row without looking (`Put` or `Delete`; the caller has read it under an exclusive
+    /// lock
     /// or knows that the key is its own): [`OpResult::Done`], as a rule at once, because the
     /// protocol may send it with the next operation to the same shard.
     Write {
@@ -141,7 +143,8 @@ pub enum OpResult {
     Done,
 }
 
-/// Why a transaction was rolled back by the protocol. Every one of them may be retried except `Requested`.
+/// Why a transaction was rolled back by the protocol. Every one of them may be retried except
+/// `Requested`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum AbortReason {
     /// Wait-die: it met a lock of an older transaction.
@@ -184,7 +187,8 @@ pub enum Outcome {
 pub enum OpError {
     /// The protocol has rolled the transaction back.
     Aborted(AbortReason),
-    /// The statement failed; the transaction still holds its locks and must be aborted by the caller.
+    /// The statement failed; the transaction still holds its locks and must be aborted by the
+    /// caller.
     Sql(SqlError),
 }
 
@@ -220,7 +224,8 @@ pub struct TxnOptions {
     pub attempt: u32,
     /// One exclusive lock per shard instead of row locks (`execution = 'serial'`).
     pub serial: bool,
-    /// Lock waits longer than this many microseconds give [`AbortReason::LockTimeout`]; 0: no limit.
+    /// Lock waits longer than this many microseconds give [`AbortReason::LockTimeout`]; 0: no
+    /// limit.
     pub lock_timeout_us: u64,
 }
 
@@ -287,7 +292,8 @@ impl<M> Outbox<M> {
 
 /// The journal of the node as a shard sees it.
 pub trait JournalPort {
-    /// Appends one record (the payload of `journal::Record`) and returns the position up to which the
+    /// Appends one record (the payload of `journal::Record`) and returns the position up to which
+    /// the
     /// journal must be durable for this record to survive. Does not wait; never fails: a host whose
     /// disk fails or is full stops admitting transactions before.
     fn append(&mut self, payload: &[u8]) -> Position;
@@ -328,7 +334,8 @@ pub struct Cx<'a, M> {
 
 /// A transaction protocol on one shard.
 ///
-/// Requests may be lost, repeated, delayed and reordered between nodes; a protocol answers a repeated
+/// Requests may be lost, repeated, delayed and reordered between nodes; a protocol answers a
+/// repeated
 /// request again and never acts on it twice. Between shards of one node nothing is lost.
 pub trait Protocol {
     /// What its shards say to one another.
@@ -339,7 +346,8 @@ pub trait Protocol {
 
     /// Runs `op` on shard `to` for `txn`. Several may be outstanding.
     ///
-    /// `planned` is the catalog version of the statement's plan. With `last` the transaction consists of
+    /// `planned` is the catalog version of the statement's plan. With `last` the transaction
+    /// consists of
     /// this one operation (or this is its only outstanding and last one) and the commit may ride on
     /// it; the reply then carries the outcome.
     #[expect(clippy::too_many_arguments, reason = "the parts of one operation")]
@@ -354,7 +362,8 @@ pub trait Protocol {
         last: bool,
     ) -> Submitted<OpReply>;
 
-    /// Commits. The reply's `outcome` is set, its `result` is `Done`; `wait` is the position before which
+    /// Commits. The reply's `outcome` is set, its `result` is `Done`; `wait` is the position
+    /// before which
     /// no answer may leave (a session with `synchronous_commit = off` ignores it).
     fn commit(
         &mut self,
@@ -382,13 +391,16 @@ pub trait Protocol {
     /// Time has passed a deadline, or parked work (a long scan) wants to go on.
     fn on_tick(&mut self, cx: &mut Cx<'_, Self::Message>);
 
-    /// A node has come (back) with a new incarnation: what its former life held only in memory is lost.
+    /// A node has come (back) with a new incarnation: what its former life held only in memory is
+    /// lost.
     fn on_peer(&mut self, cx: &mut Cx<'_, Self::Message>, node: base::NodeId, incarnation: u32);
 
-    /// When [`Protocol::on_tick`] wants to be called: at once (`Some(now)` or earlier) if a scan is parked.
+    /// When [`Protocol::on_tick`] wants to be called: at once (`Some(now)` or earlier) if a scan
+    /// is parked.
     fn deadline(&self) -> Option<Time>;
 
-    /// Largest timestamp below which this shard will not read again (for the horizon), given `now_ts`.
+    /// Largest timestamp below which this shard will not read again (for the horizon), given
+    /// `now_ts`.
     fn oldest_read(&self, now_ts: Ts) -> Ts;
 
     /// Checks the invariants of protocols.md 6.5; panics with a description of what is broken.

@@ -8,7 +8,8 @@ use base::{RowBatch, SqlError};
 use core::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A pure function over rows, with its parameters bound. `sql` implements it; protocols only run it.
+/// A pure function over rows, with its parameters bound. `sql` implements it; protocols only run
+/// it.
 pub trait RowProgram: Send + Sync {
     /// Appends a form from which [`DecodeProgram`] makes an equal program on another node.
     fn encode(&self, out: &mut Vec<u8>);
@@ -22,7 +23,8 @@ pub trait RowProgram: Send + Sync {
     /// What evaluating the expressions raises (for example 22012); the statement has then failed.
     fn point(&self, row: &[u8], out: &mut RowBatch) -> Result<bool, SqlError>;
 
-    /// For `Op::Modify`: the new state of one row; appends the RETURNING row to `out` if it is wanted.
+    /// For `Op::Modify`: the new state of one row; appends the RETURNING row to `out` if it is
+    /// wanted.
     ///
     /// # Errors
     /// As [`RowProgram::point`]; also constraint violations (23502, 23514, 22001, 22003).

@@ -72,11 +72,12 @@ impl TwoPhase {
         let txn = message.txn;
         let reference = Reference::Read(request.read);
         let origin = Origin::Remote { from, reference };
-        if self
-            .jobs
-            .values()
-            .any(|job| job.txn == txn && job.origin == origin)
-        {
+        let repeated = self.is_remote(from)
+            && self
+                .jobs
+                .values()
+                .any(|job| job.txn == txn && job.origin == origin);
+        if repeated {
             let working = self.message(cx, txn, message.attempt, Body::Working(reference));
             self.post(cx, from, working, Position(0));
             return;

@@ -71,6 +71,7 @@ impl Run {
         let faults = prng.below(3) > 0;
         let crashes = prng.below(2) > 0;
         let mut world = World::new(nodes, shards);
+        world.serial = prng.below(8) == 0;
         let ids: Vec<ShardId> = world.shards.keys().copied().collect();
         for shard in ids {
             for name in NAMES {
@@ -184,6 +185,10 @@ impl Run {
         if client.outcome.is_some() || client.lost {
             return;
         }
+        if self.prng.below(60) == 0 {
+            self.cancel(at);
+            return;
+        }
         let beside = client.parallel && client.next < client.steps.len();
         if !client.pending.is_empty() && !beside {
             return;
@@ -208,6 +213,21 @@ impl Run {
             self.clients[at].pending.push((id, None));
         }
         self.collect();
+    }
+
+    /// ROLLBACK or cancel at any moment, also while the commit is under way.
+    fn cancel(&mut self, at: usize) {
+        let txn = self.clients[at].txn;
+        self.world
+            .call(txn.shard, |protocol, cx| protocol.abort(cx, txn));
+        self.collect();
+        let client = &mut self.clients[at];
+        if client.outcome.is_none() {
+            assert!(client.pending.is_empty(), "what is outstanding is answered");
+            client.outcome = Some(Outcome::Aborted(txn::AbortReason::Requested));
+            self.world
+                .call(txn.shard, |protocol, _| protocol.forget(txn));
+        }
     }
 
     /// Hands answers to their clients.
@@ -348,9 +368,16 @@ impl Run {
                         self.world.flush(node);
                     }
                 }
-                90..=95 => {
+                90..=94 => {
                     let micros = self.prng.below(300_000);
                     self.world.tick(micros);
+                }
+                95 => {
+                    let shard = self.pick_shard();
+                    if self.world.nodes[&shard.node()].up {
+                        self.world
+                            .call(shard, |protocol, _| protocol.checkpoint_tables());
+                    }
                 }
                 96 => {
                     let micros = self.prng.below(4_000_000);

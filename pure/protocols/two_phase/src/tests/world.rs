@@ -88,6 +88,8 @@ pub(crate) struct World {
     initial: Vec<(ShardId, Key, i64)>,
     counter: u64,
     pub(crate) ops: u64,
+    /// Transactions ask for one lock per shard.
+    pub(crate) serial: bool,
 }
 
 pub(crate) fn key(index: IndexId, name: &str) -> Key {
@@ -122,6 +124,7 @@ impl World {
             initial: Vec::new(),
             counter: 0,
             ops: 0,
+            serial: false,
         };
         for node in (1..=nodes).map(NodeId) {
             let disk = Rc::new(RefCell::new(Disk::default()));
@@ -237,9 +240,14 @@ impl World {
             incarnation,
             counter: self.counter,
         };
+        let serial = self.serial;
         self.call(shard, |protocol, cx| {
             let ts = cx.clock.tick(cx.now);
-            protocol.begin(cx, txn, options(1, ts));
+            let options = TxnOptions {
+                serial,
+                ..options(1, ts)
+            };
+            protocol.begin(cx, txn, options);
         });
         txn
     }
