@@ -20,6 +20,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`link`], [`answers`], [`url`] | a lean client with pipelined rounds and COPY |
+//! | [`raw`] | the same connection message by message, and cancel requests |
 //! | [`shape`] | what a workload is: prepare, generate, execute, verify, describe |
 //! | [`run`] | open and closed loop, retries, phases, histograms |
 //! | [`tpcc`] | TPC-C |
@@ -38,6 +39,7 @@ mod digest;
 pub mod error;
 pub mod link;
 mod login;
+pub mod raw;
 pub mod report;
 pub mod run;
 pub mod server;

@@ -91,6 +91,8 @@ pub struct Link {
     unread: (usize, usize),
     status: Status,
     prepared: u32,
+    /// Process and secret, as in BackendKeyData.
+    pub(crate) backend_key: Option<[u8; 8]>,
     /// `server_version` as the server reported it at the start.
     pub server_version: String,
 }
@@ -131,6 +133,7 @@ impl Link {
             unread: (0, 0),
             status: Status::Idle,
             prepared: 0,
+            backend_key: None,
             server_version: String::new(),
         };
         login::log_in(&mut link, target)?;

@@ -41,6 +41,7 @@ pub(crate) fn log_in(link: &mut Link, target: &Target) -> Result<(), LinkError> 
                     link.server_version = String::from_utf8_lossy(version).into_owned();
                 }
             }
+            (b'K', body) => link.backend_key = link.bytes(body).try_into().ok(),
             (b'E', body) => return Err(LinkError::Server(server_error(link.bytes(body)))),
             (b'Z', _) => return Ok(()),
             _ => {}

@@ -13,6 +13,11 @@ use std::time::Duration;
 
 /// Arguments of `trellis bench`.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    trellis bench load --url postgres://trellis@127.0.0.1:5433/shop --warehouses 4\n  \
+    trellis bench run --url postgres://trellis@127.0.0.1:5433,127.0.0.1:5434/shop --seconds 60\n  \
+    trellis bench check --url postgres://postgres@127.0.0.1:5432/tpcc\n\n\
+    The database must exist. PostgreSQL is measured by the same commands.")]
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
     command: BenchCommand,

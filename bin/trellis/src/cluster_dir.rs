@@ -9,40 +9,56 @@ use std::path::{Path, PathBuf};
 
 /// Name of the cluster file in the directory.
 pub(crate) const CLUSTER_FILE: &str = "cluster.toml";
+/// SQL port of the first node if nobody says otherwise: next to PostgreSQL's own.
+const DEFAULT_PORT: u16 = 5433;
+/// Ports for other nodes lie this far above those for clients.
+const PEER_OFFSET: u16 = 1_000;
 
-/// What a new cluster looks like.
+/// What was asked for. `None`: as an existing file says, or the default for a new one.
 pub(crate) struct Shape {
-    pub(crate) nodes: u16,
-    /// `None`: the default for a new cluster, anything for an old one.
+    /// Default 1.
+    pub(crate) nodes: Option<u16>,
+    /// Per node; default [`default_shards`].
     pub(crate) shards: Option<u16>,
-    /// SQL port of node 1; the others follow, peers 1,000 above.
-    pub(crate) port: u16,
+    /// SQL port of node 1; the others follow, peers 1,000 above. Default 5433.
+    pub(crate) port: Option<u16>,
 }
 
 /// Reads the cluster file of `dir`, or makes one; a file that exists must match what was asked for.
 pub(crate) fn open(dir: &Path, shape: &Shape) -> Result<(PathBuf, ClusterFile)> {
     let path = dir.join(CLUSTER_FILE);
     if !path.exists() {
+        let file = new_file(shape)?;
         std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
-        new_file(shape)?.write(&path)?;
+        file.write(&path)?;
     }
     let file = ClusterFile::read(&path)?;
     let nodes = file.nodes.len();
-    if nodes != usize::from(shape.nodes) {
-        bail!(
-            "{} has {nodes} nodes, not {}; start it with --nodes {nodes} or choose another \
-             directory",
-            path.display(),
-            shape.nodes
-        );
-    }
-    if let Some(shards) = shape.shards
-        && shards != file.shards
+    if let Some(asked) = shape.nodes
+        && usize::from(asked) != nodes
     {
         bail!(
-            "{} has {} shards per node, not {shards}; the number cannot change once there is data",
+            "{} has {nodes} nodes, not {asked}; leave --nodes out or choose another directory",
+            path.display()
+        );
+    }
+    if let Some(asked) = shape.shards
+        && asked != file.shards
+    {
+        bail!(
+            "{} has {} shards per node, not {asked}; the number cannot change once there is data: \
+             leave --shards out or choose another directory",
             path.display(),
             file.shards
+        );
+    }
+    if let Some(asked) = shape.port
+        && asked != file.nodes[0].sql.port()
+    {
+        bail!(
+            "{} has port {}, not {asked}; change it there or leave --port out",
+            path.display(),
+            file.nodes[0].sql.port()
         );
     }
     Ok((path, file))
@@ -52,18 +68,28 @@ pub(crate) fn open(dir: &Path, shape: &Shape) -> Result<(PathBuf, ClusterFile)> 
 pub(crate) fn existing(dir: &Path) -> Result<ClusterFile> {
     let path = dir.join(CLUSTER_FILE);
     if !path.exists() {
-        bail!("{} holds no cluster; `trellis start --data` makes one", dir.display());
+        bail!(
+            "{} holds no cluster; `trellis start --nodes 3 --data {0}` makes one",
+            dir.display()
+        );
     }
     Ok(ClusterFile::read(&path)?)
 }
 
 fn new_file(shape: &Shape) -> Result<ClusterFile> {
-    let port = |offset: u16| {
-        let port = shape.port.checked_add(offset).context("the ports run past 65535")?;
+    let (nodes, first) = (shape.nodes.unwrap_or(1), shape.port.unwrap_or(DEFAULT_PORT));
+    let address = |port: Option<u16>| {
+        let port = port.context("the ports run past 65535; --port names a lower one")?;
         anyhow::Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     };
-    let addresses = (0..shape.nodes).map(|at| Ok((port(at)?, port(1_000 + at)?)));
-    let addresses = addresses.collect::<Result<Vec<_>>>()?;
+    let pair = |at: u16| {
+        let port = first.checked_add(at);
+        Ok((
+            address(port)?,
+            address(port.and_then(|port| port.checked_add(PEER_OFFSET)))?,
+        ))
+    };
+    let addresses = (0..nodes).map(pair).collect::<Result<Vec<_>>>()?;
     Ok(cluster_file(&addresses, shape.shards))
 }
 
@@ -72,26 +98,118 @@ pub(crate) fn cluster_file(
     addresses: &[(SocketAddr, SocketAddr)],
     shards: Option<u16>,
 ) -> ClusterFile {
-    let nodes = addresses.iter().zip(1..).map(|((sql, peer), id)| NodeEntry {
-        id,
-        sql: *sql,
-        peer: *peer,
-        data: PathBuf::from(format!("node-{id}")),
-    });
-    // TOML integers have 63 bits.
-    let cluster = RandomState::new().build_hasher().finish() >> 1;
+    let nodes = addresses
+        .iter()
+        .zip(1..)
+        .map(|((sql, peer), id)| NodeEntry {
+            id,
+            sql: *sql,
+            peer: *peer,
+            data: PathBuf::from(format!("node-{id}")),
+        });
     ClusterFile {
-        cluster,
+        // TOML integers have 63 bits.
+        cluster: random() >> 1,
         shards: shards.unwrap_or_else(default_shards),
         nodes: nodes.collect(),
     }
 }
 
+/// Bits from the operating system, by way of the standard library's hash keys.
+pub(crate) fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Where free ports are looked for: below the ports that systems give to outgoing connections (from
+/// 32768 on Linux). One of those could be taken, while a node is down, by a connection of
+/// anybody, even by one to the node itself.
+const FREE_PORTS: std::ops::Range<u16> = 15_000..32_000;
+
 /// Addresses for `nodes` nodes that nobody listens on at this moment.
 pub(crate) fn free_addresses(nodes: u16) -> Result<Vec<(SocketAddr, SocketAddr)>> {
+    let count = u64::from(FREE_PORTS.end - FREE_PORTS.start);
+    // A random start, so that two clusters that look at the same time rarely find the same.
+    let start = random() % count;
+    let mut ports = (0..count).map(|at| FREE_PORTS.start + ((start + at) % count) as u16);
     // All are held until all are found, so that no port is found twice.
-    let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port");
-    let pairs = (0..nodes).map(|_| Ok((listen()?, listen()?)));
-    let pairs = pairs.collect::<Result<Vec<_>>>()?;
-    pairs.iter().map(|(sql, peer)| Ok((sql.local_addr()?, peer.local_addr()?))).collect()
+    let mut listen = || {
+        let mut listeners = ports
+            .by_ref()
+            .map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)));
+        listeners
+            .find_map(Result::ok)
+            .context("this machine has no free port")
+    };
+    let pairs = (0..nodes)
+        .map(|_| Ok((listen()?, listen()?)))
+        .collect::<Result<Vec<_>>>()?;
+    pairs
+        .iter()
+        .map(|(sql, peer)| Ok((sql.local_addr()?, peer.local_addr()?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn shape(nodes: Option<u16>, shards: Option<u16>, port: Option<u16>) -> Shape {
+        Shape {
+            nodes,
+            shards,
+            port,
+        }
+    }
+
+    fn check(first: Shape, second: Shape) -> Result<ClusterFile, String> {
+        let dir = std::env::temp_dir().join(format!("trellis-dir-{:x}", random()));
+        open(&dir, &first).map_err(|error| error.to_string())?;
+        let again = open(&dir, &second)
+            .map(|(_, file)| file)
+            .map_err(|error| error.to_string());
+        std::fs::remove_dir_all(&dir).expect("the directory was just made");
+        again
+    }
+
+    #[test]
+    fn a_cluster_keeps_its_shape() {
+        let file = check(
+            shape(Some(3), Some(2), Some(7_000)),
+            shape(None, None, None),
+        );
+        let file = file.expect("nothing else was asked for");
+        let ports: Vec<u16> = file.nodes.iter().map(|node| node.sql.port()).collect();
+        assert_eq!((file.shards, ports), (2, vec![7_000, 7_001, 7_002]));
+        assert_eq!(file.nodes[2].peer.port(), 8_002);
+        for other in [
+            shape(Some(2), None, None),
+            shape(None, Some(1), None),
+            shape(None, None, Some(7_001)),
+        ] {
+            let error = check(shape(Some(3), Some(2), Some(7_000)), other);
+            assert!(
+                error
+                    .expect_err("it has another shape")
+                    .contains("leave --")
+            );
+        }
+    }
+
+    #[test]
+    fn ports_end_somewhere() {
+        let error = check(shape(Some(3), None, Some(65_000)), shape(None, None, None));
+        assert!(error.expect_err("66000 is no port").contains("65535"));
+    }
+
+    #[test]
+    fn free_ports_differ() {
+        let found = free_addresses(5).expect("a machine has ten free ports");
+        let ports: BTreeSet<u16> = found
+            .iter()
+            .flat_map(|(sql, peer)| [sql.port(), peer.port()])
+            .collect();
+        assert_eq!(ports.len(), 10);
+        assert!(ports.iter().all(|port| FREE_PORTS.contains(port)));
+    }
 }

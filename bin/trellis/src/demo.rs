@@ -1,8 +1,9 @@
 //! `trellis demo`: a cluster of processes, TPC-C on it, its proof, and a report.
 
 use crate::bench::{print_report, write_reports};
-use crate::cluster_dir::{cluster_file, free_addresses};
-use crate::local_cluster::{LocalCluster, connect, url};
+use crate::cluster_dir::{CLUSTER_FILE, cluster_file, free_addresses, random};
+use crate::local_cluster::{LocalCluster, Started, connect, url};
+use crate::signals::Interrupt;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use drive::tpcc::{self, LoadOptions, RunOptions};
@@ -74,44 +75,68 @@ pub(crate) struct DemoArgs {
 pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     let dir = match &args.data {
         Some(dir) => dir.clone(),
-        None => std::env::temp_dir().join(format!("trellis-demo-{}", std::process::id())),
+        None => std::env::temp_dir().join(format!("trellis-demo-{:016x}", random())),
     };
-    let path = dir.join(crate::cluster_dir::CLUSTER_FILE);
+    let path = dir.join(CLUSTER_FILE);
     if path.exists() {
-        bail!("{} already holds a cluster; the demo needs a fresh directory", dir.display());
+        bail!(
+            "{} already holds a cluster; the demo needs a fresh directory (--data names one, \
+             without it a temporary one is made)",
+            dir.display()
+        );
     }
     std::fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
-    let result = run_in(args, &dir, &path);
-    if args.keep {
-        writeln!(std::io::stdout(), "The cluster's files are in {}", dir.display())?;
-    } else if args.data.is_none() {
-        std::fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
+    let is_ours = args.data.is_none() && !args.keep;
+    let interrupt = Interrupt::watch(&dir, is_ours)?;
+    let result = run_in(args, &dir, &path, &interrupt);
+    interrupt.give_way();
+    if is_ours {
+        std::fs::remove_dir_all(&dir)
+            .with_context(|| format!("cannot remove {}", dir.display()))?;
+    } else {
+        let dir = dir.display();
+        writeln!(
+            std::io::stdout(),
+            "the cluster is in {dir}; trellis start --data {dir}"
+        )?;
     }
     result
 }
 
-fn run_in(args: &DemoArgs, dir: &Path, path: &Path) -> Result<()> {
+fn run_in(args: &DemoArgs, dir: &Path, path: &Path, interrupt: &Interrupt) -> Result<()> {
     cluster_file(&free_addresses(args.nodes)?, args.shards).write(path)?;
     let file = ClusterFile::read(path)?;
     let mut screen = Screen::new(std::io::stdout(), std::io::stdout().is_terminal());
     screen.stage(&format!(
-        "starting {} nodes with {} shards each in {}",
-        args.nodes,
-        file.shards,
+        "starting {} with {} each in {}",
+        count(args.nodes, "node"),
+        count(file.shards, "shard"),
         dir.display()
     ));
-    crate::signals::on_interrupt(dir, args.data.is_none() && !args.keep)?;
-    let cluster = LocalCluster::start(path, &file)?;
+    let started = LocalCluster::start(path, &file, &mut || interrupt.has_arrived())?;
+    let Started::Ready(mut cluster) = started else {
+        return Ok(());
+    };
     let outcome = measure(args, &file, &mut screen);
+    interrupt.give_way();
+    if let Some((node, status)) = cluster.take_ended()? {
+        bail!("node {node} ended with {status}; its message is above");
+    }
     screen.stage("stopping the nodes");
     cluster.stop()?;
     outcome
 }
 
+fn count(number: u16, name: &str) -> String {
+    format!("{number} {name}{}", if number == 1 { "" } else { "s" })
+}
+
 fn measure(args: &DemoArgs, file: &ClusterFile, screen: &mut dyn Progress) -> Result<()> {
     let mut link = connect(&file.nodes[0], "postgres")?;
     let protocol = args.protocol.name();
-    link.command(&format!("CREATE DATABASE tpcc WITH (protocol = '{protocol}')"))?;
+    link.command(&format!(
+        "CREATE DATABASE tpcc WITH (protocol = '{protocol}')"
+    ))?;
     link.close();
     let url = url(&file.nodes, "tpcc");
     tpcc::load(&LoadOptions::new(&url, args.warehouses), screen)?;
@@ -123,7 +148,10 @@ fn measure(args: &DemoArgs, file: &ClusterFile, screen: &mut dyn Progress) -> Re
     print_report(&report)?;
     write_reports(&report, Some(&args.json), Some(&args.report))?;
     if !report.passed() {
-        bail!("the run failed its checks; the report says which");
+        bail!(
+            "the run failed its checks; {} says which",
+            args.report.display()
+        );
     }
     Ok(())
 }

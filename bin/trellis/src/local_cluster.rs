@@ -3,11 +3,9 @@
 use anyhow::{Context, Result, bail};
 use drive::link::Link;
 use drive::url::Target;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use runtime::{ClusterFile, NodeEntry};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// A node must answer its first query within this time; recovery of a large journal takes the most.
@@ -20,26 +18,54 @@ pub(crate) struct LocalCluster {
     children: Vec<(NodeEntry, Child)>,
 }
 
+/// What came of a start.
+pub(crate) enum Started {
+    Ready(LocalCluster),
+    /// It was called off before all nodes answered; they are stopped.
+    CalledOff,
+}
+
 impl LocalCluster {
-    /// Starts every node of the file and waits until all answer SQL.
-    pub(crate) fn start(path: &Path, file: &ClusterFile) -> Result<LocalCluster> {
+    /// Starts every node of the file and waits until all answer SQL, or `is_called_off` says yes.
+    ///
+    /// # Errors
+    /// A node ended by itself (it has said why) or does not answer; none runs then.
+    pub(crate) fn start(
+        path: &Path,
+        file: &ClusterFile,
+        is_called_off: &mut dyn FnMut() -> bool,
+    ) -> Result<Started> {
         let program = std::env::current_exe().context("cannot find the trellis program")?;
-        let mut cluster = LocalCluster { children: Vec::new() };
+        let mut cluster = LocalCluster {
+            children: Vec::new(),
+        };
         for node in &file.nodes {
             let mut command = Command::new(&program);
-            command.args(["start", "--node", &node.id.to_string(), "--cluster"]).arg(path);
-            let child = command.spawn().context("cannot start a node")?;
+            command
+                .args(["start", "--node", &node.id.to_string(), "--cluster"])
+                .arg(path);
+            let child = command
+                .stdin(Stdio::null())
+                .spawn()
+                .context("cannot start a node")?;
             cluster.children.push((node.clone(), child));
         }
-        cluster.wait_ready()?;
-        Ok(cluster)
+        if cluster.wait_ready(is_called_off)? {
+            return Ok(Started::Ready(cluster));
+        }
+        cluster.stop()?;
+        Ok(Started::CalledOff)
     }
 
-    fn wait_ready(&mut self) -> Result<()> {
+    /// Whether all nodes answer; `false` if the start was called off.
+    fn wait_ready(&mut self, is_called_off: &mut dyn FnMut() -> bool) -> Result<bool> {
         let until = Instant::now() + START_TIMEOUT;
         for at in 0..self.children.len() {
             loop {
-                if let Some((node, status)) = self.ended()? {
+                if is_called_off() {
+                    return Ok(false);
+                }
+                if let Some((node, status)) = self.take_ended()? {
                     bail!("node {node} ended with {status} while the cluster started");
                 }
                 let error = match answers(&self.children[at].0) {
@@ -56,20 +82,33 @@ impl LocalCluster {
                 std::thread::sleep(Duration::from_millis(20));
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// A node that has ended by itself: its number and how.
-    pub(crate) fn ended(&mut self) -> Result<Option<(u16, ExitStatus)>> {
-        for (node, child) in &mut self.children {
-            if let Some(status) = child.try_wait().context("cannot watch a node")? {
+    /// A node that has ended by itself, told once: its number and how.
+    pub(crate) fn take_ended(&mut self) -> Result<Option<(u16, ExitStatus)>> {
+        for at in 0..self.children.len() {
+            if let Some(status) = self.children[at]
+                .1
+                .try_wait()
+                .context("cannot watch a node")?
+            {
+                let (node, _) = self.children.remove(at);
                 return Ok(Some((node.id, status)));
             }
         }
         Ok(None)
     }
 
+    /// Whether no node is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.children.is_empty()
+    }
+
     /// Sends SIGTERM to all nodes and waits until they have ended.
+    ///
+    /// # Errors
+    /// A node ended with another code than 0, or does not end in time and is killed.
     pub(crate) fn stop(mut self) -> Result<()> {
         for (_, child) in &mut self.children {
             if child.try_wait()?.is_none() {
@@ -77,16 +116,24 @@ impl LocalCluster {
             }
         }
         let until = Instant::now() + STOP_TIMEOUT;
-        for (node, child) in &mut self.children {
-            while child.try_wait()?.is_none() {
-                if Instant::now() > until {
-                    bail!("node {} does not stop", node.id);
+        let mut failed = Vec::new();
+        while let Some((node, child)) = self.children.first_mut() {
+            match child.try_wait()? {
+                Some(status) if status.success() => {}
+                Some(status) => failed.push(format!("node {} ended with {status}", node.id)),
+                None if Instant::now() > until => bail!("node {} does not stop", node.id),
+                None => {
+                    std::thread::sleep(Duration::from_millis(10));
+                    continue;
                 }
-                std::thread::sleep(Duration::from_millis(10));
             }
+            self.children.remove(0);
         }
-        self.children.clear();
-        Ok(())
+        if failed.is_empty() {
+            Ok(())
+        } else {
+            bail!("{}", failed.join("; "))
+        }
     }
 }
 
@@ -100,10 +147,23 @@ impl Drop for LocalCluster {
     }
 }
 
-/// Sends SIGTERM.
+/// Sends SIGTERM. By way of the shell, whose `kill` is part of it on every Unix: the standard
+/// library has no call for it, and one call is no reason for unsafe code.
+///
+/// # Errors
+/// There is no such process, or it belongs to somebody else.
 pub(crate) fn terminate(pid: u32) -> Result<()> {
-    let process = Pid::from_raw(i32::try_from(pid).context("a process id is small")?);
-    kill(process, Signal::SIGTERM).with_context(|| format!("cannot signal process {pid}"))
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", "kill -TERM \"$0\"", &pid.to_string()])
+        .stderr(Stdio::null());
+    let status = shell
+        .status()
+        .context("cannot start a shell to signal a node")?;
+    if !status.success() {
+        bail!("cannot signal process {pid}");
+    }
+    Ok(())
 }
 
 /// The URL of nodes for one database.

@@ -5,6 +5,7 @@ mod cluster_dir;
 mod demo;
 mod local_cluster;
 mod signals;
+mod sql;
 mod start;
 mod status;
 mod stop;
@@ -18,8 +19,10 @@ use tracing_subscriber::EnvFilter;
 /// database, and the benchmark that tells which choice fits.
 #[derive(Parser)]
 #[command(name = "trellis", version)]
-#[command(after_help = "Begin with `trellis demo`, or with `trellis start --nodes 3 --data DIR`.\n\
-    TRELLIS_LOG=info prints what a server does.")]
+#[command(
+    after_help = "Begin with `trellis demo`, or with `trellis start --nodes 3 --data DIR`.\n\
+    TRELLIS_LOG=info prints what a server does."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -35,6 +38,8 @@ enum Command {
     Status(status::StatusArgs),
     /// Stop a local cluster
     Stop(stop::StopArgs),
+    /// Ask and change a database: a small interactive client
+    Sql(sql::SqlArgs),
     /// Load, run and check a workload on any database with PostgreSQL's wire protocol
     Bench(bench::BenchArgs),
 }
@@ -42,12 +47,16 @@ enum Command {
 fn main() -> ExitCode {
     let filter = EnvFilter::try_from_env("TRELLIS_LOG");
     let filter = filter.unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Start(args) => start::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Stop(args) => stop::run(&args),
+        Command::Sql(args) => sql::run(&args),
         Command::Bench(args) => bench::run(&args),
     };
     match result {

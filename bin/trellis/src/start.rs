@@ -1,10 +1,11 @@
 //! `trellis start`: one node in this process, or a local cluster of child processes.
 
 use crate::cluster_dir::{self, Shape};
-use crate::local_cluster::LocalCluster;
+use crate::local_cluster::{LocalCluster, Started};
 use anyhow::{Context, Result, bail};
-use base::NodeId;
+use base::{NODE_COUNT_MAX, NodeId, SHARDS_PER_NODE_MAX};
 use clap::Args;
+use clap::value_parser;
 use runtime::{ClusterFile, NodeProcess};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -15,35 +16,52 @@ use std::time::Duration;
 /// Arguments of `trellis start`.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
-    trellis start --nodes 3 --data ./cluster      a local cluster; Ctrl-C stops it\n  \
-    trellis start --node 2 --cluster cluster.toml one node of a cluster, in the foreground")]
+    trellis start --nodes 3 --data ./cluster        a new local cluster; Ctrl-C stops it\n  \
+    trellis start --data ./cluster                  the same cluster again\n  \
+    trellis start --node 2 --cluster cluster.toml   one node of a cluster, in the foreground\n\n\
+    Servers listen on loopback only, until there is authentication.")]
 pub(crate) struct StartArgs {
-    /// Number of nodes of a local cluster
-    #[arg(long, default_value_t = 1, conflicts_with = "node")]
-    nodes: u16,
+    /// Number of nodes of a new local cluster [default: 1]
+    #[arg(long, conflicts_with = "node",
+        value_parser = value_parser!(u16).range(1..=i64::from(NODE_COUNT_MAX)))]
+    nodes: Option<u16>,
     /// Directory of a local cluster; made on first use
-    #[arg(long, required_unless_present = "node", conflicts_with = "node")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        required_unless_present = "node",
+        conflicts_with = "node"
+    )]
     data: Option<PathBuf>,
     /// Shards per node of a new cluster [default: one per core]
-    #[arg(long, conflicts_with = "node")]
+    #[arg(long, conflicts_with = "node",
+        value_parser = value_parser!(u16).range(1..=i64::from(SHARDS_PER_NODE_MAX)))]
     shards: Option<u16>,
     /// SQL port of the first node of a new cluster; the others follow, peers 1000 above
-    #[arg(long, default_value_t = 5433, conflicts_with = "node")]
-    port: u16,
+    /// [default: 5433]
+    #[arg(long, conflicts_with = "node", value_parser = value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// Do not stop the other nodes when one ends
+    #[arg(long, conflicts_with = "node")]
+    keep_going: bool,
     /// Run this node of the cluster file in the foreground
     #[arg(long, requires = "cluster")]
     node: Option<u16>,
     /// The cluster file
-    #[arg(long, requires = "node")]
+    #[arg(long, value_name = "FILE", requires = "node")]
     cluster: Option<PathBuf>,
 }
 
 /// Shards per node if nobody says otherwise (docs/adr/0005-default-shards.md).
 pub(crate) fn default_shards() -> u16 {
-    std::thread::available_parallelism().map_or(1, |count| count.get().min(16) as u16)
+    let most = usize::from(SHARDS_PER_NODE_MAX);
+    std::thread::available_parallelism().map_or(1, |count| count.get().min(most) as u16)
 }
 
 /// Runs until the node or cluster is told to stop.
+///
+/// # Errors
+/// It cannot start, or a node ended by itself.
 pub(crate) fn run(args: &StartArgs) -> Result<()> {
     match (&args.node, &args.cluster) {
         (Some(node), Some(file)) => run_node(NodeId(*node), file),
@@ -53,9 +71,10 @@ pub(crate) fn run(args: &StartArgs) -> Result<()> {
 
 fn run_node(node: NodeId, file: &Path) -> Result<()> {
     let cluster = ClusterFile::read(file)?;
+    // Before the start: a node that is told to stop while it recovers stops when it can.
+    let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;
     let process = NodeProcess::start(&cluster, node)?;
     let shutdown = process.shutdown();
-    let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;
     std::thread::spawn(move || {
         for _ in signals.forever() {
             shutdown.stop();
@@ -66,23 +85,56 @@ fn run_node(node: NodeId, file: &Path) -> Result<()> {
 }
 
 fn run_cluster(args: &StartArgs) -> Result<()> {
-    let dir = args.data.as_ref().context("--data DIR names the cluster's directory")?;
-    let shape = Shape { nodes: args.nodes, shards: args.shards, port: args.port };
+    let dir = args
+        .data
+        .as_ref()
+        .context("--data DIR names the cluster's directory")?;
+    let shape = Shape {
+        nodes: args.nodes,
+        shards: args.shards,
+        port: args.port,
+    };
     let (path, file) = cluster_dir::open(dir, &shape)?;
-    let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;
-    let mut cluster = LocalCluster::start(&path, &file)?;
-    let mut out = std::io::stdout();
-    for node in &file.nodes {
-        let (host, port) = (node.sql.ip(), node.sql.port());
-        writeln!(out, "node {}: psql -h {host} -p {port} -U trellis postgres", node.id)?;
+    if !crate::stop::pids(dir).is_empty() {
+        let dir = dir.display();
+        bail!("nodes of {dir} run already; `trellis stop --data {dir}` stops them");
     }
-    writeln!(out, "Ctrl-C stops the cluster.")?;
-    while signals.pending().next().is_none() {
-        if let Some((node, status)) = cluster.ended()? {
-            cluster.stop()?;
-            bail!("node {node} ended with {status}; the others are stopped");
+    let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;
+    let mut is_told = move || signals.pending().next().is_some();
+    let Started::Ready(mut cluster) = LocalCluster::start(&path, &file, &mut is_told)? else {
+        return Ok(());
+    };
+    print_welcome(&file, dir)?;
+    while !is_told() {
+        if let Some((node, status)) = cluster.take_ended()? {
+            if !args.keep_going {
+                cluster.stop()?;
+                bail!("node {node} ended with {status}; the others are stopped");
+            }
+            writeln!(
+                std::io::stderr(),
+                "trellis: node {node} ended with {status}"
+            )?;
+            if cluster.is_empty() {
+                bail!("no node is left");
+            }
         }
         std::thread::sleep(Duration::from_millis(50));
     }
     cluster.stop()
+}
+
+fn print_welcome(file: &ClusterFile, dir: &Path) -> Result<()> {
+    let mut out = std::io::stdout();
+    for node in &file.nodes {
+        let (host, port) = (node.sql.ip(), node.sql.port());
+        writeln!(
+            out,
+            "node {}: psql -h {host} -p {port} -U trellis postgres",
+            node.id
+        )?;
+    }
+    writeln!(out, "or: trellis sql --data {}", dir.display())?;
+    writeln!(out, "Ctrl-C stops the cluster.")?;
+    Ok(out.flush()?)
 }

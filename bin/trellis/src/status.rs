@@ -11,9 +11,10 @@ use std::path::PathBuf;
 
 /// Arguments of `trellis status`.
 #[derive(Args)]
+#[command(after_help = "The exit code is 1 if a node is down.")]
 pub(crate) struct StatusArgs {
     /// Directory of the local cluster
-    #[arg(long)]
+    #[arg(long, value_name = "DIR")]
     data: PathBuf,
 }
 
@@ -26,22 +27,45 @@ struct Seen {
 pub(crate) fn run(args: &StatusArgs) -> Result<()> {
     let file = cluster_dir::existing(&args.data)?;
     let mut out = std::io::stdout();
-    let header = ("node", "sql", "state", "incarnation", "sees");
-    writeln!(out, "{:>4}  {:<21}  {:<5}  {:>11}  {}", header.0, header.1, header.2, header.3, header.4)?;
+    writeln!(
+        out,
+        "node  address                state  incarnation  connected to"
+    )?;
     let mut down = 0;
     for node in &file.nodes {
         let (state, seen) = match ask(node) {
             Ok(seen) => ("up", seen),
-            Err(_) => {
+            Err(error) => {
+                tracing::info!(node = node.id, "{error:#}");
                 down += 1;
-                ("down", Seen { incarnation: "-".into(), connected: "-".into() })
+                (
+                    "down",
+                    Seen {
+                        incarnation: "-".into(),
+                        connected: "-".into(),
+                    },
+                )
             }
         };
-        let (sql, Seen { incarnation, connected }) = (node.sql.to_string(), seen);
-        writeln!(out, "{:>4}  {sql:<21}  {state:<5}  {incarnation:>11}  {connected}", node.id)?;
+        let (
+            address,
+            Seen {
+                incarnation,
+                connected,
+            },
+        ) = (node.sql.to_string(), seen);
+        writeln!(
+            out,
+            "{:>4}  {address:<21}  {state:<5}  {incarnation:>11}  {connected}",
+            node.id
+        )?;
     }
     if down > 0 {
-        bail!("{down} of {} nodes are down", file.nodes.len());
+        let dir = args.data.display();
+        bail!(
+            "{down} of {} nodes are down; trellis start --data {dir}",
+            file.nodes.len()
+        );
     }
     Ok(())
 }
@@ -58,8 +82,19 @@ fn ask(node: &NodeEntry) -> Result<Seen> {
     let rows: Vec<_> = rows.collect();
     link.close();
     let own = node.id.to_string();
-    let incarnation = rows.iter().find(|row| row.0 == own).map(|row| row.1.clone());
-    let up = rows.iter().filter(|row| row.2 == "up").map(|row| row.0.as_str());
-    let connected = up.collect::<Vec<_>>().join(",");
-    Ok(Seen { incarnation: incarnation.unwrap_or_default(), connected })
+    let incarnation = rows
+        .iter()
+        .find(|row| row.0 == own)
+        .map(|row| row.1.clone());
+    let others = rows.iter().filter(|row| row.2 == "up" && row.0 != own);
+    let connected: Vec<&str> = others.map(|row| row.0.as_str()).collect();
+    let connected = if connected.is_empty() {
+        "-".into()
+    } else {
+        connected.join(", ")
+    };
+    Ok(Seen {
+        incarnation: incarnation.unwrap_or_default(),
+        connected,
+    })
 }

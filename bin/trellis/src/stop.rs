@@ -12,14 +12,17 @@ use std::time::{Duration, Instant};
 #[derive(Args)]
 pub(crate) struct StopArgs {
     /// Directory of the local cluster
-    #[arg(long)]
+    #[arg(long, value_name = "DIR")]
     data: PathBuf,
     /// Seconds to wait for the nodes to end
-    #[arg(long, default_value_t = 150)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 150)]
     timeout: u64,
 }
 
 /// Sends SIGTERM to every running node and waits.
+///
+/// # Errors
+/// There is no cluster, or a node still runs after the timeout.
 pub(crate) fn run(args: &StopArgs) -> Result<()> {
     let file = cluster_dir::existing(&args.data)?;
     let mut out = std::io::stdout();
@@ -44,7 +47,11 @@ fn pid(data: &Path) -> Option<u32> {
     if lock.try_lock().is_ok() {
         return None;
     }
-    std::fs::read_to_string(data.join("PID")).ok()?.trim().parse().ok()
+    std::fs::read_to_string(data.join("PID"))
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
 }
 
 /// Processes of the nodes of the cluster in `dir` that run.

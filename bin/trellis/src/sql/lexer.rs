@@ -1,0 +1,196 @@
+//! Where a statement ends in what a user types: only as much of SQL's lexical rules as that takes.
+
+/// Byte index behind the `;` that ends the first statement of `text`; `None` if it is not there
+/// yet. A `;` in a string, a quoted name, a dollar-quoted text or a comment ends nothing.
+pub(crate) fn statement_end(text: &str) -> Option<usize> {
+    let mut at = 0;
+    while at < text.len() {
+        match skip(text, at) {
+            Piece::End => return Some(at + 1),
+            Piece::To(next) => at = next,
+            Piece::Open => return None,
+        }
+    }
+    None
+}
+
+/// Whether `text` says nothing: blanks, comments and empty statements.
+pub(crate) fn is_blank(text: &str) -> bool {
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        let is_comment = rest.starts_with("--") || rest.starts_with("/*");
+        if !is_comment && !rest.starts_with(|c: char| c.is_whitespace() || c == ';') {
+            return false;
+        }
+        match skip(text, at) {
+            Piece::End => at += 1,
+            Piece::To(next) => at = next,
+            Piece::Open => return rest.starts_with("--"),
+        }
+    }
+    true
+}
+
+enum Piece {
+    /// A `;` that ends a statement.
+    End,
+    /// Goes on at this index.
+    To(usize),
+    /// What begins here is not closed.
+    Open,
+}
+
+/// What lies at `at`, which is the beginning of a token or inside of a word.
+fn skip(text: &str, at: usize) -> Piece {
+    let rest = &text[at..];
+    let bytes = rest.as_bytes();
+    let closed = |length: Option<usize>| length.map_or(Piece::Open, |n| Piece::To(at + n));
+    match bytes[0] {
+        b';' => Piece::End,
+        b'\'' => closed(quoted(rest, b'\'', is_escape_string(&text[..at]))),
+        b'"' => closed(quoted(rest, b'"', false)),
+        b'$' => match dollar_tag(rest, text[..at].chars().next_back()) {
+            Some(tag) => {
+                let body = &rest[tag.len()..];
+                closed(body.find(tag).map(|end| end + 2 * tag.len()))
+            }
+            None => Piece::To(at + 1),
+        },
+        b'-' if bytes.get(1) == Some(&b'-') => closed(rest.find('\n').map(|end| end + 1)),
+        b'/' if bytes.get(1) == Some(&b'*') => closed(comment(bytes)),
+        _ => Piece::To(at + rest.chars().next().map_or(1, char::len_utf8)),
+    }
+}
+
+/// Whether a quote behind `before` begins a string in which a backslash escapes: `E'...'`.
+fn is_escape_string(before: &str) -> bool {
+    let mut back = before.chars().rev();
+    matches!(back.next(), Some('e' | 'E')) && !back.next().is_some_and(is_word)
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '$'
+}
+
+/// Length of the quoted text that `rest` begins with. A doubled quote stands for itself.
+fn quoted(rest: &str, quote: u8, escapes: bool) -> Option<usize> {
+    let bytes = rest.as_bytes();
+    let mut at = 1;
+    loop {
+        match *bytes.get(at)? {
+            b'\\' if escapes => at += 2,
+            byte if byte == quote => {
+                if bytes.get(at + 1) != Some(&quote) {
+                    return Some(at + 1);
+                }
+                at += 2;
+            }
+            _ => at += 1,
+        }
+    }
+}
+
+/// The tag `$...$` that `rest` begins with, if a dollar behind `before` can begin one.
+fn dollar_tag(rest: &str, before: Option<char>) -> Option<&str> {
+    if before.is_some_and(is_word) {
+        return None;
+    }
+    let name = rest[1..].split('$').next()?;
+    let is_name = !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let tag = rest.get(..name.len() + 2)?;
+    is_name.then_some(tag)
+}
+
+/// Length of the comment that `bytes` begin with; comments nest.
+fn comment(bytes: &[u8]) -> Option<usize> {
+    let mut depth = 0;
+    let mut at = 0;
+    loop {
+        match (bytes.get(at)?, bytes.get(at + 1)) {
+            (b'/', Some(b'*')) => (depth, at) = (depth + 1, at + 2),
+            (b'*', Some(b'/')) => (depth, at) = (depth - 1, at + 2),
+            _ => at += 1,
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Statements of `text`, and what is left.
+    fn check(text: &str, statements: &[&str], left: &str) {
+        let mut rest = text;
+        let mut found = Vec::new();
+        while let Some(end) = statement_end(rest) {
+            found.push(&rest[..end]);
+            rest = &rest[end..];
+        }
+        assert_eq!((found.as_slice(), rest), (statements, left), "{text:?}");
+    }
+
+    #[test]
+    fn statements_end_at_their_semicolon() {
+        check("SELECT 1;", &["SELECT 1;"], "");
+        check("SELECT 1; SELECT 2", &["SELECT 1;"], " SELECT 2");
+        check(";;", &[";", ";"], "");
+        check("SELECT 'ü;';x", &["SELECT 'ü;';"], "x");
+        check("", &[], "");
+    }
+
+    #[test]
+    fn a_semicolon_in_quotes_or_comments_ends_nothing() {
+        check(
+            "SELECT 'a;b' || 'it''s;';",
+            &["SELECT 'a;b' || 'it''s;';"],
+            "",
+        );
+        check("SELECT \"a;\"\"b\";", &["SELECT \"a;\"\"b\";"], "");
+        check("SELECT -- a;\n1;", &["SELECT -- a;\n1;"], "");
+        check(
+            "/* a; /* b; */ c; */ SELECT 1;",
+            &["/* a; /* b; */ c; */ SELECT 1;"],
+            "",
+        );
+        check("SELECT $$a;$$;", &["SELECT $$a;$$;"], "");
+        check("SELECT $q$a;$$;$q$;", &["SELECT $q$a;$$;$q$;"], "");
+        check("SELECT E'\\';';", &["SELECT E'\\';';"], "");
+    }
+
+    #[test]
+    fn what_looks_like_a_quote_may_be_none() {
+        check("SELECT 'a\\';", &["SELECT 'a\\';"], "");
+        check("SELECT $1, $2;", &["SELECT $1, $2;"], "");
+        check("SELECT a$b$;", &["SELECT a$b$;"], "");
+        check("SELECT 1 - -1 / 2 * 3;", &["SELECT 1 - -1 / 2 * 3;"], "");
+    }
+
+    #[test]
+    fn open_quotes_wait_for_more() {
+        for text in [
+            "SELECT ';",
+            "SELECT \";",
+            "SELECT $$;",
+            "/* ;",
+            "-- ;",
+            "SELECT E'\\",
+        ] {
+            assert_eq!(statement_end(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn blanks_and_comments_say_nothing() {
+        for text in ["", " \n", "-- x", "-- x\n ", "/* x */", ";", " ; -- y"] {
+            assert!(is_blank(text), "{text:?}");
+        }
+        for text in ["x", "-- x\nSELECT", "/* x", "'", "-"] {
+            assert!(!is_blank(text), "{text:?}");
+        }
+    }
+}

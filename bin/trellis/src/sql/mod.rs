@@ -1,0 +1,142 @@
+//! `trellis sql`: a small interactive client.
+//!
+//! ```text
+//! terminal, file or text -> lines -> lexer -> shell -> connection -> table or report -> screen
+//! ```
+
+mod backslash;
+mod connection;
+mod lexer;
+mod lines;
+mod report;
+mod shell;
+mod table;
+
+use crate::cluster_dir;
+use crate::local_cluster::url;
+use anyhow::{Context, Result};
+use clap::Args;
+use connection::{Connection, Running, interrupt};
+use drive::link::LinkError;
+use drive::url::Target;
+use lines::{Stream, Terminal};
+use shell::{Next, Shell};
+use signal_hook::consts::SIGINT;
+use signal_hook::iterator::Signals;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use table::Layout;
+
+/// Where a cluster listens if nobody says otherwise.
+const DEFAULT_URL: &str = "postgres://trellis@127.0.0.1:5433/postgres";
+
+/// Arguments of `trellis sql`.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    trellis sql                                  the cluster on the default ports\n  \
+    trellis sql --data ./cluster -d shop         a local cluster, database shop\n  \
+    trellis sql -c 'SHOW NODES'                  one statement\n  \
+    trellis sql --plain -f report.sql > out.tsv  a script, its rows separated by tabs\n\n\
+    Statements are also read from standard input if it is no terminal. The first error ends a\n\
+    script with exit code 1.")]
+pub(crate) struct SqlArgs {
+    /// Database: postgres://USER[:PASSWORD]@HOST:PORT[,HOST:PORT]/DATABASE
+    #[arg(long, conflicts_with = "data")]
+    url: Option<String>,
+    /// Directory of a local cluster
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Database to use [default: the one of the URL, or postgres]
+    #[arg(short, long, value_name = "NAME")]
+    database: Option<String>,
+    /// Run these statements and end; may be given more than once
+    #[arg(short, long, value_name = "STATEMENT", conflicts_with = "file")]
+    command: Vec<String>,
+    /// Run the statements of a file and end
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Rows only, cells separated by tabs
+    #[arg(long)]
+    plain: bool,
+}
+
+/// Runs the client until its input ends.
+///
+/// # Errors
+/// A statement of a script failed (it has been printed), or no server answers.
+pub(crate) fn run(args: &SqlArgs) -> Result<()> {
+    let mut connection = Connection::new(target(args)?);
+    let (version, endpoint) = connection
+        .server()
+        .map_err(|error| no_server(args, error))?;
+    on_ctrl_c(connection.running())?;
+    let layout = if args.plain {
+        Layout::Plain
+    } else {
+        Layout::Aligned
+    };
+    let mut out = std::io::stdout().lock();
+    let mut errors = std::io::stderr();
+    let is_script = !args.command.is_empty() || args.file.is_some();
+    let is_terminal = std::io::stdin().is_terminal() && !is_script;
+    if is_terminal {
+        writeln!(
+            out,
+            "Connected to {endpoint}, server {version}. \\? lists the commands."
+        )?;
+    }
+    let mut shell = Shell::new(connection, layout, &mut out, &mut errors);
+    if is_terminal {
+        shell.timing = true;
+        shell.read(&mut Terminal::open()?)?;
+    } else if let Some(path) = &args.file {
+        shell.run_file(path)?;
+    } else if is_script {
+        for text in &args.command {
+            if shell.read(&mut Stream(text.as_bytes()))? == Next::Quit {
+                break;
+            }
+        }
+    } else {
+        shell.read(&mut Stream(std::io::stdin().lock()))?;
+    }
+    Ok(())
+}
+
+fn no_server(args: &SqlArgs, error: LinkError) -> anyhow::Error {
+    match error {
+        refused @ LinkError::Server(_) => refused.into(),
+        error if args.url.is_some() => anyhow::Error::new(error).context("no server answers"),
+        error => anyhow::Error::new(error).context(
+            "no server answers; `trellis start --nodes 3 --data DIR` starts a cluster, --url \
+             names another",
+        ),
+    }
+}
+
+fn target(args: &SqlArgs) -> Result<Target> {
+    let text = match (&args.url, &args.data) {
+        (Some(url), _) => url.clone(),
+        (None, Some(dir)) => url(&cluster_dir::existing(dir)?.nodes, "postgres"),
+        (None, None) => DEFAULT_URL.to_string(),
+    };
+    let mut target = Target::parse(&text)?;
+    if let Some(database) = &args.database {
+        target.database = database.clone();
+    }
+    Ok(target)
+}
+
+/// Ctrl-C cancels the statement that runs; without one it ends the client. (While a line is edited
+/// the terminal gives Ctrl-C to the editor.)
+fn on_ctrl_c(running: Running) -> Result<()> {
+    let mut signals = Signals::new([SIGINT]).context("cannot listen for signals")?;
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            if !interrupt(&running) {
+                std::process::exit(130);
+            }
+        }
+    });
+    Ok(())
+}
