@@ -1,0 +1,273 @@
+//! `cargo xtask ci`: everything that CI runs, step by step, with the time each step took.
+//!
+//! All steps run even after one has failed, so one run tells everything that is wrong. The last
+//! line counts what was checked: `ci: N passed, N failed`.
+
+use crate::{clients, compare, install, repo, shell, tidy};
+use anyhow::{Context, Result, bail, ensure};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The command by which a reader of the README runs the tests.
+pub(crate) const TEST_COMMAND: &str = "cargo test --workspace";
+/// CI must have finished by then, from an empty cache on two cores.
+const LIMIT: Duration = Duration::from_secs(45 * 60);
+/// Longest time that a build of the product may take.
+const BUILD_LIMIT: Duration = Duration::from_secs(8 * 60);
+
+/// One step: its name, and what it does. Answers the number of checks that passed.
+type Step = (&'static str, fn() -> Result<usize>);
+
+const STEPS: &[Step] = &[
+    ("install", install_all),
+    ("fmt", fmt),
+    ("tidy", tidy_step),
+    ("clippy", clippy),
+    ("docs", docs),
+    ("test", test),
+    ("build", build),
+    ("demo", demo),
+    ("clients", clients::run_all),
+    ("slt", clients::run_slt),
+    ("compare", compare::smoke),
+];
+
+/// Runs the command: all steps, or those named by `--only`.
+pub(crate) fn main(args: &[String]) -> Result<()> {
+    let steps = select(args)?;
+    let start = Instant::now();
+    let mut passed = 0;
+    let mut table = Vec::new();
+    for (name, step) in &steps {
+        println!("== {name}");
+        let begin = Instant::now();
+        let result = step();
+        let time = begin.elapsed();
+        match &result {
+            Ok(checks) => passed += checks,
+            Err(error) => println!("{error:#}"),
+        }
+        let word = if result.is_ok() { "passed" } else { "FAILED" };
+        println!("== {name}: {word} after {:.1} s", time.as_secs_f64());
+        table.push((*name, result.is_ok(), time));
+    }
+    println!();
+    for (name, good, time) in &table {
+        let word = if *good { "passed" } else { "FAILED" };
+        println!("{name:<10} {word} {:>8.1} s", time.as_secs_f64());
+    }
+    let used = start.elapsed();
+    println!(
+        "{:<10}        {:>8.1} s of {} s",
+        "all",
+        used.as_secs_f64(),
+        LIMIT.as_secs()
+    );
+    let mut failed = table.iter().filter(|(_, good, _)| !good).count();
+    if used > LIMIT {
+        println!("the steps took too long");
+        failed += 1;
+    }
+    println!("ci: {passed} passed, {failed} failed");
+    ensure!(failed == 0, "{failed} steps failed");
+    Ok(())
+}
+
+fn select(args: &[String]) -> Result<Vec<Step>> {
+    if args.is_empty() {
+        return Ok(STEPS.to_vec());
+    }
+    let mut wanted = Vec::new();
+    let mut rest = args.iter();
+    while let Some(flag) = rest.next() {
+        ensure!(flag == "--only", "usage: cargo xtask ci [--only STEP]...");
+        wanted.push(
+            rest.next()
+                .context("--only needs the name of a step")?
+                .as_str(),
+        );
+    }
+    let names: Vec<&str> = STEPS.iter().map(|(name, _)| *name).collect();
+    if let Some(unknown) = wanted.iter().find(|name| !names.contains(name)) {
+        bail!(
+            "no step is called {unknown}; the steps are {}",
+            names.join(", ")
+        );
+    }
+    Ok(STEPS
+        .iter()
+        .filter(|(name, _)| wanted.contains(name))
+        .copied()
+        .collect())
+}
+
+/// The cargo that runs us.
+pub(crate) fn cargo() -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.current_dir(repo::root());
+    command
+}
+
+fn install_all() -> Result<usize> {
+    install::all()?;
+    Ok(1)
+}
+
+fn fmt() -> Result<usize> {
+    shell::run(cargo().args(["fmt", "--all", "--check"]))?;
+    Ok(1)
+}
+
+fn clippy() -> Result<usize> {
+    let args = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    shell::run(cargo().args(args))?;
+    Ok(1)
+}
+
+fn docs() -> Result<usize> {
+    let args = [
+        "doc",
+        "--workspace",
+        "--no-deps",
+        "--document-private-items",
+    ];
+    shell::run(cargo().args(args).env("RUSTDOCFLAGS", "-D warnings"))?;
+    Ok(1)
+}
+
+fn tidy_step() -> Result<usize> {
+    tidy::check()?;
+    Ok(1)
+}
+
+/// The README's test command. Its output is shown as it comes, and its summaries are added up.
+fn test() -> Result<usize> {
+    let mut words = TEST_COMMAND.split(' ');
+    words.next();
+    let mut command = cargo();
+    // A test that needs PostgreSQL beside it may not pass because there is none.
+    command.args(words).env("TRELLIS_REQUIRE_PEERS", "1");
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start cargo")?;
+    let output = child.stdout.take().context("the output is a pipe")?;
+    let mut passed = 0;
+    let mut stdout = std::io::stdout();
+    for line in BufReader::new(output).lines() {
+        let line = line?;
+        passed += passed_tests(&line);
+        writeln!(stdout, "{line}")?;
+    }
+    let status = child.wait()?;
+    ensure!(status.success(), "{TEST_COMMAND} ended with {status}");
+    ensure!(passed > 0, "no test ran");
+    Ok(passed)
+}
+
+/// The count in a line `test result: ok. 12 passed; ...`.
+fn passed_tests(line: &str) -> usize {
+    let count = line
+        .strip_prefix("test result: ok. ")
+        .and_then(|rest| rest.split(' ').next());
+    count.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
+/// The build that a user makes; clients and the comparison use what it leaves.
+fn build() -> Result<usize> {
+    let start = Instant::now();
+    shell::run(cargo().args(["build", "--release"]))?;
+    let time = start.elapsed();
+    ensure!(
+        time <= BUILD_LIMIT,
+        "the build took {time:?}, the limit is {BUILD_LIMIT:?}"
+    );
+    Ok(1)
+}
+
+/// The main job as a user runs it, and what its JSON must hold.
+fn demo() -> Result<usize> {
+    let json = repo::cache_dir()?.join("demo.json");
+    let _ = std::fs::remove_file(&json);
+    let mut command = Command::new(repo::target_dir().join("release/trellis"));
+    command
+        .args(["demo", "--seconds", "10", "--json"])
+        .arg(&json);
+    command
+        .arg("--report")
+        .arg(json.with_extension("html"))
+        .current_dir(repo::cache_dir()?);
+    let log = json.with_extension("log");
+    let text = shell::run_logged(&mut command, &log, Duration::from_secs(300))?;
+    println!("{}", shell::tail(&text, 60));
+    let text = std::fs::read_to_string(&json).context("the demo wrote no JSON")?;
+    let value: serde_json::Value = serde_json::from_str(&text).context("not JSON")?;
+    let paths = [
+        "/protocol",
+        "/nodes",
+        "/committed",
+        "/aborted",
+        "/new_order_per_min",
+        "/latency_us/p50",
+        "/latency_us/p95",
+        "/latency_us/p99",
+        "/latency_us/p999",
+        "/distributed_share",
+        "/per_txn/messages",
+        "/per_txn/bytes",
+        "/per_txn/forced_writes",
+        "/audits/passed",
+    ];
+    for path in paths {
+        let found = value.pointer(path).is_some_and(|found| !found.is_null());
+        ensure!(found, "the demo's JSON has no {path}");
+    }
+    ensure!(
+        value["consistency"]["passed"] == 12,
+        "{}",
+        value["consistency"]
+    );
+    for checks in ["consistency", "audits"] {
+        ensure!(value[checks]["failed"] == 0, "{checks}: {}", value[checks]);
+    }
+    ensure!(
+        value["committed"].as_u64() > Some(0),
+        "nothing was committed"
+    );
+    Ok(paths.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_of_tests_are_counted() {
+        let line = "test result: ok. 12 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
+        assert_eq!(passed_tests(line), 12);
+        assert_eq!(passed_tests("test result: FAILED. 3 passed; 1 failed"), 0);
+        assert_eq!(passed_tests("running 3 tests"), 0);
+    }
+
+    #[test]
+    fn steps_are_chosen_by_name() {
+        let select = |args: &[&str]| {
+            let args: Vec<String> = args.iter().map(|arg| arg.to_string()).collect();
+            select(&args).map(|steps| steps.len())
+        };
+        assert_eq!(select(&[]).unwrap(), STEPS.len());
+        assert_eq!(select(&["--only", "fmt", "--only", "tidy"]).unwrap(), 2);
+        assert!(select(&["--only", "nothing"]).is_err());
+        assert!(select(&["--only"]).is_err());
+    }
+}

@@ -1,0 +1,68 @@
+//! Clients that are programs of their own: they get a URL, assert, and print `passed: N`.
+
+use super::{CLIENT_LIMIT, Ground};
+use crate::{ci, install, repo, shell};
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// tokio-postgres: test/clients/rust.
+pub(super) fn tokio_postgres(ground: &Ground, database: &str) -> Result<usize> {
+    let mut command = Command::new(rust_program("clients")?);
+    command.arg(ground.server.url(database));
+    checks(ground, "tokio_postgres", &mut command)
+}
+
+/// psycopg 3: test/clients/psycopg.
+pub(super) fn psycopg(ground: &Ground, database: &str) -> Result<usize> {
+    let mut command = Command::new(install::python()?);
+    command
+        .arg("-B")
+        .arg(repo::root().join("test/clients/psycopg/clients.py"));
+    command.arg(ground.server.url(database));
+    checks(ground, "psycopg", &mut command)
+}
+
+/// JDBC: test/clients/jdbc, a program of one file.
+pub(super) fn jdbc(ground: &Ground, database: &str) -> Result<usize> {
+    let url = format!(
+        "jdbc:postgresql://127.0.0.1:{}/{database}?user={}&sslmode=disable",
+        ground.server.port(),
+        crate::servers::USER
+    );
+    let mut command = Command::new("java");
+    command.args(["-cp", install::JDBC_JAR]);
+    command
+        .arg(repo::root().join("test/clients/jdbc/Clients.java"))
+        .arg(url);
+    checks(ground, "jdbc", &mut command)
+}
+
+/// One file of SQL.
+pub(super) fn slt(ground: &Ground, database: &str, file: &Path) -> Result<()> {
+    let mut command = Command::new(rust_program("slt")?);
+    command
+        .arg(ground.server.url(database))
+        .arg(file)
+        .arg(ground.server.name());
+    command.current_dir(repo::root());
+    shell::run_logged(&mut command, &ground.log("slt"), CLIENT_LIMIT)?;
+    Ok(())
+}
+
+/// Builds the Rust clients, if they are not built yet, and answers where the program is.
+fn rust_program(name: &str) -> Result<PathBuf> {
+    shell::run(ci::cargo().args(["build", "--quiet", "--package", "clients", "--bins"]))?;
+    Ok(repo::target_dir().join("debug").join(name))
+}
+
+/// Runs a client and reads the number of its checks from its last line.
+fn checks(ground: &Ground, name: &str, command: &mut Command) -> Result<usize> {
+    let text = shell::run_logged(command, &ground.log(name), CLIENT_LIMIT)?;
+    let last = text.lines().last().unwrap_or("");
+    let count = last
+        .strip_prefix("passed: ")
+        .and_then(|count| count.parse().ok());
+    let count = count.filter(|count| *count > 0);
+    count.with_context(|| format!("{name} does not tell how many checks passed\n{text}"))
+}

@@ -1,0 +1,99 @@
+//! Installs what the tests with real clients and peers need, where it is missing: Debian's packages
+//! of PostgreSQL 15 (server, psql, pgbench), a Java runtime and the JDBC driver, and psycopg in a
+//! Python environment of its own.
+
+use crate::{repo, shell};
+use anyhow::{Context, Result, ensure};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where Debian keeps the programs of PostgreSQL 15, most of them outside of PATH.
+pub(crate) const POSTGRES_PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
+/// Where Debian keeps the JDBC driver.
+pub(crate) const JDBC_JAR: &str = "/usr/share/java/postgresql.jar";
+/// The version of psycopg that is tested.
+const PSYCOPG: &str = "psycopg[binary]==3.2.3";
+/// Keeps Debian's scripts from making and starting a server that nobody asked for.
+const NO_MAIN_CLUSTER: &str = "/etc/postgresql-common/createcluster.d/no-main-cluster.conf";
+
+/// Installs everything that is missing.
+pub(crate) fn all() -> Result<()> {
+    postgres()?;
+    let mut packages = Vec::new();
+    if shell::find("java").is_none() || shell::find("javac").is_none() {
+        packages.push("default-jdk-headless");
+    }
+    if !Path::new(JDBC_JAR).is_file() {
+        packages.push("libpostgresql-jdbc-java");
+    }
+    apt(&packages)?;
+    python()?;
+    Ok(())
+}
+
+/// Installs PostgreSQL's server and clients, if they are missing.
+pub(crate) fn postgres() -> Result<()> {
+    let programs = Path::new(POSTGRES_PROGRAMS);
+    if ["initdb", "pg_ctl", "pgbench", "psql"]
+        .iter()
+        .all(|name| programs.join(name).is_file())
+    {
+        return Ok(());
+    }
+    apt(&["postgresql-common"])?;
+    let config = Path::new(NO_MAIN_CLUSTER);
+    if let Some(folder) = config.parent() {
+        std::fs::create_dir_all(folder)?;
+        std::fs::write(config, "create_main_cluster = false\n")?;
+    }
+    apt(&["postgresql-15", "postgresql-client-15"])
+}
+
+/// The Python of an environment that has psycopg; made on first use.
+pub(crate) fn python() -> Result<PathBuf> {
+    let folder = repo::cache_dir()?.join("python");
+    let python = folder.join("bin/python");
+    let has_psycopg = |python: &Path| {
+        python.is_file()
+            && shell::output(Command::new(python).args(["-c", "import psycopg"])).is_ok()
+    };
+    if has_psycopg(&python) {
+        return Ok(python);
+    }
+    let make = || shell::run(Command::new("python3").args(["-m", "venv"]).arg(&folder));
+    if make().is_err() {
+        apt(&["python3", "python3-venv"])?;
+        make()?;
+    }
+    shell::run(Command::new(&python).args(["-m", "pip", "install", "--quiet", PSYCOPG]))?;
+    ensure!(
+        has_psycopg(&python),
+        "psycopg is installed and cannot be imported"
+    );
+    Ok(python)
+}
+
+/// Installs Debian packages; does nothing for an empty list.
+fn apt(packages: &[&str]) -> Result<()> {
+    if packages.is_empty() {
+        return Ok(());
+    }
+    ensure!(
+        shell::is_root(),
+        "please install {} as root",
+        packages.join(" ")
+    );
+    // Lists may be older than the packages that the server still has.
+    shell::run(apt_get().args(["update", "--quiet"])).context("cannot update package lists")?;
+    let mut install = apt_get();
+    install
+        .args(["install", "--quiet", "--yes", "--no-install-recommends"])
+        .args(packages);
+    shell::run(&mut install)
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
