@@ -74,9 +74,24 @@ pub enum SumKind {
 pub fn is_aggregate(name: &str) -> bool {
     matches!(
         name,
-        "count" | "sum" | "avg" | "min" | "max" | "bool_and" | "bool_or" | "every" | "bit_and"
-            | "bit_or" | "string_agg" | "array_agg" | "stddev" | "stddev_samp" | "stddev_pop"
-            | "variance" | "var_samp" | "var_pop"
+        "count"
+            | "sum"
+            | "avg"
+            | "min"
+            | "max"
+            | "bool_and"
+            | "bool_or"
+            | "every"
+            | "bit_and"
+            | "bit_or"
+            | "string_agg"
+            | "array_agg"
+            | "stddev"
+            | "stddev_samp"
+            | "stddev_pop"
+            | "variance"
+            | "var_samp"
+            | "var_pop"
     )
 }
 
@@ -109,7 +124,11 @@ impl AggFunc {
         let types: Vec<Type> = args.iter().map(Expr::ty).collect();
         let Some((func, wanted, ty)) = AggFunc::find(name, &types, star) else {
             let types: Vec<&str> = types.iter().map(|ty| ty.base_name()).collect();
-            let list = if star { "*".to_string() } else { types.join(", ") };
+            let list = if star {
+                "*".to_string()
+            } else {
+                types.join(", ")
+            };
             let message = format!("function {name}({list}) does not exist");
             return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(
                 "No function matches the given name and argument types. You might need to add \
@@ -130,11 +149,21 @@ impl AggFunc {
             return (name == "count").then_some((AggFunc::CountAll, Vec::new(), Type::Int8));
         }
         let first = types.first()?.without_modifiers();
-        let known = if first == Type::Unknown { Type::Text } else { first };
+        let known = if first == Type::Unknown {
+            Type::Text
+        } else {
+            first
+        };
         if name == "string_agg" {
-            let ty = if first == Type::Bytea { Type::Bytea } else { Type::Text };
+            let ty = if first == Type::Bytea {
+                Type::Bytea
+            } else {
+                Type::Text
+            };
             let fits = types.len() == 2
-                && types.iter().all(|from| can_coerce(*from, ty, Context::Implicit));
+                && types
+                    .iter()
+                    .all(|from| can_coerce(*from, ty, Context::Implicit));
             return fits.then(|| (AggFunc::StringAgg, vec![ty, ty], ty));
         }
         if types.len() != 1 {
@@ -145,7 +174,11 @@ impl AggFunc {
             "count" => one(AggFunc::Count, known, Type::Int8),
             "sum" | "avg" => {
                 let (kind, sum, average) = sum_kind(first)?;
-                let wanted = if first == Type::Unknown { Type::Float8 } else { first };
+                let wanted = if first == Type::Unknown {
+                    Type::Float8
+                } else {
+                    first
+                };
                 if name == "sum" {
                     one(AggFunc::Sum(kind), wanted, sum)
                 } else {
@@ -159,10 +192,24 @@ impl AggFunc {
                     Type::Bool | Type::Uuid | Type::Bytea | Type::InternalChar => return None,
                     other => other,
                 };
-                one(if name == "min" { AggFunc::Min } else { AggFunc::Max }, ty, ty)
+                one(
+                    if name == "min" {
+                        AggFunc::Min
+                    } else {
+                        AggFunc::Max
+                    },
+                    ty,
+                    ty,
+                )
             }
-            "bool_and" | "every" | "bool_or" if can_coerce(first, Type::Bool, Context::Implicit) => {
-                let func = if name == "bool_or" { AggFunc::BoolOr } else { AggFunc::BoolAnd };
+            "bool_and" | "every" | "bool_or"
+                if can_coerce(first, Type::Bool, Context::Implicit) =>
+            {
+                let func = if name == "bool_or" {
+                    AggFunc::BoolOr
+                } else {
+                    AggFunc::BoolAnd
+                };
                 one(func, Type::Bool, Type::Bool)
             }
             "bit_and" if first.is_integer() => one(AggFunc::BitAnd, first, first),
@@ -176,8 +223,20 @@ impl AggFunc {
                     return None;
                 }
                 let float = first.is_float() || first == Type::Unknown;
-                let ty = if float { Type::Float8 } else { Type::Numeric(None) };
-                one(AggFunc::Spread { root, sample: !name.ends_with("_pop"), float }, ty, ty)
+                let ty = if float {
+                    Type::Float8
+                } else {
+                    Type::Numeric(None)
+                };
+                one(
+                    AggFunc::Spread {
+                        root,
+                        sample: !name.ends_with("_pop"),
+                        float,
+                    },
+                    ty,
+                    ty,
+                )
             }
         }
     }

@@ -32,14 +32,22 @@ pub(super) fn apply(func: ArrayFunc, args: &mut [Datum]) -> Result<Datum, SqlErr
     let int = |args: &[Datum], i: usize| args[i].as_int().expect("the binder passes integers");
     Ok(match func {
         ArrayFunc::Get => {
-            let index = int(args, 1).checked_sub(1).and_then(|index| usize::try_from(index).ok());
-            index.and_then(|index| items(args, 0).get(index).cloned()).unwrap_or(Datum::Null)
+            let index = int(args, 1)
+                .checked_sub(1)
+                .and_then(|index| usize::try_from(index).ok());
+            index
+                .and_then(|index| items(args, 0).get(index).cloned())
+                .unwrap_or(Datum::Null)
         }
         ArrayFunc::Slice => {
             let (low, high) = (int(args, 1).max(1), int(args, 2));
             let size = items(args, 0).len() as i64;
             let kept = low - 1..high.clamp(0, size);
-            let kept = if kept.is_empty() { 0..0 } else { kept.start as usize..kept.end as usize };
+            let kept = if kept.is_empty() {
+                0..0
+            } else {
+                kept.start as usize..kept.end as usize
+            };
             items(args, 0)[kept].to_vec().into()
         }
         ArrayFunc::Length | ArrayFunc::Upper => match items(args, 0).len() {
@@ -85,18 +93,23 @@ pub(super) fn apply(func: ArrayFunc, args: &mut [Datum]) -> Result<Datum, SqlErr
         }
         ArrayFunc::Replace => {
             let (from, to) = (&args[1], &args[2]);
-            let changed = items(args, 0).iter().map(|item| if same(item, from) { to } else { item });
+            let changed = items(args, 0)
+                .iter()
+                .map(|item| if same(item, from) { to } else { item });
             changed.cloned().collect::<Vec<_>>().into()
         }
-        ArrayFunc::Contains => {
-            items(args, 1).iter().all(|part| contains(items(args, 0), part)).into()
-        }
-        ArrayFunc::ContainedBy => {
-            items(args, 0).iter().all(|part| contains(items(args, 1), part)).into()
-        }
-        ArrayFunc::Overlaps => {
-            items(args, 1).iter().any(|part| contains(items(args, 0), part)).into()
-        }
+        ArrayFunc::Contains => items(args, 1)
+            .iter()
+            .all(|part| contains(items(args, 0), part))
+            .into(),
+        ArrayFunc::ContainedBy => items(args, 0)
+            .iter()
+            .all(|part| contains(items(args, 1), part))
+            .into(),
+        ArrayFunc::Overlaps => items(args, 1)
+            .iter()
+            .any(|part| contains(items(args, 0), part))
+            .into(),
     })
 }
 
@@ -121,7 +134,10 @@ pub(super) fn to_string(element: Type, args: &[Datum]) -> Result<Datum, SqlError
         }
         out.push_str(&text);
         if out.len() > super::string::RESULT_BYTES_MAX {
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT, "requested length too large"));
+            return Err(SqlError::new(
+                SqlState::PROGRAM_LIMIT,
+                "requested length too large",
+            ));
         }
     }
     Ok(out.into())

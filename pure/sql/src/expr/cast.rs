@@ -13,17 +13,16 @@ use base::{Datum, Decimal, SqlError, SqlState, Type};
 /// # Errors
 /// 22P02, 22007 and 22008 for text that has not the form of the type, 22003 for numbers out of
 /// range, 22001 as above, 42846 if there is no such conversion.
-pub fn cast_datum(
-    value: Datum,
-    from: Type,
-    to: Type,
-    explicit: bool,
-) -> Result<Datum, SqlError> {
+pub fn cast_datum(value: Datum, from: Type, to: Type, explicit: bool) -> Result<Datum, SqlError> {
     if value.is_null() {
         return Ok(Datum::Null);
     }
     let converted = convert(value, from, to)?;
-    if explicit { fit_explicit(to, converted) } else { fit(to, converted) }
+    if explicit {
+        fit_explicit(to, converted)
+    } else {
+        fit(to, converted)
+    }
 }
 
 /// "type out of range", 22003.
@@ -35,13 +34,19 @@ pub(super) fn out_of_range(ty: Type) -> SqlError {
 /// `value` as a value of `to` without regard to the modifier of `to`.
 fn convert(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
     match to {
-        Type::Text | Type::Varchar(_) | Type::Char(_) | Type::Name | Type::InternalChar
+        Type::Text
+        | Type::Varchar(_)
+        | Type::Char(_)
+        | Type::Name
+        | Type::InternalChar
         | Type::Unknown => to_text(value, from, to),
         _ if value.as_str().is_some() => {
             let text = value.as_str().expect("just seen");
             // "char" to integer is its code, every other text is read in the type's form.
             if from == Type::InternalChar && to == Type::Int4 {
-                return Ok(Datum::Int(text.bytes().next().map_or(0, |byte| i64::from(byte as i8))));
+                return Ok(Datum::Int(
+                    text.bytes().next().map_or(0, |byte| i64::from(byte as i8)),
+                ));
             }
             text::parse(to, text)
         }
@@ -61,7 +66,9 @@ fn convert(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
         },
         Type::Timestamp | Type::Timestamptz => match value {
             Datum::Date(days) => date_to_timestamp(days).map(Datum::Timestamp),
-            other => keep(other, from, to, |value| matches!(value, Datum::Timestamp(_))),
+            other => keep(other, from, to, |value| {
+                matches!(value, Datum::Timestamp(_))
+            }),
         },
         Type::Interval => keep(value, from, to, |value| matches!(value, Datum::Interval(_))),
         Type::Bytea => keep(value, from, to, |value| matches!(value, Datum::Bytes(_))),
@@ -85,12 +92,20 @@ fn keep(
     to: Type,
     wanted: impl Fn(&Datum) -> bool,
 ) -> Result<Datum, SqlError> {
-    if wanted(&value) { Ok(value) } else { Err(no_cast(from, to)) }
+    if wanted(&value) {
+        Ok(value)
+    } else {
+        Err(no_cast(from, to))
+    }
 }
 
 /// `cannot cast type a to b`, 42846.
 pub(super) fn no_cast(from: Type, to: Type) -> SqlError {
-    let message = format!("cannot cast type {} to {}", from.base_name(), to.base_name());
+    let message = format!(
+        "cannot cast type {} to {}",
+        from.base_name(),
+        to.base_name()
+    );
     SqlError::new(SqlState::CANNOT_COERCE, message)
 }
 
@@ -129,18 +144,24 @@ pub(super) fn int_range(ty: Type) -> (i64, i64) {
 #[inline]
 pub(super) fn checked_int(value: i64, ty: Type) -> Result<Datum, SqlError> {
     let (low, high) = int_range(ty);
-    if low <= value && value <= high { Ok(Datum::Int(value)) } else { Err(out_of_range(ty)) }
+    if low <= value && value <= high {
+        Ok(Datum::Int(value))
+    } else {
+        Err(out_of_range(ty))
+    }
 }
 
 fn to_int(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
     match value {
         Datum::Int(number) if to == Type::Oid => {
             // PostgreSQL wraps negative integers to large object identifiers.
-            let number = if from == Type::Int4 { i64::from(number as u32) } else { number };
-            checked_int(number, to).map_err(|_| SqlError::new(
-                SqlState::NUMERIC_OUT_OF_RANGE,
-                "OID out of range",
-            ))
+            let number = if from == Type::Int4 {
+                i64::from(number as u32)
+            } else {
+                number
+            };
+            checked_int(number, to)
+                .map_err(|_| SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, "OID out of range"))
         }
         Datum::Int(number) if from == Type::Oid && to == Type::Int4 => {
             Ok(Datum::Int(i64::from(number as u32 as i32)))
@@ -156,7 +177,10 @@ fn to_int(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
             checked_int(rounded as i64, to)
         }
         Datum::Decimal(number) => {
-            let rounded = number.round(0)?.to_i64_exact().ok_or_else(|| out_of_range(to))?;
+            let rounded = number
+                .round(0)?
+                .to_i64_exact()
+                .ok_or_else(|| out_of_range(to))?;
             checked_int(rounded, to)
         }
         _ => Err(no_cast(from, to)),
@@ -167,10 +191,16 @@ fn to_int(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
 pub(super) fn to_real(value: f64) -> Result<f64, SqlError> {
     let real = f64::from(value as f32);
     if real.is_infinite() && value.is_finite() {
-        return Err(SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, "value out of range: overflow"));
+        return Err(SqlError::new(
+            SqlState::NUMERIC_OUT_OF_RANGE,
+            "value out of range: overflow",
+        ));
     }
     if real == 0.0 && value != 0.0 {
-        return Err(SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, "value out of range: underflow"));
+        return Err(SqlError::new(
+            SqlState::NUMERIC_OUT_OF_RANGE,
+            "value out of range: underflow",
+        ));
     }
     Ok(real)
 }
@@ -213,7 +243,10 @@ pub(super) fn date_to_timestamp(days: i32) -> Result<i64, SqlError> {
         i32::MIN => Ok(i64::MIN),
         i32::MAX => Ok(i64::MAX),
         _ => join_timestamp(days, 0).ok_or_else(|| {
-            SqlError::new(SqlState::DATETIME_OVERFLOW, "date out of range for timestamp")
+            SqlError::new(
+                SqlState::DATETIME_OVERFLOW,
+                "date out of range for timestamp",
+            )
         }),
     }
 }

@@ -40,9 +40,10 @@ pub(super) fn arithmetic(func: &Func, args: &[Datum]) -> Result<Datum, SqlError>
         (Func::Add, [Datum::Date(days), Datum::Int(n)] | [Datum::Int(n), Datum::Date(days)]) => {
             Datum::Date(shift_date(*days, *n)?)
         }
-        (Func::Sub, [Datum::Date(days), Datum::Int(n)]) => {
-            Datum::Date(shift_date(*days, n.checked_neg().ok_or_else(|| out_of_range("date"))?)?)
-        }
+        (Func::Sub, [Datum::Date(days), Datum::Int(n)]) => Datum::Date(shift_date(
+            *days,
+            n.checked_neg().ok_or_else(|| out_of_range("date"))?,
+        )?),
         (Func::Sub, [Datum::Date(a), Datum::Date(b)]) => {
             if is_infinite_date(*a) || is_infinite_date(*b) {
                 let message = "cannot subtract infinite dates";
@@ -77,7 +78,10 @@ pub(super) fn arithmetic(func: &Func, args: &[Datum]) -> Result<Datum, SqlError>
             Datum::Interval(scale(*a, |part| part * by)?)
         }
         (Func::Div, [Datum::Interval(_), Datum::Float(by)]) if *by == 0.0 => {
-            return Err(SqlError::new(SqlState::DIVISION_BY_ZERO, "division by zero"));
+            return Err(SqlError::new(
+                SqlState::DIVISION_BY_ZERO,
+                "division by zero",
+            ));
         }
         (Func::Div, [Datum::Interval(a), Datum::Float(by)]) => {
             Datum::Interval(scale(*a, |part| part / by)?)
@@ -90,9 +94,13 @@ fn shift_date(days: i32, by: i64) -> Result<i32, SqlError> {
     if is_infinite_date(days) {
         return Ok(days);
     }
-    let moved = i64::from(days).checked_add(by).and_then(|days| i32::try_from(days).ok());
+    let moved = i64::from(days)
+        .checked_add(by)
+        .and_then(|days| i32::try_from(days).ok());
     let supported = base::calendar::DATE_MIN..=base::calendar::DATE_MAX;
-    moved.filter(|days| supported.contains(days)).ok_or_else(|| out_of_range("date"))
+    moved
+        .filter(|days| supported.contains(days))
+        .ok_or_else(|| out_of_range("date"))
 }
 
 /// A timestamp moved by months, then days, then time.
@@ -102,7 +110,11 @@ fn shift(at: i64, by: Interval) -> Result<i64, SqlError> {
     }
     let (days, micros) = split_timestamp(at);
     let moved = (|| {
-        let days = if by.months == 0 { days } else { add_months(days, by.months)? };
+        let days = if by.months == 0 {
+            days
+        } else {
+            add_months(days, by.months)?
+        };
         let at = join_timestamp(days.checked_add(by.days)?, micros)?.checked_add(by.micros)?;
         let (days, micros) = split_timestamp(at);
         join_timestamp(days, micros)
@@ -154,10 +166,18 @@ pub(super) fn scale(a: Interval, by: impl Fn(f64) -> f64) -> Result<Interval, Sq
     let to_micros = |value: f64| (value * 1e6).round_ties_even() / 1e6;
     let whole = |value: f64| {
         let inside = value.is_finite() && value.abs() < f64::from(i32::MAX);
-        if inside { Ok(value as i32) } else { Err(out_of_range("interval")) }
+        if inside {
+            Ok(value as i32)
+        } else {
+            Err(out_of_range("interval"))
+        }
     };
     let (months, days) = (by(f64::from(a.months)), by(f64::from(a.days)));
-    let mut result = Interval { months: whole(months)?, days: whole(days)?, micros: 0 };
+    let mut result = Interval {
+        months: whole(months)?,
+        days: whole(days)?,
+        micros: 0,
+    };
     let rest = (months - f64::from(result.months)) * f64::from(DAYS_PER_MONTH);
     let rest_days = to_micros(rest);
     let day_fraction = days - f64::from(result.days) + rest_days - rest_days.trunc();
@@ -194,9 +214,10 @@ pub(super) fn apply(func: DateFunc, args: &[Datum], ty: Type) -> Result<Datum, S
         DateFunc::MakeTimestamp => Datum::Timestamp(construct::make_timestamp(args)?),
         DateFunc::MakeInterval => Datum::Interval(construct::make_interval(args)?),
         DateFunc::ToTimestampEpoch => Datum::Timestamp(from_epoch(args)?),
-        DateFunc::ToTimestamp => {
-            Datum::Timestamp(super::to_char::parse_timestamp(text(args, 0), text(args, 1))?)
-        }
+        DateFunc::ToTimestamp => Datum::Timestamp(super::to_char::parse_timestamp(
+            text(args, 0),
+            text(args, 1),
+        )?),
         DateFunc::ToDate => {
             let at = super::to_char::parse_timestamp(text(args, 0), text(args, 1))?;
             Datum::Date(split_timestamp(at).0)
@@ -269,7 +290,11 @@ fn at_time_zone(args: &[Datum], ty: Type) -> Result<i64, SqlError> {
         return Ok(at);
     }
     // Towards timestamptz the zone's time is taken back to UTC, away from it the other way.
-    let moved = if ty == Type::Timestamptz { at - east } else { at + east };
+    let moved = if ty == Type::Timestamptz {
+        at - east
+    } else {
+        at + east
+    };
     let (days, micros) = split_timestamp(moved);
     join_timestamp(days, micros).ok_or_else(|| out_of_range("timestamp"))
 }
@@ -282,11 +307,24 @@ fn zone_offset(name: &str) -> Result<i64, SqlError> {
             .hint("Known are UTC and offsets from it.")
     };
     let upper = name.to_ascii_uppercase();
-    let names = ["UTC", "GMT", "Z", "ZULU", "UCT", "ETC/UTC", "ETC/GMT", "UNIVERSAL", "GREENWICH"];
+    let names = [
+        "UTC",
+        "GMT",
+        "Z",
+        "ZULU",
+        "UCT",
+        "ETC/UTC",
+        "ETC/GMT",
+        "UNIVERSAL",
+        "GREENWICH",
+    ];
     if names.contains(&upper.as_str()) {
         return Ok(0);
     }
-    let offset = upper.strip_prefix("UTC").or(upper.strip_prefix("GMT")).unwrap_or(&upper);
+    let offset = upper
+        .strip_prefix("UTC")
+        .or(upper.strip_prefix("GMT"))
+        .unwrap_or(&upper);
     let (west, digits) = match offset.strip_prefix('-') {
         Some(digits) => (-1, digits),
         None => (1, offset.strip_prefix('+').unwrap_or(offset)),

@@ -177,5 +177,9 @@ pub struct Env<'a> {
 
 impl Env<'static> {
     /// No parameters, no subqueries, no session: for programs that travelled.
-    pub const NONE: Env<'static> = Env { params: &[], subqueries: &[], session: &NoSession };
+    pub const NONE: Env<'static> = Env {
+        params: &[],
+        subqueries: &[],
+        session: &NoSession,
+    };
 }

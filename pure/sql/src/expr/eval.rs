@@ -25,7 +25,9 @@ pub fn eval(expr: &Expr, row: &dyn Columns, env: &Env<'_>) -> Result<Datum, SqlE
         Expr::Cast { arg, to, explicit } => {
             cast::cast_datum(eval(arg, row, env)?, arg.ty(), *to, *explicit)
         }
-        Expr::Case { arms, otherwise, .. } => {
+        Expr::Case {
+            arms, otherwise, ..
+        } => {
             for (condition, result) in arms {
                 if passes(condition, row, env)? {
                     return eval(result, row, env);
@@ -61,11 +63,7 @@ pub fn eval(expr: &Expr, row: &dyn Columns, env: &Env<'_>) -> Result<Datum, SqlE
 ///
 /// # Errors
 /// As [`eval`].
-pub fn eval_bool(
-    expr: &Expr,
-    row: &dyn Columns,
-    env: &Env<'_>,
-) -> Result<Option<bool>, SqlError> {
+pub fn eval_bool(expr: &Expr, row: &dyn Columns, env: &Env<'_>) -> Result<Option<bool>, SqlError> {
     Ok(match expr {
         Expr::Call(Func::Compare(op), args, _) => {
             return eval_compare(*op, &args[0], &args[1], row, env);
@@ -168,6 +166,14 @@ fn eval_compare(
         {
             return Ok(Some(ordering_is(op, a.cmp(b))));
         }
+    }
+    if matches!(op, Compare::Like | Compare::NotLike)
+        && let Some(text) = quick_text(left, row, env)
+        && let Some(pattern) = quick_text(right, row, env)
+    {
+        return Ok(Some(
+            string::like_utf8(text, pattern)? == (op == Compare::Like),
+        ));
     }
     let left = eval(left, row, env)?;
     if left.is_null() {
@@ -301,12 +307,7 @@ fn call(
 }
 
 /// Computes a function of values. Text and arrays may be taken out of `args`.
-fn apply(
-    func: &Func,
-    args: &mut [Datum],
-    ty: Type,
-    env: &Env<'_>,
-) -> Result<Datum, SqlError> {
+fn apply(func: &Func, args: &mut [Datum], ty: Type, env: &Env<'_>) -> Result<Datum, SqlError> {
     if func.is_strict() && args.iter().any(Datum::is_null) {
         return Ok(Datum::Null);
     }
@@ -315,7 +316,11 @@ fn apply(
         Func::Greatest | Func::Least => Ok(extreme(args, matches!(func, Func::Greatest))),
         Func::NullIf => {
             let equal = compare(Compare::Eq, &args[0], &args[1])? == Some(true);
-            Ok(if equal { Datum::Null } else { core::mem::take(&mut args[0]) })
+            Ok(if equal {
+                Datum::Null
+            } else {
+                core::mem::take(&mut args[0])
+            })
         }
         Func::NumNulls => Ok(count(args, true)),
         Func::NumNonNulls => Ok(count(args, false)),
@@ -328,9 +333,10 @@ fn apply(
         Func::Session(func) => session::apply(*func, args, ty, env),
         Func::Catalog(name) => env.session.catalog_function(name, args),
         Func::Sleep => Ok(Datum::Text("".into())),
-        Func::NextVal => {
-            Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "nextval is not allowed here"))
-        }
+        Func::NextVal => Err(SqlError::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "nextval is not allowed here",
+        )),
         Func::Add | Func::Sub | Func::Mul | Func::Div | Func::Neg
             if args.iter().any(is_temporal) =>
         {
@@ -341,7 +347,10 @@ fn apply(
 }
 
 fn is_temporal(value: &Datum) -> bool {
-    matches!(value, Datum::Date(_) | Datum::Timestamp(_) | Datum::Interval(_))
+    matches!(
+        value,
+        Datum::Date(_) | Datum::Timestamp(_) | Datum::Interval(_)
+    )
 }
 
 /// The largest or smallest value that is not NULL.
@@ -349,7 +358,13 @@ fn extreme(args: &mut [Datum], greatest: bool) -> Datum {
     let mut best = Datum::Null;
     for arg in args.iter_mut().filter(|arg| !arg.is_null()) {
         let order = arg.compare(&best);
-        if best.is_null() || if greatest { order.is_gt() } else { order.is_lt() } {
+        if best.is_null()
+            || if greatest {
+                order.is_gt()
+            } else {
+                order.is_lt()
+            }
+        {
             best = core::mem::take(arg);
         }
     }

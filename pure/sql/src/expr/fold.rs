@@ -1,8 +1,8 @@
 //! Constant folding, and freezing of an expression before it travels.
 
 use super::walk::{self, try_map};
-use super::{Env, Expr, NoColumns, NoSession, Volatility, eval};
-use base::{Datum, SqlError};
+use super::{Env, Expr, NoColumns, Volatility, eval};
+use base::{Datum, SqlError, SqlState};
 
 /// Computes what depends on no row, parameter or session, and simplifies AND, OR, NOT and CASE
 /// around constants.
@@ -36,7 +36,9 @@ fn simplify(node: &mut Expr) {
     let (parts, neutral) = match node {
         Expr::And(parts) => (core::mem::take(parts), true),
         Expr::Or(parts) => (core::mem::take(parts), false),
-        Expr::Case { arms, otherwise, .. } => {
+        Expr::Case {
+            arms, otherwise, ..
+        } => {
             arms.retain(|(condition, _)| {
                 !matches!(condition, Expr::Const(Datum::Bool(false) | Datum::Null, _))
             });
@@ -94,10 +96,20 @@ pub fn freeze(expr: &mut Expr, env: &Env<'_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The value of a constant expression without parameters or session, for literals while planning.
+/// The value of an expression of literals and immutable functions only, while planning.
 ///
 /// # Errors
-/// What its computation raises.
+/// 0A000 if the expression depends on a row, a parameter, the session or the clock; what its
+/// computation raises.
 pub fn constant(expr: &Expr) -> Result<Datum, SqlError> {
-    eval(expr, &NoColumns, &Env { params: &[], subqueries: &[], session: &NoSession })
+    let depends = walk::any(expr, &|node| match node {
+        Expr::Column(..) | Expr::Outer(..) | Expr::Param(..) | Expr::Subquery(..) => true,
+        Expr::Call(func, _, _) => func.volatility() != Volatility::Immutable,
+        _ => false,
+    });
+    if depends {
+        let message = "a constant expression is expected here";
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    eval(expr, &NoColumns, &Env::NONE)
 }

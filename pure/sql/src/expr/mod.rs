@@ -90,8 +90,8 @@ pub enum Expr {
     AnyArray(Box<Expr>, Compare, Box<Expr>, bool),
     /// `ARRAY[...]`.
     MakeArray(Vec<Expr>, Type),
-    /// Value of subquery number `0` of the plan, computed by the executor for the current row before
-    /// evaluation (scalar value; boolean for EXISTS, IN and ANY/ALL).
+    /// Value of subquery number `0` of the plan, computed by the executor for the current row
+    /// before evaluation (scalar value; boolean for EXISTS, IN and ANY/ALL).
     Subquery(u32, Type),
 }
 
@@ -206,3 +206,6 @@ impl Expr {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

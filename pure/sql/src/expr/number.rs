@@ -31,7 +31,11 @@ pub(super) fn quick_int(func: &Func, a: i64, b: i64, ty: Type) -> Option<Result<
         Func::Mul => a.checked_mul(b),
         _ => return None,
     };
-    Some(result.ok_or_else(|| out_of_range(ty)).and_then(|value| checked_int(value, ty)))
+    Some(
+        result
+            .ok_or_else(|| out_of_range(ty))
+            .and_then(|value| checked_int(value, ty)),
+    )
 }
 
 /// Computes an operator or function of numbers; no argument is NULL.
@@ -127,7 +131,11 @@ fn width_bucket(value: &Datum, low: &Datum, high: &Datum, count: i64) -> Result<
     }
     let downwards = low.compare(high).is_gt();
     let before = |a: &Datum, b: &Datum| {
-        if downwards { a.compare(b).is_gt() } else { a.compare(b).is_lt() }
+        if downwards {
+            a.compare(b).is_gt()
+        } else {
+            a.compare(b).is_lt()
+        }
     };
     let bucket = if before(value, low) {
         0

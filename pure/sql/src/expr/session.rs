@@ -25,9 +25,7 @@ pub(super) fn apply(
             super::to_char::to_char(Type::Timestamptz, &[now, pattern])?
         }
         // 53 bits are what a float in [0, 1) holds.
-        SessionFunc::Random => {
-            Datum::Float((session.random() >> 11) as f64 / (1u64 << 53) as f64)
-        }
+        SessionFunc::Random => Datum::Float((session.random() >> 11) as f64 / (1u64 << 53) as f64),
         SessionFunc::RandomUuid => random_uuid(session.random(), session.random()),
         SessionFunc::User => session.user().into(),
         SessionFunc::Database => session.database().into(),
@@ -64,7 +62,10 @@ fn instant(time: Time, ty: Type, args: &[Datum]) -> Datum {
 }
 
 fn setting(args: &[Datum], env: &Env<'_>) -> Result<Datum, SqlError> {
-    let name = args[0].as_str().expect("the binder passes text").to_ascii_lowercase();
+    let name = args[0]
+        .as_str()
+        .expect("the binder passes text")
+        .to_ascii_lowercase();
     match env.session.setting(&name) {
         Some(value) => Ok(value.into()),
         None if args.get(1).and_then(Datum::as_bool) == Some(true) => Ok(Datum::Null),

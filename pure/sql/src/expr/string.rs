@@ -5,11 +5,11 @@ mod like;
 mod pattern;
 mod quote;
 
-pub(super) use like::{like, like_bytes};
-pub use quote::quote_ident;
+pub(super) use like::{like, like_bytes, like_utf8};
 
 use super::func::TextFunc;
 use super::to_char;
+use crate::pg_catalog::names::quote_ident;
 use base::{Datum, SqlError, SqlState, Type, text};
 
 /// Longest text or bytea that a function makes, in bytes: one call must not hold up the shard or
@@ -52,7 +52,11 @@ pub(super) fn apply(func: TextFunc, args: &mut [Datum], ty: Type) -> Result<Datu
     }
     Ok(match func {
         TextFunc::Concat => [arg(args, 0), arg(args, 1)].concat().into(),
-        TextFunc::ConcatAll => args.iter().filter_map(Datum::as_str).collect::<String>().into(),
+        TextFunc::ConcatAll => args
+            .iter()
+            .filter_map(Datum::as_str)
+            .collect::<String>()
+            .into(),
         TextFunc::ConcatWs => match args[0].as_str() {
             Some(separator) => {
                 let parts: Vec<&str> = args[1..].iter().filter_map(Datum::as_str).collect();
@@ -84,9 +88,12 @@ pub(super) fn apply(func: TextFunc, args: &mut [Datum], ty: Type) -> Result<Datu
         TextFunc::Replace => replace(args)?.into(),
         TextFunc::Reverse => arg(args, 0).chars().rev().collect::<String>().into(),
         TextFunc::SplitPart => split_part(args)?.into(),
-        TextFunc::Ascii => {
-            Datum::Int(arg(args, 0).chars().next().map_or(0, |c| i64::from(u32::from(c))))
-        }
+        TextFunc::Ascii => Datum::Int(
+            arg(args, 0)
+                .chars()
+                .next()
+                .map_or(0, |c| i64::from(u32::from(c))),
+        ),
         TextFunc::Chr => chr(int(args, 0))?,
         TextFunc::Md5 => encode::md5_hex(arg(args, 0).as_bytes()).into(),
         TextFunc::Translate => translate(arg(args, 0), arg(args, 1), arg(args, 2)).into(),
@@ -94,7 +101,7 @@ pub(super) fn apply(func: TextFunc, args: &mut [Datum], ty: Type) -> Result<Datu
         TextFunc::ToHex4 => format!("{:x}", int(args, 0) as i32).into(),
         TextFunc::ToHex8 => format!("{:x}", int(args, 0)).into(),
         TextFunc::Decode => encode::decode(arg(args, 0), arg(args, 1))?.into(),
-        TextFunc::QuoteIdent => quote_ident(arg(args, 0)).into(),
+        TextFunc::QuoteIdent => quote_ident(arg(args, 0)).into_owned().into(),
         TextFunc::QuoteLiteral => quote::quote_literal(arg(args, 0)).into(),
         TextFunc::QuoteNullable => match args[0].as_str() {
             Some(text) => quote::quote_literal(text).into(),
@@ -122,7 +129,11 @@ pub(super) fn apply(func: TextFunc, args: &mut [Datum], ty: Type) -> Result<Datu
 
 /// Refuses encodings other than UTF-8.
 fn only_utf8(encoding: &str) -> Result<(), SqlError> {
-    match encoding.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
+    match encoding
+        .to_ascii_lowercase()
+        .replace(['-', '_'], "")
+        .as_str()
+    {
         "utf8" | "unicode" => Ok(()),
         _ => {
             let message = format!("conversion of encoding \"{encoding}\" is not supported");
@@ -152,7 +163,9 @@ fn of_bytes(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
         }
         TextFunc::ConvertFrom => {
             only_utf8(arg(args, 1))?;
-            let text = core::str::from_utf8(bytes(0)).ok().filter(|text| !text.contains('\0'));
+            let text = core::str::from_utf8(bytes(0))
+                .ok()
+                .filter(|text| !text.contains('\0'));
             text.map(Datum::from).ok_or_else(|| {
                 let message = "invalid byte sequence for encoding \"UTF8\"";
                 SqlError::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message)
@@ -204,7 +217,7 @@ fn init_cap(text: &str) -> String {
     out
 }
 
-fn trim<'a>(func: TextFunc, args: &'a [Datum]) -> &'a str {
+fn trim(func: TextFunc, args: &[Datum]) -> &str {
     let mut text = arg(args, 0);
     let set = args.get(1).and_then(Datum::as_str).unwrap_or(" ");
     let listed = |c: char| set.contains(c);
@@ -241,7 +254,9 @@ fn slice(text: &str, start: usize, end: usize) -> &str {
 
 /// The byte at which character number `count` begins, or the end.
 fn byte_of(text: &str, count: usize) -> usize {
-    text.char_indices().nth(count).map_or(text.len(), |(at, _)| at)
+    text.char_indices()
+        .nth(count)
+        .map_or(text.len(), |(at, _)| at)
 }
 
 fn substring(args: &[Datum]) -> Result<&str, SqlError> {
@@ -257,24 +272,37 @@ fn overlay(args: &[Datum]) -> Result<String, SqlError> {
     }
     let length = optional_int(args, 3).unwrap_or_else(|| part.chars().count() as i64);
     let resume = usize::try_from((from - 1).saturating_add(length)).unwrap_or(0);
-    let (head, tail) = (slice(text, 0, from as usize - 1), slice(text, resume, usize::MAX));
+    let (head, tail) = (
+        slice(text, 0, from as usize - 1),
+        slice(text, resume, usize::MAX),
+    );
     Ok([head, part, tail].concat())
 }
 
 fn position(text: &str, part: &str) -> Datum {
-    let found = text.find(part).map_or(0, |at| text[..at].chars().count() + 1);
+    let found = text
+        .find(part)
+        .map_or(0, |at| text[..at].chars().count() + 1);
     Datum::Int(found as i64)
 }
 
 /// The first `n` characters, or all but the last `-n`.
 fn left(text: &str, n: i64) -> &str {
-    let count = if n < 0 { text.chars().count() as i64 + n } else { n };
+    let count = if n < 0 {
+        text.chars().count() as i64 + n
+    } else {
+        n
+    };
     slice(text, 0, usize::try_from(count).unwrap_or(0))
 }
 
 /// The last `n` characters, or all but the first `-n`.
 fn right(text: &str, n: i64) -> &str {
-    let skip = if n < 0 { n.saturating_neg() } else { text.chars().count() as i64 - n };
+    let skip = if n < 0 {
+        n.saturating_neg()
+    } else {
+        text.chars().count() as i64 - n
+    };
     slice(text, usize::try_from(skip).unwrap_or(0), usize::MAX)
 }
 
@@ -290,7 +318,11 @@ fn pad(func: TextFunc, args: &[Datum]) -> Result<String, SqlError> {
         return Ok(slice(text, 0, width.min(have)).to_string());
     }
     let padding = fill.chars().cycle().take(width - have).collect::<String>();
-    Ok(if func == TextFunc::PadLeft { padding + text } else { text.to_string() + &padding })
+    Ok(if func == TextFunc::PadLeft {
+        padding + text
+    } else {
+        text.to_string() + &padding
+    })
 }
 
 fn replace(args: &[Datum]) -> Result<String, SqlError> {
@@ -317,31 +349,47 @@ fn split_part(args: &[Datum]) -> Result<&str, SqlError> {
     let part = if field > 0 {
         text.split(separator).nth(index)
     } else {
-        text.split(separator).collect::<Vec<_>>().into_iter().rev().nth(index)
+        text.split(separator)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .nth(index)
     };
     Ok(part.unwrap_or(""))
 }
 
 fn chr(code: i64) -> Result<Datum, SqlError> {
     if code == 0 {
-        return Err(SqlError::new(SqlState::PROGRAM_LIMIT, "null character not permitted"));
+        return Err(SqlError::new(
+            SqlState::PROGRAM_LIMIT,
+            "null character not permitted",
+        ));
     }
     if code < 0 {
         return Err(invalid_parameter("character number must be positive"));
     }
-    let c = u32::try_from(code).ok().and_then(char::from_u32).ok_or_else(|| {
-        let what = if code > 0x10_ffff { "too large" } else { "not valid" };
-        let message = format!("requested character {what} for encoding: {code}");
-        SqlError::new(SqlState::PROGRAM_LIMIT, message)
-    })?;
+    let c = u32::try_from(code)
+        .ok()
+        .and_then(char::from_u32)
+        .ok_or_else(|| {
+            let what = if code > 0x10_ffff {
+                "too large"
+            } else {
+                "not valid"
+            };
+            let message = format!("requested character {what} for encoding: {code}");
+            SqlError::new(SqlState::PROGRAM_LIMIT, message)
+        })?;
     Ok(c.to_string().into())
 }
 
 fn translate(text: &str, from: &str, to: &str) -> String {
-    let changed = text.chars().filter_map(|c| match from.chars().position(|f| f == c) {
-        Some(at) => to.chars().nth(at),
-        None => Some(c),
-    });
+    let changed = text
+        .chars()
+        .filter_map(|c| match from.chars().position(|f| f == c) {
+            Some(at) => to.chars().nth(at),
+            None => Some(c),
+        });
     changed.collect()
 }
 
@@ -350,10 +398,19 @@ fn string_to_array(args: &[Datum]) -> Datum {
         return Datum::Null;
     };
     let null = args.get(2).and_then(Datum::as_str);
-    let item = |part: &str| if Some(part) == null { Datum::Null } else { part.into() };
+    let item = |part: &str| {
+        if Some(part) == null {
+            Datum::Null
+        } else {
+            part.into()
+        }
+    };
     let items: Vec<Datum> = match args[1].as_str() {
         _ if text.is_empty() => Vec::new(),
-        None => text.chars().map(|c| item(c.encode_utf8(&mut [0; 4]))).collect(),
+        None => text
+            .chars()
+            .map(|c| item(c.encode_utf8(&mut [0; 4])))
+            .collect(),
         Some("") => vec![item(text)],
         Some(separator) => text.split(separator).map(item).collect(),
     };

@@ -7,8 +7,8 @@ mod parse;
 pub(super) use parse::parse_timestamp;
 
 use super::string::output;
-use number::Number;
 use base::{Datum, Decimal, SqlError, SqlState, Type};
+use number::Number;
 
 /// `to_char(value, pattern)` for a value of type `from`.
 pub(super) fn to_char(from: Type, args: &[Datum]) -> Result<Datum, SqlError> {
@@ -19,9 +19,7 @@ pub(super) fn to_char(from: Type, args: &[Datum]) -> Result<Datum, SqlError> {
         Datum::Interval(span) => moment::format(&moment::Moment::of_interval(*span), pattern)?,
         Datum::Int(value) => number::format(Number::Exact(Decimal::from(*value)), pattern)?,
         Datum::Decimal(value) => number::format(Number::Exact(*value), pattern)?,
-        Datum::Float(value) if value.is_finite() => {
-            number::format(Number::Float(*value), pattern)?
-        }
+        Datum::Float(value) if value.is_finite() => number::format(Number::Float(*value), pattern)?,
         value => {
             let message = format!("to_char of {} is not supported", output(from, value));
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));

@@ -24,7 +24,9 @@ impl Expr {
                 visit(left);
                 visit(right);
             }
-            Expr::Case { arms, otherwise, .. } => {
+            Expr::Case {
+                arms, otherwise, ..
+            } => {
                 for (condition, result) in arms {
                     visit(condition);
                     visit(result);
@@ -59,7 +61,9 @@ impl Expr {
                 visit(left);
                 visit(right);
             }
-            Expr::Case { arms, otherwise, .. } => {
+            Expr::Case {
+                arms, otherwise, ..
+            } => {
                 for (condition, result) in arms {
                     visit(condition);
                     visit(result);

@@ -5,25 +5,30 @@ use sql::Expr;
 use sql::expr::Compare;
 use sql::expr::resolve::{self, Context};
 use sqlparser::ast::{
-    AccessExpr, Array, CaseWhen, CastKind, CharacterLength, DataType, ExactNumberInfo,
-    Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Subscript,
-    TrimWhereField, UnaryOperator, Value,
+    AccessExpr, Array, CaseWhen, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr as Ast,
+    Function, FunctionArg, FunctionArgExpr, FunctionArguments, Subscript, TrimWhereField,
+    UnaryOperator, Value,
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
 fn unsupported(what: &str) -> SqlError {
-    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("test binder: {what}"))
+    SqlError::new(
+        SqlState::FEATURE_NOT_SUPPORTED,
+        format!("test binder: {what}"),
+    )
 }
 
 /// Parses and binds.
-pub fn bind(source: &str) -> Result<Expr, SqlError> {
+pub(crate) fn bind(source: &str) -> Result<Expr, SqlError> {
     // The grammar of sqlparser lacks OVERLAPS.
     if let Some((left, right)) = source.split_once(" OVERLAPS ") {
         let inner = |part: &str| part.trim_matches(['(', ')']).to_string();
-        return bind(&format!("overlaps({}), {}))", &left[1..left.len() - 1], inner(right))
-            .replace("), ", ", ")
-            .replace("))", ")"));
+        return bind(
+            &format!("overlaps({}), {}))", &left[1..left.len() - 1], inner(right))
+                .replace("), ", ", ")
+                .replace("))", ")"),
+        );
     }
     let dialect = PostgreSqlDialect {};
     let ast = Parser::new(&dialect)
@@ -58,10 +63,17 @@ fn value(value: &Value) -> Result<Expr, SqlError> {
 
 fn number(text: &str) -> Result<Expr, SqlError> {
     if let Ok(value) = text.parse::<i64>() {
-        let ty = if i32::try_from(value).is_ok() { Type::Int4 } else { Type::Int8 };
+        let ty = if i32::try_from(value).is_ok() {
+            Type::Int4
+        } else {
+            Type::Int8
+        };
         return Ok(Expr::Const(Datum::Int(value), ty));
     }
-    Ok(Expr::Const(Datum::Decimal(text.parse::<Decimal>()?), Type::Numeric(None)))
+    Ok(Expr::Const(
+        Datum::Decimal(text.parse::<Decimal>()?),
+        Type::Numeric(None),
+    ))
 }
 
 fn length(length: &Option<CharacterLength>) -> Option<u32> {
@@ -99,7 +111,9 @@ fn data_type(ty: &DataType) -> Result<Type, SqlError> {
                 sqlparser::ast::ArrayElemTypeDef::SquareBracket(element, _) => element,
                 other => return Err(unsupported(&format!("{other:?}"))),
             };
-            data_type(element)?.array_of().ok_or_else(|| unsupported("array"))?
+            data_type(element)?
+                .array_of()
+                .ok_or_else(|| unsupported("array"))?
         }
         DataType::Custom(name, _) => match name.to_string().as_str() {
             "name" => Type::Name,
@@ -131,14 +145,22 @@ fn expr(ast: &Ast) -> Result<Expr, SqlError> {
             let op = op.to_string();
             match op.as_str() {
                 "AND" | "OR" => {
-                    let parts =
-                        vec![resolve::to_bool(left, &op)?, resolve::to_bool(right, &op)?];
-                    Ok(if op == "AND" { Expr::And(parts) } else { Expr::Or(parts) })
+                    let parts = vec![resolve::to_bool(left, &op)?, resolve::to_bool(right, &op)?];
+                    Ok(if op == "AND" {
+                        Expr::And(parts)
+                    } else {
+                        Expr::Or(parts)
+                    })
                 }
                 _ => resolve::binary(&op, left, right),
             }
         }
-        Ast::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr: arg, data_type: ty, .. } => {
+        Ast::Cast {
+            kind: CastKind::Cast | CastKind::DoubleColon,
+            expr: arg,
+            data_type: ty,
+            ..
+        } => {
             // An empty array has no type of its own.
             if let Ast::Array(Array { elem, .. }) = &**arg
                 && elem.is_empty()
@@ -147,9 +169,10 @@ fn expr(ast: &Ast) -> Result<Expr, SqlError> {
             }
             resolve::coerce(expr(arg)?, data_type(ty)?, Context::Explicit)
         }
-        Ast::TypedString { data_type: ty, value: text } => {
-            resolve::coerce(value(text)?, data_type(ty)?, Context::Explicit)
-        }
+        Ast::TypedString {
+            data_type: ty,
+            value: text,
+        } => resolve::coerce(value(text)?, data_type(ty)?, Context::Explicit),
         Ast::Interval(interval) => {
             let mut text = match expr(&interval.value)? {
                 Expr::Const(Datum::Text(text), _) => text.to_string(),
@@ -170,38 +193,78 @@ fn expr(ast: &Ast) -> Result<Expr, SqlError> {
         Ast::IsNotUnknown(arg) => resolve::is_bool(expr(arg)?, None, true),
         Ast::IsDistinctFrom(a, b) => resolve::is_distinct(expr(a)?, expr(b)?, false),
         Ast::IsNotDistinctFrom(a, b) => resolve::is_distinct(expr(a)?, expr(b)?, true),
-        Ast::Between { expr: arg, negated, low, high } => {
-            resolve::between(expr(arg)?, expr(low)?, expr(high)?, *negated, false)
-        }
-        Ast::InList { expr: arg, list, negated } => {
-            resolve::in_list(expr(arg)?, exprs(list)?, *negated)
-        }
-        Ast::Like { negated, expr: text, pattern, escape_char, .. } => {
-            let op = if *negated { Compare::NotLike } else { Compare::Like };
+        Ast::Between {
+            expr: arg,
+            negated,
+            low,
+            high,
+        } => resolve::between(expr(arg)?, expr(low)?, expr(high)?, *negated, false),
+        Ast::InList {
+            expr: arg,
+            list,
+            negated,
+        } => resolve::in_list(expr(arg)?, exprs(list)?, *negated),
+        Ast::Like {
+            negated,
+            expr: text,
+            pattern,
+            escape_char,
+            ..
+        } => {
+            let op = if *negated {
+                Compare::NotLike
+            } else {
+                Compare::Like
+            };
             resolve::like(op, expr(text)?, expr(pattern)?, literal(escape_char))
         }
-        Ast::ILike { negated, expr: text, pattern, escape_char, .. } => {
-            let op = if *negated { Compare::NotILike } else { Compare::ILike };
+        Ast::ILike {
+            negated,
+            expr: text,
+            pattern,
+            escape_char,
+            ..
+        } => {
+            let op = if *negated {
+                Compare::NotILike
+            } else {
+                Compare::ILike
+            };
             resolve::like(op, expr(text)?, expr(pattern)?, literal(escape_char))
         }
-        Ast::AnyOp { left, compare_op, right, .. } => {
-            resolve::any_array(expr(left)?, &compare_op.to_string(), expr(right)?, false)
-        }
-        Ast::AllOp { left, compare_op, right } => {
-            resolve::any_array(expr(left)?, &compare_op.to_string(), expr(right)?, true)
-        }
-        Ast::Case { operand, conditions, else_result } => {
+        Ast::AnyOp {
+            left,
+            compare_op,
+            right,
+            ..
+        } => resolve::any_array(expr(left)?, &compare_op.to_string(), expr(right)?, false),
+        Ast::AllOp {
+            left,
+            compare_op,
+            right,
+        } => resolve::any_array(expr(left)?, &compare_op.to_string(), expr(right)?, true),
+        Ast::Case {
+            operand,
+            conditions,
+            else_result,
+        } => {
             let arm = |when: &CaseWhen| Ok((expr(&when.condition)?, expr(&when.result)?));
-            let arms = conditions.iter().map(arm).collect::<Result<_, SqlError>>()?;
+            let arms = conditions
+                .iter()
+                .map(arm)
+                .collect::<Result<_, SqlError>>()?;
             match boxed(operand)? {
                 Some(operand) => resolve::simple_case(operand, arms, boxed(else_result)?),
                 None => resolve::case(arms, boxed(else_result)?),
             }
         }
-        Ast::AtTimeZone { timestamp, time_zone } => {
-            resolve::function("timezone", vec![expr(time_zone)?, expr(timestamp)?])
-        }
-        Ast::Extract { field, expr: arg, .. } => {
+        Ast::AtTimeZone {
+            timestamp,
+            time_zone,
+        } => resolve::function("timezone", vec![expr(time_zone)?, expr(timestamp)?]),
+        Ast::Extract {
+            field, expr: arg, ..
+        } => {
             let field = Expr::literal(&field.to_string().to_lowercase().replace('\'', ""));
             resolve::function("extract", vec![field, expr(arg)?])
         }
@@ -210,7 +273,12 @@ fn expr(ast: &Ast) -> Result<Expr, SqlError> {
         Ast::Position { expr: part, r#in } => {
             resolve::function("position", vec![expr(r#in)?, expr(part)?])
         }
-        Ast::Substring { expr: text, substring_from, substring_for, .. } => {
+        Ast::Substring {
+            expr: text,
+            substring_from,
+            substring_for,
+            ..
+        } => {
             let from = match boxed(substring_from)? {
                 Some(from) => from,
                 None => Expr::Const(Datum::Int(1), Type::Int4),
@@ -219,7 +287,12 @@ fn expr(ast: &Ast) -> Result<Expr, SqlError> {
             args.extend(boxed(substring_for)?);
             resolve::function("substring", args)
         }
-        Ast::Trim { expr: text, trim_where, trim_what, trim_characters } => {
+        Ast::Trim {
+            expr: text,
+            trim_where,
+            trim_what,
+            trim_characters,
+        } => {
             let name = match trim_where {
                 Some(TrimWhereField::Leading) => "ltrim",
                 Some(TrimWhereField::Trailing) => "rtrim",
@@ -230,24 +303,31 @@ fn expr(ast: &Ast) -> Result<Expr, SqlError> {
             args.extend(exprs(trim_characters.as_deref().unwrap_or(&[]))?);
             resolve::function(name, args)
         }
-        Ast::Overlay { expr: text, overlay_what, overlay_from, overlay_for } => {
+        Ast::Overlay {
+            expr: text,
+            overlay_what,
+            overlay_from,
+            overlay_for,
+        } => {
             let mut args = vec![expr(text)?, expr(overlay_what)?, expr(overlay_from)?];
             args.extend(boxed(overlay_for)?);
             resolve::function("overlay", args)
         }
         Ast::Array(Array { elem, .. }) => resolve::array(exprs(elem)?),
         Ast::CompoundFieldAccess { root, access_chain } => {
-            access_chain.iter().try_fold(expr(root)?, |array, access| match access {
-                AccessExpr::Subscript(Subscript::Index { index }) => {
-                    resolve::subscript(array, expr(index)?, None)
-                }
-                AccessExpr::Subscript(Subscript::Slice {
-                    lower_bound: Some(low),
-                    upper_bound: Some(high),
-                    ..
-                }) => resolve::subscript(array, expr(low)?, Some(expr(high)?)),
-                other => Err(unsupported(&format!("{other:?}"))),
-            })
+            access_chain
+                .iter()
+                .try_fold(expr(root)?, |array, access| match access {
+                    AccessExpr::Subscript(Subscript::Index { index }) => {
+                        resolve::subscript(array, expr(index)?, None)
+                    }
+                    AccessExpr::Subscript(Subscript::Slice {
+                        lower_bound: Some(low),
+                        upper_bound: Some(high),
+                        ..
+                    }) => resolve::subscript(array, expr(low)?, Some(expr(high)?)),
+                    other => Err(unsupported(&format!("{other:?}"))),
+                })
         }
         Ast::Function(function) => call(function),
         other => Err(unsupported(&format!("{other}"))),

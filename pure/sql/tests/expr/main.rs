@@ -42,7 +42,11 @@ impl SessionFacts for Session {
     }
 }
 
-const ENV: Env<'static> = Env { params: &[], subqueries: &[], session: &Session };
+const ENV: Env<'static> = Env {
+    params: &[],
+    subqueries: &[],
+    session: &Session,
+};
 
 /// Type and text of an expression's value.
 fn compute(source: &str, folded: bool) -> Result<(String, String), SqlError> {
@@ -97,13 +101,20 @@ fn results_are_those_of_postgresql() {
         for folded in [false, true] {
             let found = outcome(&source.replace("\\n", "\n"), folded);
             if found != expected {
-                wrong.push(format!("{source}\n    expected {expected}\n    found    {found}"));
+                wrong.push(format!(
+                    "{source}\n    expected {expected}\n    found    {found}"
+                ));
                 break;
             }
         }
     }
     assert!(count > 800, "the table is there: {count} rows");
-    assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {count} differ:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 /// Differences from PostgreSQL stay as they are documented.

@@ -27,7 +27,10 @@ impl PartialOrd for Values {
 impl Ord for Values {
     fn cmp(&self, other: &Values) -> Ordering {
         let pairs = self.0.iter().zip(other.0.iter()).map(|(a, b)| a.compare(b));
-        pairs.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        pairs
+            .into_iter()
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
     }
 }
 
@@ -86,14 +89,20 @@ impl Accumulator {
 
 /// "value overflows numeric format", 22003.
 fn overflow() -> SqlError {
-    SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, "value overflows numeric format")
+    SqlError::new(
+        SqlState::NUMERIC_OUT_OF_RANGE,
+        "value overflows numeric format",
+    )
 }
 
 /// The sum of two floats; 22003 if it is infinite and they are not.
 fn add_floats(a: f64, b: f64) -> Result<f64, SqlError> {
     let sum = a + b;
     if sum.is_infinite() && a.is_finite() && b.is_finite() {
-        return Err(SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, "value out of range: overflow"));
+        return Err(SqlError::new(
+            SqlState::NUMERIC_OUT_OF_RANGE,
+            "value out of range: overflow",
+        ));
     }
     Ok(sum)
 }
@@ -107,9 +116,10 @@ fn heap_bytes(value: &Datum) -> usize {
     match value {
         Datum::Text(text) => text.len(),
         Datum::Bytes(bytes) => bytes.len(),
-        Datum::Array(items) => {
-            items.iter().map(|item| size_of::<Datum>() + heap_bytes(item)).sum()
-        }
+        Datum::Array(items) => items
+            .iter()
+            .map(|item| size_of::<Datum>() + heap_bytes(item))
+            .sum(),
         _ => 0,
     }
 }
@@ -118,7 +128,12 @@ impl AggState {
     /// The state before the first row.
     pub fn new(func: AggFunc, distinct: bool) -> AggState {
         let seen = (distinct && !func.ignores_repetition()).then(BTreeSet::new);
-        AggState { func, acc: Accumulator::new(func), seen, heap_bytes: 0 }
+        AggState {
+            func,
+            acc: Accumulator::new(func),
+            seen,
+            heap_bytes: 0,
+        }
     }
 
     /// Memory that the state takes, in bytes, about.
@@ -136,8 +151,10 @@ impl AggState {
         }
         if let Some(seen) = &mut self.seen {
             let values = Values(args.into());
-            let bytes: usize =
-                args.iter().map(|value| size_of::<Datum>() + heap_bytes(value)).sum();
+            let bytes: usize = args
+                .iter()
+                .map(|value| size_of::<Datum>() + heap_bytes(value))
+                .sum();
             if seen.insert(values) {
                 self.heap_bytes += bytes;
             }
@@ -211,14 +228,16 @@ impl AggState {
         let average = matches!(self.func, AggFunc::Avg(_));
         let with_count = |sum: Datum, count: i64| {
             let sum = if count == 0 { Datum::Null } else { sum };
-            if average { vec![sum, Datum::Int(count)] } else { vec![sum] }
+            if average {
+                vec![sum, Datum::Int(count)]
+            } else {
+                vec![sum]
+            }
         };
         Ok(match &self.acc {
             Accumulator::Count(count) => vec![Datum::Int(*count)],
             Accumulator::Value(value) => vec![value.clone()],
-            Accumulator::Int(sum, count) => {
-                with_count(Datum::Decimal(decimal_of(*sum)?), *count)
-            }
+            Accumulator::Int(sum, count) => with_count(Datum::Decimal(decimal_of(*sum)?), *count),
             Accumulator::Decimal(sum, count) => with_count(Datum::Decimal(*sum), *count),
             Accumulator::Float(sum, count) => with_count(Datum::Float(*sum), *count),
             Accumulator::Interval(sum, count) => with_count(Datum::Interval(*sum), *count),
@@ -286,7 +305,11 @@ impl AggState {
             return state.finish();
         }
         if let (Accumulator::Items(items), AggFunc::ArrayAgg) = (&self.acc, self.func) {
-            return Ok(if items.is_empty() { Datum::Null } else { items.clone().into() });
+            return Ok(if items.is_empty() {
+                Datum::Null
+            } else {
+                items.clone().into()
+            });
         }
         let counted = match &self.acc {
             Accumulator::Int(_, count)

@@ -7,27 +7,57 @@ use base::{Datum, Decimal, SqlError};
 /// updated as PostgreSQL does (Youngs and Cramer), which does not cancel.
 #[derive(Clone, Debug)]
 pub(super) enum Spread {
-    Exact { count: i64, sum: Decimal, squares: Decimal },
-    Float { count: f64, sum: f64, deviations: f64 },
+    Exact {
+        count: i64,
+        sum: Decimal,
+        squares: Decimal,
+    },
+    Float {
+        count: f64,
+        sum: f64,
+        deviations: f64,
+    },
 }
 
 impl Spread {
     pub(super) fn new(float: bool) -> Spread {
         if float {
-            Spread::Float { count: 0.0, sum: 0.0, deviations: 0.0 }
+            Spread::Float {
+                count: 0.0,
+                sum: 0.0,
+                deviations: 0.0,
+            }
         } else {
-            Spread::Exact { count: 0, sum: Decimal::ZERO, squares: Decimal::ZERO }
+            Spread::Exact {
+                count: 0,
+                sum: Decimal::ZERO,
+                squares: Decimal::ZERO,
+            }
         }
     }
 
     pub(super) fn update(&mut self, value: &Datum) -> Result<(), SqlError> {
         match (self, value) {
-            (Spread::Exact { count, sum, squares }, Datum::Decimal(value)) => {
+            (
+                Spread::Exact {
+                    count,
+                    sum,
+                    squares,
+                },
+                Datum::Decimal(value),
+            ) => {
                 *count += 1;
                 *sum = sum.add(*value)?;
                 *squares = squares.add(value.mul(*value)?)?;
             }
-            (Spread::Float { count, sum, deviations }, Datum::Float(value)) => {
+            (
+                Spread::Float {
+                    count,
+                    sum,
+                    deviations,
+                },
+                Datum::Float(value),
+            ) => {
                 *count += 1.0;
                 *sum += value;
                 if *count > 1.0 {
@@ -45,11 +75,27 @@ impl Spread {
     /// Number, sum, squares or deviations.
     pub(super) fn partial(&self) -> Vec<Datum> {
         match self {
-            Spread::Exact { count, sum, squares } => {
-                vec![Datum::Int(*count), Datum::Decimal(*sum), Datum::Decimal(*squares)]
+            Spread::Exact {
+                count,
+                sum,
+                squares,
+            } => {
+                vec![
+                    Datum::Int(*count),
+                    Datum::Decimal(*sum),
+                    Datum::Decimal(*squares),
+                ]
             }
-            Spread::Float { count, sum, deviations } => {
-                vec![Datum::Float(*count), Datum::Float(*sum), Datum::Float(*deviations)]
+            Spread::Float {
+                count,
+                sum,
+                deviations,
+            } => {
+                vec![
+                    Datum::Float(*count),
+                    Datum::Float(*sum),
+                    Datum::Float(*deviations),
+                ]
             }
         }
     }
@@ -57,7 +103,11 @@ impl Spread {
     pub(super) fn merge(&mut self, partial: &[Datum]) -> Result<(), SqlError> {
         match (self, partial) {
             (
-                Spread::Exact { count, sum, squares },
+                Spread::Exact {
+                    count,
+                    sum,
+                    squares,
+                },
                 [Datum::Int(n), Datum::Decimal(s), Datum::Decimal(q)],
             ) => {
                 *count += n;
@@ -65,7 +115,11 @@ impl Spread {
                 *squares = squares.add(*q)?;
             }
             (
-                Spread::Float { count, sum, deviations },
+                Spread::Float {
+                    count,
+                    sum,
+                    deviations,
+                },
                 [Datum::Float(n), Datum::Float(s), Datum::Float(d)],
             ) => {
                 if *n == 0.0 {
@@ -92,12 +146,18 @@ impl Spread {
         let fewest = if sample { 2 } else { 1 };
         Ok(match self {
             Spread::Float { count, .. } if *count < f64::from(fewest) => Datum::Null,
-            Spread::Float { count, deviations, .. } => {
+            Spread::Float {
+                count, deviations, ..
+            } => {
                 let variance = deviations / if sample { count - 1.0 } else { *count };
                 Datum::Float(if root { variance.sqrt() } else { variance })
             }
             Spread::Exact { count, .. } if *count < i64::from(fewest) => Datum::Null,
-            Spread::Exact { count, sum, squares } => {
+            Spread::Exact {
+                count,
+                sum,
+                squares,
+            } => {
                 let variance = exact_variance(*count, *sum, *squares, sample);
                 Datum::Decimal(match variance {
                     Ok(variance) if root => super::super::number::sqrt(variance)?,

@@ -24,7 +24,14 @@ fn case(
     values: &'static [Option<&'static str>],
     expected: Option<&'static str>,
 ) -> Case {
-    Case { name, ty, distinct: false, values, separator: None, expected }
+    Case {
+        name,
+        ty,
+        distinct: false,
+        values,
+        separator: None,
+        expected,
+    }
 }
 
 const N: Option<&str> = None;
@@ -41,19 +48,39 @@ fn cases() -> Vec<Case> {
         case("sum", Type::Int8, INTS, Some("9")),
         case("sum", numeric, DECIMALS, Some("3.00")),
         case("sum", Type::Float8, DECIMALS, Some("3")),
-        case("sum", Type::Float4, &[Some("0.1"), Some("0.2")], Some("0.3")),
+        case(
+            "sum",
+            Type::Float4,
+            &[Some("0.1"), Some("0.2")],
+            Some("0.3"),
+        ),
         case("sum", Type::Int4, &[N], None),
         case("sum", Type::Interval, spans, Some("1 mon 1 day 03:00:00")),
         case("avg", Type::Int4, INTS, Some("2.2500000000000000")),
-        case("avg", Type::Int8, &[Some("1"), Some("2"), Some("2")], Some("1.6666666666666667")),
+        case(
+            "avg",
+            Type::Int8,
+            &[Some("1"), Some("2"), Some("2")],
+            Some("1.6666666666666667"),
+        ),
         case("avg", numeric, DECIMALS, Some("0.75000000000000000000")),
         case("avg", Type::Float8, DECIMALS, Some("0.75")),
         case("avg", Type::Int4, &[], None),
         case("avg", Type::Interval, spans, Some("10 days 09:00:00")),
         case("min", Type::Int4, INTS, Some("1")),
         case("max", numeric, DECIMALS, Some("2.25")),
-        case("min", Type::Text, &[Some("b"), N, Some("B"), Some("a")], Some("B")),
-        case("max", Type::Date, &[Some("2020-01-01"), Some("2019-05-05")], Some("2020-01-01")),
+        case(
+            "min",
+            Type::Text,
+            &[Some("b"), N, Some("B"), Some("a")],
+            Some("B"),
+        ),
+        case(
+            "max",
+            Type::Date,
+            &[Some("2020-01-01"), Some("2019-05-05")],
+            Some("2020-01-01"),
+        ),
         case("min", Type::Int4, &[N], None),
         case("bool_and", Type::Bool, bools, Some("f")),
         case("bool_or", Type::Bool, bools, Some("t")),
@@ -74,9 +101,11 @@ fn cases() -> Vec<Case> {
     array.expected = Some("{1,2,4,NULL}");
     cases.push(array);
     cases.push(case("array_agg", Type::Int4, INTS, Some("{1,NULL,2,2,4}")));
-    for (name, ty, expected) in
-        [("count", Type::Int4, "3"), ("sum", Type::Int4, "7"), ("avg", Type::Int4, "2.3333333333333333")]
-    {
+    for (name, ty, expected) in [
+        ("count", Type::Int4, "3"),
+        ("sum", Type::Int4, "7"),
+        ("avg", Type::Int4, "2.3333333333333333"),
+    ] {
         let mut distinct = case(name, ty, INTS, Some(expected));
         distinct.distinct = true;
         cases.push(distinct);
@@ -98,7 +127,9 @@ fn rows(case: &Case) -> (AggFunc, Type, Vec<Vec<Datum>>) {
     args.extend(case.separator.map(Expr::literal));
     let (func, args, ty) = AggFunc::resolve(case.name, args, false).expect("an aggregate");
     let row = |value: &Option<&str>| {
-        let input = value.map_or(Datum::Null, |value| text::parse(case.ty, value).expect("valid"));
+        let input = value.map_or(Datum::Null, |value| {
+            text::parse(case.ty, value).expect("valid")
+        });
         let input: &[Datum] = &[input];
         let values = args.iter().map(|arg| {
             crate::expr::eval(arg, &input, &crate::expr::Env::NONE).expect("a conversion")
@@ -121,7 +152,13 @@ fn results_in_one_state() {
             state.update(row).expect("no overflow");
         }
         let found = shown(ty, &state.finish().expect("no overflow"));
-        assert_eq!(found.as_deref(), case.expected, "{} of {}", case.name, case.ty.name());
+        assert_eq!(
+            found.as_deref(),
+            case.expected,
+            "{} of {}",
+            case.name,
+            case.ty.name()
+        );
     }
 }
 
@@ -151,7 +188,13 @@ fn merged_parts_give_the_same() {
                 total.merge(&partial).expect("no overflow");
             }
             let found = shown(ty, &total.finish().expect("no overflow"));
-            assert_eq!(found.as_deref(), case.expected, "{} of {}", case.name, case.ty.name());
+            assert_eq!(
+                found.as_deref(),
+                case.expected,
+                "{} of {}",
+                case.name,
+                case.ty.name()
+            );
         }
     }
 }
@@ -181,7 +224,10 @@ fn sums_that_do_not_fit_are_errors() {
         state.update(&[Datum::Int(i64::MAX)]).expect("in 128 bits");
     }
     let sum = state.finish().expect("38 digits");
-    assert_eq!(text::to_string(Type::Numeric(None), &sum), "27670116110564327421");
+    assert_eq!(
+        text::to_string(Type::Numeric(None), &sum),
+        "27670116110564327421"
+    );
 }
 
 #[test]
@@ -191,7 +237,11 @@ fn types_follow_postgresql() {
         ("sum", Type::Int8, Some(Type::Numeric(None))),
         ("sum", Type::Float4, Some(Type::Float4)),
         ("avg", Type::Float4, Some(Type::Float8)),
-        ("avg", Type::Numeric(Some((12, 2))), Some(Type::Numeric(None))),
+        (
+            "avg",
+            Type::Numeric(Some((12, 2))),
+            Some(Type::Numeric(None)),
+        ),
         ("min", Type::Varchar(Some(5)), Some(Type::Text)),
         ("max", Type::Char(5), Some(Type::Char(0))),
         ("array_agg", Type::Name, Some(Type::Array(ArrayKind::Name))),
@@ -202,6 +252,11 @@ fn types_follow_postgresql() {
         ("string_agg", Type::Text, None),
     ] {
         let found = AggFunc::resolve(name, vec![Expr::Column(0, ty)], false);
-        assert_eq!(found.ok().map(|(_, _, ty)| ty), expected, "{name}({})", ty.name());
+        assert_eq!(
+            found.ok().map(|(_, _, ty)| ty),
+            expected,
+            "{name}({})",
+            ty.name()
+        );
     }
 }

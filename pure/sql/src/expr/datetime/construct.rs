@@ -16,11 +16,19 @@ fn int(args: &[Datum], i: usize) -> i64 {
 /// Years as people count (-1 is 1 BC) to astronomical ones; `None` for 0.
 fn astronomical(year: i64) -> Option<i32> {
     let year = i32::try_from(year).ok()?;
-    if year == 0 { None } else { Some(if year < 0 { year + 1 } else { year }) }
+    if year == 0 {
+        None
+    } else {
+        Some(if year < 0 { year + 1 } else { year })
+    }
 }
 
 fn checked_date(year: i64, month: i64, day: i64) -> Option<i32> {
-    days_from_ymd(astronomical(year)?, u32::try_from(month).ok()?, u32::try_from(day).ok()?)
+    days_from_ymd(
+        astronomical(year)?,
+        u32::try_from(month).ok()?,
+        u32::try_from(day).ok()?,
+    )
 }
 
 pub(super) fn make_date(args: &[Datum]) -> Result<i32, SqlError> {
@@ -39,22 +47,26 @@ pub(in super::super) fn civil_timestamp(
     day: u32,
     micros: i64,
 ) -> Result<i64, SqlError> {
-    days_from_ymd(year, month, day).and_then(|days| join_timestamp(days, micros)).ok_or_else(|| {
-        let message = format!("date/time field value out of range: {year:04}-{month:02}-{day:02}");
-        SqlError::new(SqlState::DATETIME_OVERFLOW, message)
-    })
+    days_from_ymd(year, month, day)
+        .and_then(|days| join_timestamp(days, micros))
+        .ok_or_else(|| {
+            let message =
+                format!("date/time field value out of range: {year:04}-{month:02}-{day:02}");
+            SqlError::new(SqlState::DATETIME_OVERFLOW, message)
+        })
 }
 
 pub(super) fn make_timestamp(args: &[Datum]) -> Result<i64, SqlError> {
     let (hour, minute) = (int(args, 3), int(args, 4));
     let second = args[5].as_float().expect("the binder passes a float");
     let day_end = hour == 24 && minute == 0 && second == 0.0;
-    let in_day = (0..24).contains(&hour)
-        && (0..60).contains(&minute)
-        && (0.0..=60.0).contains(&second);
+    let in_day =
+        (0..24).contains(&hour) && (0..60).contains(&minute) && (0.0..=60.0).contains(&second);
     let date = (int(args, 0), int(args, 1), int(args, 2));
     let Some(days) = checked_date(date.0, date.1, date.2) else {
-        return Err(make_date(args).err().unwrap_or_else(|| out_of_range("date")));
+        return Err(make_date(args)
+            .err()
+            .unwrap_or_else(|| out_of_range("date")));
     };
     if !in_day && !day_end {
         let message = format!("time field value out of range: {hour}:{minute:02}:{second:02}");
@@ -72,7 +84,9 @@ pub(super) fn make_interval(args: &[Datum]) -> Result<Interval, SqlError> {
     let part = |i: usize| args.get(i).and_then(Datum::as_int).unwrap_or(0);
     let seconds = args.get(6).and_then(Datum::as_float).unwrap_or(0.0);
     let narrow = |value: Option<i64>| {
-        value.and_then(|value| i32::try_from(value).ok()).ok_or_else(|| out_of_range("interval"))
+        value
+            .and_then(|value| i32::try_from(value).ok())
+            .ok_or_else(|| out_of_range("interval"))
     };
     let time = part(4)
         .checked_mul(MICROS_PER_HOUR)
@@ -83,8 +97,16 @@ pub(super) fn make_interval(args: &[Datum]) -> Result<Interval, SqlError> {
     }
     let micros = time.and_then(|micros| micros.checked_add(second_micros as i64));
     Ok(Interval {
-        months: narrow(part(0).checked_mul(12).and_then(|months| months.checked_add(part(1))))?,
-        days: narrow(part(2).checked_mul(7).and_then(|days| days.checked_add(part(3))))?,
+        months: narrow(
+            part(0)
+                .checked_mul(12)
+                .and_then(|months| months.checked_add(part(1))),
+        )?,
+        days: narrow(
+            part(2)
+                .checked_mul(7)
+                .and_then(|days| days.checked_add(part(3))),
+        )?,
         micros: micros.ok_or_else(|| out_of_range("interval"))?,
     })
 }
@@ -114,7 +136,11 @@ pub(super) fn age(args: &[Datum]) -> Result<Interval, SqlError> {
         months -= 1;
     }
     let sign = if a < b { -1 } else { 1 };
-    Ok(Interval { months: sign * months, days: sign * days, micros: i64::from(sign) * micros })
+    Ok(Interval {
+        months: sign * months,
+        days: sign * days,
+        micros: i64::from(sign) * micros,
+    })
 }
 
 /// `justify_days`, `justify_hours`, `justify_interval`.
@@ -131,7 +157,11 @@ pub(super) fn justify(func: DateFunc, a: Interval) -> Result<Interval, SqlError>
         result.days %= DAYS_PER_MONTH;
         result.months = result.months.checked_add(months).ok_or_else(overflow)?;
         // Months and days of one sign; where there are no days the time decides.
-        let time = if func == DateFunc::JustifyInterval { result.micros } else { 0 };
+        let time = if func == DateFunc::JustifyInterval {
+            result.micros
+        } else {
+            0
+        };
         let below = result.days < 0 || result.days == 0 && time < 0;
         let above = result.days > 0 || result.days == 0 && time > 0;
         if result.months > 0 && below {
@@ -158,7 +188,11 @@ pub(super) fn justify(func: DateFunc, a: Interval) -> Result<Interval, SqlError>
 /// `(a, b) OVERLAPS (c, d)` of half-open time ranges; ends may be intervals.
 pub(super) fn overlaps(args: &[Datum]) -> Result<Datum, SqlError> {
     let range = |i: usize| -> Result<Option<(i64, Option<i64>)>, SqlError> {
-        let start = if args[i].is_null() { None } else { Some(timestamp(args, i)?) };
+        let start = if args[i].is_null() {
+            None
+        } else {
+            Some(timestamp(args, i)?)
+        };
         let end = match &args[i + 1] {
             Datum::Null => None,
             Datum::Interval(by) => start.map(|start| shift(start, *by)).transpose()?,

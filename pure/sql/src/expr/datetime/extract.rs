@@ -97,14 +97,12 @@ struct Units(i128, u8);
 
 /// Extracts `name` from a date, timestamp (`zoned`: with time zone) or interval as numeric or
 /// float, as `ty` says.
-pub(super) fn extract(
-    name: &str,
-    value: &Datum,
-    zoned: bool,
-    ty: Type,
-) -> Result<Datum, SqlError> {
+pub(super) fn extract(name: &str, value: &Datum, zoned: bool, ty: Type) -> Result<Datum, SqlError> {
     let field = Field::named(name).ok_or_else(|| unrecognized(name, value))?;
-    let of_zone = matches!(field, Field::Timezone | Field::TimezoneHour | Field::TimezoneMinute);
+    let of_zone = matches!(
+        field,
+        Field::Timezone | Field::TimezoneHour | Field::TimezoneMinute
+    );
     if of_zone && !zoned {
         return Err(unsupported(name, value));
     }
@@ -113,9 +111,7 @@ pub(super) fn extract(
         Datum::Date(i32::MIN | i32::MAX) => return of_infinity(field, value, ty),
         Datum::Timestamp(at) if is_infinite(*at) => return of_infinity(field, value, ty),
         // `date_part` sees a date as its midnight, `extract` knows that it has no time.
-        Datum::Date(days) if ty == Type::Float8 => {
-            of_timestamp(field, date_to_timestamp(*days)?)
-        }
+        Datum::Date(days) if ty == Type::Float8 => of_timestamp(field, date_to_timestamp(*days)?),
         Datum::Date(days) => of_date(field, *days),
         Datum::Timestamp(at) => of_timestamp(field, *at),
         other => unreachable!("the binder passes dates, not {other:?}"),
@@ -157,7 +153,11 @@ fn of_infinity(field: Field, value: &Datum, ty: Type) -> Result<Datum, SqlError>
             | Field::Epoch
     );
     let negative = matches!(value, Datum::Date(i32::MIN) | Datum::Timestamp(i64::MIN));
-    let infinity = if negative { f64::NEG_INFINITY } else { f64::INFINITY };
+    let infinity = if negative {
+        f64::NEG_INFINITY
+    } else {
+        f64::INFINITY
+    };
     match (grows, ty) {
         (false, _) => Ok(Datum::Null),
         (true, Type::Float8) => Ok(Datum::Float(infinity)),
@@ -219,7 +219,11 @@ fn of_timestamp(field: Field, at: i64) -> Option<Units> {
 }
 
 fn of_interval(field: Field, interval: Interval) -> Option<Units> {
-    let Interval { months, days, micros } = interval;
+    let Interval {
+        months,
+        days,
+        micros,
+    } = interval;
     let (years, months_left) = (months / 12, months % 12);
     let of_minute = i128::from(micros % MICROS_PER_MINUTE);
     Some(match field {
@@ -237,10 +241,13 @@ fn of_interval(field: Field, interval: Interval) -> Option<Units> {
         Field::Millennium => Units((years / 1000).into(), 0),
         Field::Epoch => {
             // A year has 365.25 days here, a month 30.
-            let quarter_days = i128::from(years) * 1_461
-                + (i128::from(months_left) * 30 + i128::from(days)) * 4;
+            let quarter_days =
+                i128::from(years) * 1_461 + (i128::from(months_left) * 30 + i128::from(days)) * 4;
             let seconds = quarter_days * (86_400 / 4);
-            Units(seconds * i128::from(MICROS_PER_SECOND) + i128::from(micros), 6)
+            Units(
+                seconds * i128::from(MICROS_PER_SECOND) + i128::from(micros),
+                6,
+            )
         }
         _ => return None,
     })

@@ -14,31 +14,30 @@ pub(super) fn trunc(name: &str, value: &Datum) -> Result<Datum, SqlError> {
     let whole = |field: &Field| {
         !matches!(
             field,
-            Field::Dow
-                | Field::IsoDow
-                | Field::Doy
-                | Field::Epoch
-                | Field::Julian
-                | Field::IsoYear
+            Field::Dow | Field::IsoDow | Field::Doy | Field::Epoch | Field::Julian | Field::IsoYear
         )
     };
-    let field = Field::named(name).filter(whole).ok_or_else(|| unrecognized(name, value))?;
+    let field = Field::named(name)
+        .filter(whole)
+        .ok_or_else(|| unrecognized(name, value))?;
     match value {
         Datum::Timestamp(at) if is_infinite(*at) => Ok(Datum::Timestamp(*at)),
         Datum::Timestamp(at) => match of_timestamp(field, *at) {
-            Some(cut) => Ok(Datum::Timestamp(cut.ok_or_else(|| out_of_range("timestamp"))?)),
+            Some(cut) => Ok(Datum::Timestamp(
+                cut.ok_or_else(|| out_of_range("timestamp"))?,
+            )),
             None => Err(unsupported(name, value)),
         },
-        Datum::Interval(interval) => {
-            of_interval(field, *interval).map(Datum::Interval).ok_or_else(|| {
+        Datum::Interval(interval) => of_interval(field, *interval)
+            .map(Datum::Interval)
+            .ok_or_else(|| {
                 let error = unsupported(name, value);
                 if field == Field::Week {
                     error.detail("Months usually have fractional weeks.")
                 } else {
                     error
                 }
-            })
-        }
+            }),
         other => unreachable!("the binder passes timestamps, not {other:?}"),
     }
 }
@@ -70,18 +69,38 @@ fn of_timestamp(field: Field, at: i64) -> Option<Option<i64>> {
 }
 
 fn of_interval(field: Field, interval: Interval) -> Option<Interval> {
-    let Interval { months, days, micros } = interval;
+    let Interval {
+        months,
+        days,
+        micros,
+    } = interval;
     let cut = |value: i64, unit: i64| value - value % unit;
-    let of_months = |unit: i32| Interval { months: months - months % unit, days: 0, micros: 0 };
-    let of_micros = |unit: i64| Interval { months, days, micros: cut(micros, unit) };
+    let of_months = |unit: i32| Interval {
+        months: months - months % unit,
+        days: 0,
+        micros: 0,
+    };
+    let of_micros = |unit: i64| Interval {
+        months,
+        days,
+        micros: cut(micros, unit),
+    };
     Some(match field {
         Field::Microseconds => interval,
         Field::Milliseconds => of_micros(1_000),
         Field::Second => of_micros(MICROS_PER_SECOND),
         Field::Minute => of_micros(MICROS_PER_MINUTE),
         Field::Hour => of_micros(MICROS_PER_HOUR),
-        Field::Day => Interval { months, days, micros: 0 },
-        Field::Month => Interval { months, days: 0, micros: 0 },
+        Field::Day => Interval {
+            months,
+            days,
+            micros: 0,
+        },
+        Field::Month => Interval {
+            months,
+            days: 0,
+            micros: 0,
+        },
         Field::Quarter => of_months(3),
         Field::Year => of_months(12),
         Field::Decade => of_months(120),
@@ -107,6 +126,8 @@ pub(super) fn bin(args: &[Datum]) -> Result<i64, SqlError> {
         let message = "stride must be greater than zero";
         return Err(SqlError::new(SqlState::DATETIME_OVERFLOW, message));
     }
-    let since = source.checked_sub(origin).ok_or_else(|| out_of_range("timestamp"))?;
+    let since = source
+        .checked_sub(origin)
+        .ok_or_else(|| out_of_range("timestamp"))?;
     Ok(origin + since.div_euclid(size) * size)
 }

@@ -16,7 +16,10 @@ const SCALE_MAX: i32 = 38;
 
 /// "value overflows numeric format", 22003.
 fn overflow() -> SqlError {
-    SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, "value overflows numeric format")
+    SqlError::new(
+        SqlState::NUMERIC_OUT_OF_RANGE,
+        "value overflows numeric format",
+    )
 }
 
 pub(super) fn unary(func: &Func, a: Decimal, ty: Type) -> Result<Datum, SqlError> {
@@ -79,18 +82,30 @@ fn from_float(value: f64, scale: i32) -> Result<Decimal, SqlError> {
     if !value.is_finite() {
         return Err(overflow());
     }
-    let whole_digits = if value.abs() < 1.0 { 0 } else { value.abs().log10() as i32 + 1 };
+    let whole_digits = if value.abs() < 1.0 {
+        0
+    } else {
+        value.abs().log10() as i32 + 1
+    };
     let scale = scale.clamp(0, (SCALE_MAX - whole_digits).max(0)) as usize;
     format!("{value:.scale$}").parse()
 }
 
 fn positive(a: Decimal) -> Result<f64, SqlError> {
-    if a.is_zero() || a.is_negative() { Err(bad_logarithm(a.is_zero())) } else { Ok(a.to_f64()) }
+    if a.is_zero() || a.is_negative() {
+        Err(bad_logarithm(a.is_zero()))
+    } else {
+        Ok(a.to_f64())
+    }
 }
 
 /// Fraction digits of a logarithm of about `value`.
 fn logarithm_scale(value: f64) -> i32 {
-    if value == 0.0 { DIGITS_MIN } else { DIGITS_MIN - value.abs().log10() as i32 }
+    if value == 0.0 {
+        DIGITS_MIN
+    } else {
+        DIGITS_MIN - value.abs().log10() as i32
+    }
 }
 
 fn logarithm(base: Decimal, a: Decimal) -> Result<Decimal, SqlError> {
@@ -98,9 +113,18 @@ fn logarithm(base: Decimal, a: Decimal) -> Result<Decimal, SqlError> {
     if of_base == 0.0 {
         return Err(super::division_by_zero());
     }
-    let digits_of = |value: f64| if value == 0.0 { 0 } else { value.abs().log10() as i32 };
+    let digits_of = |value: f64| {
+        if value == 0.0 {
+            0
+        } else {
+            value.abs().log10() as i32
+        }
+    };
     let scale = DIGITS_MIN - (digits_of(of_value) - digits_of(of_base));
-    let scale = scale.max(i32::from(base.scale())).max(i32::from(a.scale())).min(SCALE_MAX);
+    let scale = scale
+        .max(i32::from(base.scale()))
+        .max(i32::from(a.scale()))
+        .min(SCALE_MAX);
     // A dividend of many digits gives a quotient of as many.
     let (of_base, of_value) = (series::ln(base)?.round(30)?, series::ln(a)?.round(30)?);
     of_value.div(of_base)?.round(scale)
@@ -113,13 +137,17 @@ pub(in super::super) fn sqrt(a: Decimal) -> Result<Decimal, SqlError> {
     }
     let weight = group_weight(a);
     let root_digits = (weight + 1) * 4 / 2 - 1;
-    let scale = (DIGITS_MIN - root_digits).max(i32::from(a.scale())).clamp(0, SCALE_MAX);
+    let scale = (DIGITS_MIN - root_digits)
+        .max(i32::from(a.scale()))
+        .clamp(0, SCALE_MAX);
     // root * 10^scale = sqrt(unscaled * 10^(2 * scale - a.scale)), and one digit more to round by.
     let mut scale = scale;
     loop {
         let shift = 2 * (scale + 1) - i32::from(a.scale());
         let raised = u32::try_from(shift).ok().and_then(|shift| {
-            10u128.checked_pow(shift)?.checked_mul(a.unscaled().unsigned_abs())
+            10u128
+                .checked_pow(shift)?
+                .checked_mul(a.unscaled().unsigned_abs())
         });
         if let Some(raised) = raised {
             let root = (raised.isqrt() + 5) / 10;
@@ -151,7 +179,11 @@ fn power(a: Decimal, b: Decimal) -> Result<Decimal, SqlError> {
     }
     let scales = i32::from(a.scale()).max(i32::from(b.scale()));
     if a.is_zero() {
-        let value = if b.is_zero() { Decimal::ONE } else { Decimal::ZERO };
+        let value = if b.is_zero() {
+            Decimal::ONE
+        } else {
+            Decimal::ZERO
+        };
         return value.round(DIGITS_MIN.max(scales));
     }
     let digits = b.to_f64() * a.abs().to_f64().log10();
@@ -166,7 +198,13 @@ fn power(a: Decimal, b: Decimal) -> Result<Decimal, SqlError> {
     let scale = (DIGITS_MIN - digits as i32).max(scales).clamp(0, SCALE_MAX);
     let power = series::exp(b.mul(series::ln(a.abs())?)?)?.rounded(scale)?;
     // A negative base with an integer exponent too large to multiply out.
-    Ok(if a.is_negative() && b.rem(Decimal::from(2))? != Decimal::ZERO { power.neg() } else { power })
+    Ok(
+        if a.is_negative() && b.rem(Decimal::from(2))? != Decimal::ZERO {
+            power.neg()
+        } else {
+            power
+        },
+    )
 }
 
 fn integer_power(a: Decimal, exponent: i64, scale: i32) -> Result<Decimal, SqlError> {
@@ -195,7 +233,11 @@ fn gcd_lcm(a: Decimal, b: Decimal, lcm: bool) -> Result<Decimal, SqlError> {
     let scale = a.scale().max(b.scale());
     let at_scale = |value: Decimal| {
         let raised = value.round(i32::from(scale))?;
-        if raised.scale() == scale { Ok(raised.unscaled().unsigned_abs()) } else { Err(overflow()) }
+        if raised.scale() == scale {
+            Ok(raised.unscaled().unsigned_abs())
+        } else {
+            Err(overflow())
+        }
     };
     let (a, b) = (at_scale(a)?, at_scale(b)?);
     let divisor = match (u64::try_from(a), u64::try_from(b)) {
@@ -214,7 +256,9 @@ fn gcd_lcm(a: Decimal, b: Decimal, lcm: bool) -> Result<Decimal, SqlError> {
         (true, _) => (a / divisor).checked_mul(b),
     };
     let unscaled = result.and_then(|value| i128::try_from(value).ok());
-    unscaled.and_then(|value| Decimal::from_parts(value, scale)).ok_or_else(overflow)
+    unscaled
+        .and_then(|value| Decimal::from_parts(value, scale))
+        .ok_or_else(overflow)
 }
 
 /// `n!`; 22003 beyond 33!, the last that fits 38 digits.
@@ -227,5 +271,9 @@ pub(super) fn factorial(n: i64) -> Result<Datum, SqlError> {
     for factor in 2..=n.min(40) {
         result = result.mul(Decimal::from(factor))?;
     }
-    if n > 40 { Err(overflow()) } else { Ok(Datum::Decimal(result)) }
+    if n > 40 {
+        Err(overflow())
+    } else {
+        Ok(Datum::Decimal(result))
+    }
 }

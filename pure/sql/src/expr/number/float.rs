@@ -6,7 +6,10 @@ use super::{Func, division_by_zero};
 use base::{Datum, SqlError, SqlState, Type};
 
 fn out_of_range(what: &str) -> SqlError {
-    SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, format!("value out of range: {what}"))
+    SqlError::new(
+        SqlState::NUMERIC_OUT_OF_RANGE,
+        format!("value out of range: {what}"),
+    )
 }
 
 /// Checks a result that must be finite if its operands were.
@@ -19,7 +22,11 @@ fn finite(result: f64, operands_finite: bool) -> Result<f64, SqlError> {
 
 /// The result as a value of `ty`.
 fn make(value: f64, ty: Type) -> Result<Datum, SqlError> {
-    let value = if ty == Type::Float4 { to_real(value)? } else { value };
+    let value = if ty == Type::Float4 {
+        to_real(value)?
+    } else {
+        value
+    };
     Ok(Datum::Float(value))
 }
 
@@ -53,17 +60,27 @@ pub(super) fn unary(func: &Func, a: f64, ty: Type) -> Result<Datum, SqlError> {
 
 /// "cannot take square root of a negative number", 2201F.
 pub(super) fn negative_root() -> SqlError {
-    SqlError::new(SqlState::INVALID_POWER, "cannot take square root of a negative number")
+    SqlError::new(
+        SqlState::INVALID_POWER,
+        "cannot take square root of a negative number",
+    )
 }
 
 /// "cannot take logarithm of ...", 2201E.
 pub(super) fn bad_logarithm(zero: bool) -> SqlError {
     let of = if zero { "zero" } else { "a negative number" };
-    SqlError::new(SqlState::INVALID_LOGARITHM, format!("cannot take logarithm of {of}"))
+    SqlError::new(
+        SqlState::INVALID_LOGARITHM,
+        format!("cannot take logarithm of {of}"),
+    )
 }
 
 fn positive(a: f64) -> Result<f64, SqlError> {
-    if a <= 0.0 { Err(bad_logarithm(a == 0.0)) } else { Ok(a) }
+    if a <= 0.0 {
+        Err(bad_logarithm(a == 0.0))
+    } else {
+        Ok(a)
+    }
 }
 
 pub(super) fn binary(func: &Func, a: f64, b: f64, ty: Type) -> Result<Datum, SqlError> {
@@ -99,7 +116,10 @@ pub(super) fn binary(func: &Func, a: f64, b: f64, ty: Type) -> Result<Datum, Sql
 
 /// "zero raised to a negative power is undefined", 2201F.
 pub(super) fn zero_to_negative() -> SqlError {
-    SqlError::new(SqlState::INVALID_POWER, "zero raised to a negative power is undefined")
+    SqlError::new(
+        SqlState::INVALID_POWER,
+        "zero raised to a negative power is undefined",
+    )
 }
 
 /// A negative number to the power of a fraction, 2201F.

@@ -61,7 +61,12 @@ fn emit(node: &Node, regex: &mut Regex) -> Result<(), SqlError> {
             emit(inner, regex)?;
             push(regex, Inst::Save(number * 2 + 1))?;
         }
-        Node::Repeat { node, low, high, greedy } => repeat(node, *low, *high, *greedy, regex)?,
+        Node::Repeat {
+            node,
+            low,
+            high,
+            greedy,
+        } => repeat(node, *low, *high, *greedy, regex)?,
     }
     Ok(())
 }
@@ -93,7 +98,11 @@ fn repeat(
     regex: &mut Regex,
 ) -> Result<(), SqlError> {
     let split = |enter, leave| {
-        if greedy { Inst::Split(enter, leave) } else { Inst::Split(leave, enter) }
+        if greedy {
+            Inst::Split(enter, leave)
+        } else {
+            Inst::Split(leave, enter)
+        }
     };
     for _ in 0..low {
         emit(node, regex)?;

@@ -11,8 +11,8 @@
 mod compile;
 mod parse;
 
-use base::{SqlError, SqlState};
 use super::string::{lower, upper};
+use base::{SqlError, SqlState};
 use compile::Inst;
 use parse::CharSet;
 
@@ -31,7 +31,10 @@ pub type Captures = Vec<Option<(usize, usize)>>;
 
 /// `invalid regular expression: ...`, 2201B.
 fn invalid(reason: &str) -> SqlError {
-    SqlError::new(SqlState::INVALID_REGEX, format!("invalid regular expression: {reason}"))
+    SqlError::new(
+        SqlState::INVALID_REGEX,
+        format!("invalid regular expression: {reason}"),
+    )
 }
 
 /// One position in the program with the groups seen on the way to it.
@@ -50,7 +53,10 @@ struct Threads {
 
 impl Threads {
     fn new(size: usize) -> Threads {
-        Threads { list: Vec::new(), seen: vec![false; size] }
+        Threads {
+            list: Vec::new(),
+            seen: vec![false; size],
+        }
     }
 
     fn clear(&mut self) {
@@ -121,8 +127,20 @@ impl Regex {
             let after = text[at..].chars().next();
             let place = Place { at, before, after };
             if best.is_none() {
-                let slots = if captures { vec![None; self.groups * 2] } else { Vec::new() };
-                self.add(&mut now, Thread { pc: 0, start: at, slots }, place);
+                let slots = if captures {
+                    vec![None; self.groups * 2]
+                } else {
+                    Vec::new()
+                };
+                self.add(
+                    &mut now,
+                    Thread {
+                        pc: 0,
+                        start: at,
+                        slots,
+                    },
+                    place,
+                );
             }
             if now.list.is_empty() && best.is_some() {
                 break;
@@ -144,9 +162,14 @@ impl Regex {
                     }
                 } else if let Some(c) = after
                     && self.accepts(thread.pc, c)
-                    && best.as_ref().is_none_or(|(found, _)| thread.start <= found.start)
+                    && best
+                        .as_ref()
+                        .is_none_or(|(found, _)| thread.start <= found.start)
                 {
-                    next.list.push(Thread { pc: thread.pc + 1, ..thread });
+                    next.list.push(Thread {
+                        pc: thread.pc + 1,
+                        ..thread
+                    });
                 }
             }
             let Some(c) = after else { break };
@@ -155,14 +178,25 @@ impl Regex {
             // Follow the jumps behind every accepted character, keeping the order.
             let moved = core::mem::take(&mut next.list);
             now.clear();
-            let place = Place { at, before, after: text[at..].chars().next() };
+            let place = Place {
+                at,
+                before,
+                after: text[at..].chars().next(),
+            };
             for thread in moved {
                 self.add(&mut now, thread, place);
             }
         }
         let (thread, end) = best?;
-        let groups = thread.slots.chunks(2).map(|pair| Some((pair[0]?, pair[1]?)));
-        Some(core::iter::once(Some((thread.start, end))).chain(groups).collect())
+        let groups = thread
+            .slots
+            .chunks(2)
+            .map(|pair| Some((pair[0]?, pair[1]?)));
+        Some(
+            core::iter::once(Some((thread.start, end)))
+                .chain(groups)
+                .collect(),
+        )
     }
 
     /// Adds a thread after following everything that takes no character.
@@ -176,8 +210,14 @@ impl Regex {
             match &self.program[thread.pc] {
                 Inst::Jump(to) => stack.push(Thread { pc: *to, ..thread }),
                 Inst::Split(first, second) => {
-                    stack.push(Thread { pc: *second, ..thread.clone() });
-                    stack.push(Thread { pc: *first, ..thread });
+                    stack.push(Thread {
+                        pc: *second,
+                        ..thread.clone()
+                    });
+                    stack.push(Thread {
+                        pc: *first,
+                        ..thread
+                    });
                 }
                 Inst::Save(slot) => {
                     if let Some(entry) = thread.slots.get_mut(*slot) {

@@ -29,7 +29,12 @@ pub(super) enum Node {
     Alternatives(Vec<Node>),
     /// Capturing group number, from 0.
     Group(Box<Node>, usize),
-    Repeat { node: Box<Node>, low: u32, high: Option<u32>, greedy: bool },
+    Repeat {
+        node: Box<Node>,
+        low: u32,
+        high: Option<u32>,
+        greedy: bool,
+    },
 }
 
 /// Conditions on the characters around a position.
@@ -112,13 +117,22 @@ impl Class {
 
 impl CharSet {
     fn class(class: Class, negated: bool) -> CharSet {
-        CharSet { negated: false, ranges: Vec::new(), classes: vec![(class, negated)] }
+        CharSet {
+            negated: false,
+            ranges: Vec::new(),
+            classes: vec![(class, negated)],
+        }
     }
 
     /// Whether `c` is listed; the caller applies `negated`.
     pub(super) fn contains(&self, c: char) -> bool {
-        self.ranges.iter().any(|(low, high)| (*low..=*high).contains(&c))
-            || self.classes.iter().any(|(class, negated)| class.contains(c) != *negated)
+        self.ranges
+            .iter()
+            .any(|(low, high)| (*low..=*high).contains(&c))
+            || self
+                .classes
+                .iter()
+                .any(|(class, negated)| class.contains(c) != *negated)
     }
 }
 
@@ -134,7 +148,13 @@ pub(super) fn parse(pattern: &str) -> Result<Parsed, SqlError> {
     let (mut ignore_case, mut newline_sensitive, mut body) = (false, false, pattern);
     if let Some(literal) = pattern.strip_prefix("***=") {
         let root = Node::Concat(literal.chars().map(Node::Char).collect());
-        return Ok(Parsed { root, groups: 0, shortest: false, ignore_case, newline_sensitive });
+        return Ok(Parsed {
+            root,
+            groups: 0,
+            shortest: false,
+            ignore_case,
+            newline_sensitive,
+        });
     }
     body = body.strip_prefix("***:").unwrap_or(body);
     if let Some(options) = body.strip_prefix("(?")
@@ -154,14 +174,24 @@ pub(super) fn parse(pattern: &str) -> Result<Parsed, SqlError> {
         }
         body = rest;
     }
-    let mut parser =
-        Parser { rest: body.chars().peekable(), groups: 0, depth: 0, lazy_first: None };
+    let mut parser = Parser {
+        rest: body.chars().peekable(),
+        groups: 0,
+        depth: 0,
+        lazy_first: None,
+    };
     let root = parser.alternatives()?;
     if parser.rest.next().is_some() {
         return Err(invalid("parentheses () not balanced"));
     }
     let shortest = parser.lazy_first == Some(true);
-    Ok(Parsed { root, groups: parser.groups, shortest, ignore_case, newline_sensitive })
+    Ok(Parsed {
+        root,
+        groups: parser.groups,
+        shortest,
+        ignore_case,
+        newline_sensitive,
+    })
 }
 
 fn unsupported(what: &str) -> SqlError {
@@ -195,7 +225,11 @@ impl Parser<'_> {
             let atom = self.atom()?;
             parts.push(self.quantified(atom)?);
         }
-        if parts.is_empty() { Ok(Node::Empty) } else { Ok(Node::Concat(parts)) }
+        if parts.is_empty() {
+            Ok(Node::Empty)
+        } else {
+            Ok(Node::Concat(parts))
+        }
     }
 
     fn atom(&mut self) -> Result<Node, SqlError> {
@@ -288,7 +322,10 @@ impl Parser<'_> {
 
     fn bracket(&mut self) -> Result<Node, SqlError> {
         let unbalanced = || invalid("brackets [] not balanced");
-        let mut set = CharSet { negated: self.rest.next_if_eq(&'^').is_some(), ..Default::default() };
+        let mut set = CharSet {
+            negated: self.rest.next_if_eq(&'^').is_some(),
+            ..Default::default()
+        };
         let mut first = true;
         loop {
             let c = self.rest.next().ok_or_else(unbalanced)?;
@@ -305,7 +342,10 @@ impl Parser<'_> {
                     return Err(unbalanced());
                 }
                 let class = Class::named(&name);
-                set.classes.push((class.ok_or_else(|| invalid("invalid character class"))?, false));
+                set.classes.push((
+                    class.ok_or_else(|| invalid("invalid character class"))?,
+                    false,
+                ));
                 continue;
             }
             let low = match c {
@@ -339,7 +379,10 @@ impl Parser<'_> {
         self.rest.next();
         match self.rest.next() {
             Some('\\') => {
-                let c = self.rest.next().ok_or_else(|| invalid("brackets [] not balanced"))?;
+                let c = self
+                    .rest
+                    .next()
+                    .ok_or_else(|| invalid("brackets [] not balanced"))?;
                 self.escaped_char(c)
             }
             Some(high) => Ok(high),
@@ -389,7 +432,12 @@ impl Parser<'_> {
         let mut value = None;
         while let Some(digit) = self.rest.next_if(char::is_ascii_digit) {
             let digit = digit.to_digit(10).expect("an ASCII digit");
-            value = Some(value.unwrap_or(0u32).saturating_mul(10).saturating_add(digit));
+            value = Some(
+                value
+                    .unwrap_or(0u32)
+                    .saturating_mul(10)
+                    .saturating_add(digit),
+            );
         }
         value.filter(|value| *value <= COUNT_MAX)
     }
@@ -403,7 +451,12 @@ impl Parser<'_> {
         if matches!(self.rest.peek(), Some('*' | '+' | '?')) {
             return Err(invalid("quantifier operand invalid"));
         }
-        Ok(Node::Repeat { node: Box::new(atom), low, high, greedy: !lazy })
+        Ok(Node::Repeat {
+            node: Box::new(atom),
+            low,
+            high,
+            greedy: !lazy,
+        })
     }
 }
 

@@ -3,7 +3,9 @@
 use super::Regex;
 
 fn found(pattern: &str, text: &str) -> Option<String> {
-    let captures = Regex::new(pattern, false).expect("a valid pattern").find_at(text, 0)?;
+    let captures = Regex::new(pattern, false)
+        .expect("a valid pattern")
+        .find_at(text, 0)?;
     let (start, end) = captures[0].expect("the whole match");
     Some(text[start..end].to_string())
 }
@@ -31,7 +33,11 @@ fn leftmost_longest() {
         ("a.c", "a\nc", Some("a\nc")),
         ("a{,2}", "a{,2}", Some("a{,2}")),
     ] {
-        assert_eq!(found(pattern, text).as_deref(), expected, "{pattern} in {text}");
+        assert_eq!(
+            found(pattern, text).as_deref(),
+            expected,
+            "{pattern} in {text}"
+        );
     }
 }
 
@@ -56,7 +62,9 @@ fn malformed_patterns_are_refused() {
         ("[[:foo:]]", "invalid character class"),
         ("\\", "invalid escape \\ sequence"),
     ] {
-        let error = Regex::new(pattern, false).err().expect("a malformed pattern");
+        let error = Regex::new(pattern, false)
+            .err()
+            .expect("a malformed pattern");
         let expected = format!("invalid regular expression: {reason}");
         assert_eq!(error.fields().message, expected, "{pattern}");
     }
@@ -66,8 +74,16 @@ fn malformed_patterns_are_refused() {
 #[test]
 fn time_is_bounded() {
     let text = "a".repeat(5_000);
-    assert!(!Regex::new("(a*)*b", false).expect("a valid pattern").is_match(&text));
-    assert!(!Regex::new("(a|aa)+$b", false).expect("a valid pattern").is_match(&text));
+    assert!(
+        !Regex::new("(a*)*b", false)
+            .expect("a valid pattern")
+            .is_match(&text)
+    );
+    assert!(
+        !Regex::new("(a|aa)+$b", false)
+            .expect("a valid pattern")
+            .is_match(&text)
+    );
     assert!(Regex::new("((a{1,50}){1,50}){1,50}", false).is_err());
     assert!(Regex::new(&"(".repeat(100_000), false).is_err());
 }

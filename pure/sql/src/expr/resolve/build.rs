@@ -10,7 +10,9 @@ use base::{SqlError, SqlState, Type};
 fn unify(what: &str, exprs: Vec<Expr>) -> Result<(Vec<Expr>, Type), SqlError> {
     let types: Vec<Type> = exprs.iter().map(Expr::ty).collect();
     let ty = common_type_of(what, &types)?;
-    let exprs = exprs.into_iter().map(|expr| coerce(expr, ty, Context::Implicit));
+    let exprs = exprs
+        .into_iter()
+        .map(|expr| coerce(expr, ty, Context::Implicit));
     Ok((exprs.collect::<Result<_, _>>()?, ty))
 }
 
@@ -59,7 +61,11 @@ pub fn case(arms: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Result<Expr, Sq
     let mut results = results.into_iter();
     let otherwise = results.next().expect("ELSE comes first");
     let arms = conditions.into_iter().zip(results).collect();
-    Ok(Expr::Case { arms, otherwise: Box::new(otherwise), ty })
+    Ok(Expr::Case {
+        arms,
+        otherwise: Box::new(otherwise),
+        ty,
+    })
 }
 
 /// `CASE operand WHEN value THEN result ...`.
@@ -72,7 +78,10 @@ pub fn simple_case(
     otherwise: Option<Expr>,
 ) -> Result<Expr, SqlError> {
     let compare = |(value, result)| Ok((binary("=", operand.clone(), value)?, result));
-    let arms = arms.into_iter().map(compare).collect::<Result<_, SqlError>>()?;
+    let arms = arms
+        .into_iter()
+        .map(compare)
+        .collect::<Result<_, SqlError>>()?;
     case(arms, otherwise)
 }
 
@@ -87,11 +96,19 @@ pub fn in_list(arg: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr, SqlErr
         // No common type: item by item, which gives the error of the first that does not compare.
         let equal = list.into_iter().map(|item| binary("=", arg.clone(), item));
         let any = Expr::Or(equal.collect::<Result<_, _>>()?);
-        return Ok(if negated { Expr::Not(Box::new(any)) } else { any });
+        return Ok(if negated {
+            Expr::Not(Box::new(any))
+        } else {
+            any
+        });
     };
     let arg = coerce_argument(arg, ty)?;
     let list = list.into_iter().map(|item| coerce_argument(item, ty));
-    Ok(Expr::InList(Box::new(arg), list.collect::<Result<_, _>>()?, negated))
+    Ok(Expr::InList(
+        Box::new(arg),
+        list.collect::<Result<_, _>>()?,
+        negated,
+    ))
 }
 
 /// `arg [NOT] BETWEEN [SYMMETRIC] low AND high`.
@@ -114,7 +131,11 @@ pub fn between(
     if symmetric {
         found = Expr::Or(vec![found, inside(&high, &low)?]);
     }
-    Ok(if negated { Expr::Not(Box::new(found)) } else { found })
+    Ok(if negated {
+        Expr::Not(Box::new(found))
+    } else {
+        found
+    })
 }
 
 /// `left IS [NOT] DISTINCT FROM right`.
@@ -219,8 +240,14 @@ pub fn subscript(array: Expr, index: Expr, high: Option<Expr>) -> Result<Expr, S
 pub fn any_array(arg: Expr, op: &str, array: Expr, all: bool) -> Result<Expr, SqlError> {
     let array = match array.ty() {
         Type::Unknown => {
-            let element = if arg.ty() == Type::Unknown { Type::Text } else { arg.ty() };
-            let wanted = element.array_of().unwrap_or(Type::Array(base::types::ArrayKind::Text));
+            let element = if arg.ty() == Type::Unknown {
+                Type::Text
+            } else {
+                arg.ty()
+            };
+            let wanted = element
+                .array_of()
+                .unwrap_or(Type::Array(base::types::ArrayKind::Text));
             coerce(array, wanted, Context::Implicit)?
         }
         _ => array,

@@ -1,8 +1,8 @@
 //! The choice among functions or operators of one name.
 
+use super::Context;
 use super::coerce::{can_coerce, common_type, is_preferred, same_type};
 use super::table::{Arg, Entry};
-use super::Context;
 use base::Type;
 
 /// What [`choose`] found.
@@ -14,8 +14,11 @@ pub(super) enum Choice<'a> {
 
 /// Chooses the entry for arguments of these types, by PostgreSQL's steps.
 pub(super) fn choose<'a>(entries: &[&'a Entry], types: &[Type]) -> Choice<'a> {
-    let fitting: Vec<&'a Entry> =
-        entries.iter().copied().filter(|entry| entry.takes(types.len())).collect();
+    let fitting: Vec<&'a Entry> = entries
+        .iter()
+        .copied()
+        .filter(|entry| entry.takes(types.len()))
+        .collect();
     if let Some(exact) = exact_match(&fitting, types) {
         return Choice::One(exact);
     }
@@ -49,7 +52,10 @@ fn exact_match<'a>(entries: &[&'a Entry], types: &[Type]) -> Option<&'a Entry> {
         _ => types.to_vec(),
     };
     let exact = |entry: &&&'a Entry| {
-        types.iter().enumerate().all(|(i, ty)| is_exactly(entry.arg(i), *ty))
+        types
+            .iter()
+            .enumerate()
+            .all(|(i, ty)| is_exactly(entry.arg(i), *ty))
     };
     entries.iter().find(exact).copied()
 }
@@ -74,15 +80,27 @@ fn accepts(arg: Arg, ty: Type) -> bool {
 
 /// Whether every argument can be converted, and the polymorphic ones agree.
 fn takes_types(entry: &Entry, types: &[Type]) -> bool {
-    if !types.iter().enumerate().all(|(i, ty)| accepts(entry.arg(i), *ty)) {
+    if !types
+        .iter()
+        .enumerate()
+        .all(|(i, ty)| accepts(entry.arg(i), *ty))
+    {
         return false;
     }
     let of = |wanted: Arg| {
-        let pairs = types.iter().enumerate().filter(move |(i, _)| entry.arg(*i) == wanted);
+        let pairs = types
+            .iter()
+            .enumerate()
+            .filter(move |(i, _)| entry.arg(*i) == wanted);
         pairs.map(|(_, ty)| *ty).filter(|ty| *ty != Type::Unknown)
     };
-    let arrays = types.iter().enumerate().any(|(i, _)| entry.arg(i) == Arg::AnyArray);
-    let elements = of(Arg::AnyArray).filter_map(Type::element).chain(of(Arg::AnyElement));
+    let arrays = types
+        .iter()
+        .enumerate()
+        .any(|(i, _)| entry.arg(i) == Arg::AnyArray);
+    let elements = of(Arg::AnyArray)
+        .filter_map(Type::element)
+        .chain(of(Arg::AnyElement));
     let elements: Vec<Type> = elements.collect();
     // There are no arrays of arrays.
     let nested = arrays && elements.iter().any(|ty| ty.element().is_some());
@@ -97,7 +115,11 @@ fn keep_best(left: &mut Vec<&Entry>, score: impl Fn(&Entry) -> usize) {
 
 fn most_exact(left: &mut Vec<&Entry>, types: &[Type]) {
     keep_best(left, |entry| {
-        types.iter().enumerate().filter(|(i, ty)| is_exactly(entry.arg(*i), **ty)).count()
+        types
+            .iter()
+            .enumerate()
+            .filter(|(i, ty)| is_exactly(entry.arg(*i), **ty))
+            .count()
     });
 }
 
@@ -113,7 +135,11 @@ fn most_preferred(left: &mut Vec<&Entry>, types: &[Type]) {
                     _ => false,
                 }
         };
-        types.iter().enumerate().filter(|pair| counts(*pair)).count()
+        types
+            .iter()
+            .enumerate()
+            .filter(|pair| counts(*pair))
+            .count()
     });
 }
 
@@ -128,7 +154,11 @@ fn category_of(arg: Arg) -> char {
 /// Gives each unknown argument the category that the entries agree on, text before all others.
 fn unknown_by_category(left: &mut Vec<&Entry>, types: &[Type]) {
     let mut wanted = Vec::new();
-    for (i, _) in types.iter().enumerate().filter(|(_, ty)| **ty == Type::Unknown) {
+    for (i, _) in types
+        .iter()
+        .enumerate()
+        .filter(|(_, ty)| **ty == Type::Unknown)
+    {
         let mut categories = left.iter().map(|entry| category_of(entry.arg(i)));
         let first = categories.next().unwrap_or('X');
         let category = if left.iter().any(|entry| category_of(entry.arg(i)) == 'S') {

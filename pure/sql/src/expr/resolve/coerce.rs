@@ -131,7 +131,11 @@ pub fn coerce(expr: Expr, to: Type, context: Context) -> Result<Expr, SqlError> 
     {
         return Ok(Expr::Const(value, to));
     }
-    Ok(Expr::Cast { arg: Box::new(expr), to, explicit })
+    Ok(Expr::Cast {
+        arg: Box::new(expr),
+        to,
+        explicit,
+    })
 }
 
 fn refusal(from: Type, to: Type, context: Context) -> SqlError {
@@ -155,7 +159,11 @@ fn from_unknown(expr: Expr, to: Type, context: Context) -> Result<Expr, SqlError
                 return Ok(moment);
             }
             let value = text::parse(to, &literal)?;
-            let value = if explicit { fit_explicit(to, value)? } else { fit(to, value)? };
+            let value = if explicit {
+                fit_explicit(to, value)?
+            } else {
+                fit(to, value)?
+            };
             Ok(Expr::Const(value, to))
         }
         Expr::Const(value, _) => Ok(Expr::Const(value, to)),
@@ -165,10 +173,18 @@ fn from_unknown(expr: Expr, to: Type, context: Context) -> Result<Expr, SqlError
             if plain == to {
                 return Ok(param);
             }
-            Ok(Expr::Cast { arg: Box::new(param), to, explicit })
+            Ok(Expr::Cast {
+                arg: Box::new(param),
+                to,
+                explicit,
+            })
         }
         // A column of a subquery that is a bare literal: its values are text.
-        other => Ok(Expr::Cast { arg: Box::new(other), to, explicit }),
+        other => Ok(Expr::Cast {
+            arg: Box::new(other),
+            to,
+            explicit,
+        }),
     }
 }
 
@@ -179,7 +195,11 @@ fn clock_literal(literal: &str, to: Type) -> Option<Expr> {
     }
     let shift = match literal.trim().to_ascii_lowercase().as_str() {
         "now" => {
-            return Some(Expr::Call(Func::Session(SessionFunc::TxnTime), Vec::new(), to));
+            return Some(Expr::Call(
+                Func::Session(SessionFunc::TxnTime),
+                Vec::new(),
+                to,
+            ));
         }
         "today" => 0,
         "tomorrow" => 1,
@@ -192,7 +212,11 @@ fn clock_literal(literal: &str, to: Type) -> Option<Expr> {
     if to == Type::Date {
         return Some(date);
     }
-    Some(Expr::Cast { arg: Box::new(date), to, explicit: true })
+    Some(Expr::Cast {
+        arg: Box::new(date),
+        to,
+        explicit: true,
+    })
 }
 
 /// The type that values of all these types become, as for UNION and CASE; text if all are unknown.
@@ -214,7 +238,10 @@ pub fn common_type_of(what: &str, types: &[Type]) -> Result<Type, SqlError> {
     {
         return Ok(*first);
     }
-    let mut known = types.iter().map(|ty| ty.without_modifiers()).filter(|ty| *ty != Type::Unknown);
+    let mut known = types
+        .iter()
+        .map(|ty| ty.without_modifiers())
+        .filter(|ty| *ty != Type::Unknown);
     let Some(mut common) = known.next() else {
         return Ok(Type::Text);
     };

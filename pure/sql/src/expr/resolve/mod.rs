@@ -44,7 +44,11 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
         "pg_typeof" if args.len() == 1 => {
             let name = args[0].ty().without_modifiers();
             // `char` is what people write, whatever its length.
-            let name = if matches!(name, Type::Char(_)) { "character" } else { name.base_name() };
+            let name = if matches!(name, Type::Char(_)) {
+                "character"
+            } else {
+                name.base_name()
+            };
             return Ok(Expr::Const(name.into(), Type::Text));
         }
         _ => {}
@@ -88,7 +92,11 @@ pub fn is_function(name: &str) -> bool {
 
 /// Types as they are listed in messages.
 fn type_list(types: &[Type]) -> String {
-    types.iter().map(|ty| ty.base_name()).collect::<Vec<_>>().join(", ")
+    types
+        .iter()
+        .map(|ty| ty.base_name())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// `left op right` for every operator but AND and OR, by its symbol (`~~` is LIKE).
@@ -136,7 +144,10 @@ fn least_integer(operand: &Expr) -> Option<Expr> {
             Some(Expr::Const(Datum::Int(-BELOW), Type::Int8))
         }
         Expr::Const(Datum::Decimal(value), _) if value.scale() == 0 => {
-            let least = value.neg().to_i64_exact().filter(|value| *value == i64::MIN)?;
+            let least = value
+                .neg()
+                .to_i64_exact()
+                .filter(|value| *value == i64::MIN)?;
             Some(Expr::Const(Datum::Int(least), Type::Int8))
         }
         _ => None,
@@ -200,7 +211,11 @@ fn element_type(entry: &Entry, args: &[Expr]) -> Result<Option<Type>, SqlError> 
             _ => {}
         }
     }
-    if types.is_empty() { Ok(None) } else { common_type(&types).map(Some) }
+    if types.is_empty() {
+        Ok(None)
+    } else {
+        common_type(&types).map(Some)
+    }
 }
 
 /// Makes the call with its arguments converted.
@@ -212,7 +227,10 @@ fn assemble(entry: &Entry, args: Vec<Expr>) -> Result<Expr, SqlError> {
     }
     let known = element.map_or(Type::Text, Type::without_modifiers);
     let no_array = || {
-        let message = format!("could not find array type for data type {}", known.base_name());
+        let message = format!(
+            "could not find array type for data type {}",
+            known.base_name()
+        );
         SqlError::new(SqlState::UNDEFINED_OBJECT, message)
     };
     let mut converted = Vec::with_capacity(args.len());
@@ -234,7 +252,6 @@ fn assemble(entry: &Entry, args: Vec<Expr>) -> Result<Expr, SqlError> {
     }
     let ret = match entry.ret {
         Ret::Is(ty) => ty,
-        Ret::Element => known,
         Ret::Array => known.array_of().ok_or_else(no_array)?,
     };
     let func = match &entry.func {

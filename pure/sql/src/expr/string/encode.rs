@@ -36,7 +36,11 @@ pub(super) fn encode(bytes: &[u8], format: &str) -> Result<String, SqlError> {
                 for sextet in 0..4 {
                     let index = bits >> (18 - 6 * sextet) & 63;
                     let used = sextet <= group.len();
-                    out.push(if used { char::from(BASE64[index as usize]) } else { '=' });
+                    out.push(if used {
+                        char::from(BASE64[index as usize])
+                    } else {
+                        '='
+                    });
                 }
             }
             out
@@ -70,16 +74,24 @@ pub(super) fn decode(text: &str, format: &str) -> Result<Vec<u8>, SqlError> {
 
 fn decode_hex(text: &str) -> Result<Vec<u8>, SqlError> {
     let mut digits = Vec::with_capacity(text.len());
-    for c in text.chars().filter(|c| !matches!(c, ' ' | '\n' | '\t' | '\r')) {
-        let digit = c.to_digit(16).ok_or_else(|| {
-            invalid_parameter(format!("invalid hexadecimal digit: \"{c}\""))
-        })?;
+    for c in text
+        .chars()
+        .filter(|c| !matches!(c, ' ' | '\n' | '\t' | '\r'))
+    {
+        let digit = c
+            .to_digit(16)
+            .ok_or_else(|| invalid_parameter(format!("invalid hexadecimal digit: \"{c}\"")))?;
         digits.push(digit as u8);
     }
     if digits.len() % 2 == 1 {
-        return Err(invalid_parameter("invalid hexadecimal data: odd number of digits"));
+        return Err(invalid_parameter(
+            "invalid hexadecimal data: odd number of digits",
+        ));
     }
-    Ok(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+    Ok(digits
+        .chunks(2)
+        .map(|pair| pair[0] << 4 | pair[1])
+        .collect())
 }
 
 fn decode_base64(text: &str) -> Result<Vec<u8>, SqlError> {
@@ -89,7 +101,10 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, SqlError> {
     };
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count, mut padding) = (0u32, 0, 0);
-    for c in text.chars().filter(|c| !matches!(c, ' ' | '\n' | '\t' | '\r')) {
+    for c in text
+        .chars()
+        .filter(|c| !matches!(c, ' ' | '\n' | '\t' | '\r'))
+    {
         let value = if c == '=' {
             padding += 1;
             if count < 2 || padding > 2 {
@@ -121,7 +136,10 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, SqlError> {
 
 fn decode_escape(text: &str) -> Result<Vec<u8>, SqlError> {
     let invalid = || {
-        SqlError::new(base::SqlState::INVALID_TEXT, "invalid input syntax for type bytea")
+        SqlError::new(
+            base::SqlState::INVALID_TEXT,
+            "invalid input syntax for type bytea",
+        )
     };
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -147,7 +165,12 @@ fn decode_escape(text: &str) -> Result<Vec<u8>, SqlError> {
 }
 
 /// Rotations of the four rounds of MD5.
-const ROTATIONS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
+const ROTATIONS: [[u32; 4]; 4] = [
+    [7, 12, 17, 22],
+    [5, 9, 14, 20],
+    [4, 11, 16, 23],
+    [6, 10, 15, 21],
+];
 
 /// The MD5 digest (RFC 1321) in hexadecimal. For compatibility only; it protects nothing.
 pub(super) fn md5_hex(bytes: &[u8]) -> String {
@@ -176,7 +199,10 @@ pub(super) fn md5_hex(bytes: &[u8]) -> String {
             };
             // The constants of RFC 1321 are defined by the sine.
             let constant = ((i as f64 + 1.0).sin().abs() * 4_294_967_296.0) as u32;
-            let sum = a.wrapping_add(mix).wrapping_add(constant).wrapping_add(word(index));
+            let sum = a
+                .wrapping_add(mix)
+                .wrapping_add(constant)
+                .wrapping_add(word(index));
             (a, d, c) = (d, c, b);
             b = b.wrapping_add(sum.rotate_left(ROTATIONS[i / 16][i % 4]));
         }

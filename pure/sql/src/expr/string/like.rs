@@ -7,7 +7,15 @@ use base::{SqlError, SqlState};
 /// # Errors
 /// 22025 if the pattern ends with a lone backslash and the match depends on it.
 pub(in super::super) fn like(text: &str, pattern: &str) -> Result<bool, SqlError> {
-    matches(text.as_bytes(), pattern.as_bytes(), char_length)
+    like_utf8(text.as_bytes(), pattern.as_bytes())
+}
+
+/// As [`like`] for texts given by their bytes.
+///
+/// # Errors
+/// As [`like`].
+pub(in super::super) fn like_utf8(text: &[u8], pattern: &[u8]) -> Result<bool, SqlError> {
+    matches(text, pattern, char_length)
 }
 
 /// As [`like`] for bytea.
@@ -81,8 +89,10 @@ pub(super) fn like_escape(pattern: &str, escape: &str) -> Result<String, SqlErro
     let mut chars = escape.chars();
     let (escape, more) = (chars.next(), chars.next());
     if more.is_some() {
-        return Err(SqlError::new(SqlState::INVALID_ESCAPE, "invalid escape string")
-            .hint("Escape string must be empty or one character."));
+        return Err(
+            SqlError::new(SqlState::INVALID_ESCAPE, "invalid escape string")
+                .hint("Escape string must be empty or one character."),
+        );
     }
     let mut out = String::with_capacity(pattern.len());
     let mut rest = pattern.chars();
@@ -122,11 +132,21 @@ mod tests {
             ("mississippi", "%iss%ipx%", false),
             ("10_5", "%\\_%", true),
         ] {
-            assert_eq!(like(text, pattern).ok(), Some(expected), "{text} LIKE {pattern}");
+            assert_eq!(
+                like(text, pattern).ok(),
+                Some(expected),
+                "{text} LIKE {pattern}"
+            );
         }
         assert!(like("abc", "abc\\").is_ok_and(|found| !found));
-        assert_eq!(like("abcd", "abc\\").err().map(|e| e.state()), Some(SqlState::INVALID_ESCAPE));
-        assert_eq!(like_escape("a#%b\\", "#").ok().as_deref(), Some("a\\%b\\\\"));
+        assert_eq!(
+            like("abcd", "abc\\").err().map(|e| e.state()),
+            Some(SqlState::INVALID_ESCAPE)
+        );
+        assert_eq!(
+            like_escape("a#%b\\", "#").ok().as_deref(),
+            Some("a\\%b\\\\")
+        );
         assert!(like_escape("a", "##").is_err());
     }
 }

@@ -59,7 +59,10 @@ pub(super) fn apply(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
                 None => Datum::Null,
             }
         }
-        TextFunc::RegexpLike => compile(arg(args, 1), letters(2))?.regex.is_match(text).into(),
+        TextFunc::RegexpLike => compile(arg(args, 1), letters(2))?
+            .regex
+            .is_match(text)
+            .into(),
         TextFunc::RegexpCount => {
             let regex = compile(arg(args, 1), letters(3))?.regex;
             let start = optional_int(args, 2).unwrap_or(1);
@@ -98,7 +101,11 @@ fn whole(captures: &Captures) -> (usize, usize) {
 
 /// The groups as an array, or the whole match if the pattern has none.
 fn groups(text: &str, captures: &Captures) -> Datum {
-    let wanted = if captures.len() > 1 { &captures[1..] } else { &captures[..] };
+    let wanted = if captures.len() > 1 {
+        &captures[1..]
+    } else {
+        &captures[..]
+    };
     let part = |range: &Option<(usize, usize)>| range.map(|(start, end)| &text[start..end]).into();
     wanted.iter().map(part).collect::<Vec<Datum>>().into()
 }
@@ -112,7 +119,11 @@ struct Matches<'a> {
 
 impl<'a> Matches<'a> {
     fn new(regex: &'a Regex, text: &'a str, from: usize) -> Matches<'a> {
-        Matches { regex, text, next: Some(from) }
+        Matches {
+            regex,
+            text,
+            next: Some(from),
+        }
     }
 }
 
@@ -143,9 +154,10 @@ fn replace(args: &[Datum]) -> Result<Datum, SqlError> {
     let flags = compile(pattern, letters)?;
     let start = optional_int(args, 3).unwrap_or(1);
     let mut only = optional_int(args, 4);
-    for (name, bad, value) in
-        [("start", start <= 0, start), ("n", only.is_some_and(|n| n < 0), only.unwrap_or(0))]
-    {
+    for (name, bad, value) in [
+        ("start", start <= 0, start),
+        ("n", only.is_some_and(|n| n < 0), only.unwrap_or(0)),
+    ] {
         if bad {
             let message = format!("invalid value for parameter \"{name}\": {value}");
             return Err(invalid_parameter(message));
@@ -186,7 +198,10 @@ fn expand(replacement: &str, text: &str, captures: &Captures, out: &mut String) 
         }
         let group = match chars.peek() {
             Some('&') => Some(0),
-            Some(digit) => digit.to_digit(10).filter(|digit| *digit > 0).map(|d| d as usize),
+            Some(digit) => digit
+                .to_digit(10)
+                .filter(|digit| *digit > 0)
+                .map(|d| d as usize),
             None => None,
         };
         match group {

@@ -9,11 +9,28 @@ use base::datum::Interval;
 use base::{SqlError, SqlState};
 
 pub(super) const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
-pub(super) const DAYS: [&str; 7] =
-    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+pub(super) const DAYS: [&str; 7] = [
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+];
 
 /// The parts of a timestamp or interval.
 pub(super) struct Moment {
@@ -34,12 +51,23 @@ impl Moment {
         let (days, micros) = split_timestamp(at);
         let (year, month, day) = ymd_from_days(days);
         let year = if year > 0 { year } else { year - 1 };
-        Moment { days: Some(days), year, month, day: day as i32, ..Moment::of_time(micros) }
+        Moment {
+            days: Some(days),
+            year,
+            month,
+            day: day as i32,
+            ..Moment::of_time(micros)
+        }
     }
 
     pub(super) fn of_interval(span: Interval) -> Moment {
         let (year, month) = (span.months / 12, (span.months % 12).unsigned_abs());
-        Moment { year, month, day: span.days, ..Moment::of_time(span.micros) }
+        Moment {
+            year,
+            month,
+            day: span.days,
+            ..Moment::of_time(span.micros)
+        }
     }
 
     fn of_time(micros: i64) -> Moment {
@@ -71,17 +99,21 @@ impl Moment {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Element {
     /// A field by its name in upper case, as written, without padding (`FM`), with `TH`.
-    Field { name: &'static str, written: String, fill: bool, ordinal: Option<bool> },
+    Field {
+        name: &'static str,
+        written: String,
+        fill: bool,
+        ordinal: Option<bool>,
+    },
     Literal(String),
 }
 
 /// Field names; longer ones before those they begin with.
 const FIELDS: [&str; 57] = [
     "A.D.", "AD", "A.M.", "AM", "B.C.", "BC", "CC", "DAY", "DDD", "DD", "DY", "D", "FF1", "FF2",
-    "FF3", "FF4", "FF5", "FF6", "HH24", "HH12", "HH", "IDDD", "ID", "IW", "IYYY", "IYY", "IY",
-    "I", "J", "MI", "MM", "MONTH", "MON", "MS", "OF", "P.M.", "PM", "Q", "RM", "SSSSS", "SSSS",
-    "SS", "TZH", "TZM", "TZ", "US", "WW", "W", "Y,YYY", "YYYY", "YYY", "YY", "Y", "FX", "FM",
-    "TM", "SP",
+    "FF3", "FF4", "FF5", "FF6", "HH24", "HH12", "HH", "IDDD", "ID", "IW", "IYYY", "IYY", "IY", "I",
+    "J", "MI", "MM", "MONTH", "MON", "MS", "OF", "P.M.", "PM", "Q", "RM", "SSSSS", "SSSS", "SS",
+    "TZH", "TZM", "TZ", "US", "WW", "W", "Y,YYY", "YYYY", "YYY", "YY", "Y", "FX", "FM", "TM", "SP",
 ];
 
 /// Cuts a pattern into elements.
@@ -109,7 +141,8 @@ pub(super) fn read(pattern: &str) -> Vec<Element> {
             continue;
         }
         let name = FIELDS.iter().find(|name| {
-            rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+            rest.get(..name.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(name))
         });
         match name {
             Some(&"FM") => {
@@ -128,7 +161,12 @@ pub(super) fn read(pattern: &str) -> Vec<Element> {
                 if ordinal.is_some() {
                     rest = &rest[2..];
                 }
-                found.push(Element::Field { name, written, fill, ordinal });
+                found.push(Element::Field {
+                    name,
+                    written,
+                    fill,
+                    ordinal,
+                });
                 fill = false;
             }
             None => {
@@ -146,12 +184,21 @@ pub(super) fn format(moment: &Moment, pattern: &str) -> Result<String, SqlError>
     for element in read(pattern) {
         match element {
             Element::Literal(text) => out.push_str(&text),
-            Element::Field { name, written, fill, ordinal: suffix } => {
+            Element::Field {
+                name,
+                written,
+                fill,
+                ordinal: suffix,
+            } => {
                 let text = field(moment, name, &written, fill)?;
                 out.push_str(&text);
                 if let Some(upper) = suffix {
                     let suffix = ordinal(text.as_bytes());
-                    out.push_str(&if upper { suffix.to_uppercase() } else { suffix.to_string() });
+                    out.push_str(&if upper {
+                        suffix.to_uppercase()
+                    } else {
+                        suffix.to_string()
+                    });
                 }
             }
         }
@@ -168,7 +215,11 @@ fn cased(name: &str, written: &str, width: usize, fill: bool) -> String {
     } else {
         name.to_string()
     };
-    if fill { text } else { format!("{text:<width$}") }
+    if fill {
+        text
+    } else {
+        format!("{text:<width$}")
+    }
 }
 
 fn field(moment: &Moment, name: &str, written: &str, fill: bool) -> Result<String, SqlError> {
@@ -183,13 +234,18 @@ fn field(moment: &Moment, name: &str, written: &str, fill: bool) -> Result<Strin
     };
     let year = i64::from(moment.year);
     let letters = |text: &str| {
-        if written.chars().any(char::is_lowercase) { text.to_lowercase() } else { text.to_string() }
+        if written.chars().any(char::is_lowercase) {
+            text.to_lowercase()
+        } else {
+            text.to_string()
+        }
     };
     let hour12 = match moment.hour % 12 {
         0 => 12,
         hour => hour,
     };
-    let fraction = |digits: u32| format!("{:06}", moment.micros.abs())[..digits as usize].to_string();
+    let fraction =
+        |digits: u32| format!("{:06}", moment.micros.abs())[..digits as usize].to_string();
     Ok(match name {
         "HH" | "HH12" => number(hour12, 2),
         "HH24" => number(moment.hour, 2),
@@ -203,11 +259,13 @@ fn field(moment: &Moment, name: &str, written: &str, fill: bool) -> Result<Strin
         "FF4" => fraction(4),
         "FF5" => fraction(5),
         "FF6" => fraction(6),
-        "SSSS" | "SSSSS" => {
-            (moment.hour * 3600 + moment.minute * 60 + moment.second).to_string()
-        }
+        "SSSS" | "SSSSS" => (moment.hour * 3600 + moment.minute * 60 + moment.second).to_string(),
         "AM" | "PM" => letters(if moment.hour % 24 >= 12 { "PM" } else { "AM" }),
-        "A.M." | "P.M." => letters(if moment.hour % 24 >= 12 { "P.M." } else { "A.M." }),
+        "A.M." | "P.M." => letters(if moment.hour % 24 >= 12 {
+            "P.M."
+        } else {
+            "A.M."
+        }),
         "Y,YYY" => format!("{},{:03}", year.abs() / 1000, year.abs() % 1000),
         "YYYY" => number(shown(moment, year), 4),
         "YYY" => number(shown(moment, year) % 1000, 3),
@@ -221,11 +279,17 @@ fn field(moment: &Moment, name: &str, written: &str, fill: bool) -> Result<Strin
         "TZH" | "OF" => "+00".to_string(),
         "TZM" => "00".to_string(),
         "CC" => {
-            let century = if year > 0 { (year + 99) / 100 } else { (year - 99) / 100 };
+            let century = if year > 0 {
+                (year + 99) / 100
+            } else {
+                (year - 99) / 100
+            };
             number(century, 2)
         }
         "RM" => {
-            let text = if moment.month == 0 { String::new() } else {
+            let text = if moment.month == 0 {
+                String::new()
+            } else {
                 roman_digits(moment.month.into())
             };
             cased(&text, written, 4, fill)
@@ -236,7 +300,11 @@ fn field(moment: &Moment, name: &str, written: &str, fill: bool) -> Result<Strin
 
 /// A year as patterns show it: without its sign, since BC says that.
 fn shown(moment: &Moment, year: i64) -> i64 {
-    if moment.days.is_some() { year.abs() } else { year }
+    if moment.days.is_some() {
+        year.abs()
+    } else {
+        year
+    }
 }
 
 /// Fields that only dates have.
@@ -253,7 +321,11 @@ fn calendar_field(
     let iso_year = if iso_year > 0 { iso_year } else { 1 - iso_year };
     let iso_weekday = (weekday(days) as i32 + 6) % 7 + 1;
     let number = |value: i32, width: usize| {
-        if fill { value.to_string() } else { format!("{value:0width$}") }
+        if fill {
+            value.to_string()
+        } else {
+            format!("{value:0width$}")
+        }
     };
     Ok(match name {
         "MONTH" => cased(MONTHS[month as usize - 1], written, 9, fill),

@@ -54,7 +54,11 @@ fn read(pattern: &str) -> Result<Pattern, SqlError> {
     let mut rest = pattern;
     let mut point = false;
     while let Some(first) = rest.chars().next() {
-        let upper: String = rest.chars().take(4).collect::<String>().to_ascii_uppercase();
+        let upper: String = rest
+            .chars()
+            .take(4)
+            .collect::<String>()
+            .to_ascii_uppercase();
         let (length, token) = match upper.as_str() {
             word if word.starts_with("FM") => {
                 found.fill = true;
@@ -88,7 +92,10 @@ fn read(pattern: &str) -> Result<Pattern, SqlError> {
                 '\\' => {
                     let next = rest[1..].chars().next();
                     let length = 1 + next.map_or(0, char::len_utf8);
-                    (length, Token::Literal(next.map(String::from).unwrap_or_default()))
+                    (
+                        length,
+                        Token::Literal(next.map(String::from).unwrap_or_default()),
+                    )
                 }
                 other => (other.len_utf8(), Token::Literal(other.to_string())),
             },
@@ -136,7 +143,12 @@ fn split(negative: bool, text: &str, pattern: &Pattern) -> Digits {
     let overflow = whole.len() > pattern.whole + pattern.shift;
     let mut fraction = fraction.as_bytes().to_vec();
     fraction.resize(pattern.fraction, b'0');
-    Digits { negative, whole, fraction, overflow }
+    Digits {
+        negative,
+        whole,
+        fraction,
+        overflow,
+    }
 }
 
 fn digits(value: Decimal, pattern: &Pattern) -> Result<Digits, SqlError> {
@@ -148,7 +160,11 @@ fn digits(value: Decimal, pattern: &Pattern) -> Result<Digits, SqlError> {
         }
     };
     let rounded = shifted.round(pattern.fraction.min(38) as i32)?;
-    Ok(split(rounded.is_negative(), &rounded.abs().to_string(), pattern))
+    Ok(split(
+        rounded.is_negative(),
+        &rounded.abs().to_string(),
+        pattern,
+    ))
 }
 
 /// Writes the sign, digits and blanks of one number.
@@ -178,8 +194,10 @@ pub(super) enum Number {
 /// Formats a number.
 pub(super) fn format(value: Number, pattern: &str) -> Result<String, SqlError> {
     let pattern = read(pattern)?;
-    if let Some(Token::Roman(upper)) =
-        pattern.tokens.iter().find(|token| matches!(token, Token::Roman(_)))
+    if let Some(Token::Roman(upper)) = pattern
+        .tokens
+        .iter()
+        .find(|token| matches!(token, Token::Roman(_)))
     {
         return roman(value, *upper, pattern.fill);
     }
@@ -188,7 +206,10 @@ pub(super) fn format(value: Number, pattern: &str) -> Result<String, SqlError> {
         Number::Float(value) => float_digits(value, &pattern),
     };
     let room = pattern.whole + pattern.shift;
-    let wholes = pattern.tokens.iter().take_while(|token| **token != Token::Point);
+    let wholes = pattern
+        .tokens
+        .iter()
+        .take_while(|token| **token != Token::Point);
     let first_zero = wholes
         .filter(|token| matches!(token, Token::Digit(_)))
         .position(|token| *token == Token::Digit(true));
@@ -220,14 +241,21 @@ fn shown_fraction(pattern: &Pattern, digits: &Digits) -> usize {
     if !pattern.fill {
         return pattern.fraction;
     }
-    let used = digits.fraction.iter().rposition(|digit| *digit != b'0').map_or(0, |at| at + 1);
+    let used = digits
+        .fraction
+        .iter()
+        .rposition(|digit| *digit != b'0')
+        .map_or(0, |at| at + 1);
     let slots: Vec<&Token> = pattern
         .tokens
         .iter()
         .skip_while(|token| **token != Token::Point)
         .filter(|token| matches!(token, Token::Digit(_)))
         .collect();
-    let fixed = slots.iter().rposition(|token| **token == Token::Digit(true)).map_or(0, |at| at + 1);
+    let fixed = slots
+        .iter()
+        .rposition(|token| **token == Token::Digit(true))
+        .map_or(0, |at| at + 1);
     used.max(fixed)
 }
 
@@ -238,15 +266,21 @@ impl Writer<'_> {
 
     /// Whether the sign stands right before the number by itself.
     fn floats(&self) -> bool {
-        !self.has(|token| matches!(token, Token::Minus | Token::Both))
-            && !self.trailing_sign()
+        !self.has(|token| matches!(token, Token::Minus | Token::Both)) && !self.trailing_sign()
     }
 
     /// `S` behind the last digit.
     fn trailing_sign(&self) -> bool {
-        let last_digit =
-            self.pattern.tokens.iter().rposition(|token| matches!(token, Token::Digit(_)));
-        let sign = self.pattern.tokens.iter().position(|token| *token == Token::Sign);
+        let last_digit = self
+            .pattern
+            .tokens
+            .iter()
+            .rposition(|token| matches!(token, Token::Digit(_)));
+        let sign = self
+            .pattern
+            .tokens
+            .iter()
+            .position(|token| *token == Token::Sign);
         matches!((sign, last_digit), (Some(sign), Some(last)) if sign > last)
     }
 
@@ -332,7 +366,11 @@ impl Writer<'_> {
             Token::Ordinal(upper) => {
                 if !negative && self.pattern.fraction == 0 && !self.digits.overflow {
                     let suffix = ordinal(&self.digits.whole);
-                    self.out.push_str(&if *upper { suffix.to_uppercase() } else { suffix.into() });
+                    self.out.push_str(&if *upper {
+                        suffix.to_uppercase()
+                    } else {
+                        suffix.into()
+                    });
                 }
             }
             Token::Roman(_) => {}
@@ -364,8 +402,19 @@ pub(super) fn ordinal(digits: &[u8]) -> &'static str {
 }
 
 const ROMAN: [(i64, &str); 13] = [
-    (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"),
-    (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
+    (1000, "M"),
+    (900, "CM"),
+    (500, "D"),
+    (400, "CD"),
+    (100, "C"),
+    (90, "XC"),
+    (50, "L"),
+    (40, "XL"),
+    (10, "X"),
+    (9, "IX"),
+    (5, "V"),
+    (4, "IV"),
+    (1, "I"),
 ];
 
 /// Roman digits of 1 to 3999, lower case.

@@ -36,12 +36,15 @@ impl Reader<'_> {
         self.skip_blanks();
         let negative = self.rest.starts_with('-');
         let digits = self.rest.strip_prefix(['-', '+']).unwrap_or(self.rest);
-        let length = digits.bytes().take(width).take_while(u8::is_ascii_digit).count();
+        let length = digits
+            .bytes()
+            .take(width)
+            .take_while(u8::is_ascii_digit)
+            .count();
         let value: i64 = digits[..length].parse().map_err(|_| {
             let shown: String = self.rest.chars().take(width).collect();
             let message = format!("invalid value \"{shown}\" for \"{name}\"");
-            SqlError::new(SqlState::DATETIME_FORMAT, message)
-                .detail("Value must be an integer.")
+            SqlError::new(SqlState::DATETIME_FORMAT, message).detail("Value must be an integer.")
         })?;
         self.rest = &digits[length..];
         Ok((if negative { -value } else { value }, length))
@@ -52,7 +55,11 @@ impl Reader<'_> {
         self.skip_blanks();
         for (i, word) in words.iter().enumerate() {
             let wanted = if short { &word[..3] } else { word };
-            if self.rest.get(..wanted.len()).is_some_and(|s| s.eq_ignore_ascii_case(wanted)) {
+            if self
+                .rest
+                .get(..wanted.len())
+                .is_some_and(|s| s.eq_ignore_ascii_case(wanted))
+            {
                 self.rest = &self.rest[wanted.len()..];
                 return Ok(i);
             }
@@ -92,7 +99,9 @@ pub(in super::super) fn parse_timestamp(text: &str, pattern: &str) -> Result<i64
             // A separator of the pattern stands for any separator of the text.
             Element::Literal(literal) => {
                 for _ in literal.chars() {
-                    let Some(c) = reader.rest.chars().next() else { break };
+                    let Some(c) = reader.rest.chars().next() else {
+                        break;
+                    };
                     if !c.is_ascii_digit() {
                         reader.rest = &reader.rest[c.len_utf8()..];
                     }
@@ -193,7 +202,10 @@ fn read_field(
 
 fn bounded(value: i64) -> Result<u32, SqlError> {
     u32::try_from(value).map_err(|_| {
-        SqlError::new(SqlState::DATETIME_OVERFLOW, "date/time field value out of range")
+        SqlError::new(
+            SqlState::DATETIME_OVERFLOW,
+            "date/time field value out of range",
+        )
     })
 }
 
@@ -234,7 +246,10 @@ impl Fields {
         };
         let day = base::calendar::MICROS_PER_DAY;
         let at = if let Some(julian) = self.julian {
-            (julian - 2_451_545).checked_mul(day).ok_or_else(out_of_range)? + micros
+            (julian - 2_451_545)
+                .checked_mul(day)
+                .ok_or_else(out_of_range)?
+                + micros
         } else if let Some(number) = self.day_of_year {
             if !(1..=366).contains(&number) {
                 return Err(out_of_range());

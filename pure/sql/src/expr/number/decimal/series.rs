@@ -21,11 +21,17 @@ impl Scientific {
         let kept = self.mantissa.round((scale + self.exponent).min(SCALE))?;
         let place = i32::from(kept.scale()) - self.exponent;
         if place < 0 {
-            let power = 10i128.checked_pow(place.unsigned_abs()).ok_or_else(overflow)?;
+            let power = 10i128
+                .checked_pow(place.unsigned_abs())
+                .ok_or_else(overflow)?;
             let unscaled = kept.unscaled().checked_mul(power).ok_or_else(overflow)?;
-            return Decimal::from_parts(unscaled, 0).ok_or_else(overflow)?.round(scale);
+            return Decimal::from_parts(unscaled, 0)
+                .ok_or_else(overflow)?
+                .round(scale);
         }
-        match u8::try_from(place).ok().and_then(|place| Decimal::from_parts(kept.unscaled(), place))
+        match u8::try_from(place)
+            .ok()
+            .and_then(|place| Decimal::from_parts(kept.unscaled(), place))
         {
             Some(value) => value.round(scale),
             None => Decimal::ZERO.round(scale),
@@ -40,21 +46,33 @@ pub(super) fn exp(x: Decimal) -> Result<Scientific, SqlError> {
         return Err(overflow());
     }
     if tens < -80.0 {
-        return Ok(Scientific { mantissa: Decimal::ZERO, exponent: 0 });
+        return Ok(Scientific {
+            mantissa: Decimal::ZERO,
+            exponent: 0,
+        });
     }
     // Taken out of x, the powers of ten leave a rest of at most ln(10) / 2.
     let ln_10: Decimal = LN_10.parse().expect("a number");
-    let rest = x.sub(ln_10.mul(Decimal::from(tens as i64))?)?.round(SCALE)?;
+    let rest = x
+        .sub(ln_10.mul(Decimal::from(tens as i64))?)?
+        .round(SCALE)?;
     let mut mantissa = Decimal::ONE;
     let mut term = Decimal::ONE.round(SCALE)?;
     for n in 1..60 {
-        term = term.mul(rest)?.round(SCALE)?.div(Decimal::from(n))?.round(SCALE)?;
+        term = term
+            .mul(rest)?
+            .round(SCALE)?
+            .div(Decimal::from(n))?
+            .round(SCALE)?;
         if term.is_zero() {
             break;
         }
         mantissa = mantissa.add(term)?;
     }
-    Ok(Scientific { mantissa, exponent: tens as i32 })
+    Ok(Scientific {
+        mantissa,
+        exponent: tens as i32,
+    })
 }
 
 /// The natural logarithm of a positive number.
@@ -62,12 +80,21 @@ pub(super) fn ln(x: Decimal) -> Result<Decimal, SqlError> {
     // x = m * 10^tens with m around 1, whose logarithm a float knows to 15 digits.
     let digits = x.unscaled().unsigned_abs().ilog10() as i32;
     let tens = digits - i32::from(x.scale());
-    let mantissa = Scientific { mantissa: x, exponent: -tens }.rounded(SCALE)?;
+    let mantissa = Scientific {
+        mantissa: x,
+        exponent: -tens,
+    }
+    .rounded(SCALE)?;
     let estimate = Decimal::from_f64(mantissa.to_f64().ln())?;
     // m / e^estimate = 1 + d, and ln(1 + d) = d - d^2 / 2 to more digits than are kept.
-    let ratio = mantissa.mul(exp(estimate.neg())?.rounded(SCALE)?)?.round(SCALE)?;
+    let ratio = mantissa
+        .mul(exp(estimate.neg())?.rounded(SCALE)?)?
+        .round(SCALE)?;
     let d = ratio.sub(Decimal::ONE)?;
-    let half_square = d.mul(d)?.mul("0.5".parse().expect("a number"))?.round(SCALE)?;
+    let half_square = d
+        .mul(d)?
+        .mul("0.5".parse().expect("a number"))?
+        .round(SCALE)?;
     let of_mantissa = estimate.add(d)?.sub(half_square)?;
     let ln_10: Decimal = LN_10.parse().expect("a number");
     of_mantissa.add(ln_10.mul(Decimal::from(i64::from(tens)))?.round(SCALE)?)
@@ -79,10 +106,21 @@ mod tests {
 
     #[test]
     fn logarithms_undo_exponentials() {
-        for text in ["1", "0.5", "2.718281828", "12345.678", "0.000001", "99999999999", "-3.25"] {
+        for text in [
+            "1",
+            "0.5",
+            "2.718281828",
+            "12345.678",
+            "0.000001",
+            "99999999999",
+            "-3.25",
+        ] {
             let x: Decimal = text.parse().expect("a number");
             if !x.is_negative() {
-                let back = exp(ln(x).expect("small")).expect("small").rounded(15).expect("small");
+                let back = exp(ln(x).expect("small"))
+                    .expect("small")
+                    .rounded(15)
+                    .expect("small");
                 assert_eq!(back, x.round(15).expect("small"), "{text}");
             }
             if x.to_f64().abs() < 20.0 {

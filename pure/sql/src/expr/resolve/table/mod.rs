@@ -36,9 +36,7 @@ pub(super) enum Arg {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ret {
     Is(Type),
-    /// That of `AnyElement`.
-    Element,
-    /// An array of it.
+    /// An array of what `AnyElement` is.
     Array,
 }
 
@@ -81,17 +79,35 @@ impl Entry {
 
 /// An entry with a fixed number of arguments.
 const fn f(name: &'static str, args: &'static [Arg], ret: Type, func: Func) -> Entry {
-    Entry { name, args: Args::Any(args), variadic: false, ret: Ret::Is(ret), func }
+    Entry {
+        name,
+        args: Args::Any(args),
+        variadic: false,
+        ret: Ret::Is(ret),
+        func,
+    }
 }
 
 /// An entry whose last argument repeats.
 const fn variadic(name: &'static str, args: &'static [Arg], ret: Type, func: Func) -> Entry {
-    Entry { name, args: Args::Any(args), variadic: true, ret: Ret::Is(ret), func }
+    Entry {
+        name,
+        args: Args::Any(args),
+        variadic: true,
+        ret: Ret::Is(ret),
+        func,
+    }
 }
 
 /// An entry with a polymorphic result.
 const fn poly(name: &'static str, args: &'static [Arg], ret: Ret, func: Func) -> Entry {
-    Entry { name, args: Args::Any(args), variadic: false, ret, func }
+    Entry {
+        name,
+        args: Args::Any(args),
+        variadic: false,
+        ret,
+        func,
+    }
 }
 
 const BOOL: Arg = Arg::Is(Type::Bool);
@@ -122,8 +138,12 @@ const TEXTS: Type = Type::Array(ArrayKind::Text);
 /// All functions of a name.
 pub(super) fn functions(name: &str) -> Vec<Entry> {
     let tables: [&'static [Entry]; 4] = [number::TABLE, text::TABLE, date::TABLE, session::TABLE];
-    let mut found: Vec<Entry> =
-        tables.into_iter().flatten().filter(|entry| entry.name == name).cloned().collect();
+    let mut found: Vec<Entry> = tables
+        .into_iter()
+        .flatten()
+        .filter(|entry| entry.name == name)
+        .cloned()
+        .collect();
     for signature in SIGNATURES.iter().filter(|signature| signature.name == name) {
         for count in signature.required..=signature.args.len() {
             found.push(Entry {

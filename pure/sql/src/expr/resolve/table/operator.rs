@@ -70,7 +70,11 @@ fn comparisons(name: &'static str, op: Compare) -> Vec<Entry> {
     static ARRAYS: [Arg; 2] = [ARRAY, ARRAY];
     let numbers = INTEGERS.iter().chain(&FLOATS).map(|(args, _)| args);
     let entry = |args: &'static [Arg; 2]| f(name, args, Type::Bool, Func::Compare(op));
-    numbers.chain(&COMPARED).chain([&ARRAYS]).map(entry).collect()
+    numbers
+        .chain(&COMPARED)
+        .chain([&ARRAYS])
+        .map(entry)
+        .collect()
 }
 
 fn patterns(name: &'static str, op: Compare) -> Vec<Entry> {
@@ -124,10 +128,16 @@ static REMAINDERS: [Row; 4] = [
     ([NUM, NUM], NUMERIC),
 ];
 static POWERS: [Row; 2] = [([F8, F8], Type::Float8), ([NUM, NUM], NUMERIC)];
-static BITWISE: [Row; 3] =
-    [([I2, I2], Type::Int2), ([I4, I4], Type::Int4), ([I8, I8], Type::Int8)];
-static SHIFTS: [Row; 3] =
-    [([I2, I4], Type::Int2), ([I4, I4], Type::Int4), ([I8, I4], Type::Int8)];
+static BITWISE: [Row; 3] = [
+    ([I2, I2], Type::Int2),
+    ([I4, I4], Type::Int4),
+    ([I8, I8], Type::Int8),
+];
+static SHIFTS: [Row; 3] = [
+    ([I2, I4], Type::Int2),
+    ([I4, I4], Type::Int4),
+    ([I8, I4], Type::Int8),
+];
 
 fn concatenations() -> Vec<Entry> {
     let name = "||";
@@ -147,7 +157,11 @@ fn concatenations() -> Vec<Entry> {
 /// The operators of this symbol with two operands.
 pub(in super::super) fn operators(symbol: &str) -> Vec<Entry> {
     if let Some(op) = comparison(symbol) {
-        return if op <= Compare::Ge { comparisons("", op) } else { patterns("", op) };
+        return if op <= Compare::Ge {
+            comparisons("", op)
+        } else {
+            patterns("", op)
+        };
     }
     let array = |func| {
         let func = Func::Array(func);
@@ -169,7 +183,12 @@ pub(in super::super) fn operators(symbol: &str) -> Vec<Entry> {
         "@>" => array(ArrayFunc::Contains),
         "<@" => array(ArrayFunc::ContainedBy),
         "&&" => array(ArrayFunc::Overlaps),
-        "^@" => vec![f("^@", &[TXT, TXT], Type::Bool, Func::Text(TextFunc::StartsWith))],
+        "^@" => vec![f(
+            "^@",
+            &[TXT, TXT],
+            Type::Bool,
+            Func::Text(TextFunc::StartsWith),
+        )],
         _ => Vec::new(),
     };
     match symbol {
@@ -193,7 +212,10 @@ pub(in super::super) fn prefix_operators(symbol: &str) -> Vec<Entry> {
             (&[F8], Type::Float8),
             (&[NUM], NUMERIC),
         ];
-        types.map(|(args, ret)| f(name, args, ret, func.clone())).into_iter().collect::<Vec<_>>()
+        types
+            .map(|(args, ret)| f(name, args, ret, func.clone()))
+            .into_iter()
+            .collect::<Vec<_>>()
     };
     match symbol {
         "-" => {
