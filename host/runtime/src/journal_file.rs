@@ -32,6 +32,18 @@ struct Buffer {
     /// Somebody waits for what is in `bytes`.
     urgent: bool,
     stopping: bool,
+    /// Per handle: position before the first part whose record has not been appended yet.
+    parts: Vec<Option<Position>>,
+}
+
+impl Buffer {
+    fn append(&mut self, payload: &[u8]) -> Position {
+        let before = self.bytes.len();
+        frame(payload, &mut self.bytes);
+        let added = (self.bytes.len() - before) as u64;
+        self.end = Position(self.end.0 + added);
+        self.end
+    }
 }
 
 struct Shared {
@@ -43,9 +55,18 @@ struct Shared {
 }
 
 /// The shards' and the host's handle of the journal.
-#[derive(Clone)]
 pub struct Journal {
     shared: Arc<Shared>,
+    /// Number of this handle.
+    handle: usize,
+}
+
+impl Clone for Journal {
+    fn clone(&self) -> Journal {
+        let mut buffer = self.lock();
+        buffer.parts.push(None);
+        Journal { shared: self.shared.clone(), handle: buffer.parts.len() - 1 }
+    }
 }
 
 impl Journal {
@@ -82,11 +103,17 @@ impl Journal {
 impl JournalPort for Journal {
     fn append(&mut self, payload: &[u8]) -> Position {
         let mut buffer = self.lock();
-        let before = buffer.bytes.len();
-        frame(payload, &mut buffer.bytes);
-        let added = (buffer.bytes.len() - before) as u64;
-        buffer.end = Position(buffer.end.0 + added);
-        buffer.end
+        buffer.parts[self.handle] = None;
+        buffer.append(payload)
+    }
+    fn append_part(&mut self, payload: &[u8]) -> Position {
+        let mut buffer = self.lock();
+        let start = buffer.end;
+        buffer.parts[self.handle].get_or_insert(start);
+        buffer.append(payload)
+    }
+    fn oldest_part(&self) -> Option<Position> {
+        self.lock().parts.iter().flatten().min().copied()
     }
     fn durable(&self) -> Position {
         Journal::durable(self)
@@ -193,13 +220,14 @@ impl JournalWriter {
                 end: self.position,
                 urgent: false,
                 stopping: false,
+                parts: vec![None],
             }),
             wake: Condvar::new(),
             durable: AtomicU64::new(self.position.0),
             flushes: AtomicU64::new(0),
             full: AtomicBool::new(false),
         });
-        let journal = Journal { shared };
+        let journal = Journal { shared, handle: 0 };
         let handle = journal.clone();
         let thread = std::thread::Builder::new().name("journal".into());
         let thread = thread.spawn(move || flush_loop(&mut self, &handle, &mailboxes));

@@ -72,7 +72,8 @@ impl Core {
             op_counter: 0,
             snapshots: BTreeMap::new(),
             peers_oldest: BTreeMap::new(),
-            horizon: Ts::ZERO,
+            // Recovery gives newest versions only: older snapshots cannot be read.
+            horizon: clock_floor,
             memory_bytes: 0,
             disk_full: false,
             config,

@@ -95,7 +95,7 @@ impl Default for Settings {
             resend_us: 200_000,
             resend_max_us: 5_000_000,
             inquire_us: 1_000_000,
-            txn_bytes_max: 256 << 20,
+            txn_bytes_max: 4 << 30,
             scan_rows_max: 1_000,
             queue_bytes_max: 256 << 10,
         }

@@ -135,10 +135,4 @@ impl TwoPhase {
     pub fn checkpoint_may_end(&self) -> bool {
         !self.promises.values().any(|promise| promise.journal_again)
     }
-
-    /// Position before which the journal must not be truncated because of chunks whose record has
-    /// not been appended: none, they are appended together.
-    pub fn oldest_chunk(&self) -> Option<Position> {
-        None
-    }
 }
