@@ -21,14 +21,16 @@ pub(super) enum CopyState {
 
 /// Whether a plan reads data from the client.
 pub(super) fn is_copy_from(plan: &Plan) -> bool {
-    sql::copy_shape(plan).is_some_and(|shape| shape.from)
+    plan.copy_shape().is_some_and(|shape| shape.from_client)
 }
 
 /// What the client is told at the start of a COPY: number of columns and form.
 fn announced(plan: &Plan) -> (u16, Format) {
-    let shape = sql::copy_shape(plan).expect("only COPY plans exchange data with the client");
+    let shape = plan
+        .copy_shape()
+        .expect("only COPY plans exchange data with the client");
     (
-        shape.columns,
+        shape.columns as u16,
         if shape.binary {
             Format::Binary
         } else {
@@ -127,7 +129,7 @@ impl Session {
     /// A COPY TO has ended well; one of an empty table has not begun before.
     pub(super) fn end_copy_out(&mut self) {
         let plan = &self.steps[self.at].plan;
-        if sql::copy_shape(plan).is_some_and(|shape| !shape.from) {
+        if plan.copy_shape().is_some_and(|shape| !shape.from_client) {
             self.begin_copy_out();
             self.say_of_step(Reply::CopyDone, Position(0));
         }
