@@ -7,13 +7,27 @@
 
 extern crate alloc;
 
+mod bind;
 pub mod copy;
+mod ddl;
+pub mod exec;
 pub mod expr;
+pub mod fill;
+mod keys;
+mod parse;
 pub mod pg_catalog;
+pub mod plan;
+mod planner;
 pub mod port;
+mod program;
+mod rows;
 pub mod settings;
 
-pub mod plan;
-
+pub use bind::PlanCx;
+pub use exec::{Completed, Fast, FastWait, Tag, execute, execute_fast, home_slot};
 pub use expr::Expr;
+pub use parse::{Statement, parse};
+pub use plan::Plan;
+pub use planner::{CopyShape, plan};
 pub use port::Port;
+pub use program::decode_program;

@@ -1,0 +1,121 @@
+//! Subqueries in expressions.
+
+use super::rel::{Binds, Call, CallKind, InitValue, Rel};
+use super::{Binder, BoundQuery, unsupported};
+use crate::expr::resolve::{self, Context};
+use crate::expr::{Compare, Expr, Func};
+use base::{SqlError, SqlState, Type};
+use sqlparser::ast::{self, Expr as Ast};
+
+impl Binder<'_> {
+    /// A call's value: a slot if it depends on no row, else a placeholder of this clause.
+    fn call(&mut self, kind: CallKind<Rel>, ty: Type, dependent: bool) -> Expr {
+        let call = Call { kind, ty };
+        if dependent {
+            let calls = &mut self.level().calls;
+            calls.push(call);
+            Expr::Subquery(calls.len() as u32 - 1, ty)
+        } else {
+            self.init(InitValue::Call(call), ty)
+        }
+    }
+
+    /// A call that must be made for every row (nextval, pg_sleep).
+    pub(super) fn volatile_call(&mut self, kind: CallKind<Rel>, ty: Type) -> Expr {
+        self.call(kind, ty, true)
+    }
+
+    fn subquery(&mut self, query: &ast::Query) -> Result<(BoundQuery, Binds, bool), SqlError> {
+        self.nested(|binder| binder.query(query))
+    }
+
+    fn one_column(query: &BoundQuery) -> Result<Type, SqlError> {
+        match query.columns.as_slice() {
+            [column] => Ok(column.ty),
+            _ => {
+                Err(SqlError::new(SqlState::SYNTAX, "subquery must return only one column"))
+            }
+        }
+    }
+
+    pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr, SqlError> {
+        let (query, binds, dependent) = self.subquery(query)?;
+        let ty = Self::one_column(&query)?;
+        Ok(self.call(CallKind::Scalar { query: query.rel, binds }, ty, dependent))
+    }
+
+    pub(super) fn array_subquery(&mut self, query: &ast::Query) -> Result<Expr, SqlError> {
+        let (query, binds, dependent) = self.subquery(query)?;
+        let element = Self::one_column(&query)?;
+        let Some(ty) = element.array_of() else {
+            return Err(unsupported(&format!("an array of {}", element.name())));
+        };
+        Ok(self.call(CallKind::Array { query: query.rel, binds }, ty, dependent))
+    }
+
+    pub(super) fn exists(&mut self, query: &ast::Query) -> Result<Expr, SqlError> {
+        let (query, binds, dependent) = self.subquery(query)?;
+        Ok(self.call(CallKind::Exists { query: query.rel, binds }, Type::Bool, dependent))
+    }
+
+    /// `left IN (query)`, `(a, b) IN (query)`, `left = ANY (query)`.
+    pub(super) fn in_subquery(
+        &mut self,
+        left: &Ast,
+        query: &ast::Query,
+    ) -> Result<Expr, SqlError> {
+        let left = match left {
+            Ast::Tuple(items) => {
+                items.iter().map(|item| self.expr(item)).collect::<Result<Vec<_>, _>>()?
+            }
+            single => vec![self.expr(single)?],
+        };
+        let (query, binds, _) = self.subquery(query)?;
+        if query.columns.len() != left.len() {
+            let message = if query.columns.len() > left.len() {
+                "subquery has too many columns"
+            } else {
+                "subquery has too few columns"
+            };
+            return Err(SqlError::new(SqlState::SYNTAX, message));
+        }
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        for (i, (left, column)) in left.into_iter().zip(&query.columns).enumerate() {
+            // The comparison tells how both sides are made alike.
+            let right = Expr::Column(i as u32, column.ty);
+            let marked = resolve::binary("=", left.clone(), right)?;
+            self.note(&marked);
+            let Expr::Call(Func::Compare(Compare::Eq), mut sides, _) = marked else {
+                return Err(unsupported("IN over these types"));
+            };
+            values.push(sides.pop().expect("two sides"));
+            keys.push(sides.pop().expect("two sides"));
+        }
+        let plain = values
+            .iter()
+            .enumerate()
+            .all(|(i, value)| matches!(value, Expr::Column(column, _) if *column == i as u32));
+        let rel = if plain { query.rel } else { query.rel.projected(values) };
+        // The left side depends on the row even if the query does not.
+        Ok(self.call(CallKind::In { left: keys, query: rel, binds }, Type::Bool, true))
+    }
+
+    pub(super) fn quantified_subquery(
+        &mut self,
+        left: &Ast,
+        op: &str,
+        query: &ast::Query,
+        all: bool,
+    ) -> Result<Expr, SqlError> {
+        let left = self.expr(left)?;
+        let (query, binds, _) = self.subquery(query)?;
+        let ty = Self::one_column(&query)?;
+        let left_ty = if left.ty() == Type::Unknown { ty } else { left.ty() };
+        let left = resolve::coerce(left, left_ty, Context::Implicit)?;
+        let condition =
+            resolve::binary(op, Expr::Column(0, left_ty), Expr::Column(1, ty))?;
+        let kind = CallKind::Quantified { left, condition, all, query: query.rel, binds };
+        Ok(self.call(kind, Type::Bool, true))
+    }
+
+}

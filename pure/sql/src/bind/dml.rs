@@ -1,0 +1,539 @@
+//! INSERT, UPDATE, DELETE: bound forms.
+
+use super::from::{Locking, table_scope};
+use super::rel::{CallKind, Rel};
+use super::scope::{Scope, ident, object_name};
+use super::target::Target;
+use super::{Binder, place_calls, unsupported};
+use crate::expr::Expr;
+use crate::expr::resolve::{self, Context};
+use crate::parse::{Overriding, expression};
+use base::{SqlError, SqlState, Type};
+use catalog::{Column, Identity, Index, Table};
+use sqlparser::ast::{
+    self, Assignment, AssignmentTarget, ConflictTarget, Expr as Ast, FromTable, OnConflictAction,
+    OnInsert, SelectItem, SetExpr, TableFactor, TableObject, TableWithJoins, UpdateTableFromKind,
+};
+use std::sync::Arc;
+use txn::LockMode;
+
+/// INSERT: the source gives full rows of the table; a hidden row number is NULL in it.
+pub(crate) struct BoundInsert {
+    pub(crate) table: Arc<Table>,
+    pub(crate) source: Rel,
+    pub(crate) conflict: Option<Conflict>,
+    /// Over the new row.
+    pub(crate) returning: Option<Vec<Target>>,
+}
+
+/// ON CONFLICT.
+pub(crate) struct Conflict {
+    /// Number of the arbiter index among primary (0) and secondary ones; `None`: any.
+    pub(crate) arbiter: Option<usize>,
+    pub(crate) action: ConflictAction,
+}
+
+/// What happens with a row that exists.
+pub(crate) enum ConflictAction {
+    Nothing,
+    /// Over the existing row, then the proposed one.
+    Update { assignments: Vec<BoundAssignment>, condition: Option<Expr> },
+}
+
+/// New value of a column.
+pub(crate) struct BoundAssignment {
+    pub(crate) column: u16,
+    pub(crate) value: Expr,
+}
+
+/// UPDATE (with assignments) or DELETE (without).
+pub(crate) struct BoundWrite {
+    pub(crate) table: Arc<Table>,
+    /// The target's columns first, then those of other tables and calls.
+    pub(crate) rows: Rel,
+    /// Over `rows`; `None`: delete.
+    pub(crate) assignments: Option<Vec<BoundAssignment>>,
+    /// Over `rows`, with the target's columns replaced by their new values.
+    pub(crate) returning: Option<Vec<Target>>,
+}
+
+impl Binder<'_> {
+    /// Binds an INSERT.
+    ///
+    /// # Errors
+    /// Those of names and types; 428C9 for a value of a GENERATED ALWAYS column.
+    pub(crate) fn insert(
+        &mut self,
+        insert: &ast::Insert,
+        overriding: Option<Overriding>,
+    ) -> Result<BoundInsert, SqlError> {
+        let TableObject::TableName(name) = &insert.table else {
+            return Err(unsupported("INSERT into a function"));
+        };
+        let table = self.find_table(name)?;
+        let alias = insert.table_alias.as_ref().map_or_else(|| table.name.clone(), ident);
+        let given = self.insert_columns(&table, &insert.columns)?;
+        let source = self.insert_source(&table, &given, insert, overriding)?;
+        let conflict = match &insert.on {
+            None => None,
+            Some(OnInsert::OnConflict(on)) => Some(self.conflict(&table, &alias, on)?),
+            Some(_) => return Err(unsupported("ON DUPLICATE KEY")),
+        };
+        let returning =
+            self.returning(insert.returning.as_deref(), table_scope(&table, &alias))?;
+        Ok(BoundInsert { table, source, conflict, returning })
+    }
+
+    fn insert_columns(
+        &self,
+        table: &Table,
+        names: &[ast::Ident],
+    ) -> Result<Vec<u16>, SqlError> {
+        if names.is_empty() {
+            let visible = table.columns.iter().enumerate().filter(|(_, c)| !c.hidden);
+            return Ok(visible.map(|(i, _)| i as u16).collect());
+        }
+        let mut given = Vec::new();
+        for name in names {
+            let column = self.column_position(table, name)?;
+            if given.contains(&column) {
+                let message = format!("column \"{}\" specified more than once", ident(name));
+                return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+            }
+            given.push(column);
+        }
+        Ok(given)
+    }
+
+    fn column_position(&self, table: &Table, name: &ast::Ident) -> Result<u16, SqlError> {
+        let folded = ident(name);
+        let found = table.columns.iter().position(|c| c.name == folded && !c.hidden);
+        found.map(|i| i as u16).ok_or_else(|| {
+            let message =
+                format!("column \"{folded}\" of relation \"{}\" does not exist", table.name);
+            SqlError::new(SqlState::UNDEFINED_COLUMN, message).at(self.position(name.span))
+        })
+    }
+
+    fn insert_source(
+        &mut self,
+        table: &Arc<Table>,
+        given: &[u16],
+        insert: &ast::Insert,
+        overriding: Option<Overriding>,
+    ) -> Result<Rel, SqlError> {
+        let Some(query) = &insert.source else {
+            return self.value_rows(table, &[], &[Vec::new()], overriding);
+        };
+        if let SetExpr::Values(values) = query.body.as_ref()
+            && query.order_by.is_none()
+            && query.limit.is_none()
+            && query.offset.is_none()
+            && query.with.is_none()
+        {
+            let implicit = insert.columns.is_empty();
+            return self.checked_rows(table, given, &values.rows, implicit, overriding);
+        }
+        let (bound, binds, _) = self.nested(|binder| binder.query(query))?;
+        assert!(binds.is_empty(), "an INSERT has no enclosing row");
+        let count = bound.columns.len();
+        self.check_count(given, count, insert.columns.is_empty())?;
+        let width = bound.rel.width();
+        let mut row = Vec::new();
+        for (i, column) in table.columns.iter().enumerate() {
+            let place = given[..count.min(given.len())].iter().position(|c| usize::from(*c) == i);
+            row.push(match place {
+                Some(place) if !overridden(column, overriding) => {
+                    check_generated(column, overriding)?;
+                    let value = Expr::Column(place as u32, bound.columns[place].ty);
+                    self.assigned(value, column)?
+                }
+                _ => self.default_value(table, column)?,
+            });
+        }
+        row.iter_mut().for_each(|value| place_calls(value, width));
+        let calls = self.take_calls();
+        Ok(bound.rel.applied(calls).projected(row))
+    }
+
+    fn check_count(&self, given: &[u16], count: usize, implicit: bool) -> Result<(), SqlError> {
+        if count > given.len() {
+            let message = "INSERT has more expressions than target columns";
+            return Err(SqlError::new(SqlState::SYNTAX, message));
+        }
+        if count < given.len() && !implicit {
+            let message = "INSERT has more target columns than expressions";
+            return Err(SqlError::new(SqlState::SYNTAX, message));
+        }
+        Ok(())
+    }
+
+    fn checked_rows(
+        &mut self,
+        table: &Arc<Table>,
+        given: &[u16],
+        rows: &[Vec<Ast>],
+        implicit: bool,
+        overriding: Option<Overriding>,
+    ) -> Result<Rel, SqlError> {
+        let width = rows[0].len();
+        if rows.iter().any(|row| row.len() != width) {
+            let message = "VALUES lists must all be the same length";
+            return Err(SqlError::new(SqlState::SYNTAX, message));
+        }
+        self.check_count(given, width, implicit)?;
+        self.value_rows(table, &given[..width], rows, overriding)
+    }
+
+    /// Full rows from VALUES, with defaults in place.
+    fn value_rows(
+        &mut self,
+        table: &Arc<Table>,
+        given: &[u16],
+        rows: &[Vec<Ast>],
+        overriding: Option<Overriding>,
+    ) -> Result<Rel, SqlError> {
+        self.level().aggregates_in = Some("VALUES");
+        let mut bound = Vec::with_capacity(rows.len());
+        for values in rows {
+            let mut row = Vec::with_capacity(table.columns.len());
+            for (i, column) in table.columns.iter().enumerate() {
+                let value = given
+                    .iter()
+                    .position(|c| usize::from(*c) == i)
+                    .map(|place| &values[place])
+                    .filter(|value| !is_default(value) && !overridden(column, overriding));
+                row.push(match value {
+                    Some(value) => {
+                        check_generated(column, overriding)?;
+                        let value = self.expr(value)?;
+                        self.assigned(value, column)?
+                    }
+                    None => self.default_value(table, column)?,
+                });
+            }
+            bound.push(row);
+        }
+        self.level().aggregates_in = None;
+        let types = table.columns.iter().map(|column| column.ty).collect();
+        Ok(Rel::Values { rows: bound, types, calls: self.take_calls() })
+    }
+
+    /// A value converted to a column's type.
+    ///
+    /// # Errors
+    /// 42804 with PostgreSQL's wording and hint.
+    pub(crate) fn assigned(&mut self, value: Expr, column: &Column) -> Result<Expr, SqlError> {
+        let from = value.ty();
+        let value = resolve::coerce(value, column.ty, Context::Assignment).map_err(|error| {
+            if !matches!(error.state(), SqlState::CANNOT_COERCE | SqlState::DATATYPE_MISMATCH) {
+                return error;
+            }
+            SqlError::new(
+                SqlState::DATATYPE_MISMATCH,
+                format!(
+                    "column \"{}\" is of type {} but expression is of type {}",
+                    column.name,
+                    column.ty.base_name(),
+                    from.base_name()
+                ),
+            )
+            .hint("You will need to rewrite or cast the expression.")
+        })?;
+        self.note(&value);
+        Ok(value)
+    }
+
+    /// The default of a column: its sequence, its default expression or NULL.
+    pub(crate) fn default_value(
+        &mut self,
+        table: &Table,
+        column: &Column,
+    ) -> Result<Expr, SqlError> {
+        if column.identity.is_some() {
+            let owner = (table.name.clone(), column.name.clone());
+            let sequences = self.cx.database.sequences.values();
+            let found = sequences.into_iter().find(|s| s.owned_by.as_ref() == Some(&owner));
+            let sequence = found.expect("an identity column owns a sequence").clone();
+            let kind = CallKind::Nextval(Arc::new(sequence));
+            let drawn = self.volatile_call(kind, Type::Int8);
+            return self.assigned(drawn, column);
+        }
+        match &column.default {
+            None => Ok(Expr::null(column.ty)),
+            Some(text) => {
+                let ast = expression(text)?;
+                let outer = self.set_scope(Scope::default());
+                let bound = self.expr(&ast);
+                self.set_scope(outer);
+                let bound = bound?;
+                self.assigned(bound, column)
+            }
+        }
+    }
+
+    fn conflict(
+        &mut self,
+        table: &Arc<Table>,
+        alias: &str,
+        on: &ast::OnConflict,
+    ) -> Result<Conflict, SqlError> {
+        let arbiter = match &on.conflict_target {
+            None => None,
+            Some(ConflictTarget::Columns(names)) => {
+                let columns = names
+                    .iter()
+                    .map(|name| self.column_position(table, name))
+                    .collect::<Result<Vec<_>, _>>()?;
+                let fits = |index: &Index| index.unique && index.covers_exactly(&columns);
+                let found = table.indexes().position(fits);
+                Some(found.ok_or_else(|| {
+                    SqlError::new(
+                        SqlState::INVALID_COLUMN_REFERENCE,
+                        "there is no unique or exclusion constraint matching the ON CONFLICT \
+                         specification",
+                    )
+                })?)
+            }
+            Some(ConflictTarget::OnConstraint(name)) => {
+                let name = object_name(name).1;
+                let found = table.indexes().position(|i| i.unique && i.name == name);
+                Some(found.ok_or_else(|| {
+                    let message = format!(
+                        "constraint \"{name}\" for table \"{}\" does not exist",
+                        table.name
+                    );
+                    SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+                })?)
+            }
+        };
+        let action = match &on.action {
+            OnConflictAction::DoNothing => ConflictAction::Nothing,
+            OnConflictAction::DoUpdate(update) => {
+                if arbiter.is_none() {
+                    let message =
+                        "ON CONFLICT DO UPDATE requires inference specification or constraint name";
+                    return Err(SqlError::new(SqlState::SYNTAX, message)
+                        .hint("For example, ON CONFLICT (column_name)."));
+                }
+                let mut scope = table_scope(table, alias);
+                let mut excluded = table_scope(table, "excluded");
+                // An unqualified name is the existing row's column.
+                for column in &mut excluded.columns {
+                    column.shadowed = true;
+                }
+                scope.append(excluded.shifted(table.columns.len() as u32))?;
+                let outer = self.set_scope(scope);
+                let bound = self.assignments(table, &update.assignments).and_then(|set| {
+                    let condition = update.selection.as_ref();
+                    let condition = condition.map(|ast| self.condition(ast, "WHERE"));
+                    Ok((set, condition.transpose()?))
+                });
+                self.set_scope(outer);
+                let (assignments, condition) = bound?;
+                if !self.take_calls().is_empty() {
+                    return Err(unsupported("a subquery in ON CONFLICT DO UPDATE"));
+                }
+                ConflictAction::Update { assignments, condition }
+            }
+        };
+        Ok(Conflict { arbiter, action })
+    }
+
+    fn assignments(
+        &mut self,
+        table: &Arc<Table>,
+        assignments: &[Assignment],
+    ) -> Result<Vec<BoundAssignment>, SqlError> {
+        let mut bound: Vec<BoundAssignment> = Vec::new();
+        for assignment in assignments {
+            let pairs: Vec<(&ast::ObjectName, &Ast)> = match &assignment.target {
+                AssignmentTarget::ColumnName(name) => vec![(name, &assignment.value)],
+                AssignmentTarget::Tuple(names) => match strip(&assignment.value) {
+                    Ast::Tuple(values) if values.len() == names.len() => {
+                        names.iter().zip(values).collect()
+                    }
+                    Ast::Tuple(_) => {
+                        let message = "number of columns does not match number of values";
+                        return Err(SqlError::new(SqlState::SYNTAX, message));
+                    }
+                    _ => return Err(unsupported("assignment of a subquery to several columns")),
+                },
+            };
+            for (name, value) in pairs {
+                let ast::ObjectNamePart::Identifier(part) =
+                    name.0.last().expect("a name has a part");
+                let column = self.column_position(table, part)?;
+                if bound.iter().any(|earlier| earlier.column == column) {
+                    let message =
+                        format!("multiple assignments to same column \"{}\"", ident(part));
+                    return Err(SqlError::new(SqlState::SYNTAX, message));
+                }
+                let described = &table.columns[usize::from(column)];
+                let value = if is_default(value) {
+                    self.default_value(table, described)?
+                } else {
+                    if described.identity == Some(Identity::Always) {
+                        return Err(SqlError::new(
+                            SqlState(*b"428C9"),
+                            format!(
+                                "column \"{}\" can only be updated to DEFAULT",
+                                described.name
+                            ),
+                        )
+                        .detail(format!(
+                            "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
+                            described.name
+                        )));
+                    }
+                    let value = self.expr(value)?;
+                    self.assigned(value, described)?
+                };
+                bound.push(BoundAssignment { column, value });
+            }
+        }
+        Ok(bound)
+    }
+
+    fn returning(
+        &mut self,
+        items: Option<&[SelectItem]>,
+        scope: Scope,
+    ) -> Result<Option<Vec<Target>>, SqlError> {
+        let Some(items) = items else { return Ok(None) };
+        let outer = self.set_scope(scope);
+        self.level().aggregates_in = Some("RETURNING");
+        let bound = self.targets(items);
+        self.level().aggregates_in = None;
+        self.set_scope(outer);
+        let mut targets = bound?;
+        for target in &mut targets {
+            self.settle_target(target)?;
+        }
+        if !self.take_calls().is_empty() {
+            return Err(unsupported("a correlated subquery in RETURNING"));
+        }
+        Ok(Some(targets))
+    }
+
+    /// The table that UPDATE or DELETE changes, and its alias.
+    fn target_table(&self, item: &TableWithJoins) -> Result<(Arc<Table>, String), SqlError> {
+        let TableFactor::Table { name, alias, args: None, .. } = &item.relation else {
+            return Err(unsupported("UPDATE or DELETE of anything but a table"));
+        };
+        if !item.joins.is_empty() {
+            return Err(SqlError::new(SqlState::SYNTAX, "syntax error at or near \"JOIN\""));
+        }
+        let table = self.find_table(name)?;
+        let alias = alias.as_ref().map_or_else(|| table.name.clone(), |alias| ident(&alias.name));
+        Ok((table, alias))
+    }
+
+    /// Binds an UPDATE.
+    ///
+    /// # Errors
+    /// Those of names and types.
+    pub(crate) fn update(
+        &mut self,
+        table: &TableWithJoins,
+        assignments: &[Assignment],
+        from: Option<&UpdateTableFromKind>,
+        selection: Option<&Ast>,
+        returning: Option<&[SelectItem]>,
+    ) -> Result<BoundWrite, SqlError> {
+        let from: &[TableWithJoins] = match from {
+            None => &[],
+            Some(UpdateTableFromKind::AfterSet(list)) => list,
+            Some(UpdateTableFromKind::BeforeSet(_)) => {
+                return Err(SqlError::new(SqlState::SYNTAX, "syntax error at or near \"FROM\""));
+            }
+        };
+        let (table, alias) = self.target_table(table)?;
+        let (rows, scope) = self.target_rows(&table, &alias, from, selection)?;
+        let before = self.set_scope(scope);
+        self.level().aggregates_in = Some("UPDATE");
+        let mut bound = self.assignments(&table, assignments)?;
+        self.level().aggregates_in = None;
+        let scope = self.set_scope(before);
+        let width = rows.width();
+        bound.iter_mut().for_each(|assignment| place_calls(&mut assignment.value, width));
+        let calls = self.take_calls();
+        let rows = rows.applied(calls);
+        let returning = self.returning(returning, scope)?;
+        Ok(BoundWrite { table, rows, assignments: Some(bound), returning })
+    }
+
+    /// Binds a DELETE.
+    ///
+    /// # Errors
+    /// Those of names and types.
+    pub(crate) fn delete(&mut self, delete: &ast::Delete) -> Result<BoundWrite, SqlError> {
+        let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = &delete.from;
+        let [item] = tables.as_slice() else {
+            return Err(SqlError::new(SqlState::SYNTAX, "syntax error at or near \",\""));
+        };
+        let (table, alias) = self.target_table(item)?;
+        let using = delete.using.as_deref().unwrap_or(&[]);
+        let selection = delete.selection.as_ref();
+        let (rows, scope) = self.target_rows(&table, &alias, using, selection)?;
+        let returning = self.returning(delete.returning.as_deref(), scope)?;
+        Ok(BoundWrite { table, rows, assignments: None, returning })
+    }
+
+    /// The rows of the target, joined with other tables and filtered; the target is locked.
+    fn target_rows(
+        &mut self,
+        table: &Arc<Table>,
+        alias: &str,
+        others: &[TableWithJoins],
+        selection: Option<&Ast>,
+    ) -> Result<(Rel, Scope), SqlError> {
+        let rel = Rel::Table { table: table.clone(), lock: Some(LockMode::Exclusive) };
+        let (mut rel, mut scope) = (rel, table_scope(table, alias));
+        for item in others {
+            (rel, scope) = self.from_item(Some((rel, scope)), item, &Locking::default())?;
+        }
+        if let Some(condition) = selection {
+            let outer = self.set_scope(scope);
+            self.level().aggregates_in = Some("WHERE");
+            let bound = self.condition(condition, "WHERE");
+            self.level().aggregates_in = None;
+            scope = self.set_scope(outer);
+            rel = self.filter(rel, bound?);
+        }
+        Ok((rel, scope))
+    }
+}
+
+fn strip(mut ast: &Ast) -> &Ast {
+    while let Ast::Nested(inner) = ast {
+        ast = inner;
+    }
+    ast
+}
+
+/// The word DEFAULT in place of a value.
+fn is_default(ast: &Ast) -> bool {
+    matches!(ast, Ast::Identifier(name)
+        if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
+}
+
+/// Whether OVERRIDING USER VALUE replaces a given value by the default.
+fn overridden(column: &Column, overriding: Option<Overriding>) -> bool {
+    column.identity.is_some() && overriding == Some(Overriding::User)
+}
+
+fn check_generated(column: &Column, overriding: Option<Overriding>) -> Result<(), SqlError> {
+    if column.identity == Some(Identity::Always) && overriding != Some(Overriding::System) {
+        return Err(SqlError::new(
+            SqlState(*b"428C9"),
+            format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name),
+        )
+        .detail(format!(
+            "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
+            column.name
+        ))
+        .hint("Use OVERRIDING SYSTEM VALUE to override."));
+    }
+    Ok(())
+}

@@ -1,0 +1,535 @@
+//! FROM: tables, catalog tables, functions, derived tables and joins.
+
+use super::rel::{Binds, JoinKind, Rel, TableFunction};
+use super::scope::{Scope, ScopeColumn, ident, name_position, object_name};
+use super::{Binder, BoundQuery, conjuncts, unsupported};
+use crate::expr::resolve::{self, Context};
+use crate::expr::Expr;
+use base::{SqlError, SqlState, Type};
+use catalog::Table;
+use sqlparser::ast::{
+    self, FunctionArg, FunctionArgExpr, JoinConstraint, JoinOperator, TableAlias, TableFactor,
+    TableWithJoins,
+};
+use std::sync::Arc;
+use txn::LockMode;
+
+/// Which tables of a query are locked as they are read.
+#[derive(Clone, Default)]
+pub(crate) struct Locking {
+    pub(crate) mode: Option<LockMode>,
+    /// Aliases; empty: all.
+    pub(crate) of: Vec<String>,
+}
+
+impl Locking {
+    fn of_table(&self, alias: &str) -> Option<LockMode> {
+        let named = self.of.is_empty() || self.of.iter().any(|name| name == alias);
+        if named { self.mode } else { None }
+    }
+}
+
+/// A relation with the names of its columns.
+type Named = (Rel, Scope);
+
+/// A FROM entry and the slots of earlier entries' columns that it reads.
+struct Factor {
+    rel: Rel,
+    scope: Scope,
+    binds: Binds,
+}
+
+impl Binder<'_> {
+    /// Binds a FROM list; without entries one row of no columns.
+    ///
+    /// # Errors
+    /// 42P01 and other errors of names, 42712 for an alias that occurs twice.
+    pub(crate) fn from(
+        &mut self,
+        items: &[TableWithJoins],
+        locking: &Locking,
+    ) -> Result<Named, SqlError> {
+        let mut all: Option<Named> = None;
+        for item in items {
+            all = Some(self.from_item(all, item, locking)?);
+        }
+        Ok(all.unwrap_or((Rel::One, Scope::default())))
+    }
+
+    /// Adds the FROM entry `item` to the entries before it.
+    pub(crate) fn from_item(
+        &mut self,
+        before: Option<Named>,
+        item: &TableWithJoins,
+        locking: &Locking,
+    ) -> Result<Named, SqlError> {
+        let leaning = item.joins.iter().all(|join| {
+            !matches!(
+                join.join_operator,
+                JoinOperator::Right(_) | JoinOperator::RightOuter(_) | JoinOperator::FullOuter(_)
+            )
+        });
+        if leaning {
+            return self.chain(before, item, locking);
+        }
+        // Rows of earlier entries must not take part in right and full joins.
+        let alone = self.chain(None, item, locking)?;
+        match before {
+            None => Ok(alone),
+            Some((rel, mut scope)) => {
+                let shifted = alone.1.shifted(rel.width());
+                scope.append(shifted)?;
+                Ok((joined(JoinKind::Inner, rel, alone.0, Vec::new()), scope))
+            }
+        }
+    }
+
+    /// `before, a JOIN b ON .. JOIN c ON ..` as one chain that leans left. Conditions see only
+    /// the names of their own entry.
+    fn chain(
+        &mut self,
+        before: Option<Named>,
+        item: &TableWithJoins,
+        locking: &Locking,
+    ) -> Result<Named, SqlError> {
+        let (mut rel, mut before) = match before {
+            Some((rel, scope)) => (Some(rel), scope),
+            None => (None, Scope::default()),
+        };
+        let factor = self.factor(&item.relation, &before, locking)?;
+        let width = rel.as_ref().map_or(0, Rel::width);
+        let mut scope = factor.scope.shifted(width);
+        rel = Some(match rel {
+            None => factor.rel,
+            Some(left) => self.attach(JoinKind::Inner, left, factor.rel, factor.binds, vec![])?,
+        });
+        for join in &item.joins {
+            let left = rel.take().expect("the first relation was bound");
+            let mut visible = before.clone();
+            visible.append(scope.clone())?;
+            let factor = self.factor(&join.relation, &visible, locking)?;
+            let right_scope = factor.scope.shifted(left.width());
+            let (kind, constraint) = join_kind(&join.join_operator)?;
+            let on;
+            (scope, on) = self.join_scope(kind, scope, right_scope, constraint)?;
+            rel = Some(self.attach(kind, left, factor.rel, factor.binds, on)?);
+        }
+        before.append(scope)?;
+        Ok((rel.expect("the first relation was bound"), before))
+    }
+
+    fn attach(
+        &mut self,
+        kind: JoinKind,
+        left: Rel,
+        right: Rel,
+        binds: Binds,
+        on: Vec<Expr>,
+    ) -> Result<Rel, SqlError> {
+        if binds.is_empty() {
+            return Ok(joined(kind, left, right, on));
+        }
+        let outer = match kind {
+            JoinKind::Inner => false,
+            JoinKind::Left => true,
+            _ => return Err(unsupported("LATERAL in a right or full join")),
+        };
+        let (left, right) = (Box::new(left), Box::new(right));
+        Ok(Rel::Lateral { outer, left, right, binds, on })
+    }
+
+    /// The names visible after a join, and its condition.
+    fn join_scope(
+        &mut self,
+        kind: JoinKind,
+        mut left: Scope,
+        mut right: Scope,
+        constraint: &JoinConstraint,
+    ) -> Result<(Scope, Vec<Expr>), SqlError> {
+        let shared: Vec<String> = match constraint {
+            JoinConstraint::On(condition) => {
+                left.append(right)?;
+                let outer = self.set_scope(left);
+                let clause = core::mem::replace(
+                    &mut self.level().aggregates_in,
+                    Some("JOIN conditions"),
+                );
+                let bound = self.condition(condition, "JOIN/ON");
+                self.level().aggregates_in = clause;
+                let scope = self.set_scope(outer);
+                let bound = bound?;
+                if !self.level().calls.is_empty() {
+                    return Err(unsupported("a correlated subquery in a join condition"));
+                }
+                let mut on = Vec::new();
+                conjuncts(bound, &mut on);
+                return Ok((scope, on));
+            }
+            JoinConstraint::None => {
+                left.append(right)?;
+                return Ok((left, Vec::new()));
+            }
+            JoinConstraint::Using(names) => names.iter().map(|name| object_name(name).1).collect(),
+            JoinConstraint::Natural => {
+                let visible = |scope: &Scope, name: &str| {
+                    scope.columns.iter().any(|c| !c.shadowed && !c.hidden && c.name == name)
+                };
+                let names = left.columns.iter().filter(|c| !c.shadowed && !c.hidden);
+                names.map(|c| c.name.clone()).filter(|name| visible(&right, name)).collect()
+            }
+        };
+        let (mut merged, mut on) = (Vec::new(), Vec::new());
+        for name in &shared {
+            let l = shared_column(&mut left, name, "left")?;
+            let r = shared_column(&mut right, name, "right")?;
+            on.push(self.binary("=", l.expr.clone(), r.expr.clone())?);
+            let expr = match kind {
+                JoinKind::Right => r.expr.clone(),
+                JoinKind::Full => {
+                    let ty = resolve::common_type(&[l.expr.ty(), r.expr.ty()])?;
+                    let sides = [l.expr.clone(), r.expr.clone()].into_iter();
+                    let sides = sides.map(|side| resolve::coerce(side, ty, Context::Implicit));
+                    Expr::Coalesce(sides.collect::<Result<_, _>>()?, ty)
+                }
+                _ => l.expr.clone(),
+            };
+            merged.push(ScopeColumn {
+                relation: String::new(),
+                name: name.clone(),
+                expr,
+                shadowed: false,
+                hidden: false,
+                origin: l.origin,
+            });
+        }
+        left.append(right)?;
+        merged.append(&mut left.columns);
+        left.columns = merged;
+        Ok((left, on))
+    }
+
+    /// One FROM item; `visible` are the names that it may read if it is lateral.
+    fn factor(
+        &mut self,
+        factor: &TableFactor,
+        visible: &Scope,
+        locking: &Locking,
+    ) -> Result<Factor, SqlError> {
+        let plain = |(rel, scope): Named| Factor { rel, scope, binds: Vec::new() };
+        match factor {
+            TableFactor::Table { name, alias, args: None, with_ordinality: false, .. } => {
+                Ok(plain(self.table_factor(name, alias.as_ref(), locking)?))
+            }
+            TableFactor::Table { name, alias, args: Some(args), with_ordinality: false, .. } => {
+                self.function_factor(name, &args.args, alias.as_ref(), visible)
+            }
+            TableFactor::Function { name, args, alias, .. } => {
+                self.function_factor(name, args, alias.as_ref(), visible)
+            }
+            TableFactor::UNNEST { alias, array_exprs, with_ordinality: false, .. } => {
+                let [array] = array_exprs.as_slice() else {
+                    return Err(unsupported("unnest of several arrays"));
+                };
+                self.table_function("unnest", &[array], alias.as_ref(), visible)
+            }
+            TableFactor::Derived { lateral, subquery, alias } => {
+                let seen = if *lateral { visible.clone() } else { Scope::default() };
+                let outer = self.set_scope(seen);
+                let bound = self.nested(|binder| binder.query(subquery));
+                self.set_scope(outer);
+                let (BoundQuery { rel, columns }, binds, _) = bound?;
+                let name = alias.as_ref().map_or_else(String::new, |alias| ident(&alias.name));
+                let columns = columns.into_iter().map(|c| (c.name, c.ty, (c.table, c.attribute)));
+                let mut scope = Scope::of_relation(&name, columns, 0);
+                rename(&mut scope, alias.as_ref())?;
+                Ok(Factor { rel, scope, binds })
+            }
+            TableFactor::NestedJoin { table_with_joins, alias } => {
+                let (rel, mut scope) = self.from_item(None, table_with_joins, locking)?;
+                if let Some(alias) = alias {
+                    let name = ident(&alias.name);
+                    scope.relations = vec![name.clone()];
+                    scope.columns.retain(|column| !column.shadowed);
+                    for column in &mut scope.columns {
+                        column.relation.clone_from(&name);
+                    }
+                    rename(&mut scope, Some(alias))?;
+                }
+                Ok(plain((rel, scope)))
+            }
+            other => Err(unsupported(&format!("the FROM item {other}"))),
+        }
+    }
+
+    /// Finds a table of the user's schema.
+    ///
+    /// # Errors
+    /// 42P01; 42809 if it is an index or a sequence.
+    pub(crate) fn find_table(
+        &self,
+        name: &ast::ObjectName,
+    ) -> Result<Arc<Table>, SqlError> {
+        let (schema, table) = object_name(name);
+        let position = name_position(&self.source, name);
+        self.find_table_named(schema.as_deref(), &table).map_err(|error| error.at(position))
+    }
+
+    pub(crate) fn find_table_named(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+    ) -> Result<Arc<Table>, SqlError> {
+        let found = self.cx.database.tables.get(name);
+        match (schema, found) {
+            (None | Some("public"), Some(table)) => return Ok(table.clone()),
+            _ if crate::pg_catalog::lookup(schema, name).is_some() => {
+                let message = format!("permission denied for table {name}");
+                return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+            }
+            _ => {}
+        }
+        let shown = match schema {
+            Some(schema) => format!("{schema}.{name}"),
+            None => name.to_string(),
+        };
+        let message = format!("relation \"{shown}\" does not exist");
+        Err(SqlError::new(SqlState::UNDEFINED_TABLE, message))
+    }
+
+    fn table_factor(
+        &mut self,
+        name: &ast::ObjectName,
+        alias: Option<&TableAlias>,
+        locking: &Locking,
+    ) -> Result<Named, SqlError> {
+        let (schema, table) = object_name(name);
+        let shown = alias.map_or_else(|| table.clone(), |alias| ident(&alias.name));
+        let named = if schema.as_deref() != Some("public")
+            && let Some(found) = crate::pg_catalog::lookup(schema.as_deref(), &table)
+        {
+            let columns = found.columns.iter().enumerate().map(|(i, column)| {
+                (column.name.to_string(), column.ty, (found.oid, i as i16 + 1))
+            });
+            (Rel::Virtual(found), Scope::of_relation(&shown, columns, 0))
+        } else {
+            let table = self.find_table(name)?;
+            let scope = table_scope(&table, &shown);
+            (Rel::Table { table, lock: locking.of_table(&shown) }, scope)
+        };
+        let (rel, mut scope) = named;
+        rename(&mut scope, alias)?;
+        Ok((rel, scope))
+    }
+
+    fn function_factor(
+        &mut self,
+        name: &ast::ObjectName,
+        args: &[FunctionArg],
+        alias: Option<&TableAlias>,
+        visible: &Scope,
+    ) -> Result<Factor, SqlError> {
+        let (schema, function) = object_name(name);
+        if args.is_empty()
+            && let Some(found) = crate::pg_catalog::lookup(schema.as_deref(), &function)
+        {
+            let shown = alias.map_or_else(|| function.clone(), |alias| ident(&alias.name));
+            let columns = found.columns.iter().map(|c| (c.name.to_string(), c.ty, (0, 0)));
+            let mut scope = Scope::of_relation(&shown, columns, 0);
+            rename(&mut scope, alias)?;
+            return Ok(Factor { rel: Rel::Virtual(found), scope, binds: Vec::new() });
+        }
+        let args = args
+            .iter()
+            .map(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => Ok(arg),
+                _ => Err(unsupported("this form of function argument")),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        self.table_function(&function, &args, alias, visible)
+    }
+
+    fn table_function(
+        &mut self,
+        name: &str,
+        args: &[&ast::Expr],
+        alias: Option<&TableAlias>,
+        visible: &Scope,
+    ) -> Result<Factor, SqlError> {
+        let outer = self.set_scope(visible.clone());
+        let bound = self.nested(|binder| {
+            let args = args.iter().map(|arg| binder.expr(arg)).collect::<Result<Vec<_>, _>>()?;
+            let bound = binder.bind_table_function(name, args)?;
+            let calls = binder.take_calls();
+            Ok((bound, calls))
+        });
+        self.set_scope(outer);
+        let (((function, args, ty), calls), binds, _) = bound?;
+        let mut rel = Rel::Function { function, args, types: vec![ty] };
+        if !calls.is_empty() {
+            // An argument holds a dependent subquery: compute it in a row of its own.
+            let Rel::Function { args, .. } = &mut rel else { unreachable!("made above") };
+            let mut inner = Vec::new();
+            for arg in args.iter_mut() {
+                super::place_calls(arg, 0);
+                let slot = self.new_slot();
+                let ty = arg.ty();
+                inner.push((slot, core::mem::replace(arg, Expr::Param(slot, ty))));
+            }
+            let width = calls.len() as u32;
+            let lateral = Rel::Lateral {
+                outer: false,
+                left: Box::new(Rel::One.applied(calls)),
+                right: Box::new(rel),
+                binds: inner,
+                on: Vec::new(),
+            };
+            rel = lateral.projected(vec![Expr::Column(width, ty)]);
+        }
+        let shown = alias.map_or_else(|| name.to_string(), |alias| ident(&alias.name));
+        // A function of one column names it as the alias does.
+        let mut scope = Scope::of_relation(&shown, [(shown.clone(), ty, (0, 0))], 0);
+        rename(&mut scope, alias)?;
+        Ok(Factor { rel, scope, binds })
+    }
+
+    fn bind_table_function(
+        &mut self,
+        name: &str,
+        args: Vec<Expr>,
+    ) -> Result<(TableFunction, Vec<Expr>, Type), SqlError> {
+        match name {
+            "unnest" => {
+                let [array] = <[Expr; 1]>::try_from(args).map_err(|_| unsupported("unnest"))?;
+                let Some(element) = array.ty().element() else {
+                    return Err(SqlError::new(
+                        SqlState::UNDEFINED_FUNCTION,
+                        format!("function unnest({}) does not exist", array.ty().name()),
+                    ));
+                };
+                Ok((TableFunction::Unnest, vec![array], element))
+            }
+            "generate_series" if (2..=3).contains(&args.len()) => {
+                let types: Vec<Type> = args[..2].iter().map(Expr::ty).collect();
+                let mut ty = resolve::common_type(&types)?.without_modifiers();
+                if ty.is_datetime() && ty == Type::Date {
+                    ty = Type::Timestamptz;
+                }
+                if matches!(ty, Type::Unknown | Type::Int2) {
+                    ty = Type::Int4;
+                }
+                if let Some(step) = args.get(2)
+                    && step.ty().is_numeric()
+                {
+                    ty = resolve::common_type(&[ty, step.ty()])?.without_modifiers();
+                }
+                let supported = matches!(
+                    ty,
+                    Type::Int4 | Type::Int8 | Type::Numeric(_) | Type::Timestamp | Type::Timestamptz
+                );
+                if !supported || (ty.is_datetime() && args.len() == 2) {
+                    let shown: Vec<String> = args.iter().map(|arg| arg.ty().name()).collect();
+                    return Err(SqlError::new(
+                        SqlState::UNDEFINED_FUNCTION,
+                        format!("function generate_series({}) does not exist", shown.join(", ")),
+                    ));
+                }
+                let mut coerced = Vec::new();
+                for (i, arg) in args.into_iter().enumerate() {
+                    let to = if i == 2 && ty.is_datetime() { Type::Interval } else { ty };
+                    let arg = resolve::coerce(arg, to, Context::Implicit)?;
+                    self.note(&arg);
+                    coerced.push(arg);
+                }
+                Ok((TableFunction::Series, coerced, ty))
+            }
+            _ => {
+                let call = resolve::function(name, args)?;
+                let ty = call.ty();
+                Ok((TableFunction::Scalar, vec![call], ty))
+            }
+        }
+    }
+}
+
+/// The names of a table's columns.
+pub(crate) fn table_scope(table: &Arc<Table>, alias: &str) -> Scope {
+    let columns = table
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(i, column)| (column.name.clone(), column.ty, (table.id.0, i as i16 + 1)));
+    let mut scope = Scope::of_relation(alias, columns, 0);
+    for (column, described) in scope.columns.iter_mut().zip(&table.columns) {
+        column.hidden = described.hidden;
+    }
+    scope.bases.push((0, table.clone()));
+    scope
+}
+
+fn joined(kind: JoinKind, left: Rel, right: Rel, on: Vec<Expr>) -> Rel {
+    Rel::Join { kind, left: Box::new(left), right: Box::new(right), on }
+}
+
+fn join_kind(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint), SqlError> {
+    Ok(match operator {
+        JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => {
+            (JoinKind::Inner, constraint)
+        }
+        JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => {
+            (JoinKind::Left, constraint)
+        }
+        JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => {
+            (JoinKind::Right, constraint)
+        }
+        JoinOperator::FullOuter(constraint) => (JoinKind::Full, constraint),
+        JoinOperator::CrossJoin => (JoinKind::Inner, &JoinConstraint::None),
+        _ => return Err(unsupported("this kind of join")),
+    })
+}
+
+/// Applies the column names of an alias.
+fn rename(scope: &mut Scope, alias: Option<&TableAlias>) -> Result<(), SqlError> {
+    let Some(alias) = alias else { return Ok(()) };
+    let visible = scope.columns.iter_mut().filter(|column| !column.hidden);
+    let count = visible.count();
+    if alias.columns.len() > count {
+        return Err(SqlError::new(
+            SqlState::INVALID_COLUMN_REFERENCE,
+            format!(
+                "table \"{}\" has {count} columns available but {} columns specified",
+                ident(&alias.name),
+                alias.columns.len()
+            ),
+        ));
+    }
+    let visible = scope.columns.iter_mut().filter(|column| !column.hidden);
+    for (column, name) in visible.zip(&alias.columns) {
+        column.name = ident(&name.name);
+    }
+    Ok(())
+}
+
+/// Finds a USING column in one side and shadows it.
+fn shared_column(scope: &mut Scope, name: &str, side: &str) -> Result<ScopeColumn, SqlError> {
+    let mut fitting = scope.columns.iter_mut().filter(|c| !c.shadowed && c.name == name);
+    let Some(found) = fitting.next() else {
+        return Err(SqlError::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{name}\" specified in USING clause does not exist in {side} table"),
+        ));
+    };
+    if fitting.next().is_some() {
+        return Err(SqlError::new(
+            SqlState::AMBIGUOUS_COLUMN,
+            format!("common column name \"{name}\" appears more than once in {side} table"),
+        ));
+    }
+    // A merged column of an earlier USING disappears; its sides are already shadowed.
+    found.shadowed = true;
+    let copy = found.clone();
+    if copy.relation.is_empty() {
+        let merged = copy.name.clone();
+        scope.columns.retain(|c| !(c.relation.is_empty() && c.name == merged));
+    }
+    Ok(copy)
+}

@@ -1,0 +1,201 @@
+//! Function calls: scalar functions, functions with syntax of their own, sequences, aggregates.
+
+use super::expr::string_of;
+use super::rel::{CallKind, InitValue};
+use super::{Binder, at, unsupported};
+use crate::expr::resolve;
+use crate::expr::walk;
+use crate::expr::{Expr, Func, Volatility};
+use base::{Datum, SqlError, SqlState, Type};
+use catalog::Sequence;
+use sqlparser::ast::{
+    self, CeilFloorKind, Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArguments,
+};
+use std::sync::Arc;
+
+impl Binder<'_> {
+    pub(super) fn function(&mut self, function: &ast::Function) -> Result<Expr, SqlError> {
+        let (schema, name) = self.name_of(&function.name);
+        let position = super::scope::name_position(&self.source, &function.name);
+        if function.over.is_some() {
+            return Err(unsupported("a window function").at(position));
+        }
+        if let FunctionArguments::Subquery(query) = &function.args {
+            return if name == "array" {
+                self.array_subquery(query)
+            } else {
+                Err(unsupported("a subquery as function argument"))
+            };
+        }
+        if !matches!(schema.as_deref(), None | Some("pg_catalog" | "public" | "information_schema"))
+        {
+            let schema = schema.unwrap_or_default();
+            return Err(SqlError::new(
+                SqlState::INVALID_SCHEMA,
+                format!("schema \"{schema}\" does not exist"),
+            )
+            .at(position));
+        }
+        if crate::expr::aggregate::is_aggregate(&name) {
+            return self.aggregate(&name, function).map_err(|error| at(error, position));
+        }
+        let list = match &function.args {
+            FunctionArguments::List(list) => list.args.as_slice(),
+            FunctionArguments::None | FunctionArguments::Subquery(_) => &[],
+        };
+        let args: Vec<&Ast> = list
+            .iter()
+            .map(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => Ok(arg),
+                FunctionArg::Unnamed(_) => Err(SqlError::new(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!("{name}(*) specified, but {name} is not an aggregate function"),
+                )),
+                FunctionArg::Named { .. } | FunctionArg::ExprNamed { .. } => {
+                    Err(unsupported("named arguments"))
+                }
+            })
+            .collect::<Result<_, _>>()
+            .map_err(|error| at(error, position))?;
+        if let "nextval" | "currval" | "setval" | "lastval" = name.as_str() {
+            return self.sequence_call(&name, &args).map_err(|error| at(error, position));
+        }
+        let bound = args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<_>, _>>()?;
+        if name == "pg_sleep" {
+            let [seconds] = <[Expr; 1]>::try_from(bound).map_err(|_| unsupported("pg_sleep"))?;
+            let seconds = self.explicit(seconds, Type::Float8)?;
+            self.note(&seconds);
+            return Ok(self.volatile_call(CallKind::Sleep(seconds), Type::Text));
+        }
+        if let "generate_series" | "unnest" = name.as_str() {
+            return Err(unsupported("a set-returning function outside of FROM").at(position));
+        }
+        let call = resolve::function(&name, bound).map_err(|error| at(error, position))?;
+        self.note(&call);
+        self.computed(call)
+    }
+
+    /// A call as it stands in expressions: what is the same for all rows of a statement, but only
+    /// known when it runs, becomes a slot.
+    pub(super) fn computed(&mut self, call: Expr) -> Result<Expr, SqlError> {
+        let stable = matches!(&call, Expr::Call(func, _, _)
+            if func.volatility() == Volatility::Stable);
+        if stable && walk::is_row_independent(&call) && !reads_row_slots(&call, self.params.len()) {
+            let ty = call.ty();
+            return Ok(self.init(InitValue::Expr(call), ty));
+        }
+        Ok(call)
+    }
+
+    fn sequence_call(&mut self, name: &str, args: &[&Ast]) -> Result<Expr, SqlError> {
+        if name == "setval" || name == "lastval" {
+            return Err(unsupported(name));
+        }
+        let [arg] = args else {
+            return Err(SqlError::new(
+                SqlState::UNDEFINED_FUNCTION,
+                format!("function {name} does not exist"),
+            ));
+        };
+        let mut inner = *arg;
+        while let Ast::Cast { expr, .. } | Ast::Nested(expr) = inner {
+            inner = expr;
+        }
+        let text = match inner {
+            Ast::Value(value) => string_of(&value.value),
+            _ => None,
+        };
+        let Some(text) = text else {
+            return Err(unsupported(&format!("{name} of anything but a literal")));
+        };
+        let sequence = Arc::new(self.sequence(text)?.clone());
+        let kind = if name == "nextval" {
+            CallKind::Nextval(sequence)
+        } else {
+            CallKind::Currval(sequence)
+        };
+        Ok(self.volatile_call(kind, Type::Int8))
+    }
+
+    /// A sequence by the text of its name, which may have a schema and quotes.
+    pub(super) fn sequence(&self, text: &str) -> Result<&Sequence, SqlError> {
+        let name = text.strip_prefix("public.").unwrap_or(text);
+        let name = match name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+            Some(quoted) => quoted.replace("\"\"", "\""),
+            None => name.to_lowercase(),
+        };
+        self.cx.database.sequences.get(&name).ok_or_else(|| {
+            if self.cx.database.tables.contains_key(&name) {
+                let message = format!("\"{name}\" is not a sequence");
+                return SqlError::new(SqlState::WRONG_OBJECT_TYPE, message);
+            }
+            let message = format!("relation \"{text}\" does not exist");
+            SqlError::new(SqlState::UNDEFINED_TABLE, message)
+        })
+    }
+
+    /// Functions that the grammar knows.
+    pub(super) fn special_function(&mut self, ast: &Ast) -> Result<Expr, SqlError> {
+        let (name, args): (&str, Vec<&Ast>) = match ast {
+            Ast::Extract { field, expr, .. } => {
+                let field = Expr::literal(&field.to_string().to_lowercase().replace('\'', ""));
+                let value = self.expr(expr)?;
+                return resolve::function("extract", vec![field, value]);
+            }
+            Ast::Ceil { expr, field } | Ast::Floor { expr, field } => {
+                if !matches!(field, CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime)) {
+                    return Err(unsupported("CEIL or FLOOR TO a field"));
+                }
+                let name = if matches!(ast, Ast::Ceil { .. }) { "ceil" } else { "floor" };
+                (name, vec![expr])
+            }
+            Ast::Position { expr, r#in } => ("strpos", vec![r#in, expr]),
+            Ast::Substring { expr, substring_from, substring_for, .. } => {
+                let value = self.expr(expr)?;
+                let from = match substring_from {
+                    Some(from) => self.expr(from)?,
+                    None => Expr::Const(Datum::Int(1), Type::Int4),
+                };
+                let mut args = vec![value, from];
+                if let Some(length) = substring_for {
+                    args.push(self.expr(length)?);
+                }
+                let call = resolve::function("substring", args)?;
+                self.note(&call);
+                return Ok(call);
+            }
+            Ast::Trim { expr, trim_where, trim_what, trim_characters } => {
+                let name = match trim_where {
+                    Some(ast::TrimWhereField::Leading) => "ltrim",
+                    Some(ast::TrimWhereField::Trailing) => "rtrim",
+                    Some(ast::TrimWhereField::Both) | None => "btrim",
+                };
+                let mut args: Vec<&Ast> = vec![expr];
+                args.extend(trim_what.as_deref());
+                args.extend(trim_characters.iter().flatten());
+                (name, args)
+            }
+            Ast::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+                let mut args: Vec<&Ast> = vec![expr, overlay_what, overlay_from];
+                args.extend(overlay_for.as_deref());
+                ("overlay", args)
+            }
+            other => return Err(unsupported(&format!("the expression {other}"))),
+        };
+        let args = args.into_iter().map(|arg| self.expr(arg)).collect::<Result<Vec<_>, _>>()?;
+        let call = resolve::function(name, args)?;
+        self.note(&call);
+        Ok(call)
+    }
+}
+
+/// Whether the expression reads slots behind the client's parameters: they may belong to rows of
+/// an enclosing query.
+fn reads_row_slots(expr: &Expr, params: usize) -> bool {
+    walk::any(expr, &|node| match node {
+        Expr::Param(slot, _) => *slot as usize >= params,
+        Expr::Outer(..) => true,
+        Expr::Call(Func::NextVal | Func::Sleep, _, _) => true,
+        _ => false,
+    })
+}

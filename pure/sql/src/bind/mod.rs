@@ -1,0 +1,247 @@
+//! Names and types: syntax trees to bound relations and expressions.
+//!
+//! Columns of enclosing queries and values that are computed once per statement become parameter
+//! slots behind the client's own parameters: a dependent query runs again with other slot values,
+//! and its expressions need no rewriting.
+
+mod aggregate;
+mod calls;
+mod dml;
+mod expr;
+mod from;
+mod function;
+pub(crate) mod rel;
+pub(crate) mod scope;
+mod select;
+mod target;
+pub(crate) mod types;
+
+pub(crate) use dml::{BoundWrite, ConflictAction};
+pub(crate) use target::Target;
+
+/// The names of a table's columns, under its own name.
+pub(crate) fn scope_of(table: &Arc<catalog::Table>) -> Scope {
+    from::table_scope(table, &table.name)
+}
+
+use crate::expr::Expr;
+use crate::parse::{Source, Statement, too_complex};
+use crate::plan::OutColumn;
+use base::{SqlError, SqlState, Type};
+use catalog::{Catalog, Database};
+use rel::{Aggregate, Binds, Call, Init, InitValue, Rel};
+use scope::Scope;
+use std::sync::Arc;
+
+/// What planning needs to know.
+pub struct PlanCx<'a> {
+    /// The catalog to plan with.
+    pub catalog: &'a Arc<Catalog>,
+    /// The session's database in it.
+    pub database: &'a Arc<Database>,
+    /// Types of `$1..` that the client declared; `Unknown`: infer.
+    pub param_types: &'a [Type],
+    /// Settings of the session by lower-case name.
+    pub settings: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// The first field of an [`Expr::Outer`] that stands for an aggregate while its query is bound.
+pub(crate) const AGGREGATE: u32 = u32::MAX;
+
+/// Deepest recursion over expressions and queries while binding.
+const DEPTH_MAX: u32 = 300;
+
+/// One query level that is being bound.
+#[derive(Default)]
+struct Level {
+    /// What its expressions see.
+    scope: Scope,
+    /// Columns of the enclosing query that it (or a query in it) reads, with their slots.
+    captures: Binds,
+    /// Its value differs between rows of an enclosing query.
+    dependent: bool,
+    /// Calls of the clause that is being bound; `Expr::Subquery(n)` stands for the n-th.
+    calls: Vec<Call<Rel>>,
+    /// Calls inside of aggregate arguments and GROUP BY.
+    inner_calls: Vec<Call<Rel>>,
+    /// Aggregates found so far; `Expr::Outer(AGGREGATE, n, _)` stands for the n-th.
+    aggregates: Vec<Aggregate>,
+    /// Whether aggregates may stand here, or the clause that forbids them.
+    aggregates_in: Option<&'static str>,
+}
+
+/// A bound query.
+pub(crate) struct BoundQuery {
+    pub(crate) rel: Rel,
+    pub(crate) columns: Vec<OutColumn>,
+}
+
+/// Binds the parts of one statement.
+pub(crate) struct Binder<'a> {
+    pub(crate) cx: &'a PlanCx<'a>,
+    source: Source,
+    /// Types of the client's parameters as far as they are known.
+    pub(crate) params: Vec<Type>,
+    next_slot: u32,
+    levels: Vec<Level>,
+    /// Values that are computed when the statement starts.
+    pub(crate) inits: Vec<Init<Rel>>,
+    depth: u32,
+    /// A query has FOR UPDATE or FOR SHARE.
+    pub(crate) locks: bool,
+}
+
+impl<'a> Binder<'a> {
+    pub(crate) fn new(cx: &'a PlanCx<'a>, statement: &Statement) -> Binder<'a> {
+        let count = (statement.parameters() as usize).max(cx.param_types.len());
+        let mut params = cx.param_types.to_vec();
+        params.resize(count, Type::Unknown);
+        Binder {
+            cx,
+            source: statement.source().clone(),
+            next_slot: count as u32,
+            params,
+            levels: vec![Level::default()],
+            inits: Vec::new(),
+            depth: 0,
+            locks: false,
+        }
+    }
+
+    /// Slots in use: the client's parameters and the hidden ones behind them.
+    pub(crate) fn slots(&self) -> u32 {
+        self.next_slot
+    }
+
+    pub(crate) fn new_slot(&mut self) -> u32 {
+        let slot = self.next_slot;
+        self.next_slot += 1;
+        slot
+    }
+
+    fn level(&mut self) -> &mut Level {
+        self.levels.last_mut().expect("the outermost level is never popped")
+    }
+
+    /// Replaces the visible names of the current level.
+    pub(crate) fn set_scope(&mut self, scope: Scope) -> Scope {
+        core::mem::replace(&mut self.level().scope, scope)
+    }
+
+    /// Runs `bind` at one more level of recursion.
+    fn deeper<T>(
+        &mut self,
+        bind: impl FnOnce(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        if self.depth >= DEPTH_MAX {
+            return Err(too_complex());
+        }
+        self.depth += 1;
+        let result = bind(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Binds a query one level deeper; gives also the slots that depend on this level's row and
+    /// whether it depends on any row at all.
+    fn nested<T>(
+        &mut self,
+        bind: impl FnOnce(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<(T, Binds, bool), SqlError> {
+        self.levels.push(Level::default());
+        let result = self.deeper(bind);
+        let level = self.levels.pop().expect("pushed above");
+        Ok((result?, level.captures, level.dependent))
+    }
+
+    /// The calls that the expressions bound since the last time stand for.
+    pub(crate) fn take_calls(&mut self) -> Vec<Call<Rel>> {
+        core::mem::take(&mut self.level().calls)
+    }
+
+    /// A slot whose value is computed when the statement starts.
+    pub(crate) fn init(&mut self, value: InitValue<Rel>, ty: Type) -> Expr {
+        let slot = self.new_slot();
+        self.inits.push(Init { slot, value });
+        Expr::Param(slot, ty)
+    }
+
+    /// Takes note of parameter types that resolution has given to the operands of `expr`.
+    fn note(&mut self, expr: &Expr) {
+        let mut typed = Vec::new();
+        let mut look = |node: &Expr| {
+            if let Expr::Param(index, ty) = node
+                && *ty != Type::Unknown
+            {
+                typed.push((*index as usize, *ty));
+            }
+        };
+        look(expr);
+        expr.each_child(&mut |child| {
+            look(child);
+            child.each_child(&mut look);
+        });
+        for (index, ty) in typed {
+            if self.params.get(index) == Some(&Type::Unknown) {
+                self.params[index] = ty.without_modifiers();
+            }
+        }
+    }
+
+    /// Sets the types of parameters that stand in expressions bound before the type was known.
+    pub(crate) fn settle(&self, expr: &mut Expr) {
+        crate::expr::walk::map(expr, &mut |node| {
+            if let Expr::Param(index, ty @ Type::Unknown) = node
+                && let Some(known) = self.params.get(*index as usize)
+            {
+                *ty = *known;
+            }
+        });
+    }
+
+    /// Fails if a parameter's type is still open.
+    ///
+    /// # Errors
+    /// 42P18.
+    pub(crate) fn check_params(&self) -> Result<(), SqlError> {
+        match self.params.iter().position(|ty| *ty == Type::Unknown) {
+            Some(index) => Err(SqlError::new(
+                SqlState::INDETERMINATE_DATATYPE,
+                format!("could not determine data type of parameter ${}", index + 1),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn position(&self, span: sqlparser::tokenizer::Span) -> u32 {
+        self.source.position(span.start)
+    }
+}
+
+/// Adds a position to an error that has none.
+pub(crate) fn at(error: SqlError, position: u32) -> SqlError {
+    if error.fields().position == 0 { error.at(position) } else { error }
+}
+
+/// 0A000.
+pub(crate) fn unsupported(what: &str) -> SqlError {
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"))
+}
+
+/// The conjuncts of a condition.
+pub(crate) fn conjuncts(condition: Expr, into: &mut Vec<Expr>) {
+    match condition {
+        Expr::And(parts) => parts.into_iter().for_each(|part| conjuncts(part, into)),
+        other => into.push(other),
+    }
+}
+
+/// Replaces the placeholders of a clause's calls by the columns that [`Rel::Apply`] appends
+/// behind `width` columns.
+pub(crate) fn place_calls(expr: &mut Expr, width: u32) {
+    crate::expr::walk::map(expr, &mut |node| {
+        if let Expr::Subquery(number, ty) = node {
+            *node = Expr::Column(width + *number, *ty);
+        }
+    });
+}

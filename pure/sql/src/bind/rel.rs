@@ -1,0 +1,296 @@
+//! Bound queries before planning: what is computed, not how.
+//!
+//! Every relation gives rows of a fixed width; expressions above it refer to its columns by
+//! position. Subqueries and other calls that the evaluator cannot make itself are computed by
+//! [`Rel::Apply`], which appends their values as columns; so all other expressions are plain.
+
+use crate::expr::Expr;
+use crate::expr::aggregate::AggFunc;
+use crate::pg_catalog::VirtualTable;
+use base::Type;
+use catalog::{Sequence, Table};
+use std::sync::Arc;
+use txn::LockMode;
+
+/// A bound relation.
+#[derive(Clone)]
+pub(crate) enum Rel {
+    /// One row of no columns.
+    One,
+    /// All columns of a table, the hidden one included.
+    Table { table: Arc<Table>, lock: Option<LockMode> },
+    /// A table of the system catalog.
+    Virtual(&'static VirtualTable),
+    /// Rows of expressions without columns. Calls are numbered over all rows.
+    Values { rows: Vec<Vec<Expr>>, types: Vec<Type>, calls: Vec<Call<Rel>> },
+    /// A function in FROM.
+    Function { function: TableFunction, args: Vec<Expr>, types: Vec<Type> },
+    /// Left columns, then right columns (only left ones for semi and anti joins).
+    Join { kind: JoinKind, left: Box<Rel>, right: Box<Rel>, on: Vec<Expr> },
+    /// As Join, for a right side that depends on the left row: `binds` are slots that it reads.
+    Lateral { outer: bool, left: Box<Rel>, right: Box<Rel>, binds: Binds, on: Vec<Expr> },
+    /// Rows for which all conditions are true.
+    Filter { input: Box<Rel>, conditions: Vec<Expr> },
+    /// One column per expression.
+    Project { input: Box<Rel>, exprs: Vec<Expr> },
+    /// The input's columns and one for each call.
+    Apply { input: Box<Rel>, calls: Vec<Call<Rel>> },
+    /// Group columns, then aggregates. Without groups exactly one row.
+    Aggregate { input: Box<Rel>, group: Vec<Expr>, aggregates: Vec<Aggregate> },
+    /// Rows that differ in the columns `keys` (the first of each in input order).
+    Distinct { input: Box<Rel>, keys: Vec<u32> },
+    /// In order of columns.
+    Sort { input: Box<Rel>, keys: Vec<SortKey> },
+    /// Some rows: `limit` after `offset`; the expressions have no columns.
+    Limit { input: Box<Rel>, limit: Option<Expr>, offset: Option<Expr> },
+    /// All rows of all inputs.
+    Union { inputs: Vec<Rel> },
+}
+
+/// Parameter slots that are set from a row before a dependent relation runs.
+pub(crate) type Binds = Vec<(u32, Expr)>;
+
+/// Functions that give rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TableFunction {
+    /// `generate_series(start, stop [, step])` over integers, numerics or timestamps.
+    Series,
+    /// `unnest(array)`
+    Unnest,
+    /// One row with the value of the argument: a scalar function in FROM.
+    Scalar,
+}
+
+/// Kinds of joins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum JoinKind {
+    Inner,
+    Left,
+    Right,
+    Full,
+    /// Left rows with a partner.
+    Semi,
+    /// Left rows without one.
+    Anti,
+}
+
+/// A sort key: a column of the input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SortKey {
+    pub(crate) column: u32,
+    pub(crate) descending: bool,
+    pub(crate) nulls_first: bool,
+}
+
+/// One aggregate of an Aggregate relation.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Aggregate {
+    pub(crate) func: AggFunc,
+    pub(crate) args: Vec<Expr>,
+    pub(crate) distinct: bool,
+    pub(crate) filter: Option<Expr>,
+    pub(crate) order: Vec<(Expr, bool, bool)>,
+    pub(crate) ty: Type,
+}
+
+/// A value that the executor computes for a row before expressions are evaluated. `R` is the form
+/// of queries: bound or planned.
+#[derive(Clone, Debug)]
+pub(crate) struct Call<R> {
+    pub(crate) kind: CallKind<R>,
+    pub(crate) ty: Type,
+}
+
+/// Kinds of calls.
+#[derive(Clone, Debug)]
+pub(crate) enum CallKind<R> {
+    /// The one column of the one row; NULL without a row.
+    Scalar { query: R, binds: Binds },
+    /// Whether there is a row.
+    Exists { query: R, binds: Binds },
+    /// Whether the left values are among the rows (three-valued).
+    In { left: Vec<Expr>, query: R, binds: Binds },
+    /// `left op ANY|ALL (query)`; the condition is over the columns (left, right).
+    Quantified { left: Expr, condition: Expr, all: bool, query: R, binds: Binds },
+    /// All values of the one column as an array.
+    Array { query: R, binds: Binds },
+    /// Draws from a sequence.
+    Nextval(Arc<Sequence>),
+    /// What the session drew last.
+    Currval(Arc<Sequence>),
+    /// Waits so many seconds.
+    Sleep(Expr),
+}
+
+impl<R> CallKind<R> {
+    /// The expressions over the outer row.
+    pub(crate) fn outer_exprs_mut(&mut self) -> Vec<&mut Expr> {
+        let (lefts, binds): (Vec<&mut Expr>, Option<&mut Binds>) = match self {
+            CallKind::Scalar { binds, .. }
+            | CallKind::Exists { binds, .. }
+            | CallKind::Array { binds, .. } => (Vec::new(), Some(binds)),
+            CallKind::In { left, binds, .. } => (left.iter_mut().collect(), Some(binds)),
+            CallKind::Quantified { left, binds, .. } => (vec![left], Some(binds)),
+            CallKind::Sleep(expr) => (vec![expr], None),
+            CallKind::Nextval(_) | CallKind::Currval(_) => (Vec::new(), None),
+        };
+        let mut all = lefts;
+        if let Some(binds) = binds {
+            all.extend(binds.iter_mut().map(|(_, expr)| expr));
+        }
+        all
+    }
+
+    /// The query and the slots that it reads, if there is one.
+    pub(crate) fn query(&self) -> Option<(&R, &Binds)> {
+        match self {
+            CallKind::Scalar { query, binds }
+            | CallKind::Exists { query, binds }
+            | CallKind::In { query, binds, .. }
+            | CallKind::Quantified { query, binds, .. }
+            | CallKind::Array { query, binds } => Some((query, binds)),
+            CallKind::Nextval(_) | CallKind::Currval(_) | CallKind::Sleep(_) => None,
+        }
+    }
+
+    /// The same call with its query in another form.
+    pub(crate) fn try_map<S, E>(
+        self,
+        plan: &mut dyn FnMut(R) -> Result<S, E>,
+    ) -> Result<CallKind<S>, E> {
+        Ok(match self {
+            CallKind::Scalar { query, binds } => CallKind::Scalar { query: plan(query)?, binds },
+            CallKind::Exists { query, binds } => CallKind::Exists { query: plan(query)?, binds },
+            CallKind::In { left, query, binds } => {
+                CallKind::In { left, query: plan(query)?, binds }
+            }
+            CallKind::Quantified { left, condition, all, query, binds } => {
+                CallKind::Quantified { left, condition, all, query: plan(query)?, binds }
+            }
+            CallKind::Array { query, binds } => CallKind::Array { query: plan(query)?, binds },
+            CallKind::Nextval(sequence) => CallKind::Nextval(sequence),
+            CallKind::Currval(sequence) => CallKind::Currval(sequence),
+            CallKind::Sleep(seconds) => CallKind::Sleep(seconds),
+        })
+    }
+}
+
+/// A parameter slot that is filled when the statement starts.
+#[derive(Clone, Debug)]
+pub(crate) struct Init<R> {
+    pub(crate) slot: u32,
+    pub(crate) value: InitValue<R>,
+}
+
+/// Where the value of a slot comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum InitValue<R> {
+    /// An expression without columns (it may read earlier slots).
+    Expr(Expr),
+    /// A call without outer references.
+    Call(Call<R>),
+}
+
+impl Rel {
+    /// Number of columns.
+    pub(crate) fn width(&self) -> u32 {
+        match self {
+            Rel::One => 0,
+            Rel::Table { table, .. } => table.columns.len() as u32,
+            Rel::Virtual(table) => table.columns.len() as u32,
+            Rel::Values { types, .. } | Rel::Function { types, .. } => types.len() as u32,
+            Rel::Join { kind: JoinKind::Semi | JoinKind::Anti, left, .. } => left.width(),
+            Rel::Join { left, right, .. } | Rel::Lateral { left, right, .. } => {
+                left.width() + right.width()
+            }
+            Rel::Filter { input, .. }
+            | Rel::Distinct { input, .. }
+            | Rel::Sort { input, .. }
+            | Rel::Limit { input, .. } => input.width(),
+            Rel::Project { exprs, .. } => exprs.len() as u32,
+            Rel::Apply { input, calls } => input.width() + calls.len() as u32,
+            Rel::Aggregate { group, aggregates, .. } => (group.len() + aggregates.len()) as u32,
+            Rel::Union { inputs } => inputs.first().map_or(0, Rel::width),
+        }
+    }
+
+    /// The rows that pass all `conditions`.
+    pub(crate) fn filtered(self, conditions: Vec<Expr>) -> Rel {
+        if conditions.is_empty() {
+            self
+        } else {
+            Rel::Filter { input: Box::new(self), conditions }
+        }
+    }
+
+    /// The input with the values of `calls` appended.
+    pub(crate) fn applied(self, calls: Vec<Call<Rel>>) -> Rel {
+        if calls.is_empty() { self } else { Rel::Apply { input: Box::new(self), calls } }
+    }
+
+    pub(crate) fn projected(self, exprs: Vec<Expr>) -> Rel {
+        Rel::Project { input: Box::new(self), exprs }
+    }
+
+    /// Every expression of this relation and the ones below it.
+    pub(crate) fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        let calls = |calls: &mut Vec<Call<Rel>>, visit: &mut dyn FnMut(&mut Expr)| {
+            for call in calls {
+                call.kind.outer_exprs_mut().into_iter().for_each(&mut *visit);
+                match &mut call.kind {
+                    CallKind::Scalar { query, .. }
+                    | CallKind::Exists { query, .. }
+                    | CallKind::In { query, .. }
+                    | CallKind::Quantified { query, .. }
+                    | CallKind::Array { query, .. } => query.each_expr_mut(visit),
+                    CallKind::Nextval(_) | CallKind::Currval(_) | CallKind::Sleep(_) => {}
+                }
+            }
+        };
+        match self {
+            Rel::One | Rel::Table { .. } | Rel::Virtual(_) => {}
+            Rel::Values { rows, calls: list, .. } => {
+                rows.iter_mut().flatten().for_each(&mut *visit);
+                calls(list, visit);
+            }
+            Rel::Function { args, .. } => args.iter_mut().for_each(visit),
+            Rel::Join { left, right, on, .. } => {
+                on.iter_mut().for_each(&mut *visit);
+                left.each_expr_mut(visit);
+                right.each_expr_mut(visit);
+            }
+            Rel::Lateral { left, right, binds, on, .. } => {
+                on.iter_mut().for_each(&mut *visit);
+                binds.iter_mut().for_each(|(_, expr)| visit(expr));
+                left.each_expr_mut(visit);
+                right.each_expr_mut(visit);
+            }
+            Rel::Filter { input, conditions: exprs } | Rel::Project { input, exprs } => {
+                exprs.iter_mut().for_each(&mut *visit);
+                input.each_expr_mut(visit);
+            }
+            Rel::Apply { input, calls: list } => {
+                calls(list, visit);
+                input.each_expr_mut(visit);
+            }
+            Rel::Aggregate { input, group, aggregates } => {
+                group.iter_mut().for_each(&mut *visit);
+                for aggregate in aggregates {
+                    aggregate.args.iter_mut().for_each(&mut *visit);
+                    aggregate.filter.iter_mut().for_each(&mut *visit);
+                    aggregate.order.iter_mut().for_each(|(expr, _, _)| visit(expr));
+                }
+                input.each_expr_mut(visit);
+            }
+            Rel::Distinct { input, .. } | Rel::Sort { input, .. } => input.each_expr_mut(visit),
+            Rel::Limit { input, limit, offset } => {
+                limit.iter_mut().for_each(&mut *visit);
+                offset.iter_mut().for_each(&mut *visit);
+                input.each_expr_mut(visit);
+            }
+            Rel::Union { inputs } => {
+                inputs.iter_mut().for_each(|input| input.each_expr_mut(visit));
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Names that a query can see, and the errors of names that it cannot.
+
+use crate::expr::{Expr, walk};
+use crate::parse::{Source, fold};
+use base::{SqlError, SqlState, Type};
+use catalog::Table;
+use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use std::sync::Arc;
+
+/// One visible column.
+#[derive(Clone, Debug)]
+pub(crate) struct ScopeColumn {
+    /// Alias of the FROM item; empty for merged columns of USING.
+    pub(crate) relation: String,
+    pub(crate) name: String,
+    /// Its value over the row of the query.
+    pub(crate) expr: Expr,
+    /// Only visible with its relation's name (the sides of a USING column).
+    pub(crate) shadowed: bool,
+    /// Not part of `*`.
+    pub(crate) hidden: bool,
+    /// Where it comes from: oid and attribute number, or zeros.
+    pub(crate) origin: (u32, i16),
+}
+
+/// What one query level sees.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    pub(crate) columns: Vec<ScopeColumn>,
+    /// Aliases of the FROM items, in order.
+    pub(crate) relations: Vec<String>,
+    /// Tables among them, with the position of their first column.
+    pub(crate) bases: Vec<(u32, Arc<Table>)>,
+}
+
+/// What a name means in one scope.
+pub(crate) enum Found<'a> {
+    Column(&'a ScopeColumn),
+    Ambiguous,
+    /// The relation is here, but has no such column.
+    NoColumn,
+    Nothing,
+}
+
+impl Scope {
+    /// A FROM item's columns at positions from `first`.
+    pub(crate) fn of_relation(
+        alias: &str,
+        columns: impl IntoIterator<Item = (String, Type, (u32, i16))>,
+        first: u32,
+    ) -> Scope {
+        let columns = columns
+            .into_iter()
+            .enumerate()
+            .map(|(i, (name, ty, origin))| ScopeColumn {
+                relation: alias.to_string(),
+                hidden: name.starts_with('$'),
+                name,
+                expr: Expr::Column(first + i as u32, ty),
+                shadowed: false,
+                origin,
+            })
+            .collect();
+        Scope { columns, relations: vec![alias.to_string()], bases: Vec::new() }
+    }
+
+    /// Adds the items of another FROM entry.
+    ///
+    /// # Errors
+    /// 42712 if an alias occurs twice.
+    pub(crate) fn append(&mut self, other: Scope) -> Result<(), SqlError> {
+        for relation in &other.relations {
+            if !relation.is_empty() && self.relations.contains(relation) {
+                let message = format!("table name \"{relation}\" specified more than once");
+                return Err(SqlError::new(SqlState::DUPLICATE_ALIAS, message));
+            }
+        }
+        self.relations.extend(other.relations);
+        self.columns.extend(other.columns);
+        self.bases.extend(other.bases);
+        Ok(())
+    }
+
+    /// The scope for a row in which `by` columns stand before.
+    pub(crate) fn shifted(mut self, by: u32) -> Scope {
+        for column in &mut self.columns {
+            walk::map(&mut column.expr, &mut |node| {
+                if let Expr::Column(index, _) = node {
+                    *index += by;
+                }
+            });
+        }
+        for (first, _) in &mut self.bases {
+            *first += by;
+        }
+        self
+    }
+
+    /// Whether a column follows from grouped columns: they hold its table's primary key.
+    pub(crate) fn determines(&self, group: &[Expr], column: u32) -> bool {
+        self.bases.iter().any(|(first, table)| {
+            let own = *first..*first + table.columns.len() as u32;
+            own.contains(&column)
+                && table.primary_constraint.is_some()
+                && table.primary.columns.iter().all(|key| {
+                    let wanted = first + u32::from(key.column);
+                    group.iter().any(|e| matches!(e, Expr::Column(c, _) if *c == wanted))
+                })
+        })
+    }
+
+    /// `table.column` for an error about the column at a position.
+    pub(crate) fn describe(&self, position: u32) -> String {
+        let found = self
+            .columns
+            .iter()
+            .find(|c| matches!(c.expr, Expr::Column(index, _) if index == position));
+        found.map_or_else(
+            || "?column?".into(),
+            |column| format!("{}.{}", column.relation, column.name),
+        )
+    }
+
+    /// Looks up `name` or `relation.name`.
+    pub(crate) fn find(&self, relation: Option<&str>, name: &str) -> Found<'_> {
+        let mut found = None;
+        for column in &self.columns {
+            let fits = match relation {
+                Some(relation) => column.relation == relation,
+                None => !column.shadowed,
+            };
+            if fits && column.name == name {
+                if found.is_some() {
+                    return Found::Ambiguous;
+                }
+                found = Some(column);
+            }
+        }
+        match (found, relation) {
+            (Some(column), _) => Found::Column(column),
+            (None, Some(relation)) if self.relations.iter().any(|known| known == relation) => {
+                Found::NoColumn
+            }
+            _ => Found::Nothing,
+        }
+    }
+
+    /// A visible column whose name is close to a misspelt one, as PostgreSQL suggests it.
+    pub(crate) fn similar(&self, relation: Option<&str>, name: &str) -> Option<String> {
+        let candidates = self
+            .columns
+            .iter()
+            .filter(|column| !column.hidden && relation.is_none_or(|r| r == column.relation));
+        let (distance, best) = candidates
+            .map(|column| (edit_distance(&column.name, name), column))
+            .min_by_key(|(distance, _)| *distance)?;
+        (distance > 0 && distance <= 3 && distance <= name.len() / 2)
+            .then(|| format!("{}.{}", best.relation, best.name))
+    }
+}
+
+/// Levenshtein's distance between two names.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, left) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, right) in b.iter().enumerate() {
+            let above = row[j + 1];
+            let replace = diagonal + usize::from(left != *right);
+            row[j + 1] = replace.min(above + 1).min(row[j] + 1);
+            diagonal = above;
+        }
+    }
+    row[b.len()]
+}
+
+/// An identifier as the catalog has it.
+pub(crate) fn ident(name: &Ident) -> String {
+    fold(&name.value, name.quote_style.is_some())
+}
+
+/// Schema, if given, and name of an object. `database.schema.name` is accepted.
+pub(crate) fn object_name(name: &ObjectName) -> (Option<String>, String) {
+    let mut parts: Vec<String> = name
+        .0
+        .iter()
+        .map(|part| match part {
+            ObjectNamePart::Identifier(part) => ident(part),
+        })
+        .collect();
+    let last = parts.pop().unwrap_or_default();
+    (parts.pop(), last)
+}
+
+/// Position of an object's name in the text.
+pub(crate) fn name_position(source: &Source, name: &ObjectName) -> u32 {
+    match name.0.first() {
+        Some(ObjectNamePart::Identifier(first)) => source.position(first.span.start),
+        None => 0,
+    }
+}

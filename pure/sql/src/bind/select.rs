@@ -1,0 +1,658 @@
+//! Queries: SELECT, VALUES, UNION, and the clauses around them.
+
+use super::aggregate::Grouping;
+use super::from::Locking;
+use super::rel::{Rel, SortKey};
+use super::scope::{Scope, ident};
+use super::target::Target;
+use super::{Binder, BoundQuery, conjuncts, place_calls, unsupported};
+use crate::expr::resolve::{self, Context};
+use crate::expr::Expr;
+use crate::plan::OutColumn;
+use base::{SqlError, SqlState, Type};
+use sqlparser::ast::{
+    self, Distinct, Expr as Ast, GroupByExpr, LockType, NonBlock, OrderByExpr, OrderByKind, Query,
+    Select, SetExpr, SetOperator, SetQuantifier,
+};
+use txn::LockMode;
+
+/// An output column to sort by: position among the targets, or an expression of its own.
+enum SortTarget {
+    Output(usize),
+    Extra(Expr),
+}
+
+/// LIMIT and OFFSET.
+struct Window {
+    limit: Option<Expr>,
+    offset: Option<Expr>,
+}
+
+impl Binder<'_> {
+    /// Binds a query at the current level.
+    ///
+    /// # Errors
+    /// Those of binding; 0A000 for clauses of later releases.
+    pub(crate) fn query(&mut self, query: &Query) -> Result<BoundQuery, SqlError> {
+        self.deeper(|binder| binder.query_inner(query))
+    }
+
+    fn query_inner(&mut self, query: &Query) -> Result<BoundQuery, SqlError> {
+        if query.with.is_some() {
+            return Err(unsupported("WITH"));
+        }
+        let order: &[OrderByExpr] = match query.order_by.as_ref().map(|order| &order.kind) {
+            None => &[],
+            Some(OrderByKind::Expressions(keys)) => keys,
+            Some(OrderByKind::All(_)) => return Err(unsupported("ORDER BY ALL")),
+        };
+        let window = self.window(query)?;
+        let locking = self.locking(query)?;
+        let mut bound = match query.body.as_ref() {
+            SetExpr::Select(select) => return self.select(select, order, window, &locking),
+            SetExpr::Query(inner) => self.query(inner)?,
+            body => self.set_expr(body)?,
+        };
+        if locking.mode.is_some() {
+            return Err(unsupported("FOR UPDATE of a set operation or VALUES"));
+        }
+        let mut keys = Vec::new();
+        for key in order {
+            let column = self.output_only(&key.expr, &bound.columns)?;
+            keys.push(sort_key(column as u32, key));
+        }
+        if !keys.is_empty() {
+            bound.rel = Rel::Sort { input: Box::new(bound.rel), keys };
+        }
+        bound.rel = windowed(bound.rel, window);
+        Ok(bound)
+    }
+
+    fn set_expr(&mut self, body: &SetExpr) -> Result<BoundQuery, SqlError> {
+        match body {
+            SetExpr::Select(select) => {
+                let window = Window { limit: None, offset: None };
+                self.nested_query(|b| b.select(select, &[], window, &Locking::default()))
+            }
+            SetExpr::Query(query) => self.nested_query(|b| b.query(query)),
+            SetExpr::Values(values) => self.values(&values.rows),
+            SetExpr::Table(table) => {
+                let parts: Vec<ast::Ident> = table
+                    .schema_name
+                    .iter()
+                    .chain(&table.table_name)
+                    .map(|name| ast::Ident::new(name.clone()))
+                    .collect();
+                let factor = ast::TableFactor::Table {
+                    name: parts.into(),
+                    alias: None,
+                    args: None,
+                    with_hints: Vec::new(),
+                    version: None,
+                    with_ordinality: false,
+                    partitions: Vec::new(),
+                    json_path: None,
+                    sample: None,
+                    index_hints: Vec::new(),
+                };
+                let item = ast::TableWithJoins { relation: factor, joins: Vec::new() };
+                let (rel, scope) = self.from_item(None, &item, &Locking::default())?;
+                let visible = scope.columns.iter().filter(|c| !c.hidden);
+                let (exprs, columns) = visible
+                    .map(|c| {
+                        let column = OutColumn {
+                            name: c.name.clone(),
+                            ty: c.expr.ty(),
+                            table: c.origin.0,
+                            attribute: c.origin.1,
+                        };
+                        (c.expr.clone(), column)
+                    })
+                    .unzip();
+                Ok(BoundQuery { rel: rel.projected(exprs), columns })
+            }
+            SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, .. } => {
+                self.union(body, *set_quantifier)
+            }
+            SetExpr::SetOperation { op, .. } => Err(unsupported(&op.to_string())),
+            SetExpr::Insert(_) | SetExpr::Update(_) => {
+                Err(unsupported("a data-modifying statement here"))
+            }
+        }
+    }
+
+    /// Binds a query that shares the outer levels but none of this level's names.
+    fn nested_query(
+        &mut self,
+        bind: impl FnOnce(&mut Self) -> Result<BoundQuery, SqlError>,
+    ) -> Result<BoundQuery, SqlError> {
+        let (bound, binds, _) = self.nested(bind)?;
+        // This level has no names yet, so nothing of it can have been captured.
+        assert!(binds.is_empty(), "a set operation's side reads its own level");
+        Ok(bound)
+    }
+
+    /// UNION chains lean left; the spine is walked in a loop.
+    fn union(
+        &mut self,
+        body: &SetExpr,
+        quantifier: SetQuantifier,
+    ) -> Result<BoundQuery, SqlError> {
+        let mut sides = Vec::new();
+        let mut leftmost = body;
+        while let SetExpr::SetOperation {
+            op: SetOperator::Union,
+            set_quantifier,
+            left,
+            right,
+        } = leftmost
+        {
+            if *set_quantifier != quantifier {
+                break;
+            }
+            sides.push(right.as_ref());
+            leftmost = left;
+        }
+        sides.push(leftmost);
+        let mut queries =
+            sides.into_iter().rev().map(|s| self.set_expr(s)).collect::<Result<Vec<_>, _>>()?;
+        let width = queries[0].columns.len();
+        if queries.iter().any(|query| query.columns.len() != width) {
+            let message = "each UNION query must have the same number of columns";
+            return Err(SqlError::new(SqlState::SYNTAX, message));
+        }
+        let mut types = Vec::new();
+        for i in 0..width {
+            let column: Vec<Type> = queries.iter().map(|query| query.columns[i].ty).collect();
+            types.push(resolve::common_type(&column).map_err(|_| {
+                let mut seen = column.iter();
+                let first = seen.next().expect("a union has two sides");
+                let other = seen.find(|ty| *ty != first).unwrap_or(first);
+                SqlError::new(
+                    SqlState::DATATYPE_MISMATCH,
+                    format!(
+                        "UNION types {} and {} cannot be matched",
+                        first.name(),
+                        other.name()
+                    ),
+                )
+            })?);
+        }
+        let mut columns = queries[0].columns.clone();
+        for (column, ty) in columns.iter_mut().zip(&types) {
+            *column = OutColumn { name: column.name.clone(), ty: *ty, table: 0, attribute: 0 };
+        }
+        let mut inputs = Vec::new();
+        for query in queries.drain(..) {
+            let exprs = query
+                .columns
+                .iter()
+                .enumerate()
+                .map(|(i, column)| {
+                    let value = Expr::Column(i as u32, column.ty);
+                    resolve::coerce(value, types[i], Context::Implicit)
+                })
+                .collect::<Result<Vec<_>, _>>()?;
+            inputs.push(query.rel.projected(exprs));
+        }
+        let mut rel = Rel::Union { inputs };
+        if matches!(quantifier, SetQuantifier::None | SetQuantifier::Distinct) {
+            rel = Rel::Distinct { input: Box::new(rel), keys: (0..width as u32).collect() };
+        }
+        Ok(BoundQuery { rel, columns })
+    }
+
+    /// VALUES as a query: columns of common types.
+    fn values(&mut self, rows: &[Vec<Ast>]) -> Result<BoundQuery, SqlError> {
+        let width = rows[0].len();
+        if rows.iter().any(|row| row.len() != width) {
+            let message = "VALUES lists must all be the same length";
+            return Err(SqlError::new(SqlState::SYNTAX, message));
+        }
+        let mut bound = rows
+            .iter()
+            .map(|row| row.iter().map(|value| self.expr(value)).collect::<Result<Vec<_>, _>>())
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut types = Vec::new();
+        for i in 0..width {
+            let column: Vec<Type> = bound.iter().map(|row| row[i].ty()).collect();
+            let ty = match resolve::common_type(&column)? {
+                Type::Unknown => Type::Text,
+                known => known,
+            };
+            for row in &mut bound {
+                let value = core::mem::replace(&mut row[i], Expr::null(ty));
+                row[i] = resolve::coerce(value, ty, Context::Implicit)?;
+                let value = row[i].clone();
+                self.note(&value);
+            }
+            types.push(ty);
+        }
+        let columns = types
+            .iter()
+            .enumerate()
+            .map(|(i, ty)| OutColumn {
+                name: format!("column{}", i + 1),
+                ty: *ty,
+                table: 0,
+                attribute: 0,
+            })
+            .collect();
+        let calls = self.take_calls();
+        Ok(BoundQuery { rel: Rel::Values { rows: bound, types, calls }, columns })
+    }
+
+    fn select(
+        &mut self,
+        select: &Select,
+        order: &[OrderByExpr],
+        window: Window,
+        locking: &Locking,
+    ) -> Result<BoundQuery, SqlError> {
+        if select.into.is_some() {
+            return Err(unsupported("SELECT INTO"));
+        }
+        if !select.named_window.is_empty() || select.qualify.is_some() {
+            return Err(unsupported("a window clause"));
+        }
+        let (mut rel, scope) = self.from(&select.from, locking)?;
+        check_locked_names(&scope, locking)?;
+        self.set_scope(scope.clone());
+        if let Some(condition) = &select.selection {
+            self.level().aggregates_in = Some("WHERE");
+            let bound = self.condition(condition, "WHERE")?;
+            self.level().aggregates_in = None;
+            rel = self.filter(rel, bound);
+        }
+        let group_asts: &[Ast] = match &select.group_by {
+            GroupByExpr::Expressions(exprs, modifiers) if modifiers.is_empty() => exprs,
+            GroupByExpr::Expressions(..) => return Err(unsupported("GROUP BY with a modifier")),
+            GroupByExpr::All(_) => return Err(unsupported("GROUP BY ALL")),
+        };
+        let mut targets = self.targets(&select.projection)?;
+        for target in &mut targets {
+            self.settle_target(target)?;
+        }
+        let mut sort = Vec::new();
+        for key in order {
+            sort.push(self.sort_target(&key.expr, &targets)?);
+        }
+        let mut distinct_on = match &select.distinct {
+            Some(Distinct::On(exprs)) => {
+                let mut keys = Vec::new();
+                for expr in exprs {
+                    keys.push(self.sort_target(expr, &targets)?);
+                }
+                Some(keys)
+            }
+            _ => None,
+        };
+        let mut calls = self.take_calls();
+        let having = select
+            .having
+            .as_ref()
+            .map(|having| self.condition(having, "HAVING"))
+            .transpose()?;
+        let mut having_calls = self.take_calls();
+        let group = self.group_keys(group_asts, &targets)?;
+        let aggregates = core::mem::take(&mut self.level().aggregates);
+        if !group_asts.is_empty() || !aggregates.is_empty() || having.is_some() {
+            if locking.mode.is_some() {
+                let message = "FOR UPDATE is not allowed with GROUP BY or aggregate functions";
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+            }
+            let inner_calls = core::mem::take(&mut self.level().inner_calls);
+            let width = rel.width();
+            rel = rel.applied(inner_calls);
+            let mut aggregates = aggregates;
+            let mut group = group;
+            for aggregate in &mut aggregates {
+                aggregate.args.iter_mut().for_each(|arg| place_calls(arg, width));
+                aggregate.filter.iter_mut().for_each(|filter| place_calls(filter, width));
+                aggregate.order.iter_mut().for_each(|(key, _, _)| place_calls(key, width));
+            }
+            group.iter_mut().for_each(|key| place_calls(key, width));
+            let mut grouping = Grouping::new(group, aggregates);
+            let determined =
+                |column: u32, group: &[Expr]| scope.determines(group, column);
+            let name = |column: u32| scope.describe(column);
+            let mut having = having;
+            let exprs = targets
+                .iter_mut()
+                .map(|target| &mut target.expr)
+                .chain(sort.iter_mut().chain(distinct_on.iter_mut().flatten()).filter_map(extra_mut))
+                .chain(having.iter_mut());
+            let mut rewritten = Vec::new();
+            for expr in exprs {
+                grouping.rewrite(expr, &determined, &name)?;
+                rewritten.push(expr);
+            }
+            grouping.rewrite_calls(&mut calls, &determined, &name)?;
+            grouping.rewrite_calls(&mut having_calls, &determined, &name)?;
+            rewritten.into_iter().for_each(|expr| grouping.place(expr));
+            for call in calls.iter_mut().chain(&mut having_calls) {
+                call.kind.outer_exprs_mut().into_iter().for_each(|expr| grouping.place(expr));
+            }
+            rel = grouping.relation(rel);
+            if let Some(mut having) = having {
+                let width = rel.width();
+                rel = rel.applied(having_calls);
+                place_calls(&mut having, width);
+                let mut parts = Vec::new();
+                conjuncts(having, &mut parts);
+                rel = rel.filtered(parts);
+            }
+        }
+        let width = rel.width();
+        rel = rel.applied(calls);
+        for target in &mut targets {
+            place_calls(&mut target.expr, width);
+        }
+        let extras = sort.iter_mut().chain(distinct_on.iter_mut().flatten());
+        for expr in extras.filter_map(extra_mut) {
+            place_calls(expr, width);
+        }
+        let distinct = Distinctness::new(&select.distinct, distinct_on);
+        self.output(rel, targets, sort.into_iter().zip(order).collect(), distinct, window)
+    }
+
+    /// `rel` filtered by a bound condition, whose calls are made first.
+    pub(crate) fn filter(&mut self, rel: Rel, mut condition: Expr) -> Rel {
+        let calls = self.take_calls();
+        let width = rel.width();
+        place_calls(&mut condition, width);
+        let mut parts = Vec::new();
+        conjuncts(condition, &mut parts);
+        rel.applied(calls).filtered(parts)
+    }
+
+    /// Projection, DISTINCT, ORDER BY and LIMIT.
+    fn output(
+        &mut self,
+        rel: Rel,
+        targets: Vec<Target>,
+        sort: Vec<(SortTarget, &OrderByExpr)>,
+        distinct: Distinctness,
+        window: Window,
+    ) -> Result<BoundQuery, SqlError> {
+        let columns: Vec<OutColumn> = targets.iter().map(Target::column).collect();
+        let mut exprs: Vec<Expr> = targets.into_iter().map(|target| target.expr).collect();
+        let count = exprs.len() as u32;
+        let mut keys = Vec::new();
+        for (target, key) in sort {
+            let column = match target {
+                SortTarget::Output(index) => index as u32,
+                SortTarget::Extra(expr) => {
+                    if matches!(distinct, Distinctness::Rows) {
+                        return Err(SqlError::new(
+                            SqlState::INVALID_COLUMN_REFERENCE,
+                            "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+                        ));
+                    }
+                    exprs.push(expr);
+                    exprs.len() as u32 - 1
+                }
+            };
+            keys.push(sort_key(column, key));
+        }
+        let mut on = Vec::new();
+        let whole_rows = matches!(distinct, Distinctness::Rows);
+        if let Distinctness::On(targets) = distinct {
+            for target in targets {
+                on.push(match target {
+                    SortTarget::Output(index) => index as u32,
+                    SortTarget::Extra(expr) => match exprs.iter().position(|e| *e == expr) {
+                        Some(index) => index as u32,
+                        None => {
+                            exprs.push(expr);
+                            exprs.len() as u32 - 1
+                        }
+                    },
+                });
+            }
+        } else if whole_rows {
+            on = (0..count).collect();
+        }
+        let types: Vec<Type> = exprs.iter().map(Expr::ty).collect();
+        let extra = exprs.len() as u32 > count;
+        let mut rel = rel.projected(exprs);
+        if whole_rows {
+            rel = Rel::Distinct { input: Box::new(rel), keys: core::mem::take(&mut on) };
+        }
+        if !keys.is_empty() {
+            rel = Rel::Sort { input: Box::new(rel), keys };
+        }
+        if !on.is_empty() {
+            rel = Rel::Distinct { input: Box::new(rel), keys: on };
+        }
+        rel = windowed(rel, window);
+        if extra {
+            let kept = (0..count).map(|i| Expr::Column(i, types[i as usize])).collect();
+            rel = rel.projected(kept);
+        }
+        Ok(BoundQuery { rel, columns })
+    }
+
+    fn group_keys(&mut self, asts: &[Ast], targets: &[Target]) -> Result<Vec<Expr>, SqlError> {
+        let mut keys: Vec<Expr> = Vec::new();
+        for ast in asts {
+            self.level().aggregates_in = Some("GROUP BY");
+            let outer_calls = self.take_calls();
+            let inner = core::mem::take(&mut self.level().inner_calls);
+            self.level().calls = inner;
+            let key = self.group_key(ast, targets);
+            let inner = self.take_calls();
+            self.level().inner_calls = inner;
+            self.level().calls = outer_calls;
+            self.level().aggregates_in = None;
+            let key = key?;
+            let aggregate = crate::expr::walk::any(&key, &|node| {
+                matches!(node, Expr::Outer(super::AGGREGATE, _, _))
+            });
+            if aggregate {
+                let message = "aggregate functions are not allowed in GROUP BY";
+                return Err(SqlError::new(SqlState::GROUPING, message));
+            }
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        Ok(keys)
+    }
+
+    fn group_key(&mut self, ast: &Ast, targets: &[Target]) -> Result<Expr, SqlError> {
+        if let Some(index) = self.ordinal(ast, targets.len(), "GROUP BY")? {
+            return Ok(targets[index].expr.clone());
+        }
+        if let Ast::Identifier(name) = ast {
+            let folded = ident(name);
+            // A column of the input goes before an output name.
+            let input = matches!(
+                self.level().scope.find(None, &folded),
+                super::scope::Found::Column(_) | super::scope::Found::Ambiguous
+            );
+            if !input && let Some(target) = targets.iter().find(|t| t.name == folded) {
+                return Ok(target.expr.clone());
+            }
+        }
+        if let Ast::Tuple(items) = ast
+            && let [only] = items.as_slice()
+        {
+            return self.group_key(only, targets);
+        }
+        self.expr(ast)
+    }
+
+    /// The output column that a number names.
+    fn ordinal(&self, ast: &Ast, count: usize, clause: &str) -> Result<Option<usize>, SqlError> {
+        let Ast::Value(value) = ast else { return Ok(None) };
+        let ast::Value::Number(digits, _) = &value.value else {
+            return Err(SqlError::new(
+                SqlState::SYNTAX,
+                format!("non-integer constant in {clause}"),
+            )
+            .at(self.position(value.span)));
+        };
+        match digits.parse::<usize>() {
+            Ok(number) if (1..=count).contains(&number) => Ok(Some(number - 1)),
+            Ok(number) => Err(SqlError::new(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                format!("{clause} position {number} is not in select list"),
+            )
+            .at(self.position(value.span))),
+            Err(_) => Err(SqlError::new(
+                SqlState::SYNTAX,
+                format!("non-integer constant in {clause}"),
+            )),
+        }
+    }
+
+    fn sort_target(&mut self, ast: &Ast, targets: &[Target]) -> Result<SortTarget, SqlError> {
+        if let Some(index) = self.ordinal(ast, targets.len(), "ORDER BY")? {
+            return Ok(SortTarget::Output(index));
+        }
+        if let Ast::Identifier(name) = ast {
+            let folded = ident(name);
+            let mut named = targets.iter().enumerate().filter(|(_, t)| t.name == folded);
+            if let Some((index, first)) = named.next() {
+                if named.any(|(_, other)| other.expr != first.expr) {
+                    let message = format!("ORDER BY \"{folded}\" is ambiguous");
+                    return Err(SqlError::new(SqlState::AMBIGUOUS_COLUMN, message));
+                }
+                return Ok(SortTarget::Output(index));
+            }
+        }
+        let mut expr = self.expr(ast)?;
+        if expr.ty() == Type::Unknown {
+            expr = resolve::coerce(expr, Type::Text, Context::Implicit)?;
+        }
+        Ok(match targets.iter().position(|target| target.expr == expr) {
+            Some(index) => SortTarget::Output(index),
+            None => SortTarget::Extra(expr),
+        })
+    }
+
+    /// A sort key of a query whose input columns are not visible any more.
+    fn output_only(&mut self, ast: &Ast, columns: &[OutColumn]) -> Result<usize, SqlError> {
+        if let Some(index) = self.ordinal(ast, columns.len(), "ORDER BY")? {
+            return Ok(index);
+        }
+        let Ast::Identifier(name) = ast else {
+            return Err(SqlError::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
+            )
+            .detail("Only result column names can be used, not expressions or functions."));
+        };
+        let folded = ident(name);
+        columns.iter().position(|column| column.name == folded).ok_or_else(|| {
+            SqlError::new(
+                SqlState::UNDEFINED_COLUMN,
+                format!("column \"{folded}\" does not exist"),
+            )
+            .at(self.position(name.span))
+        })
+    }
+
+    fn window(&mut self, query: &Query) -> Result<Window, SqlError> {
+        if !query.limit_by.is_empty() {
+            return Err(unsupported("LIMIT BY"));
+        }
+        let fetch = match &query.fetch {
+            Some(fetch) if fetch.with_ties || fetch.percent => {
+                return Err(unsupported("FETCH WITH TIES"));
+            }
+            Some(fetch) => Some(fetch.quantity.clone().unwrap_or_else(|| {
+                Ast::Value(ast::Value::Number("1".into(), false).with_empty_span())
+            })),
+            None => None,
+        };
+        let limit = query.limit.as_ref().or(fetch.as_ref());
+        let offset = query.offset.as_ref().map(|offset| &offset.value);
+        Ok(Window { limit: self.count(limit, "LIMIT")?, offset: self.count(offset, "OFFSET")? })
+    }
+
+    fn count(&mut self, ast: Option<&Ast>, clause: &str) -> Result<Option<Expr>, SqlError> {
+        let Some(ast) = ast else { return Ok(None) };
+        let hidden = self.set_scope(Scope::default());
+        let outer = core::mem::replace(&mut self.level().aggregates_in, Some("LIMIT"));
+        let bound = self.expr(ast);
+        self.level().aggregates_in = outer;
+        self.set_scope(hidden);
+        let bound = resolve::coerce(bound?, Type::Int8, Context::Assignment).map_err(|_| {
+            let message = format!("argument of {clause} must be type bigint");
+            SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+        })?;
+        self.note(&bound);
+        Ok(Some(bound))
+    }
+
+    fn locking(&mut self, query: &Query) -> Result<Locking, SqlError> {
+        let mut locking = Locking::default();
+        for clause in &query.locks {
+            if let Some(wait) = &clause.nonblock {
+                return Err(unsupported(match wait {
+                    NonBlock::Nowait => "NOWAIT",
+                    NonBlock::SkipLocked => "SKIP LOCKED",
+                }));
+            }
+            let mode = match clause.lock_type {
+                LockType::Share => LockMode::Shared,
+                LockType::Update => LockMode::Exclusive,
+            };
+            locking.mode = Some(locking.mode.map_or(mode, |other| other.max(mode)));
+            if let Some(of) = &clause.of {
+                locking.of.push(super::scope::object_name(of).1);
+            }
+            self.locks = true;
+        }
+        Ok(locking)
+    }
+}
+
+/// What DISTINCT asks for.
+enum Distinctness {
+    No,
+    Rows,
+    On(Vec<SortTarget>),
+}
+
+impl Distinctness {
+    fn new(distinct: &Option<Distinct>, on: Option<Vec<SortTarget>>) -> Distinctness {
+        match (distinct, on) {
+            (Some(Distinct::Distinct), _) => Distinctness::Rows,
+            (_, Some(on)) => Distinctness::On(on),
+            (_, None) => Distinctness::No,
+        }
+    }
+}
+
+fn extra_mut(target: &mut SortTarget) -> Option<&mut Expr> {
+    match target {
+        SortTarget::Extra(expr) => Some(expr),
+        SortTarget::Output(_) => None,
+    }
+}
+
+fn windowed(rel: Rel, window: Window) -> Rel {
+    if window.limit.is_none() && window.offset.is_none() {
+        return rel;
+    }
+    Rel::Limit { input: Box::new(rel), limit: window.limit, offset: window.offset }
+}
+
+fn sort_key(column: u32, key: &OrderByExpr) -> SortKey {
+    let descending = key.options.asc == Some(false);
+    let nulls_first = key.options.nulls_first.unwrap_or(descending);
+    SortKey { column, descending, nulls_first }
+}
+
+fn check_locked_names(scope: &Scope, locking: &Locking) -> Result<(), SqlError> {
+    match locking.of.iter().find(|name| !scope.relations.contains(name)) {
+        Some(name) => Err(SqlError::new(
+            SqlState::UNDEFINED_TABLE,
+            format!("relation \"{name}\" in FOR UPDATE clause not found in FROM clause"),
+        )),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,280 @@
+//! Schema changes: statements to catalog commands and work over existing rows.
+
+mod alter;
+mod names;
+mod table;
+
+use crate::bind::scope::{ident, object_name};
+use crate::bind::{Binder, unsupported};
+use crate::parse::{DatabaseOptions, Kind};
+use crate::plan::{DdlPlan, Fill};
+use base::{IndexId, SqlError, SqlState, Type};
+use catalog::{Command, Execution, Index, IndexColumn, ProtocolKind, Sequence, Table};
+use sqlparser::ast::{self, ObjectType, SequenceOptions};
+
+/// Plans a schema change.
+///
+/// # Errors
+/// Those of names and types; 0A000 for changes of later releases. Conflicts with other objects are
+/// found when the catalog applies the commands.
+pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
+    match kind {
+        Kind::CreateTable(statement) => table::create(statement, binder),
+        Kind::CreateDatabase { name, options } => create_database(name, options),
+        Kind::DropDatabase { name, if_exists } => {
+            if *name == binder.cx.database.name {
+                let message = "cannot drop the currently open database";
+                return Err(SqlError::new(SqlState::OBJECT_IN_USE, message));
+            }
+            let command = Command::DropDatabase { name: name.clone(), if_exists: *if_exists };
+            Ok(simple("DROP DATABASE", vec![command]))
+        }
+        Kind::Sql(ast) => match ast.as_ref() {
+            ast::Statement::CreateIndex(create) => create_index(create, binder),
+            ast::Statement::CreateSequence {
+                if_not_exists, name, sequence_options, temporary: false, data_type, ..
+            } => {
+                let ty = match data_type {
+                    None => Type::Int8,
+                    Some(ty) => crate::bind::types::bind_type(ty)?,
+                };
+                let name = own_name(name)?;
+                let sequence = sequence(name, ty, sequence_options)?;
+                let command = Command::CreateSequence {
+                    database: binder.cx.database.name.clone(),
+                    sequence,
+                    if_not_exists: *if_not_exists,
+                };
+                Ok(simple("CREATE SEQUENCE", vec![command]))
+            }
+            ast::Statement::Drop { object_type, if_exists, names, cascade, .. } => {
+                drop_objects(*object_type, *if_exists, names, *cascade, binder)
+            }
+            ast::Statement::AlterTable { name, if_exists, operations, .. } => {
+                alter::plan(name, *if_exists, operations, binder)
+            }
+            other => {
+                let text = other.to_string();
+                let words: Vec<&str> = text.split_whitespace().take(2).collect();
+                Err(unsupported(&words.join(" ")))
+            }
+        },
+        _ => unreachable!("the planner sends only schema changes here"),
+    }
+}
+
+/// A change that is done when the catalog is.
+fn simple(tag: &'static str, before: Vec<Command>) -> DdlPlan {
+    DdlPlan { tag, before, fill: None, after: Vec::new(), undo: Vec::new() }
+}
+
+/// The name of an object of the schema `public`.
+fn own_name(name: &ast::ObjectName) -> Result<String, SqlError> {
+    match object_name(name) {
+        (None, name) => Ok(name),
+        (Some(schema), name) if schema == "public" => Ok(name),
+        (Some(schema), _) if schema == "pg_catalog" || schema == "information_schema" => {
+            let message = format!("permission denied for schema {schema}");
+            Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
+        }
+        (Some(schema), _) => {
+            let message = format!("schema \"{schema}\" does not exist");
+            Err(SqlError::new(SqlState::INVALID_SCHEMA, message))
+        }
+    }
+}
+
+fn create_database(name: &str, options: &DatabaseOptions) -> Result<DdlPlan, SqlError> {
+    let unknown = |what: &str, value: &str, known: &str| {
+        SqlError::new(SqlState::INVALID_PARAMETER, format!("unrecognized {what} \"{value}\""))
+            .hint(format!("Available: {known}."))
+    };
+    let protocol = match options.protocol.as_deref() {
+        None | Some("two_phase") => ProtocolKind::TwoPhase,
+        Some(later @ ("leap" | "formula" | "epoch")) => {
+            return Err(unsupported(&format!("protocol {later}")));
+        }
+        Some(other) => return Err(unknown("protocol", other, "two_phase")),
+    };
+    let execution = match options.execution.as_deref() {
+        None | Some("interleaved") => Execution::Interleaved,
+        Some("serial") => Execution::Serial,
+        Some(other) => return Err(unknown("execution", other, "interleaved, serial")),
+    };
+    let command = Command::CreateDatabase {
+        name: name.to_string(),
+        protocol,
+        execution,
+        if_not_exists: options.if_not_exists,
+    };
+    Ok(simple("CREATE DATABASE", vec![command]))
+}
+
+/// A column of a table by name.
+///
+/// # Errors
+/// 42703.
+fn key_column(table: &Table, name: &str) -> Result<u16, SqlError> {
+    match table.column(name).filter(|(_, column)| !column.hidden) {
+        Some((place, _)) => Ok(place),
+        None => {
+            let message = format!("column \"{name}\" does not exist");
+            Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message))
+        }
+    }
+}
+
+/// An index of a command; the catalog completes it.
+fn index(name: String, columns: Vec<IndexColumn>, unique: bool, constraint: bool) -> Index {
+    Index {
+        id: IndexId(0),
+        name,
+        columns,
+        unique,
+        constraint,
+        slot_columns: Vec::new(),
+        building: false,
+    }
+}
+
+fn create_index(create: &ast::CreateIndex, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
+    if create.predicate.is_some() {
+        return Err(unsupported("a partial index"));
+    }
+    if !create.include.is_empty() {
+        return Err(unsupported("INCLUDE"));
+    }
+    if create.nulls_distinct == Some(false) {
+        return Err(unsupported("NULLS NOT DISTINCT"));
+    }
+    if let Some(method) = &create.using
+        && ident(method) != "btree"
+    {
+        return Err(unsupported(&format!("index method {}", ident(method))));
+    }
+    let table = binder.find_table(&create.table_name)?;
+    let mut columns = Vec::new();
+    for column in &create.columns {
+        let ast::Expr::Identifier(name) = &column.expr else {
+            return Err(unsupported("an index on an expression"));
+        };
+        let descending = column.options.asc == Some(false);
+        if column.options.nulls_first.is_some_and(|first| first != descending) {
+            return Err(unsupported("an index with NULLS in the unusual place"));
+        }
+        columns.push(IndexColumn { column: key_column(&table, &ident(name))?, descending });
+    }
+    let database = binder.cx.database.clone();
+    let name = match &create.name {
+        Some(name) => own_name(name)?,
+        None => {
+            let parts = table.column_names(columns.iter().map(|key| key.column));
+            names::free_name(&database, &table.name, &parts, "idx")
+        }
+    };
+    if create.if_not_exists && database.has_relation(&name) {
+        let command = Command::CreateIndex {
+            database: database.name.clone(),
+            table: table.name.clone(),
+            index: index(name, columns, create.unique, false),
+            if_not_exists: true,
+        };
+        return Ok(simple("CREATE INDEX", vec![command]));
+    }
+    let index = index(name, columns, create.unique, false);
+    Ok(build_index("CREATE INDEX", &database.name, &table.name, index, false))
+}
+
+/// A new index, filled from the rows that are there.
+fn build_index(
+    tag: &'static str,
+    database: &str,
+    table: &str,
+    index: Index,
+    if_not_exists: bool,
+) -> DdlPlan {
+    let name = index.name.clone();
+    let (database, table) = (database.to_string(), table.to_string());
+    DdlPlan {
+        tag,
+        before: vec![Command::CreateIndex {
+            database: database.clone(),
+            table: table.clone(),
+            index,
+            if_not_exists,
+        }],
+        fill: Some(Fill::Index { table: table.clone(), index: name.clone() }),
+        after: vec![Command::FinishIndex {
+            database: database.clone(),
+            table,
+            index: name.clone(),
+        }],
+        undo: vec![Command::DropIndex { database, names: vec![name], if_exists: true }],
+    }
+}
+
+/// A sequence with PostgreSQL's defaults for its type.
+fn sequence(
+    name: String,
+    ty: Type,
+    options: &[SequenceOptions],
+) -> Result<Sequence, SqlError> {
+    let (type_min, type_max) = match ty {
+        Type::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        Type::Int4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        Type::Int8 => (i64::MIN, i64::MAX),
+        _ => {
+            let message = "sequence type must be smallint, integer, or bigint";
+            return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
+        }
+    };
+    let (mut increment, mut start, mut min, mut max) = (1, None, None, None);
+    for option in options {
+        match option {
+            SequenceOptions::IncrementBy(value, _) => increment = integer(value)?,
+            SequenceOptions::MinValue(value) => min = value.as_ref().map(integer).transpose()?,
+            SequenceOptions::MaxValue(value) => max = value.as_ref().map(integer).transpose()?,
+            SequenceOptions::StartWith(value, _) => start = Some(integer(value)?),
+            // Shards draw blocks of numbers whatever the size of the cache.
+            SequenceOptions::Cache(_) => {}
+            SequenceOptions::Cycle(no) if *no => {}
+            SequenceOptions::Cycle(_) => return Err(unsupported("a cycling sequence")),
+        }
+    }
+    let ascending = increment > 0;
+    let min = min.unwrap_or(if ascending { 1 } else { type_min });
+    let max = max.unwrap_or(if ascending { type_max } else { -1 });
+    let start = start.unwrap_or(if ascending { min } else { max });
+    Ok(Sequence { id: IndexId(0), name, start, increment, min, max, owned_by: None })
+}
+
+fn integer(ast: &ast::Expr) -> Result<i64, SqlError> {
+    let text = ast.to_string().replace(' ', "");
+    text.parse().map_err(|_| {
+        let message = format!("invalid value \"{text}\" of a sequence option");
+        SqlError::new(SqlState::INVALID_PARAMETER, message)
+    })
+}
+
+fn drop_objects(
+    object: ObjectType,
+    if_exists: bool,
+    names: &[ast::ObjectName],
+    cascade: bool,
+    binder: &mut Binder<'_>,
+) -> Result<DdlPlan, SqlError> {
+    let names = names.iter().map(own_name).collect::<Result<Vec<_>, _>>()?;
+    let database = binder.cx.database.name.clone();
+    Ok(match object {
+        ObjectType::Table => {
+            simple("DROP TABLE", vec![Command::DropTable { database, names, if_exists, cascade }])
+        }
+        ObjectType::Index => {
+            simple("DROP INDEX", vec![Command::DropIndex { database, names, if_exists }])
+        }
+        ObjectType::Sequence => {
+            simple("DROP SEQUENCE", vec![Command::DropSequence { database, names, if_exists }])
+        }
+        other => return Err(unsupported(&format!("DROP {other}"))),
+    })
+}

@@ -1,0 +1,394 @@
+//! CREATE TABLE.
+
+use super::{index, key_column, own_name, sequence, simple};
+use crate::bind::scope::{Scope, ident, object_name};
+use crate::bind::types::{NamedType, named_type};
+use crate::bind::{Binder, scope_of, unsupported};
+use crate::parse::TableStatement;
+use crate::plan::DdlPlan;
+use base::{SqlError, SqlState, TableId, Type};
+use catalog::{
+    Action, Check, Column, Command, ForeignKey, Identity, IndexColumn, Sequence, Table,
+};
+use sqlparser::ast::{
+    self, ColumnOption, ConstraintCharacteristics, DeferrableInitial, GeneratedAs,
+    ReferentialAction, TableConstraint,
+};
+use std::sync::Arc;
+
+/// What is known of a table while its definition is read.
+struct Definition {
+    table: Table,
+    sequences: Vec<Sequence>,
+    /// Primary key: name and columns.
+    primary: Option<(String, Vec<String>)>,
+    uniques: Vec<(String, Vec<String>)>,
+    foreign: Vec<Foreign>,
+    checks: Vec<(String, ast::Expr)>,
+}
+
+/// A foreign key as written.
+pub(super) struct Foreign {
+    pub(super) name: String,
+    pub(super) columns: Vec<String>,
+    pub(super) parent: ast::ObjectName,
+    pub(super) parent_columns: Vec<String>,
+    pub(super) on_delete: Option<ReferentialAction>,
+    pub(super) on_update: Option<ReferentialAction>,
+}
+
+pub(super) fn create(
+    statement: &TableStatement,
+    binder: &mut Binder<'_>,
+) -> Result<DdlPlan, SqlError> {
+    let ast = &statement.table;
+    if ast.query.is_some() {
+        return Err(unsupported("CREATE TABLE AS"));
+    }
+    let name = own_name(&ast.name)?;
+    let mut definition = Definition {
+        table: empty_table(name.clone(), statement.replicated),
+        sequences: Vec::new(),
+        primary: None,
+        uniques: Vec::new(),
+        foreign: Vec::new(),
+        checks: Vec::new(),
+    };
+    for column in &ast.columns {
+        add_column(&mut definition, column, binder)?;
+    }
+    for constraint in &ast.constraints {
+        add_constraint(&mut definition, constraint)?;
+    }
+    let Definition { mut table, sequences, primary, uniques, foreign, checks } = definition;
+    if let Some((constraint, columns)) = primary {
+        table.primary = index(constraint.clone(), key_columns(&table, &columns)?, true, true);
+        table.primary_constraint = Some(constraint);
+        for key in &table.primary.columns {
+            table.columns[usize::from(key.column)].not_null = true;
+        }
+    }
+    for (constraint, columns) in uniques {
+        table.secondary.push(index(constraint, key_columns(&table, &columns)?, true, true));
+    }
+    for name in &statement.partition {
+        table.partition.push(key_column(&table, name)?);
+    }
+    for (name, check) in checks {
+        let expression = check_text(&table, &check, binder)?;
+        table.checks.push(Check { name, expression });
+    }
+    for key in foreign {
+        table.foreign_keys.push(foreign_key(&table, &key, binder)?);
+    }
+    let command = Command::CreateTable {
+        database: binder.cx.database.name.clone(),
+        table,
+        sequences,
+        if_not_exists: ast.if_not_exists,
+    };
+    Ok(simple("CREATE TABLE", vec![command]))
+}
+
+fn empty_table(name: String, replicated: bool) -> Table {
+    Table {
+        id: TableId(0),
+        name,
+        changed: 0,
+        columns: Vec::new(),
+        primary: index(String::new(), Vec::new(), true, false),
+        primary_constraint: None,
+        secondary: Vec::new(),
+        partition: Vec::new(),
+        replicated,
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
+        frozen: false,
+    }
+}
+
+pub(super) fn key_columns(table: &Table, names: &[String]) -> Result<Vec<IndexColumn>, SqlError> {
+    names
+        .iter()
+        .map(|name| match key_column(table, name) {
+            Ok(column) => Ok(IndexColumn { column, descending: false }),
+            Err(_) => {
+                let message = format!("column \"{name}\" named in key does not exist");
+                Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message))
+            }
+        })
+        .collect()
+}
+
+/// Deferred checking would need work at commit.
+fn check_immediate(characteristics: &Option<ConstraintCharacteristics>) -> Result<(), SqlError> {
+    match characteristics {
+        Some(ConstraintCharacteristics {
+            initially: Some(DeferrableInitial::Deferred), ..
+        }) => Err(unsupported("INITIALLY DEFERRED")),
+        _ => Ok(()),
+    }
+}
+
+fn add_column(
+    definition: &mut Definition,
+    ast: &ast::ColumnDef,
+    binder: &mut Binder<'_>,
+) -> Result<(), SqlError> {
+    let name = ident(&ast.name);
+    let (ty, serial) = match named_type(&ast.data_type)? {
+        NamedType::Plain(ty) => (ty, false),
+        NamedType::Registered(_) => (Type::Oid, false),
+        NamedType::Serial(ty) => (ty, true),
+    };
+    if ty == Type::Unknown {
+        let message = format!("column \"{name}\" has pseudo-type unknown");
+        return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    }
+    let owner = Some((definition.table.name.clone(), name.clone()));
+    let mut column = Column {
+        name: name.clone(),
+        ty,
+        not_null: serial,
+        default: None,
+        identity: None,
+        hidden: false,
+    };
+    if serial {
+        let drawn = sequence(String::new(), ty, &[])?;
+        definition.sequences.push(Sequence { owned_by: owner.clone(), ..drawn });
+    }
+    for option in &ast.options {
+        let constraint = option.name.as_ref().map_or_else(String::new, ident);
+        match &option.option {
+            ColumnOption::Null => {}
+            ColumnOption::NotNull => column.not_null = true,
+            ColumnOption::Default(value) => {
+                if serial {
+                    let message = format!(
+                        "multiple default values specified for column \"{name}\" of table \"{}\"",
+                        definition.table.name
+                    );
+                    return Err(SqlError::new(SqlState::SYNTAX, message));
+                }
+                column.default = Some(default_text(&column, value, binder)?);
+            }
+            ColumnOption::Unique { is_primary, characteristics } => {
+                check_immediate(characteristics)?;
+                if *is_primary {
+                    set_primary(definition, constraint, vec![name.clone()])?;
+                } else {
+                    definition.uniques.push((constraint, vec![name.clone()]));
+                }
+            }
+            ColumnOption::ForeignKey {
+                foreign_table,
+                referred_columns,
+                on_delete,
+                on_update,
+                characteristics,
+            } => {
+                check_immediate(characteristics)?;
+                definition.foreign.push(Foreign {
+                    name: constraint,
+                    columns: vec![name.clone()],
+                    parent: foreign_table.clone(),
+                    parent_columns: referred_columns.iter().map(ident).collect(),
+                    on_delete: *on_delete,
+                    on_update: *on_update,
+                });
+            }
+            ColumnOption::Check(check) => definition.checks.push((constraint, check.clone())),
+            ColumnOption::Collation(_) => {}
+            ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {
+                let kind = match generated_as {
+                    GeneratedAs::Always => Identity::Always,
+                    GeneratedAs::ByDefault => Identity::ByDefault,
+                    GeneratedAs::ExpStored => return Err(unsupported("a generated column")),
+                };
+                let options = sequence_options.as_deref().unwrap_or(&[]);
+                let drawn = sequence(String::new(), ty, options).map_err(|error| {
+                    if ty.is_integer() {
+                        return error;
+                    }
+                    let message = "identity column type must be smallint, integer, or bigint";
+                    SqlError::new(SqlState::INVALID_PARAMETER, message)
+                })?;
+                definition.sequences.push(Sequence { owned_by: owner.clone(), ..drawn });
+                column.identity = Some(kind);
+                column.not_null = true;
+            }
+            other => return Err(unsupported(&format!("the column option {other}"))),
+        }
+    }
+    definition.table.columns.push(column);
+    Ok(())
+}
+
+fn set_primary(
+    definition: &mut Definition,
+    name: String,
+    columns: Vec<String>,
+) -> Result<(), SqlError> {
+    if definition.primary.replace((name, columns)).is_some() {
+        let message = format!(
+            "multiple primary keys for table \"{}\" are not allowed",
+            definition.table.name
+        );
+        return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    }
+    Ok(())
+}
+
+fn add_constraint(
+    definition: &mut Definition,
+    constraint: &TableConstraint,
+) -> Result<(), SqlError> {
+    let named = |name: &Option<ast::Ident>| name.as_ref().map_or_else(String::new, ident);
+    let idents = |names: &[ast::Ident]| names.iter().map(ident).collect::<Vec<_>>();
+    match constraint {
+        TableConstraint::PrimaryKey { name, columns, characteristics, .. } => {
+            check_immediate(characteristics)?;
+            set_primary(definition, named(name), idents(columns))
+        }
+        TableConstraint::Unique { name, columns, characteristics, nulls_distinct, .. } => {
+            check_immediate(characteristics)?;
+            if matches!(nulls_distinct, ast::NullsDistinctOption::NotDistinct) {
+                return Err(unsupported("NULLS NOT DISTINCT"));
+            }
+            definition.uniques.push((named(name), idents(columns)));
+            Ok(())
+        }
+        TableConstraint::ForeignKey { .. } => {
+            definition.foreign.push(foreign_of(constraint)?);
+            Ok(())
+        }
+        TableConstraint::Check { name, expr } => {
+            definition.checks.push((named(name), (**expr).clone()));
+            Ok(())
+        }
+        other => Err(unsupported(&format!("the constraint {other}"))),
+    }
+}
+
+/// A table constraint FOREIGN KEY as written.
+pub(super) fn foreign_of(constraint: &TableConstraint) -> Result<Foreign, SqlError> {
+    let TableConstraint::ForeignKey {
+        name,
+        columns,
+        foreign_table,
+        referred_columns,
+        on_delete,
+        on_update,
+        characteristics,
+    } = constraint
+    else {
+        unreachable!("the caller has looked at the kind");
+    };
+    check_immediate(characteristics)?;
+    Ok(Foreign {
+        name: name.as_ref().map_or_else(String::new, ident),
+        columns: columns.iter().map(ident).collect(),
+        parent: foreign_table.clone(),
+        parent_columns: referred_columns.iter().map(ident).collect(),
+        on_delete: *on_delete,
+        on_update: *on_update,
+    })
+}
+
+fn action(action: Option<ReferentialAction>) -> Result<Action, SqlError> {
+    Ok(match action {
+        None | Some(ReferentialAction::NoAction) => Action::NoAction,
+        Some(ReferentialAction::Restrict) => Action::Restrict,
+        Some(ReferentialAction::Cascade) => Action::Cascade,
+        Some(ReferentialAction::SetNull) => Action::SetNull,
+        Some(ReferentialAction::SetDefault) => return Err(unsupported("SET DEFAULT")),
+    })
+}
+
+/// The catalog's form of a foreign key of `table`.
+pub(super) fn foreign_key(
+    table: &Table,
+    key: &Foreign,
+    binder: &Binder<'_>,
+) -> Result<ForeignKey, SqlError> {
+    let columns = key
+        .columns
+        .iter()
+        .map(|name| {
+            key_column(table, name).map_err(|_| {
+                let message =
+                    format!("column \"{name}\" referenced in foreign key constraint does not exist");
+                SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+            })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let (_, parent_name) = object_name(&key.parent);
+    let itself = parent_name == table.name;
+    let found;
+    let parent: &Table = if itself {
+        table
+    } else {
+        found = binder.find_table(&key.parent)?;
+        &found
+    };
+    let parent_columns = key
+        .parent_columns
+        .iter()
+        .map(|name| {
+            key_column(parent, name).map_err(|_| {
+                let message =
+                    format!("column \"{name}\" referenced in foreign key constraint does not exist");
+                SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+            })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(ForeignKey {
+        name: key.name.clone(),
+        columns,
+        parent: parent_name,
+        parent_columns,
+        on_delete: action(key.on_delete)?,
+        on_update: action(key.on_update)?,
+    })
+}
+
+/// Checks that a condition binds over the table, and gives its text for the catalog.
+pub(super) fn check_text(
+    table: &Table,
+    check: &ast::Expr,
+    binder: &mut Binder<'_>,
+) -> Result<String, SqlError> {
+    let outer = binder.set_scope(scope_of(&Arc::new(table.clone())));
+    let bound = binder.condition(check, "CHECK");
+    binder.set_scope(outer);
+    bound?;
+    if !binder.take_calls().is_empty() || !binder.inits.is_empty() {
+        let message = "cannot use subquery or session functions in check constraint";
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    Ok(check.to_string())
+}
+
+/// Checks that a default binds and fits its column, and gives its text for the catalog.
+fn default_text(
+    column: &Column,
+    value: &ast::Expr,
+    binder: &mut Binder<'_>,
+) -> Result<String, SqlError> {
+    let outer = binder.set_scope(Scope::default());
+    let bound = binder.expr(value);
+    binder.set_scope(outer);
+    let bound = bound.map_err(|error| match error.state() {
+        SqlState::UNDEFINED_COLUMN => SqlError::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "cannot use column reference in DEFAULT expression",
+        ),
+        _ => error,
+    })?;
+    binder.assigned(bound, column)?;
+    binder.take_calls();
+    binder.inits.clear();
+    Ok(value.to_string())
+}

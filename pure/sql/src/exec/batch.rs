@@ -1,0 +1,179 @@
+//! Batches of rows for schema changes.
+
+use super::request::get;
+use super::scan::{primary_key, rows_of};
+use super::step::{Action, Run};
+use super::write::{duplicate, encoded_row};
+use super::{Cx, statement};
+use crate::expr::Expr;
+use crate::keys::{entry_key, entry_row};
+use crate::port::{ExecError, OpFuture, Port};
+use crate::program::{Body, ProgramPlan};
+use base::{Datum, Key, KeyRange, Slot};
+use catalog::Table;
+use txn::{LockMode, Op, OpResult, ScanOp, Slots as ScanSlots};
+
+/// Rows of one batch: few enough for a short transaction.
+const FILL_ROWS: u32 = 1000;
+
+/// Where the next batch of a schema change starts.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FillPosition {
+    /// Position in the list of shards.
+    shard: usize,
+    after: Option<(Slot, Vec<u8>)>,
+}
+
+/// Rows of a table and where to go on.
+pub(crate) struct Batch {
+    pub(crate) rows: Vec<Vec<Datum>>,
+    pub(crate) next: Option<FillPosition>,
+}
+
+/// The executor's view for one batch.
+pub(crate) struct FillCx<'a>(Cx<'a>);
+
+impl<'a> FillCx<'a> {
+    pub(crate) fn new(port: &'a dyn Port) -> FillCx<'a> {
+        let run = Run {
+            inits: Vec::new(),
+            slots: 0,
+            planned: port.catalog().version,
+            action: Action::Truncate(Vec::new()),
+            steps: 1,
+        };
+        FillCx(Cx::new(port, &run, false))
+    }
+
+    /// Reads a batch of full rows under shared locks.
+    pub(crate) async fn rows(
+        &self,
+        table: &Table,
+        position: Option<FillPosition>,
+    ) -> Result<Batch, ExecError> {
+        let port = self.0.port;
+        let position = position.unwrap_or_default();
+        let shards = if table.replicated { vec![port.here()] } else { port.shards().to_vec() };
+        let Some(shard) = shards.get(position.shard) else {
+            return Ok(Batch { rows: Vec::new(), next: None });
+        };
+        let columns = table.columns.iter().enumerate();
+        let projection = columns.map(|(i, c)| Expr::Column(i as u32, c.ty)).collect();
+        let program = ProgramPlan::new(Body::Rows { filter: None, projection }).bind(&[]);
+        let op = Op::Scan(ScanOp {
+            index: table.primary.id,
+            slots: ScanSlots::All,
+            range: KeyRange::all(),
+            reverse: false,
+            read: port.read_locking(LockMode::Shared),
+            program,
+            row_limit: u64::from(FILL_ROWS),
+            batch_rows: FILL_ROWS,
+            after: position.after,
+        });
+        let answer = OpFuture::start(port, *shard, self.0.planned, op, false).await?;
+        let OpResult::Rows { batch, resume } = answer else {
+            panic!("a scan was not answered by rows");
+        };
+        let next = match resume {
+            Some(after) => Some(FillPosition { shard: position.shard, after: Some(after) }),
+            None if position.shard + 1 < shards.len() => {
+                Some(FillPosition { shard: position.shard + 1, after: None })
+            }
+            None => None,
+        };
+        Ok(Batch { rows: batch.iter().map(<[Datum]>::to_vec).collect(), next })
+    }
+
+    /// Inserts what `entry` gives for every row, on all shards if the table is replicated; answers
+    /// the rows whose entry existed.
+    async fn insert(
+        &self,
+        table: &Table,
+        rows: &[Vec<Datum>],
+        entry: impl Fn(&[Datum]) -> Result<(Key, Vec<u8>), base::SqlError>,
+    ) -> Result<Vec<usize>, ExecError> {
+        let port = self.0.port;
+        let mut started = Vec::new();
+        for (i, row) in rows.iter().enumerate() {
+            let (key, row) = entry(row)?;
+            let homes = if table.replicated {
+                port.shards().to_vec()
+            } else {
+                vec![port.home(key.slot)]
+            };
+            for to in homes {
+                let op = Op::Insert { key: key.clone(), row: row.clone().into() };
+                started.push((i, OpFuture::start(port, to, self.0.planned, op, false)));
+            }
+        }
+        let mut existing = Vec::new();
+        for (i, future) in started {
+            if future.await? == OpResult::Exists && !existing.contains(&i) {
+                existing.push(i);
+            }
+        }
+        Ok(existing)
+    }
+
+    /// Writes the entries of index `number`. An entry of the same row may be there already: its
+    /// writer knew of the index.
+    pub(crate) async fn write_entries(
+        &self,
+        table: &Table,
+        number: usize,
+        rows: &[Vec<Datum>],
+    ) -> Result<(), ExecError> {
+        let index = super::step::table_index(table, number);
+        let entry = |row: &[Datum]| Ok((entry_key(table, index, row), entry_row(table, row)));
+        let existing = self.insert(table, rows, entry).await?;
+        let keys = table.primary.columns.iter().enumerate();
+        let projection: Vec<Expr> = keys
+            .map(|(i, key)| Expr::Column(i as u32, table.column_at(key.column).ty))
+            .collect();
+        let program = ProgramPlan::new(Body::Rows { filter: None, projection });
+        for i in existing {
+            let row = &rows[i];
+            let read = txn::Read::Lock(LockMode::Exclusive);
+            let key = entry_key(table, index, row);
+            let found = get(&self.0, 0, table, key, read, program.bind(&[])).await;
+            let found = rows_of(found)?;
+            let own = entry_key(table, &table.primary, row);
+            if found.rows == 0 || primary_key(table, found.row(0)) != own {
+                return Err(duplicate(table, number, row).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes whole rows into the primary key space of `table`.
+    pub(crate) async fn write_rows(
+        &self,
+        table: &Table,
+        rows: &[Vec<Datum>],
+    ) -> Result<(), ExecError> {
+        let entry = |row: &[Datum]| {
+            Ok((entry_key(table, &table.primary, row), encoded_row(&table.name, row)?))
+        };
+        match self.insert(table, rows, entry).await?.first() {
+            Some(i) => {
+                let message = format!("could not create unique index \"{}\"", table.primary.name);
+                let found = duplicate(table, 0, &rows[*i]);
+                let detail = found.fields().detail.replace("already exists", "is duplicated");
+                Err(base::SqlError::new(base::SqlState::UNIQUE, message)
+                    .detail(detail)
+                    .table(&table.name)
+                    .constraint(&table.primary.name)
+                    .into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a query gives a row.
+    pub(crate) async fn finds_row(&self, run: &Run) -> Result<bool, ExecError> {
+        let cx = Cx::new(self.0.port, run, false);
+        let tag = statement(&cx, run, &[], false).await?;
+        Ok(tag != super::Tag::Select(0))
+    }
+}

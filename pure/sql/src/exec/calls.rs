@@ -1,0 +1,189 @@
+//! Values that are computed for a row before its expressions: subqueries, sequences, waiting.
+
+use super::source::open;
+use super::step::Step;
+use super::{Cx, Local, Slots};
+use crate::bind::rel::{Binds, Call, CallKind};
+use crate::expr::{Columns, Expr, eval, eval_bool};
+use crate::port::ExecError;
+use crate::rows::GroupKey;
+use base::{Datum, SqlError, SqlState};
+use catalog::Sequence;
+use core::future::poll_fn;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// The values of an IN query that does not depend on the row, once it has been run.
+#[derive(Default)]
+pub(super) struct InCache(Option<InSet>);
+
+struct InSet {
+    rows: BTreeSet<GroupKey>,
+    /// Rows that hold a NULL.
+    with_null: Vec<Vec<Datum>>,
+}
+
+/// The value of a call for a row.
+pub(super) fn value<'b>(
+    cx: &'b Cx<'_>,
+    call: &'b Call<Step>,
+    row: &'b dyn Columns,
+    slots: &'b Slots,
+) -> Local<'b, Result<Datum, ExecError>> {
+    Box::pin(async move {
+        let mut cache = InCache::default();
+        cached_value(cx, call, row, slots, &mut cache).await
+    })
+}
+
+/// As [`value`], keeping what other rows can use.
+pub(super) async fn cached_value(
+    cx: &Cx<'_>,
+    call: &Call<Step>,
+    row: &dyn Columns,
+    slots: &Slots,
+    cache: &mut InCache,
+) -> Result<Datum, ExecError> {
+    match &call.kind {
+        CallKind::Scalar { query, binds } => {
+            let slots = bound(cx, binds, row, slots)?;
+            let rows = limited(cx, query, &slots, 2).await?;
+            if rows.len() > 1 {
+                let message = "more than one row returned by a subquery used as an expression";
+                return Err(SqlError::new(SqlState::CARDINALITY_VIOLATION, message).into());
+            }
+            Ok(first(rows).unwrap_or(Datum::Null))
+        }
+        CallKind::Exists { query, binds } => {
+            let slots = bound(cx, binds, row, slots)?;
+            let mut source = open(cx, query, &slots);
+            Ok(Datum::Bool(source.next().await?.is_some()))
+        }
+        CallKind::Array { query, binds } => {
+            let slots = bound(cx, binds, row, slots)?;
+            let rows = limited(cx, query, &slots, usize::MAX).await?;
+            Ok(Datum::Array(rows.into_iter().flatten().collect()))
+        }
+        CallKind::In { left, query, binds } => {
+            let env = cx.env(slots);
+            let left = left.iter().map(|expr| eval(expr, row, &env)).collect::<Result<Vec<_>, _>>();
+            let left = left?;
+            if !binds.is_empty() || cache.0.is_none() {
+                let slots = bound(cx, binds, row, slots)?;
+                let rows = limited(cx, query, &slots, usize::MAX).await?;
+                let (with_null, plain): (Vec<_>, Vec<_>) =
+                    rows.into_iter().partition(|row| row.iter().any(Datum::is_null));
+                let rows = plain.into_iter().map(GroupKey).collect();
+                cache.0 = Some(InSet { rows, with_null });
+            }
+            let set = cache.0.as_ref().expect("filled above");
+            Ok(set.contains(left))
+        }
+        CallKind::Quantified { left, condition, all, query, binds } => {
+            let env = cx.env(slots);
+            let left = eval(left, row, &env)?;
+            let inner = bound(cx, binds, row, slots)?;
+            let rows = limited(cx, query, &inner, usize::MAX).await?;
+            let mut unknown = false;
+            for row in rows {
+                let pair = [left.clone(), first(vec![row]).unwrap_or(Datum::Null)];
+                match eval_bool(condition, &pair.as_slice(), &env)? {
+                    Some(holds) if holds != *all => return Ok(Datum::Bool(holds)),
+                    Some(_) => {}
+                    None => unknown = true,
+                }
+            }
+            Ok(if unknown { Datum::Null } else { Datum::Bool(*all) })
+        }
+        CallKind::Nextval(sequence) => Ok(Datum::Int(nextval(cx, sequence).await?)),
+        CallKind::Currval(sequence) => match cx.port.currval(sequence) {
+            Some(value) => Ok(Datum::Int(value)),
+            None => {
+                let message = format!(
+                    "currval of sequence \"{}\" is not yet defined in this session",
+                    sequence.name
+                );
+                Err(SqlError::new(SqlState::OBJECT_NOT_READY, message).into())
+            }
+        },
+        CallKind::Sleep(seconds) => {
+            let seconds = eval(seconds, row, &cx.env(slots))?.as_float().unwrap_or(0.0);
+            let end = cx.port.now().after((seconds.max(0.0) * 1e6) as u64);
+            while cx.port.now() < end {
+                let mut yielded = false;
+                poll_fn(|_| cx.port.poll_yield(&mut yielded)).await;
+            }
+            Ok(Datum::Text("".into()))
+        }
+    }
+}
+
+impl InSet {
+    fn contains(&self, left: Vec<Datum>) -> Datum {
+        if self.rows.is_empty() && self.with_null.is_empty() {
+            return Datum::Bool(false);
+        }
+        let left_null = left.iter().any(Datum::is_null);
+        let key = GroupKey(left);
+        if !left_null && self.rows.contains(&key) {
+            return Datum::Bool(true);
+        }
+        // A row that differs nowhere for certain makes the answer unknown.
+        let may_equal = |row: &[Datum]| {
+            row.iter().zip(&key.0).all(|(a, b)| {
+                a.is_null() || b.is_null() || a.compare(b) == core::cmp::Ordering::Equal
+            })
+        };
+        let unknown = self.with_null.iter().any(|row| may_equal(row))
+            || (left_null && self.rows.iter().any(|row| may_equal(&row.0)));
+        if unknown { Datum::Null } else { Datum::Bool(false) }
+    }
+}
+
+/// The slots with the values that a query reads of the row.
+pub(super) fn bound(
+    cx: &Cx<'_>,
+    binds: &Binds,
+    row: &dyn Columns,
+    slots: &Slots,
+) -> Result<Slots, SqlError> {
+    if binds.is_empty() {
+        return Ok(slots.clone());
+    }
+    let env = cx.env(slots);
+    let mut values = (**slots).clone();
+    for (slot, expr) in binds {
+        values[*slot as usize] = match expr {
+            Expr::Column(column, ty) => row.column(*column, *ty)?,
+            other => eval(other, row, &env)?,
+        };
+    }
+    Ok(Rc::new(values))
+}
+
+/// The first rows of a query.
+async fn limited(
+    cx: &Cx<'_>,
+    query: &Step,
+    slots: &Slots,
+    limit: usize,
+) -> Result<Vec<Vec<Datum>>, ExecError> {
+    let mut source = open(cx, query, slots);
+    let mut rows = Vec::new();
+    while rows.len() < limit
+        && let Some(batch) = source.next().await?
+    {
+        rows.extend(batch.iter().map(<[Datum]>::to_vec));
+    }
+    Ok(rows)
+}
+
+fn first(rows: Vec<Vec<Datum>>) -> Option<Datum> {
+    rows.into_iter().next()?.into_iter().next()
+}
+
+/// Draws from a sequence.
+pub(super) async fn nextval(cx: &Cx<'_>, sequence: &Sequence) -> Result<i64, ExecError> {
+    let mut ticket = None;
+    poll_fn(|_| cx.port.poll_nextval(sequence, &mut ticket)).await
+}

@@ -1,0 +1,107 @@
+//! INSERT ... ON CONFLICT.
+
+use super::request::get;
+use super::scan::{primary_key, rows_of};
+use super::step::{ConflictPlan, Writer, table_index};
+use super::write::{Change, apply, check_row, locked_row};
+use super::{Cx, Slots};
+use crate::expr::{Expr, eval, eval_bool};
+use crate::keys::entry_key;
+use crate::port::ExecError;
+use crate::program::{Body, ProgramPlan};
+use base::{Datum, Key, SqlError, SqlState};
+use catalog::Table;
+use std::collections::BTreeSet;
+use txn::{LockMode, Read};
+
+/// Inserts a row, or does what the statement says if it exists. Gives the row that was written.
+///
+/// The entries that may conflict are locked exclusively before anything is written, so nobody can
+/// insert them in between.
+pub(super) async fn insert(
+    cx: &Cx<'_>,
+    writers: &[Writer],
+    plan: &ConflictPlan,
+    row: Vec<Datum>,
+    slots: &Slots,
+    touched: &mut BTreeSet<Vec<u8>>,
+) -> Result<Option<Vec<Datum>>, ExecError> {
+    let writer = &writers[0];
+    let table = &*writer.table;
+    check_row(cx, writer, &row)?;
+    let arbiters: Vec<usize> = match plan.arbiter {
+        Some(arbiter) => vec![arbiter],
+        None => table.indexes().enumerate().filter(|(_, i)| i.unique).map(|(n, _)| n).collect(),
+    };
+    let mut existing = None;
+    for number in arbiters {
+        if let Some(key) = find(cx, table, number, &row).await? {
+            existing = Some(key);
+            break;
+        }
+    }
+    let Some(key) = existing else {
+        touched.insert(entry_key(table, &table.primary, &row).bytes);
+        let changes = [Change { old: None, new: Some(row) }];
+        apply(cx, writers, 0, &changes, slots).await?;
+        let [change] = changes;
+        return Ok(change.new);
+    };
+    let Some((assignments, condition)) = &plan.update else { return Ok(None) };
+    if !touched.insert(key.bytes.clone()) {
+        return Err(SqlError::new(
+            SqlState::CARDINALITY_VIOLATION,
+            "ON CONFLICT DO UPDATE command cannot affect row a second time",
+        )
+        .hint(
+            "Ensure that no rows proposed for insertion within the same command have duplicate \
+             constrained values.",
+        )
+        .into());
+    }
+    let Some(old) = locked_row(cx, table, key).await? else { return Ok(None) };
+    let both: Vec<Datum> = old.iter().chain(&row).cloned().collect();
+    let env = cx.env(slots);
+    if let Some(condition) = condition
+        && eval_bool(condition, &both.as_slice(), &env)? != Some(true)
+    {
+        return Ok(None);
+    }
+    let mut new = old.clone();
+    for (column, value) in assignments {
+        new[usize::from(*column)] = eval(value, &both.as_slice(), &env)?;
+    }
+    let changes = [Change { old: Some(old), new: Some(new) }];
+    apply(cx, writers, 0, &changes, slots).await?;
+    let [change] = changes;
+    Ok(change.new)
+}
+
+/// The primary key of the row that has the same entry in a unique index, if there is one. The
+/// entry is locked either way.
+async fn find(
+    cx: &Cx<'_>,
+    table: &Table,
+    number: usize,
+    row: &[Datum],
+) -> Result<Option<Key>, ExecError> {
+    let index = table_index(table, number);
+    if index.columns.iter().any(|key| row[usize::from(key.column)].is_null()) {
+        return Ok(None);
+    }
+    let key = entry_key(table, index, row);
+    let read = Read::Lock(LockMode::Exclusive);
+    let columns = &table.primary.columns;
+    let projection: Vec<Expr> = if number == 0 {
+        Vec::new()
+    } else {
+        let types = columns.iter().map(|key| table.column_at(key.column).ty);
+        types.enumerate().map(|(i, ty)| Expr::Column(i as u32, ty)).collect()
+    };
+    let program = ProgramPlan::new(Body::Rows { filter: None, projection }).bind(&[]);
+    let found = rows_of(get(cx, 0, table, key.clone(), read, program).await)?;
+    if found.rows == 0 {
+        return Ok(None);
+    }
+    Ok(Some(if number == 0 { key } else { primary_key(table, found.row(0)) }))
+}

@@ -1,0 +1,193 @@
+//! Foreign keys: the parents of new rows must be there; the children of old rows follow.
+
+use super::request::get;
+use super::scan::rows_of;
+use super::source::collect;
+use super::step::{ChildKey, ParentKey, Writer, table_index};
+use super::write::{Change, apply};
+use super::{Charge, Cx, Local, Slots, WINDOW};
+use crate::port::{ExecError, OpFuture};
+use crate::program::{Body, ProgramPlan};
+use crate::rows::{GroupKey, shown_key};
+use base::key::{encode_datum, slot_of};
+use base::{Datum, Key, SqlError, SqlState};
+use catalog::{Action, Table};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+use txn::LockMode;
+
+fn values(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
+    columns.iter().map(|column| row[usize::from(*column)].clone()).collect()
+}
+
+fn key_text(table: &Table, columns: &[u16], row: &[Datum]) -> String {
+    let names: Vec<&str> =
+        columns.iter().map(|column| table.column_at(*column).name.as_str()).collect();
+    let values: Vec<_> = columns
+        .iter()
+        .map(|column| (table.column_at(*column).ty, &row[usize::from(*column)]))
+        .collect();
+    shown_key(&names, &values)
+}
+
+/// Checks that the parents of new rows exist, under shared locks.
+pub(super) async fn check_parents(
+    cx: &Cx<'_>,
+    writer: &Writer,
+    changes: &[Change],
+) -> Result<(), ExecError> {
+    for parent in &writer.parents {
+        // Rows with one parent ask once.
+        let mut wanted: BTreeMap<Vec<u8>, (Key, &[Datum])> = BTreeMap::new();
+        for change in changes {
+            let Some(new) = &change.new else { continue };
+            let key = values(new, &parent.columns);
+            let kept =
+                change.old.as_ref().is_some_and(|old| values(old, &parent.columns) == key);
+            // MATCH SIMPLE: a NULL references nothing.
+            if kept || key.iter().any(Datum::is_null) {
+                continue;
+            }
+            let key = parent_key(parent, &key);
+            wanted.entry(key.bytes.clone()).or_insert((key, new));
+        }
+        if wanted.is_empty() {
+            continue;
+        }
+        let read = cx.port.read_locking(LockMode::Shared);
+        let program =
+            ProgramPlan::new(Body::Rows { filter: None, projection: Vec::new() }).bind(&[]);
+        let mut started: VecDeque<(&[Datum], OpFuture<'_>)> = VecDeque::new();
+        let mut wanted = wanted.into_values();
+        loop {
+            while started.len() < WINDOW
+                && let Some((key, row)) = wanted.next()
+            {
+                let future = get(cx, 0, &parent.parent, key, read, program.clone());
+                started.push_back((row, future));
+            }
+            let Some((row, future)) = started.pop_front() else { break };
+            if rows_of(future.await)?.rows == 0 {
+                return Err(missing_parent(&writer.table, parent, row).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn parent_key(parent: &ParentKey, key: &[Datum]) -> Key {
+    let index = table_index(&parent.parent, parent.index);
+    let mut bytes = Vec::with_capacity(crate::keys::key_capacity(key.len()));
+    for (column, value) in index.columns.iter().zip(key) {
+        encode_datum(&mut bytes, value, column.descending);
+    }
+    let mut partition = Vec::with_capacity(16);
+    for place in &parent.slot {
+        encode_datum(&mut partition, &key[*place], false);
+    }
+    Key::new(index.id, slot_of(&partition), bytes)
+}
+
+fn missing_parent(table: &Table, parent: &ParentKey, row: &[Datum]) -> SqlError {
+    let message = format!(
+        "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+        table.name, parent.name
+    );
+    let key = key_text(table, &parent.declared, row);
+    let detail = format!("{key} is not present in table \"{}\".", parent.parent.name);
+    SqlError::new(SqlState::FOREIGN_KEY, message)
+        .detail(detail)
+        .table(&table.name)
+        .constraint(&parent.name)
+}
+
+/// What happens to the children of rows that went away or changed their keys.
+pub(super) fn follow_children<'b>(
+    cx: &'b Cx<'_>,
+    writers: &'b [Writer],
+    number: usize,
+    changes: &'b [Change],
+    slots: &'b Slots,
+) -> Local<'b, Result<(), ExecError>> {
+    Box::pin(async move {
+        for child in &writers[number].children {
+            // Keys that rows of the statement have taken over.
+            let kept: BTreeSet<GroupKey> = changes
+                .iter()
+                .filter_map(|change| change.new.as_ref())
+                .map(|new| GroupKey(values(new, &child.parent_columns)))
+                .collect();
+            for change in changes {
+                let Some(old) = &change.old else { continue };
+                let key = values(old, &child.parent_columns);
+                let new_key =
+                    change.new.as_ref().map(|new| values(new, &child.parent_columns));
+                if new_key.as_ref() == Some(&key) || key.iter().any(Datum::is_null) {
+                    continue;
+                }
+                let key = GroupKey(key);
+                if kept.contains(&key) {
+                    continue;
+                }
+                let key = key.0;
+                one_key(cx, writers, number, child, (old, key, new_key), slots).await?;
+            }
+        }
+        Ok(())
+    })
+}
+
+async fn one_key(
+    cx: &Cx<'_>,
+    writers: &[Writer],
+    number: usize,
+    child: &ChildKey,
+    (old, key, new_key): (&[Datum], Vec<Datum>, Option<Vec<Datum>>),
+    slots: &Slots,
+) -> Result<(), ExecError> {
+    let mut values = (**slots).clone();
+    for (slot, value) in child.slots.iter().zip(key) {
+        values[*slot as usize] = value;
+    }
+    let slots: Slots = Rc::new(values);
+    let mut charge = Charge::new(cx.port);
+    let rows = collect(cx, &child.rows, &slots, &mut charge).await?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let action = if new_key.is_some() { child.on_update } else { child.on_delete };
+    let changes: Vec<Change> = match action {
+        Action::NoAction | Action::Restrict | Action::SetDefault => {
+            let (parent, table) = (&writers[number].table, &writers[child.writer].table);
+            let message = format!(
+                "update or delete on table \"{}\" violates foreign key constraint \"{}\" on \
+                 table \"{}\"",
+                parent.name, child.name, table.name
+            );
+            let key = key_text(parent, &child.parent_columns, old);
+            let detail = format!("{key} is still referenced from table \"{}\".", table.name);
+            return Err(SqlError::new(SqlState::FOREIGN_KEY, message)
+                .detail(detail)
+                .table(&table.name)
+                .constraint(&child.name)
+                .into());
+        }
+        Action::Cascade if new_key.is_none() => {
+            rows.into_iter().map(|row| Change { old: Some(row), new: None }).collect()
+        }
+        Action::Cascade | Action::SetNull => rows
+            .into_iter()
+            .map(|row| {
+                let mut new = row.clone();
+                for (i, column) in child.child_columns.iter().enumerate() {
+                    new[usize::from(*column)] = match (&new_key, action) {
+                        (Some(key), Action::Cascade) => key[i].clone(),
+                        _ => Datum::Null,
+                    };
+                }
+                Change { old: Some(row), new: Some(new) }
+            })
+            .collect(),
+    };
+    apply(cx, writers, child.writer, &changes, &slots).await
+}

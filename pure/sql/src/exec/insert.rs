@@ -1,0 +1,95 @@
+//! INSERT.
+
+use super::source::open;
+use super::step::InsertPlan;
+use super::write::{Change, apply, project};
+use super::{BATCH_ROWS, Charge, Cx, Slots, conflict};
+use crate::port::ExecError;
+use crate::rows::datums_bytes;
+use base::{Datum, RowBatch};
+use std::collections::BTreeSet;
+
+/// Puts the hidden row number into a row of a table without primary key.
+pub(super) fn number_row(cx: &Cx<'_>, rowid: Option<u16>, row: &mut [Datum]) {
+    if let Some(rowid) = rowid {
+        row[usize::from(rowid)] = Datum::Int(cx.port.unique() as i64);
+    }
+}
+
+/// Runs an INSERT; returns the number of rows that were inserted or updated.
+pub(super) async fn run(
+    cx: &Cx<'_>,
+    plan: &InsertPlan,
+    slots: &Slots,
+    emit: bool,
+) -> Result<u64, ExecError> {
+    let rowid = plan.writers[0].table.rowid();
+    let mut source = open(cx, &plan.source, slots);
+    let mut held: Vec<Vec<Datum>> = Vec::new();
+    let mut charge = Charge::new(cx.port);
+    let mut touched = BTreeSet::new();
+    let mut count = 0;
+    loop {
+        let batch = source.next().await?;
+        let end = batch.is_none();
+        if let Some(batch) = batch {
+            if plan.materialize {
+                charge.add(datums_bytes(&batch.datums))?;
+            }
+            let width = batch.width as usize;
+            let mut datums = batch.datums.into_iter();
+            for _ in 0..batch.rows {
+                let mut row: Vec<Datum> = datums.by_ref().take(width).collect();
+                number_row(cx, rowid, &mut row);
+                held.push(row);
+            }
+        }
+        if !plan.materialize || end {
+            while !held.is_empty() {
+                let rest = held.split_off(held.len().min(BATCH_ROWS));
+                let rows = core::mem::replace(&mut held, rest);
+                count += batch_of(cx, plan, rows, slots, &mut touched, emit).await?;
+            }
+        }
+        if end {
+            return Ok(count);
+        }
+    }
+}
+
+async fn batch_of(
+    cx: &Cx<'_>,
+    plan: &InsertPlan,
+    rows: Vec<Vec<Datum>>,
+    slots: &Slots,
+    touched: &mut BTreeSet<Vec<u8>>,
+    emit: bool,
+) -> Result<u64, ExecError> {
+    let written: Vec<Vec<Datum>> = match &plan.conflict {
+        None => {
+            let changes: Vec<Change> =
+                rows.into_iter().map(|row| Change { old: None, new: Some(row) }).collect();
+            apply(cx, &plan.writers, 0, &changes, slots).await?;
+            changes.into_iter().filter_map(|change| change.new).collect()
+        }
+        Some(on) => {
+            let mut written = Vec::new();
+            for row in rows {
+                let result =
+                    conflict::insert(cx, &plan.writers, on, row, slots, touched).await?;
+                written.extend(result);
+            }
+            written
+        }
+    };
+    if let Some(returning) = &plan.returning {
+        let mut out = RowBatch::new(returning.len());
+        for row in &written {
+            project(cx, returning, row, slots, &mut out)?;
+        }
+        if emit {
+            cx.emit(out).await;
+        }
+    }
+    Ok(written.len() as u64)
+}

@@ -1,0 +1,203 @@
+//! Keys and ranges that an access names for one row of values, and the operations for them.
+
+use super::Cx;
+use super::step::{Access, KeyPart, Scan, SlotPart};
+use crate::expr::{Columns, Env, eval};
+use crate::keys::key_capacity;
+use crate::port::OpFuture;
+use base::key::{encode_datum, prefix_end, slot_of};
+use base::{Datum, Key, KeyRange, ShardId, Slot, SqlError, SqlState, Type};
+use catalog::{Index, Table};
+use txn::{Op, Program, Read, ScanOp, Slots};
+
+/// Most key combinations of `IN` lists.
+const COMBINATIONS_MAX: usize = 100_000;
+
+/// One key or range to be read.
+pub(super) struct Target {
+    /// Encoded prefix; the whole key if the access is a point.
+    pub(super) bytes: Vec<u8>,
+    pub(super) slot: Option<Slot>,
+    range: Option<KeyRange>,
+}
+
+/// A value as it stands in keys of a column of type `ty`.
+fn key_value(ty: Type, value: Datum) -> Datum {
+    match (ty, value) {
+        // Stored values have no padding.
+        (Type::Char(_), Datum::Text(text)) if text.ends_with(' ') => {
+            Datum::Text(text.trim_end_matches(' ').into())
+        }
+        (_, value) => value,
+    }
+}
+
+/// The keys or ranges of an access for a row; NULL in a key names nothing.
+pub(super) fn targets(
+    table: &Table,
+    index: &Index,
+    access: &Access,
+    row: &dyn Columns,
+    env: &Env<'_>,
+) -> Result<Vec<Target>, SqlError> {
+    let column_type = |i: usize| table.columns[usize::from(index.columns[i].column)].ty;
+    let mut parts: Vec<Vec<Datum>> = Vec::with_capacity(access.prefix.len());
+    let mut count = 1usize;
+    for (i, part) in access.prefix.iter().enumerate() {
+        let mut values = match part {
+            KeyPart::One(value) => vec![eval(value, row, env)?],
+            KeyPart::List(list) => {
+                list.iter().map(|value| eval(value, row, env)).collect::<Result<_, _>>()?
+            }
+            KeyPart::Array(array) => match eval(array, row, env)? {
+                Datum::Array(items) => items.into_vec(),
+                _ => Vec::new(),
+            },
+        };
+        values.retain(|value| !value.is_null());
+        let ty = column_type(i);
+        values.iter_mut().for_each(|value| *value = key_value(ty, core::mem::take(value)));
+        count = count.saturating_mul(values.len());
+        parts.push(values);
+    }
+    if count > COMBINATIONS_MAX {
+        let message = "too many key combinations in IN lists";
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message));
+    }
+    let next = access.prefix.len();
+    let bound = |bound: &Option<super::step::Bound>| -> Result<Option<(Datum, bool)>, SqlError> {
+        let Some(bound) = bound else { return Ok(None) };
+        let value = key_value(column_type(next), eval(&bound.value, row, env)?);
+        Ok(Some((value, bound.inclusive)))
+    };
+    let (low, high) = (bound(&access.low)?, bound(&access.high)?);
+    if [&low, &high].into_iter().flatten().any(|(value, _)| value.is_null()) {
+        return Ok(Vec::new());
+    }
+    let fixed: Option<Vec<Option<Datum>>> = match &access.slot {
+        None => None,
+        Some(slot) => Some(
+            slot.iter()
+                .map(|part| match part {
+                    SlotPart::Prefix(_) => Ok(None),
+                    SlotPart::Value(value) => eval(value, row, env).map(Some),
+                })
+                .collect::<Result<_, _>>()?,
+        ),
+    };
+    let mut targets = Vec::with_capacity(count);
+    let mut choice = vec![0usize; parts.len()];
+    for _ in 0..count {
+        let value = |i: usize| &parts[i][choice[i]];
+        let mut bytes = Vec::with_capacity(key_capacity(index.columns.len()));
+        for (i, key) in index.columns[..next].iter().enumerate() {
+            encode_datum(&mut bytes, value(i), key.descending);
+        }
+        let slot = access.slot.as_ref().zip(fixed.as_ref()).map(|(slot, fixed)| {
+            let mut bytes = Vec::with_capacity(key_capacity(slot.len()));
+            for (part, fixed) in slot.iter().zip(fixed) {
+                let datum = match (part, fixed) {
+                    (SlotPart::Prefix(i), _) => value(*i),
+                    (SlotPart::Value(_), Some(datum)) => datum,
+                    (SlotPart::Value(_), None) => unreachable!("computed above"),
+                };
+                encode_datum(&mut bytes, datum, false);
+            }
+            slot_of(&bytes)
+        });
+        let range = (!access.point).then(|| {
+            let descending = index.columns.get(next).is_some_and(|key| key.descending);
+            range(&bytes, low.as_ref(), high.as_ref(), descending)
+        });
+        targets.push(Target { bytes, slot, range });
+        for (place, values) in choice.iter_mut().zip(&parts).rev() {
+            *place += 1;
+            if *place < values.len() {
+                break;
+            }
+            *place = 0;
+        }
+    }
+    if count > 1 {
+        // A value that a list names twice is read once.
+        targets.sort_by(|a, b| a.bytes.cmp(&b.bytes));
+        targets.dedup_by(|a, b| a.bytes == b.bytes);
+    }
+    Ok(targets)
+}
+
+/// The keys with a prefix whose next column lies between the bounds.
+fn range(
+    prefix: &[u8],
+    low: Option<&(Datum, bool)>,
+    high: Option<&(Datum, bool)>,
+    descending: bool,
+) -> KeyRange {
+    let mut range = KeyRange::prefix(prefix);
+    let encoded = |value: &Datum| {
+        let mut bytes = prefix.to_vec();
+        encode_datum(&mut bytes, value, descending);
+        bytes
+    };
+    let (first, last) = if descending { (high, low) } else { (low, high) };
+    if let Some((value, inclusive)) = first {
+        let bytes = encoded(value);
+        if *inclusive {
+            range.low = bytes;
+        } else if let Some(end) = prefix_end(&bytes) {
+            range.low = end;
+        }
+    }
+    if let Some((value, inclusive)) = last {
+        let bytes = encoded(value);
+        range.high = if *inclusive { prefix_end(&bytes) } else { Some(bytes) };
+    }
+    range
+}
+
+/// Starts reading one row.
+pub(super) fn get<'a>(
+    cx: &Cx<'a>,
+    step: u32,
+    table: &Table,
+    key: Key,
+    read: Read,
+    program: Program,
+) -> OpFuture<'a> {
+    let to = if table.replicated { cx.port.here() } else { cx.port.home(key.slot) };
+    cx.note_op(step, to);
+    OpFuture::start(cx.port, to, cx.planned, Op::Get { key, read, program }, false)
+}
+
+/// The scans of a range target: one, or one per shard.
+pub(super) fn scans(
+    cx: &Cx<'_>,
+    scan: &Scan,
+    target: &Target,
+    read: Read,
+    program: &Program,
+    limit: u64,
+) -> Vec<(ShardId, ScanOp)> {
+    let op = ScanOp {
+        index: scan.index().id,
+        slots: target.slot.map_or(Slots::All, Slots::One),
+        range: target.range.clone().unwrap_or_else(|| KeyRange::point(&target.bytes)),
+        reverse: scan.access.reverse,
+        read,
+        program: program.clone(),
+        row_limit: limit,
+        batch_rows: limit.min(super::BATCH_ROWS as u64) as u32,
+        after: None,
+    };
+    match target.slot {
+        _ if scan.table.replicated => vec![(cx.port.here(), op)],
+        Some(slot) => vec![(cx.port.home(slot), op)],
+        None => cx.port.shards().iter().map(|shard| (*shard, op.clone())).collect(),
+    }
+}
+
+/// Starts a scan.
+pub(super) fn start_scan<'a>(cx: &Cx<'a>, step: u32, to: ShardId, op: ScanOp) -> OpFuture<'a> {
+    cx.note_op(step, to);
+    OpFuture::start(cx.port, to, cx.planned, Op::Scan(op), false)
+}

@@ -1,0 +1,350 @@
+//! Reading tables: point reads in parallel, ranges on one or all shards, secondary indexes.
+
+use super::request::{Target, get, scans, start_scan, targets};
+use super::source::Rows;
+use super::step::{Scan, Step, StepOp};
+use super::{BATCH_ROWS, Cx, Local, Slots, WINDOW};
+use crate::expr::{Columns, Expr, NoColumns};
+use crate::port::{ExecError, OpAnswer, OpFuture};
+use crate::program::{Body, ProgramPlan};
+use base::key::{Key, encode_datum, slot_of};
+use base::{Datum, RowBatch, ShardId, SqlError};
+use catalog::{Index, Table};
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::Poll;
+use std::collections::VecDeque;
+use txn::{LockMode, OpResult, Program, Read, ScanOp};
+
+/// How a scan reads rows.
+pub(super) fn read_mode(cx: &Cx<'_>, lock: Option<LockMode>) -> Read {
+    match lock {
+        None => cx.port.read(),
+        Some(mode) => cx.port.read_locking(mode),
+    }
+}
+
+/// The rows of an answer to a reading operation.
+pub(super) fn rows_of(answer: OpAnswer) -> Result<RowBatch, ExecError> {
+    match answer? {
+        OpResult::Rows { batch, .. } => Ok(batch),
+        other => panic!("a read was answered by {other:?}"),
+    }
+}
+
+/// A scan as a source of rows.
+pub(super) struct ScanRows<'a> {
+    cx: &'a Cx<'a>,
+    step: u32,
+    scan: &'a Scan,
+    slots: Slots,
+    state: State<'a>,
+}
+
+enum State<'a> {
+    New,
+    /// Single rows by key, in order.
+    Points(Points<'a>),
+    /// Ranges of the primary index.
+    Ranges(Ranges<'a>),
+    /// Ranges of a secondary index, then the rows by key.
+    Entries { entries: Ranges<'a>, points: Points<'a> },
+}
+
+/// Single-row reads under way, answered in order.
+struct Points<'a> {
+    read: Read,
+    program: Program,
+    waiting: VecDeque<Key>,
+    started: VecDeque<OpFuture<'a>>,
+    /// Rows still wanted.
+    limit: u64,
+}
+
+/// Range reads under way. Several ranges, or several shards, answer in any order.
+struct Ranges<'a> {
+    program: Program,
+    read: Read,
+    limit: u64,
+    waiting: VecDeque<Target>,
+    parts: Vec<Part<'a>>,
+}
+
+struct Part<'a> {
+    to: ShardId,
+    op: ScanOp,
+    future: OpFuture<'a>,
+}
+
+impl<'a> ScanRows<'a> {
+    pub(super) fn new(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> ScanRows<'a> {
+        let StepOp::Scan(scan) = &step.op else { unreachable!("opened for a scan") };
+        ScanRows { cx, step: step.id, scan, slots: slots.clone(), state: State::New }
+    }
+
+    fn start(&mut self) -> Result<State<'a>, SqlError> {
+        let (cx, scan) = (self.cx, self.scan);
+        let env = cx.env(&self.slots);
+        let limit = match &scan.limit {
+            None => u64::MAX,
+            Some(limit) => {
+                let value = cx.value(limit, &self.slots)?;
+                value.as_int().map_or(u64::MAX, |n| u64::try_from(n).unwrap_or(0))
+            }
+        };
+        let targets = targets(&scan.table, scan.index(), &scan.access, &NoColumns, &env)?;
+        let read = read_mode(cx, scan.lock);
+        let program = scan.program.bind(&self.slots);
+        if limit == 0 {
+            return Ok(State::Points(Points::new(read, program, VecDeque::new(), 0)));
+        }
+        if scan.access.index == 0 && scan.access.point {
+            let keys = targets.into_iter().map(|target| point_key(scan.index(), target));
+            return Ok(State::Points(Points::new(read, program, keys.collect(), limit)));
+        }
+        if scan.access.index == 0 {
+            let aggregates = !matches!(scan.program.body(), Body::Rows { .. });
+            let limit = if aggregates { u64::MAX } else { limit };
+            return Ok(State::Ranges(Ranges::new(program, read, limit, targets)));
+        }
+        // The condition may remove rows behind the entries, so the limit counts rows.
+        let entries = Ranges::new(entry_program(scan), cx.port.read(), u64::MAX, targets);
+        let points = Points::new(read, program, VecDeque::new(), limit);
+        Ok(State::Entries { entries, points })
+    }
+
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        if matches!(self.state, State::New) {
+            self.state = self.start()?;
+        }
+        let (cx, scan, step) = (self.cx, self.scan, self.step);
+        let batch = match &mut self.state {
+            State::New => unreachable!("started above"),
+            State::Points(points) => points.pull(cx, scan, step).await?,
+            State::Ranges(ranges) => ranges.pull(cx, scan, step).await?,
+            State::Entries { entries, points } => loop {
+                if let Some(batch) = points.pull(cx, scan, step).await? {
+                    break Some(batch);
+                }
+                if points.limit == 0 {
+                    break None;
+                }
+                match entries.pull(cx, scan, step).await? {
+                    None => break None,
+                    Some(batch) => {
+                        points.waiting.extend(batch.iter().map(|e| primary_key(&scan.table, e)));
+                    }
+                }
+            },
+        };
+        if let Some(batch) = &batch {
+            cx.breathe(batch.rows as usize).await;
+        }
+        Ok(batch)
+    }
+}
+
+impl Rows for ScanRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+impl<'a> Points<'a> {
+    fn new(read: Read, program: Program, waiting: VecDeque<Key>, limit: u64) -> Points<'a> {
+        Points { read, program, waiting, started: VecDeque::new(), limit }
+    }
+
+    /// The next rows, or `None` when all keys have been read.
+    async fn pull(
+        &mut self,
+        cx: &Cx<'a>,
+        scan: &Scan,
+        step: u32,
+    ) -> Result<Option<RowBatch>, ExecError> {
+        let mut out = RowBatch::new(scan.width as usize);
+        // Few rows wanted: do not read far ahead.
+        let window = (self.limit.min(WINDOW as u64) as usize).max(1);
+        while self.limit > 0 && (out.rows as usize) < BATCH_ROWS {
+            while self.started.len() < window
+                && let Some(key) = self.waiting.pop_front()
+            {
+                let (read, program) = (self.read, self.program.clone());
+                self.started.push_back(get(cx, step, &scan.table, key, read, program));
+            }
+            let Some(future) = self.started.pop_front() else { break };
+            let mut batch = rows_of(future.await)?;
+            self.limit -= u64::from(batch.rows);
+            out.rows += batch.rows;
+            out.datums.append(&mut batch.datums);
+        }
+        Ok((out.rows > 0).then_some(out))
+    }
+}
+
+impl<'a> Ranges<'a> {
+    fn new(program: Program, read: Read, limit: u64, targets: Vec<Target>) -> Ranges<'a> {
+        Ranges { program, read, limit, waiting: targets.into(), parts: Vec::new() }
+    }
+
+    /// The next batch from any range, or `None` when all are read.
+    async fn pull(
+        &mut self,
+        cx: &Cx<'a>,
+        scan: &Scan,
+        step: u32,
+    ) -> Result<Option<RowBatch>, ExecError> {
+        loop {
+            while self.parts.len() < WINDOW
+                && self.limit > 0
+                && let Some(target) = self.waiting.pop_front()
+            {
+                for (to, op) in scans(cx, scan, &target, self.read, &self.program, self.limit) {
+                    let future = start_scan(cx, step, to, op.clone());
+                    self.parts.push(Part { to, op, future });
+                }
+            }
+            if self.parts.is_empty() || self.limit == 0 {
+                return Ok(None);
+            }
+            let (at, answer) = first_of(&mut self.parts).await;
+            let OpResult::Rows { batch, resume } = answer? else {
+                panic!("a scan was not answered by rows");
+            };
+            self.limit = self.limit.saturating_sub(u64::from(batch.rows));
+            match resume {
+                Some(after) if self.limit > 0 => {
+                    let part = &mut self.parts[at];
+                    let left = part.op.row_limit;
+                    part.op.row_limit = left.saturating_sub(u64::from(batch.rows)).max(1);
+                    part.op.after = Some(after);
+                    part.future = start_scan(cx, step, part.to, part.op.clone());
+                }
+                _ => {
+                    self.parts.remove(at);
+                }
+            }
+            if batch.rows > 0 {
+                return Ok(Some(batch));
+            }
+        }
+    }
+}
+
+/// The first part that has an answer.
+async fn first_of(parts: &mut [Part<'_>]) -> (usize, OpAnswer) {
+    poll_fn(|context| {
+        for (i, part) in parts.iter_mut().enumerate() {
+            if let Poll::Ready(answer) = Pin::new(&mut part.future).poll(context) {
+                return Poll::Ready((i, answer));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+fn point_key(index: &Index, target: Target) -> Key {
+    let slot = target.slot.expect("a full key holds the slot columns");
+    Key::new(index.id, slot, target.bytes)
+}
+
+/// The table row that an index entry names.
+pub(super) fn primary_key(table: &Table, entry: &[Datum]) -> Key {
+    let mut bytes = Vec::with_capacity(crate::keys::key_capacity(entry.len()));
+    for (key, value) in table.primary.columns.iter().zip(entry) {
+        encode_datum(&mut bytes, value, key.descending);
+    }
+    let mut partition = Vec::with_capacity(16);
+    for column in &table.primary.slot_columns {
+        let place = table.primary.columns.iter().position(|key| key.column == *column);
+        let place = place.expect("partition columns are key columns");
+        encode_datum(&mut partition, &entry[place], false);
+    }
+    Key::new(table.primary.id, slot_of(&partition), bytes)
+}
+
+/// The program that gives the primary key of an index entry.
+pub(super) fn entry_program(scan: &Scan) -> Program {
+    let keys = scan.table.primary.columns.iter().enumerate();
+    let projection = keys
+        .map(|(i, key)| {
+            Expr::Column(i as u32, scan.table.columns[usize::from(key.column)].ty)
+        })
+        .collect();
+    ProgramPlan::new(Body::Rows { filter: None, projection }).bind(&[])
+}
+
+/// Reads the rows of several lookups at once: those of `scan`'s access for each of `outer`. The
+/// answer has one batch per outer row.
+pub(super) async fn lookups<'a>(
+    cx: &'a Cx<'a>,
+    step: u32,
+    scan: &'a Scan,
+    outer: &[&dyn Columns],
+    slots: &Slots,
+) -> Result<Vec<RowBatch>, ExecError> {
+    let env = cx.env(slots);
+    let program = scan.program.bind(slots);
+    let read = read_mode(cx, scan.lock);
+    let mut found: Vec<RowBatch> =
+        outer.iter().map(|_| RowBatch::new(scan.width as usize)).collect();
+    let mut keys: VecDeque<(usize, Key)> = VecDeque::new();
+    if scan.access.index == 0 && scan.access.point {
+        for (i, row) in outer.iter().enumerate() {
+            for target in targets(&scan.table, scan.index(), &scan.access, *row, &env)? {
+                keys.push_back((i, point_key(scan.index(), target)));
+            }
+        }
+    } else {
+        let secondary = scan.access.index != 0;
+        let (mode, first) = if secondary {
+            (cx.port.read(), entry_program(scan))
+        } else {
+            (read, program.clone())
+        };
+        let mut parts: Vec<(usize, Part<'a>)> = Vec::new();
+        for (i, row) in outer.iter().enumerate() {
+            for target in targets(&scan.table, scan.index(), &scan.access, *row, &env)? {
+                for (to, op) in scans(cx, scan, &target, mode, &first, u64::MAX) {
+                    let future = start_scan(cx, step, to, op.clone());
+                    parts.push((i, Part { to, op, future }));
+                }
+            }
+        }
+        for (i, mut part) in parts {
+            loop {
+                let OpResult::Rows { mut batch, resume } = (&mut part.future).await? else {
+                    panic!("a scan was not answered by rows");
+                };
+                let more = resume.is_some();
+                if let Some(after) = resume {
+                    part.op.after = Some(after);
+                    part.future = start_scan(cx, step, part.to, part.op.clone());
+                }
+                if secondary {
+                    keys.extend(batch.iter().map(|e| (i, primary_key(&scan.table, e))));
+                } else {
+                    found[i].rows += batch.rows;
+                    found[i].datums.append(&mut batch.datums);
+                }
+                if !more {
+                    break;
+                }
+            }
+        }
+    }
+    let mut started: VecDeque<(usize, OpFuture<'a>)> = VecDeque::new();
+    loop {
+        while started.len() < WINDOW
+            && let Some((i, key)) = keys.pop_front()
+        {
+            started.push_back((i, get(cx, step, &scan.table, key, read, program.clone())));
+        }
+        let Some((i, future)) = started.pop_front() else { break };
+        let mut batch = rows_of(future.await)?;
+        found[i].rows += batch.rows;
+        found[i].datums.append(&mut batch.datums);
+    }
+    Ok(found)
+}

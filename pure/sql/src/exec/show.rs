@@ -1,0 +1,61 @@
+//! SHOW of facts about the cluster.
+
+use super::Cx;
+use crate::plan::OutColumn;
+use crate::port::{ExecError, Show};
+use base::{RowBatch, Type};
+use core::future::poll_fn;
+
+/// Names and types of the columns that the node answers for each kind of SHOW.
+pub fn show_columns(what: Show) -> Vec<OutColumn> {
+    let columns: &[(&str, Type)] = match what {
+        Show::Stages => &[
+            ("shard", Type::Text),
+            ("stage", Type::Text),
+            ("queue", Type::Int8),
+            ("instructions", Type::Int8),
+            ("service_us", Type::Int8),
+        ],
+        Show::Placement => &[
+            ("table", Type::Text),
+            ("shard", Type::Text),
+            ("slots", Type::Int8),
+            ("rows", Type::Int8),
+            ("bytes", Type::Int8),
+        ],
+        Show::Nodes => &[
+            ("node", Type::Int4),
+            ("address", Type::Text),
+            ("incarnation", Type::Int8),
+            ("state", Type::Text),
+        ],
+        Show::Counters => &[("name", Type::Text), ("value", Type::Int8)],
+        Show::Sessions => &[
+            ("pid", Type::Int4),
+            ("database", Type::Text),
+            ("state", Type::Text),
+            ("statement", Type::Text),
+        ],
+    };
+    columns
+        .iter()
+        .map(|(name, ty)| OutColumn {
+            name: (*name).to_string(),
+            ty: *ty,
+            table: 0,
+            attribute: 0,
+        })
+        .collect()
+}
+
+pub(super) async fn fetch(cx: &Cx<'_>, what: Show) -> Result<RowBatch, ExecError> {
+    let mut ticket = None;
+    poll_fn(|_| cx.port.poll_show(what, &mut ticket)).await
+}
+
+pub(super) async fn run(cx: &Cx<'_>, what: Show) -> Result<u64, ExecError> {
+    let batch = fetch(cx, what).await?;
+    let rows = u64::from(batch.rows);
+    cx.emit(batch).await;
+    Ok(rows)
+}

@@ -1,0 +1,643 @@
+//! Sources of rows: one per kind of step.
+
+use super::aggregate::AggregateRows;
+use super::calls::{self, InCache};
+use super::join::{HashRows, LateralRows, LookupRows};
+use super::scan::ScanRows;
+use super::step::{Step, StepOp};
+use super::{BATCH_ROWS, Charge, Cx, Local, Slots};
+use crate::bind::rel::{Call, SortKey, TableFunction};
+use crate::expr::{Env, Expr, Func, NoColumns, eval, eval_bool};
+use crate::pg_catalog::VirtualTable;
+use crate::port::{ExecError, Show};
+use crate::rows::{GroupKey, batch_bytes, compare_rows, datums_bytes};
+use base::{Datum, RowBatch, SqlError, SqlState, Type};
+use std::collections::BTreeSet;
+
+/// Gives batches of rows until it answers `None`. A batch may be small, but not empty.
+pub(super) trait Rows {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>>;
+}
+
+/// A source that is under way.
+pub(super) type Source<'a> = Box<dyn Rows + 'a>;
+
+/// Starts a step with these values of the parameter slots.
+pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<'a> {
+    let source: Source<'a> = match &step.op {
+        StepOp::One => Box::new(Fixed(Some(one_row()))),
+        StepOp::Values { rows, calls } => {
+            Box::new(ValuesRows { cx, rows, calls, at: 0, slots: slots.clone() })
+        }
+        StepOp::Virtual(table) => Box::new(VirtualRows { cx, table: Some(table) }),
+        StepOp::Function { function, args, ty } => {
+            let (function, ty) = (*function, *ty);
+            Box::new(FunctionRows { cx, function, args, ty, slots: slots.clone(), state: None })
+        }
+        StepOp::Scan(_) => Box::new(ScanRows::new(cx, step, slots)),
+        StepOp::Filter { input, filter } => {
+            Box::new(FilterRows { cx, input: open(cx, input, slots), filter, slots: slots.clone() })
+        }
+        StepOp::Project { input, exprs } => {
+            Box::new(ProjectRows { cx, input: open(cx, input, slots), exprs, slots: slots.clone() })
+        }
+        StepOp::Apply { input, calls } => Box::new(ApplyRows {
+            cx,
+            input: open(cx, input, slots),
+            caches: calls.iter().map(|_| InCache::default()).collect(),
+            calls,
+            slots: slots.clone(),
+        }),
+        StepOp::Lookup { .. } => Box::new(LookupRows::new(cx, step, slots)),
+        StepOp::Hash { .. } => Box::new(HashRows::new(cx, step, slots)),
+        StepOp::Lateral { .. } => Box::new(LateralRows::new(cx, step, slots)),
+        StepOp::Aggregate { .. } => Box::new(AggregateRows::new(cx, step, slots)),
+        StepOp::Distinct { input, keys } => Box::new(DistinctRows {
+            cx,
+            input: open(cx, input, slots),
+            keys,
+            seen: BTreeSet::new(),
+            charge: Charge::new(cx.port),
+        }),
+        StepOp::Sort { input, keys, limit } => Box::new(SortRows {
+            cx,
+            input: Some(open(cx, input, slots)),
+            keys,
+            limit: limit.as_ref(),
+            slots: slots.clone(),
+            sorted: Vec::new().into_iter(),
+            width: step.width as usize,
+            charge: Charge::new(cx.port),
+        }),
+        StepOp::Limit { input, limit, offset } => Box::new(LimitRows {
+            cx,
+            input: Some(open(cx, input, slots)),
+            window: None,
+            limit: limit.as_ref(),
+            offset: offset.as_ref(),
+            slots: slots.clone(),
+        }),
+        StepOp::Union { inputs } => {
+            Box::new(UnionRows { cx, inputs: inputs.iter(), current: None, slots: slots.clone() })
+        }
+    };
+    match &cx.stats {
+        None => source,
+        Some(stats) => {
+            stats.borrow_mut()[step.id as usize].loops += 1;
+            Box::new(Measured { cx, step: step.id, inner: source })
+        }
+    }
+}
+
+fn one_row() -> RowBatch {
+    RowBatch { width: 0, rows: 1, datums: Vec::new() }
+}
+
+/// Counts what a source gives.
+struct Measured<'a> {
+    cx: &'a Cx<'a>,
+    step: u32,
+    inner: Source<'a>,
+}
+
+impl Rows for Measured<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(async {
+            let start = self.cx.port.now();
+            let batch = self.inner.next().await?;
+            if let Some(stats) = &self.cx.stats {
+                let mut stats = stats.borrow_mut();
+                let stats = &mut stats[self.step as usize];
+                stats.rows += batch.as_ref().map_or(0, |batch| u64::from(batch.rows));
+                stats.micros += self.cx.port.now().since(start);
+            }
+            Ok(batch)
+        })
+    }
+}
+
+/// One batch that is there already.
+struct Fixed(Option<RowBatch>);
+
+impl Rows for Fixed {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        let batch = self.0.take().filter(|batch| batch.rows > 0);
+        Box::pin(core::future::ready(Ok(batch)))
+    }
+}
+
+struct ValuesRows<'a> {
+    cx: &'a Cx<'a>,
+    rows: &'a [Vec<Expr>],
+    calls: &'a [Call<Step>],
+    at: usize,
+    slots: Slots,
+}
+
+impl ValuesRows<'_> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        let Some(first) = self.rows.get(self.at) else { return Ok(None) };
+        let mut out = RowBatch::new(first.len());
+        let mut made = vec![Datum::Null; self.calls.len()];
+        while let Some(row) = self.rows.get(self.at)
+            && (out.rows as usize) < BATCH_ROWS
+        {
+            self.at += 1;
+            // Each call stands in one row only.
+            for number in call_numbers(row, self.calls.len()) {
+                let call = &self.calls[number as usize];
+                made[number as usize] =
+                    calls::value(self.cx, call, &NoColumns, &self.slots).await?;
+            }
+            let env = Env { subqueries: &made, ..self.cx.env(&self.slots) };
+            for value in row {
+                out.datums.push(eval(value, &NoColumns, &env)?);
+            }
+            out.rows += 1;
+        }
+        self.cx.breathe(out.rows as usize).await;
+        Ok(Some(out))
+    }
+}
+
+/// Calls that the expressions of a row read.
+fn call_numbers(row: &[Expr], count: usize) -> Vec<u32> {
+    let mut found = Vec::new();
+    if count > 0 {
+        for value in row {
+            crate::expr::walk::walk(value, &mut |node| {
+                if let Expr::Subquery(number, _) = node
+                    && !found.contains(number)
+                {
+                    found.push(*number);
+                }
+            });
+        }
+    }
+    found
+}
+
+impl Rows for ValuesRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct VirtualRows<'a> {
+    cx: &'a Cx<'a>,
+    table: Option<&'a VirtualTable>,
+}
+
+impl VirtualRows<'_> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        let Some(table) = self.table.take() else { return Ok(None) };
+        let sessions = if table.needs_sessions() {
+            Some(super::show::fetch(self.cx, Show::Sessions).await?)
+        } else {
+            None
+        };
+        let batch = self.cx.facts.with_catalog(sessions.as_ref(), |cx| table.rows(cx));
+        self.cx.breathe(batch.rows as usize).await;
+        Ok((batch.rows > 0).then_some(batch))
+    }
+}
+
+impl Rows for VirtualRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct FunctionRows<'a> {
+    cx: &'a Cx<'a>,
+    function: TableFunction,
+    args: &'a [Expr],
+    ty: Type,
+    slots: Slots,
+    state: Option<Series>,
+}
+
+/// What a function has still to give.
+enum Series {
+    Values(std::vec::IntoIter<Datum>),
+    Numbers { next: Datum, stop: Datum, step: Datum, up: bool },
+    Done,
+}
+
+impl FunctionRows<'_> {
+    fn start(&self) -> Result<Series, SqlError> {
+        let mut args = Vec::new();
+        for arg in self.args {
+            args.push(self.cx.value(arg, &self.slots)?);
+        }
+        Ok(match self.function {
+            TableFunction::Scalar => Series::Values(args.into_iter()),
+            TableFunction::Unnest => match args.into_iter().next() {
+                Some(Datum::Array(items)) => Series::Values(items.into_vec().into_iter()),
+                _ => Series::Done,
+            },
+            TableFunction::Series if args.iter().any(Datum::is_null) => Series::Done,
+            TableFunction::Series => {
+                let mut args = args.into_iter();
+                let next = args.next().expect("a series has a start");
+                let stop = args.next().expect("a series has an end");
+                let step = args.next().unwrap_or(match self.ty {
+                    Type::Numeric(_) => Datum::Decimal(base::Decimal::ONE),
+                    _ => Datum::Int(1),
+                });
+                let sign = match &step {
+                    Datum::Int(value) => value.signum() as i128,
+                    Datum::Decimal(value) => value.signum().unscaled(),
+                    Datum::Interval(value) => value.total_micros().signum(),
+                    _ => 1,
+                };
+                if sign == 0 {
+                    let message = "step size cannot equal zero";
+                    return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
+                }
+                Series::Numbers { next, stop, step, up: sign > 0 }
+            }
+        })
+    }
+
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        let mut state = match self.state.take() {
+            Some(state) => state,
+            None => self.start()?,
+        };
+        let mut out = RowBatch::new(1);
+        while (out.rows as usize) < BATCH_ROWS {
+            match &mut state {
+                Series::Done => break,
+                Series::Values(values) => match values.next() {
+                    Some(value) => out.push([value]),
+                    None => state = Series::Done,
+                },
+                Series::Numbers { next, stop, step, up } => {
+                    let order = next.compare(stop);
+                    if (*up && order.is_gt()) || (!*up && order.is_lt()) {
+                        state = Series::Done;
+                        continue;
+                    }
+                    out.push([next.clone()]);
+                    let step_ty =
+                        if matches!(step, Datum::Interval(_)) { Type::Interval } else { self.ty };
+                    let sum = Expr::Call(
+                        Func::Add,
+                        vec![Expr::Const(next.clone(), self.ty), Expr::Const(step.clone(), step_ty)],
+                        self.ty,
+                    );
+                    match eval(&sum, &NoColumns, &Env::NONE) {
+                        Ok(value) => *next = value,
+                        // The end of the type ends the series.
+                        Err(_) => state = Series::Done,
+                    }
+                }
+            }
+        }
+        self.state = Some(state);
+        self.cx.breathe(out.rows as usize).await;
+        Ok((out.rows > 0).then_some(out))
+    }
+}
+
+impl Rows for FunctionRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct FilterRows<'a> {
+    cx: &'a Cx<'a>,
+    input: Source<'a>,
+    filter: &'a Expr,
+    slots: Slots,
+}
+
+impl FilterRows<'_> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        while let Some(mut batch) = self.input.next().await? {
+            let env = self.cx.env(&self.slots);
+            let kept = retain(&mut batch, |row| {
+                Ok(eval_bool(self.filter, &row, &env)? == Some(true))
+            });
+            kept?;
+            self.cx.breathe(batch.rows as usize).await;
+            if batch.rows > 0 {
+                return Ok(Some(batch));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Keeps the rows that pass, in place.
+pub(super) fn retain(
+    batch: &mut RowBatch,
+    mut keep: impl FnMut(&[Datum]) -> Result<bool, SqlError>,
+) -> Result<(), SqlError> {
+    let width = batch.width as usize;
+    let mut kept = 0usize;
+    for i in 0..batch.rows as usize {
+        if keep(&batch.datums[i * width..(i + 1) * width])? {
+            if kept != i {
+                for column in 0..width {
+                    batch.datums.swap(kept * width + column, i * width + column);
+                }
+            }
+            kept += 1;
+        }
+    }
+    batch.datums.truncate(kept * width);
+    batch.rows = kept as u32;
+    Ok(())
+}
+
+impl Rows for FilterRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct ProjectRows<'a> {
+    cx: &'a Cx<'a>,
+    input: Source<'a>,
+    exprs: &'a [Expr],
+    slots: Slots,
+}
+
+impl ProjectRows<'_> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        let Some(batch) = self.input.next().await? else { return Ok(None) };
+        let env = self.cx.env(&self.slots);
+        let mut out = RowBatch::new(self.exprs.len());
+        out.datums.reserve(self.exprs.len() * batch.rows as usize);
+        for row in batch.iter() {
+            for expr in self.exprs {
+                out.datums.push(match expr {
+                    Expr::Column(column, _) => row[*column as usize].clone(),
+                    other => eval(other, &row, &env)?,
+                });
+            }
+            out.rows += 1;
+        }
+        self.cx.breathe(out.rows as usize).await;
+        Ok(Some(out))
+    }
+}
+
+impl Rows for ProjectRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct ApplyRows<'a> {
+    cx: &'a Cx<'a>,
+    input: Source<'a>,
+    calls: &'a [Call<Step>],
+    caches: Vec<InCache>,
+    slots: Slots,
+}
+
+impl ApplyRows<'_> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        let Some(batch) = self.input.next().await? else { return Ok(None) };
+        let mut out = RowBatch::new(batch.width as usize + self.calls.len());
+        for row in batch.iter() {
+            out.datums.extend_from_slice(row);
+            for (call, cache) in self.calls.iter().zip(&mut self.caches) {
+                let value =
+                    calls::cached_value(self.cx, call, &row, &self.slots, cache).await?;
+                out.datums.push(value);
+            }
+            out.rows += 1;
+        }
+        self.cx.breathe(out.rows as usize).await;
+        Ok(Some(out))
+    }
+}
+
+impl Rows for ApplyRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct DistinctRows<'a> {
+    cx: &'a Cx<'a>,
+    input: Source<'a>,
+    keys: &'a [u32],
+    seen: BTreeSet<GroupKey>,
+    charge: Charge<'a>,
+}
+
+impl DistinctRows<'_> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        while let Some(mut batch) = self.input.next().await? {
+            let (keys, seen, charge) = (self.keys, &mut self.seen, &mut self.charge);
+            retain(&mut batch, |row| {
+                let key = GroupKey(keys.iter().map(|key| row[*key as usize].clone()).collect());
+                if seen.contains(&key) {
+                    return Ok(false);
+                }
+                charge.add(key.bytes() + 32)?;
+                seen.insert(key);
+                Ok(true)
+            })?;
+            self.cx.breathe(batch.rows as usize).await;
+            if batch.rows > 0 {
+                return Ok(Some(batch));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Rows for DistinctRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct SortRows<'a> {
+    cx: &'a Cx<'a>,
+    input: Option<Source<'a>>,
+    keys: &'a [SortKey],
+    limit: Option<&'a Expr>,
+    slots: Slots,
+    sorted: std::vec::IntoIter<Box<[Datum]>>,
+    width: usize,
+    charge: Charge<'a>,
+}
+
+impl SortRows<'_> {
+    async fn collect(&mut self) -> Result<Vec<Box<[Datum]>>, ExecError> {
+        let mut input = self.input.take().expect("collected once");
+        let limit = match self.limit {
+            None => usize::MAX,
+            Some(limit) => self
+                .cx
+                .value(limit, &self.slots)?
+                .as_int()
+                .map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0)),
+        };
+        let keys = self.keys;
+        let sort = |rows: &mut Vec<Box<[Datum]>>| {
+            rows.sort_by(|a, b| {
+                let keys = keys.iter().map(|k| (k.column, k.descending, k.nulls_first));
+                compare_rows(a, b, keys)
+            });
+        };
+        let mut rows: Vec<Box<[Datum]>> = Vec::new();
+        while let Some(batch) = input.next().await? {
+            if limit == usize::MAX {
+                self.charge.add(batch_bytes(&batch))?;
+            }
+            self.cx.breathe(batch.rows as usize).await;
+            rows.extend(batch.iter().map(Box::from));
+            if rows.len() / 2 > limit.max(BATCH_ROWS) {
+                sort(&mut rows);
+                rows.truncate(limit);
+            }
+        }
+        sort(&mut rows);
+        rows.truncate(limit);
+        Ok(rows)
+    }
+
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        if self.input.is_some() {
+            self.sorted = self.collect().await?.into_iter();
+        }
+        let mut out = RowBatch::new(self.width);
+        for row in self.sorted.by_ref().take(BATCH_ROWS) {
+            out.push(row.into_vec());
+        }
+        Ok((out.rows > 0).then_some(out))
+    }
+}
+
+impl Rows for SortRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct LimitRows<'a> {
+    cx: &'a Cx<'a>,
+    /// Dropped when no more rows are wanted, so that nothing is read ahead any more.
+    input: Option<Source<'a>>,
+    /// Rows to skip and rows to give.
+    window: Option<(u64, u64)>,
+    limit: Option<&'a Expr>,
+    offset: Option<&'a Expr>,
+    slots: Slots,
+}
+
+impl LimitRows<'_> {
+    fn count(
+        &self,
+        expr: Option<&Expr>,
+        none: u64,
+        state: SqlState,
+        clause: &str,
+    ) -> Result<u64, SqlError> {
+        let Some(expr) = expr else { return Ok(none) };
+        match self.cx.value(expr, &self.slots)?.as_int() {
+            None => Ok(none),
+            Some(count) => u64::try_from(count)
+                .map_err(|_| SqlError::new(state, format!("{clause} must not be negative"))),
+        }
+    }
+
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        let (mut skip, mut left) = match self.window {
+            Some(window) => window,
+            None => (
+                self.count(self.offset, 0, SqlState::NEGATIVE_OFFSET, "OFFSET")?,
+                self.count(self.limit, u64::MAX, SqlState::NEGATIVE_LIMIT, "LIMIT")?,
+            ),
+        };
+        while left > 0
+            && let Some(input) = &mut self.input
+        {
+            let Some(mut batch) = input.next().await? else { break };
+            let skipped = skip.min(u64::from(batch.rows));
+            skip -= skipped;
+            let kept = (u64::from(batch.rows) - skipped).min(left);
+            left -= kept;
+            if kept == 0 {
+                continue;
+            }
+            let width = batch.width as usize;
+            batch.datums.drain(..skipped as usize * width);
+            batch.datums.truncate(kept as usize * width);
+            batch.rows = kept as u32;
+            self.window = Some((skip, left));
+            return Ok(Some(batch));
+        }
+        self.window = Some((skip, 0));
+        self.input = None;
+        Ok(None)
+    }
+}
+
+impl Rows for LimitRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct UnionRows<'a> {
+    cx: &'a Cx<'a>,
+    inputs: std::slice::Iter<'a, Step>,
+    current: Option<Source<'a>>,
+    slots: Slots,
+}
+
+impl UnionRows<'_> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        loop {
+            if let Some(current) = &mut self.current
+                && let Some(batch) = current.next().await?
+            {
+                return Ok(Some(batch));
+            }
+            match self.inputs.next() {
+                Some(step) => self.current = Some(open(self.cx, step, &self.slots)),
+                None => {
+                    self.current = None;
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
+
+impl Rows for UnionRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+/// All rows of a step, in memory that is charged.
+pub(super) async fn collect<'a>(
+    cx: &'a Cx<'a>,
+    step: &'a Step,
+    slots: &Slots,
+    charge: &mut Charge<'_>,
+) -> Result<Vec<Vec<Datum>>, ExecError> {
+    let mut source = open(cx, step, slots);
+    let mut rows = Vec::new();
+    while let Some(batch) = source.next().await? {
+        charge.add(datums_bytes(&batch.datums))?;
+        let width = batch.width as usize;
+        let mut datums = batch.datums.into_iter();
+        for _ in 0..batch.rows {
+            rows.push(datums.by_ref().take(width).collect());
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,268 @@
+//! Planned statements: the tree of steps that the executor runs.
+
+use crate::bind::rel::{Aggregate, Binds, Call, Init, JoinKind, SortKey, TableFunction};
+use crate::expr::Expr;
+use crate::copy::CopyOptions;
+use crate::pg_catalog::VirtualTable;
+use crate::port::Show;
+use crate::program::{ProgramPlan, TableShape};
+use base::Type;
+use catalog::{Index, Table};
+use std::sync::Arc;
+use txn::LockMode;
+
+/// A statement that runs inside a transaction.
+pub struct Run {
+    /// Values computed first, into slots behind the client's parameters.
+    pub(crate) inits: Vec<Init<Step>>,
+    /// Number of parameter slots.
+    pub(crate) slots: u32,
+    /// Catalog version of the plan: operations carry it.
+    pub(crate) planned: u64,
+    /// What is done.
+    pub(crate) action: Action,
+    /// Number of steps, for their statistics.
+    pub(crate) steps: u32,
+}
+
+/// What a statement does.
+pub(crate) enum Action {
+    Query(Step),
+    /// One operation on one row.
+    Point(PointPlan),
+    Insert(Box<InsertPlan>),
+    Write(Box<WritePlan>),
+    Truncate(Vec<WritePlan>),
+    CopyFrom(Box<CopyFromPlan>),
+    CopyTo(Box<CopyToPlan>),
+    Show(Show),
+    Explain { run: Box<Run>, analyze: bool },
+}
+
+/// A step of a query: gives rows.
+#[derive(Clone)]
+pub(crate) struct Step {
+    /// Number in the statement, for statistics.
+    pub(crate) id: u32,
+    /// Columns of its rows.
+    pub(crate) width: u32,
+    /// How many rows the planner expects.
+    pub(crate) rows: f64,
+    pub(crate) op: StepOp,
+}
+
+/// Kinds of steps.
+#[derive(Clone)]
+pub(crate) enum StepOp {
+    One,
+    Values { rows: Arc<[Vec<Expr>]>, calls: Vec<Call<Step>> },
+    Virtual(&'static VirtualTable),
+    Function { function: TableFunction, args: Vec<Expr>, ty: Type },
+    Scan(Box<Scan>),
+    Filter { input: Box<Step>, filter: Expr },
+    Project { input: Box<Step>, exprs: Vec<Expr> },
+    Apply { input: Box<Step>, calls: Vec<Call<Step>> },
+    /// Table access once per left row: `scan`'s access is over the left row; `filter` over left
+    /// and right columns.
+    Lookup { kind: JoinKind, left: Box<Step>, scan: Box<Scan>, filter: Option<Expr> },
+    /// Equal keys; without keys every pair. `filter` is over left and right columns.
+    Hash { kind: JoinKind, left: Box<Step>, right: Box<Step>, keys: Vec<(Expr, Expr)>, filter: Option<Expr> },
+    /// The right side runs once per left row.
+    Lateral { outer: bool, left: Box<Step>, right: Box<Step>, binds: Binds, filter: Option<Expr> },
+    /// All of the input at once; `merge` if it gives partial states.
+    Aggregate { input: Box<Step>, group: Vec<Expr>, aggregates: Vec<Aggregate>, merge: bool },
+    Distinct { input: Box<Step>, keys: Vec<u32> },
+    /// `limit`: only so many first rows are wanted.
+    Sort { input: Box<Step>, keys: Vec<SortKey>, limit: Option<Expr> },
+    Limit { input: Box<Step>, limit: Option<Expr>, offset: Option<Expr> },
+    Union { inputs: Vec<Step> },
+}
+
+/// Access to the rows of one table.
+#[derive(Clone)]
+pub(crate) struct Scan {
+    pub(crate) table: Arc<Table>,
+    pub(crate) access: Access,
+    pub(crate) lock: Option<LockMode>,
+    /// What is done with each row where it is.
+    pub(crate) program: ProgramPlan,
+    pub(crate) width: u32,
+    /// Rows that are wanted at most (an expression without columns).
+    pub(crate) limit: Option<Expr>,
+}
+
+/// Which entries of which index are read.
+#[derive(Clone)]
+pub(crate) struct Access {
+    /// 0: primary; n: secondary n - 1.
+    pub(crate) index: usize,
+    /// Values of the leading key columns.
+    pub(crate) prefix: Vec<KeyPart>,
+    /// Bounds of the next key column.
+    pub(crate) low: Option<Bound>,
+    pub(crate) high: Option<Bound>,
+    /// Where each slot column's value comes from; `None`: all slots.
+    pub(crate) slot: Option<Vec<SlotPart>>,
+    /// The prefix names one entry of a unique key.
+    pub(crate) point: bool,
+    pub(crate) reverse: bool,
+}
+
+/// Possible values of a key column, without NULL.
+#[derive(Clone, Debug)]
+pub(crate) enum KeyPart {
+    One(Expr),
+    /// `IN (...)`
+    List(Vec<Expr>),
+    /// `= ANY (array)`
+    Array(Expr),
+}
+
+/// Value of a slot column.
+#[derive(Clone, Debug)]
+pub(crate) enum SlotPart {
+    /// That of a prefix column.
+    Prefix(usize),
+    Value(Expr),
+}
+
+/// End of a range.
+#[derive(Clone, Debug)]
+pub(crate) struct Bound {
+    pub(crate) value: Expr,
+    pub(crate) inclusive: bool,
+}
+
+/// One operation on one row given by its full primary key.
+pub(crate) struct PointPlan {
+    pub(crate) table: Arc<Table>,
+    /// Value of each key column, in key order.
+    pub(crate) key: Vec<Expr>,
+    /// Slot columns as positions in the key.
+    pub(crate) slot: Vec<usize>,
+    /// The slot columns are the first key columns, ascending: their encoding is a prefix.
+    pub(crate) slot_is_prefix: bool,
+    pub(crate) op: PointOp,
+}
+
+/// What is done with the row.
+pub(crate) enum PointOp {
+    Get { program: ProgramPlan, lock: Option<LockMode> },
+    Modify { program: ProgramPlan, delete: bool, returning: bool },
+    /// `otherwise` does the same where the operands' values do not fit a formula.
+    Formula { changes: Vec<FormulaChange>, otherwise: ProgramPlan },
+    /// A whole row; `key` is taken from it.
+    Insert { row: Vec<Expr>, shape: TableShape, checks: Vec<(String, Expr)>, rowid: Option<u16> },
+}
+
+/// `column = column + operand`
+pub(crate) struct FormulaChange {
+    pub(crate) column: u16,
+    pub(crate) ty: Type,
+    pub(crate) operand: Expr,
+    pub(crate) negated: bool,
+}
+
+/// INSERT in its general form.
+pub(crate) struct InsertPlan {
+    pub(crate) writers: Arc<[Writer]>,
+    /// Gives full rows.
+    pub(crate) source: Step,
+    /// All rows must be read before the first is written.
+    pub(crate) materialize: bool,
+    pub(crate) conflict: Option<ConflictPlan>,
+    pub(crate) returning: Option<Vec<Expr>>,
+}
+
+/// ON CONFLICT.
+pub(crate) struct ConflictPlan {
+    pub(crate) arbiter: Option<usize>,
+    /// Assignments over (existing row, proposed row) and the condition; `None`: do nothing.
+    pub(crate) update: Option<(Vec<(u16, Expr)>, Option<Expr>)>,
+}
+
+/// UPDATE or DELETE in its general form.
+pub(crate) struct WritePlan {
+    pub(crate) writers: Arc<[Writer]>,
+    /// Gives the target's columns first.
+    pub(crate) rows: Step,
+    /// Over `rows`; `None`: delete.
+    pub(crate) assignments: Option<Vec<(u16, Expr)>>,
+    /// Over `rows` with new values in the target's columns.
+    pub(crate) returning: Option<Vec<Expr>>,
+}
+
+/// COPY FROM.
+pub(crate) struct CopyFromPlan {
+    pub(crate) writers: Arc<[Writer]>,
+    /// Table columns in the order of the data.
+    pub(crate) columns: Vec<u16>,
+    /// A full row of defaults, as a source of one row.
+    pub(crate) defaults: Step,
+    pub(crate) constant_defaults: bool,
+    pub(crate) options: CopyOptions,
+}
+
+/// COPY TO.
+pub(crate) struct CopyToPlan {
+    pub(crate) query: Step,
+    pub(crate) columns: Vec<(String, Type)>,
+    pub(crate) options: CopyOptions,
+}
+
+/// How rows of one table are written: entry 0 of a list is the statement's own table, the others
+/// are tables that referential actions reach.
+pub(crate) struct Writer {
+    pub(crate) table: Arc<Table>,
+    pub(crate) shape: TableShape,
+    pub(crate) checks: Vec<(String, Expr)>,
+    /// Foreign keys of this table.
+    pub(crate) parents: Vec<ParentKey>,
+    /// Foreign keys that point to this table.
+    pub(crate) children: Vec<ChildKey>,
+}
+
+/// A foreign key as an insert or update of the child sees it.
+pub(crate) struct ParentKey {
+    pub(crate) name: String,
+    pub(crate) parent: Arc<Table>,
+    /// Index of the parent (0: primary).
+    pub(crate) index: usize,
+    /// Child columns in the order of that index's key columns.
+    pub(crate) columns: Vec<u16>,
+    /// Child and parent columns as declared, for the message.
+    pub(crate) declared: Vec<u16>,
+    /// Slot columns of the parent's index as positions in `columns`.
+    pub(crate) slot: Vec<usize>,
+}
+
+/// A foreign key as a delete or update of the parent sees it.
+pub(crate) struct ChildKey {
+    pub(crate) name: String,
+    /// Number of the child's writer.
+    pub(crate) writer: usize,
+    /// Parent columns and, in the same order, child columns.
+    pub(crate) parent_columns: Vec<u16>,
+    pub(crate) child_columns: Vec<u16>,
+    pub(crate) on_delete: catalog::Action,
+    pub(crate) on_update: catalog::Action,
+    /// Slots of the parent key's values that `rows` reads.
+    pub(crate) slots: Vec<u32>,
+    /// The child rows (all columns), locked.
+    pub(crate) rows: Step,
+}
+
+impl Scan {
+    /// The index that is read.
+    pub(crate) fn index(&self) -> &Index {
+        table_index(&self.table, self.access.index)
+    }
+}
+
+/// The primary (0) or a secondary index of a table.
+pub(crate) fn table_index(table: &Table, number: usize) -> &Index {
+    match number {
+        0 => &table.primary,
+        n => &table.secondary[n - 1],
+    }
+}

@@ -1,0 +1,104 @@
+//! Work over existing rows that a schema change needs. Each call does one batch inside the
+//! transaction of its port; the caller commits it and calls again with the position that it got.
+
+use crate::exec::batch::{Batch, FillCx};
+use crate::plan::PlanKind;
+use crate::port::{ExecError, Port};
+use crate::{PlanCx, parse, plan};
+use base::{Datum, SqlError, SqlState};
+use catalog::{Column, Index, Table};
+use std::rc::Rc;
+use std::sync::Arc;
+
+pub use crate::exec::batch::FillPosition;
+
+/// The table `name` of the port's database.
+fn table(port: &dyn Port, name: &str) -> Result<Arc<Table>, SqlError> {
+    port.database().table(name).cloned().ok_or_else(|| {
+        let message = format!("relation \"{name}\" does not exist");
+        SqlError::new(SqlState::UNDEFINED_TABLE, message)
+    })
+}
+
+/// Writes entries of an index that is being built, for the rows from `position` on (`None`: from
+/// the start). Gives where to go on, `None` at the end.
+///
+/// # Errors
+/// 23505 if two rows have the same entry of a unique index.
+pub async fn index(
+    port: Rc<dyn Port>,
+    table_name: &str,
+    index_name: &str,
+    position: Option<FillPosition>,
+) -> Result<Option<FillPosition>, ExecError> {
+    let table = table(&*port, table_name)?;
+    let number = table.indexes().position(|index| index.name == index_name);
+    let Some(number) = number else {
+        let message = format!("index \"{index_name}\" does not exist");
+        return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message).into());
+    };
+    let cx = FillCx::new(&*port);
+    let Batch { rows, next } = cx.rows(&table, position).await?;
+    cx.write_entries(&table, number, &rows).await?;
+    Ok(next)
+}
+
+/// Copies rows of a table without primary key into the key space `primary`, whose key columns are
+/// set, as rows of `columns`. Nobody may write the table meanwhile.
+///
+/// # Errors
+/// 23502 for a NULL in a key column, 23505 for a key that occurs twice.
+pub async fn primary_key(
+    port: Rc<dyn Port>,
+    table_name: &str,
+    primary: &Index,
+    columns: &[Column],
+    position: Option<FillPosition>,
+) -> Result<Option<FillPosition>, ExecError> {
+    let table = table(&*port, table_name)?;
+    let target = Table {
+        primary: primary.clone(),
+        columns: columns.to_vec(),
+        primary_constraint: Some(primary.name.clone()),
+        secondary: Vec::new(),
+        ..(*table).clone()
+    };
+    let cx = FillCx::new(&*port);
+    let Batch { mut rows, next } = cx.rows(&table, position).await?;
+    for row in &mut rows {
+        row.truncate(columns.len());
+        for key in &primary.columns {
+            if row[usize::from(key.column)] == Datum::Null {
+                let name = &columns[usize::from(key.column)].name;
+                let message = format!(
+                    "column \"{name}\" of relation \"{table_name}\" contains null values"
+                );
+                return Err(SqlError::new(SqlState::NOT_NULL, message)
+                    .table(table_name)
+                    .column(name)
+                    .into());
+            }
+        }
+    }
+    cx.write_rows(&target, &rows).await?;
+    Ok(next)
+}
+
+/// Whether the query of a [`crate::plan::Fill::Validate`] finds a row.
+///
+/// # Errors
+/// Those of planning and running it.
+pub async fn violated(port: Rc<dyn Port>, query: &str) -> Result<bool, ExecError> {
+    let statement = parse(query)?.into_iter().next();
+    let statement = statement.expect("a validation query is a statement");
+    let setting = |name: &str| port.setting(name);
+    let cx = PlanCx {
+        catalog: port.catalog(),
+        database: port.database(),
+        param_types: &[],
+        settings: &setting,
+    };
+    let plan = plan(&statement, &cx)?;
+    let PlanKind::Run(run) = &plan.kind else { panic!("a validation query is a query") };
+    FillCx::new(&*port).finds_row(run).await
+}

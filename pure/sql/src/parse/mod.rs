@@ -1,0 +1,347 @@
+//! Text to statements: the `sqlparser` library for queries and most DDL, our own few words for
+//! session commands, COPY, EXPLAIN and the clauses that only Trellis has.
+
+mod commands;
+mod source;
+mod tables;
+mod words;
+
+pub(crate) use commands::{CopySource, CopyStatement, DatabaseOptions, ShowWhat};
+pub(crate) use source::Source;
+pub(crate) use words::fold;
+
+use crate::plan::SessionCommand;
+use base::{SqlError, SqlState};
+use source::Walk;
+use sqlparser::ast;
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use std::sync::Arc;
+use words::Words;
+
+/// Parentheses and calls may nest this deep (54001 beyond); every recursion over a statement or its
+/// plan is bounded by it.
+const NESTING_MAX: usize = 100;
+/// Operators in a row, outside of parentheses and commas (54001 beyond): they make a tree that is
+/// deep on one side.
+const OPERATORS_MAX: usize = 3000;
+
+/// One parsed statement. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Statement(Arc<Parsed>);
+
+#[derive(Debug)]
+struct Parsed {
+    source: Source,
+    start: usize,
+    end: usize,
+    kind: Kind,
+    parameters: u32,
+}
+
+/// Kinds of statements by who parsed them.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// Parsed by the library.
+    Sql(Box<ast::Statement>),
+    /// INSERT with its OVERRIDING clause, which the library does not know.
+    InsertOverriding(Box<ast::Statement>, Overriding),
+    CreateTable(Box<TableStatement>),
+    CreateDatabase { name: String, options: DatabaseOptions },
+    DropDatabase { name: String, if_exists: bool },
+    Session(SessionCommand),
+    /// EXECUTE with arguments that are still expressions.
+    Execute { name: String, args: Vec<ast::Expr> },
+    /// PREPARE with declared types.
+    Prepare { name: String, types: Vec<ast::DataType>, statement: Statement },
+    Show(ShowWhat),
+    Copy(Box<CopyStatement>),
+    Explain { analyze: bool, statement: Statement },
+    Nothing(&'static str),
+}
+
+/// OVERRIDING { SYSTEM | USER } VALUE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Overriding {
+    System,
+    User,
+}
+
+/// CREATE TABLE with what follows the column list.
+#[derive(Debug)]
+pub(crate) struct TableStatement {
+    pub(crate) table: ast::CreateTable,
+    pub(crate) partition: Vec<String>,
+    pub(crate) replicated: bool,
+}
+
+impl Statement {
+    /// The statement's own text, without the semicolon.
+    pub fn text(&self) -> &str {
+        &self.0.source.0[self.0.start..self.0.end]
+    }
+    /// The highest parameter number `$n` in the text.
+    pub fn parameters(&self) -> u32 {
+        self.0.parameters
+    }
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.0.kind
+    }
+    pub(crate) fn source(&self) -> &Source {
+        &self.0.source
+    }
+}
+
+/// Splits a text into statements. Empty statements are dropped.
+///
+/// # Errors
+/// 42601 with the position of the token that does not fit; 54001 if a statement nests too deeply;
+/// 0A000 for what is known but not supported.
+pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
+    let rewritten = crate::pg_catalog::rewrite::client_query(text);
+    let source = Source(Arc::from(rewritten.as_deref().unwrap_or(text)));
+    if source.0.len() > base::limits::STATEMENT_BYTES_MAX {
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT, "statement text is too long"));
+    }
+    let tokens = Tokenizer::new(&PostgreSqlDialect {}, &source.0)
+        .tokenize_with_location()
+        .map_err(|error| lexical(&source, &error))?;
+    let mut statements = Vec::new();
+    let mut walk = Walk::new(&source.0);
+    for piece in tokens.split(|token| token.token == Token::SemiColon) {
+        let solid: Vec<TokenWithSpan> = piece
+            .iter()
+            .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
+            .cloned()
+            .collect();
+        let (Some(first), Some(last)) = (solid.first(), solid.last()) else { continue };
+        walk.to(first.span.start);
+        let start = walk.byte;
+        walk.to(last.span.end);
+        statements.push(one(&source, &solid, (start, walk.byte))?);
+    }
+    Ok(statements)
+}
+
+fn lexical(source: &Source, error: &sqlparser::tokenizer::TokenizerError) -> SqlError {
+    let message = match error.message.as_str() {
+        text if text.contains("string") => "unterminated quoted string".to_string(),
+        text if text.contains("identifier") || text.contains("Expected close delimiter") => {
+            "unterminated quoted identifier".to_string()
+        }
+        text if text.contains("comment") => "unterminated /* comment".to_string(),
+        other => format!("syntax error: {other}"),
+    };
+    SqlError::new(SqlState::SYNTAX, message).at(source.position(error.location))
+}
+
+fn one(
+    source: &Source,
+    tokens: &[TokenWithSpan],
+    (start, end): (usize, usize),
+) -> Result<Statement, SqlError> {
+    let parameters = check_shape(source, tokens)?;
+    let mut words = Words::new(tokens, source);
+    let kind = match commands::parse(&mut words)? {
+        Some(kind) => kind,
+        None => library(source, tokens)?,
+    };
+    Ok(Statement(Arc::new(Parsed { source: source.clone(), start, end, kind, parameters })))
+}
+
+/// A statement whose tokens are a part of another one (EXPLAIN, PREPARE).
+fn nested(source: &Source, tokens: &[TokenWithSpan]) -> Result<Statement, SqlError> {
+    let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else {
+        return Err(source.unexpected(None));
+    };
+    let mut walk = Walk::new(&source.0);
+    walk.to(first.span.start);
+    let start = walk.byte;
+    walk.to(last.span.end);
+    one(source, tokens, (start, walk.byte))
+}
+
+/// Refuses shapes that would make later recursions deep; returns the highest parameter number.
+fn check_shape(source: &Source, tokens: &[TokenWithSpan]) -> Result<u32, SqlError> {
+    let mut runs: Vec<usize> = vec![0];
+    let mut parameters = 0;
+    for token in tokens {
+        let too_deep = match &token.token {
+            Token::LParen | Token::LBracket => {
+                runs.push(0);
+                runs.len() > NESTING_MAX
+            }
+            Token::RParen | Token::RBracket => {
+                runs.pop();
+                if runs.is_empty() {
+                    return Err(source.unexpected(Some(token)));
+                }
+                false
+            }
+            Token::Comma => {
+                *runs.last_mut().expect("the outermost run is never popped") = 0;
+                false
+            }
+            Token::Placeholder(name) => {
+                let number = name.strip_prefix('$').and_then(|digits| digits.parse::<u32>().ok());
+                match number {
+                    Some(number) if (1..=base::limits::PARAMETERS_MAX as u32).contains(&number) => {
+                        parameters = parameters.max(number);
+                    }
+                    _ => {
+                        let message = format!("there is no parameter {name}");
+                        return Err(SqlError::new(SqlState::UNDEFINED_PARAMETER, message)
+                            .at(source.position(token.span.start)));
+                    }
+                }
+                false
+            }
+            Token::SingleQuotedString(_) | Token::Number(..) | Token::Period => false,
+            Token::Word(word) if !matches!(word.value.to_ascii_uppercase().as_str(),
+                "AND" | "OR" | "NOT" | "UNION" | "CASE" | "LIKE" | "ILIKE" | "IS" | "JOIN") =>
+            {
+                false
+            }
+            _ => {
+                let run = runs.last_mut().expect("the outermost run is never popped");
+                *run += 1;
+                *run > OPERATORS_MAX
+            }
+        };
+        if too_deep {
+            return Err(too_complex().at(source.position(token.span.start)));
+        }
+    }
+    Ok(parameters)
+}
+
+/// The statement nests too deeply.
+pub(crate) fn too_complex() -> SqlError {
+    SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
+        .hint("Simplify the statement: it nests or chains too many expressions.")
+}
+
+/// Words that the library does not know, taken out: `FOR NO KEY UPDATE`, `FOR KEY SHARE`,
+/// `OVERRIDING ... VALUE`.
+fn simplified(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overriding>) {
+    let is = |at: usize, word: &str| {
+        matches!(tokens.get(at).map(|token| &token.token), Some(Token::Word(found))
+            if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
+    };
+    let mut kept = Vec::with_capacity(tokens.len());
+    let mut overriding = None;
+    let mut at = 0;
+    while at < tokens.len() {
+        if is(at, "FOR") && is(at + 1, "NO") && is(at + 2, "KEY") && is(at + 3, "UPDATE") {
+            kept.push(tokens[at].clone());
+            at += 3;
+        } else if is(at, "FOR") && is(at + 1, "KEY") && is(at + 2, "SHARE") {
+            kept.push(tokens[at].clone());
+            at += 2;
+        } else if is(at, "OVERRIDING") && is(at + 2, "VALUE") {
+            overriding = match (is(at + 1, "SYSTEM"), is(at + 1, "USER")) {
+                (true, _) => Some(Overriding::System),
+                (_, true) => Some(Overriding::User),
+                _ => None,
+            };
+            at += 3;
+        } else {
+            kept.push(tokens[at].clone());
+            at += 1;
+        }
+    }
+    (kept, overriding)
+}
+
+fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> {
+    let (tokens, overriding) = simplified(tokens);
+    let statement = with_library(source, &tokens, |parser| parser.parse_statement())?;
+    Ok(match overriding {
+        Some(overriding) => Kind::InsertOverriding(Box::new(statement), overriding),
+        None => Kind::Sql(Box::new(statement)),
+    })
+}
+
+/// Runs one of the library's parsers over all of `tokens`.
+fn with_library<T>(
+    source: &Source,
+    tokens: &[TokenWithSpan],
+    run: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>,
+) -> Result<T, SqlError> {
+    let dialect = PostgreSqlDialect {};
+    let mut parser = Parser::new(&dialect)
+        .with_recursion_limit(NESTING_MAX * 3)
+        .with_tokens_with_locations(spaced(tokens));
+    let parsed = run(&mut parser).map_err(|error| library_error(source, tokens, &parser, error))?;
+    let rest = parser.peek_token();
+    if rest.token != Token::EOF {
+        return Err(source.unexpected(Some(&rest)));
+    }
+    Ok(parsed)
+}
+
+/// The tokens with a blank between those that were apart in the text: the library tells `a. b`
+/// from `a.b` in places.
+fn spaced(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+    use sqlparser::tokenizer::{Span, Whitespace};
+    let mut out = Vec::with_capacity(tokens.len() * 2);
+    for token in tokens {
+        let apart =
+            out.last().is_some_and(|last: &TokenWithSpan| last.span.end != token.span.start);
+        if apart {
+            let span = Span::new(token.span.start, token.span.start);
+            out.push(TokenWithSpan::new(Token::Whitespace(Whitespace::Space), span));
+        }
+        out.push(token.clone());
+    }
+    out
+}
+
+fn library_error(
+    source: &Source,
+    tokens: &[TokenWithSpan],
+    parser: &Parser<'_>,
+    error: ParserError,
+) -> SqlError {
+    match error {
+        ParserError::RecursionLimitExceeded => too_complex(),
+        ParserError::TokenizerError(text) => SqlError::new(SqlState::SYNTAX, text),
+        ParserError::ParserError(text) => {
+            let place = located(&text)
+                .and_then(|place| tokens.iter().find(|token| token.span.start == place));
+            match place {
+                Some(token) => source.unexpected(Some(token)),
+                None if text.contains("found: EOF") => source.unexpected(None),
+                None => source.unexpected(Some(&parser.peek_token())),
+            }
+        }
+    }
+}
+
+/// A single expression, for defaults and checks that the catalog keeps as text.
+///
+/// # Errors
+/// 42601.
+pub(crate) fn expression(text: &str) -> Result<ast::Expr, SqlError> {
+    let source = Source(Arc::from(text));
+    let tokens = Tokenizer::new(&PostgreSqlDialect {}, &source.0)
+        .tokenize_with_location()
+        .map_err(|error| lexical(&source, &error))?;
+    let solid: Vec<TokenWithSpan> = tokens
+        .into_iter()
+        .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
+        .collect();
+    check_shape(&source, &solid)?;
+    with_library(&source, &solid, |parser| parser.parse_expr())
+}
+
+/// The place that the library's message ends with: ` at Line: 1, Column: 5`.
+fn located(text: &str) -> Option<sqlparser::tokenizer::Location> {
+    let (_, place) = text.rsplit_once(" at Line: ")?;
+    let (line, column) = place.split_once(", Column: ")?;
+    Some(sqlparser::tokenizer::Location {
+        line: line.parse().ok()?,
+        column: column.trim().parse().ok()?,
+    })
+}

@@ -1,0 +1,625 @@
+//! Bound relations to steps: filters move down, unused columns disappear, indexes are chosen.
+
+use super::access::{self, Place, is_repeatable};
+use super::{Planner, columns_of, remap};
+use crate::bind::conjuncts;
+use crate::bind::rel::{Aggregate, Call, CallKind, Rel, SortKey, TableFunction};
+use crate::exec::step::{Scan, Step, StepOp};
+use crate::expr::{Expr, Volatility, walk};
+use crate::program::{Body, PartialAggregate, ProgramPlan, TopKey};
+use base::{SqlError, Type};
+use catalog::Table;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use txn::LockMode;
+
+/// Columns of a relation that are needed above it.
+pub(super) type Need = BTreeSet<u32>;
+
+/// What the consumer would like.
+#[derive(Clone, Default)]
+pub(super) struct Wish {
+    /// An order of the relation's columns.
+    pub(super) order: Vec<SortKey>,
+    /// At most so many rows (in that order, if there is one).
+    pub(super) limit: Option<Expr>,
+}
+
+/// A planned relation.
+pub(super) struct Planned {
+    pub(super) step: Step,
+    /// The relation's column that each of the step's columns holds.
+    pub(super) layout: Vec<u32>,
+    /// The wished order holds.
+    pub(super) ordered: bool,
+}
+
+/// Rows that pass a filter of which nothing is known.
+const FILTER_SHARE: f64 = 0.3;
+
+/// Whether an expression can be computed where the rows are.
+pub(super) fn pushable(expr: &Expr) -> bool {
+    walk::volatility(expr) == Volatility::Immutable
+        && !walk::any(expr, &|node| matches!(node, Expr::Subquery(..) | Expr::Outer(..)))
+}
+
+/// All conditions as one.
+pub(super) fn conjunction(mut conditions: Vec<Expr>) -> Option<Expr> {
+    match conditions.len() {
+        0 => None,
+        1 => conditions.pop(),
+        _ => Some(Expr::And(conditions)),
+    }
+}
+
+/// Puts `exprs[i]` for column `i`.
+pub(super) fn substitute(expr: &mut Expr, exprs: &[Expr]) {
+    match expr {
+        Expr::Column(index, _) => *expr = exprs[*index as usize].clone(),
+        other => other.each_child_mut(&mut |child| substitute(child, exprs)),
+    }
+}
+
+fn only_below(expr: &Expr, width: u32) -> bool {
+    walk::columns(expr).iter().all(|column| *column < width)
+}
+
+impl Planner<'_, '_> {
+    /// Plans a relation so that its rows have exactly the columns `wanted`, in this order.
+    pub(super) fn rows(&mut self, rel: Rel, wanted: &[u32]) -> Result<Step, SqlError> {
+        let need = wanted.iter().copied().collect();
+        let planned = self.rel(rel, Vec::new(), &need, Wish::default())?;
+        Ok(self.arrange(planned, wanted))
+    }
+
+    /// Brings the columns of a planned relation into an order.
+    pub(super) fn arrange(&mut self, planned: Planned, wanted: &[u32]) -> Step {
+        if planned.layout == wanted {
+            return planned.step;
+        }
+        let exprs: Vec<Expr> = wanted
+            .iter()
+            .map(|column| {
+                let place = planned.layout.iter().position(|c| c == column);
+                let place = place.expect("a needed column is in the layout");
+                // The type only matters for stored rows, where folding puts the real one.
+                Expr::Column(place as u32, Type::Unknown)
+            })
+            .collect();
+        self.project(planned.step, exprs)
+    }
+
+    /// A projection, folded into the step below where that is possible.
+    fn project(&mut self, input: Step, exprs: Vec<Expr>) -> Step {
+        let width = exprs.len() as u32;
+        match input.op {
+            StepOp::Scan(mut scan)
+                if matches!(scan.program.body(), Body::Rows { .. })
+                    && exprs.iter().all(pushable) =>
+            {
+                let mut body = scan.program.unbound();
+                let Body::Rows { projection, .. } = &mut body else {
+                    unreachable!("matched above");
+                };
+                let mut exprs = exprs;
+                exprs.iter_mut().for_each(|expr| substitute(expr, projection));
+                *projection = exprs;
+                scan.program = ProgramPlan::new(body);
+                scan.width = width;
+                Step { width, op: StepOp::Scan(scan), ..input }
+            }
+            StepOp::Project { input: inner, exprs: below }
+                if exprs.iter().all(|expr| matches!(expr, Expr::Column(..))) =>
+            {
+                let mut exprs = exprs;
+                exprs.iter_mut().for_each(|expr| substitute(expr, &below));
+                Step { width, op: StepOp::Project { input: inner, exprs }, ..input }
+            }
+            op => {
+                let rows = input.rows;
+                let input = Box::new(Step { op, ..input });
+                self.step(width, rows, StepOp::Project { input, exprs })
+            }
+        }
+    }
+
+    /// Plans `rel` filtered by `conditions`; the layout holds at least the columns `need`.
+    pub(super) fn rel(
+        &mut self,
+        rel: Rel,
+        mut conditions: Vec<Expr>,
+        need: &Need,
+        wish: Wish,
+    ) -> Result<Planned, SqlError> {
+        match rel {
+            Rel::Filter { input, conditions: more } => {
+                for condition in more {
+                    conjuncts(condition, &mut conditions);
+                }
+                self.rel(*input, conditions, need, wish)
+            }
+            Rel::Table { table, lock } => self.table(table, lock, conditions, need, &wish),
+            Rel::Project { input, exprs } => {
+                self.projection(*input, exprs, conditions, need, wish)
+            }
+            Rel::Join { .. } => self.join(rel, conditions, need),
+            Rel::Lateral { outer, left, right, binds, on } => {
+                let (outer, on) = (outer, on);
+                self.lateral((outer, *left, *right, binds, on), conditions, need)
+            }
+            Rel::Apply { input, calls } => self.apply(*input, calls, conditions, need, wish),
+            Rel::Aggregate { input, group, aggregates } => {
+                self.aggregate(*input, group, aggregates, conditions)
+            }
+            Rel::Sort { input, keys } => self.sort(*input, keys, conditions, need, wish),
+            Rel::Distinct { input, keys } => {
+                let all: Need = (0..input.width()).collect();
+                let inner = Wish { order: wish.order.clone(), limit: None };
+                let planned = self.rel(*input, Vec::new(), &all, inner)?;
+                let places = keys.iter().map(|key| position(&planned.layout, *key)).collect();
+                let (width, rows) = (planned.step.width, planned.step.rows * 0.5);
+                let input = Box::new(planned.step);
+                let step = self.step(width, rows, StepOp::Distinct { input, keys: places });
+                let planned = Planned { step, ..planned };
+                Ok(self.finish(planned, conditions))
+            }
+            Rel::Limit { input, limit, offset } => {
+                let mut need = need.clone();
+                need.extend(columns_of(&conditions));
+                let rows_wanted = total(limit.as_ref(), offset.as_ref());
+                let inner = Wish { order: wish.order.clone(), limit: rows_wanted };
+                let planned = self.rel(*input, Vec::new(), &need, inner)?;
+                let width = planned.step.width;
+                let rows = match limit.as_ref().and_then(Expr::as_const) {
+                    Some(count) => count.as_int().unwrap_or(0) as f64,
+                    None => 10.0,
+                };
+                let rows = rows.min(planned.step.rows);
+                let input = Box::new(planned.step);
+                let step = self.step(width, rows, StepOp::Limit { input, limit, offset });
+                let planned = Planned { step, ..planned };
+                Ok(self.finish(planned, conditions))
+            }
+            Rel::Union { inputs } => {
+                let order: Vec<u32> = need.union(&columns_of(&conditions)).copied().collect();
+                let mut steps = Vec::new();
+                for input in inputs {
+                    let need = order.iter().copied().collect();
+                    let planned = self.rel(input, conditions.clone(), &need, Wish::default())?;
+                    steps.push(self.arrange(planned, &order));
+                }
+                let rows = steps.iter().map(|step| step.rows).sum();
+                let width = order.len() as u32;
+                let step = self.step(width, rows, StepOp::Union { inputs: steps });
+                Ok(Planned { step, layout: order, ordered: false })
+            }
+            Rel::One => {
+                let step = self.step(0, 1.0, StepOp::One);
+                Ok(self.finish(Planned { step, layout: Vec::new(), ordered: true }, conditions))
+            }
+            Rel::Values { rows, types, calls } => {
+                let calls = self.calls(calls)?;
+                let count = rows.len() as f64;
+                let op = StepOp::Values { rows: rows.into(), calls };
+                Ok(self.whole(types.len() as u32, count, op, conditions))
+            }
+            Rel::Virtual(table) => {
+                let op = StepOp::Virtual(table);
+                Ok(self.whole(table.columns.len() as u32, 100.0, op, conditions))
+            }
+            Rel::Function { function, args, types } => {
+                let rows = if function == TableFunction::Scalar { 1.0 } else { 100.0 };
+                let op = StepOp::Function { function, args, ty: types[0] };
+                Ok(self.whole(1, rows, op, conditions))
+            }
+        }
+    }
+
+    /// A source of all its columns, filtered.
+    fn whole(&mut self, width: u32, rows: f64, op: StepOp, conditions: Vec<Expr>) -> Planned {
+        let step = self.step(width, rows, op);
+        let planned = Planned { step, layout: (0..width).collect(), ordered: false };
+        self.finish(planned, conditions)
+    }
+
+    /// Filters what could not be filtered below.
+    pub(super) fn finish(&mut self, planned: Planned, mut conditions: Vec<Expr>) -> Planned {
+        conditions.iter_mut().for_each(|condition| remap(condition, &planned.layout));
+        let Some(filter) = conjunction(conditions) else { return planned };
+        let (width, rows) = (planned.step.width, planned.step.rows * FILTER_SHARE);
+        let input = Box::new(planned.step);
+        let step = self.step(width, rows, StepOp::Filter { input, filter });
+        Planned { step, ..planned }
+    }
+
+    /// A scan of one table.
+    fn table(
+        &mut self,
+        table: Arc<Table>,
+        lock: Option<LockMode>,
+        conditions: Vec<Expr>,
+        need: &Need,
+        wish: &Wish,
+    ) -> Result<Planned, SqlError> {
+        let (mut pushed, rest): (Vec<Expr>, Vec<Expr>) =
+            conditions.into_iter().partition(pushable);
+        let place = Place { first: 0, width: table.columns.len() as u32 };
+        let path = access::best(&table, place, &pushed, &|_| false, &wish.order);
+        let mut index = 0;
+        pushed.retain(|_| {
+            index += 1;
+            !path.certain.contains(&(index - 1))
+        });
+        let layout: Vec<u32> = need.union(&columns_of(&rest)).copied().collect();
+        let share = if pushed.is_empty() { 1.0 } else { FILTER_SHARE };
+        let limit = if rest.is_empty() && (wish.order.is_empty() || path.ordered) {
+            wish.limit.clone()
+        } else {
+            None
+        };
+        let scan = Scan {
+            program: rows_program(&table, &layout, pushed),
+            width: layout.len() as u32,
+            access: path.access,
+            lock,
+            limit,
+            table,
+        };
+        let rows = (path.rows * share).max(1.0);
+        let step = self.step(layout.len() as u32, rows, StepOp::Scan(Box::new(scan)));
+        let planned = Planned { step, layout, ordered: path.ordered };
+        Ok(self.finish(planned, rest))
+    }
+
+    fn projection(
+        &mut self,
+        input: Rel,
+        exprs: Vec<Expr>,
+        conditions: Vec<Expr>,
+        need: &Need,
+        wish: Wish,
+    ) -> Result<Planned, SqlError> {
+        let (mut below, above): (Vec<Expr>, Vec<Expr>) =
+            conditions.into_iter().partition(|condition| {
+                walk::columns(condition).iter().all(|c| is_repeatable(&exprs[*c as usize]))
+            });
+        below.iter_mut().for_each(|condition| substitute(condition, &exprs));
+        let layout: Vec<u32> = need.union(&columns_of(&above)).copied().collect();
+        let kept: Vec<Expr> = layout.iter().map(|c| exprs[*c as usize].clone()).collect();
+        let order: Option<Vec<SortKey>> = wish
+            .order
+            .iter()
+            .map(|key| match &exprs[key.column as usize] {
+                Expr::Column(column, _) => Some(SortKey { column: *column, ..*key }),
+                _ => None,
+            })
+            .collect();
+        let limit = if above.is_empty() && order.is_some() { wish.limit } else { None };
+        let inner = Wish { order: order.clone().unwrap_or_default(), limit };
+        let planned = self.rel(input, below, &columns_of(&kept), inner)?;
+        let ordered = planned.ordered && order.is_some();
+        let mut kept = kept;
+        kept.iter_mut().for_each(|expr| remap(expr, &planned.layout));
+        let identity = kept.len() as u32 == planned.step.width
+            && kept
+                .iter()
+                .enumerate()
+                .all(|(i, e)| matches!(e, Expr::Column(c, _) if *c as usize == i));
+        let step =
+            if identity { planned.step } else { self.project(planned.step, kept) };
+        Ok(self.finish(Planned { step, layout, ordered }, above))
+    }
+
+    fn sort(
+        &mut self,
+        input: Rel,
+        keys: Vec<SortKey>,
+        conditions: Vec<Expr>,
+        need: &Need,
+        wish: Wish,
+    ) -> Result<Planned, SqlError> {
+        let mut need = need.clone();
+        need.extend(keys.iter().map(|key| key.column));
+        let inner = Wish { order: keys.clone(), limit: wish.limit.clone() };
+        let mut planned = self.rel(input, conditions, &need, inner)?;
+        let wanted = keys.starts_with(&wish.order);
+        if planned.ordered {
+            planned.ordered = wanted;
+            return Ok(planned);
+        }
+        let keys: Vec<SortKey> = keys
+            .into_iter()
+            .map(|key| SortKey { column: position(&planned.layout, key.column), ..key })
+            .collect();
+        if let (Some(limit), StepOp::Scan(scan)) = (&wish.limit, &mut planned.step.op)
+            && scan.lock.is_none()
+            && scan.access.index == 0
+            && !scan.access.point
+            && pushable(limit)
+            && let Body::Rows { filter, projection } = scan.program.unbound()
+        {
+            // Every shard sends only its own first rows.
+            let keys = keys.iter().map(|key| TopKey {
+                column: key.column,
+                descending: key.descending,
+                nulls_first: key.nulls_first,
+            });
+            let keys = keys.collect();
+            scan.program =
+                ProgramPlan::new(Body::Top { filter, projection, keys, count: limit.clone() });
+        }
+        let (width, rows) = (planned.step.width, planned.step.rows);
+        let input = Box::new(planned.step);
+        let step = self.step(width, rows, StepOp::Sort { input, keys, limit: wish.limit });
+        Ok(Planned { step, layout: planned.layout, ordered: wanted })
+    }
+
+    fn apply(
+        &mut self,
+        input: Rel,
+        calls: Vec<Call<Rel>>,
+        conditions: Vec<Expr>,
+        need: &Need,
+        wish: Wish,
+    ) -> Result<Planned, SqlError> {
+        let width = input.width();
+        let (below, above): (Vec<Expr>, Vec<Expr>) =
+            conditions.into_iter().partition(|condition| only_below(condition, width));
+        let mut input = input.filtered(below);
+        let mut above = above;
+        let mut calls: Vec<Option<Call<Rel>>> = calls.into_iter().map(Some).collect();
+        // EXISTS and IN that stand alone become semi joins where they can.
+        let mut rest = Vec::new();
+        for condition in core::mem::take(&mut above) {
+            let (number, anti) = match &condition {
+                Expr::Column(c, _) => (Some(*c - width), false),
+                Expr::Not(inner) => match inner.as_ref() {
+                    Expr::Column(c, _) if *c >= width => (Some(*c - width), true),
+                    _ => (None, false),
+                },
+                _ => (None, false),
+            };
+            let used_once = number.is_some_and(|number| {
+                !need.contains(&(width + number)) && calls[number as usize].is_some()
+            });
+            let joined = match number.filter(|_| used_once) {
+                Some(number) => {
+                    let call = calls[number as usize].as_ref().expect("checked above");
+                    super::join::semi_join(call, anti)
+                }
+                None => None,
+            };
+            match (joined, number) {
+                (Some((kind, right, mut on)), Some(number)) => {
+                    calls[number as usize] = None;
+                    super::join::place_right(&mut on, input.width());
+                    let (left, right) = (Box::new(input), Box::new(right));
+                    input = Rel::Join { kind, left, right, on };
+                }
+                _ => rest.push(condition),
+            }
+        }
+        let mut wanted = need.clone();
+        wanted.extend(columns_of(&rest));
+        // Calls that nobody reads need not be made, unless they have effects.
+        let kept: Vec<(u32, Call<Rel>)> = calls
+            .into_iter()
+            .enumerate()
+            .filter_map(|(i, call)| Some((width + i as u32, call?)))
+            .filter(|(column, call)| {
+                wanted.contains(column)
+                    || matches!(call.kind, CallKind::Nextval(_) | CallKind::Sleep(_))
+            })
+            .collect();
+        let mut inner_need: Need = wanted.iter().copied().filter(|c| *c < width).collect();
+        let (columns, kept): (Vec<u32>, Vec<Call<Rel>>) = kept.into_iter().unzip();
+        let mut kept = kept;
+        for call in &mut kept {
+            for expr in call.kind.outer_exprs_mut() {
+                inner_need.extend(walk::columns(expr));
+            }
+        }
+        let below = if kept.is_empty() { wish } else { Wish { limit: None, ..wish } };
+        let below = if rest.is_empty() { below } else { Wish { limit: None, ..below } };
+        let planned = self.rel(input, Vec::new(), &inner_need, below)?;
+        if kept.is_empty() {
+            return Ok(self.finish(planned, rest));
+        }
+        for call in &mut kept {
+            for expr in call.kind.outer_exprs_mut() {
+                remap(expr, &planned.layout);
+            }
+        }
+        let calls = self.calls(kept)?;
+        let mut layout = planned.layout;
+        layout.extend(columns);
+        let (width, rows) = (layout.len() as u32, planned.step.rows);
+        let input = Box::new(planned.step);
+        let step = self.step(width, rows, StepOp::Apply { input, calls });
+        Ok(self.finish(Planned { step, layout, ordered: planned.ordered }, rest))
+    }
+
+    /// Plans the queries of calls.
+    pub(super) fn calls(&mut self, calls: Vec<Call<Rel>>) -> Result<Vec<Call<Step>>, SqlError> {
+        calls.into_iter().map(|call| self.call(call)).collect()
+    }
+
+    pub(super) fn call(&mut self, call: Call<Rel>) -> Result<Call<Step>, SqlError> {
+        let exists = matches!(call.kind, CallKind::Exists { .. });
+        let kind = call.kind.try_map(&mut |query: Rel| {
+            if exists {
+                let wish = Wish { order: Vec::new(), limit: Some(one()) };
+                let planned = self.rel(query, Vec::new(), &Need::new(), wish)?;
+                return Ok(planned.step);
+            }
+            let wanted: Vec<u32> = (0..query.width()).collect();
+            self.rows(query, &wanted)
+        })?;
+        Ok(Call { kind, ty: call.ty })
+    }
+
+    fn aggregate(
+        &mut self,
+        input: Rel,
+        group: Vec<Expr>,
+        aggregates: Vec<Aggregate>,
+        conditions: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
+        let groups = group.len() as u32;
+        let (mut below, above): (Vec<Expr>, Vec<Expr>) =
+            conditions.into_iter().partition(|condition| {
+                groups > 0
+                    && !walk::columns(condition).is_empty()
+                    && only_below(condition, groups)
+                    && group.iter().all(is_repeatable)
+            });
+        below.iter_mut().for_each(|condition| substitute(condition, &group));
+        let width = groups + aggregates.len() as u32;
+        let layout: Vec<u32> = (0..width).collect();
+        let mut need = columns_of(&group);
+        for aggregate in &aggregates {
+            need.extend(columns_of(&aggregate.args));
+            need.extend(aggregate.filter.iter().flat_map(walk::columns));
+            need.extend(aggregate.order.iter().flat_map(|(key, _, _)| walk::columns(key)));
+        }
+        let wish = extreme_wish(&input, &group, &aggregates);
+        let mut planned = self.rel(input, below, &need, wish)?;
+        let (mut group, mut aggregates) = (group, aggregates);
+        group.iter_mut().for_each(|key| remap(key, &planned.layout));
+        for aggregate in &mut aggregates {
+            let keys = aggregate.order.iter_mut().map(|(key, _, _)| key);
+            let exprs = aggregate.args.iter_mut().chain(&mut aggregate.filter).chain(keys);
+            exprs.for_each(|expr| remap(expr, &planned.layout));
+        }
+        let merge = partial_scan(&mut planned.step, &group, &aggregates);
+        if !merge {
+            planned.step = self.sorted_for(planned.step, &aggregates);
+        }
+        let rows = if groups == 0 { 1.0 } else { (planned.step.rows / 10.0).max(1.0) };
+        let input = Box::new(planned.step);
+        let op = StepOp::Aggregate { input, group, aggregates, merge };
+        let step = self.step(width, rows, op);
+        let ordered = groups == 0;
+        Ok(self.finish(Planned { step, layout, ordered }, above))
+    }
+
+    /// Sorts the input of aggregates with an ORDER BY of their own.
+    fn sorted_for(&mut self, input: Step, aggregates: &[Aggregate]) -> Step {
+        let Some(ordered) = aggregates.iter().find(|a| !a.order.is_empty()) else { return input };
+        let width = input.width;
+        let mut exprs: Vec<Expr> = (0..width).map(|i| Expr::Column(i, Type::Unknown)).collect();
+        let mut keys = Vec::new();
+        for (key, descending, nulls_first) in &ordered.order {
+            let (descending, nulls_first) = (*descending, *nulls_first);
+            keys.push(SortKey { column: exprs.len() as u32, descending, nulls_first });
+            exprs.push(key.clone());
+        }
+        let rows = input.rows;
+        let input = self.project_above(input, exprs);
+        let width = input.width;
+        self.step(width, rows, StepOp::Sort { input: Box::new(input), keys, limit: None })
+    }
+
+    /// A projection that is not folded.
+    fn project_above(&mut self, input: Step, exprs: Vec<Expr>) -> Step {
+        let (width, rows) = (exprs.len() as u32, input.rows);
+        self.step(width, rows, StepOp::Project { input: Box::new(input), exprs })
+    }
+}
+
+/// The program that gives the columns `layout` of the rows that pass.
+pub(super) fn rows_program(table: &Table, layout: &[u32], conditions: Vec<Expr>) -> ProgramPlan {
+    let projection =
+        layout.iter().map(|c| Expr::Column(*c, table.columns[*c as usize].ty)).collect();
+    ProgramPlan::new(Body::Rows { filter: conjunction(conditions), projection })
+}
+
+pub(super) fn position(layout: &[u32], column: u32) -> u32 {
+    let place = layout.iter().position(|c| *c == column);
+    place.expect("a needed column is in the layout") as u32
+}
+
+fn one() -> Expr {
+    Expr::Const(base::Datum::Int(1), Type::Int8)
+}
+
+/// Rows that a limit after an offset must read.
+fn total(limit: Option<&Expr>, offset: Option<&Expr>) -> Option<Expr> {
+    match (limit, offset) {
+        (Some(limit), None) => Some(limit.clone()),
+        // An overflow would fail a legal query: such counts are as good as no limit.
+        (Some(Expr::Const(base::Datum::Int(a), ty)), Some(Expr::Const(base::Datum::Int(b), _))) => {
+            Some(Expr::Const(base::Datum::Int(a.saturating_add(*b)), *ty))
+        }
+        _ => None,
+    }
+}
+
+/// min(x) and max(x) alone: an order by x with one row answers them, if an index has it.
+fn extreme_wish(input: &Rel, group: &[Expr], aggregates: &[Aggregate]) -> Wish {
+    use crate::expr::aggregate::AggFunc;
+    let ([], [only]) = (group, aggregates) else { return Wish::default() };
+    let descending = match only.func {
+        AggFunc::Min => false,
+        AggFunc::Max => true,
+        _ => return Wish::default(),
+    };
+    let (None, [Expr::Column(column, _)]) = (&only.filter, only.args.as_slice()) else {
+        return Wish::default();
+    };
+    let mut below = input;
+    while let Rel::Filter { input, .. } = below {
+        below = input;
+    }
+    let Rel::Table { table, .. } = below else { return Wish::default() };
+    // NULL comes first from the back.
+    if !table.columns[*column as usize].not_null {
+        return Wish::default();
+    }
+    let key = SortKey { column: *column, descending, nulls_first: descending };
+    Wish { order: vec![key], limit: Some(one()) }
+}
+
+/// Lets the shards aggregate what they scan. Returns whether they do.
+fn partial_scan(step: &mut Step, group: &[Expr], aggregates: &[Aggregate]) -> bool {
+    let StepOp::Scan(scan) = &mut step.op else { return false };
+    let plain = scan.lock.is_none()
+        && scan.limit.is_none()
+        && scan.access.index == 0
+        && !scan.access.point
+        && group.iter().all(pushable)
+        && aggregates.iter().all(|aggregate| {
+            aggregate.order.is_empty()
+                && aggregate.args.iter().chain(&aggregate.filter).all(pushable)
+        });
+    let Body::Rows { filter, projection } = scan.program.unbound() else { return false };
+    if !plain {
+        return false;
+    }
+    let over_row = |expr: &Expr| {
+        let mut expr = expr.clone();
+        substitute(&mut expr, &projection);
+        expr
+    };
+    let body = Body::Aggregate {
+        filter,
+        group: group.iter().map(over_row).collect(),
+        aggregates: aggregates
+            .iter()
+            .map(|aggregate| PartialAggregate {
+                func: aggregate.func,
+                args: aggregate.args.iter().map(over_row).collect(),
+                distinct: aggregate.distinct && !aggregate.func.ignores_repetition(),
+                filter: aggregate.filter.as_ref().map(over_row),
+            })
+            .collect(),
+    };
+    let states: usize = aggregates
+        .iter()
+        .map(|a| a.func.partial_width(a.distinct && !a.func.ignores_repetition()))
+        .sum();
+    scan.width = (group.len() + states) as u32;
+    scan.program = ProgramPlan::new(body);
+    step.width = scan.width;
+    true
+}

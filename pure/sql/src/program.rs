@@ -1,0 +1,494 @@
+//! Row programs: filters, projections, partial aggregates and single-row updates that run where
+//! the rows are.
+//!
+//! A program is a body, made once per plan, and the values of the parameters that the body reads.
+//! Bodies number those parameters from 0 without gaps, so a program carries no others.
+
+use crate::expr::aggregate::{AggFunc, AggState};
+use crate::expr::{Columns, EncodedRow, Env, Expr, NoSession, eval, eval_bool};
+use crate::rows::{GroupKey, failing_row};
+use base::codec::{self, CodecError};
+use base::row::RowRef;
+use base::{Datum, RowBatch, SqlError, SqlState, Type};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use txn::{Modified, Program, RowProgram, RowTask};
+
+/// What a program does, without its parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum Body {
+    /// Rows that pass the filter, projected.
+    Rows { filter: Option<Expr>, projection: Vec<Expr> },
+    /// Partial aggregates: group columns, then the partial states of each aggregate.
+    Aggregate { filter: Option<Expr>, group: Vec<Expr>, aggregates: Vec<PartialAggregate> },
+    /// The first rows in an order, projected; ties are broken by arrival.
+    Top { filter: Option<Expr>, projection: Vec<Expr>, keys: Vec<TopKey>, count: Expr },
+    /// One row changed in place.
+    Modify(Box<ModifyBody>),
+}
+
+/// A sort key of [`Body::Top`]: a column of the projection.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct TopKey {
+    pub(crate) column: u32,
+    pub(crate) descending: bool,
+    pub(crate) nulls_first: bool,
+}
+
+/// An aggregate as the shards compute it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct PartialAggregate {
+    pub(crate) func: AggFunc,
+    pub(crate) args: Vec<Expr>,
+    pub(crate) distinct: bool,
+    pub(crate) filter: Option<Expr>,
+}
+
+/// UPDATE or DELETE of one row by its key.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct ModifyBody {
+    pub(crate) filter: Option<Expr>,
+    /// New values over the old row; `None`: the row goes.
+    pub(crate) assignments: Option<Vec<(u16, Expr)>>,
+    /// Conditions over the new row, with the constraints' names.
+    pub(crate) checks: Vec<(String, Expr)>,
+    pub(crate) shape: TableShape,
+    /// Over the new row (the old one of a deletion).
+    pub(crate) returning: Vec<Expr>,
+}
+
+/// What errors about a row need to know of its table.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct TableShape {
+    pub(crate) table: String,
+    pub(crate) columns: Vec<(String, Type)>,
+    pub(crate) not_null: Vec<u16>,
+}
+
+/// A body and the statement parameters that it reads, in the order of its own numbers.
+#[derive(Clone)]
+pub(crate) struct ProgramPlan {
+    body: Arc<Body>,
+    used: Box<[u32]>,
+    /// The program itself if it has no parameters.
+    ready: Option<Arc<dyn RowProgram>>,
+}
+
+impl ProgramPlan {
+    /// Renumbers the parameters of `body`.
+    pub(crate) fn new(mut body: Body) -> ProgramPlan {
+        let mut used: Vec<u32> = Vec::new();
+        body.each_expr_mut(&mut |expr| {
+            crate::expr::walk::map(expr, &mut |node| {
+                if let Expr::Param(slot, _) = node {
+                    let index = used.iter().position(|known| known == slot).unwrap_or_else(|| {
+                        used.push(*slot);
+                        used.len() - 1
+                    });
+                    *slot = index as u32;
+                }
+            });
+        });
+        let body = Arc::new(body);
+        let ready = used.is_empty().then(|| {
+            let program = Bound { body: body.clone(), params: Box::default() };
+            Arc::new(program) as Arc<dyn RowProgram>
+        });
+        ProgramPlan { body, used: used.into(), ready }
+    }
+
+    pub(crate) fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// The program for these values of the statement's parameters.
+    pub(crate) fn bind(&self, params: &[Datum]) -> Program {
+        Program::Live(match &self.ready {
+            Some(ready) => ready.clone(),
+            None => {
+                let params = self.used.iter().map(|slot| params[*slot as usize].clone()).collect();
+                Arc::new(Bound { body: self.body.clone(), params })
+            }
+        })
+    }
+
+    /// A copy of the body with the statement's own parameter numbers.
+    pub(crate) fn unbound(&self) -> Body {
+        let mut body = (*self.body).clone();
+        body.each_expr_mut(&mut |expr| {
+            crate::expr::walk::map(expr, &mut |node| {
+                if let Expr::Param(index, _) = node {
+                    *index = self.used[*index as usize];
+                }
+            });
+        });
+        body
+    }
+}
+
+impl Body {
+    pub(crate) fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        match self {
+            Body::Rows { filter, projection } => {
+                filter.iter_mut().chain(projection).for_each(visit);
+            }
+            Body::Top { filter, projection, count, .. } => {
+                filter.iter_mut().chain(projection).for_each(&mut *visit);
+                visit(count);
+            }
+            Body::Aggregate { filter, group, aggregates } => {
+                filter.iter_mut().chain(group).for_each(&mut *visit);
+                for aggregate in aggregates {
+                    aggregate.args.iter_mut().for_each(&mut *visit);
+                    aggregate.filter.iter_mut().for_each(&mut *visit);
+                }
+            }
+            Body::Modify(modify) => {
+                modify.filter.iter_mut().for_each(&mut *visit);
+                for (_, value) in modify.assignments.iter_mut().flatten() {
+                    visit(value);
+                }
+                modify.checks.iter_mut().for_each(|(_, check)| visit(check));
+                modify.returning.iter_mut().for_each(visit);
+            }
+        }
+    }
+
+    fn width(&self) -> usize {
+        match self {
+            Body::Rows { projection, .. } | Body::Top { projection, .. } => projection.len(),
+            Body::Aggregate { group, aggregates, .. } => {
+                let states = aggregates.iter().map(|a| a.func.partial_width(a.distinct));
+                group.len() + states.sum::<usize>()
+            }
+            Body::Modify(modify) => modify.returning.len(),
+        }
+    }
+}
+
+/// A program ready to run.
+#[derive(Serialize, Deserialize)]
+struct Bound {
+    body: Arc<Body>,
+    params: Box<[Datum]>,
+}
+
+impl Bound {
+    fn env(&self) -> Env<'_> {
+        Env { params: &self.params, subqueries: &[], session: &NoSession }
+    }
+}
+
+fn passes(filter: &Option<Expr>, row: &dyn Columns, env: &Env<'_>) -> Result<bool, SqlError> {
+    match filter {
+        None => Ok(true),
+        Some(filter) => Ok(eval_bool(filter, row, env)? == Some(true)),
+    }
+}
+
+fn project(
+    exprs: &[Expr],
+    row: &dyn Columns,
+    env: &Env<'_>,
+    out: &mut RowBatch,
+) -> Result<(), SqlError> {
+    let before = out.datums.len();
+    for expr in exprs {
+        let value = match expr {
+            Expr::Column(index, ty) => row.column(*index, *ty),
+            other => eval(other, row, env),
+        };
+        match value {
+            Ok(value) => out.datums.push(value),
+            Err(error) => {
+                out.datums.truncate(before);
+                return Err(error);
+            }
+        }
+    }
+    out.rows += 1;
+    Ok(())
+}
+
+impl RowProgram for Bound {
+    fn encode(&self, out: &mut Vec<u8>) {
+        codec::encode(self, out);
+    }
+
+    fn width(&self) -> usize {
+        self.body.width()
+    }
+
+    fn point(&self, row: &[u8], out: &mut RowBatch) -> Result<bool, SqlError> {
+        let Body::Rows { filter, projection } = &*self.body else {
+            panic!("an aggregating or changing program is run row by row");
+        };
+        let row = EncodedRow(RowRef::new(row));
+        let env = self.env();
+        if !passes(filter, &row, &env)? {
+            return Ok(false);
+        }
+        project(projection, &row, &env, out)?;
+        Ok(true)
+    }
+
+    fn modify(&self, row: &[u8], out: &mut RowBatch) -> Result<Modified, SqlError> {
+        let Body::Modify(body) = &*self.body else {
+            panic!("a reading program is run to change a row");
+        };
+        let env = self.env();
+        let old = RowRef::new(row);
+        if !passes(&body.filter, &EncodedRow(old), &env)? {
+            return Ok(Modified::Skipped);
+        }
+        let Some(assignments) = &body.assignments else {
+            if !body.returning.is_empty() {
+                project(&body.returning, &EncodedRow(old), &env, out)?;
+            }
+            return Ok(Modified::Delete);
+        };
+        let mut new = Vec::with_capacity(row.len() + 16);
+        if let [(column, value)] = assignments.as_slice() {
+            let value = eval(value, &EncodedRow(old), &env)?;
+            old.replace(usize::from(*column), &value, &mut new).map_err(corrupt)?;
+        } else {
+            let mut changes = Vec::with_capacity(assignments.len());
+            for (column, value) in assignments {
+                changes.push((usize::from(*column), eval(value, &EncodedRow(old), &env)?));
+            }
+            old.replace_columns(&changes, &mut new).map_err(corrupt)?;
+        }
+        let row = RowRef::new(&new);
+        let changed = |column: &u16| assignments.iter().any(|(c, _)| c == column);
+        for column in body.shape.not_null.iter().filter(|column| changed(column)) {
+            if row.is_null(usize::from(*column)) {
+                return Err(body.shape.null_error(*column, &row));
+            }
+        }
+        for (name, check) in &body.checks {
+            let holds = eval(check, &EncodedRow(row), &env)?;
+            if holds == Datum::Bool(false) {
+                return Err(body.shape.check_error(name, &row));
+            }
+        }
+        if !body.returning.is_empty() {
+            project(&body.returning, &EncodedRow(row), &env, out)?;
+        }
+        Ok(Modified::Put(new))
+    }
+
+    fn task(&self) -> Option<Box<dyn RowTask>> {
+        match &*self.body {
+            Body::Rows { .. } | Body::Modify(_) => None,
+            Body::Aggregate { group, aggregates, .. } => Some(Box::new(AggregateTask {
+                body: self.body.clone(),
+                params: self.params.clone(),
+                single: group.is_empty().then(|| states(aggregates)),
+                groups: BTreeMap::new(),
+                memory_bytes: 0,
+            })),
+            Body::Top { projection, .. } => Some(Box::new(TopTask {
+                body: self.body.clone(),
+                params: self.params.clone(),
+                width: projection.len(),
+                rows: Vec::new(),
+                memory_bytes: 0,
+            })),
+        }
+    }
+}
+
+fn corrupt(error: CodecError) -> SqlError {
+    SqlError::new(SqlState::DATA_CORRUPTED, format!("malformed row: {error}"))
+}
+
+impl TableShape {
+    fn decoded(&self, row: &RowRef<'_>) -> Vec<Datum> {
+        let columns = self.columns.iter().enumerate();
+        columns.map(|(i, (_, ty))| row.col(i, *ty).unwrap_or(Datum::Null)).collect()
+    }
+
+    fn null_error(&self, column: u16, row: &RowRef<'_>) -> SqlError {
+        self.null_violation(column, &self.decoded(row))
+    }
+
+    /// 23502 for a row.
+    pub(crate) fn null_violation(&self, column: u16, row: &[Datum]) -> SqlError {
+        let name = &self.columns[usize::from(column)].0;
+        let message = format!(
+            "null value in column \"{name}\" of relation \"{}\" violates not-null constraint",
+            self.table
+        );
+        SqlError::new(SqlState::NOT_NULL, message)
+            .detail(failing_row(&self.columns, row))
+            .table(&self.table)
+            .column(name)
+    }
+
+    fn check_error(&self, constraint: &str, row: &RowRef<'_>) -> SqlError {
+        self.check_violation(constraint, &self.decoded(row))
+    }
+
+    /// 23514 for a row.
+    pub(crate) fn check_violation(&self, constraint: &str, row: &[Datum]) -> SqlError {
+        let message = format!(
+            "new row for relation \"{}\" violates check constraint \"{constraint}\"",
+            self.table
+        );
+        SqlError::new(SqlState::CHECK, message)
+            .detail(failing_row(&self.columns, row))
+            .table(&self.table)
+            .constraint(constraint)
+    }
+}
+
+fn states(aggregates: &[PartialAggregate]) -> Vec<AggState> {
+    aggregates.iter().map(|aggregate| AggState::new(aggregate.func, aggregate.distinct)).collect()
+}
+
+/// Groups of one run of an aggregating program.
+struct AggregateTask {
+    body: Arc<Body>,
+    params: Box<[Datum]>,
+    /// The states of a query without GROUP BY.
+    single: Option<Vec<AggState>>,
+    groups: BTreeMap<GroupKey, Vec<AggState>>,
+    memory_bytes: usize,
+}
+
+/// Rough size of one group beside its key.
+const GROUP_BYTES: usize = 96;
+
+impl RowTask for AggregateTask {
+    fn row(&mut self, row: &[u8]) -> Result<(), SqlError> {
+        let Body::Aggregate { filter, group, aggregates } = &*self.body else {
+            unreachable!("made for this body");
+        };
+        let env = Env { params: &self.params, subqueries: &[], session: &NoSession };
+        let row = EncodedRow(RowRef::new(row));
+        if !passes(filter, &row, &env)? {
+            return Ok(());
+        }
+        let states = match &mut self.single {
+            Some(states) => states,
+            None => {
+                let key = group.iter().map(|key| eval(key, &row, &env));
+                let key = GroupKey(key.collect::<Result<_, _>>()?);
+                if !self.groups.contains_key(&key) {
+                    self.memory_bytes += key.bytes() + GROUP_BYTES * (aggregates.len() + 1);
+                    self.groups.insert(key.clone(), states(aggregates));
+                }
+                self.groups.get_mut(&key).expect("inserted above")
+            }
+        };
+        let mut args: [Datum; 2] = [Datum::Null, Datum::Null];
+        for (aggregate, state) in aggregates.iter().zip(states) {
+            if !passes(&aggregate.filter, &row, &env)? {
+                continue;
+            }
+            assert!(aggregate.args.len() <= args.len(), "aggregates take at most two arguments");
+            for (place, arg) in args.iter_mut().zip(&aggregate.args) {
+                *place = eval(arg, &row, &env)?;
+            }
+            state.update(&args[..aggregate.args.len()])?;
+        }
+        Ok(())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.memory_bytes
+    }
+
+    fn finish(self: Box<Self>, out: &mut RowBatch) -> Result<(), SqlError> {
+        let mut emit = |mut row: Vec<Datum>, states: &[AggState]| {
+            for state in states {
+                row.extend(state.partial()?);
+            }
+            out.push(row);
+            Ok::<(), SqlError>(())
+        };
+        if let Some(states) = &self.single {
+            emit(Vec::new(), states)?;
+        }
+        for (key, states) in self.groups {
+            emit(key.0, &states)?;
+        }
+        Ok(())
+    }
+}
+
+/// The best rows so far of one run of [`Body::Top`].
+struct TopTask {
+    body: Arc<Body>,
+    params: Box<[Datum]>,
+    width: usize,
+    rows: Vec<Box<[Datum]>>,
+    memory_bytes: usize,
+}
+
+impl TopTask {
+    /// Sorts and cuts what has been collected.
+    fn shrink(&mut self, count: usize) {
+        let Body::Top { keys, .. } = &*self.body else { unreachable!("made for this body") };
+        self.rows.sort_by(|a, b| {
+            crate::rows::compare_rows(a, b, keys.iter().map(|k| (k.column, k.descending, k.nulls_first)))
+        });
+        self.rows.truncate(count);
+    }
+
+    fn count(&self) -> Result<usize, SqlError> {
+        let Body::Top { count, .. } = &*self.body else { unreachable!("made for this body") };
+        let env = Env { params: &self.params, subqueries: &[], session: &NoSession };
+        let count = eval(count, &crate::expr::NoColumns, &env)?;
+        Ok(count.as_int().map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0)))
+    }
+}
+
+impl RowTask for TopTask {
+    fn row(&mut self, row: &[u8]) -> Result<(), SqlError> {
+        let body = self.body.clone();
+        let Body::Top { filter, projection, .. } = &*body else {
+            unreachable!("made for this body");
+        };
+        let mut out = RowBatch::new(self.width);
+        {
+            let env = Env { params: &self.params, subqueries: &[], session: &NoSession };
+            let row = EncodedRow(RowRef::new(row));
+            if !passes(filter, &row, &env)? {
+                return Ok(());
+            }
+            project(projection, &row, &env, &mut out)?;
+        }
+        self.memory_bytes += crate::rows::datums_bytes(&out.datums);
+        self.rows.push(out.datums.into());
+        // Cutting at twice the wanted number keeps the cost per row logarithmic.
+        let count = self.count()?;
+        if self.rows.len() > count.saturating_mul(2).max(64) {
+            self.shrink(count);
+            self.memory_bytes = self.rows.iter().map(|row| crate::rows::datums_bytes(row)).sum();
+        }
+        Ok(())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.memory_bytes
+    }
+
+    fn finish(mut self: Box<Self>, out: &mut RowBatch) -> Result<(), SqlError> {
+        let count = self.count()?;
+        self.shrink(count);
+        for row in self.rows {
+            out.push(row.into_vec());
+        }
+        Ok(())
+    }
+}
+
+/// Makes a program from its encoded form, for [`txn::Cx::decode`].
+///
+/// # Errors
+/// If the bytes are not a program.
+pub fn decode_program(bytes: &[u8]) -> Result<Arc<dyn RowProgram>, CodecError> {
+    Ok(Arc::new(codec::decode::<Bound>(bytes)?))
+}
