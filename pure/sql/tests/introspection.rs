@@ -43,10 +43,10 @@ impl Port for CatalogOnly {
         ShardId(0)
     }
     fn read(&self) -> Read {
-        Read::Locked(LockMode::Shared)
+        Read::Lock(LockMode::Shared)
     }
     fn read_locking(&self, mode: LockMode) -> Read {
-        Read::Locked(mode)
+        Read::Lock(mode)
     }
     fn read_only(&self) -> bool {
         false
@@ -88,11 +88,7 @@ impl Port for CatalogOnly {
     fn poll_copy_data(&self) -> Poll<Result<Option<Vec<u8>>, SqlError>> {
         Poll::Ready(Ok(None))
     }
-    fn poll_nextval(
-        &self,
-        _: &Sequence,
-        _: &mut Option<u64>,
-    ) -> Poll<Result<i64, ExecError>> {
+    fn poll_nextval(&self, _: &Sequence, _: &mut Option<u64>) -> Poll<Result<i64, ExecError>> {
         Poll::Ready(Ok(1))
     }
     fn currval(&self, _: &Sequence) -> Option<i64> {
@@ -104,7 +100,12 @@ impl Port for CatalogOnly {
     fn poll_show(&self, _: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
         let mut sessions = RowBatch::new(4);
         let text = |text: &str| Datum::Text(text.into());
-        sessions.push([Datum::Int(7), text("shop"), text("active"), text("SELECT 1")]);
+        sessions.push([
+            Datum::Int(7),
+            text("shop"),
+            text("active"),
+            text("SELECT 1"),
+        ]);
         Poll::Ready(Ok(sessions))
     }
     fn charge(&self, _: i64) -> Result<(), SqlError> {
@@ -122,7 +123,12 @@ fn plan(catalog: &Arc<Catalog>, statement: &Statement) -> Result<Arc<Plan>, SqlE
     let database = &catalog.databases["shop"];
     let settings =
         |name: &str| sql::settings::lookup(name).map(|setting| setting.default.to_owned());
-    let cx = PlanCx { catalog, database, param_types: &[], settings: &settings };
+    let cx = PlanCx {
+        catalog,
+        database,
+        param_types: &[],
+        settings: &settings,
+    };
     sql::plan(statement, &cx)
 }
 
@@ -133,7 +139,7 @@ fn folder() -> PathBuf {
 /// The catalog after `schema.sql`.
 fn shop() -> Arc<Catalog> {
     let mut catalog = Catalog::default();
-    let mut apply = |catalog: &mut Catalog, command: &Command| {
+    let apply = |catalog: &mut Catalog, command: &Command| {
         *catalog = catalog.apply(command).expect("the schema is legal").0;
     };
     apply(&mut catalog, &Command::Bootstrap(Placement::new(1, 1)));
@@ -148,7 +154,9 @@ fn shop() -> Arc<Catalog> {
     for statement in sql::parse(&schema).expect("the schema parses") {
         let current = Arc::new(catalog.clone());
         let plan = plan(&current, &statement).expect("the schema plans");
-        let PlanKind::Ddl(ddl) = &plan.kind else { panic!("the schema is only definitions") };
+        let PlanKind::Ddl(ddl) = &plan.kind else {
+            panic!("the schema is only definitions")
+        };
         for command in ddl.before.iter().chain(&ddl.after) {
             apply(&mut catalog, command);
         }
@@ -184,7 +192,11 @@ fn run(catalog: &Arc<Catalog>, text: &str, values: &[String]) -> Result<String, 
         return Err(format!("{error:?}"));
     }
     let mut out = String::new();
-    let names: Vec<&str> = plan.columns.iter().map(|column| column.name.as_str()).collect();
+    let names: Vec<&str> = plan
+        .columns
+        .iter()
+        .map(|column| column.name.as_str())
+        .collect();
     let _ = writeln!(out, "{}", names.join(" | "));
     for row in port.emitted.borrow().iter().flat_map(RowBatch::iter) {
         let values: Vec<String> = row
@@ -218,9 +230,14 @@ fn recorded(catalog: &Catalog, path: &Path) -> Vec<Recorded> {
         let sequence = || database.sequences.get(name).map(|sequence| sequence.id.0);
         let index = || {
             let mut indexes = database.tables.values().flat_map(|table| table.indexes());
-            indexes.find(|index| index.name == name).map(|index| index.id.0)
+            indexes
+                .find(|index| index.name == name)
+                .map(|index| index.id.0)
         };
-        table.or_else(sequence).or_else(index).expect("a relation of the schema")
+        table
+            .or_else(sequence)
+            .or_else(index)
+            .expect("a relation of the schema")
     };
     let mut queries = Vec::new();
     let content = std::fs::read_to_string(path).expect("a readable recording");
@@ -232,7 +249,11 @@ fn recorded(catalog: &Catalog, path: &Path) -> Vec<Recorded> {
                 Some(rest) => {
                     let rest = rest.trim_matches('\'');
                     values = rest.split("', '").map(str::to_owned).collect();
-                    values = values.iter().flat_map(|v| v.split("', $")).map(strip).collect();
+                    values = values
+                        .iter()
+                        .flat_map(|v| v.split("', $"))
+                        .map(strip)
+                        .collect();
                 }
                 None if line.starts_with("--") => {}
                 None => text += &format!("{line}\n"),
@@ -256,7 +277,10 @@ fn recorded(catalog: &Catalog, path: &Path) -> Vec<Recorded> {
 
 /// `2 = 'orders` is the value `orders`.
 fn strip(value: &str) -> String {
-    value.split_once("= '").map_or(value, |(_, value)| value).to_owned()
+    value
+        .split_once("= '")
+        .map_or(value, |(_, value)| value)
+        .to_owned()
 }
 
 #[test]
@@ -288,7 +312,10 @@ fn recorded_queries_are_answered() {
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(&answer_path, &answers).expect("the answers can be written");
         } else if std::fs::read_to_string(&answer_path).unwrap_or_default() != answers {
-            failures += &format!("{}: answers differ from *.out:\n{answers}\n", path.display());
+            failures += &format!(
+                "{}: answers differ from *.out:\n{answers}\n",
+                path.display()
+            );
         }
     }
     assert!(failures.is_empty(), "of {count} queries:\n{failures}");

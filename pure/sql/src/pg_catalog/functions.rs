@@ -166,6 +166,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         "pg_relation_filenode" => oid(object(0)),
         "pg_is_in_recovery" | "pg_is_wal_replay_paused" | "pg_is_other_temp_schema" => flag(false),
         "pg_my_temp_schema" => oid(0),
+        "pg_tablespace_location" => text(""),
         // Transactions are not numbered in one sequence: the start in microseconds stands for it.
         "txid_current" | "pg_current_xact_id" => int(cx.txn_time.0),
         "pg_relation_is_publishable" => flag(find_table(cx, object(0)).is_some()),

@@ -83,11 +83,6 @@ const INDEX_INFO: &[Rule] = &[
         "JOIN pg_catalog.pg_index i ON (ct.oid = i.indrelid) \
          JOIN pg_catalog.pg_index_keys k ON (k.indexrelid = i.indexrelid)",
     ),
-    // int2vector counts from 0, our arrays from 1.
-    rule(
-        "tmp.I_INDOPTION[tmp.ORDINAL_POSITION - 1]",
-        "tmp.I_INDOPTION[tmp.ORDINAL_POSITION]",
-    ),
 ];
 
 /// The statement in an equivalent form, or `None` if it is none of the known client queries.

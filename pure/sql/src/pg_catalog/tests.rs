@@ -181,7 +181,7 @@ fn select(cx: &CatalogCx<'_>, table: &str, wanted: &str, by: &str, value: &str) 
         table
             .columns
             .iter()
-            .position(|(column, _)| *column == name)
+            .position(|column| column.name == name)
             .expect("the column exists")
     };
     let (wanted, by) = (at(wanted), at(by));
