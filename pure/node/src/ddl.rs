@@ -12,9 +12,11 @@
 //! A node that is down delays a running change until it is back; a new one is refused.
 
 use crate::client::ConnId;
+use crate::fill::Work;
 use crate::message::{DdlWork, FromTxn, TxnHandle};
-use base::{IndexId, RowBatch, ShardId, SqlError, SqlState};
+use base::{IndexId, ShardId, SqlError, SqlState};
 use catalog::{Catalog, Command};
+use sql::fill::FillPosition;
 use sql::plan::Fill;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -38,10 +40,9 @@ pub(crate) enum Action {
     /// Start one batch of this work as a transaction and report its handle by [`Ddl::filling`].
     Fill {
         database: String,
-        fill: Fill,
-        /// Key space of a primary key fill.
-        target: Option<IndexId>,
-        after: Option<Vec<u8>>,
+        work: Work,
+        /// Where the batch begins.
+        position: Option<FillPosition>,
     },
     /// Answer.
     Answer(Origin, Result<Vec<String>, SqlError>),
@@ -59,7 +60,7 @@ enum Waiting {
     /// For these shards to acknowledge this version.
     Acks { version: u64, missing: BTreeSet<ShardId> },
     /// For a batch of a fill.
-    Batch { fill: Fill, handle: Option<TxnHandle>, rows: Option<RowBatch>, attempts: u32 },
+    Batch { fill: Fill, handle: Option<TxnHandle>, attempts: u32 },
 }
 
 #[derive(Debug)]
@@ -73,7 +74,7 @@ struct Change {
     notices: Vec<String>,
     failure: Option<SqlError>,
     reserved: Option<IndexId>,
-    resume: Option<Vec<u8>>,
+    position: Option<FillPosition>,
     waiting: Waiting,
 }
 
@@ -143,37 +144,35 @@ impl Ddl {
         *handle = Some(started);
     }
 
-    /// News of the batch's transaction. `resume` is where the next batch begins, `None` if this was the
+    /// News of the batch's transaction. `next` is where the next batch begins, `None` if this was the
     /// last.
-    pub(crate) fn on_txn(&mut self, from: TxnHandle, message: FromTxn, resume: Option<Vec<u8>>) {
+    pub(crate) fn on_txn(
+        &mut self,
+        from: TxnHandle,
+        message: FromTxn,
+        next: Option<FillPosition>,
+    ) {
         let Some(change) = &mut self.current else { return };
         let done = match (message, &mut change.waiting) {
             (_, Waiting::Batch { handle, .. }) if *handle != Some(from) => return,
-            (FromTxn::Rows(_, batch, _), Waiting::Batch { rows, .. }) => {
-                *rows = Some(batch);
-                return;
-            }
             (FromTxn::Done(_, done), Waiting::Batch { .. }) => done,
             _ => return,
         };
         let waiting = core::mem::replace(&mut change.waiting, Waiting::Nothing);
-        let Waiting::Batch { fill, rows, attempts, .. } = waiting else {
+        let Waiting::Batch { fill, attempts, .. } = waiting else {
             unreachable!("just matched")
         };
         match done.result {
             Ok(_) => {
-                let found = rows.is_some_and(|batch| batch.rows > 0);
-                match fill {
-                    Fill::Validate { error, .. } if found => change.fail(error),
-                    fill if resume.is_some() => change.steps.push_front(Step::Fill(fill)),
-                    Fill::Validate { .. } | Fill::Index { .. } | Fill::PrimaryKey { .. } => {}
+                if next.is_some() {
+                    change.steps.push_front(Step::Fill(fill));
                 }
-                change.resume = resume;
+                change.position = next;
             }
             Err(crate::message::Failure::Sql(error)) => change.fail(error),
             Err(crate::message::Failure::Aborted(_)) if attempts < BATCH_ATTEMPTS_MAX => {
                 let attempts = attempts + 1;
-                change.waiting = Waiting::Batch { fill, handle: None, rows: None, attempts };
+                change.waiting = Waiting::Batch { fill, handle: None, attempts };
             }
             Err(crate::message::Failure::Aborted(reason)) => {
                 change.fail(crate::port::abort_error(&reason));
@@ -210,8 +209,7 @@ impl Ddl {
         match change.steps.pop_front() {
             Some(Step::Command(command)) => change.apply(command, catalog),
             Some(Step::Fill(fill)) => {
-                change.waiting =
-                    Waiting::Batch { fill: fill.clone(), handle: None, rows: None, attempts: 0 };
+                change.waiting = Waiting::Batch { fill: fill.clone(), handle: None, attempts: 0 };
                 Some(change.batch(fill))
             }
             None => {
@@ -242,7 +240,7 @@ impl Change {
             notices: Vec::new(),
             failure: None,
             reserved: None,
-            resume: None,
+            position: None,
             waiting: Waiting::Nothing,
         }
     }
@@ -261,10 +259,7 @@ impl Change {
         }
     }
 
-    fn apply(&mut self, mut command: Command, catalog: &Arc<Catalog>) -> Option<Action> {
-        if let (Command::SetPrimaryKey { primary, .. }, Some(id)) = (&mut command, self.reserved) {
-            primary.id = id;
-        }
+    fn apply(&mut self, command: Command, catalog: &Arc<Catalog>) -> Option<Action> {
         match catalog.apply(&command) {
             Err(error) => {
                 assert!(self.failure.is_none(), "what undoes a change cannot fail: {error}");
@@ -278,7 +273,7 @@ impl Change {
                     return Some(Action::Publish(catalog.clone()));
                 }
                 if command == Command::Reserve {
-                    self.reserved = Some(IndexId(applied.reserved));
+                    self.reserve(IndexId(applied.reserved));
                 }
                 self.notices.extend(applied.notices);
                 self.applied += 1;
@@ -290,13 +285,32 @@ impl Change {
         }
     }
 
-    fn batch(&self, fill: Fill) -> Action {
-        Action::Fill {
-            database: self.database.clone(),
-            fill,
-            target: self.reserved,
-            after: self.resume.clone(),
+    /// The rows of a new primary key go to this key space.
+    fn reserve(&mut self, id: IndexId) {
+        self.reserved = Some(id);
+        for step in &mut self.steps {
+            if let Step::Command(Command::SetPrimaryKey { primary, .. }) = step {
+                primary.id = id;
+            }
         }
+    }
+
+    fn batch(&self, fill: Fill) -> Action {
+        let work = match fill {
+            Fill::Index { table, index } => Work::Index { table, index },
+            Fill::Validate { query, error } => Work::Validate { query, error },
+            Fill::PrimaryKey { table } => {
+                let target = self.steps.iter().find_map(|step| match step {
+                    Step::Command(Command::SetPrimaryKey { primary, columns, .. }) => {
+                        Some((primary.clone(), columns.clone()))
+                    }
+                    Step::Command(_) | Step::Fill(_) => None,
+                });
+                let (primary, columns) = target.expect("a copy is followed by its use");
+                Work::PrimaryKey { table, primary, columns }
+            }
+        };
+        Action::Fill { database: self.database.clone(), work, position: self.position.clone() }
     }
 }
 

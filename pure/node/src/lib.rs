@@ -15,6 +15,7 @@ mod checkpoint;
 pub mod client;
 mod core;
 mod ddl;
+mod fill;
 pub mod input;
 pub mod machine;
 pub mod message;

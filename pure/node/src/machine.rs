@@ -27,6 +27,7 @@ use crate::stages::{Stage, Stages};
 use crate::txns::{INTERNAL, Txns};
 use base::{IndexId, LookupMap, NodeId, Position, ShardId, SqlError, SqlState, Time, Ts};
 use catalog::Catalog;
+use sql::fill::FillPosition;
 use sql::plan::DdlPlan;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -98,7 +99,7 @@ pub struct Shard {
     ddl_asked: BTreeMap<u64, ConnId>,
     ddl_next: u64,
     /// Where the fill batch that runs now says the next one begins.
-    fill_resume: Rc<RefCell<Option<Vec<u8>>>>,
+    fill_next: Rc<RefCell<Option<FillPosition>>>,
     /// Sequence draws under way.
     draws: BTreeMap<TxnHandle, IndexId>,
     peers: BTreeMap<NodeId, u32>,
@@ -149,7 +150,7 @@ impl Shard {
             ddl,
             ddl_asked: BTreeMap::new(),
             ddl_next: 0,
-            fill_resume: Rc::default(),
+            fill_next: Rc::default(),
             draws: BTreeMap::new(),
             peers: BTreeMap::new(),
             stages,
@@ -485,8 +486,8 @@ impl Shard {
     /// News of a transaction that the node itself started.
     fn on_internal(&mut self, handle: TxnHandle, message: FromTxn) {
         let Some(sequence) = self.draws.get(&handle).copied() else {
-            let resume = self.fill_resume.borrow_mut().take();
-            self.ddl.on_txn(handle, message, resume);
+            let next = self.fill_next.borrow_mut().take();
+            self.ddl.on_txn(handle, message, next);
             return;
         };
         if let FromTxn::Done(_, done) = message {
@@ -590,13 +591,13 @@ impl Shard {
             any = true;
             match action {
                 Action::Publish(catalog) => self.publish(catalog),
-                Action::Fill { database, fill, target, after } => {
+                Action::Fill { database, work, position } => {
                     let catalog = self.core.borrow().catalog.clone();
                     let database = catalog.databases.get(&database);
                     let database = database.expect("a change holds its database").clone();
-                    let resume = self.fill_resume.clone();
+                    let next = self.fill_next.clone();
                     let handle = self.txns.spawn(database, move |port| {
-                        sql::fill::batch(port, fill, target, after, resume)
+                        crate::fill::batch(port, work, position, next)
                     });
                     self.ddl.filling(handle);
                 }

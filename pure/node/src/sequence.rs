@@ -10,13 +10,13 @@ use base::key::Slot;
 use base::{Datum, IndexId, Key, SLOT_COUNT, SqlError, SqlState, Type};
 use catalog::{Catalog, Sequence};
 use sql::port::{ExecError, OpFuture};
-use sql::{Completed, Port};
+use sql::{Completed, Port, Tag};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::task::Poll;
 use store::Write;
-use txn::{LockMode, Op, OpResult, Program, Read};
+use txn::{LockMode, Op, OpResult, Read};
 
 /// Numbers drawn at a time: one extra transaction per so many values.
 pub(crate) const BLOCK_COUNT: i64 = 32;
@@ -86,7 +86,7 @@ pub(crate) fn draw_block(
         let key = Key { index: sequence.id, slot, bytes: Vec::new() };
         let to = port.home(slot);
         let planned = port.catalog().version;
-        let program = Program::Live(sql::program::whole_row(&[Type::Int8]));
+        let program = sql::whole_row(&[Type::Int8]);
         let read = Read::Lock(LockMode::Exclusive);
         let get = Op::Get { key: key.clone(), read, program };
         let found = OpFuture::start(&*port, to, planned, get, false).await?;
@@ -109,7 +109,7 @@ pub(crate) fn draw_block(
         // Used only after the commit: a failed commit is followed by another draw, and the numbers of
         // this one are then never given out.
         draws.borrow_mut().blocks.insert(sequence.id, block);
-        Ok(Completed::nothing())
+        Ok(Completed { tag: Tag::Word("NEXTVAL") })
     })
 }
 

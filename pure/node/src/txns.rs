@@ -8,9 +8,10 @@ use crate::message::{
 use crate::port::{Events, StatementPort, TxnShared};
 use crate::sequence::SequenceDraws;
 use crate::show::Shows;
-use base::{LookupMap, Position, SqlError, SqlState, Time, TxnId};
+use base::{LookupMap, Position, RowBatch, SqlError, SqlState, Time, TxnId};
 use sql::plan::{Isolation, Plan, PlanKind};
 use sql::port::ExecError;
+use sql::{Completed, Fast};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -24,7 +25,7 @@ use txn::{OpId, OpReply, Outcome, Protocol, TxnOptions};
 /// The connection of work that no client asked for.
 pub(crate) const INTERNAL: crate::client::ConnId = crate::client::ConnId(u32::MAX);
 
-pub(crate) type Running = Pin<Box<dyn Future<Output = Result<sql::Completed, ExecError>>>>;
+pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Completed, ExecError>>>>;
 
 /// A transaction that is restarted this often becomes urgent (protocols.md 6.3.3 L9).
 const ATTEMPTS_UNTIL_URGENT: u32 = 5;
@@ -294,7 +295,7 @@ impl Txns {
         &mut self,
         handle: TxnHandle,
         statement: StatementNo,
-        result: Result<sql::Completed, ExecError>,
+        result: Result<Completed, ExecError>,
     ) {
         match result {
             Ok(completed) => self.end_statement(handle, statement, Ok(tag_of(completed))),
@@ -478,29 +479,43 @@ impl Txns {
 }
 
 enum Start {
-    Over(Result<sql::Completed, ExecError>),
+    Over(Result<Completed, ExecError>),
     Running(Running),
 }
 
 /// Starts a plan; a statement that touches one free local row is over at once.
 fn start(plan: Arc<Plan>, params: sql::port::Params, port: Rc<StatementPort>) -> Start {
     assert!(matches!(plan.kind, PlanKind::Run(_)), "only Run plans reach a transaction");
-    if let Some(result) = sql::execute_fast(&plan, &params, &*port) {
-        return match result {
-            Ok(fast) => {
-                if let Some(rows) = fast.rows {
-                    let wait = port.txn.wait_read.get();
-                    let message = FromTxn::Rows(port.statement, rows, wait);
-                    port.events.borrow_mut().to_sessions.push_back((port.handle, message));
-                }
-                Start::Over(Ok(fast.completed))
-            }
-            Err(error) => Start::Over(Err(error)),
-        };
+    match sql::execute_fast(&plan, &params, &*port) {
+        None => Start::Running(sql::execute(plan, params, port)),
+        Some(Err(error)) => Start::Over(Err(error)),
+        Some(Ok(Fast::Done(rows, completed))) => {
+            hand_over(&port, rows);
+            Start::Over(Ok(completed))
+        }
+        Some(Ok(Fast::Pending(wait))) => Start::Running(Box::pin(async move {
+            let (rows, completed) = wait.wait(plan, params, port.clone()).await?;
+            hand_over(&port, rows);
+            Ok(completed)
+        })),
     }
-    Start::Running(sql::execute(plan, params, port))
 }
 
-fn tag_of(completed: sql::Completed) -> Tag {
-    completed.tag
+/// Sends the one row of a point statement; it needs no credit.
+fn hand_over(port: &StatementPort, rows: Option<RowBatch>) {
+    if let Some(rows) = rows {
+        let message = FromTxn::Rows(port.statement, rows, port.txn.wait_read.get());
+        port.events.borrow_mut().to_sessions.push_back((port.handle, message));
+    }
+}
+
+fn tag_of(completed: Completed) -> Tag {
+    match completed.tag {
+        sql::Tag::Select(rows) => Tag::Count("SELECT", rows),
+        sql::Tag::Insert(rows) => Tag::Insert(rows),
+        sql::Tag::Update(rows) => Tag::Count("UPDATE", rows),
+        sql::Tag::Delete(rows) => Tag::Count("DELETE", rows),
+        sql::Tag::Copy(rows) => Tag::Count("COPY", rows),
+        sql::Tag::Word(word) => Tag::Word(word),
+    }
 }

@@ -6,12 +6,12 @@
 //! difference.
 //!
 //! Commands of the client (`-` is the empty name): `connect NAME=VALUE...`, `query SQL`,
-//! `parse NAME SQL`, `bind PORTAL STATEMENT VALUE...`, `describe s|p NAME`, `execute PORTAL [ROWS]`,
-//! `close s|p NAME`, `sync`, `flush`, `copydata TEXT`, `copydone`, `copyfail TEXT`, `malformed`,
+//! `parse NAME SQL`, `bind PORTAL STATEMENT VALUE...`, `describe s|p NAME`,
+//! `execute PORTAL [ROWS]`, `close s|p NAME`, `sync`, `flush`, `copydata TEXT`, `copydone`, `copyfail TEXT`, `malformed`,
 //! `terminate`, `disconnect`, `cancel`. Of the coordinator: `rows N ROW;ROW`, `copyout N TEXT`,
 //! `copyin N`, `done N TAG...`, `fail N STATE TEXT`, `die N`, `lost N STATE`,
 //! `ended committed|unknown|die`. Of the shard: `ddl ok|fail`, `drained`, `tick MILLIS`, `drain`,
-//! `schema` (a newer catalog), `describe!`.
+//! `schema` (a newer catalog), `placement NODES SHARDS_PER_NODE`, `describe!`.
 
 mod trace;
 
@@ -196,6 +196,13 @@ impl World {
             "drain" => {
                 self.accepting = false;
                 self.call(|session, cx| session.on_tick(cx));
+            }
+            "placement" => {
+                let (nodes, shards) = rest.split_once(' ').expect("NODES SHARDS");
+                let number = |word: &str| word.parse().expect("a number");
+                let mut catalog = (*self.catalog).clone();
+                catalog.placement = Placement::new(number(nodes), number(shards));
+                self.catalog = Arc::new(catalog);
             }
             "schema" => {
                 let mut catalog = (*self.catalog).clone();

@@ -1,5 +1,5 @@
-//! Random clients and coordinators against one session: nothing panics, nothing hangs, no transaction
-//! is forgotten, and the coordinator is only told what makes sense.
+//! Random clients and coordinators against one session: nothing panics, nothing hangs, no
+//! transaction is forgotten, and the coordinator is only told what makes sense.
 
 use base::{
     Datum, IndexId, Key, Position, Prng, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts,

@@ -30,4 +30,4 @@ pub use parse::{Statement, parse};
 pub use plan::Plan;
 pub use planner::{CopyShape, plan};
 pub use port::Port;
-pub use program::decode_program;
+pub use program::{decode_program, whole_row};

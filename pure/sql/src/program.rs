@@ -75,6 +75,13 @@ pub(crate) struct ProgramPlan {
     ready: Option<Arc<dyn RowProgram>>,
 }
 
+/// The program that gives all columns of rows of these types as they are: for rows that no statement
+/// reads (counters of sequences).
+pub fn whole_row(types: &[Type]) -> Program {
+    let columns = types.iter().enumerate().map(|(at, ty)| Expr::Column(at as u32, *ty));
+    ProgramPlan::new(Body::Rows { filter: None, projection: columns.collect() }).bind(&[])
+}
+
 impl ProgramPlan {
     /// Renumbers the parameters of `body`.
     pub(crate) fn new(mut body: Body) -> ProgramPlan {

@@ -1,0 +1,49 @@
+//! One batch of a schema change's work over existing rows, as a transaction of the node.
+
+use crate::port::StatementPort;
+use crate::txns::Running;
+use base::SqlError;
+use catalog::{Column, Index};
+use sql::fill::FillPosition;
+use sql::port::ExecError;
+use sql::{Completed, Tag};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// What a batch does; names refer to the catalog that is in use.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Work {
+    /// Writes entries of a building index.
+    Index { table: String, index: String },
+    /// Copies rows into the key space of a new primary key.
+    PrimaryKey { table: String, primary: Index, columns: Vec<Column> },
+    /// Fails with the error if the query finds a row.
+    Validate { query: String, error: SqlError },
+}
+
+/// The batch that begins at `position`; where the next one begins is left in `next`.
+pub(crate) fn batch(
+    port: Rc<StatementPort>,
+    work: Work,
+    position: Option<FillPosition>,
+    next: Rc<RefCell<Option<FillPosition>>>,
+) -> Running {
+    Box::pin(async move {
+        let found = match work {
+            Work::Index { table, index } => {
+                sql::fill::index(port, &table, &index, position).await?
+            }
+            Work::PrimaryKey { table, primary, columns } => {
+                sql::fill::primary_key(port, &table, &primary, &columns, position).await?
+            }
+            Work::Validate { query, error } => {
+                if sql::fill::violated(port, &query).await? {
+                    return Err(ExecError::Sql(error));
+                }
+                None
+            }
+        };
+        *next.borrow_mut() = found;
+        Ok(Completed { tag: Tag::Word("FILL") })
+    })
+}
