@@ -7,11 +7,12 @@
 //!
 //! Commands of the client (`-` is the empty name): `connect NAME=VALUE...`, `query SQL`,
 //! `parse NAME SQL`, `bind PORTAL STATEMENT VALUE...`, `describe s|p NAME`,
-//! `execute PORTAL [ROWS]`, `close s|p NAME`, `sync`, `flush`, `copydata TEXT`, `copydone`, `copyfail TEXT`, `malformed`,
-//! `terminate`, `disconnect`, `cancel`. Of the coordinator: `rows N ROW;ROW`, `copyout N TEXT`,
-//! `copyin N`, `done N TAG...`, `fail N STATE TEXT`, `die N`, `lost N STATE`,
-//! `ended committed|unknown|die`. Of the shard: `ddl ok|fail`, `drained`, `tick MILLIS`, `drain`,
-//! `schema` (a newer catalog), `placement NODES SHARDS_PER_NODE`, `describe!`.
+//! `execute PORTAL [ROWS]`, `close s|p NAME`, `sync`, `flush`, `copydata TEXT`, `copydone`,
+//! `copyfail TEXT`, `malformed`, `terminate`, `disconnect`, `cancel`.
+//! Of the coordinator: `rows N ROW;ROW`, `copyout N TEXT`, `copyin N`, `done N TAG...`,
+//! `fail N STATE TEXT`, `die N`, `lost N STATE`, `ended committed|unknown|die`.
+//! Of the shard: `ddl ok|fail`, `drained`, `tick MILLIS`, `drain`, `schema` (a newer catalog),
+//! `placement NODES SHARDS_PER_NODE`, `describe!`.
 
 mod trace;
 
