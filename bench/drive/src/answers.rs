@@ -94,6 +94,11 @@ impl Answers {
         self.done.get(statement).map_or(0, |s| s.rows)
     }
 
+    /// Columns of a statement's rows; 0 for one that returned none.
+    pub fn columns(&self, statement: usize) -> usize {
+        self.done.get(statement).map_or(0, |s| s.columns)
+    }
+
     /// The command tag of a statement, such as `UPDATE 1`.
     pub fn tag(&self, statement: usize) -> &str {
         let (start, length) = self.done.get(statement).map_or((0, 0), |s| s.tag);

@@ -1,0 +1,20 @@
+//! Tests against real processes: clusters of the built program on loopback, killed, filled up and
+//! fed with rubbish.
+//!
+//! Every test has a cluster of its own in a temporary directory; all waits have deadlines, and
+//! what a test starts it ends, by process number.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file whose helpers are not test functions"
+)]
+
+mod bank;
+mod commands;
+mod crash;
+mod disk_full;
+mod errors;
+mod frames;
+mod interrupted;
+mod nodes;
+mod restart;
+mod support;

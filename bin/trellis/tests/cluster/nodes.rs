@@ -1,0 +1,160 @@
+//! SQL over all nodes: what one node writes the others see, and transactions span them.
+
+use crate::support::{Cluster, number, rows, sqlstate, wait_until};
+use std::time::Duration;
+
+#[test]
+fn every_node_sees_what_another_wrote() {
+    let cluster = Cluster::start("nodes", 3, 2);
+    cluster.create(
+        "shop",
+        &["CREATE TABLE t (id int PRIMARY KEY, who text, n int)"],
+    );
+    let mut links: Vec<_> = (0..3).map(|at| cluster.link(at, "shop")).collect();
+    for id in 0..60 {
+        let insert = format!("INSERT INTO t VALUES ({id}, 'w{}', {id})", id % 7);
+        links[id % 3].command(&insert).unwrap();
+        let read = format!("SELECT n FROM t WHERE id = {id}");
+        assert_eq!(number(&mut links[(id + 1) % 3], &read), id as i64);
+    }
+    for link in &mut links {
+        assert_eq!(number(link, "SELECT count(*) FROM t"), 60);
+        assert_eq!(
+            number(link, "SELECT sum(n) FROM t WHERE n >= 50"),
+            (50..60).sum::<i64>()
+        );
+        let top = rows(link, "SELECT id FROM t ORDER BY n DESC LIMIT 3");
+        assert_eq!(top, [["59"], ["58"], ["57"]]);
+        let groups = rows(
+            link,
+            "SELECT who, count(*) FROM t GROUP BY who ORDER BY who LIMIT 2",
+        );
+        assert_eq!(groups, [["w0", "9"], ["w1", "9"]]);
+        let join = "SELECT count(*) FROM t a JOIN t b ON a.id = b.n WHERE a.who = 'w3'";
+        assert_eq!(number(link, join), 9);
+    }
+    links[1]
+        .command("UPDATE t SET n = n + 1000 WHERE id < 30")
+        .unwrap();
+    assert_eq!(
+        number(&mut links[2], "SELECT count(*) FROM t WHERE n >= 1000"),
+        30
+    );
+    links[2].command("DELETE FROM t WHERE n < 1000").unwrap();
+    assert_eq!(number(&mut links[0], "SELECT count(*) FROM t"), 30);
+}
+
+#[test]
+fn a_transaction_over_nodes_happens_as_a_whole_or_not_at_all() {
+    let cluster = Cluster::start("atomic", 3, 1);
+    cluster.create(
+        "shop",
+        &["CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL)"],
+    );
+    let (mut writer, mut reader) = (cluster.link(0, "shop"), cluster.link(1, "shop"));
+    let values: Vec<String> = (0..30).map(|id| format!("({id}, 0)")).collect();
+    writer
+        .command(&format!("INSERT INTO t VALUES {}", values.join(", ")))
+        .unwrap();
+    writer.command("BEGIN").unwrap();
+    writer.command("UPDATE t SET n = 1").unwrap();
+    let failed = sqlstate(&mut writer, "INSERT INTO t VALUES (7, 7)");
+    assert_eq!(failed, "23505");
+    assert_eq!(sqlstate(&mut writer, "SELECT 1"), "25P02");
+    writer.command("COMMIT").unwrap();
+    assert_eq!(number(&mut reader, "SELECT sum(n) FROM t"), 0);
+    writer.command("BEGIN").unwrap();
+    writer.command("UPDATE t SET n = 2").unwrap();
+    writer.command("ROLLBACK").unwrap();
+    assert_eq!(number(&mut reader, "SELECT sum(n) FROM t"), 0);
+    writer.command("BEGIN").unwrap();
+    for id in 0..30 {
+        writer
+            .command(&format!("UPDATE t SET n = 3 WHERE id = {id}"))
+            .unwrap();
+    }
+    writer.command("COMMIT").unwrap();
+    assert_eq!(number(&mut reader, "SELECT sum(n) FROM t"), 90);
+}
+
+#[test]
+fn schema_changes_by_any_node_reach_all() {
+    let cluster = Cluster::start("schema", 3, 1);
+    cluster.create("shop", &[]);
+    let mut links: Vec<_> = (0..3).map(|at| cluster.link(at, "shop")).collect();
+    for round in 0..6 {
+        let (maker, user) = (round % 3, (round + 1) % 3);
+        links[maker]
+            .command(&format!(
+                "CREATE TABLE t{round} (id int PRIMARY KEY, n int)"
+            ))
+            .unwrap();
+        let insert = format!("INSERT INTO t{round} VALUES (1, {round})");
+        // A node hears of a new table soon, not at once.
+        wait_until("the table is known", Duration::from_secs(10), || {
+            links[user].command(&insert).is_ok()
+        });
+        links[maker]
+            .command(&format!("CREATE INDEX ON t{round} (n)"))
+            .unwrap();
+        let read = format!("SELECT n FROM t{round} WHERE n = {round}");
+        assert_eq!(number(&mut links[user], &read), round as i64);
+    }
+    links[2].command("DROP TABLE t0").unwrap();
+    wait_until("the table is gone", Duration::from_secs(10), || {
+        let error = links[1].command("SELECT * FROM t0");
+        error.is_err_and(|error| error.to_string().contains("42P01"))
+    });
+}
+
+#[test]
+fn the_cluster_tells_of_itself() {
+    let mut cluster = Cluster::start("show", 3, 2);
+    cluster.create("shop", &["CREATE TABLE t (id int PRIMARY KEY)"]);
+    cluster.wait_connected();
+    let mut link = cluster.link(1, "shop");
+    for id in 0..90 {
+        link.command(&format!("INSERT INTO t VALUES ({id})"))
+            .unwrap();
+    }
+    let placed = rows(&mut link, "SHOW PLACEMENT");
+    let rows_of_t = placed.iter().filter(|row| row[0] == "t");
+    assert_eq!(
+        rows_of_t
+            .map(|row| row[4].parse::<i64>().unwrap())
+            .sum::<i64>(),
+        90
+    );
+    let shards = placed
+        .iter()
+        .filter(|row| row[0] == "t" && row[4] != "0")
+        .count();
+    assert!(
+        shards >= 5,
+        "90 rows lie on {shards} of 6 shards: {placed:?}"
+    );
+    assert!(!rows(&mut link, "SHOW STAGES").is_empty());
+    assert!(!rows(&mut link, "SHOW COUNTERS").is_empty());
+    cluster.kill(2);
+    wait_until("node 1 notices", Duration::from_secs(20), || {
+        let nodes = rows(&mut link, "SHOW NODES");
+        nodes.len() == 3 && nodes.iter().any(|row| row[0] == "3" && row[3] == "down")
+    });
+    // Rows of the node that is down cannot be asked for; the others can.
+    let mut here = 0;
+    let mut away = 0;
+    link.command("SET statement_timeout = '2s'").unwrap();
+    for id in 0..12 {
+        match link.command(&format!("SELECT * FROM t WHERE id = {id}")) {
+            Ok(()) => here += 1,
+            Err(_) => away += 1,
+        }
+    }
+    assert!(here > 0 && away > 0, "{here} rows answered, {away} did not");
+    cluster.start_all();
+    let mut link = cluster.link(1, "shop");
+    wait_until("all rows answer", Duration::from_secs(20), || {
+        link.command("SELECT * FROM t").is_ok()
+    });
+    assert_eq!(number(&mut link, "SELECT count(*) FROM t"), 90);
+}
