@@ -29,16 +29,7 @@ impl Binder<'_> {
     }
 
     fn as_condition(&mut self, bound: Expr, clause: &str) -> Result<Expr, SqlError> {
-        if !matches!(bound.ty(), Type::Bool | Type::Unknown) {
-            return Err(SqlError::new(
-                SqlState::DATATYPE_MISMATCH,
-                format!(
-                    "argument of {clause} must be type boolean, not type {}",
-                    bound.ty().name()
-                ),
-            ));
-        }
-        let bound = resolve::coerce(bound, Type::Bool, Context::Implicit)?;
+        let bound = resolve::to_bool(bound, clause)?;
         self.note(&bound);
         Ok(bound)
     }

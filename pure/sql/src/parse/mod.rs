@@ -2,6 +2,7 @@
 //! session commands, COPY, EXPLAIN and the clauses that only Trellis has.
 
 mod commands;
+mod options;
 mod source;
 mod tables;
 mod words;
@@ -222,9 +223,10 @@ pub(crate) fn too_complex() -> SqlError {
         .hint("Simplify the statement: it nests or chains too many expressions.")
 }
 
-/// Words that the library does not know, taken out: `FOR NO KEY UPDATE`, `FOR KEY SHARE`,
-/// `OVERRIDING ... VALUE`.
+/// Words that the library does not know, put otherwise: `FOR NO KEY UPDATE`, `FOR KEY SHARE`,
+/// `OVERRIDING ... VALUE`, `TABLE name`, options of sequences in any order.
 fn simplified(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overriding>) {
+    let tokens = &options::reordered(tokens);
     let is = |at: usize, word: &str| {
         matches!(tokens.get(at).map(|token| &token.token), Some(Token::Word(found))
             if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
@@ -232,6 +234,12 @@ fn simplified(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overridin
     let mut kept = Vec::with_capacity(tokens.len());
     let mut overriding = None;
     let mut at = 0;
+    if is(0, "TABLE") {
+        for token in [word("SELECT"), Token::Mul, word("FROM")] {
+            kept.push(TokenWithSpan::new(token, tokens[0].span));
+        }
+        at = 1;
+    }
     while at < tokens.len() {
         if is(at, "FOR") && is(at + 1, "NO") && is(at + 2, "KEY") && is(at + 3, "UPDATE") {
             kept.push(tokens[at].clone());
@@ -252,6 +260,10 @@ fn simplified(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overridin
         }
     }
     (kept, overriding)
+}
+
+fn word(text: &str) -> Token {
+    Token::make_keyword(text)
 }
 
 fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> {

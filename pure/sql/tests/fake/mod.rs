@@ -1,5 +1,6 @@
 //! A database in memory for tests: several shards of plain maps, one session, rollback by copy.
 //! Every other operation is answered late, so that statements are polled again.
+#![allow(unreachable_pub, reason = "test modules share it")]
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use base::row::RowRef;
@@ -199,7 +200,10 @@ impl Cluster {
                 tagged("PREPARE")
             }
             SessionCommand::Execute { name, args } => {
-                let (types, text) = self.prepared.borrow()[name].clone();
+                let Some((types, text)) = self.prepared.borrow().get(name).cloned() else {
+                    let message = format!("prepared statement \"{name}\" does not exist");
+                    return Err(SqlError::new(base::SqlState::INVALID_STATEMENT_NAME, message));
+                };
                 let plan = self.plan(&text, &types)?;
                 self.execute(&plan, args, "")?
             }
