@@ -1,7 +1,13 @@
 //! Measures point reads and memory: `cargo run --release -p store --example point_get [rows]`.
 //!
 //! Rows are 100 bytes under 8-byte keys, spread over all slots, as in a table of accounts.
-#![expect(clippy::print_stdout, reason = "prints its measurements")]
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "it measures and prints"
+)]
 
 use base::{IndexId, Prng, SLOT_COUNT, Slot, Ts};
 use std::hint::black_box;

@@ -235,7 +235,11 @@ impl Run {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "a failing run shows what it drew")]
+#[expect(
+    clippy::print_stdout,
+    clippy::disallowed_macros,
+    reason = "a failing run shows what it drew"
+)]
 fn random_runs_equal_the_model() {
     for seed in 0..120 {
         let mut run = Run::new(seed);

@@ -33,7 +33,7 @@ pub(super) fn sample(cell: &Cell, server: &Server, seconds: u32) -> Result<Sampl
     let json = repo::cache_dir()?.join("tpcc.json");
     let _ = std::fs::remove_file(&json);
     let mut command = driver("run", server)?;
-    command.args(["--closed", "--clients", &cell.clients.to_string()]);
+    command.args(["--clients", &cell.clients.to_string()]);
     command.args([
         "--isolation",
         cell.isolation,

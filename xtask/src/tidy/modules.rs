@@ -41,8 +41,17 @@ fn is_root(path: &str) -> bool {
     match folders.last() {
         Some(&"src") => *file == "lib.rs" || *file == "main.rs",
         Some(&"tests" | &"examples" | &"benches" | &"bin") => true,
-        _ => *file == "build.rs" || *file == "main.rs" && folders.contains(&"examples"),
+        _ => *file == "build.rs" || *file == "main.rs" && in_folder(folders),
     }
+}
+
+/// `tests/NAME/main.rs` and its like.
+fn in_folder(folders: &[&str]) -> bool {
+    folders
+        .iter()
+        .rev()
+        .nth(1)
+        .is_some_and(|folder| ["tests", "examples"].contains(folder))
 }
 
 /// Names in lines `mod name;`, with any visibility.
@@ -96,6 +105,8 @@ mod tests {
             ("a/src/old/older.rs", ""),
             ("a/tests/it.rs", "mod peer;\n"),
             ("a/tests/peer/mod.rs", ""),
+            ("a/tests/big/main.rs", "mod part;\n"),
+            ("a/tests/big/part.rs", ""),
         ];
         assert_eq!(dead(&files), ["a/src/old.rs", "a/src/old/older.rs"]);
     }

@@ -316,7 +316,8 @@ async fn copy_out(client: &Client, sql: &str) -> Vec<u8> {
 
 async fn simple_queries_answer_each_statement(client: &Client) {
     let sql = "SELECT 1 AS a; INSERT INTO copied VALUES (50, 'x'), (51, 'y'); \
-               SELECT id, t FROM copied WHERE id >= 50 ORDER BY id; DELETE FROM copied WHERE id >= 50";
+               SELECT id, t FROM copied WHERE id >= 50 ORDER BY id; \
+               DELETE FROM copied WHERE id >= 50";
     let mut rows = Vec::new();
     let mut counts = Vec::new();
     for message in client.simple_query(sql).await.unwrap() {

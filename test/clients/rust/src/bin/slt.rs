@@ -1,49 +1,38 @@
 //! Runs one file of SQL with expected results against a server: `slt URL FILE SERVER`.
 //!
-//! The form is that of sqllogictest, one row per line:
-//!
 //! ```text
-//! statement ok
-//! INSERT INTO t VALUES (1, 'a b'), (2, NULL)
-//!
-//! statement error 23505
-//! INSERT INTO t VALUES (1, 'x')
-//!
-//! query IT rowsort
-//! SELECT * FROM t
-//! ----
-//! 1 a b
-//! 2 NULL
+//! statement ok            the next lines, up to an empty one, succeed
+//! statement count 3       ... and touch three rows
+//! statement error 23505   ... fail with this SQLSTATE; after `----` message and detail
+//! query [rowsort]         ... give the rows after `----`, columns separated by `|`
+//! copy [error 22P02]      COPY FROM with the data after `----`
 //! ```
 //!
-//! * A record ends with an empty line. `#` begins a comment line between records.
-//! * After `statement error` stands a SQLSTATE, or a part of the message.
-//! * The letters after `query` count columns and may be left out; `rowsort` sorts both sides.
-//! * Columns are separated by blanks; runs of blanks count once; NULL is `NULL`, an empty string
-//!   is `(empty)`.
-//! * `onlyif SERVER` and `skipif SERVER` before a record choose by server: `trellis`, `postgres`.
-//! * With `UPDATE=1` in the environment results are written into the file instead of compared.
+//! NULL is `NULL`. `#` begins a comment line. `onlyif SERVER` and `skipif SERVER` before a block
+//! choose by server: `trellis`, `postgres`. The same files run without a server in `pure/sql`.
 #![expect(clippy::print_stderr, reason = "prints what differs")]
 #![expect(clippy::unwrap_used, reason = "a test program: a panic is its verdict")]
 
+use futures_util::{SinkExt, pin_mut};
 use std::process::ExitCode;
 use tokio_postgres::{Client, Error, NoTls, SimpleQueryMessage};
 
-/// One record of a file.
-struct Record<'a> {
-    /// Lines of the record, from its first word to its last line.
-    lines: &'a [&'a str],
-    /// Line number of the first, from 1.
+/// One block of a file.
+#[derive(Default)]
+struct Block<'a> {
+    /// Line number of its head, from 1.
     number: usize,
-    /// Whether a condition takes this server out.
-    skipped: bool,
+    head: &'a str,
+    sql: String,
+    /// Lines after `----`.
+    expected: Vec<&'a str>,
 }
 
-/// What a record asks for.
-enum Wanted {
-    Ok,
-    Error(String),
-    Rows { sorted: bool },
+/// What a statement gave.
+struct Gave {
+    rows: Vec<String>,
+    /// Rows touched, or returned.
+    count: u64,
 }
 
 fn main() -> ExitCode {
@@ -53,155 +42,160 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let text = std::fs::read_to_string(path).unwrap();
+    let blocks = blocks(&text, server);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
-    let (failed, count, updated) = runtime.block_on(run(url, path, &text, server));
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(path, updated).unwrap();
-        return ExitCode::SUCCESS;
-    }
-    if failed > 0 || count == 0 {
-        eprintln!("{path}: {failed} of {count} records failed");
+    let failed = runtime.block_on(run(url, path, &blocks));
+    if failed > 0 || blocks.is_empty() {
+        eprintln!("{path}: {failed} of {} blocks failed", blocks.len());
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
 }
 
-/// Runs all records; answers how many failed, how many there are, and the file with today's rows.
-async fn run(url: &str, path: &str, text: &str, server: &str) -> (usize, usize, String) {
+/// Runs all blocks; answers how many failed.
+async fn run(url: &str, path: &str, blocks: &[Block<'_>]) -> usize {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             eprintln!("the connection broke: {error}");
         }
     });
-    let lines: Vec<&str> = text.lines().collect();
-    let (mut failed, mut count) = (0, 0);
-    let mut updated = text.to_string();
-    for record in records(&lines, server)
-        .iter()
-        .filter(|record| !record.skipped)
-    {
-        count += 1;
-        match check(&client, record).await {
-            Ok(None) => {}
-            Ok(Some((old, new))) => updated = updated.replacen(&old, &new, 1),
-            Err(message) => {
-                eprintln!("{path}:{}: {message}", record.number);
-                failed += 1;
-            }
+    let mut failed = 0;
+    for block in blocks {
+        if let Err(message) = check(&client, block).await {
+            eprintln!("{path}:{}: {}\n{message}\n", block.number, block.sql.trim());
+            failed += 1;
         }
     }
-    (failed, count, updated)
+    failed
 }
 
-fn records<'a>(lines: &'a [&'a str], server: &str) -> Vec<Record<'a>> {
-    let mut records = Vec::new();
-    let mut at = 0;
+/// The blocks that are meant for `server`.
+fn blocks<'a>(text: &'a str, server: &str) -> Vec<Block<'a>> {
+    let mut blocks = Vec::new();
     let mut skipped = false;
-    while at < lines.len() {
-        let line = lines[at].trim();
+    let mut lines = text.lines().enumerate();
+    while let Some((index, line)) = lines.next() {
         if let Some(only) = line.strip_prefix("onlyif ") {
             skipped |= only != server;
-        } else if let Some(not) = line.strip_prefix("skipif ") {
-            skipped |= not == server;
-        } else if !line.is_empty() && !line.starts_with('#') {
-            let length = lines[at..]
-                .iter()
-                .take_while(|line| !line.trim().is_empty())
-                .count();
-            let record = &lines[at..at + length];
-            records.push(Record {
-                lines: record,
-                number: at + 1,
-                skipped,
-            });
-            skipped = false;
-            at += length;
             continue;
         }
-        at += 1;
-    }
-    records
-}
-
-fn wanted(head: &str) -> Result<Wanted, String> {
-    let words: Vec<&str> = head.split_whitespace().collect();
-    match words.as_slice() {
-        ["statement", "ok"] => Ok(Wanted::Ok),
-        ["statement", "error", rest @ ..] => Ok(Wanted::Error(rest.join(" "))),
-        ["query", rest @ ..] => Ok(Wanted::Rows {
-            sorted: rest.contains(&"rowsort"),
-        }),
-        _ => Err(format!("unknown record: {head}")),
-    }
-}
-
-/// Runs one record. `Some` holds the whole record before and after, when results are recorded.
-async fn check(client: &Client, record: &Record<'_>) -> Result<Option<(String, String)>, String> {
-    let (head, body) = record.lines.split_first().expect("a record has a line");
-    let rule = body.iter().position(|line| *line == "----");
-    let sql = body[..rule.unwrap_or(body.len())].join("\n");
-    let result = client.simple_query(&sql).await;
-    match wanted(head)? {
-        Wanted::Ok => result
-            .map(|_| None)
-            .map_err(|error| format!("{sql}\n{}", describe(&error))),
-        Wanted::Error(part) => match result {
-            Ok(_) => Err(format!("{sql}\nshould fail with {part}")),
-            Err(error) if describe(&error).contains(&part) => Ok(None),
-            Err(error) => Err(format!(
-                "{sql}\nshould fail with {part}: {}",
-                describe(&error)
-            )),
-        },
-        Wanted::Rows { sorted } => {
-            let messages = result.map_err(|error| format!("{sql}\n{}", describe(&error)))?;
-            let mut found = rows(messages);
-            let expected = body.iter().skip(rule.map_or(body.len(), |rule| rule + 1));
-            let mut expected: Vec<String> = expected.map(|line| squeeze(line)).collect();
-            if sorted {
-                found.sort();
-                expected.sort();
+        if let Some(not) = line.strip_prefix("skipif ") {
+            skipped |= not == server;
+            continue;
+        }
+        if line.trim().is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let mut block = Block {
+            number: index + 1,
+            head: line,
+            ..Block::default()
+        };
+        let mut in_result = false;
+        for (_, line) in lines.by_ref().take_while(|(_, line)| !line.is_empty()) {
+            match (line, in_result) {
+                ("----", _) => in_result = true,
+                (line, true) => block.expected.push(line),
+                (line, false) => block.sql.push_str(&format!("{line}\n")),
             }
-            if std::env::var_os("UPDATE").is_some() {
-                let new = format!("{head}\n{sql}\n----\n{}", found.join("\n"));
-                return Ok(Some((record.lines.join("\n"), new.trim_end().to_string())));
-            }
-            if found == expected {
-                return Ok(None);
-            }
-            let (found, expected) = (found.join("\n  "), expected.join("\n  "));
-            Err(format!("{sql}\nexpected\n  {expected}\nfound\n  {found}"))
+        }
+        if !std::mem::take(&mut skipped) {
+            blocks.push(block);
         }
     }
+    blocks
 }
 
-fn rows(messages: Vec<SimpleQueryMessage>) -> Vec<String> {
-    let mut rows = Vec::new();
+async fn check(client: &Client, block: &Block<'_>) -> Result<(), String> {
+    let words: Vec<&str> = block.head.split_whitespace().collect();
+    let result = match words.first() {
+        Some(&"copy") => copy(client, block).await,
+        _ => client.simple_query(&block.sql).await.map(gave),
+    };
+    match (words.as_slice(), result) {
+        (["statement", "ok"] | ["copy"], Ok(_)) => Ok(()),
+        (["statement", "count", count], Ok(gave)) => {
+            same(&[count.to_string()], &[gave.count.to_string()])
+        }
+        (["statement" | "copy", "error", state, ..], Err(error)) => {
+            let found = describe(&error);
+            same(&[state.to_string()], &found[..1])?;
+            match block.expected.is_empty() || words[0] == "copy" {
+                true => Ok(()),
+                false => same(&block.expected, &found[1..]),
+            }
+        }
+        (["query", rest @ ..], Ok(mut gave)) => {
+            if rest.contains(&"rowsort") {
+                gave.rows.sort();
+            }
+            same(&block.expected, &gave.rows)
+        }
+        (_, Ok(gave)) => Err(format!("succeeds with {} rows", gave.count)),
+        (_, Err(error)) => Err(describe(&error).join("\n")),
+    }
+}
+
+async fn copy(client: &Client, block: &Block<'_>) -> Result<Gave, Error> {
+    let data: String = block
+        .expected
+        .iter()
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let sql = block.sql.trim().trim_end_matches(';');
+    let sink = client.copy_in::<_, std::io::Cursor<Vec<u8>>>(sql).await?;
+    pin_mut!(sink);
+    sink.send(std::io::Cursor::new(data.into_bytes())).await?;
+    let count = sink.finish().await?;
+    Ok(Gave {
+        rows: Vec::new(),
+        count,
+    })
+}
+
+fn gave(messages: Vec<SimpleQueryMessage>) -> Gave {
+    let mut gave = Gave {
+        rows: Vec::new(),
+        count: 0,
+    };
     for message in messages {
-        if let SimpleQueryMessage::Row(row) = message {
-            let cells = (0..row.len()).map(|column| match row.get(column) {
-                None => "NULL".to_string(),
-                Some("") => "(empty)".to_string(),
-                Some(text) => text.replace('\n', "\\n"),
-            });
-            rows.push(squeeze(&cells.collect::<Vec<_>>().join(" ")));
+        match message {
+            SimpleQueryMessage::Row(row) => {
+                let cells = (0..row.len()).map(|column| row.get(column).unwrap_or("NULL"));
+                gave.rows.push(cells.collect::<Vec<_>>().join("|"));
+            }
+            SimpleQueryMessage::CommandComplete(count) => gave.count = count,
+            _ => {}
         }
     }
-    rows
+    gave
 }
 
-fn squeeze(line: &str) -> String {
-    line.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Code and message of an error.
-fn describe(error: &Error) -> String {
-    match error.as_db_error() {
-        Some(error) => format!("{} {}", error.code().code(), error.message()),
-        None => error.to_string(),
+fn same(expected: &[impl AsRef<str>], found: &[String]) -> Result<(), String> {
+    let expected: Vec<&str> = expected.iter().map(AsRef::as_ref).collect();
+    if expected == found {
+        return Ok(());
     }
+    Err(format!(
+        "expected\n  {}\nfound\n  {}",
+        expected.join("\n  "),
+        found.join("\n  ")
+    ))
+}
+
+/// SQLSTATE, message, and detail if there is any.
+fn describe(error: &Error) -> Vec<String> {
+    let Some(error) = error.as_db_error() else {
+        return vec![error.to_string()];
+    };
+    let parts = [
+        Some(error.code().code()),
+        Some(error.message()),
+        error.detail(),
+    ];
+    parts.into_iter().flatten().map(str::to_string).collect()
 }

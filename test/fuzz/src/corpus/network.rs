@@ -1,0 +1,201 @@
+//! What clients and other nodes send.
+
+use base::{
+    Datum, IndexId, Key, NodeId, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Ts, TxnId,
+};
+use node::WireMessage;
+use node::message::ShowKind;
+use runtime::frame::{Hello, encode_hello, encode_message};
+use store::Write;
+use two_phase::message::{
+    Body, Decide, Finish, Finished, Message, Reference, Reply, Request, Vote,
+};
+use txn::{Op, OpError, OpResult, TxnOptions};
+
+/// A message of PostgreSQL's protocol.
+fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+    let mut out = vec![tag];
+    out.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
+    out.extend_from_slice(body);
+    out
+}
+
+/// A packet without tag, as they stand before the session begins.
+fn packet(code: u32, body: &[u8]) -> Vec<u8> {
+    let mut out = (body.len() as u32 + 8).to_be_bytes().to_vec();
+    out.extend_from_slice(&code.to_be_bytes());
+    out.extend_from_slice(body);
+    out
+}
+
+/// Connections of clients, whole and single messages.
+pub fn wire() -> Vec<Vec<u8>> {
+    let startup = packet(196_608, b"user\0ann\0database\0shop\0options\0-c a=b\0\0");
+    let messages = vec![
+        message(b'Q', b"SELECT 1; SELECT 'x'\0"),
+        message(b'P', b"name\0SELECT $1, $2\0\0\x02\0\0\0\x17\0\0\0\0"),
+        message(
+            b'B',
+            b"portal\0name\0\0\x01\0\x01\0\x02\0\0\0\x04\0\0\0\x07\xff\xff\xff\xff\0\0",
+        ),
+        message(
+            b'B',
+            b"\0\0\0\x02\0\0\0\x01\0\x02\0\0\0\x01x\0\0\0\0\0\x02\0\0\0\x01",
+        ),
+        message(b'D', b"Sname\0"),
+        message(b'D', b"Pportal\0"),
+        message(b'E', b"portal\0\0\0\0\x64"),
+        message(b'C', b"Sname\0"),
+        message(b'S', b""),
+        message(b'H', b""),
+        message(b'd', b"1\tone\n2\t\\N\n"),
+        message(b'c', b""),
+        message(b'f', b"given up\0"),
+        message(b'p', b"secret\0"),
+        message(b'F', &[0; 12]),
+        message(b'X', b""),
+    ];
+    let mut inputs = vec![
+        startup.clone(),
+        packet(80_877_103, b""),
+        packet(80_877_104, b""),
+        packet(80_877_102, &[0, 0, 0, 1, 0, 0, 0, 2]),
+        packet(131_072, b""),
+        packet(196_610, b"user\0ann\0_pq_.option\0x\0\0"),
+    ];
+    let session = messages.concat();
+    inputs.extend(messages);
+    inputs.push([packet(80_877_103, b""), startup, session].concat());
+    inputs
+}
+
+fn key() -> Key {
+    Key::new(IndexId(70_000), Slot(77), b"\x80\0\0\x07key".to_vec())
+}
+
+/// Messages of the protocol between shards.
+fn bodies() -> Vec<Body> {
+    let mut batch = RowBatch::new(3);
+    batch.push([Datum::Int(-1), Datum::Null, Datum::Text("text".into())]);
+    let reply = |result| {
+        Body::Reply(Box::new(Reply {
+            to: Reference::Seq(9),
+            result,
+            finished: Finished::Vote(Vote {
+                prepare_ts: Ts(4),
+                durable: true,
+                redo: Vec::new(),
+            }),
+            wrote: true,
+            wait: Position(77),
+        }))
+    };
+    let request = |op| {
+        Body::Request(Box::new(Request {
+            visit: 3,
+            visit_floor: 2,
+            seq: 1,
+            acked: 0,
+            expected: 5,
+            options: TxnOptions {
+                priority_ts: Ts(1 << 40),
+                urgent: false,
+                attempt: 2,
+                serial: false,
+                lock_timeout_us: 1_000,
+            },
+            planned: 8,
+            alone: true,
+            writes: vec![(key(), Write::Put(vec![1, 2, 3])), (key(), Write::Delete)],
+            op,
+            finish: Finish::Prepare(vec![ShardId(1), ShardId(17)]),
+        }))
+    };
+    let failed = OpError::Sql(SqlError::new(SqlState::UNIQUE, "duplicate key"));
+    vec![
+        request(None),
+        request(Some(Op::Insert {
+            key: key(),
+            row: Box::new([7; 40]),
+        })),
+        request(Some(Op::Write {
+            key: key(),
+            write: Write::Insert(vec![0; 9]),
+        })),
+        reply(Ok(OpResult::Rows {
+            batch,
+            resume: Some((Slot(3), b"after".to_vec())),
+        })),
+        reply(Ok(OpResult::Exists)),
+        reply(Err(failed)),
+        Body::Working(Reference::Read(1)),
+        Body::Expose,
+        Body::Decide(Decide {
+            visit: 1,
+            commit_ts: Some(Ts(99)),
+            position: Position(0),
+            wants_ack: true,
+        }),
+        Body::Ack,
+        Body::Inquire,
+        Body::Running,
+    ]
+}
+
+/// Frames between nodes, and payloads without their frames.
+pub fn frames() -> Vec<Vec<u8>> {
+    let txn = TxnId {
+        shard: ShardId::new(NodeId(2), 1),
+        incarnation: 3,
+        counter: 4,
+    };
+    let mut messages: Vec<WireMessage> = bodies()
+        .into_iter()
+        .map(|body| Message {
+            view: 1,
+            incarnation: 3,
+            txn,
+            attempt: 1,
+            clock: Ts(5),
+            body,
+        })
+        .map(WireMessage::TwoPhase)
+        .collect();
+    let mut rows = RowBatch::new(2);
+    rows.push([Datum::Bool(true), Datum::Bytes(vec![0, 255].into())]);
+    let no_table = SqlError::new(SqlState::UNDEFINED_TABLE, "no such table");
+    messages.extend([
+        WireMessage::CatalogWanted,
+        WireMessage::CatalogAck { version: 300 },
+        WireMessage::DdlDone {
+            id: 1,
+            result: Ok(vec!["notice".into()]),
+        },
+        WireMessage::DdlDone {
+            id: 2,
+            result: Err(no_table),
+        },
+        WireMessage::ShowWanted {
+            id: 3,
+            what: ShowKind::Stages,
+            database: "shop".into(),
+        },
+        WireMessage::ShowRows { id: 3, rows },
+        WireMessage::OldestRead {
+            ts: Ts(1 << 50),
+            wanted: true,
+        },
+    ]);
+    let mut hello = Vec::new();
+    encode_hello(&Hello::new(7, NodeId(2), 3, 4), &mut hello);
+    let mut inputs = vec![hello.clone(), hello[8..].to_vec()];
+    let mut stream = hello;
+    for message in &messages {
+        let from = stream.len();
+        encode_message(ShardId(0), ShardId(16), message, &mut stream);
+        inputs.push(stream[from..].to_vec());
+        inputs.push(stream[from + 8..].to_vec());
+    }
+    inputs.push(stream);
+    inputs
+}
