@@ -12,7 +12,7 @@
 //!   budgets and continued on the next step.
 
 use crate::checkpoint::CheckpointRun;
-use crate::client::{ClientMessage, ConnId, Reply, Severity};
+use crate::client::{ConnId, Reply, Severity};
 use crate::core::Core;
 use crate::ddl::{Action, Ddl, Origin};
 use crate::input::{Effects, Input, pid_parts};
@@ -185,11 +185,7 @@ impl Shard {
             }
             Input::Client { conn, message } => {
                 self.stages.count(Stage::Session, 1);
-                if message == ClientMessage::Terminate {
-                    self.disconnect(conn);
-                } else {
-                    self.with_session(conn, |session, cx| session.on_client(cx, message));
-                }
+                self.with_session(conn, |session, cx| session.on_client(cx, message));
             }
             Input::Disconnected { conn } => self.disconnect(conn),
             Input::Drained { conn } => self.with_session(conn, |s, cx| s.on_drained(cx)),

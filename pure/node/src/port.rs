@@ -292,7 +292,9 @@ impl sql::Port for StatementPort {
         what: Show,
         ticket: &mut Option<u64>,
     ) -> Poll<Result<RowBatch, ExecError>> {
-        self.shows.borrow_mut().poll(what, &self.database.name, self.catalog.placement.shards(), ticket)
+        let (database, shards) = (&self.database.name, self.catalog.placement.shards());
+        let here = self.txn.id.shard;
+        self.shows.borrow_mut().poll(what, database, shards, here, ticket)
     }
 
     fn charge(&self, bytes: i64) -> Result<(), SqlError> {

@@ -30,13 +30,21 @@ impl Shows {
         what: Show,
         database: &str,
         shards: &[ShardId],
+        here: ShardId,
         ticket: &mut Option<u64>,
     ) -> Poll<Result<RowBatch, ExecError>> {
         let Some(id) = *ticket else {
             self.next_id += 1;
             let kind = kind_of(what);
             let up = shards.iter().filter(|shard| !self.unreachable.contains(shard));
-            let missing: BTreeSet<ShardId> = up.copied().collect();
+            // Which nodes are connected is a fact of the asked shard.
+            let missing: BTreeSet<ShardId> = match kind {
+                ShowKind::Nodes => BTreeSet::from([here]),
+                ShowKind::Stages
+                | ShowKind::Placement
+                | ShowKind::Counters
+                | ShowKind::Sessions => up.copied().collect(),
+            };
             let ask = missing.iter().copied().collect();
             self.to_ask.push((self.next_id, kind, database.to_string(), ask));
             self.questions.insert(self.next_id, Question { kind, missing, rows: Vec::new() });

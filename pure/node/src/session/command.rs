@@ -6,6 +6,7 @@ use super::settings::{Report, isolation_name};
 use super::{Block, Session, SessionCx, errors};
 use crate::client::{Reply, Tag};
 use base::{Datum, Position, RowBatch, SqlError, SqlState, Type};
+use catalog::{Execution, ProtocolKind};
 use sql::plan::{Isolation, Plan, PlanKind, SessionCommand, TxnModes};
 use sql::settings::{self as known, SETTINGS};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ impl Session {
             SessionCommand::SetSessionModes(modes) => self.set_session_modes(*modes),
             SessionCommand::Set { name, value, local } => self.set(name, value.as_deref(), *local),
             SessionCommand::Reset(name) => self.reset(name.as_deref()),
-            SessionCommand::ShowSetting(name) => self.show(plan, name.as_deref(), &start),
+            SessionCommand::ShowSetting(name) => self.show(cx, plan, name.as_deref(), &start),
             SessionCommand::Discard => self.discard(),
             SessionCommand::Deallocate(name) => self.deallocate(name.as_deref()),
             SessionCommand::Prepare { name, types, text } => {
@@ -40,6 +41,22 @@ impl Session {
             Ok(tag) => self.complete(Tag::Word(tag)),
             Err(error) => self.fail(cx, error, Position(0)),
         }
+    }
+
+    /// A fact about the session's database that SHOW prints like a setting.
+    fn database_fact(&self, cx: &SessionCx<'_>, name: &str) -> Option<String> {
+        let database = cx.catalog.databases.get(&*self.database)?;
+        let fact = match name {
+            "protocol" => match database.protocol {
+                ProtocolKind::TwoPhase => "two_phase",
+            },
+            "execution" => match database.execution {
+                Execution::Interleaved => "interleaved",
+                Execution::Serial => "serial",
+            },
+            _ => return None,
+        };
+        Some(fact.to_owned())
     }
 
     /// The value of a setting as SHOW prints it; `None` if there is no such setting.
@@ -188,6 +205,7 @@ impl Session {
 
     fn show(
         &mut self,
+        cx: &SessionCx<'_>,
         plan: &Plan,
         name: Option<&str>,
         start: &Start,
@@ -195,7 +213,8 @@ impl Session {
         let mut rows = RowBatch::new(plan.columns.len());
         match name {
             Some(name) => {
-                let value = self.setting(name).ok_or_else(|| known::unknown(name))?;
+                let value = self.setting(name).or_else(|| self.database_fact(cx, name));
+                let value = value.ok_or_else(|| known::unknown(name))?;
                 rows.push([Datum::from(value)]);
             }
             None => {

@@ -12,12 +12,14 @@ pub fn show_columns(what: Show) -> Vec<OutColumn> {
         Show::Stages => &[
             ("shard", Type::Text),
             ("stage", Type::Text),
-            ("queue", Type::Int8),
             ("instructions", Type::Int8),
-            ("service_us", Type::Int8),
+            ("queue_max", Type::Int8),
+            ("calls", Type::Int8),
+            ("service_ns", Type::Int8),
         ],
         Show::Placement => &[
             ("table", Type::Text),
+            ("index", Type::Text),
             ("shard", Type::Text),
             ("slots", Type::Int8),
             ("rows", Type::Int8),
@@ -28,12 +30,15 @@ pub fn show_columns(what: Show) -> Vec<OutColumn> {
             ("address", Type::Text),
             ("incarnation", Type::Int8),
             ("state", Type::Text),
+            ("shards", Type::Int4),
         ],
         Show::Counters => &[("name", Type::Text), ("value", Type::Int8)],
         Show::Sessions => &[
             ("pid", Type::Int4),
+            ("user", Type::Text),
             ("database", Type::Text),
             ("state", Type::Text),
+            ("seconds", Type::Int8),
             ("statement", Type::Text),
         ],
     };
