@@ -248,10 +248,11 @@ impl Decoder {
     }
 }
 
-/// NegotiateProtocolVersion: minor version 0, and the options that are not known.
+/// NegotiateProtocolVersion: version 3.0, and the options that are not known. PostgreSQL sends the
+/// whole version, although its documentation speaks of the minor one.
 fn negotiation(unknown: &[&str]) -> Vec<u8> {
     let mut body = Vec::new();
-    body.extend_from_slice(&0u32.to_be_bytes());
+    body.extend_from_slice(&(3u32 << 16).to_be_bytes());
     body.extend_from_slice(&(unknown.len() as u32).to_be_bytes());
     for name in unknown {
         body.extend_from_slice(name.as_bytes());

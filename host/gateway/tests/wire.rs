@@ -80,7 +80,7 @@ fn a_connection_begins_with_requests_for_encryption_and_parameters() {
 fn unknown_versions_are_negotiated_or_refused() {
     let bytes = startup(VERSION_3 | 2, b"user\0ada\0_pq_.wish\0on\0\0");
     let said = decode(&bytes);
-    let expected = b"v\0\0\0\x16\0\0\0\0\0\0\0\x01_pq_.wish\0".to_vec();
+    let expected = b"v\0\0\0\x16\0\x03\0\0\0\0\0\x01_pq_.wish\0".to_vec();
     assert_eq!(said[0], Incoming::Refuse(expected));
     assert!(matches!(
         &said[1],

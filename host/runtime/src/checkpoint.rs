@@ -36,6 +36,9 @@ pub(crate) enum CheckpointNews {
 struct Running {
     files: Vec<File>,
     ended: Vec<(ShardId, Position, Position)>,
+    /// A file could not be written. The shards are heard to their end all the same, so that
+    /// nothing of this checkpoint is taken for part of the next one.
+    failed: bool,
 }
 
 /// State between two checkpoints.
@@ -85,21 +88,31 @@ impl CheckpointKeeper {
         self.running.is_some()
     }
 
-    /// Starts a checkpoint of all shards.
-    ///
-    /// # Errors
-    /// A file cannot be created; the old checkpoint stays in use.
-    pub(crate) fn begin(&mut self) -> Result<(), RuntimeError> {
+    /// Starts a checkpoint of all shards, unless its files cannot be created: then the old one
+    /// stays in use, and this is said in the log.
+    pub(crate) fn begin(&mut self) {
+        assert!(self.running.is_none(), "one checkpoint at a time");
+        self.last_start = self.journal.end();
         let number = self.manifest.number + 1;
         let mut files = Vec::new();
         for index in 0..self.shards {
-            let path = self.directory.join(checkpoint_name(number, self.shard(index)));
-            files.push(File::create(&path).map_err(RuntimeError::file("create", &path))?);
+            match File::create(
+                self.directory
+                    .join(checkpoint_name(number, self.shard(index))),
+            ) {
+                Ok(file) => files.push(file),
+                Err(error) => {
+                    tracing::error!(%error, "cannot create a checkpoint; the old one stays in use");
+                    return self.remove_new();
+                }
+            }
         }
-        self.last_start = self.journal.end();
-        self.running = Some(Running { files, ended: Vec::new() });
+        self.running = Some(Running {
+            files,
+            ended: Vec::new(),
+            failed: false,
+        });
         self.mailboxes.all(|| Mail::Checkpoint(number));
-        Ok(())
     }
 
     fn shard(&self, index: u16) -> ShardId {
@@ -108,15 +121,23 @@ impl CheckpointKeeper {
 
     /// Takes bytes of a file. A checkpoint that cannot be written is given up.
     pub(crate) fn on_bytes(&mut self, index: u16, bytes: &[u8]) {
-        let Some(running) = &mut self.running else { return };
+        let running = self
+            .running
+            .as_mut()
+            .expect("shards speak of the running checkpoint");
+        if running.failed {
+            return;
+        }
         if let Err(error) = running.files[usize::from(index)].write_all(bytes) {
             tracing::error!(%error, "cannot write a checkpoint; the old one stays in use");
-            self.give_up();
+            running.failed = true;
+            // Whoever waits for room on the disk gets it now.
+            self.remove_new();
         }
     }
 
-    fn give_up(&mut self) {
-        self.running = None;
+    /// Removes the files of a checkpoint that did not come into use.
+    fn remove_new(&self) {
         for index in 0..self.shards {
             let name = checkpoint_name(self.manifest.number + 1, self.shard(index));
             let _ = std::fs::remove_file(self.directory.join(name));
@@ -126,34 +147,70 @@ impl CheckpointKeeper {
     /// Takes the end of a file; when all are complete, puts the checkpoint into use.
     ///
     /// # Errors
-    /// A file cannot be synced or renamed; whatever is on disk is consistent all the same.
+    /// The manifest cannot be replaced, or what it replaces cannot be removed; whatever is on disk
+    /// is consistent all the same.
     pub(crate) fn on_end(
         &mut self,
         shard: ShardId,
         start: Position,
         journal_from: Position,
     ) -> Result<(), RuntimeError> {
-        let Some(running) = &mut self.running else { return Ok(()) };
+        let running = self
+            .running
+            .as_mut()
+            .expect("shards speak of the running checkpoint");
         running.ended.push((shard, start, journal_from));
         if running.ended.len() < usize::from(self.shards) {
             return Ok(());
         }
-        let mut running = self.running.take().expect("just seen");
+        let running = self.running.take().expect("just seen");
+        if running.failed {
+            return Ok(());
+        }
+        if let Err(error) = self.write_whole(running) {
+            tracing::error!(%error, "cannot complete a checkpoint; the old one stays in use");
+            self.remove_new();
+            return Ok(());
+        }
+        replace_manifest(&self.directory)?;
+        self.manifest.number += 1;
+        self.remove_old()?;
+        tracing::info!(number = self.manifest.number, "checkpoint complete");
+        Ok(())
+    }
+
+    /// Makes the files of a complete checkpoint durable, and the manifest that names them, beside
+    /// the one in use.
+    fn write_whole(&mut self, mut running: Running) -> Result<(), RuntimeError> {
         for file in &running.files {
-            file.sync_all().map_err(RuntimeError::file("sync a checkpoint in", &self.directory))?;
+            file.sync_all()
+                .map_err(RuntimeError::file("sync a checkpoint in", &self.directory))?;
         }
         // The files may hold versions whose records are not durable yet.
         self.wait_durable(self.journal.end());
         running.ended.sort();
-        let old = self.manifest.number;
         let ended = &running.ended;
-        self.manifest.number += 1;
-        self.manifest.shards = ended.iter().map(|(shard, start, _)| (*shard, *start)).collect();
-        let from = ended.iter().map(|(_, _, from)| *from).min();
-        self.manifest.journal_from = from.expect("a node has shards");
-        write_manifest(&self.directory, &self.manifest)?;
-        self.remove_old(old)?;
-        tracing::info!(number = self.manifest.number, "checkpoint complete");
+        let shards = ended
+            .iter()
+            .map(|(shard, start, _)| (*shard, *start))
+            .collect();
+        let from = ended
+            .iter()
+            .map(|(_, _, from)| *from)
+            .min()
+            .expect("a node has shards");
+        let number = self.manifest.number + 1;
+        let manifest = Manifest {
+            number,
+            shards,
+            journal_from: from,
+            ..self.manifest.clone()
+        };
+        write_manifest(&self.directory, &manifest)?;
+        self.manifest = Manifest {
+            number: self.manifest.number,
+            ..manifest
+        };
         Ok(())
     }
 
@@ -173,16 +230,20 @@ impl CheckpointKeeper {
         }
     }
 
-    fn remove_old(&self, number: u64) -> Result<(), RuntimeError> {
+    /// Removes checkpoint files other than those in use, also those of a life that a crash ended,
+    /// and journal segments that are no longer read.
+    fn remove_old(&self) -> Result<(), RuntimeError> {
+        let number = self.manifest.number;
+        let current: Vec<String> = (0..self.shards)
+            .map(|index| checkpoint_name(number, self.shard(index)))
+            .collect();
         let list = std::fs::read_dir(&self.directory);
         let list = list.map_err(RuntimeError::file("list", &self.directory))?;
         let mut segments = Vec::new();
         for entry in list.flatten() {
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
-            let old_checkpoint =
-                (0..self.shards).any(|i| name == checkpoint_name(number, self.shard(i)));
-            if old_checkpoint {
+            if name.starts_with("checkpoint-") && !current.iter().any(|known| known == name) {
                 remove(&entry.path())?;
             } else if let Some(start) = parse_segment_name(name) {
                 segments.push((start, entry.path()));
@@ -203,14 +264,23 @@ fn remove(path: &Path) -> Result<(), RuntimeError> {
     std::fs::remove_file(path).map_err(RuntimeError::file("remove", path))
 }
 
-/// Replaces the manifest at once: a crash leaves the old or the new one.
+/// Where the next manifest lies until it is complete.
+const MANIFEST_NEW: &str = "MANIFEST.new";
+
+/// Writes the next manifest beside the one in use.
 fn write_manifest(directory: &Path, manifest: &Manifest) -> Result<(), RuntimeError> {
-    let name = directory.join(MANIFEST_NAME);
-    let temporary = directory.join("MANIFEST.new");
-    let mut file =
-        File::create(&temporary).map_err(RuntimeError::file("create", &temporary))?;
-    let write = file.write_all(&manifest.encode()).and_then(|()| file.sync_all());
-    write.map_err(RuntimeError::file("write", &temporary))?;
-    std::fs::rename(&temporary, &name).map_err(RuntimeError::file("rename", &temporary))?;
+    let path = directory.join(MANIFEST_NEW);
+    let mut file = File::create(&path).map_err(RuntimeError::file("create", &path))?;
+    let write = file
+        .write_all(&manifest.encode())
+        .and_then(|()| file.sync_all());
+    write.map_err(RuntimeError::file("write", &path))
+}
+
+/// Puts the next manifest into use at once: a crash leaves the old or the new one.
+fn replace_manifest(directory: &Path) -> Result<(), RuntimeError> {
+    let path = directory.join(MANIFEST_NEW);
+    let rename = std::fs::rename(&path, directory.join(MANIFEST_NAME));
+    rename.map_err(RuntimeError::file("rename", &path))?;
     sync_directory(directory)
 }

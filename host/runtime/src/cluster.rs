@@ -51,7 +51,10 @@ impl ClusterFile {
     /// [`RuntimeError::Cluster`] with line and key, or the file cannot be read.
     pub fn read(path: &Path) -> Result<ClusterFile, RuntimeError> {
         let text = std::fs::read_to_string(path).map_err(RuntimeError::file("read", path))?;
-        let wrong = |message| RuntimeError::Cluster { path: path.to_path_buf(), message };
+        let wrong = |message| RuntimeError::Cluster {
+            path: path.to_path_buf(),
+            message,
+        };
         let mut file: ClusterFile =
             toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         file.check().map_err(wrong)?;
@@ -78,14 +81,24 @@ impl ClusterFile {
 
     fn check(&self) -> Result<(), String> {
         if self.shards == 0 || self.shards > SHARDS_PER_NODE_MAX {
-            return Err(format!("key `shards`: {} is not in 1..={SHARDS_PER_NODE_MAX}", self.shards));
+            return Err(format!(
+                "key `shards`: {} is not in 1..={SHARDS_PER_NODE_MAX}",
+                self.shards
+            ));
         }
         if self.nodes.is_empty() || self.nodes.len() > usize::from(NODE_COUNT_MAX) {
-            return Err(format!("key `node`: {} nodes are not in 1..={NODE_COUNT_MAX}", self.nodes.len()));
+            return Err(format!(
+                "key `node`: {} nodes are not in 1..={NODE_COUNT_MAX}",
+                self.nodes.len()
+            ));
         }
         for (index, node) in self.nodes.iter().enumerate() {
             if usize::from(node.id) != index + 1 {
-                return Err(format!("key `node.id`: expected {}, found {}", index + 1, node.id));
+                return Err(format!(
+                    "key `node.id`: expected {}, found {}",
+                    index + 1,
+                    node.id
+                ));
             }
             for (key, address) in [("sql", node.sql), ("peer", node.peer)] {
                 if !address.ip().is_loopback() {
@@ -123,7 +136,10 @@ mod tests {
         let cases = [
             (GOOD.replace("shards = 1", "shards = 17"), "key `shards`"),
             (GOOD.replace("id = 1", "id = 2"), "key `node.id`"),
-            (GOOD.replace("127.0.0.1:1", "0.0.0.0:1"), "not a loopback address"),
+            (
+                GOOD.replace("127.0.0.1:1", "0.0.0.0:1"),
+                "not a loopback address",
+            ),
             (GOOD.replace("shards", "shard"), "unknown field `shard`"),
             (GOOD.replace("cluster = 1\n", ""), "missing field `cluster`"),
         ];

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 
 /// Read at most so much at once.
-const READ_BYTES: usize = 64 << 10;
+pub(crate) const READ_BYTES: usize = 64 << 10;
 /// A client whose unsent replies exceed this is drained before it gets more; the session's credit
 /// keeps producers from running far ahead of it.
 pub(crate) const UNSENT_BYTES_LOW: usize = 64 << 10;
@@ -33,32 +33,35 @@ pub(crate) struct ClientConn {
 /// What reading a socket came to.
 #[derive(PartialEq, Eq)]
 pub(crate) enum Got {
-    /// Bytes went to the buffer; there may be more if `true`.
+    /// Bytes were read; there may be more if `true`.
     Bytes(bool),
+    /// There is nothing at the moment.
+    Nothing,
     /// The other side has closed, or the socket is broken.
     End,
 }
 
-/// Reads what is there into `buffer`. A short read means that the socket is empty: new bytes raise a
-/// new event, so no second call is needed to see "would block".
-pub(crate) fn read_some(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Got {
-    let before = buffer.len();
-    buffer.resize(before + READ_BYTES, 0);
+/// Hands what is there to `take`, by way of `buffer` (which keeps its length: clearing it for every read
+/// costs more than the read). A short read means that the socket is empty: new bytes raise a new
+/// event, so no second call is needed to see "would block".
+pub(crate) fn read_some(
+    stream: &mut TcpStream,
+    buffer: &mut [u8],
+    take: impl FnOnce(&[u8]),
+) -> Got {
     let result = loop {
-        match stream.read(&mut buffer[before..]) {
+        match stream.read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             other => break other,
         }
     };
-    let count = match &result {
-        Ok(count) => *count,
-        Err(_) => 0,
-    };
-    buffer.truncate(before + count);
     match result {
         Ok(0) => Got::End,
-        Ok(count) => Got::Bytes(count == READ_BYTES),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Got::Bytes(false),
+        Ok(count) => {
+            take(&buffer[..count]);
+            Got::Bytes(count == buffer.len())
+        }
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Got::Nothing,
         Err(_) => Got::End,
     }
 }

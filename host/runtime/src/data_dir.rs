@@ -63,7 +63,11 @@ impl DataDir {
         let (incarnation, bound) = (recovery.incarnation + 1, first_bound(recovery.clock_floor));
         let mut writer = JournalWriter::open(&path, cluster.cluster, node, tail, last)?;
         let mut bytes = Vec::new();
-        let start = Record::NodeStart { incarnation, clock_bound: bound, view: 1 };
+        let start = Record::NodeStart {
+            incarnation,
+            clock_bound: bound,
+            view: 1,
+        };
         for record in core::iter::once(&start).chain(&recovery.settled) {
             let mut payload = Vec::new();
             record.encode(&mut payload);
@@ -73,13 +77,22 @@ impl DataDir {
         sync_directory(&path)?;
         let catalog = newest_catalog(&manifest, &recovery)?;
         let shards = split(recovery, stores, &catalog, bound);
-        Ok(DataDir { path, lock, manifest, incarnation, shards, writer })
+        Ok(DataDir {
+            path,
+            lock,
+            manifest,
+            incarnation,
+            shards,
+            writer,
+        })
     }
 }
 
 /// Clocks of this life start above everything that any clock of this node may have shown.
 fn first_bound(floor: Ts) -> Ts {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64);
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.as_micros() as u64);
     let ahead = |time: base::Time| Ts::from_time(time.after(BOUND_AHEAD_US));
     ahead(base::Time(now)).max(ahead(floor.time()))
 }
@@ -87,7 +100,8 @@ fn first_bound(floor: Ts) -> Ts {
 fn take_lock(path: &Path) -> Result<File, RuntimeError> {
     let name = path.join("LOCK");
     let lock = File::create(&name).map_err(RuntimeError::file("create", &name))?;
-    lock.try_lock().map_err(|_| RuntimeError::InUse(path.to_path_buf()))?;
+    lock.try_lock()
+        .map_err(|_| RuntimeError::InUse(path.to_path_buf()))?;
     let pid = path.join("PID");
     let write = std::fs::write(&pid, std::process::id().to_string());
     write.map_err(RuntimeError::file("write", &pid))?;
@@ -140,7 +154,10 @@ fn list_segments(path: &Path, from: Position) -> Result<Vec<(Position, PathBuf)>
         }
     }
     segments.sort();
-    let first = segments.iter().rposition(|(start, _)| *start <= from).unwrap_or(0);
+    let first = segments
+        .iter()
+        .rposition(|(start, _)| *start <= from)
+        .unwrap_or(0);
     Ok(segments.split_off(first))
 }
 
@@ -162,7 +179,8 @@ impl Loading {
         let mut starts = Vec::new();
         for (shard, start) in &manifest.shards {
             let store = &mut stores[usize::from(shard.index())];
-            let tables = load_checkpoint(&path.join(checkpoint_name(manifest.number, *shard)), store)?;
+            let tables =
+                load_checkpoint(&path.join(checkpoint_name(manifest.number, *shard)), store)?;
             starts.push((*shard, *start, tables));
         }
         let replay = Replay::new(ReplayStart {
@@ -172,7 +190,11 @@ impl Loading {
             clock_bound: manifest.clock_bound,
             catalog_version: manifest.catalog_version,
         });
-        Ok(Loading { node, stores, replay })
+        Ok(Loading {
+            node,
+            stores,
+            replay,
+        })
     }
 
     /// Reads all segments; the end of the journal and the segment to go on in.
@@ -190,7 +212,9 @@ impl Loading {
             let bytes = std::fs::read(path).map_err(RuntimeError::file("read", path))?;
             let name = path.to_string_lossy();
             let is_last = index + 1 == segments.len();
-            reader.segment(&name, &bytes, is_last, &mut |entry| replay.on_record(entry, &mut redo))?;
+            reader.segment(&name, &bytes, is_last, &mut |entry| {
+                replay.on_record(entry, &mut redo)
+            })?;
             last = Some((path.clone(), bytes.len() as u64));
         }
         let tail = reader.finish();
@@ -206,7 +230,11 @@ impl Loading {
     }
 
     fn finish(self) -> (Recovery, Vec<Store>) {
-        let Loading { node, mut stores, replay } = self;
+        let Loading {
+            node,
+            mut stores,
+            replay,
+        } = self;
         let recovery = replay.finish(&mut redo_into(node, &mut stores));
         (recovery, stores)
     }
@@ -214,7 +242,11 @@ impl Loading {
 
 fn redo_into(node: NodeId, stores: &mut [Store]) -> impl FnMut(journal::Redo) + '_ {
     move |redo| {
-        assert_eq!(redo.shard.node(), node, "a journal holds writes of its own node only");
+        assert_eq!(
+            redo.shard.node(),
+            node,
+            "a journal holds writes of its own node only"
+        );
         let store = &mut stores[usize::from(redo.shard.index())];
         for (key, write) in &redo.writes {
             store.redo(key.index, key.slot, &key.bytes, write, redo.commit_ts);
@@ -230,7 +262,9 @@ fn load_checkpoint(
     let mut reader = CheckpointReader::new(&path.to_string_lossy());
     let mut buffer = vec![0; 1 << 20];
     loop {
-        let count = file.read(&mut buffer).map_err(RuntimeError::file("read", path))?;
+        let count = file
+            .read(&mut buffer)
+            .map_err(RuntimeError::file("read", path))?;
         if count == 0 {
             return Ok(reader.finish()?.1);
         }
@@ -239,7 +273,10 @@ fn load_checkpoint(
 }
 
 fn newest_catalog(manifest: &Manifest, recovery: &Recovery) -> Result<Arc<Catalog>, RuntimeError> {
-    let bytes = recovery.catalog.last().map_or(&manifest.catalog, |(_, bytes)| bytes);
+    let bytes = recovery
+        .catalog
+        .last()
+        .map_or(&manifest.catalog, |(_, bytes)| bytes);
     if bytes.is_empty() {
         return Ok(Arc::default());
     }

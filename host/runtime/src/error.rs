@@ -43,11 +43,22 @@ pub enum RuntimeError {
 impl RuntimeError {
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
-        move |source| RuntimeError::File { action, path, source }
+        move |source| RuntimeError::File {
+            action,
+            path,
+            source,
+        }
     }
-    pub(crate) fn socket(action: &'static str, address: impl fmt::Display) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn socket(
+        action: &'static str,
+        address: impl fmt::Display,
+    ) -> impl FnOnce(io::Error) -> Self {
         let address = address.to_string();
-        move |source| RuntimeError::Socket { action, address, source }
+        move |source| RuntimeError::Socket {
+            action,
+            address,
+            source,
+        }
     }
 }
 
@@ -60,10 +71,18 @@ impl From<journal::JournalError> for RuntimeError {
 impl fmt::Display for RuntimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RuntimeError::File { action, path, source } => {
+            RuntimeError::File {
+                action,
+                path,
+                source,
+            } => {
                 write!(f, "cannot {action} {}: {source}", path.display())
             }
-            RuntimeError::Socket { action, address, source } => {
+            RuntimeError::Socket {
+                action,
+                address,
+                source,
+            } => {
                 write!(f, "cannot {action} {address}: {source}")
             }
             RuntimeError::Journal(error) => write!(f, "{error}"),

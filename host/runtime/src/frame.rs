@@ -37,7 +37,14 @@ pub struct Hello {
 impl Hello {
     /// A hello of this build.
     pub fn new(cluster: u64, node: NodeId, incarnation: u32, shards: u16) -> Hello {
-        Hello { magic: MAGIC, version: PEER_VERSION, cluster, node, incarnation, shards }
+        Hello {
+            magic: MAGIC,
+            version: PEER_VERSION,
+            cluster,
+            node,
+            incarnation,
+            shards,
+        }
     }
 }
 
@@ -65,7 +72,10 @@ impl fmt::Display for FrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FrameError::TooLong(bytes) => {
-                write!(f, "a frame of {bytes} bytes exceeds the limit of {FRAME_BYTES_MAX}")
+                write!(
+                    f,
+                    "a frame of {bytes} bytes exceeds the limit of {FRAME_BYTES_MAX}"
+                )
             }
             FrameError::Checksum => f.write_str("a frame has a wrong checksum"),
             FrameError::Content(error) => write!(f, "a frame has wrong content: {error}"),
@@ -92,12 +102,21 @@ pub fn encode_hello(hello: &Hello, out: &mut Vec<u8>) {
 
 /// Appends a message; returns the bytes it takes. A message over the limit is a bug of its sender,
 /// which cuts what it sends.
-pub fn encode_message(from: ShardId, to: ShardId, message: &WireMessage, out: &mut Vec<u8>) -> usize {
+pub fn encode_message(
+    from: ShardId,
+    to: ShardId,
+    message: &WireMessage,
+    out: &mut Vec<u8>,
+) -> usize {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_BYTES]);
     codec::encode(&Envelope { from, to, message }, out);
     let length = out.len() - start - HEADER_BYTES;
-    assert!(length <= FRAME_BYTES_MAX, "{} of {length} bytes exceeds a frame", message.name());
+    assert!(
+        length <= FRAME_BYTES_MAX,
+        "{} of {length} bytes exceeds a frame",
+        message.name()
+    );
     seal(out, start);
     length + HEADER_BYTES
 }
@@ -107,13 +126,17 @@ pub fn encode_message(from: ShardId, to: ShardId, message: &WireMessage, out: &m
 /// # Errors
 /// [`FrameError::TooLong`], [`FrameError::Checksum`]; the connection is of no more use.
 pub fn next_frame(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, FrameError> {
-    let Some((header, rest)) = bytes.split_at_checked(HEADER_BYTES) else { return Ok(None) };
+    let Some((header, rest)) = bytes.split_at_checked(HEADER_BYTES) else {
+        return Ok(None);
+    };
     let length = u32::from_le_bytes(header[..4].try_into().expect("four bytes"));
     let crc = u32::from_le_bytes(header[4..].try_into().expect("four bytes"));
     if length as usize > FRAME_BYTES_MAX {
         return Err(FrameError::TooLong(length));
     }
-    let Some(payload) = rest.get(..length as usize) else { return Ok(None) };
+    let Some(payload) = rest.get(..length as usize) else {
+        return Ok(None);
+    };
     if crc32c(payload) != crc {
         return Err(FrameError::Checksum);
     }
@@ -126,7 +149,11 @@ pub fn next_frame(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, FrameError> {
 /// [`FrameError::Content`], [`FrameError::Magic`].
 pub fn decode_hello(payload: &[u8]) -> Result<Hello, FrameError> {
     let hello: Hello = codec::decode(payload).map_err(FrameError::Content)?;
-    if hello.magic == MAGIC { Ok(hello) } else { Err(FrameError::Magic) }
+    if hello.magic == MAGIC {
+        Ok(hello)
+    } else {
+        Err(FrameError::Magic)
+    }
 }
 
 /// Decodes the payload of a message: from, to, content.

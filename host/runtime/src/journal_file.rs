@@ -65,13 +65,19 @@ impl Clone for Journal {
     fn clone(&self) -> Journal {
         let mut buffer = self.lock();
         buffer.parts.push(None);
-        Journal { shared: self.shared.clone(), handle: buffer.parts.len() - 1 }
+        Journal {
+            shared: self.shared.clone(),
+            handle: buffer.parts.len() - 1,
+        }
     }
 }
 
 impl Journal {
     fn lock(&self) -> MutexGuard<'_, Buffer> {
-        self.shared.buffer.lock().expect("no thread panics while it holds the buffer")
+        self.shared
+            .buffer
+            .lock()
+            .expect("no thread panics while it holds the buffer")
     }
     /// Everything below is on disk.
     pub fn durable(&self) -> Position {
@@ -153,14 +159,23 @@ impl JournalWriter {
                 let mut file = open.map_err(RuntimeError::file("open", &path))?;
                 let cut = file.set_len(offset).and_then(|()| file.sync_all());
                 cut.map_err(RuntimeError::file("cut the torn end of", &path))?;
-                file.seek(SeekFrom::End(0)).map_err(RuntimeError::file("seek in", &path))?;
+                file.seek(SeekFrom::End(0))
+                    .map_err(RuntimeError::file("seek in", &path))?;
                 (file, offset)
             }
             None => create_segment(directory, cluster, node, end)?,
         };
         let directory = directory.to_path_buf();
         let filled = offset;
-        Ok(JournalWriter { directory, cluster, node, file, offset, filled, position: end })
+        Ok(JournalWriter {
+            directory,
+            cluster,
+            node,
+            file,
+            offset,
+            filled,
+            position: end,
+        })
     }
 
     /// Writes records (framed) and syncs them: the position behind them is durable on return.
@@ -172,14 +187,20 @@ impl JournalWriter {
             // Zeros behind the last record of a segment that is not the last would look like damage,
             // so they go before the next segment exists.
             let path = self.directory.clone();
-            let end = self.file.set_len(self.offset).and_then(|()| self.file.sync_all());
+            let end = self
+                .file
+                .set_len(self.offset)
+                .and_then(|()| self.file.sync_all());
             end.map_err(RuntimeError::file("end a segment in", &path))?;
             (self.file, self.offset) =
                 create_segment(&self.directory, self.cluster, self.node, self.position)?;
             self.filled = self.offset;
         }
         let path = self.directory.clone();
-        let write = self.file.write_all(bytes).and_then(|()| self.file.sync_data());
+        let write = self
+            .file
+            .write_all(bytes)
+            .and_then(|()| self.file.sync_data());
         write.map_err(RuntimeError::file("write the journal in", &path))?;
         self.offset += bytes.len() as u64;
         self.filled = self.filled.max(self.offset);
@@ -187,7 +208,7 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// Keeps zeros ahead of the writing position. Returns whether the disk has room.
+    /// Keeps zeros ahead of the writing position. Returns whether there is room for them.
     ///
     /// # Errors
     /// A failure other than a full disk.
@@ -202,14 +223,13 @@ impl JournalWriter {
         while self.filled < wanted + FILL_BYTES && !full {
             match self.file.write(&zeros) {
                 Ok(count) => self.filled += count as u64,
-                Err(error) if error.kind() == io::ErrorKind::StorageFull => full = true,
-                Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => full = true,
+                Err(error) if is_no_room(&error) => full = true,
                 Err(error) => return Err(error),
             }
         }
         self.file.sync_all()?;
         self.file.seek(SeekFrom::Start(self.offset))?;
-        Ok(!full)
+        Ok(self.filled >= wanted)
     }
 
     /// Starts the flusher: `notify` hears of durable positions and of a full disk.
@@ -281,6 +301,12 @@ fn keep_room(writer: &mut JournalWriter, journal: &Journal, mailboxes: &Mailboxe
     }
 }
 
+/// Whether a write failed for want of room: on the disk, in a quota, under a limit of file sizes.
+fn is_no_room(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
 /// Ends the process: what is in memory can no longer be made durable, so no promise may be given.
 pub(crate) fn fatal(message: &str) -> ! {
     tracing::error!("{message}; this node stops");
@@ -295,9 +321,19 @@ fn create_segment(
     start: Position,
 ) -> Result<(File, u64), RuntimeError> {
     let path = directory.join(segment_name(start));
-    let open = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path);
+    let open = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&path);
     let mut file = open.map_err(RuntimeError::file("create", &path))?;
-    let header = SegmentHeader { cluster, node, start }.encode();
+    let header = SegmentHeader {
+        cluster,
+        node,
+        start,
+    }
+    .encode();
     let write = file.write_all(&header).and_then(|()| file.sync_all());
     write.map_err(RuntimeError::file("write", &path))?;
     sync_directory(directory)?;

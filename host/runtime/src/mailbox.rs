@@ -19,14 +19,13 @@ pub(crate) enum Mail {
     /// From another node, read by another shard's thread.
     FromPeer(ShardId, Message),
     /// A cancel request that arrived elsewhere.
-    Cancel {
-        pid: i32,
-        secret: i32,
-    },
+    Cancel { pid: i32, secret: i32 },
     /// The disk has no room for more (or has again).
     DiskFull(bool),
     /// Write a checkpoint.
     Checkpoint(u64),
+    /// To the first shard: the sender serves clients from now on.
+    Ready,
     /// Refuse new work, end what runs.
     Drain,
     /// End the thread.
@@ -64,8 +63,17 @@ impl Mailboxes {
             let (sender, receiver) = channel();
             let asleep = Arc::new(AtomicBool::new(false));
             let waiting = Arc::new(AtomicBool::new(false));
-            all.push(Mailbox { sender, waker, asleep: asleep.clone(), waiting: waiting.clone() });
-            inboxes.push(Inbox { receiver, asleep, waiting });
+            all.push(Mailbox {
+                sender,
+                waker,
+                asleep: asleep.clone(),
+                waiting: waiting.clone(),
+            });
+            inboxes.push(Inbox {
+                receiver,
+                asleep,
+                waiting,
+            });
         }
         (Mailboxes { all: Arc::new(all) }, inboxes)
     }
@@ -90,7 +98,11 @@ impl Mailboxes {
 
     /// Wakes the shards that hold effects until the journal is durable.
     pub(crate) fn notify_durable(&self) {
-        for mailbox in self.all.iter().filter(|mailbox| mailbox.waiting.load(Ordering::Acquire)) {
+        for mailbox in self
+            .all
+            .iter()
+            .filter(|mailbox| mailbox.waiting.load(Ordering::Acquire))
+        {
             mailbox.wake();
         }
     }

@@ -63,12 +63,19 @@ impl NodeProcess {
     /// # Errors
     /// The directory or a socket cannot be used; nothing runs then.
     pub fn start(cluster: &ClusterFile, node: NodeId) -> Result<NodeProcess, RuntimeError> {
-        let entry = cluster.node(node).ok_or_else(|| {
-            RuntimeError::Foreign(format!("the cluster file has no node {node}"))
-        })?;
+        let entry = cluster
+            .node(node)
+            .ok_or_else(|| RuntimeError::Foreign(format!("the cluster file has no node {node}")))?;
         let listeners = (listen(entry.sql)?, listen(entry.peer)?);
         let data = DataDir::open(cluster, entry)?;
-        let DataDir { path, lock, manifest, incarnation, shards: recovered, writer } = data;
+        let DataDir {
+            path,
+            lock,
+            manifest,
+            incarnation,
+            shards: recovered,
+            writer,
+        } = data;
         let polls: Vec<Poll> = (0..cluster.shards)
             .map(|_| Poll::new().map_err(RuntimeError::socket("poll", entry.sql)))
             .collect::<Result<_, _>>()?;
@@ -91,8 +98,10 @@ impl NodeProcess {
         let hello = Hello::new(cluster.cluster, node, incarnation, cluster.shards);
         let mut listeners = Some(listeners);
         let mut shards = Vec::new();
-        for ((poll, inbox), (index, recovered)) in
-            polls.into_iter().zip(inboxes).zip(recovered.into_iter().enumerate())
+        for ((poll, inbox), (index, recovered)) in polls
+            .into_iter()
+            .zip(inboxes)
+            .zip(recovered.into_iter().enumerate())
         {
             let id = ShardId::new(node, index as u16);
             let config = config(cluster, id, incarnation);
@@ -121,14 +130,26 @@ impl NodeProcess {
                     secrets,
                 });
             };
-            let (checkpoints, own) = (stop.clone(), if index == 0 { listeners.take() } else { None });
+            let (checkpoints, own) = (
+                stop.clone(),
+                if index == 0 { listeners.take() } else { None },
+            );
             let (mailboxes, journal) = (mailboxes.clone(), journal.clone());
             let thread = std::thread::Builder::new().name(format!("shard-{index}"));
             let thread = thread.spawn(move || start(checkpoints, own, mailboxes, journal));
             shards.push(thread.expect("the process can start a thread"));
         }
         let _data = DataDirLock { _file: lock };
-        Ok(NodeProcess { keeper, news, stop, mailboxes, shards, flusher, journal, _data })
+        Ok(NodeProcess {
+            keeper,
+            news,
+            stop,
+            mailboxes,
+            shards,
+            flusher,
+            journal,
+            _data,
+        })
     }
 
     /// A handle to end the node.
@@ -139,7 +160,7 @@ impl NodeProcess {
     /// Runs until [`Shutdown::stop`] is called, then drains, writes a checkpoint and ends all threads.
     ///
     /// # Errors
-    /// A checkpoint file could not be written or put into use; the data is whole all the same.
+    /// A checkpoint could not be put into use; the data is whole all the same.
     pub fn run(mut self) -> Result<(), RuntimeError> {
         loop {
             match self.news.recv_timeout(Duration::from_secs(1)) {
@@ -150,7 +171,7 @@ impl NodeProcess {
                 Err(RecvTimeoutError::Timeout) => {
                     let due = self.keeper.journal_bytes() > CHECKPOINT_JOURNAL_BYTES;
                     if due && !self.keeper.is_running() {
-                        self.keeper.begin()?;
+                        self.keeper.begin();
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -163,14 +184,22 @@ impl NodeProcess {
             shard.join().expect("a shard that panics ends the process");
         }
         self.journal.stop();
-        self.flusher.join().expect("a flusher that panics ends the process");
+        self.flusher
+            .join()
+            .expect("a flusher that panics ends the process");
         Ok(())
     }
 
     fn on_news(&mut self, news: CheckpointNews) -> Result<bool, RuntimeError> {
         match news {
             CheckpointNews::Bytes { index, bytes } => self.keeper.on_bytes(index, &bytes),
-            CheckpointNews::End { shard, start, journal_from, catalog, clock_bound } => {
+            CheckpointNews::End {
+                shard,
+                start,
+                journal_from,
+                catalog,
+                clock_bound,
+            } => {
                 self.keeper.note(&catalog, clock_bound);
                 self.keeper.on_end(shard, start, journal_from)?;
             }
@@ -198,14 +227,21 @@ impl NodeProcess {
         Ok(())
     }
 
+    /// Writes a checkpoint, so that the next start has little to replay. Without room for one the
+    /// journal has it all.
     fn last_checkpoint(&mut self) -> Result<(), RuntimeError> {
         let until = Instant::now() + CHECKPOINT_TIMEOUT;
-        let mut begun = false;
-        while !begun || self.keeper.is_running() {
-            if !begun && !self.keeper.is_running() {
-                self.keeper.begin()?;
-                begun = true;
-            }
+        if !self.wait_checkpoint(until)? {
+            return Ok(());
+        }
+        self.keeper.begin();
+        self.wait_checkpoint(until)?;
+        Ok(())
+    }
+
+    /// Waits for the end of the running checkpoint, if one runs; whether it came in time.
+    fn wait_checkpoint(&mut self, until: Instant) -> Result<bool, RuntimeError> {
+        while self.keeper.is_running() {
             let timeout = until.saturating_duration_since(Instant::now());
             match self.news.recv_timeout(timeout) {
                 Ok(news) => {
@@ -213,11 +249,11 @@ impl NodeProcess {
                 }
                 Err(_) => {
                     tracing::warn!("the last checkpoint takes too long; the journal has it all");
-                    break;
+                    return Ok(false);
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -233,7 +269,11 @@ fn listen(address: SocketAddr) -> Result<TcpListener, RuntimeError> {
 fn config(cluster: &ClusterFile, shard: ShardId, incarnation: u32) -> ShardConfig {
     ShardConfig {
         shard,
-        nodes: cluster.nodes.iter().map(|n| (NodeId(n.id), n.sql.to_string())).collect(),
+        nodes: cluster
+            .nodes
+            .iter()
+            .map(|n| (NodeId(n.id), n.sql.to_string()))
+            .collect(),
         shards_per_node: cluster.shards,
         incarnation,
         cluster: cluster.cluster,
@@ -255,5 +295,7 @@ fn random_seed() -> u64 {
 
 fn peers(cluster: &ClusterFile, own: NodeId) -> Vec<PeerOut> {
     let others = cluster.nodes.iter().filter(|node| node.id != own.0);
-    others.map(|node| PeerOut::new(NodeId(node.id), node.peer)).collect()
+    others
+        .map(|node| PeerOut::new(NodeId(node.id), node.peer))
+        .collect()
 }

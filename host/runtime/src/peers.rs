@@ -101,8 +101,14 @@ impl PeerOut {
         PeerNews::Down(was_up)
     }
 
-    /// The socket is readable or writable.
-    pub(crate) fn on_event(&mut self, now: Time, expect: &Hello) -> PeerNews {
+    /// The socket is readable or writable; `ending`: the other side has closed.
+    pub(crate) fn on_event(
+        &mut self,
+        now: Time,
+        expect: &Hello,
+        ending: bool,
+        buffer: &mut [u8],
+    ) -> PeerNews {
         let (State::Opening(stream) | State::Up(stream)) = &mut self.state else {
             return PeerNews::Nothing;
         };
@@ -110,9 +116,9 @@ impl PeerOut {
             return self.down(now);
         }
         loop {
-            match read_some(stream, &mut self.input) {
-                Got::Bytes(true) => {}
-                Got::Bytes(false) => break,
+            match read_some(stream, buffer, |bytes| self.input.extend_from_slice(bytes)) {
+                Got::Bytes(more) if more || ending => {}
+                Got::Nothing | Got::Bytes(_) => break,
                 Got::End => return self.down(now),
             }
         }
@@ -135,7 +141,11 @@ impl PeerOut {
                 PeerNews::Up(hello.incarnation)
             }
             Ok(Some(hello)) => {
-                tracing::error!(expected = self.node.0, found = hello.node.0, "another node answers");
+                tracing::error!(
+                    expected = self.node.0,
+                    found = hello.node.0,
+                    "another node answers"
+                );
                 self.down(now)
             }
             Err(reason) => {
@@ -193,18 +203,29 @@ pub(crate) struct PeerIn {
 
 impl PeerIn {
     pub(crate) fn new(stream: TcpStream) -> PeerIn {
-        PeerIn { stream, input: Vec::new(), node: None }
+        PeerIn {
+            stream,
+            input: Vec::new(),
+            node: None,
+        }
     }
 
-    /// Reads what is there and gives out messages. `false`: close the connection.
+    /// Reads what is there and gives out messages; `ending`: the other side has closed. `false`:
+    /// close the connection.
     pub(crate) fn on_event(
         &mut self,
         own: &Hello,
+        ending: bool,
+        buffer: &mut [u8],
         deliver: &mut dyn FnMut(base::ShardId, base::ShardId, WireMessage),
     ) -> bool {
         loop {
-            let more = match read_some(&mut self.stream, &mut self.input) {
-                Got::Bytes(more) => more,
+            let input = &mut self.input;
+            let more = match read_some(&mut self.stream, buffer, |bytes| {
+                input.extend_from_slice(bytes)
+            }) {
+                Got::Bytes(more) => more || ending,
+                Got::Nothing => false,
                 Got::End => return false,
             };
             if let Err(error) = self.take_frames(own, deliver) {
@@ -223,7 +244,9 @@ impl PeerIn {
         deliver: &mut dyn FnMut(base::ShardId, base::ShardId, WireMessage),
     ) -> Result<(), String> {
         if self.node.is_none() {
-            let Some(hello) = take_hello(&mut self.input, own)? else { return Ok(()) };
+            let Some(hello) = take_hello(&mut self.input, own)? else {
+                return Ok(());
+            };
             self.node = Some(hello.node);
             let mut answer = Vec::new();
             frame::encode_hello(own, &mut answer);
@@ -240,7 +263,9 @@ impl PeerIn {
             let Some((payload, used)) = next else { break };
             let (from, to, message) = frame::decode_message(payload).map_err(|e| e.to_string())?;
             if Some(from.node()) != self.node || to.node() != own.node || to.index() >= own.shards {
-                return Err(format!("a message from {from} to {to} does not belong here"));
+                return Err(format!(
+                    "a message from {from} to {to} does not belong here"
+                ));
             }
             deliver(from, to, message);
             taken += used;
@@ -254,17 +279,24 @@ impl PeerIn {
 fn take_hello(input: &mut Vec<u8>, own: &Hello) -> Result<Option<Hello>, String> {
     let (hello, used) = match frame::next_frame(input) {
         Ok(None) => return Ok(None),
-        Ok(Some((payload, used))) => {
-            (frame::decode_hello(payload).map_err(|e| e.to_string())?, used)
-        }
+        Ok(Some((payload, used))) => (
+            frame::decode_hello(payload).map_err(|e| e.to_string())?,
+            used,
+        ),
         Err(error) => return Err(FrameError::to_string(&error)),
     };
     input.drain(..used);
     if hello.version != own.version {
-        return Err(format!("node protocol version {} is not {}", hello.version, own.version));
+        return Err(format!(
+            "node protocol version {} is not {}",
+            hello.version, own.version
+        ));
     }
     if hello.cluster != own.cluster || hello.shards != own.shards {
-        return Err(format!("it belongs to cluster {} with {} shards", hello.cluster, hello.shards));
+        return Err(format!(
+            "it belongs to cluster {} with {} shards",
+            hello.cluster, hello.shards
+        ));
     }
     Ok(Some(hello))
 }

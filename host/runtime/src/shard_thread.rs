@@ -1,13 +1,14 @@
 //! The event loop of one shard.
 
 use crate::checkpoint::CheckpointNews;
-use crate::conn::{ClientConn, Got, read_some};
+use crate::conn::{ClientConn, Got, READ_BYTES, read_some};
 use crate::frame::Hello;
 use crate::journal_file::Journal;
 use crate::mailbox::{Inbox, Mail, Mailboxes};
 use crate::peers::{PeerIn, PeerNews, PeerOut};
 use base::{Position, ShardId, Time};
 use gateway::Incoming;
+use mio::event::Event;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 use node::{CheckpointPart, ConnId, Effects, Input, Message, Shard};
@@ -61,6 +62,10 @@ pub(crate) struct ShardThread {
     held: BTreeMap<ShardId, VecDeque<Outgoing<Message>>>,
     durable: Position,
     buffer: Vec<u8>,
+    /// The first shard knows that this one serves clients.
+    ready: bool,
+    /// First shard only: how many shards serve clients.
+    shards_ready: usize,
     stopping: bool,
 }
 
@@ -78,10 +83,12 @@ pub(crate) fn run(start: ShardStart) {
         holding: Vec::new(),
         held: BTreeMap::new(),
         durable,
-        buffer: Vec::new(),
+        buffer: vec![0; READ_BYTES],
+        ready: false,
+        shards_ready: 0,
         stopping: false,
     };
-    thread.register_listeners();
+    thread.listen_to_peers();
     thread.step(Input::Tick);
     let mut events = Events::with_capacity(1024);
     while !thread.stopping {
@@ -96,13 +103,34 @@ fn wall() -> Time {
 }
 
 impl ShardThread {
-    fn register_listeners(&mut self) {
-        if let Some((sql, peer)) = &mut self.start.listeners {
+    fn listen_to_peers(&mut self) {
+        if let Some((_, peer)) = &mut self.start.listeners {
             let registry = self.start.poll.registry();
-            let both = registry
-                .register(sql, SQL_LISTENER, Interest::READABLE)
-                .and_then(|()| registry.register(peer, PEER_LISTENER, Interest::READABLE));
-            both.expect("a listener can be polled");
+            let result = registry.register(peer, PEER_LISTENER, Interest::READABLE);
+            result.expect("a listener can be polled");
+        }
+    }
+
+    /// Clients are accepted when all shards serve them: on a new node the shards learn the catalog
+    /// one after the other. Until then connections wait in the listener's queue.
+    fn listen_to_clients(&mut self) {
+        let (sql, _) = self
+            .start
+            .listeners
+            .as_mut()
+            .expect("the first shard has the listeners");
+        let result = self
+            .start
+            .poll
+            .registry()
+            .register(sql, SQL_LISTENER, Interest::READABLE);
+        result.expect("a listener can be polled");
+    }
+
+    fn tell_ready(&mut self) {
+        if !self.ready && self.start.shard.is_accepting() {
+            self.ready = true;
+            self.start.mailboxes.send(0, Mail::Ready);
         }
     }
 
@@ -110,7 +138,11 @@ impl ShardThread {
     fn turn(&mut self, events: &mut Events) {
         let timeout = self.timeout();
         if let Err(error) = self.start.poll.poll(events, Some(timeout)) {
-            assert_eq!(error.kind(), std::io::ErrorKind::Interrupted, "poll: {error}");
+            assert_eq!(
+                error.kind(),
+                std::io::ErrorKind::Interrupted,
+                "poll: {error}"
+            );
         }
         self.start.inbox.asleep.store(false, Ordering::SeqCst);
         for event in events.iter() {
@@ -118,8 +150,10 @@ impl ShardThread {
                 WAKER => {}
                 SQL_LISTENER => self.accept_clients(),
                 PEER_LISTENER => self.accept_peers(),
-                Token(token) if token < FIRST_OTHER => self.on_peer_out(token - FIRST_PEER_OUT),
-                Token(token) => self.on_other(token),
+                Token(token) if token < FIRST_OTHER => {
+                    self.on_peer_out(token - FIRST_PEER_OUT, is_ending(event));
+                }
+                Token(token) => self.on_other(token, is_ending(event)),
             }
         }
         self.take_mail();
@@ -129,6 +163,7 @@ impl ShardThread {
         if due {
             self.step(Input::Tick);
         }
+        self.tell_ready();
         self.flush();
     }
 
@@ -144,7 +179,11 @@ impl ShardThread {
         self.start.inbox.asleep.store(true, Ordering::SeqCst);
         // Mail that came before `asleep` was set would not wake the poll.
         let behind = self.start.journal.durable() > self.durable && self.is_holding();
-        if behind || self.take_one_mail() { Duration::ZERO } else { timeout }
+        if behind || self.take_one_mail() {
+            Duration::ZERO
+        } else {
+            timeout
+        }
     }
 
     fn is_holding(&self) -> bool {
@@ -184,6 +223,12 @@ impl ShardThread {
             Mail::Cancel { pid, secret } => self.step(Input::Cancel { pid, secret }),
             Mail::DiskFull(full) => self.step(Input::DiskFull(full)),
             Mail::Checkpoint(number) => self.step(Input::Checkpoint { number }),
+            Mail::Ready => {
+                self.shards_ready += 1;
+                if self.shards_ready == self.start.mailboxes.len() {
+                    self.listen_to_clients();
+                }
+            }
             Mail::Drain => self.step(Input::Drain),
             Mail::Stop => self.stopping = true,
         }
@@ -195,7 +240,9 @@ impl ShardThread {
         let mut wanted = false;
         for (conn, reply, wait) in effects.replies.drain(..) {
             let token = conn.0 as usize;
-            let Some(client) = self.clients.get_mut(&token) else { continue };
+            let Some(client) = self.clients.get_mut(&token) else {
+                continue;
+            };
             let was_holding = client.is_holding();
             let holds = client.reply(reply, wait, self.durable);
             wanted |= holds;
@@ -211,9 +258,20 @@ impl ShardThread {
             let index = self.start.id.index();
             let news = match part {
                 CheckpointPart::Bytes(bytes) => CheckpointNews::Bytes { index, bytes },
-                CheckpointPart::End { start, journal_from, catalog, clock_bound } => {
+                CheckpointPart::End {
+                    start,
+                    journal_from,
+                    catalog,
+                    clock_bound,
+                } => {
                     let shard = self.start.id;
-                    CheckpointNews::End { shard, start, journal_from, catalog, clock_bound }
+                    CheckpointNews::End {
+                        shard,
+                        start,
+                        journal_from,
+                        catalog,
+                        clock_bound,
+                    }
                 }
             };
             // The keeper of checkpoints ends only after the shards.
@@ -233,7 +291,10 @@ impl ShardThread {
     /// Whether it is held.
     fn send_or_hold(&mut self, outgoing: Outgoing<Message>) -> bool {
         if outgoing.wait > self.durable || self.held.contains_key(&outgoing.to) {
-            self.held.entry(outgoing.to).or_default().push_back(outgoing);
+            self.held
+                .entry(outgoing.to)
+                .or_default()
+                .push_back(outgoing);
             return true;
         }
         self.send(outgoing);
@@ -250,7 +311,11 @@ impl ShardThread {
         let Message::Wire(message) = message else {
             panic!("a local message is addressed to another node")
         };
-        let peer = self.start.peers.iter_mut().find(|peer| peer.node == to.node());
+        let peer = self
+            .start
+            .peers
+            .iter_mut()
+            .find(|peer| peer.node == to.node());
         let peer = peer.expect("messages go to nodes of the cluster file");
         let bytes = peer.send(self.start.id, to, &message);
         self.start.shard.note_sent(bytes as u64);
@@ -265,7 +330,9 @@ impl ShardThread {
         self.durable = durable;
         self.step(Input::Durable(durable));
         for token in std::mem::take(&mut self.holding) {
-            let Some(client) = self.clients.get_mut(&token) else { continue };
+            let Some(client) = self.clients.get_mut(&token) else {
+                continue;
+            };
             if client.release(durable) {
                 self.holding.push(token);
             }
@@ -274,7 +341,10 @@ impl ShardThread {
         let receivers: Vec<ShardId> = self.held.keys().copied().collect();
         for to in receivers {
             let mut queue = self.held.remove(&to).expect("just listed");
-            while queue.front().is_some_and(|outgoing| outgoing.wait <= durable) {
+            while queue
+                .front()
+                .is_some_and(|outgoing| outgoing.wait <= durable)
+            {
                 let outgoing = queue.pop_front().expect("just seen");
                 self.send(outgoing);
             }
@@ -282,7 +352,10 @@ impl ShardThread {
                 self.held.insert(to, queue);
             }
         }
-        self.start.inbox.waiting.store(self.is_holding(), Ordering::Release);
+        self.start
+            .inbox
+            .waiting
+            .store(self.is_holding(), Ordering::Release);
         if self.is_holding() {
             self.start.journal.flush_soon();
         }
@@ -317,7 +390,12 @@ impl ShardThread {
         self.next_token += 1;
         let _ = stream.set_nodelay(true);
         let interest = Interest::READABLE | Interest::WRITABLE;
-        match self.start.poll.registry().register(stream, Token(token), interest) {
+        match self
+            .start
+            .poll
+            .registry()
+            .register(stream, Token(token), interest)
+        {
             Ok(()) => Some(token),
             Err(error) => {
                 tracing::error!(%error, "cannot poll a connection");
@@ -330,34 +408,45 @@ impl ShardThread {
         if let Some(token) = self.register(&mut stream) {
             self.clients.insert(token, ClientConn::new(stream));
             let secret = self.start.secrets.next_u64() as i32;
-            self.step(Input::Connect { conn: ConnId(token as u32), secret });
-            self.on_other(token);
+            self.step(Input::Connect {
+                conn: ConnId(token as u32),
+                secret,
+            });
+            self.on_other(token, false);
         }
     }
 
     fn add_peer(&mut self, mut stream: TcpStream) {
         if let Some(token) = self.register(&mut stream) {
             self.peers_in.insert(token, PeerIn::new(stream));
-            self.on_other(token);
+            self.on_other(token, false);
         }
     }
 
-    fn on_other(&mut self, token: usize) {
+    /// A connection has news. `ending`: the other side has closed, see [`is_ending`].
+    fn on_other(&mut self, token: usize, ending: bool) {
         if self.clients.contains_key(&token) {
-            self.on_client(token);
+            self.on_client(token, ending);
         } else if let Some(mut peer) = self.peers_in.remove(&token) {
             let hello = self.start.hello;
             let mut arrived = Vec::new();
-            let alive = peer.on_event(&hello, &mut |from, to, message| {
-                arrived.push((from, to, message));
-            });
+            let alive = peer.on_event(
+                &hello,
+                ending,
+                &mut self.buffer,
+                &mut |from, to, message| {
+                    arrived.push((from, to, message));
+                },
+            );
             for (from, to, message) in arrived {
                 let message = Message::Wire(message);
                 if to == self.start.id {
                     self.step(Input::Message { from, message });
                 } else {
                     let index = usize::from(to.index());
-                    self.start.mailboxes.send(index, Mail::FromPeer(from, message));
+                    self.start
+                        .mailboxes
+                        .send(index, Mail::FromPeer(from, message));
                 }
             }
             if alive {
@@ -367,19 +456,18 @@ impl ShardThread {
     }
 
     /// Reads a client's socket and hands its messages to the machine.
-    fn on_client(&mut self, token: usize) {
+    fn on_client(&mut self, token: usize, ending: bool) {
         loop {
             let client = self.clients.get_mut(&token).expect("the caller has looked");
-            let mut buffer = std::mem::take(&mut self.buffer);
-            buffer.clear();
-            let got = read_some(&mut client.stream, &mut buffer);
-            client.decoder.push(&buffer);
-            self.buffer = buffer;
+            let decoder = &mut client.decoder;
+            let got = read_some(&mut client.stream, &mut self.buffer, |bytes| {
+                decoder.push(bytes)
+            });
             mark_dirty(client, token, &mut self.dirty);
             self.decode(token);
             match got {
-                Got::Bytes(true) if self.clients.contains_key(&token) => {}
-                Got::Bytes(_) => return,
+                Got::Bytes(more) if (more || ending) && self.clients.contains_key(&token) => {}
+                Got::Nothing | Got::Bytes(_) => return,
                 Got::End => return self.remove_client(token),
             }
         }
@@ -387,14 +475,19 @@ impl ShardThread {
 
     fn decode(&mut self, token: usize) {
         loop {
-            let Some(client) = self.clients.get_mut(&token) else { return };
+            let Some(client) = self.clients.get_mut(&token) else {
+                return;
+            };
             if client.closing {
                 return;
             }
             match client.decoder.next() {
                 None => return,
                 Some(Incoming::Message(message)) => {
-                    self.step(Input::Client { conn: ConnId(token as u32), message });
+                    self.step(Input::Client {
+                        conn: ConnId(token as u32),
+                        message,
+                    });
                 }
                 Some(Incoming::Refuse(answer)) => client.raw(&answer),
                 Some(Incoming::Cancel { pid, secret }) => {
@@ -411,7 +504,9 @@ impl ShardThread {
 
     fn remove_client(&mut self, token: usize) {
         if self.clients.remove(&token).is_some() {
-            self.step(Input::Disconnected { conn: ConnId(token as u32) });
+            self.step(Input::Disconnected {
+                conn: ConnId(token as u32),
+            });
         }
     }
 
@@ -423,13 +518,16 @@ impl ShardThread {
                 let _ = stream.set_nodelay(true);
                 let token = Token(FIRST_PEER_OUT + index);
                 let interest = Interest::READABLE | Interest::WRITABLE;
-                registry.register(stream, token, interest).expect("a new socket can be polled");
+                registry
+                    .register(stream, token, interest)
+                    .expect("a new socket can be polled");
             }
         }
     }
 
-    fn on_peer_out(&mut self, index: usize) {
-        let news = self.start.peers[index].on_event(wall(), &self.start.hello);
+    fn on_peer_out(&mut self, index: usize, ending: bool) {
+        let buffer = &mut self.buffer;
+        let news = self.start.peers[index].on_event(wall(), &self.start.hello, ending, buffer);
         self.on_peer_news(index, news);
     }
 
@@ -451,17 +549,23 @@ impl ShardThread {
     /// One write per socket that has something to say.
     fn flush(&mut self) {
         while let Some(token) = self.dirty.pop() {
-            let Some(client) = self.clients.get_mut(&token) else { continue };
+            let Some(client) = self.clients.get_mut(&token) else {
+                continue;
+            };
             client.dirty = false;
             match client.flush() {
                 Ok(false) => {}
-                Ok(true) => self.step(Input::Drained { conn: ConnId(token as u32) }),
+                Ok(true) => self.step(Input::Drained {
+                    conn: ConnId(token as u32),
+                }),
                 Err(_) => {
                     self.remove_client(token);
                     continue;
                 }
             }
-            let Some(client) = self.clients.get(&token) else { continue };
+            let Some(client) = self.clients.get(&token) else {
+                continue;
+            };
             if client.closing && client.is_flushed() {
                 self.remove_client(token);
             }
@@ -483,6 +587,12 @@ impl ShardThread {
         self.carry_out();
         self.flush();
     }
+}
+
+/// Whether the other side has closed. What it sent before may still be unread, and behind that lies
+/// the end, which raises no event of its own: such a connection is read until its end is seen.
+fn is_ending(event: &Event) -> bool {
+    event.is_read_closed() || event.is_error()
 }
 
 fn mark_dirty(client: &mut ClientConn, token: usize, dirty: &mut Vec<usize>) {

@@ -49,7 +49,8 @@ const CASES: &[(&str, &str)] = &[
     ("42701", "CREATE TABLE u (id int PRIMARY KEY, id int)"),
     ("42P04", "CREATE DATABASE postgres"),
     ("42601", "SELEC 1"),
-    ("42601", "SELECT FROM WHERE"),
+    ("42601", "SELECT 1 FROM t WHERE"),
+    ("42601", "UPDATE t SET"),
     ("42601", "INSERT INTO t (id, n) VALUES (9)"),
     // What does not exist yet or here.
     ("0A000", "CREATE VIEW v AS SELECT 1"),

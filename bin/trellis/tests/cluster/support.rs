@@ -275,7 +275,15 @@ impl Drop for Cluster {
 pub(crate) fn print_tail(log: &Path) {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
-    let tail = lines[lines.len().saturating_sub(15)..].join("\n");
+    // A panic is worth more than what came after it.
+    let panic = lines.iter().position(|line| line.contains("panicked at"));
+    let first = panic.unwrap_or(lines.len().saturating_sub(15));
+    let tail = lines[first..]
+        .iter()
+        .take(40)
+        .copied()
+        .collect::<Vec<_>>()
+        .join("\n");
     if !tail.is_empty() {
         let _ = writeln!(std::io::stderr(), "{}:\n{tail}", log.display());
     }
