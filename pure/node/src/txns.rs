@@ -13,7 +13,7 @@ use sql::plan::{Isolation, Plan, PlanKind};
 use sql::port::ExecError;
 use sql::{Completed, Fast};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -53,6 +53,8 @@ pub(crate) struct Txns {
     sequences: Rc<RefCell<SequenceDraws>>,
     by_handle: BTreeMap<TxnHandle, Txn>,
     by_id: LookupMap<TxnId, TxnHandle>,
+    /// When statements must have ended; entries of those that have are passed over.
+    deadlines: BTreeSet<(Time, TxnHandle, StatementNo)>,
     /// Statements that have news.
     ready: VecDeque<(TxnHandle, StatementNo)>,
 }
@@ -71,6 +73,7 @@ impl Txns {
             sequences,
             by_handle: BTreeMap::new(),
             by_id: LookupMap::new(),
+            deadlines: BTreeSet::new(),
             ready: VecDeque::new(),
         }
     }
@@ -145,6 +148,9 @@ impl Txns {
             Start::Over(result) => (None, Some(result)),
             Start::Running(future) => (Some(future), None),
         };
+        if let Some(at) = request.deadline {
+            self.deadlines.insert((at, handle, request.statement));
+        }
         let entry = Statement { port, future, deadline: request.deadline };
         txn.statements.insert(request.statement, entry);
         match result {
@@ -351,6 +357,9 @@ impl Txns {
     ) {
         let txn = self.by_handle.get_mut(&handle).expect("a statement is done inside a transaction");
         let ended = txn.statements.remove(&statement).expect("a statement is done once");
+        if let Some(at) = ended.deadline {
+            self.deadlines.remove(&(at, handle, statement));
+        }
         let wait_read = txn.shared.wait_read.get();
         let done = Done {
             result,
@@ -454,26 +463,21 @@ impl Txns {
 
     /// When the first statement deadline comes.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        let statements = self.by_handle.values().flat_map(|txn| txn.statements.values());
-        statements.filter_map(|statement| statement.deadline).min()
+        self.deadlines.first().map(|(at, _, _)| *at)
     }
 
     /// Ends statements whose deadline has come.
     pub(crate) fn on_tick(&mut self, now: Time) {
-        let due = |s: &Statement| s.future.is_some() && s.deadline.is_some_and(|at| at <= now);
-        let late: Vec<(TxnHandle, StatementNo)> = self
-            .by_handle
-            .iter()
-            .flat_map(|(handle, txn)| txn.statements.iter().map(move |(n, s)| (*handle, *n, s)))
-            .filter(|(_, _, statement)| due(statement))
-            .map(|(handle, number, _)| (handle, number))
-            .collect();
-        for (handle, statement) in late {
-            let error = SqlError::new(
-                SqlState::QUERY_CANCELED,
-                "canceling statement due to statement timeout",
-            );
-            self.end_statement(handle, statement, Err(Failure::Sql(error)));
+        while let Some((at, handle, statement)) = self.deadlines.first().copied() {
+            if at > now {
+                return;
+            }
+            self.deadlines.pop_first();
+            if self.statement(handle, statement).is_some() {
+                let text = "canceling statement due to statement timeout";
+                let error = SqlError::new(SqlState::QUERY_CANCELED, text);
+                self.end_statement(handle, statement, Err(Failure::Sql(error)));
+            }
         }
     }
 }
