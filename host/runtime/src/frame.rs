@@ -84,7 +84,7 @@ impl fmt::Display for FrameError {
     }
 }
 
-fn seal(out: &mut Vec<u8>, start: usize) {
+fn seal(out: &mut [u8], start: usize) {
     let payload = start + HEADER_BYTES;
     let length = (out.len() - payload) as u32;
     let crc = crc32c(&out[payload..]);

@@ -50,8 +50,14 @@ pub(crate) enum Action {
 
 #[derive(Debug)]
 enum Step {
-    Command(Command),
+    Command(Box<Command>),
     Fill(Fill),
+}
+
+impl From<Command> for Step {
+    fn from(command: Command) -> Step {
+        Step::Command(Box::new(command))
+    }
 }
 
 #[derive(Debug)]
@@ -207,7 +213,7 @@ impl Ddl {
             }
         }
         match change.steps.pop_front() {
-            Some(Step::Command(command)) => change.apply(command, catalog),
+            Some(Step::Command(command)) => change.apply(&command, catalog),
             Some(Step::Fill(fill)) => {
                 change.waiting = Waiting::Batch { fill: fill.clone(), handle: None, attempts: 0 };
                 Some(change.batch(fill))
@@ -223,14 +229,14 @@ impl Ddl {
 
 impl Change {
     fn new(origin: Origin, database: String, work: DdlWork) -> Change {
-        let mut steps: VecDeque<Step> = work.before.into_iter().map(Step::Command).collect();
+        let mut steps: VecDeque<Step> = work.before.into_iter().map(Step::from).collect();
         if let Some(fill) = work.fill {
             if matches!(fill, Fill::PrimaryKey { .. }) {
-                steps.push_back(Step::Command(Command::Reserve));
+                steps.push_back(Step::from(Command::Reserve));
             }
             steps.push_back(Step::Fill(fill));
         }
-        steps.extend(work.after.into_iter().map(Step::Command));
+        steps.extend(work.after.into_iter().map(Step::from));
         Change {
             origin,
             database,
@@ -251,16 +257,16 @@ impl Change {
             self.failure = Some(error);
             self.steps.clear();
             if self.applied > 0 {
-                self.steps.extend(core::mem::take(&mut self.undo).into_iter().map(Step::Command));
+                self.steps.extend(core::mem::take(&mut self.undo).into_iter().map(Step::from));
             }
             if let Some(index) = self.reserved {
-                self.steps.push_back(Step::Command(Command::Unreserve { index }));
+                self.steps.push_back(Step::from(Command::Unreserve { index }));
             }
         }
     }
 
-    fn apply(&mut self, command: Command, catalog: &Arc<Catalog>) -> Option<Action> {
-        match catalog.apply(&command) {
+    fn apply(&mut self, command: &Command, catalog: &Arc<Catalog>) -> Option<Action> {
+        match catalog.apply(command) {
             Err(error) => {
                 assert!(self.failure.is_none(), "what undoes a change cannot fail: {error}");
                 self.fail(error);
@@ -272,7 +278,7 @@ impl Change {
                     self.steps.clear();
                     return Some(Action::Publish(catalog.clone()));
                 }
-                if command == Command::Reserve {
+                if *command == Command::Reserve {
                     self.reserve(IndexId(applied.reserved));
                 }
                 self.notices.extend(applied.notices);
@@ -289,7 +295,9 @@ impl Change {
     fn reserve(&mut self, id: IndexId) {
         self.reserved = Some(id);
         for step in &mut self.steps {
-            if let Step::Command(Command::SetPrimaryKey { primary, .. }) = step {
+            if let Step::Command(command) = step
+                && let Command::SetPrimaryKey { primary, .. } = &mut **command
+            {
                 primary.id = id;
             }
         }
@@ -301,10 +309,13 @@ impl Change {
             Fill::Validate { query, error } => Work::Validate { query, error },
             Fill::PrimaryKey { table } => {
                 let target = self.steps.iter().find_map(|step| match step {
-                    Step::Command(Command::SetPrimaryKey { primary, columns, .. }) => {
-                        Some((primary.clone(), columns.clone()))
-                    }
-                    Step::Command(_) | Step::Fill(_) => None,
+                    Step::Command(command) => match &**command {
+                        Command::SetPrimaryKey { primary, columns, .. } => {
+                            Some((primary.clone(), columns.clone()))
+                        }
+                        _ => None,
+                    },
+                    Step::Fill(_) => None,
                 });
                 let (primary, columns) = target.expect("a copy is followed by its use");
                 Work::PrimaryKey { table, primary, columns }

@@ -72,11 +72,11 @@ pub(crate) fn sessions<'a>(
         let told = session.describe();
         batch.push([
             Datum::Int(i64::from(told.pid)),
-            text(&told.user),
-            text(&told.database),
+            text(told.user),
+            text(told.database),
             text(told.state),
             Datum::Int((core.now.since(told.since) / 1_000_000) as i64),
-            text(&told.statement),
+            text(told.statement),
         ]);
     }
     batch
