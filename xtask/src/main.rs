@@ -38,7 +38,8 @@ usage: cargo xtask <command>
   slt [--peer postgres] [FILE]     run test/sql/*.slt against a cluster, or against PostgreSQL
   compare postgres [--quick] [--json FILE] [--only CELL] [--rounds N] [--seconds N] [--noise]
                                    measure one node beside PostgreSQL 15; with --noise
-                                   measure PostgreSQL beside itself";
+                                   measure PostgreSQL beside itself; with --built take the
+                                   release build as it is";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

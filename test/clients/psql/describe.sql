@@ -25,5 +25,4 @@ CREATE TABLE ident (a int GENERATED ALWAYS AS IDENTITY, b char(3), c date, PRIMA
 \d ident
 \d orders_by_customer
 \d nothing
-\dn
 \dv

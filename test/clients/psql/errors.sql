@@ -6,7 +6,7 @@ INSERT INTO t VALUES (1, 1, 1, 1, 'abc', 1);
 INSERT INTO child VALUES (1, 1);
 \echo 42601 syntax
 SELEC 1;
-SELECT FROM WHERE;
+SELECT 1 FROM t WHERE;
 \echo 42P01 missing table
 SELECT * FROM missing;
 \echo 42703 missing column

@@ -58,6 +58,8 @@ pub(crate) struct Plan {
     /// Parts of names of cells; empty for all.
     only: Vec<String>,
     json: Option<PathBuf>,
+    /// Takes the release build as it is.
+    is_built: bool,
     /// Compares PostgreSQL with itself: what differs then is noise.
     is_noise: bool,
 }
@@ -73,6 +75,7 @@ impl Plan {
             strict: true,
             only: Vec::new(),
             json: None,
+            is_built: false,
             is_noise: false,
         }
     }
@@ -102,6 +105,7 @@ impl Plan {
             let mut value = || rest.next().with_context(|| format!("{flag} needs a value"));
             match flag.as_str() {
                 "--quick" => {}
+                "--built" => plan.is_built = true,
                 "--noise" => plan.is_noise = true,
                 "--json" => plan.json = Some(PathBuf::from(value()?)),
                 "--only" => plan.only.push(value()?.clone()),
@@ -142,7 +146,7 @@ pub(crate) fn smoke() -> Result<usize> {
 
 fn run(plan: &Plan) -> Result<usize> {
     install::postgres()?;
-    if !plan.is_noise {
+    if !plan.is_noise && !plan.is_built {
         shell::run(ci::cargo().args(["build", "--release", "--quiet"]))?;
     }
     let start = Instant::now();
