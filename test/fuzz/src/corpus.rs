@@ -44,8 +44,8 @@ pub fn sql() -> Vec<Vec<u8>> {
     inputs
 }
 
-        "INSERT INTO t OVERRIDING USER VALUE VALUES ($1, 2) ON CONFLICT (a) DO NOTHING",
-/// and again.
+/// Beginnings of row programs, among them deep ones: each byte that may open a nested
+/// expression, again and again.
 pub fn programs() -> Vec<Vec<u8>> {
     let mut inputs = vec![vec![0; 4], vec![1; 8], b"\x00\x00\x01\x01\x00\x00".to_vec()];
     for kind in 0..=40 {
