@@ -70,9 +70,8 @@ pub async fn primary_key(
         for key in &primary.columns {
             if row[usize::from(key.column)] == Datum::Null {
                 let name = &columns[usize::from(key.column)].name;
-                let message = format!(
-                    "column \"{name}\" of relation \"{table_name}\" contains null values"
-                );
+                let message =
+                    format!("column \"{name}\" of relation \"{table_name}\" contains null values");
                 return Err(SqlError::new(SqlState::NOT_NULL, message)
                     .table(table_name)
                     .column(name)
@@ -99,6 +98,8 @@ pub async fn violated(port: Rc<dyn Port>, query: &str) -> Result<bool, ExecError
         settings: &setting,
     };
     let plan = plan(&statement, &cx)?;
-    let PlanKind::Run(run) = &plan.kind else { panic!("a validation query is a query") };
+    let PlanKind::Run(run) = &plan.kind else {
+        panic!("a validation query is a query")
+    };
     FillCx::new(&*port).finds_row(run).await
 }

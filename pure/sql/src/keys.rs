@@ -41,7 +41,11 @@ pub(crate) fn row_slot(index: &Index, row: &[Datum]) -> Slot {
 
 /// The row of a secondary index entry: the primary key of the table row.
 pub(crate) fn entry_row(table: &Table, row: &[Datum]) -> Vec<u8> {
-    let key = table.primary.columns.iter().map(|key| row[usize::from(key.column)].clone());
+    let key = table
+        .primary
+        .columns
+        .iter()
+        .map(|key| row[usize::from(key.column)].clone());
     base::row::to_vec(&key.collect::<Vec<_>>())
 }
 
@@ -51,7 +55,10 @@ pub(crate) fn entry_differs(table: &Table, index: &Index, old: &[Datum], new: &[
         let (old, new) = (&old[usize::from(column)], &new[usize::from(column)]);
         old != new
     };
-    index.stored_columns(table).iter().any(|key| differs(key.column))
+    index
+        .stored_columns(table)
+        .iter()
+        .any(|key| differs(key.column))
         || index.slot_columns.iter().any(|column| differs(*column))
         || table.primary.columns.iter().any(|key| differs(key.column))
 }

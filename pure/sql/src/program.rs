@@ -19,11 +19,23 @@ use txn::{Modified, Program, RowProgram, RowTask};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) enum Body {
     /// Rows that pass the filter, projected.
-    Rows { filter: Option<Expr>, projection: Vec<Expr> },
+    Rows {
+        filter: Option<Expr>,
+        projection: Vec<Expr>,
+    },
     /// Partial aggregates: group columns, then the partial states of each aggregate.
-    Aggregate { filter: Option<Expr>, group: Vec<Expr>, aggregates: Vec<PartialAggregate> },
+    Aggregate {
+        filter: Option<Expr>,
+        group: Vec<Expr>,
+        aggregates: Vec<PartialAggregate>,
+    },
     /// The first rows in an order, projected; ties are broken by arrival.
-    Top { filter: Option<Expr>, projection: Vec<Expr>, keys: Vec<TopKey>, count: Expr },
+    Top {
+        filter: Option<Expr>,
+        projection: Vec<Expr>,
+        keys: Vec<TopKey>,
+        count: Expr,
+    },
     /// One row changed in place.
     Modify(Box<ModifyBody>),
 }
@@ -78,8 +90,15 @@ pub(crate) struct ProgramPlan {
 /// The program that gives all columns of rows of these types as they are: for rows that no statement
 /// reads (counters of sequences).
 pub fn whole_row(types: &[Type]) -> Program {
-    let columns = types.iter().enumerate().map(|(at, ty)| Expr::Column(at as u32, *ty));
-    ProgramPlan::new(Body::Rows { filter: None, projection: columns.collect() }).bind(&[])
+    let columns = types
+        .iter()
+        .enumerate()
+        .map(|(at, ty)| Expr::Column(at as u32, *ty));
+    ProgramPlan::new(Body::Rows {
+        filter: None,
+        projection: columns.collect(),
+    })
+    .bind(&[])
 }
 
 impl ProgramPlan {
@@ -89,20 +108,30 @@ impl ProgramPlan {
         body.each_expr_mut(&mut |expr| {
             crate::expr::walk::map(expr, &mut |node| {
                 if let Expr::Param(slot, _) = node {
-                    let index = used.iter().position(|known| known == slot).unwrap_or_else(|| {
-                        used.push(*slot);
-                        used.len() - 1
-                    });
+                    let index = used
+                        .iter()
+                        .position(|known| known == slot)
+                        .unwrap_or_else(|| {
+                            used.push(*slot);
+                            used.len() - 1
+                        });
                     *slot = index as u32;
                 }
             });
         });
         let body = Arc::new(body);
         let ready = used.is_empty().then(|| {
-            let program = Bound { body: body.clone(), params: Box::default() };
+            let program = Bound {
+                body: body.clone(),
+                params: Box::default(),
+            };
             Arc::new(program) as Arc<dyn RowProgram>
         });
-        ProgramPlan { body, used: used.into(), ready }
+        ProgramPlan {
+            body,
+            used: used.into(),
+            ready,
+        }
     }
 
     pub(crate) fn body(&self) -> &Body {
@@ -114,8 +143,15 @@ impl ProgramPlan {
         Program::Live(match &self.ready {
             Some(ready) => ready.clone(),
             None => {
-                let params = self.used.iter().map(|slot| params[*slot as usize].clone()).collect();
-                Arc::new(Bound { body: self.body.clone(), params })
+                let params = self
+                    .used
+                    .iter()
+                    .map(|slot| params[*slot as usize].clone())
+                    .collect();
+                Arc::new(Bound {
+                    body: self.body.clone(),
+                    params,
+                })
             }
         })
     }
@@ -140,11 +176,20 @@ impl Body {
             Body::Rows { filter, projection } => {
                 filter.iter_mut().chain(projection).for_each(visit);
             }
-            Body::Top { filter, projection, count, .. } => {
+            Body::Top {
+                filter,
+                projection,
+                count,
+                ..
+            } => {
                 filter.iter_mut().chain(projection).for_each(&mut *visit);
                 visit(count);
             }
-            Body::Aggregate { filter, group, aggregates } => {
+            Body::Aggregate {
+                filter,
+                group,
+                aggregates,
+            } => {
                 filter.iter_mut().chain(group).for_each(&mut *visit);
                 for aggregate in aggregates {
                     aggregate.args.iter_mut().for_each(&mut *visit);
@@ -165,7 +210,9 @@ impl Body {
     fn width(&self) -> usize {
         match self {
             Body::Rows { projection, .. } | Body::Top { projection, .. } => projection.len(),
-            Body::Aggregate { group, aggregates, .. } => {
+            Body::Aggregate {
+                group, aggregates, ..
+            } => {
                 let states = aggregates.iter().map(|a| a.func.partial_width(a.distinct));
                 group.len() + states.sum::<usize>()
             }
@@ -183,7 +230,11 @@ struct Bound {
 
 impl Bound {
     fn env(&self) -> Env<'_> {
-        Env { params: &self.params, subqueries: &[], session: &NoSession }
+        Env {
+            params: &self.params,
+            subqueries: &[],
+            session: &NoSession,
+        }
     }
 }
 
@@ -258,7 +309,8 @@ impl RowProgram for Bound {
         let mut new = Vec::with_capacity(row.len() + 16);
         if let [(column, value)] = assignments.as_slice() {
             let value = eval(value, &EncodedRow(old), &env)?;
-            old.replace(usize::from(*column), &value, &mut new).map_err(corrupt)?;
+            old.replace(usize::from(*column), &value, &mut new)
+                .map_err(corrupt)?;
         } else {
             let mut changes = Vec::with_capacity(assignments.len());
             for (column, value) in assignments {
@@ -288,7 +340,9 @@ impl RowProgram for Bound {
     fn task(&self) -> Option<Box<dyn RowTask>> {
         match &*self.body {
             Body::Rows { .. } | Body::Modify(_) => None,
-            Body::Aggregate { group, aggregates, .. } => Some(Box::new(AggregateTask {
+            Body::Aggregate {
+                group, aggregates, ..
+            } => Some(Box::new(AggregateTask {
                 body: self.body.clone(),
                 params: self.params.clone(),
                 single: group.is_empty().then(|| states(aggregates)),
@@ -313,7 +367,9 @@ fn corrupt(error: CodecError) -> SqlError {
 impl TableShape {
     fn decoded(&self, row: &RowRef<'_>) -> Vec<Datum> {
         let columns = self.columns.iter().enumerate();
-        columns.map(|(i, (_, ty))| row.col(i, *ty).unwrap_or(Datum::Null)).collect()
+        columns
+            .map(|(i, (_, ty))| row.col(i, *ty).unwrap_or(Datum::Null))
+            .collect()
     }
 
     fn null_error(&self, column: u16, row: &RowRef<'_>) -> SqlError {
@@ -351,7 +407,10 @@ impl TableShape {
 }
 
 fn states(aggregates: &[PartialAggregate]) -> Vec<AggState> {
-    aggregates.iter().map(|aggregate| AggState::new(aggregate.func, aggregate.distinct)).collect()
+    aggregates
+        .iter()
+        .map(|aggregate| AggState::new(aggregate.func, aggregate.distinct))
+        .collect()
 }
 
 /// Groups of one run of an aggregating program.
@@ -369,10 +428,19 @@ const GROUP_BYTES: usize = 96;
 
 impl RowTask for AggregateTask {
     fn row(&mut self, row: &[u8]) -> Result<(), SqlError> {
-        let Body::Aggregate { filter, group, aggregates } = &*self.body else {
+        let Body::Aggregate {
+            filter,
+            group,
+            aggregates,
+        } = &*self.body
+        else {
             unreachable!("made for this body");
         };
-        let env = Env { params: &self.params, subqueries: &[], session: &NoSession };
+        let env = Env {
+            params: &self.params,
+            subqueries: &[],
+            session: &NoSession,
+        };
         let row = EncodedRow(RowRef::new(row));
         if !passes(filter, &row, &env)? {
             return Ok(());
@@ -394,7 +462,10 @@ impl RowTask for AggregateTask {
             if !passes(&aggregate.filter, &row, &env)? {
                 continue;
             }
-            assert!(aggregate.args.len() <= args.len(), "aggregates take at most two arguments");
+            assert!(
+                aggregate.args.len() <= args.len(),
+                "aggregates take at most two arguments"
+            );
             for (place, arg) in args.iter_mut().zip(&aggregate.args) {
                 *place = eval(arg, &row, &env)?;
             }
@@ -437,30 +508,51 @@ struct TopTask {
 impl TopTask {
     /// Sorts and cuts what has been collected.
     fn shrink(&mut self, count: usize) {
-        let Body::Top { keys, .. } = &*self.body else { unreachable!("made for this body") };
+        let Body::Top { keys, .. } = &*self.body else {
+            unreachable!("made for this body")
+        };
         self.rows.sort_by(|a, b| {
-            crate::rows::compare_rows(a, b, keys.iter().map(|k| (k.column, k.descending, k.nulls_first)))
+            crate::rows::compare_rows(
+                a,
+                b,
+                keys.iter().map(|k| (k.column, k.descending, k.nulls_first)),
+            )
         });
         self.rows.truncate(count);
     }
 
     fn count(&self) -> Result<usize, SqlError> {
-        let Body::Top { count, .. } = &*self.body else { unreachable!("made for this body") };
-        let env = Env { params: &self.params, subqueries: &[], session: &NoSession };
+        let Body::Top { count, .. } = &*self.body else {
+            unreachable!("made for this body")
+        };
+        let env = Env {
+            params: &self.params,
+            subqueries: &[],
+            session: &NoSession,
+        };
         let count = eval(count, &crate::expr::NoColumns, &env)?;
-        Ok(count.as_int().map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0)))
+        Ok(count
+            .as_int()
+            .map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0)))
     }
 }
 
 impl RowTask for TopTask {
     fn row(&mut self, row: &[u8]) -> Result<(), SqlError> {
         let body = self.body.clone();
-        let Body::Top { filter, projection, .. } = &*body else {
+        let Body::Top {
+            filter, projection, ..
+        } = &*body
+        else {
             unreachable!("made for this body");
         };
         let mut out = RowBatch::new(self.width);
         {
-            let env = Env { params: &self.params, subqueries: &[], session: &NoSession };
+            let env = Env {
+                params: &self.params,
+                subqueries: &[],
+                session: &NoSession,
+            };
             let row = EncodedRow(RowRef::new(row));
             if !passes(filter, &row, &env)? {
                 return Ok(());
@@ -473,7 +565,11 @@ impl RowTask for TopTask {
         let count = self.count()?;
         if self.rows.len() > count.saturating_mul(2).max(64) {
             self.shrink(count);
-            self.memory_bytes = self.rows.iter().map(|row| crate::rows::datums_bytes(row)).sum();
+            self.memory_bytes = self
+                .rows
+                .iter()
+                .map(|row| crate::rows::datums_bytes(row))
+                .sum();
         }
         Ok(())
     }

@@ -95,7 +95,10 @@ const SHOWN_MAX: usize = 64;
 
 /// `Failing row contains (1, null).`
 pub(crate) fn failing_row(columns: &[(String, Type)], row: &[Datum]) -> String {
-    let visible = columns.iter().zip(row).filter(|((name, _), _)| !name.starts_with('$'));
+    let visible = columns
+        .iter()
+        .zip(row)
+        .filter(|((name, _), _)| !name.starts_with('$'));
     let values = visible.map(|((_, ty), datum)| {
         let text = shown(*ty, datum);
         match text.char_indices().nth(SHOWN_MAX) {
@@ -103,7 +106,10 @@ pub(crate) fn failing_row(columns: &[(String, Type)], row: &[Datum]) -> String {
             None => text,
         }
     });
-    format!("Failing row contains ({}).", values.collect::<Vec<_>>().join(", "))
+    format!(
+        "Failing row contains ({}).",
+        values.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// `Key (a, b)=(1, x)` for details of key errors.

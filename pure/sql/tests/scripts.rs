@@ -10,6 +10,10 @@
 //!
 //! `UPDATE=1` writes the rows that came out into the scripts; a person reads the difference. Files
 //! named `pg_compat_*` hold what PostgreSQL gives too.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test reads its scripts and may write them"
+)]
 
 mod fake;
 
@@ -69,8 +73,16 @@ fn lines_of(outcome: &Outcome) -> Vec<String> {
 fn check(cluster: &Cluster, block: &Block) -> (Option<String>, Vec<String>) {
     let text = block.text.trim().trim_end_matches(';');
     let words: Vec<&str> = block.head.split_whitespace().collect();
-    let input: String = block.expected.iter().map(|line| format!("{line}\n")).collect();
-    let data = if words[0] == "copy" { input.as_str() } else { "" };
+    let input: String = block
+        .expected
+        .iter()
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let data = if words[0] == "copy" {
+        input.as_str()
+    } else {
+        ""
+    };
     let result = cluster.run_with(text, &[], data);
     match (words.as_slice(), result) {
         (["statement", "ok"] | ["copy"], Ok(_)) => (None, Vec::new()),
@@ -103,7 +115,10 @@ fn check(cluster: &Cluster, block: &Block) -> (Option<String>, Vec<String>) {
             (wrong.then(|| format!("gave\n{}", found.join("\n"))), found)
         }
         (_, Ok(outcome)) => (Some(format!("succeeded: {}", outcome.tag)), Vec::new()),
-        (_, Err(error)) => (Some(format!("failed with {error} {:?}", error.fields())), Vec::new()),
+        (_, Err(error)) => (
+            Some(format!("failed with {error} {:?}", error.fields())),
+            Vec::new(),
+        ),
     }
 }
 
@@ -139,7 +154,9 @@ fn scripts_give_what_they_say() {
             let lines = if keep { &found } else { &block.expected };
             if !lines.is_empty() || block.head.starts_with("query") {
                 let _ = writeln!(out, "----");
-                lines.iter().for_each(|line| out.push_str(&format!("{line}\n")));
+                lines
+                    .iter()
+                    .for_each(|line| out.push_str(&format!("{line}\n")));
             }
             out.push('\n');
         }

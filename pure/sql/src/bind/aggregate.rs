@@ -44,7 +44,14 @@ impl Binder<'_> {
         let (func, args, ty) = AggFunc::resolve(name, args, star)?;
         args.iter().for_each(|arg| self.note(arg));
         let distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
-        let aggregate = Aggregate { func, args, distinct, filter, order, ty };
+        let aggregate = Aggregate {
+            func,
+            args,
+            distinct,
+            filter,
+            order,
+            ty,
+        };
         let aggregates = &mut self.level().aggregates;
         let number = match aggregates.iter().position(|known| *known == aggregate) {
             Some(number) => number,
@@ -97,7 +104,10 @@ impl Binder<'_> {
 fn nested_aggregate(error: SqlError) -> SqlError {
     let text = "aggregate functions are not allowed in aggregate function calls";
     if error.fields().message == text {
-        return SqlError::new(SqlState::GROUPING, "aggregate function calls cannot be nested");
+        return SqlError::new(
+            SqlState::GROUPING,
+            "aggregate function calls cannot be nested",
+        );
     }
     error
 }
@@ -113,7 +123,11 @@ pub(super) struct Grouping {
 
 impl Grouping {
     pub(super) fn new(group: Vec<Expr>, aggregates: Vec<Aggregate>) -> Grouping {
-        Grouping { group, aggregates, implied: Vec::new() }
+        Grouping {
+            group,
+            aggregates,
+            implied: Vec::new(),
+        }
     }
 
     /// Rewrites an expression so that it reads the grouped relation.
@@ -186,7 +200,11 @@ impl Grouping {
     pub(super) fn relation(self, input: Rel) -> Rel {
         let mut group = self.group;
         group.extend(self.implied);
-        Rel::Aggregate { input: Box::new(input), group, aggregates: self.aggregates }
+        Rel::Aggregate {
+            input: Box::new(input),
+            group,
+            aggregates: self.aggregates,
+        }
     }
 
     /// Rewrites the expressions over the outer row that calls hold.

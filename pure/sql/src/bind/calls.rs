@@ -32,16 +32,24 @@ impl Binder<'_> {
     fn one_column(query: &BoundQuery) -> Result<Type, SqlError> {
         match query.columns.as_slice() {
             [column] => Ok(column.ty),
-            _ => {
-                Err(SqlError::new(SqlState::SYNTAX, "subquery must return only one column"))
-            }
+            _ => Err(SqlError::new(
+                SqlState::SYNTAX,
+                "subquery must return only one column",
+            )),
         }
     }
 
     pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr, SqlError> {
         let (query, binds, dependent) = self.subquery(query)?;
         let ty = Self::one_column(&query)?;
-        Ok(self.call(CallKind::Scalar { query: query.rel, binds }, ty, dependent))
+        Ok(self.call(
+            CallKind::Scalar {
+                query: query.rel,
+                binds,
+            },
+            ty,
+            dependent,
+        ))
     }
 
     pub(super) fn array_subquery(&mut self, query: &ast::Query) -> Result<Expr, SqlError> {
@@ -50,24 +58,35 @@ impl Binder<'_> {
         let Some(ty) = element.array_of() else {
             return Err(unsupported(&format!("an array of {}", element.name())));
         };
-        Ok(self.call(CallKind::Array { query: query.rel, binds }, ty, dependent))
+        Ok(self.call(
+            CallKind::Array {
+                query: query.rel,
+                binds,
+            },
+            ty,
+            dependent,
+        ))
     }
 
     pub(super) fn exists(&mut self, query: &ast::Query) -> Result<Expr, SqlError> {
         let (query, binds, dependent) = self.subquery(query)?;
-        Ok(self.call(CallKind::Exists { query: query.rel, binds }, Type::Bool, dependent))
+        Ok(self.call(
+            CallKind::Exists {
+                query: query.rel,
+                binds,
+            },
+            Type::Bool,
+            dependent,
+        ))
     }
 
     /// `left IN (query)`, `(a, b) IN (query)`, `left = ANY (query)`.
-    pub(super) fn in_subquery(
-        &mut self,
-        left: &Ast,
-        query: &ast::Query,
-    ) -> Result<Expr, SqlError> {
+    pub(super) fn in_subquery(&mut self, left: &Ast, query: &ast::Query) -> Result<Expr, SqlError> {
         let left = match left {
-            Ast::Tuple(items) => {
-                items.iter().map(|item| self.expr(item)).collect::<Result<Vec<_>, _>>()?
-            }
+            Ast::Tuple(items) => items
+                .iter()
+                .map(|item| self.expr(item))
+                .collect::<Result<Vec<_>, _>>()?,
             single => vec![self.expr(single)?],
         };
         let (query, binds, _) = self.subquery(query)?;
@@ -95,9 +114,21 @@ impl Binder<'_> {
             .iter()
             .enumerate()
             .all(|(i, value)| matches!(value, Expr::Column(column, _) if *column == i as u32));
-        let rel = if plain { query.rel } else { query.rel.projected(values) };
+        let rel = if plain {
+            query.rel
+        } else {
+            query.rel.projected(values)
+        };
         // The left side depends on the row even if the query does not.
-        Ok(self.call(CallKind::In { left: keys, query: rel, binds }, Type::Bool, true))
+        Ok(self.call(
+            CallKind::In {
+                left: keys,
+                query: rel,
+                binds,
+            },
+            Type::Bool,
+            true,
+        ))
     }
 
     pub(super) fn quantified_subquery(
@@ -110,12 +141,20 @@ impl Binder<'_> {
         let left = self.expr(left)?;
         let (query, binds, _) = self.subquery(query)?;
         let ty = Self::one_column(&query)?;
-        let left_ty = if left.ty() == Type::Unknown { ty } else { left.ty() };
+        let left_ty = if left.ty() == Type::Unknown {
+            ty
+        } else {
+            left.ty()
+        };
         let left = resolve::coerce(left, left_ty, Context::Implicit)?;
-        let condition =
-            resolve::binary(op, Expr::Column(0, left_ty), Expr::Column(1, ty))?;
-        let kind = CallKind::Quantified { left, condition, all, query: query.rel, binds };
+        let condition = resolve::binary(op, Expr::Column(0, left_ty), Expr::Column(1, ty))?;
+        let kind = CallKind::Quantified {
+            left,
+            condition,
+            all,
+            query: query.rel,
+            binds,
+        };
         Ok(self.call(kind, Type::Bool, true))
     }
-
 }

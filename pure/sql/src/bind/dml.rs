@@ -4,7 +4,7 @@ use super::from::{Locking, table_scope};
 use super::rel::{CallKind, Rel};
 use super::scope::{Scope, ident, object_name};
 use super::target::Target;
-use super::{Binder, place_calls, unsupported};
+use super::{Binder, ELSEWHERE, place_calls, unsupported};
 use crate::expr::Expr;
 use crate::expr::resolve::{self, Context};
 use crate::parse::{Overriding, expression};
@@ -37,7 +37,10 @@ pub(crate) struct Conflict {
 pub(crate) enum ConflictAction {
     Nothing,
     /// Over the existing row, then the proposed one.
-    Update { assignments: Vec<BoundAssignment>, condition: Option<Expr> },
+    Update {
+        assignments: Vec<BoundAssignment>,
+        condition: Option<Expr>,
+    },
 }
 
 /// New value of a column.
@@ -71,7 +74,10 @@ impl Binder<'_> {
             return Err(unsupported("INSERT into a function"));
         };
         let table = self.find_table(name)?;
-        let alias = insert.table_alias.as_ref().map_or_else(|| table.name.clone(), ident);
+        let alias = insert
+            .table_alias
+            .as_ref()
+            .map_or_else(|| table.name.clone(), ident);
         let given = self.insert_columns(&table, &insert.columns)?;
         let source = self.insert_source(&table, &given, insert, overriding)?;
         let conflict = match &insert.on {
@@ -79,16 +85,16 @@ impl Binder<'_> {
             Some(OnInsert::OnConflict(on)) => Some(self.conflict(&table, &alias, on)?),
             Some(_) => return Err(unsupported("ON DUPLICATE KEY")),
         };
-        let returning =
-            self.returning(insert.returning.as_deref(), table_scope(&table, &alias))?;
-        Ok(BoundInsert { table, source, conflict, returning })
+        let returning = self.returning(insert.returning.as_deref(), table_scope(&table, &alias))?;
+        Ok(BoundInsert {
+            table,
+            source,
+            conflict,
+            returning,
+        })
     }
 
-    fn insert_columns(
-        &self,
-        table: &Table,
-        names: &[ast::Ident],
-    ) -> Result<Vec<u16>, SqlError> {
+    fn insert_columns(&self, table: &Table, names: &[ast::Ident]) -> Result<Vec<u16>, SqlError> {
         if names.is_empty() {
             let visible = table.columns.iter().enumerate().filter(|(_, c)| !c.hidden);
             return Ok(visible.map(|(i, _)| i as u16).collect());
@@ -107,10 +113,15 @@ impl Binder<'_> {
 
     fn column_position(&self, table: &Table, name: &ast::Ident) -> Result<u16, SqlError> {
         let folded = ident(name);
-        let found = table.columns.iter().position(|c| c.name == folded && !c.hidden);
+        let found = table
+            .columns
+            .iter()
+            .position(|c| c.name == folded && !c.hidden);
         found.map(|i| i as u16).ok_or_else(|| {
-            let message =
-                format!("column \"{folded}\" of relation \"{}\" does not exist", table.name);
+            let message = format!(
+                "column \"{folded}\" of relation \"{}\" does not exist",
+                table.name
+            );
             SqlError::new(SqlState::UNDEFINED_COLUMN, message).at(self.position(name.span))
         })
     }
@@ -141,7 +152,9 @@ impl Binder<'_> {
         let width = bound.rel.width();
         let mut row = Vec::new();
         for (i, column) in table.columns.iter().enumerate() {
-            let place = given[..count.min(given.len())].iter().position(|c| usize::from(*c) == i);
+            let place = given[..count.min(given.len())]
+                .iter()
+                .position(|c| usize::from(*c) == i);
             row.push(match place {
                 Some(place) if !overridden(column, overriding) => {
                     check_generated(column, overriding)?;
@@ -214,9 +227,13 @@ impl Binder<'_> {
             }
             bound.push(row);
         }
-        self.level().aggregates_in = None;
+        self.level().aggregates_in = ELSEWHERE;
         let types = table.columns.iter().map(|column| column.ty).collect();
-        Ok(Rel::Values { rows: bound, types, calls: self.take_calls() })
+        Ok(Rel::Values {
+            rows: bound,
+            types,
+            calls: self.take_calls(),
+        })
     }
 
     /// A value converted to a column's type.
@@ -226,7 +243,10 @@ impl Binder<'_> {
     pub(crate) fn assigned(&mut self, value: Expr, column: &Column) -> Result<Expr, SqlError> {
         let from = value.ty();
         let value = resolve::coerce(value, column.ty, Context::Assignment).map_err(|error| {
-            if !matches!(error.state(), SqlState::CANNOT_COERCE | SqlState::DATATYPE_MISMATCH) {
+            if !matches!(
+                error.state(),
+                SqlState::CANNOT_COERCE | SqlState::DATATYPE_MISMATCH
+            ) {
                 return error;
             }
             SqlError::new(
@@ -253,7 +273,9 @@ impl Binder<'_> {
         if column.identity.is_some() {
             let owner = (table.name.clone(), column.name.clone());
             let sequences = self.cx.database.sequences.values();
-            let found = sequences.into_iter().find(|s| s.owned_by.as_ref() == Some(&owner));
+            let found = sequences
+                .into_iter()
+                .find(|s| s.owned_by.as_ref() == Some(&owner));
             let sequence = found.expect("an identity column owns a sequence").clone();
             let kind = CallKind::Nextval(Arc::new(sequence));
             let drawn = self.volatile_call(kind, Type::Int8);
@@ -324,17 +346,22 @@ impl Binder<'_> {
                 }
                 scope.append(excluded.shifted(table.columns.len() as u32))?;
                 let outer = self.set_scope(scope);
-                let bound = self.assignments(table, &update.assignments).and_then(|set| {
-                    let condition = update.selection.as_ref();
-                    let condition = condition.map(|ast| self.condition(ast, "WHERE"));
-                    Ok((set, condition.transpose()?))
-                });
+                let bound = self
+                    .assignments(table, &update.assignments)
+                    .and_then(|set| {
+                        let condition = update.selection.as_ref();
+                        let condition = condition.map(|ast| self.condition(ast, "WHERE"));
+                        Ok((set, condition.transpose()?))
+                    });
                 self.set_scope(outer);
                 let (assignments, condition) = bound?;
                 if !self.take_calls().is_empty() {
                     return Err(unsupported("a subquery in ON CONFLICT DO UPDATE"));
                 }
-                ConflictAction::Update { assignments, condition }
+                ConflictAction::Update {
+                    assignments,
+                    condition,
+                }
             }
         };
         Ok(Conflict { arbiter, action })
@@ -404,7 +431,7 @@ impl Binder<'_> {
         let outer = self.set_scope(scope);
         self.level().aggregates_in = Some("RETURNING");
         let bound = self.targets(items);
-        self.level().aggregates_in = None;
+        self.level().aggregates_in = ELSEWHERE;
         self.set_scope(outer);
         let mut targets = bound?;
         for target in &mut targets {
@@ -418,14 +445,25 @@ impl Binder<'_> {
 
     /// The table that UPDATE or DELETE changes, and its alias.
     fn target_table(&self, item: &TableWithJoins) -> Result<(Arc<Table>, String), SqlError> {
-        let TableFactor::Table { name, alias, args: None, .. } = &item.relation else {
+        let TableFactor::Table {
+            name,
+            alias,
+            args: None,
+            ..
+        } = &item.relation
+        else {
             return Err(unsupported("UPDATE or DELETE of anything but a table"));
         };
         if !item.joins.is_empty() {
-            return Err(SqlError::new(SqlState::SYNTAX, "syntax error at or near \"JOIN\""));
+            return Err(SqlError::new(
+                SqlState::SYNTAX,
+                "syntax error at or near \"JOIN\"",
+            ));
         }
         let table = self.find_table(name)?;
-        let alias = alias.as_ref().map_or_else(|| table.name.clone(), |alias| ident(&alias.name));
+        let alias = alias
+            .as_ref()
+            .map_or_else(|| table.name.clone(), |alias| ident(&alias.name));
         Ok((table, alias))
     }
 
@@ -445,7 +483,10 @@ impl Binder<'_> {
             None => &[],
             Some(UpdateTableFromKind::AfterSet(list)) => list,
             Some(UpdateTableFromKind::BeforeSet(_)) => {
-                return Err(SqlError::new(SqlState::SYNTAX, "syntax error at or near \"FROM\""));
+                return Err(SqlError::new(
+                    SqlState::SYNTAX,
+                    "syntax error at or near \"FROM\"",
+                ));
             }
         };
         let (table, alias) = self.target_table(table)?;
@@ -453,14 +494,21 @@ impl Binder<'_> {
         let before = self.set_scope(scope);
         self.level().aggregates_in = Some("UPDATE");
         let mut bound = self.assignments(&table, assignments)?;
-        self.level().aggregates_in = None;
+        self.level().aggregates_in = ELSEWHERE;
         let scope = self.set_scope(before);
         let width = rows.width();
-        bound.iter_mut().for_each(|assignment| place_calls(&mut assignment.value, width));
+        bound
+            .iter_mut()
+            .for_each(|assignment| place_calls(&mut assignment.value, width));
         let calls = self.take_calls();
         let rows = rows.applied(calls);
         let returning = self.returning(returning, scope)?;
-        Ok(BoundWrite { table, rows, assignments: Some(bound), returning })
+        Ok(BoundWrite {
+            table,
+            rows,
+            assignments: Some(bound),
+            returning,
+        })
     }
 
     /// Binds a DELETE.
@@ -470,14 +518,22 @@ impl Binder<'_> {
     pub(crate) fn delete(&mut self, delete: &ast::Delete) -> Result<BoundWrite, SqlError> {
         let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = &delete.from;
         let [item] = tables.as_slice() else {
-            return Err(SqlError::new(SqlState::SYNTAX, "syntax error at or near \",\""));
+            return Err(SqlError::new(
+                SqlState::SYNTAX,
+                "syntax error at or near \",\"",
+            ));
         };
         let (table, alias) = self.target_table(item)?;
         let using = delete.using.as_deref().unwrap_or(&[]);
         let selection = delete.selection.as_ref();
         let (rows, scope) = self.target_rows(&table, &alias, using, selection)?;
         let returning = self.returning(delete.returning.as_deref(), scope)?;
-        Ok(BoundWrite { table, rows, assignments: None, returning })
+        Ok(BoundWrite {
+            table,
+            rows,
+            assignments: None,
+            returning,
+        })
     }
 
     /// The rows of the target, joined with other tables and filtered; the target is locked.
@@ -488,16 +544,19 @@ impl Binder<'_> {
         others: &[TableWithJoins],
         selection: Option<&Ast>,
     ) -> Result<(Rel, Scope), SqlError> {
-        let rel = Rel::Table { table: table.clone(), lock: Some(LockMode::Exclusive) };
+        let rel = Rel::Table {
+            table: table.clone(),
+            lock: Some(LockMode::Exclusive),
+        };
         let (mut rel, mut scope) = (rel, table_scope(table, alias));
         for item in others {
-            (rel, scope) = self.from_item(Some((rel, scope)), item, &Locking::default())?;
+            (rel, scope) = self.bind_from_item(Some((rel, scope)), item, &Locking::default())?;
         }
         if let Some(condition) = selection {
             let outer = self.set_scope(scope);
             self.level().aggregates_in = Some("WHERE");
             let bound = self.condition(condition, "WHERE");
-            self.level().aggregates_in = None;
+            self.level().aggregates_in = ELSEWHERE;
             scope = self.set_scope(outer);
             rel = self.filter(rel, bound?);
         }
@@ -527,7 +586,10 @@ fn check_generated(column: &Column, overriding: Option<Overriding>) -> Result<()
     if column.identity == Some(Identity::Always) && overriding != Some(Overriding::System) {
         return Err(SqlError::new(
             SqlState(*b"428C9"),
-            format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name),
+            format!(
+                "cannot insert a non-DEFAULT value into column \"{}\"",
+                column.name
+            ),
         )
         .detail(format!(
             "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",

@@ -14,6 +14,7 @@ impl Binder<'_> {
     /// # Errors
     /// 42703, 42702, 42P01 for names; 42883, 42804 and others for types.
     pub(crate) fn expr(&mut self, ast: &Ast) -> Result<Expr, SqlError> {
+        let ast = unwrapped(ast);
         let bound = self.deeper(|binder| binder.expr_inner(ast))?;
         self.note(&bound);
         Ok(bound)
@@ -36,7 +37,6 @@ impl Binder<'_> {
 
     fn expr_inner(&mut self, ast: &Ast) -> Result<Expr, SqlError> {
         match ast {
-            Ast::Nested(inner) => self.expr(inner),
             Ast::Value(value) => self.value(value),
             Ast::Identifier(name) => self.identifier(name),
             Ast::CompoundIdentifier(parts) => self.compound(parts),
@@ -52,14 +52,27 @@ impl Binder<'_> {
             Ast::IsNotUnknown(inner) => self.is_bool(inner, None, true, "IS NOT UNKNOWN"),
             Ast::IsDistinctFrom(left, right) => self.is_distinct(left, right, false),
             Ast::IsNotDistinctFrom(left, right) => self.is_distinct(left, right, true),
-            Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated),
-            Ast::InSubquery { expr, subquery, negated } => {
+            Ast::InList {
+                expr,
+                list,
+                negated,
+            } => self.in_list(expr, list, *negated),
+            Ast::InSubquery {
+                expr,
+                subquery,
+                negated,
+            } => {
                 let found = self.in_subquery(expr, subquery)?;
                 Ok(negate(found, *negated))
             }
             Ast::Exists { subquery, negated } => Ok(negate(self.exists(subquery)?, *negated)),
             Ast::Subquery(query) => self.scalar_subquery(query),
-            Ast::Between { expr, negated, low, high } => {
+            Ast::Between {
+                expr,
+                negated,
+                low,
+                high,
+            } => {
                 let value = self.expr(expr)?;
                 let (low, high) = (self.expr(low)?, self.expr(high)?);
                 let parts = [(">=", low), ("<=", high)].into_iter().map(|(op, bound)| {
@@ -70,29 +83,59 @@ impl Binder<'_> {
                 let both = Expr::And(parts.collect::<Result<_, SqlError>>()?);
                 Ok(negate(both, *negated))
             }
-            Ast::Like { negated, any: false, expr, pattern, escape_char } => {
-                self.like(if *negated { "!~~" } else { "~~" }, expr, pattern, escape_char)
-            }
-            Ast::ILike { negated, any: false, expr, pattern, escape_char } => {
-                self.like(if *negated { "!~~*" } else { "~~*" }, expr, pattern, escape_char)
-            }
-            Ast::AnyOp { left, compare_op, right, .. } => {
-                self.quantified(left, compare_op, right, false)
-            }
-            Ast::AllOp { left, compare_op, right } => {
-                self.quantified(left, compare_op, right, true)
-            }
-            Ast::Case { operand, conditions, else_result } => {
-                self.case(operand.as_deref(), conditions, else_result.as_deref())
-            }
-            Ast::Cast { expr, data_type, .. } => self.cast(expr, data_type),
+            Ast::Like {
+                negated,
+                any: false,
+                expr,
+                pattern,
+                escape_char,
+            } => self.like(
+                if *negated { "!~~" } else { "~~" },
+                expr,
+                pattern,
+                escape_char,
+            ),
+            Ast::ILike {
+                negated,
+                any: false,
+                expr,
+                pattern,
+                escape_char,
+            } => self.like(
+                if *negated { "!~~*" } else { "~~*" },
+                expr,
+                pattern,
+                escape_char,
+            ),
+            Ast::AnyOp {
+                left,
+                compare_op,
+                right,
+                ..
+            } => self.quantified(left, compare_op, right, false),
+            Ast::AllOp {
+                left,
+                compare_op,
+                right,
+            } => self.quantified(left, compare_op, right, true),
+            Ast::Case {
+                operand,
+                conditions,
+                else_result,
+            } => self.case(operand.as_deref(), conditions, else_result.as_deref()),
+            Ast::Cast {
+                expr, data_type, ..
+            } => self.cast(expr, data_type),
             Ast::TypedString { data_type, value } => {
                 let literal = Expr::literal(string_of(value).unwrap_or_default());
                 self.explicit(literal, bind_type(data_type)?)
             }
             Ast::Interval(interval) => self.interval(interval),
             Ast::Collate { expr, .. } => self.expr(expr),
-            Ast::AtTimeZone { timestamp, time_zone } => {
+            Ast::AtTimeZone {
+                timestamp,
+                time_zone,
+            } => {
                 let (value, zone) = (self.expr(timestamp)?, self.expr(time_zone)?);
                 resolve::function("timezone", vec![zone, value])
             }
@@ -105,8 +148,11 @@ impl Binder<'_> {
             | Ast::Overlay { .. } => self.special_function(ast),
             Ast::Function(function) => self.function(function),
             Ast::Array(array) => {
-                let elements =
-                    array.elem.iter().map(|e| self.expr(e)).collect::<Result<Vec<_>, _>>()?;
+                let elements = array
+                    .elem
+                    .iter()
+                    .map(|e| self.expr(e))
+                    .collect::<Result<Vec<_>, _>>()?;
                 self.array(elements)
             }
             Ast::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain),
@@ -153,9 +199,17 @@ impl Binder<'_> {
             // Functions that are called without parentheses.
             let special = matches!(
                 folded.as_str(),
-                "current_timestamp" | "current_date" | "current_time" | "localtimestamp"
-                    | "localtime" | "current_user" | "session_user" | "user" | "current_role"
-                    | "current_catalog" | "current_schema"
+                "current_timestamp"
+                    | "current_date"
+                    | "current_time"
+                    | "localtimestamp"
+                    | "localtime"
+                    | "current_user"
+                    | "session_user"
+                    | "user"
+                    | "current_role"
+                    | "current_catalog"
+                    | "current_schema"
             );
             if special {
                 let call = resolve::function(&folded, Vec::new())?;
@@ -172,8 +226,9 @@ impl Binder<'_> {
     fn with_similar(&self, error: SqlError, relation: Option<&str>, name: &str) -> SqlError {
         let scope = &self.levels.last().expect("there is a level").scope;
         match scope.similar(relation, name) {
-            Some(similar) => error
-                .hint(format!("Perhaps you meant to reference the column \"{similar}\".")),
+            Some(similar) => error.hint(format!(
+                "Perhaps you meant to reference the column \"{similar}\"."
+            )),
             None => error,
         }
     }
@@ -238,7 +293,10 @@ impl Binder<'_> {
         for level in &mut self.levels[depth + 1..] {
             level.dependent = true;
         }
-        let known = self.levels[depth + 1].captures.iter().find(|(_, expr)| *expr == value);
+        let known = self.levels[depth + 1]
+            .captures
+            .iter()
+            .find(|(_, expr)| *expr == value);
         if let Some((slot, _)) = known {
             return Expr::Param(*slot, ty);
         }
@@ -253,9 +311,12 @@ impl Binder<'_> {
         let mut leftmost = ast;
         while let Ast::BinaryOp { left, op, right } = leftmost {
             spine.push((op, right));
-            leftmost = left;
+            leftmost = unwrapped(left);
         }
-        let arithmetic = spine.iter().filter(|(op, _)| !matches!(op, Op::And | Op::Or)).count();
+        let arithmetic = spine
+            .iter()
+            .filter(|(op, _)| !matches!(op, Op::And | Op::Or))
+            .count();
         if arithmetic > super::DEPTH_MAX as usize {
             return Err(crate::parse::too_complex());
         }
@@ -352,7 +413,10 @@ impl Binder<'_> {
             return Ok(negate(Expr::Or(any), negated));
         }
         let left = self.expr(left)?;
-        let items = list.iter().map(|item| self.expr(item)).collect::<Result<Vec<_>, _>>()?;
+        let items = list
+            .iter()
+            .map(|item| self.expr(item))
+            .collect::<Result<Vec<_>, _>>()?;
         // `x IN (a, b)` is `x = a OR x = b`: when every comparison leaves x as it is, it is a list.
         let (mut arg, mut values, mut others) = (None, Vec::new(), Vec::new());
         for item in items {
@@ -368,7 +432,11 @@ impl Binder<'_> {
         }
         let listed = arg.map(|arg| Expr::InList(Box::new(arg), values, false));
         let mut all: Vec<Expr> = listed.into_iter().chain(others).collect();
-        let bound = if all.len() == 1 { all.remove(0) } else { Expr::Or(all) };
+        let bound = if all.len() == 1 {
+            all.remove(0)
+        } else {
+            Expr::Or(all)
+        };
         Ok(match bound {
             Expr::InList(arg, values, _) => Expr::InList(arg, values, negated),
             other => negate(other, negated),
@@ -381,8 +449,14 @@ impl Binder<'_> {
             let message = "unequal number of entries in row expressions";
             return Err(SqlError::new(SqlState::SYNTAX, message));
         }
-        let left = left.iter().map(|e| self.expr(e)).collect::<Result<Vec<_>, _>>()?;
-        let right = right.iter().map(|e| self.expr(e)).collect::<Result<Vec<_>, _>>()?;
+        let left = left
+            .iter()
+            .map(|e| self.expr(e))
+            .collect::<Result<Vec<_>, _>>()?;
+        let right = right
+            .iter()
+            .map(|e| self.expr(e))
+            .collect::<Result<Vec<_>, _>>()?;
         let pairs: Vec<(Expr, Expr)> = left.into_iter().zip(right).collect();
         let strict = match op {
             Op::Eq | Op::NotEq => {
@@ -423,7 +497,10 @@ impl Binder<'_> {
             let escape = Expr::literal(escape.trim_matches('\''));
             pattern = Expr::Call(
                 Func::Text(crate::expr::TextFunc::LikeEscape),
-                vec![resolve::coerce(pattern, Type::Text, Context::Implicit)?, resolve::coerce(escape, Type::Text, Context::Implicit)?],
+                vec![
+                    resolve::coerce(pattern, Type::Text, Context::Implicit)?,
+                    resolve::coerce(escape, Type::Text, Context::Implicit)?,
+                ],
                 Type::Text,
             );
         }
@@ -437,10 +514,7 @@ impl Binder<'_> {
         right: &Ast,
         all: bool,
     ) -> Result<Expr, SqlError> {
-        let mut inner = right;
-        while let Ast::Nested(next) = inner {
-            inner = next;
-        }
+        let inner = unwrapped(right);
         if let Ast::Subquery(query) = inner {
             if !all && matches!(op, Op::Eq) {
                 return self.in_subquery(left, query);
@@ -487,7 +561,11 @@ impl Binder<'_> {
             .collect::<Result<Vec<_>, SqlError>>()?;
         let otherwise = Box::new(results.pop().expect("ELSE was pushed last"));
         let arms = conditions.into_iter().zip(results).collect();
-        Ok(Expr::Case { arms, otherwise, ty })
+        Ok(Expr::Case {
+            arms,
+            otherwise,
+            ty,
+        })
     }
 
     fn cast(&mut self, inner: &Ast, to: &ast::DataType) -> Result<Expr, SqlError> {
@@ -539,8 +617,8 @@ impl Binder<'_> {
             )
             .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
         }
-        let mut element = resolve::common_type(&types)
-            .map_err(|error| clash(error, "ARRAY", &elements))?;
+        let mut element =
+            resolve::common_type(&types).map_err(|error| clash(error, "ARRAY", &elements))?;
         if element == Type::Unknown {
             element = Type::Text;
         }
@@ -572,7 +650,11 @@ impl Binder<'_> {
             parts.push(name.clone());
             rest = &rest[1..];
         }
-        let mut value = if parts.len() > 1 { self.compound(&parts)? } else { self.expr(root)? };
+        let mut value = if parts.len() > 1 {
+            self.compound(&parts)?
+        } else {
+            self.expr(root)?
+        };
         for access in rest {
             value = match access {
                 AccessExpr::Subscript(Subscript::Index { index }) => {
@@ -600,9 +682,10 @@ impl Binder<'_> {
     /// Positions of the system catalog's vectors (`int2vector`) count from 0.
     fn is_zero_based(&self, value: &Expr) -> bool {
         let column_of = |column: &Expr| {
-            self.levels.iter().rev().find_map(|level| {
-                level.scope.columns.iter().find(|c| c.expr == *column)
-            })
+            self.levels
+                .iter()
+                .rev()
+                .find_map(|level| level.scope.columns.iter().find(|c| c.expr == *column))
         };
         let column = match value {
             Expr::Param(slot, _) => self
@@ -627,7 +710,11 @@ impl Binder<'_> {
         } else {
             format!("{kind}in")
         };
-        let arg = if ty.is_integer() { self.explicit(arg, Type::Oid)? } else { arg };
+        let arg = if ty.is_integer() {
+            self.explicit(arg, Type::Oid)?
+        } else {
+            arg
+        };
         let call = resolve::function(&name, vec![arg])?;
         self.note(&call);
         self.computed(call)
@@ -639,9 +726,21 @@ impl Binder<'_> {
     }
 }
 
+/// An expression without the parentheses around it.
+pub(super) fn unwrapped(mut ast: &Ast) -> &Ast {
+    while let Ast::Nested(inner) = ast {
+        ast = inner;
+    }
+    ast
+}
+
 /// NOT of an expression, if asked for.
 pub(super) fn negate(expr: Expr, negated: bool) -> Expr {
-    if negated { Expr::Not(Box::new(expr)) } else { expr }
+    if negated {
+        Expr::Not(Box::new(expr))
+    } else {
+        expr
+    }
 }
 
 fn extend(left: Expr, right: Expr, and: bool) -> Expr {
@@ -665,7 +764,11 @@ fn number(digits: &str) -> Result<Expr, SqlError> {
     if digits.bytes().all(|b| b.is_ascii_digit())
         && let Ok(value) = digits.parse::<i64>()
     {
-        let ty = if i32::try_from(value).is_ok() { Type::Int4 } else { Type::Int8 };
+        let ty = if i32::try_from(value).is_ok() {
+            Type::Int4
+        } else {
+            Type::Int8
+        };
         return Ok(Expr::Const(Datum::Int(value), ty));
     }
     let ty = Type::Numeric(None);
@@ -701,13 +804,20 @@ pub(super) fn clash(error: SqlError, construct: &str, values: &[Expr]) -> SqlErr
     if error.state() != SqlState::DATATYPE_MISMATCH {
         return error;
     }
-    let mut known = values.iter().map(Expr::ty).filter(|ty| *ty != Type::Unknown);
+    let mut known = values
+        .iter()
+        .map(Expr::ty)
+        .filter(|ty| *ty != Type::Unknown);
     let first = known.next().unwrap_or(Type::Text);
     let other = known
         .find(|ty| resolve::common_type(&[first, *ty]).is_err())
         .unwrap_or(first);
     SqlError::new(
         SqlState::DATATYPE_MISMATCH,
-        format!("{construct} types {} and {} cannot be matched", first.name(), other.name()),
+        format!(
+            "{construct} types {} and {} cannot be matched",
+            first.name(),
+            other.name()
+        ),
     )
 }

@@ -3,8 +3,8 @@
 use super::rel::{Binds, JoinKind, Rel, TableFunction};
 use super::scope::{Scope, ScopeColumn, ident, name_position, object_name};
 use super::{Binder, BoundQuery, conjuncts, unsupported};
-use crate::expr::resolve::{self, Context};
 use crate::expr::Expr;
+use crate::expr::resolve::{self, Context};
 use base::{SqlError, SqlState, Type};
 use catalog::Table;
 use sqlparser::ast::{
@@ -44,20 +44,20 @@ impl Binder<'_> {
     ///
     /// # Errors
     /// 42P01 and other errors of names, 42712 for an alias that occurs twice.
-    pub(crate) fn from(
+    pub(crate) fn bind_from(
         &mut self,
         items: &[TableWithJoins],
         locking: &Locking,
     ) -> Result<Named, SqlError> {
         let mut all: Option<Named> = None;
         for item in items {
-            all = Some(self.from_item(all, item, locking)?);
+            all = Some(self.bind_from_item(all, item, locking)?);
         }
         Ok(all.unwrap_or((Rel::One, Scope::default())))
     }
 
     /// Adds the FROM entry `item` to the entries before it.
-    pub(crate) fn from_item(
+    pub(crate) fn bind_from_item(
         &mut self,
         before: Option<Named>,
         item: &TableWithJoins,
@@ -135,7 +135,13 @@ impl Binder<'_> {
             _ => return Err(unsupported("LATERAL in a right or full join")),
         };
         let (left, right) = (Box::new(left), Box::new(right));
-        Ok(Rel::Lateral { outer, left, right, binds, on })
+        Ok(Rel::Lateral {
+            outer,
+            left,
+            right,
+            binds,
+            on,
+        })
     }
 
     /// The names visible after a join, and its condition.
@@ -150,10 +156,7 @@ impl Binder<'_> {
             JoinConstraint::On(condition) => {
                 left.append(right)?;
                 let outer = self.set_scope(left);
-                let clause = core::mem::replace(
-                    &mut self.level().aggregates_in,
-                    Some("JOIN conditions"),
-                );
+                let clause = self.level().aggregates_in.replace("JOIN conditions");
                 let bound = self.condition(condition, "JOIN/ON");
                 self.level().aggregates_in = clause;
                 let scope = self.set_scope(outer);
@@ -172,10 +175,16 @@ impl Binder<'_> {
             JoinConstraint::Using(names) => names.iter().map(|name| object_name(name).1).collect(),
             JoinConstraint::Natural => {
                 let visible = |scope: &Scope, name: &str| {
-                    scope.columns.iter().any(|c| !c.shadowed && !c.hidden && c.name == name)
+                    scope
+                        .columns
+                        .iter()
+                        .any(|c| !c.shadowed && !c.hidden && c.name == name)
                 };
                 let names = left.columns.iter().filter(|c| !c.shadowed && !c.hidden);
-                names.map(|c| c.name.clone()).filter(|name| visible(&right, name)).collect()
+                names
+                    .map(|c| c.name.clone())
+                    .filter(|name| visible(&right, name))
+                    .collect()
             }
         };
         let (mut merged, mut on) = (Vec::new(), Vec::new());
@@ -215,37 +224,69 @@ impl Binder<'_> {
         visible: &Scope,
         locking: &Locking,
     ) -> Result<Factor, SqlError> {
-        let plain = |(rel, scope): Named| Factor { rel, scope, binds: Vec::new() };
+        let plain = |(rel, scope): Named| Factor {
+            rel,
+            scope,
+            binds: Vec::new(),
+        };
         match factor {
-            TableFactor::Table { name, alias, args: None, with_ordinality: false, .. } => {
-                Ok(plain(self.table_factor(name, alias.as_ref(), locking)?))
-            }
-            TableFactor::Table { name, alias, args: Some(args), with_ordinality: false, .. } => {
-                self.function_factor(name, &args.args, alias.as_ref(), visible)
-            }
-            TableFactor::Function { name, args, alias, .. } => {
-                self.function_factor(name, args, alias.as_ref(), visible)
-            }
-            TableFactor::UNNEST { alias, array_exprs, with_ordinality: false, .. } => {
+            TableFactor::Table {
+                name,
+                alias,
+                args: None,
+                with_ordinality: false,
+                ..
+            } => Ok(plain(self.table_factor(name, alias.as_ref(), locking)?)),
+            TableFactor::Table {
+                name,
+                alias,
+                args: Some(args),
+                with_ordinality: false,
+                ..
+            } => self.function_factor(name, &args.args, alias.as_ref(), visible),
+            TableFactor::Function {
+                name, args, alias, ..
+            } => self.function_factor(name, args, alias.as_ref(), visible),
+            TableFactor::UNNEST {
+                alias,
+                array_exprs,
+                with_ordinality: false,
+                ..
+            } => {
                 let [array] = array_exprs.as_slice() else {
                     return Err(unsupported("unnest of several arrays"));
                 };
                 self.table_function("unnest", &[array], alias.as_ref(), visible)
             }
-            TableFactor::Derived { lateral, subquery, alias } => {
-                let seen = if *lateral { visible.clone() } else { Scope::default() };
+            TableFactor::Derived {
+                lateral,
+                subquery,
+                alias,
+            } => {
+                let seen = if *lateral {
+                    visible.clone()
+                } else {
+                    Scope::default()
+                };
                 let outer = self.set_scope(seen);
                 let bound = self.nested(|binder| binder.query(subquery));
                 self.set_scope(outer);
                 let (BoundQuery { rel, columns }, binds, _) = bound?;
-                let name = alias.as_ref().map_or_else(String::new, |alias| ident(&alias.name));
-                let columns = columns.into_iter().map(|c| (c.name, c.ty, (c.table, c.attribute)));
+                let name = alias
+                    .as_ref()
+                    .map_or_else(String::new, |alias| ident(&alias.name));
+                let columns = columns
+                    .into_iter()
+                    .map(|c| (c.name, c.ty, (c.table, c.attribute)));
                 let mut scope = Scope::of_relation(&name, columns, 0);
                 rename(&mut scope, alias.as_ref())?;
                 Ok(Factor { rel, scope, binds })
             }
-            TableFactor::NestedJoin { table_with_joins, alias } => {
-                let (rel, mut scope) = self.from_item(None, table_with_joins, locking)?;
+            TableFactor::NestedJoin {
+                table_with_joins,
+                alias,
+            } => {
+                let (rel, mut scope) = self.bind_from_item(None, table_with_joins, locking)?;
                 if let Some(alias) = alias {
                     let name = ident(&alias.name);
                     scope.relations = vec![name.clone()];
@@ -265,13 +306,11 @@ impl Binder<'_> {
     ///
     /// # Errors
     /// 42P01; 42809 if it is an index or a sequence.
-    pub(crate) fn find_table(
-        &self,
-        name: &ast::ObjectName,
-    ) -> Result<Arc<Table>, SqlError> {
+    pub(crate) fn find_table(&self, name: &ast::ObjectName) -> Result<Arc<Table>, SqlError> {
         let (schema, table) = object_name(name);
         let position = name_position(&self.source, name);
-        self.find_table_named(schema.as_deref(), &table).map_err(|error| error.at(position))
+        self.find_table_named(schema.as_deref(), &table)
+            .map_err(|error| error.at(position))
     }
 
     pub(crate) fn find_table_named(
@@ -308,13 +347,23 @@ impl Binder<'_> {
             && let Some(found) = crate::pg_catalog::lookup(schema.as_deref(), &table)
         {
             let columns = found.columns.iter().enumerate().map(|(i, column)| {
-                (column.name.to_string(), column.ty, (found.oid, i as i16 + 1))
+                (
+                    column.name.to_string(),
+                    column.ty,
+                    (found.oid, i as i16 + 1),
+                )
             });
             (Rel::Virtual(found), Scope::of_relation(&shown, columns, 0))
         } else {
             let table = self.find_table(name)?;
             let scope = table_scope(&table, &shown);
-            (Rel::Table { table, lock: locking.of_table(&shown) }, scope)
+            (
+                Rel::Table {
+                    table,
+                    lock: locking.of_table(&shown),
+                },
+                scope,
+            )
         };
         let (rel, mut scope) = named;
         rename(&mut scope, alias)?;
@@ -333,10 +382,17 @@ impl Binder<'_> {
             && let Some(found) = crate::pg_catalog::lookup(schema.as_deref(), &function)
         {
             let shown = alias.map_or_else(|| function.clone(), |alias| ident(&alias.name));
-            let columns = found.columns.iter().map(|c| (c.name.to_string(), c.ty, (0, 0)));
+            let columns = found
+                .columns
+                .iter()
+                .map(|c| (c.name.to_string(), c.ty, (0, 0)));
             let mut scope = Scope::of_relation(&shown, columns, 0);
             rename(&mut scope, alias)?;
-            return Ok(Factor { rel: Rel::Virtual(found), scope, binds: Vec::new() });
+            return Ok(Factor {
+                rel: Rel::Virtual(found),
+                scope,
+                binds: Vec::new(),
+            });
         }
         let args = args
             .iter()
@@ -357,17 +413,26 @@ impl Binder<'_> {
     ) -> Result<Factor, SqlError> {
         let outer = self.set_scope(visible.clone());
         let bound = self.nested(|binder| {
-            let args = args.iter().map(|arg| binder.expr(arg)).collect::<Result<Vec<_>, _>>()?;
+            let args = args
+                .iter()
+                .map(|arg| binder.expr(arg))
+                .collect::<Result<Vec<_>, _>>()?;
             let bound = binder.bind_table_function(name, args)?;
             let calls = binder.take_calls();
             Ok((bound, calls))
         });
         self.set_scope(outer);
         let (((function, args, ty), calls), binds, _) = bound?;
-        let mut rel = Rel::Function { function, args, types: vec![ty] };
+        let mut rel = Rel::Function {
+            function,
+            args,
+            types: vec![ty],
+        };
         if !calls.is_empty() {
             // An argument holds a dependent subquery: compute it in a row of its own.
-            let Rel::Function { args, .. } = &mut rel else { unreachable!("made above") };
+            let Rel::Function { args, .. } = &mut rel else {
+                unreachable!("made above")
+            };
             let mut inner = Vec::new();
             for arg in args.iter_mut() {
                 super::place_calls(arg, 0);
@@ -424,18 +489,29 @@ impl Binder<'_> {
                 }
                 let supported = matches!(
                     ty,
-                    Type::Int4 | Type::Int8 | Type::Numeric(_) | Type::Timestamp | Type::Timestamptz
+                    Type::Int4
+                        | Type::Int8
+                        | Type::Numeric(_)
+                        | Type::Timestamp
+                        | Type::Timestamptz
                 );
                 if !supported || (ty.is_datetime() && args.len() == 2) {
                     let shown: Vec<String> = args.iter().map(|arg| arg.ty().name()).collect();
                     return Err(SqlError::new(
                         SqlState::UNDEFINED_FUNCTION,
-                        format!("function generate_series({}) does not exist", shown.join(", ")),
+                        format!(
+                            "function generate_series({}) does not exist",
+                            shown.join(", ")
+                        ),
                     ));
                 }
                 let mut coerced = Vec::new();
                 for (i, arg) in args.into_iter().enumerate() {
-                    let to = if i == 2 && ty.is_datetime() { Type::Interval } else { ty };
+                    let to = if i == 2 && ty.is_datetime() {
+                        Type::Interval
+                    } else {
+                        ty
+                    };
                     let arg = resolve::coerce(arg, to, Context::Implicit)?;
                     self.note(&arg);
                     coerced.push(arg);
@@ -467,7 +543,12 @@ pub(crate) fn table_scope(table: &Arc<Table>, alias: &str) -> Scope {
 }
 
 fn joined(kind: JoinKind, left: Rel, right: Rel, on: Vec<Expr>) -> Rel {
-    Rel::Join { kind, left: Box::new(left), right: Box::new(right), on }
+    Rel::Join {
+        kind,
+        left: Box::new(left),
+        right: Box::new(right),
+        on,
+    }
 }
 
 fn join_kind(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint), SqlError> {
@@ -511,7 +592,10 @@ fn rename(scope: &mut Scope, alias: Option<&TableAlias>) -> Result<(), SqlError>
 
 /// Finds a USING column in one side and shadows it.
 fn shared_column(scope: &mut Scope, name: &str, side: &str) -> Result<ScopeColumn, SqlError> {
-    let mut fitting = scope.columns.iter_mut().filter(|c| !c.shadowed && c.name == name);
+    let mut fitting = scope
+        .columns
+        .iter_mut()
+        .filter(|c| !c.shadowed && c.name == name);
     let Some(found) = fitting.next() else {
         return Err(SqlError::new(
             SqlState::UNDEFINED_COLUMN,
@@ -529,7 +613,9 @@ fn shared_column(scope: &mut Scope, name: &str, side: &str) -> Result<ScopeColum
     let copy = found.clone();
     if copy.relation.is_empty() {
         let merged = copy.name.clone();
-        scope.columns.retain(|c| !(c.relation.is_empty() && c.name == merged));
+        scope
+            .columns
+            .retain(|c| !(c.relation.is_empty() && c.name == merged));
     }
     Ok(copy)
 }

@@ -27,8 +27,10 @@ impl Binder<'_> {
                 Err(unsupported("a subquery as function argument"))
             };
         }
-        if !matches!(schema.as_deref(), None | Some("pg_catalog" | "public" | "information_schema"))
-        {
+        if !matches!(
+            schema.as_deref(),
+            None | Some("pg_catalog" | "public" | "information_schema")
+        ) {
             let schema = schema.unwrap_or_default();
             return Err(SqlError::new(
                 SqlState::INVALID_SCHEMA,
@@ -37,7 +39,9 @@ impl Binder<'_> {
             .at(position));
         }
         if crate::expr::aggregate::is_aggregate(&name) {
-            return self.aggregate(&name, function).map_err(|error| at(error, position));
+            return self
+                .aggregate(&name, function)
+                .map_err(|error| at(error, position));
         }
         let list = match &function.args {
             FunctionArguments::List(list) => list.args.as_slice(),
@@ -58,9 +62,14 @@ impl Binder<'_> {
             .collect::<Result<_, _>>()
             .map_err(|error| at(error, position))?;
         if let "nextval" | "currval" | "setval" | "lastval" = name.as_str() {
-            return self.sequence_call(&name, &args).map_err(|error| at(error, position));
+            return self
+                .sequence_call(&name, &args)
+                .map_err(|error| at(error, position));
         }
-        let bound = args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<_>, _>>()?;
+        let bound = args
+            .iter()
+            .map(|arg| self.expr(arg))
+            .collect::<Result<Vec<_>, _>>()?;
         if name == "pg_sleep" {
             let [seconds] = <[Expr; 1]>::try_from(bound).map_err(|_| unsupported("pg_sleep"))?;
             let seconds = self.explicit(seconds, Type::Float8)?;
@@ -120,7 +129,10 @@ impl Binder<'_> {
     /// A sequence by the text of its name, which may have a schema and quotes.
     pub(super) fn sequence(&self, text: &str) -> Result<&Sequence, SqlError> {
         let name = text.strip_prefix("public.").unwrap_or(text);
-        let name = match name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        let name = match name
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'))
+        {
             Some(quoted) => quoted.replace("\"\"", "\""),
             None => name.to_lowercase(),
         };
@@ -143,14 +155,26 @@ impl Binder<'_> {
                 return resolve::function("extract", vec![field, value]);
             }
             Ast::Ceil { expr, field } | Ast::Floor { expr, field } => {
-                if !matches!(field, CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime)) {
+                if !matches!(
+                    field,
+                    CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime)
+                ) {
                     return Err(unsupported("CEIL or FLOOR TO a field"));
                 }
-                let name = if matches!(ast, Ast::Ceil { .. }) { "ceil" } else { "floor" };
+                let name = if matches!(ast, Ast::Ceil { .. }) {
+                    "ceil"
+                } else {
+                    "floor"
+                };
                 (name, vec![expr])
             }
             Ast::Position { expr, r#in } => ("strpos", vec![r#in, expr]),
-            Ast::Substring { expr, substring_from, substring_for, .. } => {
+            Ast::Substring {
+                expr,
+                substring_from,
+                substring_for,
+                ..
+            } => {
                 let value = self.expr(expr)?;
                 let from = match substring_from {
                     Some(from) => self.expr(from)?,
@@ -164,7 +188,12 @@ impl Binder<'_> {
                 self.note(&call);
                 return Ok(call);
             }
-            Ast::Trim { expr, trim_where, trim_what, trim_characters } => {
+            Ast::Trim {
+                expr,
+                trim_where,
+                trim_what,
+                trim_characters,
+            } => {
                 let name = match trim_where {
                     Some(ast::TrimWhereField::Leading) => "ltrim",
                     Some(ast::TrimWhereField::Trailing) => "rtrim",
@@ -175,14 +204,22 @@ impl Binder<'_> {
                 args.extend(trim_characters.iter().flatten());
                 (name, args)
             }
-            Ast::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+            Ast::Overlay {
+                expr,
+                overlay_what,
+                overlay_from,
+                overlay_for,
+            } => {
                 let mut args: Vec<&Ast> = vec![expr, overlay_what, overlay_from];
                 args.extend(overlay_for.as_deref());
                 ("overlay", args)
             }
             other => return Err(unsupported(&format!("the expression {other}"))),
         };
-        let args = args.into_iter().map(|arg| self.expr(arg)).collect::<Result<Vec<_>, _>>()?;
+        let args = args
+            .into_iter()
+            .map(|arg| self.expr(arg))
+            .collect::<Result<Vec<_>, _>>()?;
         let call = resolve::function(name, args)?;
         self.note(&call);
         Ok(call)

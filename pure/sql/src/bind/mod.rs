@@ -49,10 +49,12 @@ pub struct PlanCx<'a> {
 pub(crate) const AGGREGATE: u32 = u32::MAX;
 
 /// Deepest recursion over expressions and queries while binding.
-const DEPTH_MAX: u32 = 300;
+const DEPTH_MAX: u32 = 200;
+
+/// Where aggregates are forbidden without a clause that has a name.
+const ELSEWHERE: Option<&str> = Some("this clause");
 
 /// One query level that is being bound.
-#[derive(Default)]
 struct Level {
     /// What its expressions see.
     scope: Scope,
@@ -68,6 +70,20 @@ struct Level {
     aggregates: Vec<Aggregate>,
     /// Whether aggregates may stand here, or the clause that forbids them.
     aggregates_in: Option<&'static str>,
+}
+
+impl Default for Level {
+    fn default() -> Level {
+        Level {
+            scope: Scope::default(),
+            captures: Vec::new(),
+            dependent: false,
+            calls: Vec::new(),
+            inner_calls: Vec::new(),
+            aggregates: Vec::new(),
+            aggregates_in: ELSEWHERE,
+        }
+    }
 }
 
 /// A bound query.
@@ -120,7 +136,9 @@ impl<'a> Binder<'a> {
     }
 
     fn level(&mut self) -> &mut Level {
-        self.levels.last_mut().expect("the outermost level is never popped")
+        self.levels
+            .last_mut()
+            .expect("the outermost level is never popped")
     }
 
     /// Replaces the visible names of the current level.
@@ -220,12 +238,19 @@ impl<'a> Binder<'a> {
 
 /// Adds a position to an error that has none.
 pub(crate) fn at(error: SqlError, position: u32) -> SqlError {
-    if error.fields().position == 0 { error.at(position) } else { error }
+    if error.fields().position == 0 {
+        error.at(position)
+    } else {
+        error
+    }
 }
 
 /// 0A000.
 pub(crate) fn unsupported(what: &str) -> SqlError {
-    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"))
+    SqlError::new(
+        SqlState::FEATURE_NOT_SUPPORTED,
+        format!("{what} is not supported"),
+    )
 }
 
 /// The conjuncts of a condition.

@@ -18,31 +18,67 @@ pub(crate) enum Rel {
     /// One row of no columns.
     One,
     /// All columns of a table, the hidden one included.
-    Table { table: Arc<Table>, lock: Option<LockMode> },
+    Table {
+        table: Arc<Table>,
+        lock: Option<LockMode>,
+    },
     /// A table of the system catalog.
     Virtual(&'static VirtualTable),
     /// Rows of expressions without columns. Calls are numbered over all rows.
-    Values { rows: Vec<Vec<Expr>>, types: Vec<Type>, calls: Vec<Call<Rel>> },
+    Values {
+        rows: Vec<Vec<Expr>>,
+        types: Vec<Type>,
+        calls: Vec<Call<Rel>>,
+    },
     /// A function in FROM.
-    Function { function: TableFunction, args: Vec<Expr>, types: Vec<Type> },
+    Function {
+        function: TableFunction,
+        args: Vec<Expr>,
+        types: Vec<Type>,
+    },
     /// Left columns, then right columns (only left ones for semi and anti joins).
-    Join { kind: JoinKind, left: Box<Rel>, right: Box<Rel>, on: Vec<Expr> },
+    Join {
+        kind: JoinKind,
+        left: Box<Rel>,
+        right: Box<Rel>,
+        on: Vec<Expr>,
+    },
     /// As Join, for a right side that depends on the left row: `binds` are slots that it reads.
-    Lateral { outer: bool, left: Box<Rel>, right: Box<Rel>, binds: Binds, on: Vec<Expr> },
+    Lateral {
+        outer: bool,
+        left: Box<Rel>,
+        right: Box<Rel>,
+        binds: Binds,
+        on: Vec<Expr>,
+    },
     /// Rows for which all conditions are true.
-    Filter { input: Box<Rel>, conditions: Vec<Expr> },
+    Filter {
+        input: Box<Rel>,
+        conditions: Vec<Expr>,
+    },
     /// One column per expression.
     Project { input: Box<Rel>, exprs: Vec<Expr> },
     /// The input's columns and one for each call.
-    Apply { input: Box<Rel>, calls: Vec<Call<Rel>> },
+    Apply {
+        input: Box<Rel>,
+        calls: Vec<Call<Rel>>,
+    },
     /// Group columns, then aggregates. Without groups exactly one row.
-    Aggregate { input: Box<Rel>, group: Vec<Expr>, aggregates: Vec<Aggregate> },
+    Aggregate {
+        input: Box<Rel>,
+        group: Vec<Expr>,
+        aggregates: Vec<Aggregate>,
+    },
     /// Rows that differ in the columns `keys` (the first of each in input order).
     Distinct { input: Box<Rel>, keys: Vec<u32> },
     /// In order of columns.
     Sort { input: Box<Rel>, keys: Vec<SortKey> },
     /// Some rows: `limit` after `offset`; the expressions have no columns.
-    Limit { input: Box<Rel>, limit: Option<Expr>, offset: Option<Expr> },
+    Limit {
+        input: Box<Rel>,
+        limit: Option<Expr>,
+        offset: Option<Expr>,
+    },
     /// All rows of all inputs.
     Union { inputs: Vec<Rel> },
 }
@@ -109,9 +145,19 @@ pub(crate) enum CallKind<R> {
     /// Whether there is a row.
     Exists { query: R, binds: Binds },
     /// Whether the left values are among the rows (three-valued).
-    In { left: Vec<Expr>, query: R, binds: Binds },
+    In {
+        left: Vec<Expr>,
+        query: R,
+        binds: Binds,
+    },
     /// `left op ANY|ALL (query)`; the condition is over the columns (left, right).
-    Quantified { left: Expr, condition: Expr, all: bool, query: R, binds: Binds },
+    Quantified {
+        left: Expr,
+        condition: Expr,
+        all: bool,
+        query: R,
+        binds: Binds,
+    },
     /// All values of the one column as an array.
     Array { query: R, binds: Binds },
     /// Draws from a sequence.
@@ -159,15 +205,36 @@ impl<R> CallKind<R> {
         plan: &mut dyn FnMut(R) -> Result<S, E>,
     ) -> Result<CallKind<S>, E> {
         Ok(match self {
-            CallKind::Scalar { query, binds } => CallKind::Scalar { query: plan(query)?, binds },
-            CallKind::Exists { query, binds } => CallKind::Exists { query: plan(query)?, binds },
-            CallKind::In { left, query, binds } => {
-                CallKind::In { left, query: plan(query)?, binds }
-            }
-            CallKind::Quantified { left, condition, all, query, binds } => {
-                CallKind::Quantified { left, condition, all, query: plan(query)?, binds }
-            }
-            CallKind::Array { query, binds } => CallKind::Array { query: plan(query)?, binds },
+            CallKind::Scalar { query, binds } => CallKind::Scalar {
+                query: plan(query)?,
+                binds,
+            },
+            CallKind::Exists { query, binds } => CallKind::Exists {
+                query: plan(query)?,
+                binds,
+            },
+            CallKind::In { left, query, binds } => CallKind::In {
+                left,
+                query: plan(query)?,
+                binds,
+            },
+            CallKind::Quantified {
+                left,
+                condition,
+                all,
+                query,
+                binds,
+            } => CallKind::Quantified {
+                left,
+                condition,
+                all,
+                query: plan(query)?,
+                binds,
+            },
+            CallKind::Array { query, binds } => CallKind::Array {
+                query: plan(query)?,
+                binds,
+            },
             CallKind::Nextval(sequence) => CallKind::Nextval(sequence),
             CallKind::Currval(sequence) => CallKind::Currval(sequence),
             CallKind::Sleep(seconds) => CallKind::Sleep(seconds),
@@ -199,7 +266,11 @@ impl Rel {
             Rel::Table { table, .. } => table.columns.len() as u32,
             Rel::Virtual(table) => table.columns.len() as u32,
             Rel::Values { types, .. } | Rel::Function { types, .. } => types.len() as u32,
-            Rel::Join { kind: JoinKind::Semi | JoinKind::Anti, left, .. } => left.width(),
+            Rel::Join {
+                kind: JoinKind::Semi | JoinKind::Anti,
+                left,
+                ..
+            } => left.width(),
             Rel::Join { left, right, .. } | Rel::Lateral { left, right, .. } => {
                 left.width() + right.width()
             }
@@ -209,7 +280,9 @@ impl Rel {
             | Rel::Limit { input, .. } => input.width(),
             Rel::Project { exprs, .. } => exprs.len() as u32,
             Rel::Apply { input, calls } => input.width() + calls.len() as u32,
-            Rel::Aggregate { group, aggregates, .. } => (group.len() + aggregates.len()) as u32,
+            Rel::Aggregate {
+                group, aggregates, ..
+            } => (group.len() + aggregates.len()) as u32,
             Rel::Union { inputs } => inputs.first().map_or(0, Rel::width),
         }
     }
@@ -219,24 +292,40 @@ impl Rel {
         if conditions.is_empty() {
             self
         } else {
-            Rel::Filter { input: Box::new(self), conditions }
+            Rel::Filter {
+                input: Box::new(self),
+                conditions,
+            }
         }
     }
 
     /// The input with the values of `calls` appended.
     pub(crate) fn applied(self, calls: Vec<Call<Rel>>) -> Rel {
-        if calls.is_empty() { self } else { Rel::Apply { input: Box::new(self), calls } }
+        if calls.is_empty() {
+            self
+        } else {
+            Rel::Apply {
+                input: Box::new(self),
+                calls,
+            }
+        }
     }
 
     pub(crate) fn projected(self, exprs: Vec<Expr>) -> Rel {
-        Rel::Project { input: Box::new(self), exprs }
+        Rel::Project {
+            input: Box::new(self),
+            exprs,
+        }
     }
 
     /// Every expression of this relation and the ones below it.
     pub(crate) fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         let calls = |calls: &mut Vec<Call<Rel>>, visit: &mut dyn FnMut(&mut Expr)| {
             for call in calls {
-                call.kind.outer_exprs_mut().into_iter().for_each(&mut *visit);
+                call.kind
+                    .outer_exprs_mut()
+                    .into_iter()
+                    .for_each(&mut *visit);
                 match &mut call.kind {
                     CallKind::Scalar { query, .. }
                     | CallKind::Exists { query, .. }
@@ -249,23 +338,37 @@ impl Rel {
         };
         match self {
             Rel::One | Rel::Table { .. } | Rel::Virtual(_) => {}
-            Rel::Values { rows, calls: list, .. } => {
+            Rel::Values {
+                rows, calls: list, ..
+            } => {
                 rows.iter_mut().flatten().for_each(&mut *visit);
                 calls(list, visit);
             }
             Rel::Function { args, .. } => args.iter_mut().for_each(visit),
-            Rel::Join { left, right, on, .. } => {
+            Rel::Join {
+                left, right, on, ..
+            } => {
                 on.iter_mut().for_each(&mut *visit);
                 left.each_expr_mut(visit);
                 right.each_expr_mut(visit);
             }
-            Rel::Lateral { left, right, binds, on, .. } => {
+            Rel::Lateral {
+                left,
+                right,
+                binds,
+                on,
+                ..
+            } => {
                 on.iter_mut().for_each(&mut *visit);
                 binds.iter_mut().for_each(|(_, expr)| visit(expr));
                 left.each_expr_mut(visit);
                 right.each_expr_mut(visit);
             }
-            Rel::Filter { input, conditions: exprs } | Rel::Project { input, exprs } => {
+            Rel::Filter {
+                input,
+                conditions: exprs,
+            }
+            | Rel::Project { input, exprs } => {
                 exprs.iter_mut().for_each(&mut *visit);
                 input.each_expr_mut(visit);
             }
@@ -273,23 +376,36 @@ impl Rel {
                 calls(list, visit);
                 input.each_expr_mut(visit);
             }
-            Rel::Aggregate { input, group, aggregates } => {
+            Rel::Aggregate {
+                input,
+                group,
+                aggregates,
+            } => {
                 group.iter_mut().for_each(&mut *visit);
                 for aggregate in aggregates {
                     aggregate.args.iter_mut().for_each(&mut *visit);
                     aggregate.filter.iter_mut().for_each(&mut *visit);
-                    aggregate.order.iter_mut().for_each(|(expr, _, _)| visit(expr));
+                    aggregate
+                        .order
+                        .iter_mut()
+                        .for_each(|(expr, _, _)| visit(expr));
                 }
                 input.each_expr_mut(visit);
             }
             Rel::Distinct { input, .. } | Rel::Sort { input, .. } => input.each_expr_mut(visit),
-            Rel::Limit { input, limit, offset } => {
+            Rel::Limit {
+                input,
+                limit,
+                offset,
+            } => {
                 limit.iter_mut().for_each(&mut *visit);
                 offset.iter_mut().for_each(&mut *visit);
                 input.each_expr_mut(visit);
             }
             Rel::Union { inputs } => {
-                inputs.iter_mut().for_each(|input| input.each_expr_mut(visit));
+                inputs
+                    .iter_mut()
+                    .for_each(|input| input.each_expr_mut(visit));
             }
         }
     }

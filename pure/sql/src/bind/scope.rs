@@ -61,7 +61,11 @@ impl Scope {
                 origin,
             })
             .collect();
-        Scope { columns, relations: vec![alias.to_string()], bases: Vec::new() }
+        Scope {
+            columns,
+            relations: vec![alias.to_string()],
+            bases: Vec::new(),
+        }
     }
 
     /// Adds the items of another FROM entry.
@@ -104,7 +108,9 @@ impl Scope {
                 && table.primary_constraint.is_some()
                 && table.primary.columns.iter().all(|key| {
                     let wanted = first + u32::from(key.column);
-                    group.iter().any(|e| matches!(e, Expr::Column(c, _) if *c == wanted))
+                    group
+                        .iter()
+                        .any(|e| matches!(e, Expr::Column(c, _) if *c == wanted))
                 })
         })
     }

@@ -5,9 +5,9 @@ use super::from::Locking;
 use super::rel::{Rel, SortKey};
 use super::scope::{Scope, ident};
 use super::target::Target;
-use super::{Binder, BoundQuery, conjuncts, place_calls, unsupported};
-use crate::expr::resolve::{self, Context};
+use super::{Binder, BoundQuery, ELSEWHERE, conjuncts, place_calls, unsupported};
 use crate::expr::Expr;
+use crate::expr::resolve::{self, Context};
 use crate::plan::OutColumn;
 use base::{SqlError, SqlState, Type};
 use sqlparser::ast::{
@@ -62,7 +62,10 @@ impl Binder<'_> {
             keys.push(sort_key(column as u32, key));
         }
         if !keys.is_empty() {
-            bound.rel = Rel::Sort { input: Box::new(bound.rel), keys };
+            bound.rel = Rel::Sort {
+                input: Box::new(bound.rel),
+                keys,
+            };
         }
         bound.rel = windowed(bound.rel, window);
         Ok(bound)
@@ -71,7 +74,10 @@ impl Binder<'_> {
     fn set_expr(&mut self, body: &SetExpr) -> Result<BoundQuery, SqlError> {
         match body {
             SetExpr::Select(select) => {
-                let window = Window { limit: None, offset: None };
+                let window = Window {
+                    limit: None,
+                    offset: None,
+                };
                 self.nested_query(|b| b.select(select, &[], window, &Locking::default()))
             }
             SetExpr::Query(query) => self.nested_query(|b| b.query(query)),
@@ -95,8 +101,11 @@ impl Binder<'_> {
                     sample: None,
                     index_hints: Vec::new(),
                 };
-                let item = ast::TableWithJoins { relation: factor, joins: Vec::new() };
-                let (rel, scope) = self.from_item(None, &item, &Locking::default())?;
+                let item = ast::TableWithJoins {
+                    relation: factor,
+                    joins: Vec::new(),
+                };
+                let (rel, scope) = self.bind_from_item(None, &item, &Locking::default())?;
                 let visible = scope.columns.iter().filter(|c| !c.hidden);
                 let (exprs, columns) = visible
                     .map(|c| {
@@ -109,11 +118,16 @@ impl Binder<'_> {
                         (c.expr.clone(), column)
                     })
                     .unzip();
-                Ok(BoundQuery { rel: rel.projected(exprs), columns })
+                Ok(BoundQuery {
+                    rel: rel.projected(exprs),
+                    columns,
+                })
             }
-            SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, .. } => {
-                self.union(body, *set_quantifier)
-            }
+            SetExpr::SetOperation {
+                op: SetOperator::Union,
+                set_quantifier,
+                ..
+            } => self.union(body, *set_quantifier),
             SetExpr::SetOperation { op, .. } => Err(unsupported(&op.to_string())),
             SetExpr::Insert(_) | SetExpr::Update(_) => {
                 Err(unsupported("a data-modifying statement here"))
@@ -128,16 +142,15 @@ impl Binder<'_> {
     ) -> Result<BoundQuery, SqlError> {
         let (bound, binds, _) = self.nested(bind)?;
         // This level has no names yet, so nothing of it can have been captured.
-        assert!(binds.is_empty(), "a set operation's side reads its own level");
+        assert!(
+            binds.is_empty(),
+            "a set operation's side reads its own level"
+        );
         Ok(bound)
     }
 
     /// UNION chains lean left; the spine is walked in a loop.
-    fn union(
-        &mut self,
-        body: &SetExpr,
-        quantifier: SetQuantifier,
-    ) -> Result<BoundQuery, SqlError> {
+    fn union(&mut self, body: &SetExpr, quantifier: SetQuantifier) -> Result<BoundQuery, SqlError> {
         let mut sides = Vec::new();
         let mut leftmost = body;
         while let SetExpr::SetOperation {
@@ -154,8 +167,11 @@ impl Binder<'_> {
             leftmost = left;
         }
         sides.push(leftmost);
-        let mut queries =
-            sides.into_iter().rev().map(|s| self.set_expr(s)).collect::<Result<Vec<_>, _>>()?;
+        let mut queries = sides
+            .into_iter()
+            .rev()
+            .map(|s| self.set_expr(s))
+            .collect::<Result<Vec<_>, _>>()?;
         let width = queries[0].columns.len();
         if queries.iter().any(|query| query.columns.len() != width) {
             let message = "each UNION query must have the same number of columns";
@@ -180,7 +196,12 @@ impl Binder<'_> {
         }
         let mut columns = queries[0].columns.clone();
         for (column, ty) in columns.iter_mut().zip(&types) {
-            *column = OutColumn { name: column.name.clone(), ty: *ty, table: 0, attribute: 0 };
+            *column = OutColumn {
+                name: column.name.clone(),
+                ty: *ty,
+                table: 0,
+                attribute: 0,
+            };
         }
         let mut inputs = Vec::new();
         for query in queries.drain(..) {
@@ -197,7 +218,10 @@ impl Binder<'_> {
         }
         let mut rel = Rel::Union { inputs };
         if matches!(quantifier, SetQuantifier::None | SetQuantifier::Distinct) {
-            rel = Rel::Distinct { input: Box::new(rel), keys: (0..width as u32).collect() };
+            rel = Rel::Distinct {
+                input: Box::new(rel),
+                keys: (0..width as u32).collect(),
+            };
         }
         Ok(BoundQuery { rel, columns })
     }
@@ -211,7 +235,11 @@ impl Binder<'_> {
         }
         let mut bound = rows
             .iter()
-            .map(|row| row.iter().map(|value| self.expr(value)).collect::<Result<Vec<_>, _>>())
+            .map(|row| {
+                row.iter()
+                    .map(|value| self.expr(value))
+                    .collect::<Result<Vec<_>, _>>()
+            })
             .collect::<Result<Vec<_>, _>>()?;
         let mut types = Vec::new();
         for i in 0..width {
@@ -239,7 +267,14 @@ impl Binder<'_> {
             })
             .collect();
         let calls = self.take_calls();
-        Ok(BoundQuery { rel: Rel::Values { rows: bound, types, calls }, columns })
+        Ok(BoundQuery {
+            rel: Rel::Values {
+                rows: bound,
+                types,
+                calls,
+            },
+            columns,
+        })
     }
 
     fn select(
@@ -255,13 +290,13 @@ impl Binder<'_> {
         if !select.named_window.is_empty() || select.qualify.is_some() {
             return Err(unsupported("a window clause"));
         }
-        let (mut rel, scope) = self.from(&select.from, locking)?;
+        let (mut rel, scope) = self.bind_from(&select.from, locking)?;
         check_locked_names(&scope, locking)?;
         self.set_scope(scope.clone());
         if let Some(condition) = &select.selection {
             self.level().aggregates_in = Some("WHERE");
             let bound = self.condition(condition, "WHERE")?;
-            self.level().aggregates_in = None;
+            self.level().aggregates_in = ELSEWHERE;
             rel = self.filter(rel, bound);
         }
         let group_asts: &[Ast] = match &select.group_by {
@@ -269,6 +304,7 @@ impl Binder<'_> {
             GroupByExpr::Expressions(..) => return Err(unsupported("GROUP BY with a modifier")),
             GroupByExpr::All(_) => return Err(unsupported("GROUP BY ALL")),
         };
+        self.level().aggregates_in = None;
         let mut targets = self.targets(&select.projection)?;
         for target in &mut targets {
             self.settle_target(target)?;
@@ -294,6 +330,7 @@ impl Binder<'_> {
             .map(|having| self.condition(having, "HAVING"))
             .transpose()?;
         let mut having_calls = self.take_calls();
+        self.level().aggregates_in = ELSEWHERE;
         let group = self.group_keys(group_asts, &targets)?;
         let aggregates = core::mem::take(&mut self.level().aggregates);
         if !group_asts.is_empty() || !aggregates.is_empty() || having.is_some() {
@@ -307,20 +344,32 @@ impl Binder<'_> {
             let mut aggregates = aggregates;
             let mut group = group;
             for aggregate in &mut aggregates {
-                aggregate.args.iter_mut().for_each(|arg| place_calls(arg, width));
-                aggregate.filter.iter_mut().for_each(|filter| place_calls(filter, width));
-                aggregate.order.iter_mut().for_each(|(key, _, _)| place_calls(key, width));
+                aggregate
+                    .args
+                    .iter_mut()
+                    .for_each(|arg| place_calls(arg, width));
+                aggregate
+                    .filter
+                    .iter_mut()
+                    .for_each(|filter| place_calls(filter, width));
+                aggregate
+                    .order
+                    .iter_mut()
+                    .for_each(|(key, _, _)| place_calls(key, width));
             }
             group.iter_mut().for_each(|key| place_calls(key, width));
             let mut grouping = Grouping::new(group, aggregates);
-            let determined =
-                |column: u32, group: &[Expr]| scope.determines(group, column);
+            let determined = |column: u32, group: &[Expr]| scope.determines(group, column);
             let name = |column: u32| scope.describe(column);
             let mut having = having;
             let exprs = targets
                 .iter_mut()
                 .map(|target| &mut target.expr)
-                .chain(sort.iter_mut().chain(distinct_on.iter_mut().flatten()).filter_map(extra_mut))
+                .chain(
+                    sort.iter_mut()
+                        .chain(distinct_on.iter_mut().flatten())
+                        .filter_map(extra_mut),
+                )
                 .chain(having.iter_mut());
             let mut rewritten = Vec::new();
             for expr in exprs {
@@ -331,7 +380,10 @@ impl Binder<'_> {
             grouping.rewrite_calls(&mut having_calls, &determined, &name)?;
             rewritten.into_iter().for_each(|expr| grouping.place(expr));
             for call in calls.iter_mut().chain(&mut having_calls) {
-                call.kind.outer_exprs_mut().into_iter().for_each(|expr| grouping.place(expr));
+                call.kind
+                    .outer_exprs_mut()
+                    .into_iter()
+                    .for_each(|expr| grouping.place(expr));
             }
             rel = grouping.relation(rel);
             if let Some(mut having) = having {
@@ -353,7 +405,13 @@ impl Binder<'_> {
             place_calls(expr, width);
         }
         let distinct = Distinctness::new(&select.distinct, distinct_on);
-        self.output(rel, targets, sort.into_iter().zip(order).collect(), distinct, window)
+        self.output(
+            rel,
+            targets,
+            sort.into_iter().zip(order).collect(),
+            distinct,
+            window,
+        )
     }
 
     /// `rel` filtered by a bound condition, whose calls are made first.
@@ -417,17 +475,28 @@ impl Binder<'_> {
         let extra = exprs.len() as u32 > count;
         let mut rel = rel.projected(exprs);
         if whole_rows {
-            rel = Rel::Distinct { input: Box::new(rel), keys: core::mem::take(&mut on) };
+            rel = Rel::Distinct {
+                input: Box::new(rel),
+                keys: core::mem::take(&mut on),
+            };
         }
         if !keys.is_empty() {
-            rel = Rel::Sort { input: Box::new(rel), keys };
+            rel = Rel::Sort {
+                input: Box::new(rel),
+                keys,
+            };
         }
         if !on.is_empty() {
-            rel = Rel::Distinct { input: Box::new(rel), keys: on };
+            rel = Rel::Distinct {
+                input: Box::new(rel),
+                keys: on,
+            };
         }
         rel = windowed(rel, window);
         if extra {
-            let kept = (0..count).map(|i| Expr::Column(i, types[i as usize])).collect();
+            let kept = (0..count)
+                .map(|i| Expr::Column(i, types[i as usize]))
+                .collect();
             rel = rel.projected(kept);
         }
         Ok(BoundQuery { rel, columns })
@@ -444,7 +513,7 @@ impl Binder<'_> {
             let inner = self.take_calls();
             self.level().inner_calls = inner;
             self.level().calls = outer_calls;
-            self.level().aggregates_in = None;
+            self.level().aggregates_in = ELSEWHERE;
             let key = key?;
             let aggregate = crate::expr::walk::any(&key, &|node| {
                 matches!(node, Expr::Outer(super::AGGREGATE, _, _))
@@ -485,7 +554,9 @@ impl Binder<'_> {
 
     /// The output column that a number names.
     fn ordinal(&self, ast: &Ast, count: usize, clause: &str) -> Result<Option<usize>, SqlError> {
-        let Ast::Value(value) = ast else { return Ok(None) };
+        let Ast::Value(value) = ast else {
+            return Ok(None);
+        };
         let ast::Value::Number(digits, _) = &value.value else {
             return Err(SqlError::new(
                 SqlState::SYNTAX,
@@ -526,10 +597,12 @@ impl Binder<'_> {
         if expr.ty() == Type::Unknown {
             expr = resolve::coerce(expr, Type::Text, Context::Implicit)?;
         }
-        Ok(match targets.iter().position(|target| target.expr == expr) {
-            Some(index) => SortTarget::Output(index),
-            None => SortTarget::Extra(expr),
-        })
+        Ok(
+            match targets.iter().position(|target| target.expr == expr) {
+                Some(index) => SortTarget::Output(index),
+                None => SortTarget::Extra(expr),
+            },
+        )
     }
 
     /// A sort key of a query whose input columns are not visible any more.
@@ -545,13 +618,16 @@ impl Binder<'_> {
             .detail("Only result column names can be used, not expressions or functions."));
         };
         let folded = ident(name);
-        columns.iter().position(|column| column.name == folded).ok_or_else(|| {
-            SqlError::new(
-                SqlState::UNDEFINED_COLUMN,
-                format!("column \"{folded}\" does not exist"),
-            )
-            .at(self.position(name.span))
-        })
+        columns
+            .iter()
+            .position(|column| column.name == folded)
+            .ok_or_else(|| {
+                SqlError::new(
+                    SqlState::UNDEFINED_COLUMN,
+                    format!("column \"{folded}\" does not exist"),
+                )
+                .at(self.position(name.span))
+            })
     }
 
     fn window(&mut self, query: &Query) -> Result<Window, SqlError> {
@@ -569,13 +645,16 @@ impl Binder<'_> {
         };
         let limit = query.limit.as_ref().or(fetch.as_ref());
         let offset = query.offset.as_ref().map(|offset| &offset.value);
-        Ok(Window { limit: self.count(limit, "LIMIT")?, offset: self.count(offset, "OFFSET")? })
+        Ok(Window {
+            limit: self.count(limit, "LIMIT")?,
+            offset: self.count(offset, "OFFSET")?,
+        })
     }
 
     fn count(&mut self, ast: Option<&Ast>, clause: &str) -> Result<Option<Expr>, SqlError> {
         let Some(ast) = ast else { return Ok(None) };
         let hidden = self.set_scope(Scope::default());
-        let outer = core::mem::replace(&mut self.level().aggregates_in, Some("LIMIT"));
+        let outer = self.level().aggregates_in.replace("LIMIT");
         let bound = self.expr(ast);
         self.level().aggregates_in = outer;
         self.set_scope(hidden);
@@ -638,17 +717,29 @@ fn windowed(rel: Rel, window: Window) -> Rel {
     if window.limit.is_none() && window.offset.is_none() {
         return rel;
     }
-    Rel::Limit { input: Box::new(rel), limit: window.limit, offset: window.offset }
+    Rel::Limit {
+        input: Box::new(rel),
+        limit: window.limit,
+        offset: window.offset,
+    }
 }
 
 fn sort_key(column: u32, key: &OrderByExpr) -> SortKey {
     let descending = key.options.asc == Some(false);
     let nulls_first = key.options.nulls_first.unwrap_or(descending);
-    SortKey { column, descending, nulls_first }
+    SortKey {
+        column,
+        descending,
+        nulls_first,
+    }
 }
 
 fn check_locked_names(scope: &Scope, locking: &Locking) -> Result<(), SqlError> {
-    match locking.of.iter().find(|name| !scope.relations.contains(name)) {
+    match locking
+        .of
+        .iter()
+        .find(|name| !scope.relations.contains(name))
+    {
         Some(name) => Err(SqlError::new(
             SqlState::UNDEFINED_TABLE,
             format!("relation \"{name}\" in FOR UPDATE clause not found in FROM clause"),

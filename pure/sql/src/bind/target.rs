@@ -2,8 +2,8 @@
 
 use super::scope::{ident, object_name};
 use super::{Binder, unsupported};
-use crate::expr::resolve::{self, Context};
 use crate::expr::Expr;
+use crate::expr::resolve::{self, Context};
 use crate::plan::OutColumn;
 use base::{SqlError, SqlState, Type};
 use sqlparser::ast::{
@@ -94,7 +94,10 @@ impl Binder<'_> {
         let origin = match &expr {
             Expr::Column(..) => {
                 let columns = &self.level().scope.columns;
-                columns.iter().find(|c| c.expr == expr).map_or((0, 0), |c| c.origin)
+                columns
+                    .iter()
+                    .find(|c| c.expr == expr)
+                    .map_or((0, 0), |c| c.origin)
             }
             _ => (0, 0),
         };
@@ -126,7 +129,9 @@ fn derived_name(ast: &Ast) -> Option<String> {
         Ast::Function(Function { name, .. }) => match name.0.last()? {
             ObjectNamePart::Identifier(name) => ident(name),
         },
-        Ast::Cast { expr, data_type, .. } => {
+        Ast::Cast {
+            expr, data_type, ..
+        } => {
             return derived_name(expr).or_else(|| {
                 let ty = super::types::bind_type(data_type).ok()?;
                 Some(ty.catalog_name().trim_start_matches('_').to_string())
@@ -159,9 +164,10 @@ fn derived_name(ast: &Ast) -> Option<String> {
         Ast::Overlay { .. } => "overlay".into(),
         Ast::Ceil { .. } => "ceil".into(),
         Ast::Floor { .. } => "floor".into(),
-        Ast::TypedString { data_type, .. } => {
-            super::types::bind_type(data_type).ok()?.catalog_name().into()
-        }
+        Ast::TypedString { data_type, .. } => super::types::bind_type(data_type)
+            .ok()?
+            .catalog_name()
+            .into(),
         Ast::Interval(_) => "interval".into(),
         Ast::CompoundFieldAccess { root, access_chain } => {
             for access in access_chain.iter().rev() {

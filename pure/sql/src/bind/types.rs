@@ -57,7 +57,9 @@ pub(crate) fn named_type(ty: &DataType) -> Result<NamedType, SqlError> {
             ArrayElemTypeDef::SquareBracket(element, _) | ArrayElemTypeDef::AngleBracket(element),
         ) => {
             let element = bind_type(element)?;
-            element.array_of().ok_or_else(|| unsupported(&format!("{}[]", element.name())))?
+            element
+                .array_of()
+                .ok_or_else(|| unsupported(&format!("{}[]", element.name())))?
         }
         D::Custom(name, modifiers) => return custom(&object_name(name).1, modifiers),
         D::JSON | D::JSONB | D::Time(..) | D::Bit(_) | D::BitVarying(_) | D::VarBit(_) => {
@@ -124,7 +126,9 @@ fn characters(length: &Option<CharacterLength>) -> Result<Option<u32>, SqlError>
             match u32::try_from(*length) {
                 Ok(length) if (1..=max).contains(&length) => Ok(Some(length)),
                 Ok(0) => Err(bad_modifier("length for type varchar must be at least 1")),
-                _ => Err(bad_modifier(&format!("length for type varchar cannot exceed {max}"))),
+                _ => Err(bad_modifier(&format!(
+                    "length for type varchar cannot exceed {max}"
+                ))),
             }
         }
     }
@@ -153,9 +157,15 @@ fn bad_modifier(message: &str) -> SqlError {
 }
 
 fn undefined(name: &str) -> SqlError {
-    SqlError::new(SqlState::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))
+    SqlError::new(
+        SqlState::UNDEFINED_OBJECT,
+        format!("type \"{name}\" does not exist"),
+    )
 }
 
 fn unsupported(name: &str) -> SqlError {
-    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("type {name} is not supported"))
+    SqlError::new(
+        SqlState::FEATURE_NOT_SUPPORTED,
+        format!("type {name} is not supported"),
+    )
 }

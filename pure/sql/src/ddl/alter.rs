@@ -83,15 +83,22 @@ fn add(
             let error = SqlError::new(SqlState::CHECK, message)
                 .table(&table.name)
                 .constraint(&name);
-            let query =
-                format!("SELECT 1 FROM {} WHERE NOT ({expression}) LIMIT 1", quote_ident(&table.name));
+            let query = format!(
+                "SELECT 1 FROM {} WHERE NOT ({expression}) LIMIT 1",
+                quote_ident(&table.name)
+            );
             let check = Check { name, expression };
             let after = Command::AddCheck {
                 database: database.name.clone(),
                 table: table.name.clone(),
                 check,
             };
-            Ok(validated(table, after, Fill::Validate { query, error }, binder))
+            Ok(validated(
+                table,
+                after,
+                Fill::Validate { query, error },
+                binder,
+            ))
         }
         other => Err(unsupported(&format!("the constraint {other}"))),
     }
@@ -120,16 +127,28 @@ fn primary_key(
     binder: &mut Binder<'_>,
 ) -> Result<DdlPlan, SqlError> {
     if table.primary_constraint.is_some() {
-        let message = format!("multiple primary keys for table \"{}\" are not allowed", table.name);
+        let message = format!(
+            "multiple primary keys for table \"{}\" are not allowed",
+            table.name
+        );
         return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
     }
     let keys = key_columns(table, columns)?;
     let rowid = table.rowid();
-    let partition: Vec<u16> =
-        table.partition.iter().copied().filter(|column| Some(*column) != rowid).collect();
-    let slot_columns =
-        if partition.is_empty() { vec![keys[0].column] } else { partition.clone() };
-    let missing = slot_columns.iter().any(|c| !keys.iter().any(|key| key.column == *c));
+    let partition: Vec<u16> = table
+        .partition
+        .iter()
+        .copied()
+        .filter(|column| Some(*column) != rowid)
+        .collect();
+    let slot_columns = if partition.is_empty() {
+        vec![keys[0].column]
+    } else {
+        partition.clone()
+    };
+    let missing = slot_columns
+        .iter()
+        .any(|c| !keys.iter().any(|key| key.column == *c));
     if missing {
         let message = "primary key must include all partition columns";
         return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
@@ -144,7 +163,10 @@ fn primary_key(
         Some(name) => name,
         None => names::free_name(&database, &table.name, &[], "pkey"),
     };
-    let primary = Index { slot_columns, ..index(constraint.clone(), keys, true, true) };
+    let primary = Index {
+        slot_columns,
+        ..index(constraint.clone(), keys, true, true)
+    };
     let after = Command::SetPrimaryKey {
         database: database.name.clone(),
         table: table.name.clone(),
@@ -153,7 +175,9 @@ fn primary_key(
         columns: rows,
         partition,
     };
-    let fill = Fill::PrimaryKey { table: table.name.clone() };
+    let fill = Fill::PrimaryKey {
+        table: table.name.clone(),
+    };
     Ok(validated(table, after, fill, binder))
 }
 
@@ -164,7 +188,12 @@ fn add_foreign_key(
 ) -> Result<DdlPlan, SqlError> {
     let parent = binder.find_table_named(None, &key.parent)?;
     if key.parent_columns.is_empty() {
-        key.parent_columns = parent.primary.columns.iter().map(|key| key.column).collect();
+        key.parent_columns = parent
+            .primary
+            .columns
+            .iter()
+            .map(|key| key.column)
+            .collect();
     }
     if key.columns.len() != key.parent_columns.len() {
         let message = "number of referencing and referenced columns for foreign key disagree";
@@ -183,7 +212,11 @@ fn add_foreign_key(
         .iter()
         .zip(&key.parent_columns)
         .map(|(c, p)| {
-            format!("{} = {}", column(&parent, "parent", *p), column(table, "child", *c))
+            format!(
+                "{} = {}",
+                column(&parent, "parent", *p),
+                column(table, "child", *c)
+            )
         })
         .collect();
     let query = format!(
@@ -208,5 +241,10 @@ fn add_foreign_key(
         table: table.name.clone(),
         foreign_key: key,
     };
-    Ok(validated(table, after, Fill::Validate { query, error }, binder))
+    Ok(validated(
+        table,
+        after,
+        Fill::Validate { query, error },
+        binder,
+    ))
 }

@@ -26,13 +26,21 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
                 let message = "cannot drop the currently open database";
                 return Err(SqlError::new(SqlState::OBJECT_IN_USE, message));
             }
-            let command = Command::DropDatabase { name: name.clone(), if_exists: *if_exists };
+            let command = Command::DropDatabase {
+                name: name.clone(),
+                if_exists: *if_exists,
+            };
             Ok(simple("DROP DATABASE", vec![command]))
         }
         Kind::Sql(ast) => match ast.as_ref() {
             ast::Statement::CreateIndex(create) => create_index(create, binder),
             ast::Statement::CreateSequence {
-                if_not_exists, name, sequence_options, temporary: false, data_type, ..
+                if_not_exists,
+                name,
+                sequence_options,
+                temporary: false,
+                data_type,
+                ..
             } => {
                 let ty = match data_type {
                     None => Type::Int8,
@@ -47,12 +55,19 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
                 };
                 Ok(simple("CREATE SEQUENCE", vec![command]))
             }
-            ast::Statement::Drop { object_type, if_exists, names, cascade, .. } => {
-                drop_objects(*object_type, *if_exists, names, *cascade, binder)
-            }
-            ast::Statement::AlterTable { name, if_exists, operations, .. } => {
-                alter::plan(name, *if_exists, operations, binder)
-            }
+            ast::Statement::Drop {
+                object_type,
+                if_exists,
+                names,
+                cascade,
+                ..
+            } => drop_objects(*object_type, *if_exists, names, *cascade, binder),
+            ast::Statement::AlterTable {
+                name,
+                if_exists,
+                operations,
+                ..
+            } => alter::plan(name, *if_exists, operations, binder),
             other => {
                 let text = other.to_string();
                 let words: Vec<&str> = text.split_whitespace().take(2).collect();
@@ -65,7 +80,13 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
 
 /// A change that is done when the catalog is.
 fn simple(tag: &'static str, before: Vec<Command>) -> DdlPlan {
-    DdlPlan { tag, before, fill: None, after: Vec::new(), undo: Vec::new() }
+    DdlPlan {
+        tag,
+        before,
+        fill: None,
+        after: Vec::new(),
+        undo: Vec::new(),
+    }
 }
 
 /// The name of an object of the schema `public`.
@@ -86,8 +107,11 @@ fn own_name(name: &ast::ObjectName) -> Result<String, SqlError> {
 
 fn create_database(name: &str, options: &DatabaseOptions) -> Result<DdlPlan, SqlError> {
     let unknown = |what: &str, value: &str, known: &str| {
-        SqlError::new(SqlState::INVALID_PARAMETER, format!("unrecognized {what} \"{value}\""))
-            .hint(format!("Available: {known}."))
+        SqlError::new(
+            SqlState::INVALID_PARAMETER,
+            format!("unrecognized {what} \"{value}\""),
+        )
+        .hint(format!("Available: {known}."))
     };
     let protocol = match options.protocol.as_deref() {
         None | Some("two_phase") => ProtocolKind::TwoPhase,
@@ -159,10 +183,17 @@ fn create_index(create: &ast::CreateIndex, binder: &mut Binder<'_>) -> Result<Dd
             return Err(unsupported("an index on an expression"));
         };
         let descending = column.options.asc == Some(false);
-        if column.options.nulls_first.is_some_and(|first| first != descending) {
+        if column
+            .options
+            .nulls_first
+            .is_some_and(|first| first != descending)
+        {
             return Err(unsupported("an index with NULLS in the unusual place"));
         }
-        columns.push(IndexColumn { column: key_column(&table, &ident(name))?, descending });
+        columns.push(IndexColumn {
+            column: key_column(&table, &ident(name))?,
+            descending,
+        });
     }
     let database = binder.cx.database.clone();
     let name = match &create.name {
@@ -182,7 +213,13 @@ fn create_index(create: &ast::CreateIndex, binder: &mut Binder<'_>) -> Result<Dd
         return Ok(simple("CREATE INDEX", vec![command]));
     }
     let index = index(name, columns, create.unique, false);
-    Ok(build_index("CREATE INDEX", &database.name, &table.name, index, false))
+    Ok(build_index(
+        "CREATE INDEX",
+        &database.name,
+        &table.name,
+        index,
+        false,
+    ))
 }
 
 /// A new index, filled from the rows that are there.
@@ -203,22 +240,25 @@ fn build_index(
             index,
             if_not_exists,
         }],
-        fill: Some(Fill::Index { table: table.clone(), index: name.clone() }),
+        fill: Some(Fill::Index {
+            table: table.clone(),
+            index: name.clone(),
+        }),
         after: vec![Command::FinishIndex {
             database: database.clone(),
             table,
             index: name.clone(),
         }],
-        undo: vec![Command::DropIndex { database, names: vec![name], if_exists: true }],
+        undo: vec![Command::DropIndex {
+            database,
+            names: vec![name],
+            if_exists: true,
+        }],
     }
 }
 
 /// A sequence with PostgreSQL's defaults for its type.
-fn sequence(
-    name: String,
-    ty: Type,
-    options: &[SequenceOptions],
-) -> Result<Sequence, SqlError> {
+fn sequence(name: String, ty: Type, options: &[SequenceOptions]) -> Result<Sequence, SqlError> {
     let (type_min, type_max) = match ty {
         Type::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
         Type::Int4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
@@ -245,7 +285,15 @@ fn sequence(
     let min = min.unwrap_or(if ascending { 1 } else { type_min });
     let max = max.unwrap_or(if ascending { type_max } else { -1 });
     let start = start.unwrap_or(if ascending { min } else { max });
-    Ok(Sequence { id: IndexId(0), name, start, increment, min, max, owned_by: None })
+    Ok(Sequence {
+        id: IndexId(0),
+        name,
+        start,
+        increment,
+        min,
+        max,
+        owned_by: None,
+    })
 }
 
 fn integer(ast: &ast::Expr) -> Result<i64, SqlError> {
@@ -266,15 +314,31 @@ fn drop_objects(
     let names = names.iter().map(own_name).collect::<Result<Vec<_>, _>>()?;
     let database = binder.cx.database.name.clone();
     Ok(match object {
-        ObjectType::Table => {
-            simple("DROP TABLE", vec![Command::DropTable { database, names, if_exists, cascade }])
-        }
-        ObjectType::Index => {
-            simple("DROP INDEX", vec![Command::DropIndex { database, names, if_exists }])
-        }
-        ObjectType::Sequence => {
-            simple("DROP SEQUENCE", vec![Command::DropSequence { database, names, if_exists }])
-        }
+        ObjectType::Table => simple(
+            "DROP TABLE",
+            vec![Command::DropTable {
+                database,
+                names,
+                if_exists,
+                cascade,
+            }],
+        ),
+        ObjectType::Index => simple(
+            "DROP INDEX",
+            vec![Command::DropIndex {
+                database,
+                names,
+                if_exists,
+            }],
+        ),
+        ObjectType::Sequence => simple(
+            "DROP SEQUENCE",
+            vec![Command::DropSequence {
+                database,
+                names,
+                if_exists,
+            }],
+        ),
         other => return Err(unsupported(&format!("DROP {other}"))),
     })
 }

@@ -10,10 +10,18 @@ fn compose(first: &str, columns: &[String], label: &str) -> String {
     let room = NAME_BYTES_MAX.saturating_sub(label.len() + 2);
     let (mut a, mut b) = (first.to_string(), second);
     while a.len() + b.len() > room {
-        if a.len() > b.len() { a.pop() } else { b.pop() };
+        if a.len() > b.len() {
+            a.pop()
+        } else {
+            b.pop()
+        };
     }
     let parts = [a.as_str(), b.as_str(), label];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_")
+    parts
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("_")
 }
 
 fn numbered(taken: impl Fn(&str) -> bool, name: impl Fn(&str) -> String, label: &str) -> String {

@@ -7,9 +7,7 @@ use crate::bind::{Binder, scope_of, unsupported};
 use crate::parse::TableStatement;
 use crate::plan::DdlPlan;
 use base::{SqlError, SqlState, TableId, Type};
-use catalog::{
-    Action, Check, Column, Command, ForeignKey, Identity, IndexColumn, Sequence, Table,
-};
+use catalog::{Action, Check, Column, Command, ForeignKey, Identity, IndexColumn, Sequence, Table};
 use sqlparser::ast::{
     self, ColumnOption, ConstraintCharacteristics, DeferrableInitial, GeneratedAs,
     ReferentialAction, TableConstraint,
@@ -60,16 +58,33 @@ pub(super) fn create(
     for constraint in &ast.constraints {
         add_constraint(&mut definition, constraint)?;
     }
-    let Definition { mut table, sequences, primary, uniques, foreign, checks } = definition;
+    let Definition {
+        mut table,
+        sequences,
+        primary,
+        uniques,
+        foreign,
+        checks,
+    } = definition;
     if let Some((constraint, columns)) = primary {
-        table.primary = index(constraint.clone(), key_columns(&table, &columns)?, true, true);
+        table.primary = index(
+            constraint.clone(),
+            key_columns(&table, &columns)?,
+            true,
+            true,
+        );
         table.primary_constraint = Some(constraint);
         for key in &table.primary.columns {
             table.columns[usize::from(key.column)].not_null = true;
         }
     }
     for (constraint, columns) in uniques {
-        table.secondary.push(index(constraint, key_columns(&table, &columns)?, true, true));
+        table.secondary.push(index(
+            constraint,
+            key_columns(&table, &columns)?,
+            true,
+            true,
+        ));
     }
     for name in &statement.partition {
         table.partition.push(key_column(&table, name)?);
@@ -112,7 +127,10 @@ pub(super) fn key_columns(table: &Table, names: &[String]) -> Result<Vec<IndexCo
     names
         .iter()
         .map(|name| match key_column(table, name) {
-            Ok(column) => Ok(IndexColumn { column, descending: false }),
+            Ok(column) => Ok(IndexColumn {
+                column,
+                descending: false,
+            }),
             Err(_) => {
                 let message = format!("column \"{name}\" named in key does not exist");
                 Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message))
@@ -125,7 +143,8 @@ pub(super) fn key_columns(table: &Table, names: &[String]) -> Result<Vec<IndexCo
 fn check_immediate(characteristics: &Option<ConstraintCharacteristics>) -> Result<(), SqlError> {
     match characteristics {
         Some(ConstraintCharacteristics {
-            initially: Some(DeferrableInitial::Deferred), ..
+            initially: Some(DeferrableInitial::Deferred),
+            ..
         }) => Err(unsupported("INITIALLY DEFERRED")),
         _ => Ok(()),
     }
@@ -157,7 +176,10 @@ fn add_column(
     };
     if serial {
         let drawn = sequence(String::new(), ty, &[])?;
-        definition.sequences.push(Sequence { owned_by: owner.clone(), ..drawn });
+        definition.sequences.push(Sequence {
+            owned_by: owner.clone(),
+            ..drawn
+        });
     }
     for option in &ast.options {
         let constraint = option.name.as_ref().map_or_else(String::new, ident);
@@ -174,7 +196,10 @@ fn add_column(
                 }
                 column.default = Some(default_text(&column, value, binder)?);
             }
-            ColumnOption::Unique { is_primary, characteristics } => {
+            ColumnOption::Unique {
+                is_primary,
+                characteristics,
+            } => {
                 check_immediate(characteristics)?;
                 if *is_primary {
                     set_primary(definition, constraint, vec![name.clone()])?;
@@ -201,7 +226,12 @@ fn add_column(
             }
             ColumnOption::Check(check) => definition.checks.push((constraint, check.clone())),
             ColumnOption::Collation(_) => {}
-            ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {
+            ColumnOption::Generated {
+                generated_as,
+                sequence_options,
+                generation_expr: None,
+                ..
+            } => {
                 let kind = match generated_as {
                     GeneratedAs::Always => Identity::Always,
                     GeneratedAs::ByDefault => Identity::ByDefault,
@@ -215,7 +245,10 @@ fn add_column(
                     let message = "identity column type must be smallint, integer, or bigint";
                     SqlError::new(SqlState::INVALID_PARAMETER, message)
                 })?;
-                definition.sequences.push(Sequence { owned_by: owner.clone(), ..drawn });
+                definition.sequences.push(Sequence {
+                    owned_by: owner.clone(),
+                    ..drawn
+                });
                 column.identity = Some(kind);
                 column.not_null = true;
             }
@@ -248,11 +281,22 @@ fn add_constraint(
     let named = |name: &Option<ast::Ident>| name.as_ref().map_or_else(String::new, ident);
     let idents = |names: &[ast::Ident]| names.iter().map(ident).collect::<Vec<_>>();
     match constraint {
-        TableConstraint::PrimaryKey { name, columns, characteristics, .. } => {
+        TableConstraint::PrimaryKey {
+            name,
+            columns,
+            characteristics,
+            ..
+        } => {
             check_immediate(characteristics)?;
             set_primary(definition, named(name), idents(columns))
         }
-        TableConstraint::Unique { name, columns, characteristics, nulls_distinct, .. } => {
+        TableConstraint::Unique {
+            name,
+            columns,
+            characteristics,
+            nulls_distinct,
+            ..
+        } => {
             check_immediate(characteristics)?;
             if matches!(nulls_distinct, ast::NullsDistinctOption::NotDistinct) {
                 return Err(unsupported("NULLS NOT DISTINCT"));
@@ -318,8 +362,9 @@ pub(super) fn foreign_key(
         .iter()
         .map(|name| {
             key_column(table, name).map_err(|_| {
-                let message =
-                    format!("column \"{name}\" referenced in foreign key constraint does not exist");
+                let message = format!(
+                    "column \"{name}\" referenced in foreign key constraint does not exist"
+                );
                 SqlError::new(SqlState::UNDEFINED_COLUMN, message)
             })
         })
@@ -338,8 +383,9 @@ pub(super) fn foreign_key(
         .iter()
         .map(|name| {
             key_column(parent, name).map_err(|_| {
-                let message =
-                    format!("column \"{name}\" referenced in foreign key constraint does not exist");
+                let message = format!(
+                    "column \"{name}\" referenced in foreign key constraint does not exist"
+                );
                 SqlError::new(SqlState::UNDEFINED_COLUMN, message)
             })
         })

@@ -28,7 +28,13 @@ pub(super) struct AggregateRows<'a> {
 
 impl<'a> AggregateRows<'a> {
     pub(super) fn new(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> AggregateRows<'a> {
-        let StepOp::Aggregate { input, group, aggregates, merge } = &step.op else {
+        let StepOp::Aggregate {
+            input,
+            group,
+            aggregates,
+            merge,
+        } = &step.op
+        else {
             unreachable!("opened for an aggregation");
         };
         AggregateRows {

@@ -53,13 +53,24 @@ impl<'a> FillCx<'a> {
     ) -> Result<Batch, ExecError> {
         let port = self.0.port;
         let position = position.unwrap_or_default();
-        let shards = if table.replicated { vec![port.here()] } else { port.shards().to_vec() };
+        let shards = if table.replicated {
+            vec![port.here()]
+        } else {
+            port.shards().to_vec()
+        };
         let Some(shard) = shards.get(position.shard) else {
-            return Ok(Batch { rows: Vec::new(), next: None });
+            return Ok(Batch {
+                rows: Vec::new(),
+                next: None,
+            });
         };
         let columns = table.columns.iter().enumerate();
         let projection = columns.map(|(i, c)| Expr::Column(i as u32, c.ty)).collect();
-        let program = ProgramPlan::new(Body::Rows { filter: None, projection }).bind(&[]);
+        let program = ProgramPlan::new(Body::Rows {
+            filter: None,
+            projection,
+        })
+        .bind(&[]);
         let op = Op::Scan(ScanOp {
             index: table.primary.id,
             slots: ScanSlots::All,
@@ -76,13 +87,20 @@ impl<'a> FillCx<'a> {
             panic!("a scan was not answered by rows");
         };
         let next = match resume {
-            Some(after) => Some(FillPosition { shard: position.shard, after: Some(after) }),
-            None if position.shard + 1 < shards.len() => {
-                Some(FillPosition { shard: position.shard + 1, after: None })
-            }
+            Some(after) => Some(FillPosition {
+                shard: position.shard,
+                after: Some(after),
+            }),
+            None if position.shard + 1 < shards.len() => Some(FillPosition {
+                shard: position.shard + 1,
+                after: None,
+            }),
             None => None,
         };
-        Ok(Batch { rows: batch.iter().map(<[Datum]>::to_vec).collect(), next })
+        Ok(Batch {
+            rows: batch.iter().map(<[Datum]>::to_vec).collect(),
+            next,
+        })
     }
 
     /// Inserts what `entry` gives for every row, on all shards if the table is replicated; answers
@@ -103,7 +121,10 @@ impl<'a> FillCx<'a> {
                 vec![port.home(key.slot)]
             };
             for to in homes {
-                let op = Op::Insert { key: key.clone(), row: row.clone().into() };
+                let op = Op::Insert {
+                    key: key.clone(),
+                    row: row.clone().into(),
+                };
                 started.push((i, OpFuture::start(port, to, self.0.planned, op, false)));
             }
         }
@@ -131,7 +152,10 @@ impl<'a> FillCx<'a> {
         let projection: Vec<Expr> = keys
             .map(|(i, key)| Expr::Column(i as u32, table.column_at(key.column).ty))
             .collect();
-        let program = ProgramPlan::new(Body::Rows { filter: None, projection });
+        let program = ProgramPlan::new(Body::Rows {
+            filter: None,
+            projection,
+        });
         for i in existing {
             let row = &rows[i];
             let read = txn::Read::Lock(LockMode::Exclusive);
@@ -153,13 +177,19 @@ impl<'a> FillCx<'a> {
         rows: &[Vec<Datum>],
     ) -> Result<(), ExecError> {
         let entry = |row: &[Datum]| {
-            Ok((entry_key(table, &table.primary, row), encoded_row(&table.name, row)?))
+            Ok((
+                entry_key(table, &table.primary, row),
+                encoded_row(&table.name, row)?,
+            ))
         };
         match self.insert(table, rows, entry).await?.first() {
             Some(i) => {
                 let message = format!("could not create unique index \"{}\"", table.primary.name);
                 let found = duplicate(table, 0, &rows[*i]);
-                let detail = found.fields().detail.replace("already exists", "is duplicated");
+                let detail = found
+                    .fields()
+                    .detail
+                    .replace("already exists", "is duplicated");
                 Err(base::SqlError::new(base::SqlState::UNIQUE, message)
                     .detail(detail)
                     .table(&table.name)

@@ -66,20 +66,30 @@ pub(super) async fn cached_value(
         }
         CallKind::In { left, query, binds } => {
             let env = cx.env(slots);
-            let left = left.iter().map(|expr| eval(expr, row, &env)).collect::<Result<Vec<_>, _>>();
+            let left = left
+                .iter()
+                .map(|expr| eval(expr, row, &env))
+                .collect::<Result<Vec<_>, _>>();
             let left = left?;
             if !binds.is_empty() || cache.0.is_none() {
                 let slots = bound(cx, binds, row, slots)?;
                 let rows = limited(cx, query, &slots, usize::MAX).await?;
-                let (with_null, plain): (Vec<_>, Vec<_>) =
-                    rows.into_iter().partition(|row| row.iter().any(Datum::is_null));
+                let (with_null, plain): (Vec<_>, Vec<_>) = rows
+                    .into_iter()
+                    .partition(|row| row.iter().any(Datum::is_null));
                 let rows = plain.into_iter().map(GroupKey).collect();
                 cache.0 = Some(InSet { rows, with_null });
             }
             let set = cache.0.as_ref().expect("filled above");
             Ok(set.contains(left))
         }
-        CallKind::Quantified { left, condition, all, query, binds } => {
+        CallKind::Quantified {
+            left,
+            condition,
+            all,
+            query,
+            binds,
+        } => {
             let env = cx.env(slots);
             let left = eval(left, row, &env)?;
             let inner = bound(cx, binds, row, slots)?;
@@ -93,7 +103,11 @@ pub(super) async fn cached_value(
                     None => unknown = true,
                 }
             }
-            Ok(if unknown { Datum::Null } else { Datum::Bool(*all) })
+            Ok(if unknown {
+                Datum::Null
+            } else {
+                Datum::Bool(*all)
+            })
         }
         CallKind::Nextval(sequence) => Ok(Datum::Int(nextval(cx, sequence).await?)),
         CallKind::Currval(sequence) => match cx.port.currval(sequence) {
@@ -107,7 +121,9 @@ pub(super) async fn cached_value(
             }
         },
         CallKind::Sleep(seconds) => {
-            let seconds = eval(seconds, row, &cx.env(slots))?.as_float().unwrap_or(0.0);
+            let seconds = eval(seconds, row, &cx.env(slots))?
+                .as_float()
+                .unwrap_or(0.0);
             let end = cx.port.now().after((seconds.max(0.0) * 1e6) as u64);
             while cx.port.now() < end {
                 let mut yielded = false;
@@ -136,7 +152,11 @@ impl InSet {
         };
         let unknown = self.with_null.iter().any(|row| may_equal(row))
             || (left_null && self.rows.iter().any(|row| may_equal(&row.0)));
-        if unknown { Datum::Null } else { Datum::Bool(false) }
+        if unknown {
+            Datum::Null
+        } else {
+            Datum::Bool(false)
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::request::get;
 use super::scan::{primary_key, rows_of};
-use super::step::{ConflictPlan, Writer, table_index};
+use super::step::{ConflictPlan, ConflictUpdate, Writer, table_index};
 use super::write::{Change, apply, check_row, locked_row};
 use super::{Cx, Slots};
 use crate::expr::{Expr, eval, eval_bool};
@@ -31,7 +31,12 @@ pub(super) async fn insert(
     check_row(cx, writer, &row)?;
     let arbiters: Vec<usize> = match plan.arbiter {
         Some(arbiter) => vec![arbiter],
-        None => table.indexes().enumerate().filter(|(_, i)| i.unique).map(|(n, _)| n).collect(),
+        None => table
+            .indexes()
+            .enumerate()
+            .filter(|(_, i)| i.unique)
+            .map(|(n, _)| n)
+            .collect(),
     };
     let mut existing = None;
     for number in arbiters {
@@ -42,12 +47,21 @@ pub(super) async fn insert(
     }
     let Some(key) = existing else {
         touched.insert(entry_key(table, &table.primary, &row).bytes);
-        let changes = [Change { old: None, new: Some(row) }];
+        let changes = [Change {
+            old: None,
+            new: Some(row),
+        }];
         apply(cx, writers, 0, &changes, slots).await?;
         let [change] = changes;
         return Ok(change.new);
     };
-    let Some((assignments, condition)) = &plan.update else { return Ok(None) };
+    let Some(ConflictUpdate {
+        assignments,
+        condition,
+    }) = &plan.update
+    else {
+        return Ok(None);
+    };
     if !touched.insert(key.bytes.clone()) {
         return Err(SqlError::new(
             SqlState::CARDINALITY_VIOLATION,
@@ -59,7 +73,9 @@ pub(super) async fn insert(
         )
         .into());
     }
-    let Some(old) = locked_row(cx, table, key).await? else { return Ok(None) };
+    let Some(old) = locked_row(cx, table, key).await? else {
+        return Ok(None);
+    };
     let both: Vec<Datum> = old.iter().chain(&row).cloned().collect();
     let env = cx.env(slots);
     if let Some(condition) = condition
@@ -71,7 +87,10 @@ pub(super) async fn insert(
     for (column, value) in assignments {
         new[usize::from(*column)] = eval(value, &both.as_slice(), &env)?;
     }
-    let changes = [Change { old: Some(old), new: Some(new) }];
+    let changes = [Change {
+        old: Some(old),
+        new: Some(new),
+    }];
     apply(cx, writers, 0, &changes, slots).await?;
     let [change] = changes;
     Ok(change.new)
@@ -86,7 +105,11 @@ async fn find(
     row: &[Datum],
 ) -> Result<Option<Key>, ExecError> {
     let index = table_index(table, number);
-    if index.columns.iter().any(|key| row[usize::from(key.column)].is_null()) {
+    if index
+        .columns
+        .iter()
+        .any(|key| row[usize::from(key.column)].is_null())
+    {
         return Ok(None);
     }
     let key = entry_key(table, index, row);
@@ -96,12 +119,23 @@ async fn find(
         Vec::new()
     } else {
         let types = columns.iter().map(|key| table.column_at(key.column).ty);
-        types.enumerate().map(|(i, ty)| Expr::Column(i as u32, ty)).collect()
+        types
+            .enumerate()
+            .map(|(i, ty)| Expr::Column(i as u32, ty))
+            .collect()
     };
-    let program = ProgramPlan::new(Body::Rows { filter: None, projection }).bind(&[]);
+    let program = ProgramPlan::new(Body::Rows {
+        filter: None,
+        projection,
+    })
+    .bind(&[]);
     let found = rows_of(get(cx, 0, table, key.clone(), read, program).await)?;
     if found.rows == 0 {
         return Ok(None);
     }
-    Ok(Some(if number == 0 { key } else { primary_key(table, found.row(0)) }))
+    Ok(Some(if number == 0 {
+        key
+    } else {
+        primary_key(table, found.row(0))
+    }))
 }

@@ -21,7 +21,10 @@ pub(super) async fn from(
     slots: &Slots,
 ) -> Result<u64, ExecError> {
     let table = &*plan.writers[0].table;
-    let names = plan.columns.iter().map(|column| table.column_at(*column).name.clone());
+    let names = plan
+        .columns
+        .iter()
+        .map(|column| table.column_at(*column).name.clone());
     let mut decoder = Decoder::new(plan.options.clone(), &table.name, names);
     let binary = plan.options.format == Format::Binary;
     let mut defaults: Option<Vec<Datum>> = None;
@@ -43,7 +46,9 @@ pub(super) async fn from(
                 let rows = collect(cx, &plan.defaults, slots, &mut charge).await?;
                 defaults = rows.into_iter().next();
             }
-            let mut row = defaults.clone().expect("the source of defaults gives one row");
+            let mut row = defaults
+                .clone()
+                .expect("the source of defaults gives one row");
             for (column, value) in plan.columns.iter().zip(given) {
                 row[usize::from(*column)] = value;
             }
@@ -52,7 +57,10 @@ pub(super) async fn from(
                 first_line = line;
             }
             last_line = line;
-            changes.push(Change { old: None, new: Some(row) });
+            changes.push(Change {
+                old: None,
+                new: Some(row),
+            });
             if changes.len() < COPY_ROWS {
                 continue;
             }
@@ -99,7 +107,13 @@ fn parse_row(
     for (i, column) in columns.iter().enumerate() {
         let described = table.column_at(*column);
         let value = field(described.ty, fields, i, binary).map_err(|error| {
-            in_column(error, &table.name, fields.line, &described.name, fields.bytes(i))
+            in_column(
+                error,
+                &table.name,
+                fields.line,
+                &described.name,
+                fields.bytes(i),
+            )
         })?;
         row.push(value);
     }
@@ -121,11 +135,7 @@ fn field(ty: Type, fields: &Fields<'_>, i: usize, binary: bool) -> Result<Datum,
     base::text::fit(ty, value)
 }
 
-pub(super) async fn to(
-    cx: &Cx<'_>,
-    plan: &CopyToPlan,
-    slots: &Slots,
-) -> Result<u64, ExecError> {
+pub(super) async fn to(cx: &Cx<'_>, plan: &CopyToPlan, slots: &Slots) -> Result<u64, ExecError> {
     let mut encoder = Encoder::new(plan.options.clone(), plan.columns.iter().cloned());
     let mut out = Vec::new();
     encoder.start(&mut out);

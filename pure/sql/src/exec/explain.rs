@@ -26,7 +26,10 @@ pub(super) async fn run(
     }
     let took = cx.port.now().since(start);
     let stats = inner.stats.as_ref().map(|stats| stats.borrow().clone());
-    let mut lines = Lines { out: Vec::new(), stats: stats.as_deref() };
+    let mut lines = Lines {
+        out: Vec::new(),
+        stats: stats.as_deref(),
+    };
     lines.run(run);
     if let Some(tag) = tag {
         let cost = cx.port.cost();
@@ -39,7 +42,9 @@ pub(super) async fn run(
             cost.messages_in_node,
             cost.message_bytes
         ));
-        lines.out.push(format!("Execution Time: {:.3} ms", took as f64 / 1000.0));
+        lines
+            .out
+            .push(format!("Execution Time: {:.3} ms", took as f64 / 1000.0));
     }
     let mut batch = RowBatch::new(1);
     for line in &lines.out {
@@ -79,7 +84,10 @@ impl Lines<'_> {
                     PointOp::Formula { .. } => "Formula Update on",
                     PointOp::Insert { .. } => "Point Insert on",
                 };
-                self.line(0, &format!("{name} {}  (one operation on one shard)", table.name));
+                self.line(
+                    0,
+                    &format!("{name} {}  (one operation on one shard)", table.name),
+                );
                 let keys = table.primary.columns.iter().zip(&point.key);
                 let text: Vec<String> = keys
                     .map(|(key, value)| {
@@ -97,7 +105,11 @@ impl Lines<'_> {
                 self.step(&plan.source, 1);
             }
             Action::Write(plan) => {
-                let verb = if plan.assignments.is_some() { "Update" } else { "Delete" };
+                let verb = if plan.assignments.is_some() {
+                    "Update"
+                } else {
+                    "Delete"
+                };
                 self.line(0, &format!("{verb} on {}", plan.writers[0].table.name));
                 self.step(&plan.rows, 1);
             }
@@ -141,7 +153,12 @@ impl Lines<'_> {
                     stats.micros as f64 / 1000.0
                 );
                 if stats.ops > 0 {
-                    let _ = write!(title, " operations={} shards={}", stats.ops, stats.shards.len());
+                    let _ = write!(
+                        title,
+                        " operations={} shards={}",
+                        stats.ops,
+                        stats.shards.len()
+                    );
                 }
                 title.push(')');
             }
@@ -178,7 +195,12 @@ impl Lines<'_> {
                 self.step(input, depth + 1);
                 calls.iter().for_each(|call| self.call(call, depth + 1));
             }
-            StepOp::Lookup { kind, left, scan, filter } => {
+            StepOp::Lookup {
+                kind,
+                left,
+                scan,
+                filter,
+            } => {
                 let title = format!("{} by Key Lookup: {}", join_name(*kind), scan_title(scan));
                 self.title(step, depth, &title);
                 self.scan(scan, depth);
@@ -187,8 +209,18 @@ impl Lines<'_> {
                 }
                 self.step(left, depth + 1);
             }
-            StepOp::Hash { kind, left, right, keys, filter } => {
-                let how = if keys.is_empty() { "Nested Loop" } else { "Hash" };
+            StepOp::Hash {
+                kind,
+                left,
+                right,
+                keys,
+                filter,
+            } => {
+                let how = if keys.is_empty() {
+                    "Nested Loop"
+                } else {
+                    "Hash"
+                };
                 self.title(step, depth, &format!("{how} {}", join_name(*kind)));
                 for (left, right) in keys {
                     let text = format!("{} = {}", expr_text(left, &[]), expr_text(right, &[]));
@@ -205,7 +237,12 @@ impl Lines<'_> {
                 self.step(left, depth + 1);
                 self.step(right, depth + 1);
             }
-            StepOp::Aggregate { input, group, merge, .. } => {
+            StepOp::Aggregate {
+                input,
+                group,
+                merge,
+                ..
+            } => {
                 let name = match (group.is_empty(), merge) {
                     (_, true) => "Combine Partial Aggregates",
                     (true, false) => "Aggregate",
@@ -219,7 +256,15 @@ impl Lines<'_> {
                 self.step(input, depth + 1);
             }
             StepOp::Sort { input, limit, .. } => {
-                self.title(step, depth, if limit.is_some() { "Top-N Sort" } else { "Sort" });
+                self.title(
+                    step,
+                    depth,
+                    if limit.is_some() {
+                        "Top-N Sort"
+                    } else {
+                        "Sort"
+                    },
+                );
                 self.step(input, depth + 1);
             }
             StepOp::Limit { input, .. } => {
@@ -251,15 +296,24 @@ impl Lines<'_> {
     }
 
     fn scan(&mut self, scan: &Scan, depth: usize) {
-        let names: Vec<&str> =
-            scan.table.columns.iter().map(|column| column.name.as_str()).collect();
+        let names: Vec<&str> = scan
+            .table
+            .columns
+            .iter()
+            .map(|column| column.name.as_str())
+            .collect();
         if let Some(text) = access_text(&scan.table, &scan.access) {
             self.detail(depth, &format!("Key: {text}"));
         }
         match scan.program.unbound() {
-            Body::Rows { filter, .. } | Body::Top { filter, .. } | Body::Aggregate { filter, .. } => {
+            Body::Rows { filter, .. }
+            | Body::Top { filter, .. }
+            | Body::Aggregate { filter, .. } => {
                 if let Some(filter) = filter {
-                    self.detail(depth, &format!("Filter on shard: {}", expr_text(&filter, &names)));
+                    self.detail(
+                        depth,
+                        &format!("Filter on shard: {}", expr_text(&filter, &names)),
+                    );
                 }
             }
             Body::Modify(_) => {}
@@ -294,8 +348,11 @@ fn scan_title(scan: &Scan) -> String {
         "Range Scan"
     };
     let back = if access.reverse { " Backward" } else { "" };
-    let using =
-        if access.index == 0 { String::new() } else { format!(" using {}", index.name) };
+    let using = if access.index == 0 {
+        String::new()
+    } else {
+        format!(" using {}", index.name)
+    };
     let place = match (&access.slot, scan.table.replicated) {
         (_, true) => "local copy",
         (Some(_), _) => "one slot",
@@ -392,7 +449,11 @@ fn expr_text(expr: &Expr, names: &[&str]) -> String {
         }
         Expr::InList(arg, items, negated) => {
             let not = if *negated { "NOT " } else { "" };
-            format!("({} {not}IN ({}))", expr_text(arg, names), list(items, ", "))
+            format!(
+                "({} {not}IN ({}))",
+                expr_text(arg, names),
+                list(items, ", ")
+            )
         }
         Expr::Coalesce(args, _) => format!("COALESCE({})", list(args, ", ")),
         Expr::MakeArray(items, _) => format!("ARRAY[{}]", list(items, ", ")),

@@ -22,6 +22,9 @@ pub enum Fast {
     Pending(FastWait),
 }
 
+/// The rows of a point statement, if it returns any, and how it ended.
+pub type FastEnd = Result<(Option<RowBatch>, Completed), ExecError>;
+
 /// A pending point statement; poll it when the machine has news for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FastWait {
@@ -35,13 +38,10 @@ impl FastWait {
     ///
     /// # Errors
     /// As [`super::execute`].
-    pub fn poll(
-        &self,
-        plan: &Plan,
-        params: &[Datum],
-        port: &dyn Port,
-    ) -> Poll<Result<(Option<RowBatch>, Completed), ExecError>> {
-        let Poll::Ready(answer) = port.poll_op(self.op) else { return Poll::Pending };
+    pub fn poll(&self, plan: &Plan, params: &[Datum], port: &dyn Port) -> Poll<FastEnd> {
+        let Poll::Ready(answer) = port.poll_op(self.op) else {
+            return Poll::Pending;
+        };
         let (run, point) = point_of(plan).expect("it was started for this plan");
         Poll::Ready(finished(run, point, params, port, answer))
     }
@@ -52,7 +52,7 @@ impl FastWait {
         plan: Arc<Plan>,
         params: Params,
         port: Rc<dyn Port>,
-    ) -> Pin<Box<dyn Future<Output = Result<(Option<RowBatch>, Completed), ExecError>>>> {
+    ) -> Pin<Box<dyn Future<Output = FastEnd>>> {
         Box::pin(async move { poll_fn(|_| self.poll(&plan, &params, &*port)).await })
     }
 }
@@ -73,7 +73,7 @@ fn finished(
     params: &[Datum],
     port: &dyn Port,
     answer: OpAnswer,
-) -> Result<(Option<RowBatch>, Completed), ExecError> {
+) -> FastEnd {
     let cx = Cx::new(port, run, false);
     let (batch, tag) = point::finish(&cx, plan, params, answer?)?;
     Ok((batch, Completed { tag }))
@@ -94,12 +94,7 @@ pub fn execute_fast(
     Some(start(&cx, run, point, params))
 }
 
-fn start(
-    cx: &Cx<'_>,
-    run: &Run,
-    plan: &PointPlan,
-    params: &[Datum],
-) -> Result<Fast, ExecError> {
+fn start(cx: &Cx<'_>, run: &Run, plan: &PointPlan, params: &[Datum]) -> Result<Fast, ExecError> {
     let Some(prepared) = point::prepare(cx, plan, params)? else {
         let (batch, tag) = point::nothing(plan);
         return Ok(Fast::Done(batch, Completed { tag }));
@@ -117,13 +112,20 @@ fn start(
 /// The slot of the first keyed access of a plan, from which the coordinator is chosen; `None` if
 /// the plan names no slot or the value is not known before it runs.
 pub fn home_slot(plan: &Plan, params: &[Datum]) -> Option<Slot> {
-    let PlanKind::Run(run) = &plan.kind else { return None };
-    let env = Env { params, subqueries: &[], session: &NoSession };
+    let PlanKind::Run(run) = &plan.kind else {
+        return None;
+    };
+    let env = Env {
+        params,
+        subqueries: &[],
+        session: &NoSession,
+    };
     run_slot(run, &env)
 }
 
 fn run_slot(run: &Run, env: &Env<'_>) -> Option<Slot> {
     match &run.action {
+        Action::Point(point) if point.table.replicated => None,
         Action::Point(point) => {
             let exprs: Vec<&Expr> = point.slot.iter().map(|place| &point.key[*place]).collect();
             slot_from(&exprs, env)
@@ -134,10 +136,16 @@ fn run_slot(run: &Run, env: &Env<'_>) -> Option<Slot> {
             let StepOp::Values { rows, .. } = &insert.source.op else {
                 return step_slot(&insert.source, env);
             };
+            if insert.writers[0].table.replicated {
+                return None;
+            }
             let primary = &insert.writers[0].table.primary;
             let row = rows.first()?;
-            let exprs: Vec<&Expr> =
-                primary.slot_columns.iter().map(|column| &row[usize::from(*column)]).collect();
+            let exprs: Vec<&Expr> = primary
+                .slot_columns
+                .iter()
+                .map(|column| &row[usize::from(*column)])
+                .collect();
             slot_from(&exprs, env)
         }
         Action::Explain { run, .. } => run_slot(run, env),
@@ -151,8 +159,13 @@ fn step_slot(step: &Step, env: &Env<'_>) -> Option<Slot> {
             if scan.table.replicated {
                 return None;
             }
-            let exprs: Option<Vec<&Expr>> =
-                scan.access.slot.as_ref()?.iter().map(|part| slot_expr(scan, part)).collect();
+            let exprs: Option<Vec<&Expr>> = scan
+                .access
+                .slot
+                .as_ref()?
+                .iter()
+                .map(|part| slot_expr(scan, part))
+                .collect();
             slot_from(&exprs?, env)
         }
         StepOp::Filter { input, .. }
@@ -171,10 +184,7 @@ fn step_slot(step: &Step, env: &Env<'_>) -> Option<Slot> {
     }
 }
 
-fn slot_expr<'s>(
-    scan: &'s super::step::Scan,
-    part: &'s super::step::SlotPart,
-) -> Option<&'s Expr> {
+fn slot_expr<'s>(scan: &'s super::step::Scan, part: &'s super::step::SlotPart) -> Option<&'s Expr> {
     use super::step::{KeyPart, SlotPart};
     match part {
         SlotPart::Value(value) => Some(value),
@@ -200,7 +210,9 @@ fn slot_from(exprs: &[&Expr], env: &Env<'_>) -> Option<Slot> {
         if !known(expr) {
             return None;
         }
-        let value = eval(expr, &NoColumns, env).ok().filter(|value| *value != Datum::Null)?;
+        let value = eval(expr, &NoColumns, env)
+            .ok()
+            .filter(|value| *value != Datum::Null)?;
         encode_datum(&mut bytes, &value, false);
     }
     Some(slot_of(&bytes))

@@ -17,12 +17,17 @@ use std::rc::Rc;
 use txn::LockMode;
 
 fn values(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
-    columns.iter().map(|column| row[usize::from(*column)].clone()).collect()
+    columns
+        .iter()
+        .map(|column| row[usize::from(*column)].clone())
+        .collect()
 }
 
 fn key_text(table: &Table, columns: &[u16], row: &[Datum]) -> String {
-    let names: Vec<&str> =
-        columns.iter().map(|column| table.column_at(*column).name.as_str()).collect();
+    let names: Vec<&str> = columns
+        .iter()
+        .map(|column| table.column_at(*column).name.as_str())
+        .collect();
     let values: Vec<_> = columns
         .iter()
         .map(|column| (table.column_at(*column).ty, &row[usize::from(*column)]))
@@ -42,8 +47,10 @@ pub(super) async fn check_parents(
         for change in changes {
             let Some(new) = &change.new else { continue };
             let key = values(new, &parent.columns);
-            let kept =
-                change.old.as_ref().is_some_and(|old| values(old, &parent.columns) == key);
+            let kept = change
+                .old
+                .as_ref()
+                .is_some_and(|old| values(old, &parent.columns) == key);
             // MATCH SIMPLE: a NULL references nothing.
             if kept || key.iter().any(Datum::is_null) {
                 continue;
@@ -55,8 +62,11 @@ pub(super) async fn check_parents(
             continue;
         }
         let read = cx.port.read_locking(LockMode::Shared);
-        let program =
-            ProgramPlan::new(Body::Rows { filter: None, projection: Vec::new() }).bind(&[]);
+        let program = ProgramPlan::new(Body::Rows {
+            filter: None,
+            projection: Vec::new(),
+        })
+        .bind(&[]);
         let mut started: VecDeque<(&[Datum], OpFuture<'_>)> = VecDeque::new();
         let mut wanted = wanted.into_values();
         loop {
@@ -66,7 +76,9 @@ pub(super) async fn check_parents(
                 let future = get(cx, 0, &parent.parent, key, read, program.clone());
                 started.push_back((row, future));
             }
-            let Some((row, future)) = started.pop_front() else { break };
+            let Some((row, future)) = started.pop_front() else {
+                break;
+            };
             if rows_of(future.await)?.rows == 0 {
                 return Err(missing_parent(&writer.table, parent, row).into());
             }
@@ -120,8 +132,10 @@ pub(super) fn follow_children<'b>(
             for change in changes {
                 let Some(old) = &change.old else { continue };
                 let key = values(old, &child.parent_columns);
-                let new_key =
-                    change.new.as_ref().map(|new| values(new, &child.parent_columns));
+                let new_key = change
+                    .new
+                    .as_ref()
+                    .map(|new| values(new, &child.parent_columns));
                 if new_key.as_ref() == Some(&key) || key.iter().any(Datum::is_null) {
                     continue;
                 }
@@ -155,7 +169,11 @@ async fn one_key(
     if rows.is_empty() {
         return Ok(());
     }
-    let action = if new_key.is_some() { child.on_update } else { child.on_delete };
+    let action = if new_key.is_some() {
+        child.on_update
+    } else {
+        child.on_delete
+    };
     let changes: Vec<Change> = match action {
         Action::NoAction | Action::Restrict | Action::SetDefault => {
             let (parent, table) = (&writers[number].table, &writers[child.writer].table);
@@ -172,9 +190,13 @@ async fn one_key(
                 .constraint(&child.name)
                 .into());
         }
-        Action::Cascade if new_key.is_none() => {
-            rows.into_iter().map(|row| Change { old: Some(row), new: None }).collect()
-        }
+        Action::Cascade if new_key.is_none() => rows
+            .into_iter()
+            .map(|row| Change {
+                old: Some(row),
+                new: None,
+            })
+            .collect(),
         Action::Cascade | Action::SetNull => rows
             .into_iter()
             .map(|row| {
@@ -185,7 +207,10 @@ async fn one_key(
                         _ => Datum::Null,
                     };
                 }
-                Change { old: Some(row), new: Some(new) }
+                Change {
+                    old: Some(row),
+                    new: Some(new),
+                }
             })
             .collect(),
     };

@@ -67,16 +67,23 @@ async fn batch_of(
 ) -> Result<u64, ExecError> {
     let written: Vec<Vec<Datum>> = match &plan.conflict {
         None => {
-            let changes: Vec<Change> =
-                rows.into_iter().map(|row| Change { old: None, new: Some(row) }).collect();
+            let changes: Vec<Change> = rows
+                .into_iter()
+                .map(|row| Change {
+                    old: None,
+                    new: Some(row),
+                })
+                .collect();
             apply(cx, &plan.writers, 0, &changes, slots).await?;
-            changes.into_iter().filter_map(|change| change.new).collect()
+            changes
+                .into_iter()
+                .filter_map(|change| change.new)
+                .collect()
         }
         Some(on) => {
             let mut written = Vec::new();
             for row in rows {
-                let result =
-                    conflict::insert(cx, &plan.writers, on, row, slots, touched).await?;
+                let result = conflict::insert(cx, &plan.writers, on, row, slots, touched).await?;
                 written.extend(result);
             }
             written

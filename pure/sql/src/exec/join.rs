@@ -30,7 +30,13 @@ impl<'a> Joiner<'a> {
     ) -> Joiner<'a> {
         let only_left = matches!(kind, JoinKind::Semi | JoinKind::Anti);
         let width = if only_left { left } else { left + right } as usize;
-        Joiner { cx, kind, filter, right_width: right as usize, out: RowBatch::new(width) }
+        Joiner {
+            cx,
+            kind,
+            filter,
+            right_width: right as usize,
+            out: RowBatch::new(width),
+        }
     }
 
     fn passes(&self, pair: &[Datum], slots: &[Datum]) -> Result<bool, SqlError> {
@@ -99,7 +105,13 @@ pub(super) struct LookupRows<'a> {
 
 impl<'a> LookupRows<'a> {
     pub(super) fn new(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> LookupRows<'a> {
-        let StepOp::Lookup { kind, left, scan, filter } = &step.op else {
+        let StepOp::Lookup {
+            kind,
+            left,
+            scan,
+            filter,
+        } = &step.op
+        else {
             unreachable!("opened for a lookup");
         };
         LookupRows {
@@ -173,7 +185,14 @@ struct Built {
 
 impl<'a> HashRows<'a> {
     pub(super) fn new(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> HashRows<'a> {
-        let StepOp::Hash { kind, left, right, keys, filter } = &step.op else {
+        let StepOp::Hash {
+            kind,
+            left,
+            right,
+            keys,
+            filter,
+        } = &step.op
+        else {
             unreachable!("opened for a hash join");
         };
         HashRows {
@@ -205,7 +224,11 @@ impl<'a> HashRows<'a> {
             }
         }
         let matched = vec![false; rows.len()];
-        Ok(Built { rows, by_key, matched })
+        Ok(Built {
+            rows,
+            by_key,
+            matched,
+        })
     }
 
     async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
@@ -270,7 +293,10 @@ impl<'a> HashRows<'a> {
             true => None,
             false => built.by_key.get(&key),
         };
-        let candidates = found.into_iter().flatten().map(|i| (*i, rows[*i].as_slice()));
+        let candidates = found
+            .into_iter()
+            .flatten()
+            .map(|i| (*i, rows[*i].as_slice()));
         self.joiner.row(left, candidates, &self.slots, &mut mark)?;
         Ok(found.map_or(0, Vec::len))
     }
@@ -294,10 +320,21 @@ pub(super) struct LateralRows<'a> {
 
 impl<'a> LateralRows<'a> {
     pub(super) fn new(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> LateralRows<'a> {
-        let StepOp::Lateral { outer, left, right, binds, filter } = &step.op else {
+        let StepOp::Lateral {
+            outer,
+            left,
+            right,
+            binds,
+            filter,
+        } = &step.op
+        else {
             unreachable!("opened for a lateral join");
         };
-        let kind = if *outer { JoinKind::Left } else { JoinKind::Inner };
+        let kind = if *outer {
+            JoinKind::Left
+        } else {
+            JoinKind::Inner
+        };
         LateralRows {
             cx,
             left: open(cx, left, slots),

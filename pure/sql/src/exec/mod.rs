@@ -123,7 +123,11 @@ impl<'a> Cx<'a> {
     }
 
     fn env<'e>(&'e self, slots: &'e [Datum]) -> Env<'e> {
-        Env { params: slots, subqueries: &[], session: &self.facts }
+        Env {
+            params: slots,
+            subqueries: &[],
+            session: &self.facts,
+        }
     }
 
     /// Value of an expression without columns.
@@ -209,12 +213,7 @@ pub fn execute(
 }
 
 /// Runs a statement; its rows are sent to the client if `emit`.
-async fn statement(
-    cx: &Cx<'_>,
-    run: &Run,
-    params: &[Datum],
-    emit: bool,
-) -> Result<Tag, ExecError> {
+async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Result<Tag, ExecError> {
     let mut values = params.to_vec();
     values.resize(run.slots as usize, Datum::Null);
     for init in &run.inits {

@@ -88,7 +88,13 @@ pub(super) fn prepare(
     params: &[Datum],
 ) -> Result<Option<Prepared>, SqlError> {
     let env = cx.env(params);
-    if let PointOp::Insert { row, shape, checks, rowid } = &point.op {
+    if let PointOp::Insert {
+        row,
+        shape,
+        checks,
+        rowid,
+    } = &point.op
+    {
         let mut values = Vec::with_capacity(row.len());
         for value in row {
             values.push(eval(value, &NoColumns, &env)?);
@@ -111,16 +117,32 @@ pub(super) fn prepare(
         }
         let row = encoded_row(&point.table.name, &values)?.into();
         let to = cx.port.home(key.slot);
-        return Ok(Some(Prepared { to, op: Op::Insert { key, row } }));
+        return Ok(Some(Prepared {
+            to,
+            op: Op::Insert { key, row },
+        }));
     }
-    let Some(key) = point_key(point, &env)? else { return Ok(None) };
-    let to = if point.table.replicated { cx.port.here() } else { cx.port.home(key.slot) };
+    let Some(key) = point_key(point, &env)? else {
+        return Ok(None);
+    };
+    let to = if point.table.replicated {
+        cx.port.here()
+    } else {
+        cx.port.home(key.slot)
+    };
     let op = match &point.op {
         PointOp::Get { program, lock } => {
             let read = super::scan::read_mode(cx, *lock);
-            Op::Get { key, read, program: program.bind(params) }
+            Op::Get {
+                key,
+                read,
+                program: program.bind(params),
+            }
         }
-        PointOp::Modify { program, .. } => Op::Modify { key, program: program.bind(params) },
+        PointOp::Modify { program, .. } => Op::Modify {
+            key,
+            program: program.bind(params),
+        },
         PointOp::Formula { changes, otherwise } => {
             let mut columns = Vec::with_capacity(changes.len());
             for change in changes {
@@ -139,11 +161,17 @@ pub(super) fn prepare(
                     Some(formula) => columns.push(formula),
                     None => {
                         let program = otherwise.bind(params);
-                        return Ok(Some(Prepared { to, op: Op::Modify { key, program } }));
+                        return Ok(Some(Prepared {
+                            to,
+                            op: Op::Modify { key, program },
+                        }));
                     }
                 }
             }
-            Op::Formula { key, formula: Formula(columns) }
+            Op::Formula {
+                key,
+                formula: Formula(columns),
+            }
         }
         PointOp::Insert { .. } => unreachable!("handled above"),
     };
@@ -162,9 +190,22 @@ pub(super) fn finish(
             let tag = Tag::Select(u64::from(batch.rows));
             (Some(batch), tag)
         }
-        (PointOp::Modify { delete, returning, .. }, OpResult::Modified { written, returning: rows, .. }) => {
+        (
+            PointOp::Modify {
+                delete, returning, ..
+            },
+            OpResult::Modified {
+                written,
+                returning: rows,
+                ..
+            },
+        ) => {
             let count = u64::from(written);
-            let tag = if *delete { Tag::Delete(count) } else { Tag::Update(count) };
+            let tag = if *delete {
+                Tag::Delete(count)
+            } else {
+                Tag::Update(count)
+            };
             (returning.then_some(rows), tag)
         }
         (PointOp::Formula { .. }, OpResult::Modified { found, .. }) => {

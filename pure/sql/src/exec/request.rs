@@ -46,9 +46,10 @@ pub(super) fn targets(
     for (i, part) in access.prefix.iter().enumerate() {
         let mut values = match part {
             KeyPart::One(value) => vec![eval(value, row, env)?],
-            KeyPart::List(list) => {
-                list.iter().map(|value| eval(value, row, env)).collect::<Result<_, _>>()?
-            }
+            KeyPart::List(list) => list
+                .iter()
+                .map(|value| eval(value, row, env))
+                .collect::<Result<_, _>>()?,
             KeyPart::Array(array) => match eval(array, row, env)? {
                 Datum::Array(items) => items.into_vec(),
                 _ => Vec::new(),
@@ -56,7 +57,9 @@ pub(super) fn targets(
         };
         values.retain(|value| !value.is_null());
         let ty = column_type(i);
-        values.iter_mut().for_each(|value| *value = key_value(ty, core::mem::take(value)));
+        values
+            .iter_mut()
+            .for_each(|value| *value = key_value(ty, core::mem::take(value)));
         count = count.saturating_mul(values.len());
         parts.push(values);
     }
@@ -71,7 +74,11 @@ pub(super) fn targets(
         Ok(Some((value, bound.inclusive)))
     };
     let (low, high) = (bound(&access.low)?, bound(&access.high)?);
-    if [&low, &high].into_iter().flatten().any(|(value, _)| value.is_null()) {
+    if [&low, &high]
+        .into_iter()
+        .flatten()
+        .any(|(value, _)| value.is_null())
+    {
         return Ok(Vec::new());
     }
     let fixed: Option<Vec<Option<Datum>>> = match &access.slot {
@@ -93,18 +100,22 @@ pub(super) fn targets(
         for (i, key) in index.columns[..next].iter().enumerate() {
             encode_datum(&mut bytes, value(i), key.descending);
         }
-        let slot = access.slot.as_ref().zip(fixed.as_ref()).map(|(slot, fixed)| {
-            let mut bytes = Vec::with_capacity(key_capacity(slot.len()));
-            for (part, fixed) in slot.iter().zip(fixed) {
-                let datum = match (part, fixed) {
-                    (SlotPart::Prefix(i), _) => value(*i),
-                    (SlotPart::Value(_), Some(datum)) => datum,
-                    (SlotPart::Value(_), None) => unreachable!("computed above"),
-                };
-                encode_datum(&mut bytes, datum, false);
-            }
-            slot_of(&bytes)
-        });
+        let slot = access
+            .slot
+            .as_ref()
+            .zip(fixed.as_ref())
+            .map(|(slot, fixed)| {
+                let mut bytes = Vec::with_capacity(key_capacity(slot.len()));
+                for (part, fixed) in slot.iter().zip(fixed) {
+                    let datum = match (part, fixed) {
+                        (SlotPart::Prefix(i), _) => value(*i),
+                        (SlotPart::Value(_), Some(datum)) => datum,
+                        (SlotPart::Value(_), None) => unreachable!("computed above"),
+                    };
+                    encode_datum(&mut bytes, datum, false);
+                }
+                slot_of(&bytes)
+            });
         let range = (!access.point).then(|| {
             let descending = index.columns.get(next).is_some_and(|key| key.descending);
             range(&bytes, low.as_ref(), high.as_ref(), descending)
@@ -150,7 +161,11 @@ fn range(
     }
     if let Some((value, inclusive)) = last {
         let bytes = encoded(value);
-        range.high = if *inclusive { prefix_end(&bytes) } else { Some(bytes) };
+        range.high = if *inclusive {
+            prefix_end(&bytes)
+        } else {
+            Some(bytes)
+        };
     }
     range
 }
@@ -164,9 +179,19 @@ pub(super) fn get<'a>(
     read: Read,
     program: Program,
 ) -> OpFuture<'a> {
-    let to = if table.replicated { cx.port.here() } else { cx.port.home(key.slot) };
+    let to = if table.replicated {
+        cx.port.here()
+    } else {
+        cx.port.home(key.slot)
+    };
     cx.note_op(step, to);
-    OpFuture::start(cx.port, to, cx.planned, Op::Get { key, read, program }, false)
+    OpFuture::start(
+        cx.port,
+        to,
+        cx.planned,
+        Op::Get { key, read, program },
+        false,
+    )
 }
 
 /// The scans of a range target: one, or one per shard.
@@ -181,7 +206,10 @@ pub(super) fn scans(
     let op = ScanOp {
         index: scan.index().id,
         slots: target.slot.map_or(Slots::All, Slots::One),
-        range: target.range.clone().unwrap_or_else(|| KeyRange::point(&target.bytes)),
+        range: target
+            .range
+            .clone()
+            .unwrap_or_else(|| KeyRange::point(&target.bytes)),
         reverse: scan.access.reverse,
         read,
         program: program.clone(),
@@ -192,7 +220,12 @@ pub(super) fn scans(
     match target.slot {
         _ if scan.table.replicated => vec![(cx.port.here(), op)],
         Some(slot) => vec![(cx.port.home(slot), op)],
-        None => cx.port.shards().iter().map(|shard| (*shard, op.clone())).collect(),
+        None => cx
+            .port
+            .shards()
+            .iter()
+            .map(|shard| (*shard, op.clone()))
+            .collect(),
     }
 }
 

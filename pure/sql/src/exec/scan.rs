@@ -48,7 +48,10 @@ enum State<'a> {
     /// Ranges of the primary index.
     Ranges(Ranges<'a>),
     /// Ranges of a secondary index, then the rows by key.
-    Entries { entries: Ranges<'a>, points: Points<'a> },
+    Entries {
+        entries: Ranges<'a>,
+        points: Points<'a>,
+    },
 }
 
 /// Single-row reads under way, answered in order.
@@ -78,8 +81,16 @@ struct Part<'a> {
 
 impl<'a> ScanRows<'a> {
     pub(super) fn new(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> ScanRows<'a> {
-        let StepOp::Scan(scan) = &step.op else { unreachable!("opened for a scan") };
-        ScanRows { cx, step: step.id, scan, slots: slots.clone(), state: State::New }
+        let StepOp::Scan(scan) = &step.op else {
+            unreachable!("opened for a scan")
+        };
+        ScanRows {
+            cx,
+            step: step.id,
+            scan,
+            slots: slots.clone(),
+            state: State::New,
+        }
     }
 
     fn start(&mut self) -> Result<State<'a>, SqlError> {
@@ -89,18 +100,32 @@ impl<'a> ScanRows<'a> {
             None => u64::MAX,
             Some(limit) => {
                 let value = cx.value(limit, &self.slots)?;
-                value.as_int().map_or(u64::MAX, |n| u64::try_from(n).unwrap_or(0))
+                value
+                    .as_int()
+                    .map_or(u64::MAX, |n| u64::try_from(n).unwrap_or(0))
             }
         };
         let targets = targets(&scan.table, scan.index(), &scan.access, &NoColumns, &env)?;
         let read = read_mode(cx, scan.lock);
         let program = scan.program.bind(&self.slots);
         if limit == 0 {
-            return Ok(State::Points(Points::new(read, program, VecDeque::new(), 0)));
+            return Ok(State::Points(Points::new(
+                read,
+                program,
+                VecDeque::new(),
+                0,
+            )));
         }
         if scan.access.index == 0 && scan.access.point {
-            let keys = targets.into_iter().map(|target| point_key(scan.index(), target));
-            return Ok(State::Points(Points::new(read, program, keys.collect(), limit)));
+            let keys = targets
+                .into_iter()
+                .map(|target| point_key(scan.index(), target));
+            return Ok(State::Points(Points::new(
+                read,
+                program,
+                keys.collect(),
+                limit,
+            )));
         }
         if scan.access.index == 0 {
             let aggregates = !matches!(scan.program.body(), Body::Rows { .. });
@@ -132,7 +157,9 @@ impl<'a> ScanRows<'a> {
                 match entries.pull(cx, scan, step).await? {
                     None => break None,
                     Some(batch) => {
-                        points.waiting.extend(batch.iter().map(|e| primary_key(&scan.table, e)));
+                        points
+                            .waiting
+                            .extend(batch.iter().map(|e| primary_key(&scan.table, e)));
                     }
                 }
             },
@@ -152,7 +179,13 @@ impl Rows for ScanRows<'_> {
 
 impl<'a> Points<'a> {
     fn new(read: Read, program: Program, waiting: VecDeque<Key>, limit: u64) -> Points<'a> {
-        Points { read, program, waiting, started: VecDeque::new(), limit }
+        Points {
+            read,
+            program,
+            waiting,
+            started: VecDeque::new(),
+            limit,
+        }
     }
 
     /// The next rows, or `None` when all keys have been read.
@@ -170,9 +203,12 @@ impl<'a> Points<'a> {
                 && let Some(key) = self.waiting.pop_front()
             {
                 let (read, program) = (self.read, self.program.clone());
-                self.started.push_back(get(cx, step, &scan.table, key, read, program));
+                self.started
+                    .push_back(get(cx, step, &scan.table, key, read, program));
             }
-            let Some(future) = self.started.pop_front() else { break };
+            let Some(future) = self.started.pop_front() else {
+                break;
+            };
             let mut batch = rows_of(future.await)?;
             self.limit -= u64::from(batch.rows);
             out.rows += batch.rows;
@@ -184,7 +220,13 @@ impl<'a> Points<'a> {
 
 impl<'a> Ranges<'a> {
     fn new(program: Program, read: Read, limit: u64, targets: Vec<Target>) -> Ranges<'a> {
-        Ranges { program, read, limit, waiting: targets.into(), parts: Vec::new() }
+        Ranges {
+            program,
+            read,
+            limit,
+            waiting: targets.into(),
+            parts: Vec::new(),
+        }
     }
 
     /// The next batch from any range, or `None` when all are read.
@@ -257,7 +299,11 @@ pub(super) fn primary_key(table: &Table, entry: &[Datum]) -> Key {
     }
     let mut partition = Vec::with_capacity(16);
     for column in &table.primary.slot_columns {
-        let place = table.primary.columns.iter().position(|key| key.column == *column);
+        let place = table
+            .primary
+            .columns
+            .iter()
+            .position(|key| key.column == *column);
         let place = place.expect("partition columns are key columns");
         encode_datum(&mut partition, &entry[place], false);
     }
@@ -268,11 +314,13 @@ pub(super) fn primary_key(table: &Table, entry: &[Datum]) -> Key {
 pub(super) fn entry_program(scan: &Scan) -> Program {
     let keys = scan.table.primary.columns.iter().enumerate();
     let projection = keys
-        .map(|(i, key)| {
-            Expr::Column(i as u32, scan.table.columns[usize::from(key.column)].ty)
-        })
+        .map(|(i, key)| Expr::Column(i as u32, scan.table.columns[usize::from(key.column)].ty))
         .collect();
-    ProgramPlan::new(Body::Rows { filter: None, projection }).bind(&[])
+    ProgramPlan::new(Body::Rows {
+        filter: None,
+        projection,
+    })
+    .bind(&[])
 }
 
 /// Reads the rows of several lookups at once: those of `scan`'s access for each of `outer`. The
@@ -287,8 +335,10 @@ pub(super) async fn lookups<'a>(
     let env = cx.env(slots);
     let program = scan.program.bind(slots);
     let read = read_mode(cx, scan.lock);
-    let mut found: Vec<RowBatch> =
-        outer.iter().map(|_| RowBatch::new(scan.width as usize)).collect();
+    let mut found: Vec<RowBatch> = outer
+        .iter()
+        .map(|_| RowBatch::new(scan.width as usize))
+        .collect();
     let mut keys: VecDeque<(usize, Key)> = VecDeque::new();
     if scan.access.index == 0 && scan.access.point {
         for (i, row) in outer.iter().enumerate() {
@@ -341,7 +391,9 @@ pub(super) async fn lookups<'a>(
         {
             started.push_back((i, get(cx, step, &scan.table, key, read, program.clone())));
         }
-        let Some((i, future)) = started.pop_front() else { break };
+        let Some((i, future)) = started.pop_front() else {
+            break;
+        };
         let mut batch = rows_of(future.await)?;
         found[i].rows += batch.rows;
         found[i].datums.append(&mut batch.datums);

@@ -26,21 +26,41 @@ pub(super) type Source<'a> = Box<dyn Rows + 'a>;
 pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<'a> {
     let source: Source<'a> = match &step.op {
         StepOp::One => Box::new(Fixed(Some(one_row()))),
-        StepOp::Values { rows, calls } => {
-            Box::new(ValuesRows { cx, rows, calls, at: 0, slots: slots.clone() })
-        }
-        StepOp::Virtual(table) => Box::new(VirtualRows { cx, table: Some(table) }),
+        StepOp::Values { rows, calls } => Box::new(ValuesRows {
+            cx,
+            rows,
+            calls,
+            at: 0,
+            slots: slots.clone(),
+        }),
+        StepOp::Virtual(table) => Box::new(VirtualRows {
+            cx,
+            table: Some(table),
+        }),
         StepOp::Function { function, args, ty } => {
             let (function, ty) = (*function, *ty);
-            Box::new(FunctionRows { cx, function, args, ty, slots: slots.clone(), state: None })
+            Box::new(FunctionRows {
+                cx,
+                function,
+                args,
+                ty,
+                slots: slots.clone(),
+                state: None,
+            })
         }
         StepOp::Scan(_) => Box::new(ScanRows::new(cx, step, slots)),
-        StepOp::Filter { input, filter } => {
-            Box::new(FilterRows { cx, input: open(cx, input, slots), filter, slots: slots.clone() })
-        }
-        StepOp::Project { input, exprs } => {
-            Box::new(ProjectRows { cx, input: open(cx, input, slots), exprs, slots: slots.clone() })
-        }
+        StepOp::Filter { input, filter } => Box::new(FilterRows {
+            cx,
+            input: open(cx, input, slots),
+            filter,
+            slots: slots.clone(),
+        }),
+        StepOp::Project { input, exprs } => Box::new(ProjectRows {
+            cx,
+            input: open(cx, input, slots),
+            exprs,
+            slots: slots.clone(),
+        }),
         StepOp::Apply { input, calls } => Box::new(ApplyRows {
             cx,
             input: open(cx, input, slots),
@@ -69,7 +89,11 @@ pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<
             width: step.width as usize,
             charge: Charge::new(cx.port),
         }),
-        StepOp::Limit { input, limit, offset } => Box::new(LimitRows {
+        StepOp::Limit {
+            input,
+            limit,
+            offset,
+        } => Box::new(LimitRows {
             cx,
             input: Some(open(cx, input, slots)),
             window: None,
@@ -77,21 +101,32 @@ pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<
             offset: offset.as_ref(),
             slots: slots.clone(),
         }),
-        StepOp::Union { inputs } => {
-            Box::new(UnionRows { cx, inputs: inputs.iter(), current: None, slots: slots.clone() })
-        }
+        StepOp::Union { inputs } => Box::new(UnionRows {
+            cx,
+            inputs: inputs.iter(),
+            current: None,
+            slots: slots.clone(),
+        }),
     };
     match &cx.stats {
         None => source,
         Some(stats) => {
             stats.borrow_mut()[step.id as usize].loops += 1;
-            Box::new(Measured { cx, step: step.id, inner: source })
+            Box::new(Measured {
+                cx,
+                step: step.id,
+                inner: source,
+            })
         }
     }
 }
 
 fn one_row() -> RowBatch {
-    RowBatch { width: 0, rows: 1, datums: Vec::new() }
+    RowBatch {
+        width: 0,
+        rows: 1,
+        datums: Vec::new(),
+    }
 }
 
 /// Counts what a source gives.
@@ -137,7 +172,9 @@ struct ValuesRows<'a> {
 
 impl ValuesRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
-        let Some(first) = self.rows.get(self.at) else { return Ok(None) };
+        let Some(first) = self.rows.get(self.at) else {
+            return Ok(None);
+        };
         let mut out = RowBatch::new(first.len());
         let mut made = vec![Datum::Null; self.calls.len()];
         while let Some(row) = self.rows.get(self.at)
@@ -150,7 +187,10 @@ impl ValuesRows<'_> {
                 made[number as usize] =
                     calls::value(self.cx, call, &NoColumns, &self.slots).await?;
             }
-            let env = Env { subqueries: &made, ..self.cx.env(&self.slots) };
+            let env = Env {
+                subqueries: &made,
+                ..self.cx.env(&self.slots)
+            };
             for value in row {
                 out.datums.push(eval(value, &NoColumns, &env)?);
             }
@@ -191,13 +231,18 @@ struct VirtualRows<'a> {
 
 impl VirtualRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
-        let Some(table) = self.table.take() else { return Ok(None) };
+        let Some(table) = self.table.take() else {
+            return Ok(None);
+        };
         let sessions = if table.needs_sessions() {
             Some(super::show::fetch(self.cx, Show::Sessions).await?)
         } else {
             None
         };
-        let batch = self.cx.facts.with_catalog(sessions.as_ref(), |cx| table.rows(cx));
+        let batch = self
+            .cx
+            .facts
+            .with_catalog(sessions.as_ref(), |cx| table.rows(cx));
         self.cx.breathe(batch.rows as usize).await;
         Ok((batch.rows > 0).then_some(batch))
     }
@@ -221,7 +266,12 @@ struct FunctionRows<'a> {
 /// What a function has still to give.
 enum Series {
     Values(std::vec::IntoIter<Datum>),
-    Numbers { next: Datum, stop: Datum, step: Datum, up: bool },
+    Numbers {
+        next: Datum,
+        stop: Datum,
+        step: Datum,
+        up: bool,
+    },
     Done,
 }
 
@@ -256,7 +306,12 @@ impl FunctionRows<'_> {
                     let message = "step size cannot equal zero";
                     return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
                 }
-                Series::Numbers { next, stop, step, up: sign > 0 }
+                Series::Numbers {
+                    next,
+                    stop,
+                    step,
+                    up: sign > 0,
+                }
             }
         })
     }
@@ -274,18 +329,29 @@ impl FunctionRows<'_> {
                     Some(value) => out.push([value]),
                     None => state = Series::Done,
                 },
-                Series::Numbers { next, stop, step, up } => {
+                Series::Numbers {
+                    next,
+                    stop,
+                    step,
+                    up,
+                } => {
                     let order = next.compare(stop);
                     if (*up && order.is_gt()) || (!*up && order.is_lt()) {
                         state = Series::Done;
                         continue;
                     }
                     out.push([next.clone()]);
-                    let step_ty =
-                        if matches!(step, Datum::Interval(_)) { Type::Interval } else { self.ty };
+                    let step_ty = if matches!(step, Datum::Interval(_)) {
+                        Type::Interval
+                    } else {
+                        self.ty
+                    };
                     let sum = Expr::Call(
                         Func::Add,
-                        vec![Expr::Const(next.clone(), self.ty), Expr::Const(step.clone(), step_ty)],
+                        vec![
+                            Expr::Const(next.clone(), self.ty),
+                            Expr::Const(step.clone(), step_ty),
+                        ],
                         self.ty,
                     );
                     match eval(&sum, &NoColumns, &Env::NONE) {
@@ -369,7 +435,9 @@ struct ProjectRows<'a> {
 
 impl ProjectRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
-        let Some(batch) = self.input.next().await? else { return Ok(None) };
+        let Some(batch) = self.input.next().await? else {
+            return Ok(None);
+        };
         let env = self.cx.env(&self.slots);
         let mut out = RowBatch::new(self.exprs.len());
         out.datums.reserve(self.exprs.len() * batch.rows as usize);
@@ -403,13 +471,14 @@ struct ApplyRows<'a> {
 
 impl ApplyRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
-        let Some(batch) = self.input.next().await? else { return Ok(None) };
+        let Some(batch) = self.input.next().await? else {
+            return Ok(None);
+        };
         let mut out = RowBatch::new(batch.width as usize + self.calls.len());
         for row in batch.iter() {
             out.datums.extend_from_slice(row);
             for (call, cache) in self.calls.iter().zip(&mut self.caches) {
-                let value =
-                    calls::cached_value(self.cx, call, &row, &self.slots, cache).await?;
+                let value = calls::cached_value(self.cx, call, &row, &self.slots, cache).await?;
                 out.datums.push(value);
             }
             out.rows += 1;
@@ -563,7 +632,9 @@ impl LimitRows<'_> {
         while left > 0
             && let Some(input) = &mut self.input
         {
-            let Some(mut batch) = input.next().await? else { break };
+            let Some(mut batch) = input.next().await? else {
+                break;
+            };
             let skipped = skip.min(u64::from(batch.rows));
             skip -= skipped;
             let kept = (u64::from(batch.rows) - skipped).min(left);

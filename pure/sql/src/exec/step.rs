@@ -1,8 +1,8 @@
 //! Planned statements: the tree of steps that the executor runs.
 
 use crate::bind::rel::{Aggregate, Binds, Call, Init, JoinKind, SortKey, TableFunction};
-use crate::expr::Expr;
 use crate::copy::CopyOptions;
+use crate::expr::Expr;
 use crate::pg_catalog::VirtualTable;
 use crate::port::Show;
 use crate::program::{ProgramPlan, TableShape};
@@ -36,7 +36,10 @@ pub(crate) enum Action {
     CopyFrom(Box<CopyFromPlan>),
     CopyTo(Box<CopyToPlan>),
     Show(Show),
-    Explain { run: Box<Run>, analyze: bool },
+    Explain {
+        run: Box<Run>,
+        analyze: bool,
+    },
 }
 
 /// A step of a query: gives rows.
@@ -55,27 +58,78 @@ pub(crate) struct Step {
 #[derive(Clone)]
 pub(crate) enum StepOp {
     One,
-    Values { rows: Arc<[Vec<Expr>]>, calls: Vec<Call<Step>> },
+    Values {
+        rows: Arc<[Vec<Expr>]>,
+        calls: Vec<Call<Step>>,
+    },
     Virtual(&'static VirtualTable),
-    Function { function: TableFunction, args: Vec<Expr>, ty: Type },
+    Function {
+        function: TableFunction,
+        args: Vec<Expr>,
+        ty: Type,
+    },
     Scan(Box<Scan>),
-    Filter { input: Box<Step>, filter: Expr },
-    Project { input: Box<Step>, exprs: Vec<Expr> },
-    Apply { input: Box<Step>, calls: Vec<Call<Step>> },
+    Filter {
+        input: Box<Step>,
+        filter: Expr,
+    },
+    Project {
+        input: Box<Step>,
+        exprs: Vec<Expr>,
+    },
+    Apply {
+        input: Box<Step>,
+        calls: Vec<Call<Step>>,
+    },
     /// Table access once per left row: `scan`'s access is over the left row; `filter` over left
     /// and right columns.
-    Lookup { kind: JoinKind, left: Box<Step>, scan: Box<Scan>, filter: Option<Expr> },
+    Lookup {
+        kind: JoinKind,
+        left: Box<Step>,
+        scan: Box<Scan>,
+        filter: Option<Expr>,
+    },
     /// Equal keys; without keys every pair. `filter` is over left and right columns.
-    Hash { kind: JoinKind, left: Box<Step>, right: Box<Step>, keys: Vec<(Expr, Expr)>, filter: Option<Expr> },
+    Hash {
+        kind: JoinKind,
+        left: Box<Step>,
+        right: Box<Step>,
+        keys: Vec<(Expr, Expr)>,
+        filter: Option<Expr>,
+    },
     /// The right side runs once per left row.
-    Lateral { outer: bool, left: Box<Step>, right: Box<Step>, binds: Binds, filter: Option<Expr> },
+    Lateral {
+        outer: bool,
+        left: Box<Step>,
+        right: Box<Step>,
+        binds: Binds,
+        filter: Option<Expr>,
+    },
     /// All of the input at once; `merge` if it gives partial states.
-    Aggregate { input: Box<Step>, group: Vec<Expr>, aggregates: Vec<Aggregate>, merge: bool },
-    Distinct { input: Box<Step>, keys: Vec<u32> },
+    Aggregate {
+        input: Box<Step>,
+        group: Vec<Expr>,
+        aggregates: Vec<Aggregate>,
+        merge: bool,
+    },
+    Distinct {
+        input: Box<Step>,
+        keys: Vec<u32>,
+    },
     /// `limit`: only so many first rows are wanted.
-    Sort { input: Box<Step>, keys: Vec<SortKey>, limit: Option<Expr> },
-    Limit { input: Box<Step>, limit: Option<Expr>, offset: Option<Expr> },
-    Union { inputs: Vec<Step> },
+    Sort {
+        input: Box<Step>,
+        keys: Vec<SortKey>,
+        limit: Option<Expr>,
+    },
+    Limit {
+        input: Box<Step>,
+        limit: Option<Expr>,
+        offset: Option<Expr>,
+    },
+    Union {
+        inputs: Vec<Step>,
+    },
 }
 
 /// Access to the rows of one table.
@@ -147,12 +201,27 @@ pub(crate) struct PointPlan {
 
 /// What is done with the row.
 pub(crate) enum PointOp {
-    Get { program: ProgramPlan, lock: Option<LockMode> },
-    Modify { program: ProgramPlan, delete: bool, returning: bool },
+    Get {
+        program: ProgramPlan,
+        lock: Option<LockMode>,
+    },
+    Modify {
+        program: ProgramPlan,
+        delete: bool,
+        returning: bool,
+    },
     /// `otherwise` does the same where the operands' values do not fit a formula.
-    Formula { changes: Vec<FormulaChange>, otherwise: ProgramPlan },
+    Formula {
+        changes: Vec<FormulaChange>,
+        otherwise: ProgramPlan,
+    },
     /// A whole row; `key` is taken from it.
-    Insert { row: Vec<Expr>, shape: TableShape, checks: Vec<(String, Expr)>, rowid: Option<u16> },
+    Insert {
+        row: Vec<Expr>,
+        shape: TableShape,
+        checks: Vec<(String, Expr)>,
+        rowid: Option<u16>,
+    },
 }
 
 /// `column = column + operand`
@@ -177,8 +246,14 @@ pub(crate) struct InsertPlan {
 /// ON CONFLICT.
 pub(crate) struct ConflictPlan {
     pub(crate) arbiter: Option<usize>,
-    /// Assignments over (existing row, proposed row) and the condition; `None`: do nothing.
-    pub(crate) update: Option<(Vec<(u16, Expr)>, Option<Expr>)>,
+    /// `None`: do nothing.
+    pub(crate) update: Option<ConflictUpdate>,
+}
+
+/// DO UPDATE; expressions are over the existing row, then the proposed one.
+pub(crate) struct ConflictUpdate {
+    pub(crate) assignments: Vec<(u16, Expr)>,
+    pub(crate) condition: Option<Expr>,
 }
 
 /// UPDATE or DELETE in its general form.

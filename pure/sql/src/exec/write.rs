@@ -34,7 +34,11 @@ struct Pending<'p, 'a> {
 
 impl<'p, 'a> Pending<'p, 'a> {
     fn new(cx: &'p Cx<'a>, writer: &'p Writer) -> Pending<'p, 'a> {
-        Pending { cx, writer, started: VecDeque::new() }
+        Pending {
+            cx,
+            writer,
+            started: VecDeque::new(),
+        }
     }
 
     /// Starts an operation on an entry of index `index` of row `row`, on every shard if the table
@@ -66,9 +70,14 @@ impl<'p, 'a> Pending<'p, 'a> {
     }
 
     async fn settle_one(&mut self, changes: &[Change]) -> Result<(), ExecError> {
-        let Some((row, index, future)) = self.started.pop_front() else { return Ok(()) };
+        let Some((row, index, future)) = self.started.pop_front() else {
+            return Ok(());
+        };
         if future.await? == OpResult::Exists {
-            let row = changes[row].new.as_deref().expect("only new rows are inserted");
+            let row = changes[row]
+                .new
+                .as_deref()
+                .expect("only new rows are inserted");
             return Err(duplicate(&self.writer.table, index, row).into());
         }
         Ok(())
@@ -96,14 +105,25 @@ fn op_slot(op: &Op) -> base::Slot {
 /// 23505 for a row whose entry in an index exists.
 pub(super) fn duplicate(table: &Table, index: usize, row: &[Datum]) -> SqlError {
     let index = table_index(table, index);
-    let names: Vec<&str> =
-        index.columns.iter().map(|key| table.column_at(key.column).name.as_str()).collect();
+    let names: Vec<&str> = index
+        .columns
+        .iter()
+        .map(|key| table.column_at(key.column).name.as_str())
+        .collect();
     let values: Vec<_> = index
         .columns
         .iter()
-        .map(|key| (table.column_at(key.column).ty, &row[usize::from(key.column)]))
+        .map(|key| {
+            (
+                table.column_at(key.column).ty,
+                &row[usize::from(key.column)],
+            )
+        })
         .collect();
-    let message = format!("duplicate key value violates unique constraint \"{}\"", index.name);
+    let message = format!(
+        "duplicate key value violates unique constraint \"{}\"",
+        index.name
+    );
     SqlError::new(SqlState::UNIQUE, message)
         .detail(format!("{} already exists.", shown_key(&names, &values)))
         .table(&table.name)
@@ -175,17 +195,23 @@ pub(super) async fn apply(
         for (number, index) in table.indexes().enumerate() {
             let gone = match &change.new {
                 None => true,
-                Some(new) if number == 0 => entry_key(table, index, old) != entry_key(table, index, new),
+                Some(new) if number == 0 => {
+                    entry_key(table, index, old) != entry_key(table, index, new)
+                }
                 Some(new) => entry_differs(table, index, old, new),
             };
             if gone {
                 let key = entry_key(table, index, old);
                 // An index that is being built may not have the entry yet.
                 let op = match &removal {
-                    Some(program) if index.building => {
-                        Op::Modify { key, program: program.clone() }
-                    }
-                    _ => Op::Write { key, write: Write::Delete },
+                    Some(program) if index.building => Op::Modify {
+                        key,
+                        program: program.clone(),
+                    },
+                    _ => Op::Write {
+                        key,
+                        write: Write::Delete,
+                    },
                 };
                 pending.start(i, number, op, changes).await?;
             }
@@ -200,12 +226,19 @@ pub(super) async fn apply(
         for (number, index) in table.indexes().enumerate() {
             let key = checked_key(entry_key(table, index, new), &index.name)?;
             let op = match (&change.old, number) {
-                (Some(old), 0) if entry_key(table, index, old) == key => {
-                    Op::Write { key, write: Write::Put(encoded_row(&table.name, new)?) }
-                }
-                (_, 0) => Op::Insert { key, row: encoded_row(&table.name, new)?.into() },
+                (Some(old), 0) if entry_key(table, index, old) == key => Op::Write {
+                    key,
+                    write: Write::Put(encoded_row(&table.name, new)?),
+                },
+                (_, 0) => Op::Insert {
+                    key,
+                    row: encoded_row(&table.name, new)?.into(),
+                },
                 (Some(old), _) if !entry_differs(table, index, old, new) => continue,
-                (_, _) => Op::Insert { key, row: entry_row(table, new).into() },
+                (_, _) => Op::Insert {
+                    key,
+                    row: entry_row(table, new).into(),
+                },
             };
             pending.start(i, number, op, changes).await?;
         }
@@ -231,20 +264,28 @@ fn removal_program(writer: &Writer) -> Program {
 }
 
 /// Locks the old rows in the copies of a replicated table that were not read.
-async fn lock_copies(
-    cx: &Cx<'_>,
-    table: &Table,
-    changes: &[Change],
-) -> Result<(), ExecError> {
-    let program =
-        ProgramPlan::new(Body::Rows { filter: None, projection: Vec::new() }).bind(&[]);
+async fn lock_copies(cx: &Cx<'_>, table: &Table, changes: &[Change]) -> Result<(), ExecError> {
+    let program = ProgramPlan::new(Body::Rows {
+        filter: None,
+        projection: Vec::new(),
+    })
+    .bind(&[]);
     let read = cx.port.read_locking(LockMode::Exclusive);
     for change in changes {
         let Some(old) = &change.old else { continue };
         let key = entry_key(table, &table.primary, old);
         let mut started = Vec::new();
-        for shard in cx.port.shards().iter().filter(|shard| **shard != cx.port.here()) {
-            let op = Op::Get { key: key.clone(), read, program: program.clone() };
+        for shard in cx
+            .port
+            .shards()
+            .iter()
+            .filter(|shard| **shard != cx.port.here())
+        {
+            let op = Op::Get {
+                key: key.clone(),
+                read,
+                program: program.clone(),
+            };
             started.push(OpFuture::start(cx.port, *shard, cx.planned, op, false));
         }
         for future in started {
@@ -293,17 +334,25 @@ pub(super) async fn run(
         if plan.returning.is_some() {
             returned.push(others);
         }
-        changes.push(Change { old: Some(old), new });
+        changes.push(Change {
+            old: Some(old),
+            new,
+        });
     }
     apply(cx, &plan.writers, 0, &changes, slots).await?;
     if let Some(returning) = &plan.returning {
         let mut out = RowBatch::new(returning.len());
         for (change, others) in changes.iter().zip(returned) {
-            let row = change.new.as_ref().or(change.old.as_ref()).expect("a row was changed");
+            let row = change
+                .new
+                .as_ref()
+                .or(change.old.as_ref())
+                .expect("a row was changed");
             let full: Vec<Datum> = row.iter().cloned().chain(others).collect();
             project(cx, returning, &full, slots, &mut out)?;
             if out.rows as usize >= BATCH_ROWS && emit {
-                cx.emit(core::mem::replace(&mut out, RowBatch::new(returning.len()))).await;
+                cx.emit(core::mem::replace(&mut out, RowBatch::new(returning.len())))
+                    .await;
             }
         }
         if emit {
@@ -342,9 +391,15 @@ pub(super) async fn locked_row(
     key: Key,
 ) -> Result<Option<Vec<Datum>>, ExecError> {
     let layout: Vec<u32> = (0..table.columns.len() as u32).collect();
-    let projection =
-        layout.iter().map(|c| Expr::Column(*c, table.columns[*c as usize].ty)).collect();
-    let program = ProgramPlan::new(Body::Rows { filter: None, projection }).bind(&[]);
+    let projection = layout
+        .iter()
+        .map(|c| Expr::Column(*c, table.columns[*c as usize].ty))
+        .collect();
+    let program = ProgramPlan::new(Body::Rows {
+        filter: None,
+        projection,
+    })
+    .bind(&[]);
     let read = txn::Read::Lock(LockMode::Exclusive);
     let batch = rows_of(get(cx, 0, table, key, read, program).await)?;
     Ok((batch.rows > 0).then_some(batch.datums))

@@ -38,7 +38,12 @@ pub(crate) struct CopyStatement {
 /// What is copied.
 #[derive(Debug)]
 pub(crate) enum CopySource {
-    Table { schema: Option<String>, name: String, columns: Vec<String>, position: u32 },
+    Table {
+        schema: Option<String>,
+        name: String,
+        columns: Vec<String>,
+        position: u32,
+    },
     Query(Box<ast::Query>),
 }
 
@@ -57,7 +62,11 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "SET" => session(set(words)?),
         "RESET" => {
             words.at += 1;
-            let name = if words.take(&["ALL"]) { None } else { Some(setting_name(words)?) };
+            let name = if words.take(&["ALL"]) {
+                None
+            } else {
+                Some(setting_name(words)?)
+            };
             words.expect_end()?;
             session(SessionCommand::Reset(name))
         }
@@ -76,7 +85,11 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "DEALLOCATE" => {
             words.at += 1;
             words.take(&["PREPARE"]);
-            let name = if words.take(&["ALL"]) { None } else { Some(words.identifier()?) };
+            let name = if words.take(&["ALL"]) {
+                None
+            } else {
+                Some(words.identifier()?)
+            };
             words.expect_end()?;
             session(SessionCommand::Deallocate(name))
         }
@@ -93,7 +106,8 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         | "LOAD" | "WITH" => Err(words.unsupported(&first)),
         "CREATE" if words.is(&["CREATE", "DATABASE"]) => create_database(words).map(Some),
         "CREATE" if tables::is_create_table(words) => tables::create_table(words).map(Some),
-        "CREATE" if !matches!(words.peek_at(1), Token::Word(word)
+        "CREATE"
+            if !matches!(words.peek_at(1), Token::Word(word)
             if ["INDEX", "UNIQUE", "SEQUENCE"].contains(&word.value.to_ascii_uppercase().as_str())) =>
         {
             match words.peek_at(1) {
@@ -170,7 +184,11 @@ fn end(words: &mut Words<'_>, commit: bool) -> Result<SessionCommand, SqlError> 
         words.expect(&["CHAIN"])?;
     }
     words.expect_end()?;
-    Ok(if commit { SessionCommand::Commit { chain } } else { SessionCommand::Rollback { chain } })
+    Ok(if commit {
+        SessionCommand::Commit { chain }
+    } else {
+        SessionCommand::Rollback { chain }
+    })
 }
 
 /// A setting's name in lower case; `a.b` is a name too.
@@ -215,7 +233,11 @@ fn set(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
             Some(words.value()?)
         };
         words.expect_end()?;
-        return Ok(SessionCommand::Set { name: "timezone".into(), value, local });
+        return Ok(SessionCommand::Set {
+            name: "timezone".into(),
+            value,
+            local,
+        });
     }
     if words.take(&["NAMES"]) {
         let value = if words.at_end() || words.take(&["DEFAULT"]) {
@@ -224,7 +246,11 @@ fn set(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
             Some(words.value()?)
         };
         words.expect_end()?;
-        return Ok(SessionCommand::Set { name: "client_encoding".into(), value, local });
+        return Ok(SessionCommand::Set {
+            name: "client_encoding".into(),
+            value,
+            local,
+        });
     }
     if words.is(&["ROLE"]) || words.is(&["CONSTRAINTS"]) || words.is(&["AUTHORIZATION"]) {
         return Err(words.unsupported("SET ROLE, AUTHORIZATION or CONSTRAINTS"));
@@ -277,15 +303,24 @@ fn prepare(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     if words.peek() == &Token::LParen {
         let group = words.group()?;
         for piece in split_commas(group) {
-            types.push(with_library(words.source, piece, |parser| parser.parse_data_type())?);
+            types.push(with_library(words.source, piece, |parser| {
+                parser.parse_data_type()
+            })?);
         }
     }
     words.expect(&["AS"])?;
-    let statement = nested(words.source, &words.tokens[words.at.min(words.tokens.len())..])?;
+    let statement = nested(
+        words.source,
+        &words.tokens[words.at.min(words.tokens.len())..],
+    )?;
     if !matches!(statement.kind(), Kind::Sql(_) | Kind::InsertOverriding(..)) {
         return Err(words.unexpected());
     }
-    Ok(Kind::Prepare { name, types, statement })
+    Ok(Kind::Prepare {
+        name,
+        types,
+        statement,
+    })
 }
 
 fn execute(words: &mut Words<'_>) -> Result<Kind, SqlError> {
@@ -295,7 +330,9 @@ fn execute(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     if words.peek() == &Token::LParen {
         let group = words.group()?;
         for piece in split_commas(group) {
-            args.push(with_library(words.source, piece, |parser| parser.parse_expr())?);
+            args.push(with_library(words.source, piece, |parser| {
+                parser.parse_expr()
+            })?);
         }
     }
     words.expect_end()?;
@@ -326,16 +363,31 @@ fn explain(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     words.expect(&["EXPLAIN"])?;
     let mut analyze = false;
     // `EXPLAIN (SELECT ...)` has no options; options start with one of their names.
-    let options = ["ANALYZE", "ANALYSE", "VERBOSE", "COSTS", "BUFFERS", "TIMING", "SUMMARY",
-        "FORMAT", "SETTINGS", "WAL", "GENERIC_PLAN"];
-    let has_options = words.peek() == &Token::LParen
-        && options.iter().any(|option| words.is_at(1, option));
+    let options = [
+        "ANALYZE",
+        "ANALYSE",
+        "VERBOSE",
+        "COSTS",
+        "BUFFERS",
+        "TIMING",
+        "SUMMARY",
+        "FORMAT",
+        "SETTINGS",
+        "WAL",
+        "GENERIC_PLAN",
+    ];
+    let has_options =
+        words.peek() == &Token::LParen && options.iter().any(|option| words.is_at(1, option));
     if has_options {
         let group = words.group()?;
         for piece in split_commas(group) {
             let mut option = Words::new(piece, words.source);
             let name = option.identifier()?;
-            let value = if option.at_end() { "true".into() } else { option.value()? };
+            let value = if option.at_end() {
+                "true".into()
+            } else {
+                option.value()?
+            };
             option.expect_end()?;
             let on = matches!(value.as_str(), "true" | "on" | "1");
             match name.as_str() {
@@ -349,7 +401,10 @@ fn explain(words: &mut Words<'_>) -> Result<Kind, SqlError> {
             analyze |= word != "VERBOSE";
         }
     }
-    let statement = nested(words.source, &words.tokens[words.at.min(words.tokens.len())..])?;
+    let statement = nested(
+        words.source,
+        &words.tokens[words.at.min(words.tokens.len())..],
+    )?;
     Ok(Kind::Explain { analyze, statement })
 }
 
@@ -375,7 +430,9 @@ fn create_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         match option.as_str() {
             "protocol" => options.protocol = Some(value.to_lowercase()),
             "execution" => options.execution = Some(value.to_lowercase()),
-            "encoding" if !matches!(value.to_lowercase().as_str(), "utf8" | "utf-8" | "default") => {
+            "encoding"
+                if !matches!(value.to_lowercase().as_str(), "utf8" | "utf-8" | "default") =>
+            {
                 return Err(words.unsupported("an encoding other than UTF8"));
             }
             "owner" | "template" | "encoding" | "lc_collate" | "lc_ctype" | "locale"
@@ -413,16 +470,26 @@ fn copy(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         let query = with_library(words.source, group, |parser| parser.parse_query())?;
         CopySource::Query(query)
     } else {
-        let position =
-            words.tokens.get(words.at).map_or(0, |token| words.source.position(token.span.start));
+        let position = words
+            .tokens
+            .get(words.at)
+            .map_or(0, |token| words.source.position(token.span.start));
         let mut name = words.identifier()?;
         let mut schema = None;
         if words.take_token(&Token::Period) {
             schema = Some(core::mem::replace(&mut name, words.identifier()?));
         }
-        let columns =
-            if words.peek() == &Token::LParen { identifiers(words)? } else { Vec::new() };
-        CopySource::Table { schema, name, columns, position }
+        let columns = if words.peek() == &Token::LParen {
+            identifiers(words)?
+        } else {
+            Vec::new()
+        };
+        CopySource::Table {
+            schema,
+            name,
+            columns,
+            position,
+        }
     };
     let from = match words.take_any(&["FROM", "TO"]) {
         Some("FROM") if !matches!(source, CopySource::Query(_)) => true,
@@ -453,7 +520,11 @@ fn copy(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         return Err(words.unsupported("COPY FROM ... WHERE"));
     }
     words.expect_end()?;
-    Ok(Kind::Copy(Box::new(CopyStatement { source, from, options })))
+    Ok(Kind::Copy(Box::new(CopyStatement {
+        source,
+        from,
+        options,
+    })))
 }
 
 /// `(a, b, c)`

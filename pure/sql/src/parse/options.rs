@@ -3,7 +3,15 @@
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// Words that start an option, in the order in which the library wants the options.
-const ORDER: [&str; 7] = ["AS", "INCREMENT", "MINVALUE", "MAXVALUE", "START", "CACHE", "CYCLE"];
+const ORDER: [&str; 7] = [
+    "AS",
+    "INCREMENT",
+    "MINVALUE",
+    "MAXVALUE",
+    "START",
+    "CACHE",
+    "CYCLE",
+];
 
 fn is(token: &TokenWithSpan, word: &str) -> bool {
     matches!(&token.token, Token::Word(found)
@@ -13,7 +21,11 @@ fn is(token: &TokenWithSpan, word: &str) -> bool {
 /// The rank of the option that starts at the front of `tokens`.
 fn rank(tokens: &[TokenWithSpan]) -> Option<usize> {
     let first = tokens.first()?;
-    let named = if is(first, "NO") { tokens.get(1)? } else { first };
+    let named = if is(first, "NO") {
+        tokens.get(1)?
+    } else {
+        first
+    };
     if is(named, "OWNED") {
         return Some(ORDER.len());
     }
@@ -54,11 +66,15 @@ pub(super) fn reordered(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
         out.push(tokens[at].clone());
         at += 1;
         let opens = is(&tokens[at - 1], "IDENTITY")
-            && tokens.get(at).is_some_and(|token| token.token == Token::LParen);
+            && tokens
+                .get(at)
+                .is_some_and(|token| token.token == Token::LParen);
         if !opens {
             continue;
         }
-        let end = tokens[at..].iter().position(|token| token.token == Token::RParen);
+        let end = tokens[at..]
+            .iter()
+            .position(|token| token.token == Token::RParen);
         let end = end.map_or(tokens.len(), |end| at + end);
         out.push(tokens[at].clone());
         out.extend(sorted(&tokens[at + 1..end]));

@@ -30,8 +30,12 @@ impl Source {
                 )
                 .at(self.position(token.span.start))
             }
-            _ => SqlError::new(SqlState::SYNTAX, "syntax error at end of input")
-                .at(self.0.chars().count() as u32 + 1),
+            _ => SqlError::new(SqlState::SYNTAX, "syntax error at end of input").at(self
+                .0
+                .chars()
+                .count()
+                as u32
+                + 1),
         }
     }
 
@@ -56,13 +60,21 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(text: &'a str) -> Walk<'a> {
-        Walk { text, line: 1, column: 1, byte: 0, chars: 0 }
+        Walk {
+            text,
+            line: 1,
+            column: 1,
+            byte: 0,
+            chars: 0,
+        }
     }
 
     /// Moves forward to a location, at most to the end.
     pub(super) fn to(&mut self, at: Location) {
         while (self.line, self.column) < (at.line, at.column) {
-            let Some(next) = self.text[self.byte..].chars().next() else { return };
+            let Some(next) = self.text[self.byte..].chars().next() else {
+                return;
+            };
             self.byte += next.len_utf8();
             self.chars += 1;
             if next == '\n' {

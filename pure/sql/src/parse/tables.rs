@@ -23,9 +23,16 @@ pub(super) fn create_table(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     // UNLOGGED is accepted and means nothing: every table is logged.
     let unlogged = usize::from(words.is_at(1, "UNLOGGED"));
     let mut head = vec![words.tokens[0].clone()];
-    let open = words.tokens.iter().position(|token| token.token == Token::LParen);
+    let open = words
+        .tokens
+        .iter()
+        .position(|token| token.token == Token::LParen);
     let Some(open) = open else {
-        if words.tokens.iter().any(|token| token.token.to_string().eq_ignore_ascii_case("AS")) {
+        if words
+            .tokens
+            .iter()
+            .any(|token| token.token.to_string().eq_ignore_ascii_case("AS"))
+        {
             return Err(words.unsupported("CREATE TABLE AS"));
         }
         words.at = words.tokens.len();
@@ -33,7 +40,10 @@ pub(super) fn create_table(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     };
     words.at = open;
     let inside = words.group()?;
-    if inside.first().is_some_and(|token| token.token.to_string().eq_ignore_ascii_case("LIKE")) {
+    if inside
+        .first()
+        .is_some_and(|token| token.token.to_string().eq_ignore_ascii_case("LIKE"))
+    {
         return Err(words.unsupported("CREATE TABLE ... LIKE"));
     }
     head.extend_from_slice(&words.tokens[1 + unlogged..words.at]);
@@ -66,7 +76,11 @@ pub(super) fn create_table(words: &mut Words<'_>) -> Result<Kind, SqlError> {
             return Err(words.unexpected());
         }
     }
-    Ok(Kind::CreateTable(Box::new(TableStatement { table, partition, replicated })))
+    Ok(Kind::CreateTable(Box::new(TableStatement {
+        table,
+        partition,
+        replicated,
+    })))
 }
 
 /// `(replicated = true, fillfactor = 100)`; storage parameters of PostgreSQL are ignored.
@@ -78,8 +92,11 @@ fn options(words: &mut Words<'_>) -> Result<bool, SqlError> {
         while words.take_token(&Token::Period) {
             name = words.identifier()?;
         }
-        let value =
-            if words.take_token(&Token::Eq) { words.value()? } else { String::from("true") };
+        let value = if words.take_token(&Token::Eq) {
+            words.value()?
+        } else {
+            String::from("true")
+        };
         match name.as_str() {
             "replicated" => {
                 replicated = match value.to_lowercase().as_str() {

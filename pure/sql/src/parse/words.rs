@@ -13,12 +13,18 @@ pub(super) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub(super) fn new(tokens: &'a [TokenWithSpan], source: &'a Source) -> Words<'a> {
-        Words { tokens, at: 0, source }
+        Words {
+            tokens,
+            at: 0,
+            source,
+        }
     }
 
     /// The token `ahead` of the cursor, `EOF` beyond the end.
     pub(super) fn peek_at(&self, ahead: usize) -> &'a Token {
-        self.tokens.get(self.at + ahead).map_or(&Token::EOF, |token| &token.token)
+        self.tokens
+            .get(self.at + ahead)
+            .map_or(&Token::EOF, |token| &token.token)
     }
 
     pub(super) fn peek(&self) -> &'a Token {
@@ -43,7 +49,10 @@ impl<'a> Words<'a> {
 
     /// Whether the next words are these.
     pub(super) fn is(&self, words: &[&str]) -> bool {
-        words.iter().enumerate().all(|(ahead, word)| self.is_at(ahead, word))
+        words
+            .iter()
+            .enumerate()
+            .all(|(ahead, word)| self.is_at(ahead, word))
     }
 
     /// Takes the words if they come next.
@@ -71,15 +80,27 @@ impl<'a> Words<'a> {
     }
 
     pub(super) fn expect(&mut self, words: &[&str]) -> Result<(), SqlError> {
-        if self.take(words) { Ok(()) } else { Err(self.unexpected()) }
+        if self.take(words) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
     }
 
     pub(super) fn expect_token(&mut self, token: &Token) -> Result<(), SqlError> {
-        if self.take_token(token) { Ok(()) } else { Err(self.unexpected()) }
+        if self.take_token(token) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
     }
 
     pub(super) fn expect_end(&self) -> Result<(), SqlError> {
-        if self.at_end() { Ok(()) } else { Err(self.unexpected()) }
+        if self.at_end() {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
     }
 
     /// An identifier: folded to lower case unless quoted.
@@ -112,7 +133,11 @@ impl<'a> Words<'a> {
                 Ok(digits.clone())
             }
             Token::Minus | Token::Plus => {
-                let sign = if matches!(self.next(), Token::Minus) { "-" } else { "" };
+                let sign = if matches!(self.next(), Token::Minus) {
+                    "-"
+                } else {
+                    ""
+                };
                 match self.next() {
                     Token::Number(digits, _) => Ok(format!("{sign}{digits}")),
                     _ => {
@@ -153,8 +178,10 @@ impl<'a> Words<'a> {
     }
 
     pub(super) fn unsupported(&self, what: &str) -> SqlError {
-        let error =
-            SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"));
+        let error = SqlError::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            format!("{what} is not supported"),
+        );
         match self.tokens.get(self.at) {
             Some(token) => error.at(self.source.position(token.span.start)),
             None => error,
@@ -164,7 +191,11 @@ impl<'a> Words<'a> {
 
 /// An identifier as the catalog has it: lower case unless it was quoted, at most 63 bytes.
 pub(crate) fn fold(name: &str, quoted: bool) -> String {
-    let mut folded = if quoted { name.to_string() } else { name.to_lowercase() };
+    let mut folded = if quoted {
+        name.to_string()
+    } else {
+        name.to_lowercase()
+    };
     let mut end = folded.len().min(base::limits::NAME_BYTES_MAX);
     while !folded.is_char_boundary(end) {
         end -= 1;

@@ -9,7 +9,7 @@ use catalog::Table;
 /// Rows of a table of which nothing is known.
 const TABLE_ROWS: f64 = 1e6;
 /// Cost of reading a row through a secondary index, in rows read from the primary one.
-const SECONDARY_COST: f64 = 4.0;
+const SECONDARY_COST: f64 = 2.0;
 /// Cost of asking all shards instead of one.
 const FAN_OUT_COST: f64 = 20.0;
 
@@ -85,14 +85,18 @@ fn sargs(
     };
     let usable = |expr: &Expr, column: u16, ty: Type| {
         same_kind(table.columns[usize::from(column)].ty, ty)
-            && walk::columns(expr).iter().all(|c| !place.has(*c) && known(*c))
+            && walk::columns(expr)
+                .iter()
+                .all(|c| !place.has(*c) && known(*c))
             && is_repeatable(expr)
     };
     let mut found = Vec::new();
     for (condition, expr) in conditions.iter().enumerate() {
         match expr {
             Expr::Call(Func::Compare(op), sides, _) => {
-                let [left, right] = sides.as_slice() else { continue };
+                let [left, right] = sides.as_slice() else {
+                    continue;
+                };
                 let sides = match (column_of(left), column_of(right)) {
                     (Some(column), _) if usable(right, column, right.ty()) => {
                         Some((column, *op, right))
@@ -102,8 +106,13 @@ fn sargs(
                     }
                     _ => None,
                 };
-                let Some((column, op, value)) = sides else { continue };
-                let bound = |inclusive| Bound { value: value.clone(), inclusive };
+                let Some((column, op, value)) = sides else {
+                    continue;
+                };
+                let bound = |inclusive| Bound {
+                    value: value.clone(),
+                    inclusive,
+                };
                 let kind = match op {
                     Compare::Eq => SargKind::Equal(KeyPart::One(value.clone())),
                     Compare::Lt => SargKind::High(bound(false)),
@@ -112,16 +121,26 @@ fn sargs(
                     Compare::Ge => SargKind::Low(bound(true)),
                     _ => continue,
                 };
-                found.push(Sarg { condition, column, kind });
+                found.push(Sarg {
+                    condition,
+                    column,
+                    kind,
+                });
             }
             Expr::InList(arg, list, false) => {
-                let Some(column) = column_of(arg) else { continue };
+                let Some(column) = column_of(arg) else {
+                    continue;
+                };
                 if list.iter().all(|value| usable(value, column, value.ty())) {
                     let kind = SargKind::Equal(match list.as_slice() {
                         [only] => KeyPart::One(only.clone()),
                         list => KeyPart::List(list.to_vec()),
                     });
-                    found.push(Sarg { condition, column, kind });
+                    found.push(Sarg {
+                        condition,
+                        column,
+                        kind,
+                    });
                 }
             }
             Expr::AnyArray(arg, Compare::Eq, array, false) => {
@@ -130,20 +149,32 @@ fn sargs(
                 };
                 if usable(array, column, element) {
                     let kind = SargKind::Equal(KeyPart::Array((**array).clone()));
-                    found.push(Sarg { condition, column, kind });
+                    found.push(Sarg {
+                        condition,
+                        column,
+                        kind,
+                    });
                 }
             }
             // A boolean column alone, or its negation, fixes its value.
             Expr::Column(..) => {
                 if let Some(column) = column_of(expr) {
                     let kind = SargKind::Equal(KeyPart::One(Expr::bool(true)));
-                    found.push(Sarg { condition, column, kind });
+                    found.push(Sarg {
+                        condition,
+                        column,
+                        kind,
+                    });
                 }
             }
             Expr::Not(inner) => {
                 if let Some(column) = column_of(inner) {
                     let kind = SargKind::Equal(KeyPart::One(Expr::bool(false)));
-                    found.push(Sarg { condition, column, kind });
+                    found.push(Sarg {
+                        condition,
+                        column,
+                        kind,
+                    });
                 }
             }
             _ => {}
@@ -155,7 +186,9 @@ fn sargs(
 /// Whether an expression gives the same value each time during one statement.
 pub(super) fn is_repeatable(expr: &Expr) -> bool {
     walk::volatility(expr) != crate::expr::Volatility::Volatile
-        && !walk::any(expr, &|node| matches!(node, Expr::Subquery(..) | Expr::Outer(..)))
+        && !walk::any(expr, &|node| {
+            matches!(node, Expr::Subquery(..) | Expr::Outer(..))
+        })
 }
 
 /// The best path to the rows of `table` that pass `conditions`.
@@ -180,14 +213,19 @@ pub(super) fn best(
 fn path(table: &Table, place: Place, number: usize, sargs: &[Sarg], order: &[SortKey]) -> Path {
     let index = table_index(table, number);
     let equal = |column: u16| {
-        sargs.iter().filter(|sarg| sarg.column == column).find_map(|sarg| match &sarg.kind {
-            SargKind::Equal(part) => Some((sarg.condition, part)),
-            SargKind::Low(_) | SargKind::High(_) => None,
-        })
+        sargs
+            .iter()
+            .filter(|sarg| sarg.column == column)
+            .find_map(|sarg| match &sarg.kind {
+                SargKind::Equal(part) => Some((sarg.condition, part)),
+                SargKind::Low(_) | SargKind::High(_) => None,
+            })
     };
     let (mut prefix, mut certain, mut combinations) = (Vec::new(), Vec::new(), 1.0f64);
     for key in &index.columns {
-        let Some((condition, part)) = equal(key.column) else { break };
+        let Some((condition, part)) = equal(key.column) else {
+            break;
+        };
         combinations *= match part {
             KeyPart::One(_) => 1.0,
             KeyPart::List(list) => list.len() as f64,
@@ -219,7 +257,9 @@ fn path(table: &Table, place: Place, number: usize, sargs: &[Sarg], order: &[Sor
     let (ordered, reverse) = if point && single {
         (true, false)
     } else if single && slot.is_some() {
-        ordering(index, prefix.len(), place, order, &|column| equal(column).is_some())
+        ordering(index, prefix.len(), place, order, &|column| {
+            equal(column).is_some()
+        })
     } else {
         (false, false)
     };
@@ -236,8 +276,22 @@ fn path(table: &Table, place: Place, number: usize, sargs: &[Sarg], order: &[Sor
         certain.clear();
         cost += 1.0;
     }
-    let access = Access { index: number, prefix, low, high, slot, point, reverse };
-    Path { access, rows, cost, certain, ordered }
+    let access = Access {
+        index: number,
+        prefix,
+        low,
+        high,
+        slot,
+        point,
+        reverse,
+    };
+    Path {
+        access,
+        rows,
+        cost,
+        certain,
+        ordered,
+    }
 }
 
 fn guess(index: &catalog::Index, known: usize, point: bool) -> f64 {
@@ -247,7 +301,11 @@ fn guess(index: &catalog::Index, known: usize, point: bool) -> f64 {
     let columns = index.columns.len() as f64;
     let missing = (index.columns.len() - known) as f64;
     let rows = TABLE_ROWS.powf(missing / columns);
-    if index.unique { rows } else { (rows * 10.0).min(TABLE_ROWS) }
+    if index.unique || missing > 0.0 {
+        rows
+    } else {
+        10.0
+    }
 }
 
 fn slot_parts<'a>(

@@ -26,7 +26,9 @@ pub struct CopyShape {
 impl Plan {
     /// For COPY: which way, and the form of the data.
     pub fn copy_shape(&self) -> Option<CopyShape> {
-        let PlanKind::Run(run) = &self.kind else { return None };
+        let PlanKind::Run(run) = &self.kind else {
+            return None;
+        };
         match &run.action {
             Action::CopyFrom(plan) => Some(CopyShape {
                 from_client: true,
@@ -45,15 +47,21 @@ impl Plan {
 
 fn column_positions(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlError> {
     if names.is_empty() {
-        let visible = table.columns.iter().enumerate().filter(|(_, column)| !column.hidden);
+        let visible = table
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| !column.hidden);
         return Ok(visible.map(|(i, _)| i as u16).collect());
     }
     let mut found = Vec::new();
     for name in names {
         let place = table.column(name).filter(|(_, column)| !column.hidden);
         let Some((place, _)) = place else {
-            let message =
-                format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+            let message = format!(
+                "column \"{name}\" of relation \"{}\" does not exist",
+                table.name
+            );
             return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
         };
         if found.contains(&place) {
@@ -66,17 +74,34 @@ fn column_positions(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlErro
 }
 
 pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
-    let direction = if copy.from { Direction::From } else { Direction::To };
+    let direction = if copy.from {
+        Direction::From
+    } else {
+        Direction::To
+    };
     let options = CopyOptions::new(&copy.options, direction)?;
     match &copy.source {
         CopySource::Query(query) => {
             let bound = binder.query(query)?;
-            let columns = bound.columns.iter().map(|c| (c.name.clone(), c.ty)).collect();
+            let columns = bound
+                .columns
+                .iter()
+                .map(|c| (c.name.clone(), c.ty))
+                .collect();
             let (query, inits, steps) = bound_query(bound, binder)?;
-            let action = Action::CopyTo(Box::new(CopyToPlan { query, columns, options }));
+            let action = Action::CopyTo(Box::new(CopyToPlan {
+                query,
+                columns,
+                options,
+            }));
             run_plan(binder, action, inits, steps)
         }
-        CopySource::Table { schema, name, columns, position } => {
+        CopySource::Table {
+            schema,
+            name,
+            columns,
+            position,
+        } => {
             let table = binder
                 .find_table_named(schema.as_deref(), name)
                 .map_err(|error| error.at(*position))?;
@@ -95,7 +120,11 @@ pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan
                 let constant = row.iter().all(walk::is_row_independent);
                 let calls = planner.binder.take_calls();
                 let types = table.columns.iter().map(|column| column.ty).collect();
-                let source = planner.settled(Rel::Values { rows: vec![row], types, calls });
+                let source = planner.settled(Rel::Values {
+                    rows: vec![row],
+                    types,
+                    calls,
+                });
                 let wanted: Vec<u32> = (0..table.columns.len() as u32).collect();
                 let defaults = planner.rows(source, &wanted)?;
                 debug_assert!(matches!(defaults.op, StepOp::Values { .. }));
@@ -115,9 +144,16 @@ pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan
                         (column.name.clone(), column.ty)
                     })
                     .collect();
-                let rel = Rel::Table { table: table.clone(), lock: None };
+                let rel = Rel::Table {
+                    table: table.clone(),
+                    lock: None,
+                };
                 let query = planner.rows(rel, &wanted)?;
-                Action::CopyTo(Box::new(CopyToPlan { query, columns, options }))
+                Action::CopyTo(Box::new(CopyToPlan {
+                    query,
+                    columns,
+                    options,
+                }))
             };
             let inits = planner.inits()?;
             let steps = planner.next_step;

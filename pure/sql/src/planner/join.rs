@@ -49,20 +49,40 @@ impl Planner<'_, '_> {
         conditions: Vec<Expr>,
         need: &Need,
     ) -> Result<Planned, SqlError> {
-        let Rel::Join { kind, left, right, on } = rel else {
+        let Rel::Join {
+            kind,
+            left,
+            right,
+            on,
+        } = rel
+        else {
             unreachable!("the caller has looked at the kind");
         };
         match kind {
             JoinKind::Inner => {
                 let (mut items, mut all) = (Vec::new(), conditions);
-                flatten(Rel::Join { kind, left, right, on }, 0, &mut items, &mut all);
+                flatten(
+                    Rel::Join {
+                        kind,
+                        left,
+                        right,
+                        on,
+                    },
+                    0,
+                    &mut items,
+                    &mut all,
+                );
                 self.inner(items, all, need)
             }
             JoinKind::Right => {
                 // The same with sides exchanged; columns keep their numbers in the layout.
                 let (left_width, right_width) = (left.width(), right.width());
                 let swap = |column: u32| {
-                    if column < left_width { column + right_width } else { column - left_width }
+                    if column < left_width {
+                        column + right_width
+                    } else {
+                        column - left_width
+                    }
                 };
                 let mut on = on;
                 let mut conditions = conditions;
@@ -106,29 +126,34 @@ impl Planner<'_, '_> {
             !columns.is_empty() && columns.iter().all(|c| *c >= left_width)
         };
         let repeatable = |expr: &Expr| access::is_repeatable(expr);
-        let (left_conditions, above): (Vec<Expr>, Vec<Expr>) =
-            conditions.into_iter().partition(|e| {
-                kind != JoinKind::Full && is_left(e) && repeatable(e)
-            });
-        let (mut right_conditions, on): (Vec<Expr>, Vec<Expr>) =
-            on.into_iter().partition(|e| {
-                kind != JoinKind::Full && is_right(e) && repeatable(e)
-            });
-        right_conditions.iter_mut().for_each(|condition| lower(condition, left_width));
+        let (left_conditions, above): (Vec<Expr>, Vec<Expr>) = conditions
+            .into_iter()
+            .partition(|e| kind != JoinKind::Full && is_left(e) && repeatable(e));
+        let (mut right_conditions, on): (Vec<Expr>, Vec<Expr>) = on
+            .into_iter()
+            .partition(|e| kind != JoinKind::Full && is_right(e) && repeatable(e));
+        right_conditions
+            .iter_mut()
+            .for_each(|condition| lower(condition, left_width));
         let mut all = need.clone();
         all.extend(columns_of(&above));
         let mut inputs = all.clone();
         inputs.extend(columns_of(&on));
         let left_need: Need = inputs.iter().copied().filter(|c| *c < left_width).collect();
         let left = self.rel(left, left_conditions, &left_need, Wish::default())?;
-        let right_need: Need =
-            inputs.iter().filter(|c| **c >= left_width).map(|c| c - left_width).collect();
+        let right_need: Need = inputs
+            .iter()
+            .filter(|c| **c >= left_width)
+            .map(|c| c - left_width)
+            .collect();
         let right_table = match &right {
             Rel::Table { table, lock } => Some((table.clone(), *lock, right_conditions.clone())),
             Rel::Filter { input, conditions } => match input.as_ref() {
                 Rel::Table { table, lock } => {
                     let mut all = right_conditions.clone();
-                    conditions.iter().for_each(|c| conjuncts(c.clone(), &mut all));
+                    conditions
+                        .iter()
+                        .for_each(|c| conjuncts(c.clone(), &mut all));
                     Some((table.clone(), *lock, all))
                 }
                 _ => None,
@@ -141,18 +166,28 @@ impl Planner<'_, '_> {
         {
             let item = Item {
                 rel: None,
-                place: Place { first: left_width, width: table.columns.len() as u32 },
+                place: Place {
+                    first: left_width,
+                    width: table.columns.len() as u32,
+                },
                 table: Some((table, lock)),
                 own,
             };
             if let Some(planned) = self.lookup(kind, &left, &item, &on, &inputs)? {
-                let joined = Planned { ordered: false, ..planned };
+                let joined = Planned {
+                    ordered: false,
+                    ..planned
+                };
                 return Ok(self.finish(joined, above));
             }
         }
         let right = self.rel(right, right_conditions, &right_need, Wish::default())?;
         let right = Planned {
-            layout: right.layout.iter().map(|column| column + left_width).collect(),
+            layout: right
+                .layout
+                .iter()
+                .map(|column| column + left_width)
+                .collect(),
             ..right
         };
         let planned = self.hash(kind, left, right, on);
@@ -168,10 +203,13 @@ impl Planner<'_, '_> {
         on: &[Expr],
         need: &Need,
     ) -> Result<Option<Planned>, SqlError> {
-        let Some((table, lock)) = &item.table else { return Ok(None) };
+        let Some((table, lock)) = &item.table else {
+            return Ok(None);
+        };
         let place = item.place;
         let mut own: Vec<Expr> = item.own.clone();
-        own.iter_mut().for_each(|condition| raise(condition, place.first));
+        own.iter_mut()
+            .for_each(|condition| raise(condition, place.first));
         let alone = access::best(table, place, &own, &|_| false, &[]);
         let known = |column: u32| left.layout.contains(&column);
         let own_count = own.len();
@@ -224,7 +262,9 @@ impl Planner<'_, '_> {
         };
         let mut layout = left.layout.clone();
         layout.extend(&columns);
-        after.iter_mut().for_each(|condition| remap(condition, &layout));
+        after
+            .iter_mut()
+            .for_each(|condition| remap(condition, &layout));
         let outputs_left_only = matches!(kind, JoinKind::Semi | JoinKind::Anti);
         if outputs_left_only {
             layout.clone_from(&left.layout);
@@ -240,18 +280,20 @@ impl Planner<'_, '_> {
             filter: conjunction(after),
         };
         let step = self.step(layout.len() as u32, rows.max(1.0), op);
-        let planned = Planned { step, layout, ordered: false };
-        Ok(Some(if residual.is_empty() { planned } else { self.finish(planned, residual) }))
+        let planned = Planned {
+            step,
+            layout,
+            ordered: false,
+        };
+        Ok(Some(if residual.is_empty() {
+            planned
+        } else {
+            self.finish(planned, residual)
+        }))
     }
 
     /// A hash join; both layouts are in the numbering of the joined row.
-    fn hash(
-        &mut self,
-        kind: JoinKind,
-        left: Planned,
-        right: Planned,
-        on: Vec<Expr>,
-    ) -> Planned {
+    fn hash(&mut self, kind: JoinKind, left: Planned, right: Planned, on: Vec<Expr>) -> Planned {
         let (mut keys, mut filter) = (Vec::new(), Vec::new());
         let of = |expr: &Expr, layout: &[u32]| {
             let columns = walk::columns(expr);
@@ -281,7 +323,9 @@ impl Planner<'_, '_> {
         }
         let mut layout = left.layout.clone();
         layout.extend(&right.layout);
-        filter.iter_mut().for_each(|condition| remap(condition, &layout));
+        filter
+            .iter_mut()
+            .for_each(|condition| remap(condition, &layout));
         if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
             layout.clone_from(&left.layout);
         }
@@ -299,7 +343,11 @@ impl Planner<'_, '_> {
             filter: conjunction(filter),
         };
         let step = self.step(layout.len() as u32, rows.max(1.0), op);
-        Planned { step, layout, ordered: false }
+        Planned {
+            step,
+            layout,
+            ordered: false,
+        }
     }
 
     /// Orders a set of inner joins greedily: the smallest input first, then what is cheapest.
@@ -315,9 +363,9 @@ impl Planner<'_, '_> {
         let mut above = Vec::new();
         for condition in conditions {
             let columns = walk::columns(&condition);
-            let owner = items.iter_mut().find(|item| {
-                !columns.is_empty() && columns.iter().all(|c| item.place.has(*c))
-            });
+            let owner = items
+                .iter_mut()
+                .find(|item| !columns.is_empty() && columns.iter().all(|c| item.place.has(*c)));
             match owner {
                 _ if !access::is_repeatable(&condition) => above.push(condition),
                 Some(item) => {
@@ -384,10 +432,18 @@ impl Planner<'_, '_> {
                 && columns.iter().any(|c| place.has(*c))
                 && matches!(condition, Expr::Call(Func::Compare(Compare::Eq), _, _))
         });
-        let whole = if connected { size } else { size * current.step.rows.max(1.0) };
-        let Some((table, _)) = &item.table else { return whole };
+        let whole = if connected {
+            size
+        } else {
+            size * current.step.rows.max(1.0)
+        };
+        let Some((table, _)) = &item.table else {
+            return whole;
+        };
         let mut conditions = item.own.clone();
-        conditions.iter_mut().for_each(|condition| raise(condition, place.first));
+        conditions
+            .iter_mut()
+            .for_each(|condition| raise(condition, place.first));
         conditions.extend(
             shared
                 .iter()
@@ -408,12 +464,19 @@ impl Planner<'_, '_> {
             .collect();
         let rel = match (item.rel.take(), &item.table) {
             (Some(rel), _) => rel,
-            (None, Some((table, lock))) => Rel::Table { table: table.clone(), lock: *lock },
+            (None, Some((table, lock))) => Rel::Table {
+                table: table.clone(),
+                lock: *lock,
+            },
             (None, None) => unreachable!("an item is planned once"),
         };
         let own = core::mem::take(&mut item.own);
         let planned = self.rel(rel, own, &need, Wish::default())?;
-        let layout = planned.layout.iter().map(|column| column + place.first).collect();
+        let layout = planned
+            .layout
+            .iter()
+            .map(|column| column + place.first)
+            .collect();
         Ok(Planned { layout, ..planned })
     }
 
@@ -434,15 +497,21 @@ impl Planner<'_, '_> {
         let mut left_need: Need = inputs.iter().copied().filter(|c| *c < left_width).collect();
         left_need.extend(binds.iter().flat_map(|(_, expr)| walk::columns(expr)));
         let left = self.rel(left, below, &left_need, Wish::default())?;
-        let right_need =
-            inputs.iter().filter(|c| **c >= left_width).map(|c| c - left_width).collect();
+        let right_need = inputs
+            .iter()
+            .filter(|c| **c >= left_width)
+            .map(|c| c - left_width)
+            .collect();
         let right = self.rel(right, Vec::new(), &right_need, Wish::default())?;
         let mut binds = binds;
-        binds.iter_mut().for_each(|(_, expr)| remap(expr, &left.layout));
+        binds
+            .iter_mut()
+            .for_each(|(_, expr)| remap(expr, &left.layout));
         let mut layout = left.layout.clone();
         layout.extend(right.layout.iter().map(|column| column + left_width));
         let mut on = on;
-        on.iter_mut().for_each(|condition| remap(condition, &layout));
+        on.iter_mut()
+            .for_each(|condition| remap(condition, &layout));
         let rows = left.step.rows * right.step.rows;
         let op = StepOp::Lateral {
             outer,
@@ -452,7 +521,11 @@ impl Planner<'_, '_> {
             filter: conjunction(on),
         };
         let step = self.step(layout.len() as u32, rows, op);
-        let planned = Planned { step, layout, ordered: false };
+        let planned = Planned {
+            step,
+            layout,
+            ordered: false,
+        };
         Ok(self.finish(planned, above))
     }
 }
@@ -460,7 +533,12 @@ impl Planner<'_, '_> {
 /// Inputs and conditions of nested inner joins. Columns of the whole row are numbered as they were.
 fn flatten(rel: Rel, first: u32, items: &mut Vec<Item>, conditions: &mut Vec<Expr>) {
     match rel {
-        Rel::Join { kind: JoinKind::Inner, left, right, on } => {
+        Rel::Join {
+            kind: JoinKind::Inner,
+            left,
+            right,
+            on,
+        } => {
             let left_width = left.width();
             for mut condition in on {
                 raise(&mut condition, first);
@@ -469,7 +547,10 @@ fn flatten(rel: Rel, first: u32, items: &mut Vec<Item>, conditions: &mut Vec<Exp
             flatten(*left, first, items, conditions);
             flatten(*right, first + left_width, items, conditions);
         }
-        Rel::Filter { input, conditions: more } => {
+        Rel::Filter {
+            input,
+            conditions: more,
+        } => {
             for mut condition in more {
                 raise(&mut condition, first);
                 conjuncts(condition, conditions);
@@ -477,13 +558,29 @@ fn flatten(rel: Rel, first: u32, items: &mut Vec<Item>, conditions: &mut Vec<Exp
             flatten(*input, first, items, conditions);
         }
         Rel::Table { table, lock } => {
-            let place = Place { first, width: table.columns.len() as u32 };
-            items.push(Item { rel: None, place, table: Some((table, lock)), own: Vec::new() });
+            let place = Place {
+                first,
+                width: table.columns.len() as u32,
+            };
+            items.push(Item {
+                rel: None,
+                place,
+                table: Some((table, lock)),
+                own: Vec::new(),
+            });
         }
         // A row of no columns joins with everything and changes nothing.
         other => {
-            let place = Place { first, width: other.width() };
-            items.push(Item { rel: Some(other), place, table: None, own: Vec::new() });
+            let place = Place {
+                first,
+                width: other.width(),
+            };
+            items.push(Item {
+                rel: Some(other),
+                place,
+                table: None,
+                own: Vec::new(),
+            });
         }
     }
 }
@@ -492,7 +589,10 @@ fn flatten(rel: Rel, first: u32, items: &mut Vec<Item>, conditions: &mut Vec<Exp
 fn item_rows(item: &Item) -> f64 {
     match (&item.table, &item.rel) {
         (Some((table, _)), _) => {
-            let place = Place { first: 0, ..item.place };
+            let place = Place {
+                first: 0,
+                ..item.place
+            };
             access::best(table, place, &item.own, &|_| false, &[]).rows
         }
         (None, Some(Rel::One)) => 1.0,
@@ -515,10 +615,16 @@ fn derive_constants(conditions: &mut Vec<Expr>) {
     loop {
         let mut found = Vec::new();
         for condition in conditions.iter() {
-            let Some((a, b)) = equality(condition) else { continue };
-            let (Expr::Column(..), Expr::Column(..)) = (&a, &b) else { continue };
+            let Some((a, b)) = equality(condition) else {
+                continue;
+            };
+            let (Expr::Column(..), Expr::Column(..)) = (&a, &b) else {
+                continue;
+            };
             for other in conditions.iter() {
-                let Some((c, d)) = equality(other) else { continue };
+                let Some((c, d)) = equality(other) else {
+                    continue;
+                };
                 let (column, value) = if constant(&d) { (c, d) } else { (d, c) };
                 if !constant(&value) {
                     continue;
@@ -568,20 +674,22 @@ pub(super) fn each_access_expr(access: &mut Access, visit: &mut dyn FnMut(&mut E
 /// EXISTS or IN as a semi join (NOT: anti join), if its dependence on the outer row is only in
 /// conditions that can become join conditions: the kind, the right side, the conditions over
 /// both rows.
-pub(super) fn semi_join(
-    call: &Call<Rel>,
-    anti: bool,
-) -> Option<(JoinKind, Rel, Vec<Expr>)> {
+pub(super) fn semi_join(call: &Call<Rel>, anti: bool) -> Option<(JoinKind, Rel, Vec<Expr>)> {
     let kind = if anti { JoinKind::Anti } else { JoinKind::Semi };
     match &call.kind {
         CallKind::Exists { query, binds } => {
-            let outer = binds.iter().map(|(_, expr)| expr.clone()).collect::<Vec<_>>();
+            let outer = binds
+                .iter()
+                .map(|(_, expr)| expr.clone())
+                .collect::<Vec<_>>();
             // Only the number of rows matters: projections and orders are dropped.
             let mut inner = query;
             while let Rel::Project { input, .. } | Rel::Sort { input, .. } = inner {
                 inner = input;
             }
-            let Rel::Filter { input, conditions } = inner else { return None };
+            let Rel::Filter { input, conditions } = inner else {
+                return None;
+            };
             if reads_slots(input, binds) {
                 return None;
             }

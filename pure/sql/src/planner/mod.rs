@@ -67,24 +67,36 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
             plan.returns_rows = true;
             plan
         }
-        Kind::Prepare { name, types, statement } => {
+        Kind::Prepare {
+            name,
+            types,
+            statement,
+        } => {
             let types = types
                 .iter()
                 .map(crate::bind::types::bind_type)
                 .collect::<Result<Vec<_>, _>>()?;
             let (name, text) = (name.clone(), statement.text().to_string());
-            plain(PlanKind::Session(SessionCommand::Prepare { name, types, text }))
+            plain(PlanKind::Session(SessionCommand::Prepare {
+                name,
+                types,
+                text,
+            }))
         }
         Kind::Execute { name, args } => {
             let mut values = Vec::new();
             for arg in args {
                 let bound = binder.expr(arg)?;
-                values.push(crate::expr::fold::constant(&bound).map_err(|error| {
-                    error.hint("Arguments of EXECUTE must be constants.")
-                })?);
+                values.push(
+                    crate::expr::fold::constant(&bound)
+                        .map_err(|error| error.hint("Arguments of EXECUTE must be constants."))?,
+                );
             }
             let name = name.clone();
-            plain(PlanKind::Session(SessionCommand::Execute { name, args: values }))
+            plain(PlanKind::Session(SessionCommand::Execute {
+                name,
+                args: values,
+            }))
         }
         Kind::Explain { analyze, statement } => explain(statement, *analyze, binder)?,
         Kind::Copy(copy) => copy::plan(copy, binder)?,
@@ -93,12 +105,24 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         }
         Kind::InsertOverriding(ast, overriding) => match ast.as_ref() {
             ast::Statement::Insert(insert) => write::insert(insert, Some(*overriding), binder)?,
-            _ => return Err(SqlError::new(SqlState::SYNTAX, "syntax error at or near \"OVERRIDING\"")),
+            _ => {
+                return Err(SqlError::new(
+                    SqlState::SYNTAX,
+                    "syntax error at or near \"OVERRIDING\"",
+                ));
+            }
         },
         Kind::Sql(ast) => match ast.as_ref() {
             ast::Statement::Query(query) => query_plan(query, binder)?,
             ast::Statement::Insert(insert) => write::insert(insert, None, binder)?,
-            ast::Statement::Update { table, assignments, from, selection, returning, or: None } => {
+            ast::Statement::Update {
+                table,
+                assignments,
+                from,
+                selection,
+                returning,
+                or: None,
+            } => {
                 let bound = binder.update(
                     table,
                     assignments,
@@ -112,7 +136,11 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
                 let bound = binder.delete(delete)?;
                 write::write(bound, binder)?
             }
-            ast::Statement::Truncate { table_names, cascade, .. } => {
+            ast::Statement::Truncate {
+                table_names,
+                cascade,
+                ..
+            } => {
                 let names: Vec<&ast::ObjectName> =
                     table_names.iter().map(|target| &target.name).collect();
                 let cascade = matches!(cascade, Some(ast::CascadeOption::Cascade));
@@ -124,7 +152,12 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
 }
 
 fn text_column(name: &str) -> OutColumn {
-    OutColumn { name: name.into(), ty: Type::Text, table: 0, attribute: 0 }
+    OutColumn {
+        name: name.into(),
+        ty: Type::Text,
+        table: 0,
+        attribute: 0,
+    }
 }
 
 /// A Run plan around an action whose parts have been planned with `binder`.
@@ -140,10 +173,18 @@ fn run_plan(
         action,
         Action::Insert(_) | Action::Write(_) | Action::Truncate(_) | Action::CopyFrom(_)
     ) || matches!(&action, Action::Point(point) if point.writes())
-        || inits.iter().any(|init| matches!(&init.value, InitValue::Call(call)
-            if matches!(call.kind, crate::bind::rel::CallKind::Nextval(_))));
+        || inits.iter().any(|init| {
+            matches!(&init.value, InitValue::Call(call)
+            if matches!(call.kind, crate::bind::rel::CallKind::Nextval(_)))
+        });
     let slots = binder.slots();
-    let run = Run { inits, slots, planned: version, action, steps };
+    let run = Run {
+        inits,
+        slots,
+        planned: version,
+        action,
+        steps,
+    };
     Ok(Plan {
         kind: PlanKind::Run(run),
         params: binder.params.clone(),
@@ -159,7 +200,10 @@ fn query_plan(query: &ast::Query, binder: &mut Binder<'_>) -> Result<Plan, SqlEr
     let bound = binder.query(query)?;
     let columns: Arc<[OutColumn]> = bound.columns.clone().into();
     let (step, inits, steps) = bound_query(bound, binder)?;
-    let action = point::query(step).map_or_else(Action::Query, Action::Point);
+    let action = match point::query(&step) {
+        Some(point) => Action::Point(point),
+        None => Action::Query(step),
+    };
     let mut plan = run_plan(binder, action, inits, steps)?;
     plan.columns = columns;
     plan.returns_rows = true;
@@ -197,7 +241,10 @@ fn explain(
         slots: run.slots,
         planned: run.planned,
         steps,
-        action: Action::Explain { run: Box::new(run), analyze },
+        action: Action::Explain {
+            run: Box::new(run),
+            analyze,
+        },
     };
     Ok(Plan {
         kind: PlanKind::Run(outer),
@@ -217,13 +264,21 @@ pub(crate) struct Planner<'b, 'a> {
 
 impl<'b, 'a> Planner<'b, 'a> {
     pub(crate) fn new(binder: &'b mut Binder<'a>) -> Planner<'b, 'a> {
-        Planner { binder, next_step: 0 }
+        Planner {
+            binder,
+            next_step: 0,
+        }
     }
 
     fn step(&mut self, width: u32, rows: f64, op: StepOp) -> Step {
         let id = self.next_step;
         self.next_step += 1;
-        Step { id, width, rows, op }
+        Step {
+            id,
+            width,
+            rows,
+            op,
+        }
     }
 
     /// The relation with all parameter types known and constants computed.

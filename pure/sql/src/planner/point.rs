@@ -25,9 +25,17 @@ impl PointPlan {
                 place.expect("partition columns are key columns")
             })
             .collect();
-        let slot_is_prefix =
-            slot.iter().enumerate().all(|(i, place)| i == *place && !columns[*place].descending);
-        PointPlan { table: table.clone(), key, slot, slot_is_prefix, op }
+        let slot_is_prefix = slot
+            .iter()
+            .enumerate()
+            .all(|(i, place)| i == *place && !columns[*place].descending);
+        PointPlan {
+            table: table.clone(),
+            key,
+            slot,
+            slot_is_prefix,
+            op,
+        }
     }
 }
 
@@ -47,7 +55,9 @@ fn point_key(access: &Access) -> Option<Vec<Expr>> {
 }
 
 fn point_scan(step: &Step) -> Option<(&Scan, Vec<Expr>)> {
-    let StepOp::Scan(scan) = &step.op else { return None };
+    let StepOp::Scan(scan) = &step.op else {
+        return None;
+    };
     if scan.limit.is_some() {
         return None;
     }
@@ -56,14 +66,13 @@ fn point_scan(step: &Step) -> Option<(&Scan, Vec<Expr>)> {
 }
 
 /// A query that reads one row.
-pub(super) fn query(step: Step) -> Result<PointPlan, Step> {
-    match point_scan(&step) {
-        Some((scan, key)) => {
-            let op = PointOp::Get { program: scan.program.clone(), lock: scan.lock };
-            Ok(PointPlan::new(&scan.table, key, op))
-        }
-        None => Err(step),
-    }
+pub(super) fn query(step: &Step) -> Option<PointPlan> {
+    let (scan, key) = point_scan(step)?;
+    let op = PointOp::Get {
+        program: scan.program.clone(),
+        lock: scan.lock,
+    };
+    Some(PointPlan::new(&scan.table, key, op))
 }
 
 /// UPDATE or DELETE (without assignments) of one row. `returning` is over the table's row.
@@ -78,11 +87,12 @@ pub(super) fn write(
     if table.replicated {
         return None;
     }
-    let Body::Rows { filter, .. } = scan.program.unbound() else { return None };
-    let width = table.columns.len() as u32;
-    let over_row = |expr: &Expr| {
-        pushable(expr) && walk::columns(expr).iter().all(|column| *column < width)
+    let Body::Rows { filter, .. } = scan.program.unbound() else {
+        return None;
     };
+    let width = table.columns.len() as u32;
+    let over_row =
+        |expr: &Expr| pushable(expr) && walk::columns(expr).iter().all(|column| *column < width);
     if !returning.unwrap_or(&[]).iter().all(over_row) {
         return None;
     }
@@ -102,7 +112,11 @@ pub(super) fn write(
     let program = ProgramPlan::new(Body::Modify(Box::new(ModifyBody {
         filter: filter.clone(),
         assignments: assignments.map(<[_]>::to_vec),
-        checks: if delete { Vec::new() } else { writer.checks.clone() },
+        checks: if delete {
+            Vec::new()
+        } else {
+            writer.checks.clone()
+        },
         shape: writer.shape.clone(),
         returning: returning.unwrap_or(&[]).to_vec(),
     })));
@@ -110,20 +124,39 @@ pub(super) fn write(
     if let (None, None, Some(list)) = (&filter, returning, assignments)
         && let Some(changes) = formula(table, writer, list)
     {
-        let op = PointOp::Formula { changes, otherwise: modify.0 };
+        let op = PointOp::Formula {
+            changes,
+            otherwise: modify.0,
+        };
         return Some(PointPlan::new(table, key, op));
     }
     let (program, delete, returning) = modify;
-    Some(PointPlan::new(table, key, PointOp::Modify { program, delete, returning }))
+    Some(PointPlan::new(
+        table,
+        key,
+        PointOp::Modify {
+            program,
+            delete,
+            returning,
+        },
+    ))
 }
 
 /// Whether a change of the column concerns more than its row.
 fn is_watched(writer: &Writer, column: u16) -> bool {
     let table = &writer.table;
     let in_key = |keys: &[IndexColumn]| keys.iter().any(|key| key.column == column);
-    table.indexes().any(|index| in_key(&index.columns) || index.slot_columns.contains(&column))
-        || writer.parents.iter().any(|parent| parent.declared.contains(&column))
-        || writer.children.iter().any(|child| child.parent_columns.contains(&column))
+    table
+        .indexes()
+        .any(|index| in_key(&index.columns) || index.slot_columns.contains(&column))
+        || writer
+            .parents
+            .iter()
+            .any(|parent| parent.declared.contains(&column))
+        || writer
+            .children
+            .iter()
+            .any(|child| child.parent_columns.contains(&column))
 }
 
 /// The assignments as commutative changes.
@@ -135,12 +168,21 @@ fn formula(table: &Table, writer: &Writer, list: &[(u16, Expr)]) -> Option<Vec<F
                 .checks
                 .iter()
                 .any(|(_, check)| walk::columns(check).contains(&u32::from(*column)));
-            if checked || !matches!(described.ty, Type::Int2 | Type::Int4 | Type::Int8 | Type::Numeric(_))
+            if checked
+                || !matches!(
+                    described.ty,
+                    Type::Int2 | Type::Int4 | Type::Int8 | Type::Numeric(_)
+                )
             {
                 return None;
             }
             let (operand, negated) = addition(value, u32::from(*column))?;
-            Some(FormulaChange { column: *column, ty: described.ty, operand, negated })
+            Some(FormulaChange {
+                column: *column,
+                ty: described.ty,
+                operand,
+                negated,
+            })
         })
         .collect()
 }
@@ -148,14 +190,22 @@ fn formula(table: &Table, writer: &Writer, list: &[(u16, Expr)]) -> Option<Vec<F
 /// `column + x`, `x + column` or `column - x`.
 fn addition(value: &Expr, column: u32) -> Option<(Expr, bool)> {
     let inner = match value {
-        Expr::Cast { arg, explicit: false, .. } => arg.as_ref(),
+        Expr::Cast {
+            arg,
+            explicit: false,
+            ..
+        } => arg.as_ref(),
         other => other,
     };
-    let Expr::Call(func @ (Func::Add | Func::Sub), sides, ty) = inner else { return None };
+    let Expr::Call(func @ (Func::Add | Func::Sub), sides, ty) = inner else {
+        return None;
+    };
     if !(ty.is_integer() || matches!(ty, Type::Numeric(_))) {
         return None;
     }
-    let [left, right] = sides.as_slice() else { return None };
+    let [left, right] = sides.as_slice() else {
+        return None;
+    };
     let is_column = |expr: &Expr| matches!(expr, Expr::Column(c, _) if *c == column);
     let negated = *func == Func::Sub;
     let operand = if is_column(left) {
@@ -176,7 +226,9 @@ pub(super) fn insert(writer: &Writer, row: &[Expr]) -> Option<PointPlan> {
         return None;
     }
     let key = table.primary.columns.iter();
-    let key = key.map(|key| row[usize::from(key.column)].clone()).collect();
+    let key = key
+        .map(|key| row[usize::from(key.column)].clone())
+        .collect();
     let op = PointOp::Insert {
         row: row.to_vec(),
         shape: writer.shape.clone(),

@@ -40,7 +40,9 @@ const FILTER_SHARE: f64 = 0.3;
 /// Whether an expression can be computed where the rows are.
 pub(super) fn pushable(expr: &Expr) -> bool {
     walk::volatility(expr) == Volatility::Immutable
-        && !walk::any(expr, &|node| matches!(node, Expr::Subquery(..) | Expr::Outer(..)))
+        && !walk::any(expr, &|node| {
+            matches!(node, Expr::Subquery(..) | Expr::Outer(..))
+        })
 }
 
 /// All conditions as one.
@@ -102,18 +104,32 @@ impl Planner<'_, '_> {
                     unreachable!("matched above");
                 };
                 let mut exprs = exprs;
-                exprs.iter_mut().for_each(|expr| substitute(expr, projection));
+                exprs
+                    .iter_mut()
+                    .for_each(|expr| substitute(expr, projection));
                 *projection = exprs;
                 scan.program = ProgramPlan::new(body);
                 scan.width = width;
-                Step { width, op: StepOp::Scan(scan), ..input }
+                Step {
+                    width,
+                    op: StepOp::Scan(scan),
+                    ..input
+                }
             }
-            StepOp::Project { input: inner, exprs: below }
-                if exprs.iter().all(|expr| matches!(expr, Expr::Column(..))) =>
-            {
+            StepOp::Project {
+                input: inner,
+                exprs: below,
+            } if exprs.iter().all(|expr| matches!(expr, Expr::Column(..))) => {
                 let mut exprs = exprs;
                 exprs.iter_mut().for_each(|expr| substitute(expr, &below));
-                Step { width, op: StepOp::Project { input: inner, exprs }, ..input }
+                Step {
+                    width,
+                    op: StepOp::Project {
+                        input: inner,
+                        exprs,
+                    },
+                    ..input
+                }
             }
             op => {
                 let rows = input.rows;
@@ -132,42 +148,71 @@ impl Planner<'_, '_> {
         wish: Wish,
     ) -> Result<Planned, SqlError> {
         match rel {
-            Rel::Filter { input, conditions: more } => {
+            Rel::Filter {
+                input,
+                conditions: more,
+            } => {
                 for condition in more {
                     conjuncts(condition, &mut conditions);
                 }
                 self.rel(*input, conditions, need, wish)
             }
             Rel::Table { table, lock } => self.table(table, lock, conditions, need, &wish),
-            Rel::Project { input, exprs } => {
-                self.projection(*input, exprs, conditions, need, wish)
-            }
+            Rel::Project { input, exprs } => self.projection(*input, exprs, conditions, need, wish),
             Rel::Join { .. } => self.join(rel, conditions, need),
-            Rel::Lateral { outer, left, right, binds, on } => {
+            Rel::Lateral {
+                outer,
+                left,
+                right,
+                binds,
+                on,
+            } => {
                 let (outer, on) = (outer, on);
                 self.lateral((outer, *left, *right, binds, on), conditions, need)
             }
             Rel::Apply { input, calls } => self.apply(*input, calls, conditions, need, wish),
-            Rel::Aggregate { input, group, aggregates } => {
-                self.aggregate(*input, group, aggregates, conditions)
-            }
+            Rel::Aggregate {
+                input,
+                group,
+                aggregates,
+            } => self.aggregate(*input, group, aggregates, conditions),
             Rel::Sort { input, keys } => self.sort(*input, keys, conditions, need, wish),
             Rel::Distinct { input, keys } => {
                 let all: Need = (0..input.width()).collect();
-                let inner = Wish { order: wish.order.clone(), limit: None };
+                let inner = Wish {
+                    order: wish.order.clone(),
+                    limit: None,
+                };
                 let planned = self.rel(*input, Vec::new(), &all, inner)?;
-                let places = keys.iter().map(|key| position(&planned.layout, *key)).collect();
+                let places = keys
+                    .iter()
+                    .map(|key| position(&planned.layout, *key))
+                    .collect();
                 let (width, rows) = (planned.step.width, planned.step.rows * 0.5);
                 let input = Box::new(planned.step);
-                let step = self.step(width, rows, StepOp::Distinct { input, keys: places });
+                let step = self.step(
+                    width,
+                    rows,
+                    StepOp::Distinct {
+                        input,
+                        keys: places,
+                    },
+                );
                 let planned = Planned { step, ..planned };
                 Ok(self.finish(planned, conditions))
             }
-            Rel::Limit { input, limit, offset } => {
+            Rel::Limit {
+                input,
+                limit,
+                offset,
+            } => {
                 let mut need = need.clone();
                 need.extend(columns_of(&conditions));
                 let rows_wanted = total(limit.as_ref(), offset.as_ref());
-                let inner = Wish { order: wish.order.clone(), limit: rows_wanted };
+                let inner = Wish {
+                    order: wish.order.clone(),
+                    limit: rows_wanted,
+                };
                 let planned = self.rel(*input, Vec::new(), &need, inner)?;
                 let width = planned.step.width;
                 let rows = match limit.as_ref().and_then(Expr::as_const) {
@@ -176,7 +221,15 @@ impl Planner<'_, '_> {
                 };
                 let rows = rows.min(planned.step.rows);
                 let input = Box::new(planned.step);
-                let step = self.step(width, rows, StepOp::Limit { input, limit, offset });
+                let step = self.step(
+                    width,
+                    rows,
+                    StepOp::Limit {
+                        input,
+                        limit,
+                        offset,
+                    },
+                );
                 let planned = Planned { step, ..planned };
                 Ok(self.finish(planned, conditions))
             }
@@ -191,25 +244,51 @@ impl Planner<'_, '_> {
                 let rows = steps.iter().map(|step| step.rows).sum();
                 let width = order.len() as u32;
                 let step = self.step(width, rows, StepOp::Union { inputs: steps });
-                Ok(Planned { step, layout: order, ordered: false })
+                Ok(Planned {
+                    step,
+                    layout: order,
+                    ordered: false,
+                })
             }
             Rel::One => {
                 let step = self.step(0, 1.0, StepOp::One);
-                Ok(self.finish(Planned { step, layout: Vec::new(), ordered: true }, conditions))
+                Ok(self.finish(
+                    Planned {
+                        step,
+                        layout: Vec::new(),
+                        ordered: true,
+                    },
+                    conditions,
+                ))
             }
             Rel::Values { rows, types, calls } => {
                 let calls = self.calls(calls)?;
                 let count = rows.len() as f64;
-                let op = StepOp::Values { rows: rows.into(), calls };
+                let op = StepOp::Values {
+                    rows: rows.into(),
+                    calls,
+                };
                 Ok(self.whole(types.len() as u32, count, op, conditions))
             }
             Rel::Virtual(table) => {
                 let op = StepOp::Virtual(table);
                 Ok(self.whole(table.columns.len() as u32, 100.0, op, conditions))
             }
-            Rel::Function { function, args, types } => {
-                let rows = if function == TableFunction::Scalar { 1.0 } else { 100.0 };
-                let op = StepOp::Function { function, args, ty: types[0] };
+            Rel::Function {
+                function,
+                args,
+                types,
+            } => {
+                let rows = if function == TableFunction::Scalar {
+                    1.0
+                } else {
+                    100.0
+                };
+                let op = StepOp::Function {
+                    function,
+                    args,
+                    ty: types[0],
+                };
                 Ok(self.whole(1, rows, op, conditions))
             }
         }
@@ -218,14 +297,22 @@ impl Planner<'_, '_> {
     /// A source of all its columns, filtered.
     fn whole(&mut self, width: u32, rows: f64, op: StepOp, conditions: Vec<Expr>) -> Planned {
         let step = self.step(width, rows, op);
-        let planned = Planned { step, layout: (0..width).collect(), ordered: false };
+        let planned = Planned {
+            step,
+            layout: (0..width).collect(),
+            ordered: false,
+        };
         self.finish(planned, conditions)
     }
 
     /// Filters what could not be filtered below.
     pub(super) fn finish(&mut self, planned: Planned, mut conditions: Vec<Expr>) -> Planned {
-        conditions.iter_mut().for_each(|condition| remap(condition, &planned.layout));
-        let Some(filter) = conjunction(conditions) else { return planned };
+        conditions
+            .iter_mut()
+            .for_each(|condition| remap(condition, &planned.layout));
+        let Some(filter) = conjunction(conditions) else {
+            return planned;
+        };
         let (width, rows) = (planned.step.width, planned.step.rows * FILTER_SHARE);
         let input = Box::new(planned.step);
         let step = self.step(width, rows, StepOp::Filter { input, filter });
@@ -241,9 +328,11 @@ impl Planner<'_, '_> {
         need: &Need,
         wish: &Wish,
     ) -> Result<Planned, SqlError> {
-        let (mut pushed, rest): (Vec<Expr>, Vec<Expr>) =
-            conditions.into_iter().partition(pushable);
-        let place = Place { first: 0, width: table.columns.len() as u32 };
+        let (mut pushed, rest): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(pushable);
+        let place = Place {
+            first: 0,
+            width: table.columns.len() as u32,
+        };
         let path = access::best(&table, place, &pushed, &|_| false, &wish.order);
         let mut index = 0;
         pushed.retain(|_| {
@@ -267,7 +356,11 @@ impl Planner<'_, '_> {
         };
         let rows = (path.rows * share).max(1.0);
         let step = self.step(layout.len() as u32, rows, StepOp::Scan(Box::new(scan)));
-        let planned = Planned { step, layout, ordered: path.ordered };
+        let planned = Planned {
+            step,
+            layout,
+            ordered: path.ordered,
+        };
         Ok(self.finish(planned, rest))
     }
 
@@ -281,33 +374,58 @@ impl Planner<'_, '_> {
     ) -> Result<Planned, SqlError> {
         let (mut below, above): (Vec<Expr>, Vec<Expr>) =
             conditions.into_iter().partition(|condition| {
-                walk::columns(condition).iter().all(|c| is_repeatable(&exprs[*c as usize]))
+                walk::columns(condition)
+                    .iter()
+                    .all(|c| is_repeatable(&exprs[*c as usize]))
             });
-        below.iter_mut().for_each(|condition| substitute(condition, &exprs));
+        below
+            .iter_mut()
+            .for_each(|condition| substitute(condition, &exprs));
         let layout: Vec<u32> = need.union(&columns_of(&above)).copied().collect();
         let kept: Vec<Expr> = layout.iter().map(|c| exprs[*c as usize].clone()).collect();
         let order: Option<Vec<SortKey>> = wish
             .order
             .iter()
             .map(|key| match &exprs[key.column as usize] {
-                Expr::Column(column, _) => Some(SortKey { column: *column, ..*key }),
+                Expr::Column(column, _) => Some(SortKey {
+                    column: *column,
+                    ..*key
+                }),
                 _ => None,
             })
             .collect();
-        let limit = if above.is_empty() && order.is_some() { wish.limit } else { None };
-        let inner = Wish { order: order.clone().unwrap_or_default(), limit };
+        let limit = if above.is_empty() && order.is_some() {
+            wish.limit
+        } else {
+            None
+        };
+        let inner = Wish {
+            order: order.clone().unwrap_or_default(),
+            limit,
+        };
         let planned = self.rel(input, below, &columns_of(&kept), inner)?;
         let ordered = planned.ordered && order.is_some();
         let mut kept = kept;
-        kept.iter_mut().for_each(|expr| remap(expr, &planned.layout));
+        kept.iter_mut()
+            .for_each(|expr| remap(expr, &planned.layout));
         let identity = kept.len() as u32 == planned.step.width
             && kept
                 .iter()
                 .enumerate()
                 .all(|(i, e)| matches!(e, Expr::Column(c, _) if *c as usize == i));
-        let step =
-            if identity { planned.step } else { self.project(planned.step, kept) };
-        Ok(self.finish(Planned { step, layout, ordered }, above))
+        let step = if identity {
+            planned.step
+        } else {
+            self.project(planned.step, kept)
+        };
+        Ok(self.finish(
+            Planned {
+                step,
+                layout,
+                ordered,
+            },
+            above,
+        ))
     }
 
     fn sort(
@@ -320,7 +438,10 @@ impl Planner<'_, '_> {
     ) -> Result<Planned, SqlError> {
         let mut need = need.clone();
         need.extend(keys.iter().map(|key| key.column));
-        let inner = Wish { order: keys.clone(), limit: wish.limit.clone() };
+        let inner = Wish {
+            order: keys.clone(),
+            limit: wish.limit.clone(),
+        };
         let mut planned = self.rel(input, conditions, &need, inner)?;
         let wanted = keys.starts_with(&wish.order);
         if planned.ordered {
@@ -329,7 +450,10 @@ impl Planner<'_, '_> {
         }
         let keys: Vec<SortKey> = keys
             .into_iter()
-            .map(|key| SortKey { column: position(&planned.layout, key.column), ..key })
+            .map(|key| SortKey {
+                column: position(&planned.layout, key.column),
+                ..key
+            })
             .collect();
         if let (Some(limit), StepOp::Scan(scan)) = (&wish.limit, &mut planned.step.op)
             && scan.lock.is_none()
@@ -345,13 +469,29 @@ impl Planner<'_, '_> {
                 nulls_first: key.nulls_first,
             });
             let keys = keys.collect();
-            scan.program =
-                ProgramPlan::new(Body::Top { filter, projection, keys, count: limit.clone() });
+            scan.program = ProgramPlan::new(Body::Top {
+                filter,
+                projection,
+                keys,
+                count: limit.clone(),
+            });
         }
         let (width, rows) = (planned.step.width, planned.step.rows);
         let input = Box::new(planned.step);
-        let step = self.step(width, rows, StepOp::Sort { input, keys, limit: wish.limit });
-        Ok(Planned { step, layout: planned.layout, ordered: wanted })
+        let step = self.step(
+            width,
+            rows,
+            StepOp::Sort {
+                input,
+                keys,
+                limit: wish.limit,
+            },
+        );
+        Ok(Planned {
+            step,
+            layout: planned.layout,
+            ordered: wanted,
+        })
     }
 
     fn apply(
@@ -363,8 +503,9 @@ impl Planner<'_, '_> {
         wish: Wish,
     ) -> Result<Planned, SqlError> {
         let width = input.width();
-        let (below, above): (Vec<Expr>, Vec<Expr>) =
-            conditions.into_iter().partition(|condition| only_below(condition, width));
+        let (below, above): (Vec<Expr>, Vec<Expr>) = conditions
+            .into_iter()
+            .partition(|condition| only_below(condition, width));
         let mut input = input.filtered(below);
         let mut above = above;
         let mut calls: Vec<Option<Call<Rel>>> = calls.into_iter().map(Some).collect();
@@ -394,7 +535,12 @@ impl Planner<'_, '_> {
                     calls[number as usize] = None;
                     super::join::place_right(&mut on, input.width());
                     let (left, right) = (Box::new(input), Box::new(right));
-                    input = Rel::Join { kind, left, right, on };
+                    input = Rel::Join {
+                        kind,
+                        left,
+                        right,
+                        on,
+                    };
                 }
                 _ => rest.push(condition),
             }
@@ -419,8 +565,22 @@ impl Planner<'_, '_> {
                 inner_need.extend(walk::columns(expr));
             }
         }
-        let below = if kept.is_empty() { wish } else { Wish { limit: None, ..wish } };
-        let below = if rest.is_empty() { below } else { Wish { limit: None, ..below } };
+        let below = if kept.is_empty() {
+            wish
+        } else {
+            Wish {
+                limit: None,
+                ..wish
+            }
+        };
+        let below = if rest.is_empty() {
+            below
+        } else {
+            Wish {
+                limit: None,
+                ..below
+            }
+        };
         let planned = self.rel(input, Vec::new(), &inner_need, below)?;
         if kept.is_empty() {
             return Ok(self.finish(planned, rest));
@@ -436,7 +596,14 @@ impl Planner<'_, '_> {
         let (width, rows) = (layout.len() as u32, planned.step.rows);
         let input = Box::new(planned.step);
         let step = self.step(width, rows, StepOp::Apply { input, calls });
-        Ok(self.finish(Planned { step, layout, ordered: planned.ordered }, rest))
+        Ok(self.finish(
+            Planned {
+                step,
+                layout,
+                ordered: planned.ordered,
+            },
+            rest,
+        ))
     }
 
     /// Plans the queries of calls.
@@ -448,7 +615,10 @@ impl Planner<'_, '_> {
         let exists = matches!(call.kind, CallKind::Exists { .. });
         let kind = call.kind.try_map(&mut |query: Rel| {
             if exists {
-                let wish = Wish { order: Vec::new(), limit: Some(one()) };
+                let wish = Wish {
+                    order: Vec::new(),
+                    limit: Some(one()),
+                };
                 let planned = self.rel(query, Vec::new(), &Need::new(), wish)?;
                 return Ok(planned.step);
             }
@@ -473,14 +643,21 @@ impl Planner<'_, '_> {
                     && only_below(condition, groups)
                     && group.iter().all(is_repeatable)
             });
-        below.iter_mut().for_each(|condition| substitute(condition, &group));
+        below
+            .iter_mut()
+            .for_each(|condition| substitute(condition, &group));
         let width = groups + aggregates.len() as u32;
         let layout: Vec<u32> = (0..width).collect();
         let mut need = columns_of(&group);
         for aggregate in &aggregates {
             need.extend(columns_of(&aggregate.args));
             need.extend(aggregate.filter.iter().flat_map(walk::columns));
-            need.extend(aggregate.order.iter().flat_map(|(key, _, _)| walk::columns(key)));
+            need.extend(
+                aggregate
+                    .order
+                    .iter()
+                    .flat_map(|(key, _, _)| walk::columns(key)),
+            );
         }
         let wish = extreme_wish(&input, &group, &aggregates);
         let mut planned = self.rel(input, below, &need, wish)?;
@@ -488,50 +665,96 @@ impl Planner<'_, '_> {
         group.iter_mut().for_each(|key| remap(key, &planned.layout));
         for aggregate in &mut aggregates {
             let keys = aggregate.order.iter_mut().map(|(key, _, _)| key);
-            let exprs = aggregate.args.iter_mut().chain(&mut aggregate.filter).chain(keys);
+            let exprs = aggregate
+                .args
+                .iter_mut()
+                .chain(&mut aggregate.filter)
+                .chain(keys);
             exprs.for_each(|expr| remap(expr, &planned.layout));
         }
         let merge = partial_scan(&mut planned.step, &group, &aggregates);
         if !merge {
             planned.step = self.sorted_for(planned.step, &aggregates);
         }
-        let rows = if groups == 0 { 1.0 } else { (planned.step.rows / 10.0).max(1.0) };
+        let rows = if groups == 0 {
+            1.0
+        } else {
+            (planned.step.rows / 10.0).max(1.0)
+        };
         let input = Box::new(planned.step);
-        let op = StepOp::Aggregate { input, group, aggregates, merge };
+        let op = StepOp::Aggregate {
+            input,
+            group,
+            aggregates,
+            merge,
+        };
         let step = self.step(width, rows, op);
         let ordered = groups == 0;
-        Ok(self.finish(Planned { step, layout, ordered }, above))
+        Ok(self.finish(
+            Planned {
+                step,
+                layout,
+                ordered,
+            },
+            above,
+        ))
     }
 
     /// Sorts the input of aggregates with an ORDER BY of their own.
     fn sorted_for(&mut self, input: Step, aggregates: &[Aggregate]) -> Step {
-        let Some(ordered) = aggregates.iter().find(|a| !a.order.is_empty()) else { return input };
+        let Some(ordered) = aggregates.iter().find(|a| !a.order.is_empty()) else {
+            return input;
+        };
         let width = input.width;
         let mut exprs: Vec<Expr> = (0..width).map(|i| Expr::Column(i, Type::Unknown)).collect();
         let mut keys = Vec::new();
         for (key, descending, nulls_first) in &ordered.order {
             let (descending, nulls_first) = (*descending, *nulls_first);
-            keys.push(SortKey { column: exprs.len() as u32, descending, nulls_first });
+            keys.push(SortKey {
+                column: exprs.len() as u32,
+                descending,
+                nulls_first,
+            });
             exprs.push(key.clone());
         }
         let rows = input.rows;
         let input = self.project_above(input, exprs);
         let width = input.width;
-        self.step(width, rows, StepOp::Sort { input: Box::new(input), keys, limit: None })
+        self.step(
+            width,
+            rows,
+            StepOp::Sort {
+                input: Box::new(input),
+                keys,
+                limit: None,
+            },
+        )
     }
 
     /// A projection that is not folded.
     fn project_above(&mut self, input: Step, exprs: Vec<Expr>) -> Step {
         let (width, rows) = (exprs.len() as u32, input.rows);
-        self.step(width, rows, StepOp::Project { input: Box::new(input), exprs })
+        self.step(
+            width,
+            rows,
+            StepOp::Project {
+                input: Box::new(input),
+                exprs,
+            },
+        )
     }
 }
 
 /// The program that gives the columns `layout` of the rows that pass.
 pub(super) fn rows_program(table: &Table, layout: &[u32], conditions: Vec<Expr>) -> ProgramPlan {
-    let projection =
-        layout.iter().map(|c| Expr::Column(*c, table.columns[*c as usize].ty)).collect();
-    ProgramPlan::new(Body::Rows { filter: conjunction(conditions), projection })
+    let projection = layout
+        .iter()
+        .map(|c| Expr::Column(*c, table.columns[*c as usize].ty))
+        .collect();
+    ProgramPlan::new(Body::Rows {
+        filter: conjunction(conditions),
+        projection,
+    })
 }
 
 pub(super) fn position(layout: &[u32], column: u32) -> u32 {
@@ -558,7 +781,9 @@ fn total(limit: Option<&Expr>, offset: Option<&Expr>) -> Option<Expr> {
 /// min(x) and max(x) alone: an order by x with one row answers them, if an index has it.
 fn extreme_wish(input: &Rel, group: &[Expr], aggregates: &[Aggregate]) -> Wish {
     use crate::expr::aggregate::AggFunc;
-    let ([], [only]) = (group, aggregates) else { return Wish::default() };
+    let ([], [only]) = (group, aggregates) else {
+        return Wish::default();
+    };
     let descending = match only.func {
         AggFunc::Min => false,
         AggFunc::Max => true,
@@ -571,18 +796,29 @@ fn extreme_wish(input: &Rel, group: &[Expr], aggregates: &[Aggregate]) -> Wish {
     while let Rel::Filter { input, .. } = below {
         below = input;
     }
-    let Rel::Table { table, .. } = below else { return Wish::default() };
+    let Rel::Table { table, .. } = below else {
+        return Wish::default();
+    };
     // NULL comes first from the back.
     if !table.columns[*column as usize].not_null {
         return Wish::default();
     }
-    let key = SortKey { column: *column, descending, nulls_first: descending };
-    Wish { order: vec![key], limit: Some(one()) }
+    let key = SortKey {
+        column: *column,
+        descending,
+        nulls_first: descending,
+    };
+    Wish {
+        order: vec![key],
+        limit: Some(one()),
+    }
 }
 
 /// Lets the shards aggregate what they scan. Returns whether they do.
 fn partial_scan(step: &mut Step, group: &[Expr], aggregates: &[Aggregate]) -> bool {
-    let StepOp::Scan(scan) = &mut step.op else { return false };
+    let StepOp::Scan(scan) = &mut step.op else {
+        return false;
+    };
     let plain = scan.lock.is_none()
         && scan.limit.is_none()
         && scan.access.index == 0
@@ -592,7 +828,9 @@ fn partial_scan(step: &mut Step, group: &[Expr], aggregates: &[Aggregate]) -> bo
             aggregate.order.is_empty()
                 && aggregate.args.iter().chain(&aggregate.filter).all(pushable)
         });
-    let Body::Rows { filter, projection } = scan.program.unbound() else { return false };
+    let Body::Rows { filter, projection } = scan.program.unbound() else {
+        return false;
+    };
     if !plain {
         return false;
     }
@@ -616,7 +854,10 @@ fn partial_scan(step: &mut Step, group: &[Expr], aggregates: &[Aggregate]) -> bo
     };
     let states: usize = aggregates
         .iter()
-        .map(|a| a.func.partial_width(a.distinct && !a.func.ignores_repetition()))
+        .map(|a| {
+            a.func
+                .partial_width(a.distinct && !a.func.ignores_repetition())
+        })
         .sum();
     scan.width = (group.len() + states) as u32;
     scan.program = ProgramPlan::new(body);

@@ -4,7 +4,8 @@ use super::{Planner, point, run_plan};
 use crate::bind::rel::Rel;
 use crate::bind::{Binder, BoundWrite, ConflictAction};
 use crate::exec::step::{
-    Action, ChildKey, ConflictPlan, InsertPlan, ParentKey, WritePlan, Writer, table_index,
+    Action, ChildKey, ConflictPlan, ConflictUpdate, InsertPlan, ParentKey, WritePlan, Writer,
+    table_index,
 };
 use crate::expr::{Compare, Expr, Func};
 use crate::parse::Overriding;
@@ -26,7 +27,11 @@ pub(super) enum Purpose {
 pub(super) fn shape(table: &Table) -> TableShape {
     TableShape {
         table: table.name.clone(),
-        columns: table.columns.iter().map(|c| (c.name.clone(), c.ty)).collect(),
+        columns: table
+            .columns
+            .iter()
+            .map(|c| (c.name.clone(), c.ty))
+            .collect(),
         not_null: table
             .columns
             .iter()
@@ -91,7 +96,13 @@ impl Planner<'_, '_> {
                 children.push(self.child(&child, &key, writer)?);
             }
         }
-        Ok(Writer { shape: shape(table), table: table.clone(), checks, parents, children })
+        Ok(Writer {
+            shape: shape(table),
+            table: table.clone(),
+            checks,
+            parents,
+            children,
+        })
     }
 
     /// A check's condition over the table's columns.
@@ -128,7 +139,10 @@ impl Planner<'_, '_> {
             .slot_columns
             .iter()
             .map(|column| {
-                let place = described.columns.iter().position(|key| key.column == *column);
+                let place = described
+                    .columns
+                    .iter()
+                    .position(|key| key.column == *column);
                 place.expect("slot columns are key columns")
             })
             .collect();
@@ -154,11 +168,13 @@ impl Planner<'_, '_> {
             let slot = self.binder.new_slot();
             slots.push(slot);
             let ty = child.columns[usize::from(*column)].ty;
-            let sides =
-                vec![Expr::Column(u32::from(*column), ty), Expr::Param(slot, ty)];
+            let sides = vec![Expr::Column(u32::from(*column), ty), Expr::Param(slot, ty)];
             conditions.push(Expr::Call(Func::Compare(Compare::Eq), sides, Type::Bool));
         }
-        let table = Rel::Table { table: child.clone(), lock: Some(LockMode::Exclusive) };
+        let table = Rel::Table {
+            table: child.clone(),
+            lock: Some(LockMode::Exclusive),
+        };
         let wanted: Vec<u32> = (0..child.columns.len() as u32).collect();
         let rows = self.rows(table.filtered(conditions), &wanted)?;
         Ok(ChildKey {
@@ -175,7 +191,11 @@ impl Planner<'_, '_> {
 }
 
 fn out_columns(targets: Option<&Vec<crate::bind::Target>>) -> Arc<[OutColumn]> {
-    targets.into_iter().flatten().map(crate::bind::Target::column).collect()
+    targets
+        .into_iter()
+        .flatten()
+        .map(crate::bind::Target::column)
+        .collect()
 }
 
 /// Whether a relation reads a table.
@@ -192,7 +212,9 @@ fn reads(rel: &Rel, table: &Table) -> bool {
         | Rel::Aggregate { input, .. } => reads(input, table),
         Rel::Apply { input, calls } => {
             reads(input, table)
-                || calls.iter().any(|call| call.kind.query().is_some_and(|(q, _)| reads(q, table)))
+                || calls
+                    .iter()
+                    .any(|call| call.kind.query().is_some_and(|(q, _)| reads(q, table)))
         }
         Rel::Join { left, right, .. } | Rel::Lateral { left, right, .. } => {
             reads(left, table) || reads(right, table)
@@ -215,7 +237,11 @@ pub(super) fn insert(
         .conflict
         .as_ref()
         .is_some_and(|c| matches!(c.action, ConflictAction::Update { .. }));
-    let purpose = if updates { Purpose::Change } else { Purpose::Insert };
+    let purpose = if updates {
+        Purpose::Change
+    } else {
+        Purpose::Insert
+    };
     let writers = planner.writers(&table, purpose)?;
     let source = planner.settled(bound.source);
     let plain = bound.conflict.is_none() && !returns_rows;
@@ -236,17 +262,23 @@ pub(super) fn insert(
                 arbiter: conflict.arbiter,
                 update: match conflict.action {
                     ConflictAction::Nothing => None,
-                    ConflictAction::Update { assignments, condition } => Some((
-                        assignments
+                    ConflictAction::Update {
+                        assignments,
+                        condition,
+                    } => Some(ConflictUpdate {
+                        assignments: assignments
                             .into_iter()
                             .map(|a| (a.column, planner.settled_expr(a.value)))
                             .collect(),
-                        condition.map(|condition| planner.settled_expr(condition)),
-                    )),
+                        condition: condition.map(|condition| planner.settled_expr(condition)),
+                    }),
                 },
             });
             let returning = bound.returning.map(|targets| {
-                targets.into_iter().map(|t| planner.settled_expr(t.expr)).collect()
+                targets
+                    .into_iter()
+                    .map(|t| planner.settled_expr(t.expr))
+                    .collect()
             });
             Action::Insert(Box::new(InsertPlan {
                 writers,
@@ -272,16 +304,24 @@ pub(super) fn write(bound: BoundWrite, binder: &mut Binder<'_>) -> Result<Plan, 
     let writers = planner.writers(&bound.table, Purpose::Change)?;
     let width = bound.table.columns.len() as u32;
     let assignments: Option<Vec<(u16, Expr)>> = bound.assignments.map(|list| {
-        list.into_iter().map(|a| (a.column, planner.settled_expr(a.value))).collect()
+        list.into_iter()
+            .map(|a| (a.column, planner.settled_expr(a.value)))
+            .collect()
     });
-    let returning: Option<Vec<Expr>> = bound
-        .returning
-        .map(|list| list.into_iter().map(|t| planner.settled_expr(t.expr)).collect());
+    let returning: Option<Vec<Expr>> = bound.returning.map(|list| {
+        list.into_iter()
+            .map(|t| planner.settled_expr(t.expr))
+            .collect()
+    });
     // The target's columns, then what assignments and RETURNING read of other tables.
     let mut wanted: Vec<u32> = (0..width).collect();
     let exprs = assignments.iter().flatten().map(|(_, value)| value);
     let exprs = exprs.chain(returning.iter().flatten());
-    wanted.extend(super::columns_of(exprs).into_iter().filter(|column| *column >= width));
+    wanted.extend(
+        super::columns_of(exprs)
+            .into_iter()
+            .filter(|column| *column >= width),
+    );
     let rows = planner.settled(bound.rows);
     let step = planner.rows(rows, &wanted)?;
     let place = |expr: &mut Expr| super::remap(expr, &wanted);
@@ -293,10 +333,20 @@ pub(super) fn write(bound: BoundWrite, binder: &mut Binder<'_>) -> Result<Plan, 
         list.iter_mut().for_each(place);
         list
     });
-    let point = point::write(&step, &writers[0], assignments.as_deref(), returning.as_deref());
+    let point = point::write(
+        &step,
+        &writers[0],
+        assignments.as_deref(),
+        returning.as_deref(),
+    );
     let action = match point {
         Some(point) => Action::Point(point),
-        None => Action::Write(Box::new(WritePlan { writers, rows: step, assignments, returning })),
+        None => Action::Write(Box::new(WritePlan {
+            writers,
+            rows: step,
+            assignments,
+            returning,
+        })),
     };
     let inits = planner.inits()?;
     let steps = planner.next_step;
@@ -345,10 +395,18 @@ pub(super) fn truncate(
     let mut plans = Vec::new();
     for table in &tables {
         let writers = planner.writers(table, Purpose::Insert)?;
-        let rel = Rel::Table { table: table.clone(), lock: Some(LockMode::Exclusive) };
+        let rel = Rel::Table {
+            table: table.clone(),
+            lock: Some(LockMode::Exclusive),
+        };
         let wanted: Vec<u32> = (0..table.columns.len() as u32).collect();
         let rows = planner.rows(rel, &wanted)?;
-        plans.push(WritePlan { writers, rows, assignments: None, returning: None });
+        plans.push(WritePlan {
+            writers,
+            rows,
+            assignments: None,
+            returning: None,
+        });
     }
     let steps = planner.next_step;
     run_plan(binder, Action::Truncate(plans), Vec::new(), steps)

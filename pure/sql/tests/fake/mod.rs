@@ -109,7 +109,12 @@ impl Cluster {
     fn port(&self, input: &str) -> Rc<FakePort> {
         let catalog = self.catalog();
         // Chunks are cut in the middle of lines.
-        let input = input.as_bytes().chunks(7).map(<[u8]>::to_vec).rev().collect();
+        let input = input
+            .as_bytes()
+            .chunks(7)
+            .map(<[u8]>::to_vec)
+            .rev()
+            .collect();
         Rc::new(FakePort {
             database: catalog.databases[&self.database].clone(),
             catalog,
@@ -126,7 +131,9 @@ impl Cluster {
 
     pub fn plan(&self, text: &str, types: &[Type]) -> Result<Arc<Plan>, SqlError> {
         let statements = sql::parse(text)?;
-        let [statement] = statements.as_slice() else { panic!("one statement: {text}") };
+        let [statement] = statements.as_slice() else {
+            panic!("one statement: {text}")
+        };
         let catalog = self.catalog();
         let settings = |name: &str| setting(name);
         let cx = PlanCx {
@@ -144,12 +151,7 @@ impl Cluster {
     }
 
     /// Runs one statement with parameters and COPY input.
-    pub fn run_with(
-        &self,
-        text: &str,
-        params: &[Datum],
-        input: &str,
-    ) -> Result<Outcome, SqlError> {
+    pub fn run_with(&self, text: &str, params: &[Datum], input: &str) -> Result<Outcome, SqlError> {
         let result = self.try_run(text, params, input);
         if result.is_err() && self.before.borrow().is_some() {
             self.failed.set(true);
@@ -165,7 +167,10 @@ impl Cluster {
                 PlanKind::Session(SessionCommand::Rollback { .. } | SessionCommand::Commit { .. })
             )
         {
-            return Err(SqlError::new(base::SqlState::IN_FAILED_TXN, "transaction is aborted"));
+            return Err(SqlError::new(
+                base::SqlState::IN_FAILED_TXN,
+                "transaction is aborted",
+            ));
         }
         match &plan.kind {
             PlanKind::Run(_) => self.execute(&plan, params, input),
@@ -196,13 +201,18 @@ impl Cluster {
                 tagged("ROLLBACK")
             }
             SessionCommand::Prepare { name, types, text } => {
-                self.prepared.borrow_mut().insert(name.clone(), (types.clone(), text.clone()));
+                self.prepared
+                    .borrow_mut()
+                    .insert(name.clone(), (types.clone(), text.clone()));
                 tagged("PREPARE")
             }
             SessionCommand::Execute { name, args } => {
                 let Some((types, text)) = self.prepared.borrow().get(name).cloned() else {
                     let message = format!("prepared statement \"{name}\" does not exist");
-                    return Err(SqlError::new(base::SqlState::INVALID_STATEMENT_NAME, message));
+                    return Err(SqlError::new(
+                        base::SqlState::INVALID_STATEMENT_NAME,
+                        message,
+                    ));
                 };
                 let plan = self.plan(&text, &types)?;
                 self.execute(&plan, args, "")?
@@ -228,17 +238,29 @@ impl Cluster {
         assert_eq!(port.charged.get(), 0, "all memory was given back");
         match result {
             Ok((tag, extra)) => {
-                let columns: Vec<(String, Type)> =
-                    plan.columns.iter().map(|c| (c.name.clone(), c.ty)).collect();
+                let columns: Vec<(String, Type)> = plan
+                    .columns
+                    .iter()
+                    .map(|c| (c.name.clone(), c.ty))
+                    .collect();
                 let mut rows = Vec::new();
                 for batch in port.emitted.borrow().iter().chain(&extra) {
-                    assert_eq!(batch.width as usize, columns.len(), "rows have the plan's width");
+                    assert_eq!(
+                        batch.width as usize,
+                        columns.len(),
+                        "rows have the plan's width"
+                    );
                     for row in batch.iter() {
                         rows.push(shown(&columns, row));
                     }
                 }
                 let copied = String::from_utf8(port.copied.borrow().clone()).expect("text");
-                Ok(Outcome { tag: tag.to_string(), columns, rows, copied })
+                Ok(Outcome {
+                    tag: tag.to_string(),
+                    columns,
+                    rows,
+                    copied,
+                })
             }
             Err(error) => {
                 if self.before.borrow().is_none() {
@@ -291,7 +313,10 @@ impl Cluster {
             Fill::PrimaryKey { table } => {
                 let (next, applied) = self.catalog().apply(&Command::Reserve)?;
                 *self.catalog.borrow_mut() = Arc::new(next);
-                let Some(Command::SetPrimaryKey { primary, columns, .. }) = after.first_mut() else {
+                let Some(Command::SetPrimaryKey {
+                    primary, columns, ..
+                }) = after.first_mut()
+                else {
                     panic!("the key is set first");
                 };
                 primary.id = IndexId(applied.reserved);
@@ -309,14 +334,23 @@ impl Cluster {
             Fill::Validate { query, error } => {
                 let port = self.port("");
                 let violated = block_on(sql::fill::violated(port.clone(), query));
-                if violated.map_err(sql_error)? { Err(error.clone()) } else { Ok(()) }
+                if violated.map_err(sql_error)? {
+                    Err(error.clone())
+                } else {
+                    Ok(())
+                }
             }
         }
     }
 }
 
 fn tagged(tag: &str) -> Outcome {
-    Outcome { tag: tag.into(), columns: Vec::new(), rows: Vec::new(), copied: String::new() }
+    Outcome {
+        tag: tag.into(),
+        columns: Vec::new(),
+        rows: Vec::new(),
+        copied: String::new(),
+    }
 }
 
 fn setting(name: &str) -> Option<String> {
@@ -327,7 +361,11 @@ fn shown(columns: &[(String, Type)], row: &[Datum]) -> Vec<String> {
     row.iter()
         .zip(columns)
         .map(|(datum, (_, ty))| {
-            if datum.is_null() { "NULL".into() } else { base::text::to_string(*ty, datum) }
+            if datum.is_null() {
+                "NULL".into()
+            } else {
+                base::text::to_string(*ty, datum)
+            }
         })
         .collect()
 }
@@ -350,9 +388,7 @@ fn drive(plan: &Arc<Plan>, params: &[Datum], port: &Rc<FakePort>) -> Result<Done
     let shared: Params = params.into();
     let result = match sql::execute_fast(plan, params, &**port) {
         Some(Ok(Fast::Done(batch, completed))) => Ok((batch, completed)),
-        Some(Ok(Fast::Pending(wait))) => {
-            block_on(wait.wait(plan.clone(), shared, port.clone()))
-        }
+        Some(Ok(Fast::Pending(wait))) => block_on(wait.wait(plan.clone(), shared, port.clone())),
         Some(Err(error)) => Err(error),
         None => block_on(sql::execute(plan.clone(), shared, port.clone()))
             .map(|completed| (None, completed)),
@@ -377,13 +413,20 @@ impl FakePort {
                 if let Some(row) = rows.get(&keyed(&key)) {
                     program.point(row, &mut batch)?;
                 }
-                done(OpResult::Rows { batch, resume: None })
+                done(OpResult::Rows {
+                    batch,
+                    resume: None,
+                })
             }
             Op::Modify { key, program } => {
                 let program = self.travelled(&program);
                 let mut returning = RowBatch::new(program.width());
                 let Some(row) = rows.get(&keyed(&key)).cloned() else {
-                    return done(OpResult::Modified { found: false, written: false, returning });
+                    return done(OpResult::Modified {
+                        found: false,
+                        written: false,
+                        returning,
+                    });
                 };
                 let written = match program.modify(&row, &mut returning)? {
                     Modified::Skipped => false,
@@ -396,7 +439,11 @@ impl FakePort {
                         true
                     }
                 };
-                done(OpResult::Modified { found: true, written, returning })
+                done(OpResult::Modified {
+                    found: true,
+                    written,
+                    returning,
+                })
             }
             Op::Insert { key, row } => {
                 assert!(RowRef::new(&row).validate().is_ok(), "a well-formed row");
@@ -409,12 +456,20 @@ impl FakePort {
             Op::Formula { key, formula } => {
                 let returning = RowBatch::new(0);
                 let Some(row) = rows.get(&keyed(&key)) else {
-                    return done(OpResult::Modified { found: false, written: false, returning });
+                    return done(OpResult::Modified {
+                        found: false,
+                        written: false,
+                        returning,
+                    });
                 };
                 let mut new = Vec::new();
                 formula.fold(row, &mut new)?;
                 rows.insert(keyed(&key), new);
-                done(OpResult::Modified { found: true, written: true, returning })
+                done(OpResult::Modified {
+                    found: true,
+                    written: true,
+                    returning,
+                })
             }
             Op::Write { key, write } => {
                 match write {
@@ -436,7 +491,7 @@ impl FakePort {
     /// A program after its trip to another node.
     fn travelled(&self, program: &txn::Program) -> Arc<dyn txn::RowProgram> {
         let live = program.live(sql::decode_program).expect("a program");
-        if self.next_op.get() % 3 != 0 {
+        if !self.next_op.get().is_multiple_of(3) {
             return live;
         }
         let mut bytes = Vec::new();
@@ -454,13 +509,17 @@ impl FakePort {
             };
             wanted && scan.range.contains(key)
         };
-        let mut found: Vec<(&(IndexId, Slot, Vec<u8>), &Vec<u8>)> =
-            rows.iter().filter(|((i, s, k), _)| *i == scan.index && fits(*s, k)).collect();
+        let mut found: Vec<_> = rows
+            .iter()
+            .filter(|((i, s, k), _)| *i == scan.index && fits(*s, k))
+            .collect();
         if scan.reverse {
             found.reverse();
         }
         if let Some((slot, key)) = &scan.after {
-            let place = found.iter().position(|((_, s, k), _)| s == slot && k == key);
+            let place = found
+                .iter()
+                .position(|((_, s, k), _)| s == slot && k == key);
             found.drain(..=place.expect("the row to go on from is there"));
         }
         let mut batch = RowBatch::new(program.width());
@@ -469,7 +528,10 @@ impl FakePort {
                 task.row(row)?;
             }
             task.finish(&mut batch)?;
-            return Ok(OpResult::Rows { batch, resume: None });
+            return Ok(OpResult::Rows {
+                batch,
+                resume: None,
+            });
         }
         let count = found.len();
         for (i, ((_, slot, key), row)) in found.into_iter().enumerate() {
@@ -481,13 +543,19 @@ impl FakePort {
                 return Ok(OpResult::Rows { batch, resume });
             }
         }
-        Ok(OpResult::Rows { batch, resume: None })
+        Ok(OpResult::Rows {
+            batch,
+            resume: None,
+        })
     }
 }
 
 impl Port for FakePort {
     fn submit(&self, to: ShardId, planned: u64, op: Op, last: bool) -> Started {
-        assert_eq!(planned, self.catalog.version, "operations carry the plan's version");
+        assert_eq!(
+            planned, self.catalog.version,
+            "operations carry the plan's version"
+        );
         self.state.ops.set(self.state.ops.get() + 1);
         if last {
             self.state.lasts.set(self.state.lasts.get() + 1);
@@ -562,7 +630,9 @@ impl Port for FakePort {
         Poll::Ready(())
     }
     fn poll_emit_copy(&self, bytes: &mut Option<Vec<u8>>) -> Poll<()> {
-        self.copied.borrow_mut().extend(bytes.take().into_iter().flatten());
+        self.copied
+            .borrow_mut()
+            .extend(bytes.take().into_iter().flatten());
         Poll::Ready(())
     }
     fn poll_copy_data(&self) -> Poll<Result<Option<Vec<u8>>, SqlError>> {
@@ -588,14 +658,20 @@ impl Port for FakePort {
         self.state.drawn.borrow().get(&sequence.id).copied()
     }
     fn poll_yield(&self, yielded: &mut bool) -> Poll<()> {
-        if core::mem::replace(yielded, true) { Poll::Ready(()) } else { Poll::Pending }
+        if core::mem::replace(yielded, true) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     }
     fn poll_show(&self, what: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
         Poll::Ready(Ok(RowBatch::new(sql::exec::show_columns(what).len())))
     }
     fn charge(&self, bytes: i64) -> Result<(), SqlError> {
         self.charged.set(self.charged.get() + bytes);
-        self.state.peak.set(self.state.peak.get().max(self.charged.get()));
+        self.state
+            .peak
+            .set(self.state.peak.get().max(self.charged.get()));
         Ok(())
     }
     fn cost(&self) -> TxnCost {
