@@ -52,7 +52,7 @@ pub(crate) struct StartArgs {
     cluster: Option<PathBuf>,
 }
 
-/// Shards per node if nobody says otherwise (docs/adr/0005-default-shards.md).
+/// Shards per node if nobody says otherwise: one per core, each being one thread.
 pub(crate) fn default_shards() -> u16 {
     let most = usize::from(SHARDS_PER_NODE_MAX);
     std::thread::available_parallelism().map_or(1, |count| count.get().min(most) as u16)
@@ -116,16 +116,25 @@ fn run_cluster(args: &StartArgs) -> Result<()> {
         return Ok(());
     };
     print_welcome(&file, dir)?;
+    let mut failed = false;
     while !is_told() {
         if let Some((node, status)) = cluster.take_ended()? {
-            if !args.keep_going {
+            // Somebody has stopped this node in good order; `trellis stop` stops all.
+            let stopped = status.success();
+            if !stopped && !args.keep_going {
                 cluster.stop()?;
                 bail!("node {node} ended with {status}; the others are stopped");
             }
-            writeln!(
-                std::io::stderr(),
-                "trellis: node {node} ended with {status}"
-            )?;
+            let how = if stopped {
+                "has stopped".into()
+            } else {
+                format!("ended with {status}")
+            };
+            writeln!(std::io::stderr(), "trellis: node {node} {how}")?;
+            failed |= !stopped;
+            if cluster.is_empty() && !failed {
+                return Ok(());
+            }
             if cluster.is_empty() {
                 bail!("no node is left");
             }

@@ -540,7 +540,7 @@ impl ShardThread {
                 self.step(Input::PeerUp { node, incarnation });
             }
             PeerNews::Down(true) => {
-                tracing::warn!(node = node.0, "connection lost");
+                tracing::info!(node = node.0, "connection lost");
                 self.step(Input::PeerDown { node });
             }
         }
