@@ -24,7 +24,7 @@ mod rows;
 pub mod settings;
 
 pub use bind::PlanCx;
-pub use exec::{Completed, Fast, FastWait, Tag, execute, execute_fast, home_slot};
+pub use exec::{Completed, Fast, FastEnd, FastWait, Tag, execute, execute_fast, home_slot};
 pub use expr::Expr;
 pub use parse::{Statement, parse};
 pub use plan::Plan;

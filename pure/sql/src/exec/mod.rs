@@ -23,7 +23,7 @@ mod source;
 pub(crate) mod step;
 mod write;
 
-pub use fast::{Fast, FastWait, execute_fast, home_slot};
+pub use fast::{Fast, FastEnd, FastWait, execute_fast, home_slot};
 pub use show::show_columns;
 pub use step::Run;
 
@@ -112,13 +112,12 @@ struct Cx<'a> {
 
 impl<'a> Cx<'a> {
     fn new(port: &'a dyn Port, run: &Run, measure: bool) -> Cx<'a> {
-        let stats = vec![StepStats::default(); run.steps as usize];
         Cx {
             port,
             planned: run.planned,
             facts: Facts(port),
             since_yield: Cell::new(0),
-            stats: measure.then(|| RefCell::new(stats)),
+            stats: measure.then(|| RefCell::new(vec![StepStats::default(); run.steps as usize])),
         }
     }
 

@@ -87,10 +87,13 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
             let mut values = Vec::new();
             for arg in args {
                 let bound = binder.expr(arg)?;
-                values.push(
-                    crate::expr::fold::constant(&bound)
-                        .map_err(|error| error.hint("Arguments of EXECUTE must be constants."))?,
-                );
+                let constant = |node: &Expr| !matches!(node, Expr::Param(..) | Expr::Subquery(..));
+                if walk::any(&bound, &|node| !constant(node)) {
+                    return Err(crate::bind::unsupported(
+                        "an argument that is not a constant",
+                    ));
+                }
+                values.push(crate::expr::fold::constant(&bound)?);
             }
             let name = name.clone();
             plain(PlanKind::Session(SessionCommand::Execute {
