@@ -161,6 +161,9 @@ impl Rows for LookupRows<'_> {
     }
 }
 
+/// Rough size of an entry beside its key, in bytes.
+const KEY_BYTES: usize = 64;
+
 /// The right side in memory, by its keys.
 pub(super) struct HashRows<'a> {
     cx: &'a Cx<'a>,
@@ -211,16 +214,22 @@ impl<'a> HashRows<'a> {
     }
 
     async fn build(&mut self) -> Result<Built, ExecError> {
+        let kind = self.joiner.kind;
+        let only_keys = matches!(kind, JoinKind::Semi | JoinKind::Anti)
+            && self.joiner.filter.is_none()
+            && !self.keys.is_empty();
+        if only_keys {
+            return self.build_keys().await;
+        }
         let rows = collect(self.cx, self.right, &self.slots, &mut self.charge).await?;
         let mut by_key: BTreeMap<GroupKey, Vec<usize>> = BTreeMap::new();
-        let env = self.cx.env(&self.slots);
         for (i, row) in rows.iter().enumerate() {
-            let row: &[Datum] = row;
-            let key = self.keys.iter().map(|(_, right)| eval(right, &row, &env));
-            let key = GroupKey(key.collect::<Result<_, _>>()?);
             // NULL equals nothing.
-            if !key.0.iter().any(Datum::is_null) {
+            if let Some(key) = self.right_key(row)? {
                 by_key.entry(key).or_default().push(i);
+            }
+            if i % BATCH_ROWS == 0 {
+                self.cx.breathe(BATCH_ROWS).await;
             }
         }
         let matched = vec![false; rows.len()];
@@ -231,8 +240,45 @@ impl<'a> HashRows<'a> {
         })
     }
 
+    /// The right side of a semi or anti join of which only the keys matter: one row stands for
+    /// all.
+    async fn build_keys(&mut self) -> Result<Built, ExecError> {
+        let mut by_key: BTreeMap<GroupKey, Vec<usize>> = BTreeMap::new();
+        let mut source = open(self.cx, self.right, &self.slots);
+        while let Some(batch) = source.next().await? {
+            for row in batch.iter() {
+                if let Some(key) = self.right_key(row)?
+                    && !by_key.contains_key(&key)
+                {
+                    self.charge.add(key.bytes() + KEY_BYTES)?;
+                    by_key.insert(key, vec![0]);
+                }
+            }
+            self.cx.breathe(batch.rows as usize).await;
+        }
+        Ok(Built {
+            rows: vec![Vec::new()],
+            by_key,
+            matched: vec![false],
+        })
+    }
+
+    /// The keys of a right row; `None` if one of them is NULL.
+    fn right_key(&self, row: &[Datum]) -> Result<Option<GroupKey>, SqlError> {
+        let env = self.cx.env(&self.slots);
+        let key = self.keys.iter().map(|(_, right)| eval(right, &row, &env));
+        let key = GroupKey(key.collect::<Result<_, _>>()?);
+        Ok((!key.0.iter().any(Datum::is_null)).then_some(key))
+    }
+
     async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
         if self.built.is_none() {
+            // Without left rows only a full join needs the right ones.
+            match self.left.next().await? {
+                Some(batch) => self.rest = Some((batch, 0)),
+                None if self.joiner.kind != JoinKind::Full => return Ok(None),
+                None => {}
+            }
             self.built = Some(self.build().await?);
         }
         while !self.ended {

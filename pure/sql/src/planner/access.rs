@@ -73,10 +73,10 @@ impl Place {
 
 /// Finds conditions `column op value` on the table at `place`, the value being computable from
 /// columns for which `known` holds.
-fn sargs(
+fn sargs<'c>(
     table: &Table,
     place: Place,
-    conditions: &[Expr],
+    conditions: &'c [Expr],
     known: &dyn Fn(u32) -> bool,
 ) -> Vec<Sarg> {
     let column_of = |expr: &Expr| match expr {
@@ -89,6 +89,17 @@ fn sargs(
                 .iter()
                 .all(|c| !place.has(*c) && known(*c))
             && is_repeatable(expr)
+    };
+    let equality = |expr: &'c Expr| match expr {
+        Expr::Call(Func::Compare(Compare::Eq), sides, _) => match sides.as_slice() {
+            [left, right] => match (column_of(left), column_of(right)) {
+                (Some(column), _) => Some((column, right)),
+                (_, Some(column)) => Some((column, left)),
+                (None, None) => None,
+            },
+            _ => None,
+        },
+        _ => None,
     };
     let mut found = Vec::new();
     for (condition, expr) in conditions.iter().enumerate() {
@@ -149,6 +160,26 @@ fn sargs(
                 };
                 if usable(array, column, element) {
                     let kind = SargKind::Equal(KeyPart::Array((**array).clone()));
+                    found.push(Sarg {
+                        condition,
+                        column,
+                        kind,
+                    });
+                }
+            }
+            // `x = 1 OR x = 2` is `x IN (1, 2)`.
+            Expr::Or(parts) => {
+                let mut column = None;
+                let mut values = Vec::new();
+                let listed = parts.iter().all(|part| {
+                    let Some((own, value)) = equality(part) else {
+                        return false;
+                    };
+                    values.push(value.clone());
+                    usable(value, own, value.ty()) && *column.get_or_insert(own) == own
+                });
+                if let (true, Some(column)) = (listed, column) {
+                    let kind = SargKind::Equal(KeyPart::List(values));
                     found.push(Sarg {
                         condition,
                         column,
