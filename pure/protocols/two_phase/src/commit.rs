@@ -2,6 +2,7 @@
 
 use crate::coord::{Ballot, Decision, Phase, Purpose};
 use crate::coordinator::failed;
+use crate::job::Origin;
 use crate::message::{Body, Decide, Finish, Vote};
 use crate::timers::Timer;
 use crate::{Context, TwoPhase};
@@ -10,7 +11,7 @@ use base::{Position, ShardId, Ts, TxnId};
 use journal::{Record, WritesRef};
 use txn::{AbortReason, Event, Op, OpId, OpReply, OpResult, Outcome, Submitted};
 
-fn ended(outcome: Outcome, wait: Position) -> OpReply {
+pub(crate) fn ended(outcome: Outcome, wait: Position) -> OpReply {
     OpReply {
         result: Ok(OpResult::Done),
         outcome: Some(outcome),
@@ -54,7 +55,7 @@ impl TwoPhase {
             member.shard != txn.shard && (member.stateful || !member.queue.is_empty())
         });
         match (others.next(), others.next()) {
-            (None, _) if !voting => Submitted::Ready(self.commit_own(cx, txn)),
+            (None, _) if !voting => self.commit_alone(cx, txn, id),
             (Some(one), None) if !own_wrote && !voting => {
                 let (to, wrote) = (one.shard, one.wrote || !one.queue.is_empty());
                 if !wrote && one.seq == 1 && !own_here {
@@ -153,18 +154,12 @@ impl TwoPhase {
                 asked.push(member.shard);
             }
         }
-        if !own_asked && self.parts.contains_key(&txn) {
-            match self.prepare(cx, txn, writers.clone(), false) {
-                Ok((vote, position)) => {
-                    let coord = self.coords.get_mut(&txn).expect("looked up above");
-                    coord.wait = coord.wait.max(position);
-                    coord.member(txn.shard).ballot = Ballot::Cast(vote);
-                }
-                Err(reason) => {
-                    self.abort_txn(cx, txn, reason.clone());
-                    return Err(reason);
-                }
-            }
+        if !own_asked
+            && self.parts.contains_key(&txn)
+            && let Err(reason) = self.prepare_own(cx, txn, &writers)
+        {
+            self.abort_txn(cx, txn, reason.clone());
+            return Err(reason);
         }
         for shard in asked {
             let ridden = ride.take_if(|(to, ..)| *to == shard);
@@ -465,6 +460,7 @@ impl TwoPhase {
         let wait = coord.wait;
         let outstanding = core::mem::take(&mut coord.outstanding);
         let local = core::mem::take(&mut coord.local);
+        let sealing = core::mem::take(&mut coord.sealing);
         let nodes = {
             let cost = &mut coord.cost;
             let mut nodes: Vec<_> = coord.members.iter().map(|m| m.shard.node()).collect();
@@ -503,9 +499,29 @@ impl TwoPhase {
             Outcome::Aborted(_) | Outcome::Unknown => self.rollback(cx, txn),
         }
         for (id, job) in local {
-            self.jobs.remove(&job);
+            let commits = self
+                .jobs
+                .remove(&job)
+                .is_some_and(|job| matches!(job.origin, Origin::Commit { .. }));
+            let purpose = if commits {
+                Purpose::Commit
+            } else {
+                Purpose::Op
+            };
             cx.out
-                .complete(txn, id, unanswered(&outcome, Purpose::Op, wait));
+                .complete(txn, id, unanswered(&outcome, purpose, wait));
+        }
+        if let (true, Phase::Preparing { id, rides, .. }) = (sealing, &phase)
+            && outstanding.iter().all(|request| request.id != *id)
+        {
+            // Nobody but the own shard was waited for.
+            let purpose = if *rides {
+                Purpose::OpPrepare
+            } else {
+                Purpose::Prepare
+            };
+            cx.out
+                .complete(txn, *id, unanswered(&outcome, purpose, wait));
         }
         let mut answered: Option<OpId> = None;
         for request in outstanding {

@@ -114,6 +114,8 @@ pub(crate) struct Coord {
     pub(crate) outstanding: Vec<Outstanding>,
     /// Local operations that are parked: (operation, job).
     pub(crate) local: Vec<(OpId, u64)>,
+    /// The own shard's vote waits for other commits of rows that it increments.
+    pub(crate) sealing: bool,
     pub(crate) phase: Phase,
     /// A riding commit did not come about: only commit or abort may follow.
     pub(crate) closed: bool,

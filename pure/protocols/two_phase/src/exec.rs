@@ -1,8 +1,10 @@
 //! Operations on single rows.
 
+use crate::increment::{Escrow, adds_only};
 use crate::installed::Installed;
 use crate::job::{Asker, Job, Stop};
 use crate::part::{Part, Promise};
+use crate::participant::allows_finish;
 use crate::{Context, Settings, TwoPhase};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -16,7 +18,11 @@ pub(crate) struct Hands<'a> {
     pub(crate) locks: &'a mut LockTable,
     /// The transaction's own state here, unless the operation needs none.
     pub(crate) part: Option<&'a mut Part>,
+    /// What others have pending on the row of a formula.
+    pub(crate) escrow: Option<Escrow>,
     pub(crate) promises: &'a BTreeMap<TxnId, Promise>,
+    /// False only where a test plants the fault.
+    pub(crate) seals: bool,
     pub(crate) installed: &'a Installed,
     pub(crate) settings: Settings,
 }
@@ -26,6 +32,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) row: Option<&'a [u8]>,
     ts: Ts,
     own: bool,
+    /// The committed version that it rests on; zero if on none.
+    base: Ts,
 }
 
 /// The version at `at`, under the transaction's own write.
@@ -40,55 +48,65 @@ pub(crate) fn see<'a>(
         .filter(|part| !part.writes.is_empty())
         .and_then(|part| part.writes.get(key));
     if let Some(write) = own {
-        let row = own_row(write, store, key, folded);
-        return Seen {
-            row,
-            ts: Ts::ZERO,
-            own: true,
-        };
+        return own_row(write, store, key, at, folded);
     }
     match store.get(key.index, key.slot, &key.bytes, at) {
         Some(version) => Seen {
             row: Some(version.value),
             ts: version.commit_ts,
             own: false,
+            base: version.commit_ts,
         },
         None => Seen {
             row: None,
             ts: Ts::ZERO,
             own: false,
+            base: Ts::ZERO,
         },
     }
 }
 
-/// What an own write makes of its row.
+/// What an own write makes of its row. A formula is applied to the version at `at`, because others
+/// may have committed theirs since; to the newest one if that snapshot is older than the formula.
 pub(crate) fn own_row<'a>(
     write: &'a Write,
     store: &Store,
     key: &Key,
+    at: Ts,
     folded: &'a mut Vec<u8>,
-) -> Option<&'a [u8]> {
-    match write {
-        Write::Insert(row) | Write::Put(row) => Some(row),
-        Write::Delete => None,
+) -> Seen<'a> {
+    let (row, base) = match write {
+        Write::Insert(row) | Write::Put(row) => (Some(row.as_slice()), Ts::ZERO),
+        Write::Delete => (None, Ts::ZERO),
         Write::Formula(formula) => {
-            let base = store
-                .get(key.index, key.slot, &key.bytes, Ts::MAX)
-                .expect("a locked row with a formula is present");
-            folded.clear();
-            formula
-                .fold(base.value, folded)
-                .expect("a formula was folded before it was added");
-            Some(folded)
+            let of = |at| store.get(key.index, key.slot, &key.bytes, at);
+            let mut fold = |value: &[u8]| {
+                folded.clear();
+                formula.fold(value, folded)
+            };
+            let base = match of(at) {
+                Some(base) if fold(base.value).is_ok() => base.commit_ts,
+                Some(_) | None => {
+                    let newest = of(Ts::MAX).expect("a locked row with a formula is present");
+                    fold(newest.value).expect("increments have their escrow, others their row");
+                    newest.commit_ts
+                }
+            };
+            (Some(folded.as_slice()), base)
         }
+    };
+    Seen {
+        row,
+        ts: Ts::ZERO,
+        own: true,
+        base,
     }
 }
 
 impl Seen<'_> {
     pub(crate) fn position(&self, installed: &Installed) -> Position {
         match (self.own, self.row) {
-            (true, _) => Position(0),
-            (false, Some(_)) => installed.of(self.ts),
+            (true, _) | (false, Some(_)) => installed.of(self.base),
             (false, None) => installed.all(),
         }
     }
@@ -97,9 +115,16 @@ impl Seen<'_> {
 impl TwoPhase {
     /// Runs a job's writes and operation as far as they go.
     pub(crate) fn run(&mut self, cx: &mut Context<'_>, job: &mut Job) -> Result<OpResult, Stop> {
+        let escrow = match &job.op {
+            Some(Op::Formula { key, formula }) if adds_only(formula) => self.escrow(job.txn, key),
+            _ => None,
+        };
+        let seals = self.seals();
         let mut hands = Hands {
             locks: &mut self.locks,
             part: self.parts.get_mut(&job.txn).map(|part| &mut **part),
+            escrow,
+            seals,
             promises: &self.promises,
             installed: &self.installed,
             settings: self.settings,
@@ -120,12 +145,33 @@ impl Hands<'_> {
             let (key, write) = job.writes.next().expect("just looked at");
             self.add(cx, job, key, write)?;
         }
-        // Taken out so that the job can be changed while the operation is read; put back if the
-        // operation has to wait.
+        let found = match job.found.take() {
+            Some(found) => found,
+            None => self.run_taken(cx, job, &asker)?,
+        };
+        if job.commits()
+            && allows_finish(&found)
+            && self.seals
+            && let Err(stop) = self.seal(job, &asker)
+        {
+            job.found = Some(found);
+            return Err(stop);
+        }
+        Ok(found)
+    }
+
+    /// Takes the operation out, so that the job can be changed while it is read; puts it back if it
+    /// has to wait.
+    fn run_taken(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        asker: &Asker,
+    ) -> Result<OpResult, Stop> {
         let Some(mut op) = job.op.take() else {
             return Ok(OpResult::Done);
         };
-        let result = self.run_op(cx, job, &asker, &mut op);
+        let result = self.run_op(cx, job, asker, &mut op);
         if matches!(result, Err(Stop::Lock | Stop::Promise | Stop::Budget)) {
             job.op = Some(op);
         }
@@ -161,7 +207,8 @@ impl Hands<'_> {
                 Ok(OpResult::Done)
             }
             Op::Formula { key, formula } => {
-                asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
+                let mode = self.formula_mode(cx, key, formula);
+                asker.ask(self.locks, Item::of(key), mode)?;
                 self.formula(cx, job, key, formula)
             }
             Op::Write { key, write } => {

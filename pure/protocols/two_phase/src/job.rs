@@ -8,7 +8,9 @@ use alloc::vec::{self, Vec};
 use base::{Key, Position, ShardId, Time, Ts, TxnId};
 use store::Write;
 use txn::lock::{Acquired, Item, LockRequest};
-use txn::{AbortReason, LockMode, LockTable, Op, OpError, OpId, Priority, Read, TxnOptions};
+use txn::{
+    AbortReason, LockMode, LockTable, Op, OpError, OpId, OpResult, Priority, Read, TxnOptions,
+};
 
 /// Where the answer goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +19,10 @@ pub(crate) enum Origin {
     Local { id: OpId, last: bool },
     /// Another shard asked.
     Remote { from: ShardId, reference: Reference },
+    /// The coordinator is this shard, alone, and commits when the increments are sealed.
+    Commit { id: OpId },
+    /// The coordinator is this shard and votes when the increments are sealed.
+    Prepare,
 }
 
 /// Why a job does not go on.
@@ -101,6 +107,8 @@ pub(crate) struct Job {
     pub(crate) planned: u64,
     pub(crate) writes: vec::IntoIter<(Key, Write)>,
     pub(crate) op: Option<Op>,
+    /// What the operation found, while the commit that follows waits for its locks.
+    pub(crate) found: Option<OpResult>,
     pub(crate) finish: Finish,
     pub(crate) origin: Origin,
     pub(crate) scan: Option<Box<ScanState>>,
@@ -123,11 +131,26 @@ impl Job {
             planned,
             writes: Vec::new().into_iter(),
             op: None,
+            found: None,
             finish: Finish::No,
             origin,
             scan: None,
             promises_seen: false,
             wait: Position(0),
+        }
+    }
+
+    /// Whether it is to end in a vote.
+    pub(crate) fn prepares(&self) -> bool {
+        matches!(self.finish, Finish::Prepare(_))
+    }
+
+    /// Whether it may end in a commit or vote.
+    pub(crate) fn commits(&self) -> bool {
+        match self.origin {
+            Origin::Local { last, .. } => last,
+            Origin::Remote { .. } => self.finish != Finish::No,
+            Origin::Commit { .. } | Origin::Prepare => true,
         }
     }
 

@@ -14,12 +14,15 @@
 //! ```
 //!
 //! Modules: [`message`] what shards say; `coordinator`, `commit`, `replies` the coordinator;
-//! `participant`, `outcome` the participant; `job`, `exec`, `scan` operations on rows; `timers`
+//! `participant`, `outcome` the participant; `job`, `exec`, `scan` operations on rows;
+//! `increment` formulas that add; `timers`
 //! what time makes happen; `recovery` what a restart leaves; `show` printing and checking.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/two_phase.md` says why):
 //! * no lock without a live or promised owner;
-//! * a promise (prepared write set) keeps its exclusive locks until the outcome is known;
+//! * a promise (prepared write set) keeps its locks, which exclude all other commits of its rows,
+//!   until the outcome is known;
+//! * whichever pending increments of a row commit, its columns stay in range;
 //! * no commit message leaves before its decision record is durable;
 //! * a commit timestamp is at least every participant's prepare timestamp, and every lock of the
 //!   transaction is still held when it is drawn.
@@ -35,6 +38,7 @@ mod commit;
 mod coord;
 mod coordinator;
 mod exec;
+mod increment;
 mod installed;
 mod job;
 pub mod message;
@@ -138,6 +142,9 @@ pub struct TwoPhase {
     spare_coords: Vec<Box<Coord>>,
     #[expect(clippy::vec_box, reason = "boxes are handed to the maps as they are")]
     spare_parts: Vec<Box<Part>>,
+    /// A fault that tests plant: increments are not sealed.
+    #[cfg(test)]
+    unsealed: bool,
 }
 
 /// Spare transaction structs kept for reuse.
@@ -171,6 +178,8 @@ impl TwoPhase {
             scratch: Vec::new(),
             spare_coords: Vec::new(),
             spare_parts: Vec::new(),
+            #[cfg(test)]
+            unsealed: false,
         }
     }
 

@@ -134,11 +134,15 @@ pub(crate) struct Promise {
 }
 
 impl Promise {
+    /// What it does to this row.
+    pub(crate) fn write(&self, key: &Key) -> Option<&Write> {
+        let found = self.redo.binary_search_by(|(other, _)| other.cmp(key));
+        found.ok().map(|at| &self.redo[at].1)
+    }
+
     /// Whether it writes this row.
     pub(crate) fn writes(&self, key: &Key) -> bool {
-        self.redo
-            .binary_search_by(|(other, _)| other.cmp(key))
-            .is_ok()
+        self.write(key).is_some()
     }
 
     /// Whether it writes a row of this range.

@@ -275,6 +275,11 @@ impl TwoPhase {
                 let reply = self.end_local(cx, &job, result);
                 cx.out.complete(txn, id, reply);
             }
+            Origin::Commit { id } => {
+                let reply = self.end_commit(cx, txn, id, result);
+                cx.out.complete(txn, id, reply);
+            }
+            Origin::Prepare => self.end_sealing(cx, *job, result),
             Origin::Remote { from, reference } => {
                 self.end_remote(cx, *job, from, reference, result);
                 self.begin_early(cx, txn);

@@ -180,7 +180,9 @@ impl TwoPhase {
                 coord.phase = Phase::Running;
                 coord.closed = true;
                 for member in &mut coord.members {
+                    let seals = coord.sealing && member.shard == txn.shard;
                     if member.ballot == Ballot::Asked
+                        && !seals
                         && !coord
                             .outstanding
                             .iter()

@@ -59,10 +59,7 @@ impl Hands<'_> {
         }
         let mut state = job.scan.take().expect("begun above");
         let mut budget = self.settings.scan_rows_max;
-        let at = match op.read {
-            Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => ts,
-            Read::Lock(_) => Ts::MAX,
-        };
+        let at = read_ts(op.read);
         while let Some(&slot) = state.slots.last() {
             let mut visitor = Visitor {
                 state: &mut state,
@@ -196,6 +193,14 @@ impl Hands<'_> {
     }
 }
 
+/// Which versions the scan visits.
+fn read_ts(read: Read) -> Ts {
+    match read {
+        Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => ts,
+        Read::Lock(_) => Ts::MAX,
+    }
+}
+
 /// The slots in which the index has rows or the transaction writes, ascending.
 fn all_slots(store: &Store, part: Option<&Part>, op: &ScanOp) -> Vec<Slot> {
     let mut slots = Vec::new();
@@ -308,7 +313,10 @@ impl Visitor<'_, '_> {
 
     fn own(&mut self, key: &Key, write: &Write) -> ControlFlow<()> {
         let mut folded = core::mem::take(&mut self.folded);
-        let flow = match own_row(write, self.store, key, &mut folded) {
+        let at = read_ts(self.op.read);
+        let seen = own_row(write, self.store, key, at, &mut folded);
+        *self.wait = (*self.wait).max(seen.position(self.installed));
+        let flow = match seen.row {
             Some(row) => self.row(&key.bytes, row, Ts::ZERO, true),
             None => ControlFlow::Continue(()),
         };
@@ -329,7 +337,9 @@ impl Visitor<'_, '_> {
         self.counters.rows_read += 1;
         let kept = match self.op.read {
             Read::Snapshot(_) | Read::Lock(LockMode::Shared) => self.emit(row),
-            Read::Lock(LockMode::Exclusive) => self.emit_locked(key, row, None),
+            Read::Lock(LockMode::Increment | LockMode::Fold | LockMode::Exclusive) => {
+                self.emit_locked(key, row, None)
+            }
             Read::LockRows { mode, .. } => self.emit_locked(key, row, Some(mode)),
         };
         if self.history.is_some() && !own {

@@ -2,10 +2,11 @@
 
 use crate::TwoPhase;
 use crate::coord::{Ballot, Phase};
+use crate::increment::{mode_of, promised_mode_of};
 use crate::part::Stage;
 use core::fmt;
+use txn::Outcome;
 use txn::lock::Item;
-use txn::{LockMode, Outcome};
 
 impl fmt::Display for TwoPhase {
     /// One line per transaction and role, then locks, decisions and jobs.
@@ -75,8 +76,10 @@ impl TwoPhase {
             let part = self.parts.get(txn).expect("a promise has a participant");
             assert_eq!(part.stage, Stage::Promised);
             assert!(part.jobs.is_empty(), "nothing runs after a promise");
-            for (key, _) in &promise.redo {
-                let held = self.locks.holds(*txn, &Item::of(key), LockMode::Exclusive);
+            for (key, write) in &promise.redo {
+                let mode = promised_mode_of(write);
+                let held = self.locks.holds(*txn, &Item::of(key), mode);
+                let held = held || !self.seals();
                 assert!(held, "{txn} has promised {key:?} without its lock");
             }
         }
@@ -85,8 +88,8 @@ impl TwoPhase {
                 part.stage == Stage::Promised,
                 self.promises.contains_key(txn)
             );
-            for key in part.writes.keys() {
-                let held = self.locks.holds(*txn, &Item::of(key), LockMode::Exclusive);
+            for (key, write) in &part.writes {
+                let held = self.locks.holds(*txn, &Item::of(key), mode_of(write));
                 assert!(held, "{txn} has written {key:?} without its lock");
             }
             if txn.shard == self.shard && part.next_seq != u64::MAX {

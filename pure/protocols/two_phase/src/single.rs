@@ -2,6 +2,7 @@
 //! begin and end in one step, so they enter no lock, and what they read is the newest state.
 
 use crate::exec::Hands;
+use crate::increment::adds_only;
 use crate::job::{Job, Stop, read_of};
 use crate::part::Part;
 use crate::{Context, SPARES_MAX, TwoPhase};
@@ -22,6 +23,11 @@ impl TwoPhase {
             return None;
         }
         let read = read_of(op);
+        let writes = match op {
+            // It commits at once, so nobody may have promised to.
+            Op::Formula { formula, .. } if adds_only(formula) => LockMode::Fold,
+            _ => LockMode::Exclusive,
+        };
         match op {
             Op::Scan(scan) => {
                 if !serial && !scan_is_free(self, txn, scan) {
@@ -44,10 +50,18 @@ impl TwoPhase {
                 let mode = match read {
                     Some(Read::Lock(mode)) => mode,
                     Some(Read::Snapshot(_) | Read::LockRows { .. }) => return None,
-                    None => LockMode::Exclusive,
+                    None => writes,
                 };
                 if !serial && !self.locks.is_free(txn, &Item::of(key), mode) {
                     return None;
+                }
+                if let Op::Formula { key, formula } = op
+                    && let Some(escrow) = self.escrow(txn, key)
+                {
+                    let row = cx.store.get(key.index, key.slot, &key.bytes, base::Ts::MAX);
+                    if row.is_some_and(|row| !escrow.has_room(row.value, None, formula)) {
+                        return None;
+                    }
                 }
             }
         }
@@ -79,6 +93,9 @@ impl TwoPhase {
         let mut hands = Hands {
             locks: &mut self.locks,
             part: part.as_deref_mut(),
+            // The caller has looked.
+            escrow: None,
+            seals: true,
             promises: &self.promises,
             installed: &self.installed,
             settings: self.settings,

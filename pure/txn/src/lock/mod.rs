@@ -26,6 +26,16 @@
 //! A waiter that was overtaken [`OVERTAKEN_MAX`] times (an urgent one: at all) is not overtaken
 //! any more by younger ones: they die or, if alone, wait.
 //!
+//! | mode | S | I | F | X | |
+//! |---|---|---|---|---|---|
+//! | Shared | + | | | | reads |
+//! | Increment | | + | + | | has added formulas that commute, not yet committed |
+//! | Fold | | + | | | promises or commits such formulas |
+//! | Exclusive | | | | | reads and writes |
+//!
+//! A transaction that is granted two modes on one row holds what excludes all that either excludes
+//! ([`LockMode::join`]); nobody can be in the way of that, so no third request is needed.
+//!
 //! It is not a place where rows are found: a lock on an absent key is as good as any.
 
 mod point;
@@ -43,10 +53,15 @@ use base::{Ts, TxnId};
 use serde::{Deserialize, Serialize};
 
 /// Strength of a lock.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LockMode {
     /// Many readers.
     Shared,
+    /// Many writers whose changes commute and who read nothing but that the row is there.
+    Increment,
+    /// The one of them that promises or commits: others may go on adding, but not commit, so
+    /// versions of the row appear in the order of their timestamps (ADR 0006).
+    Fold,
     /// One owner.
     Exclusive,
 }
@@ -55,7 +70,32 @@ impl LockMode {
     /// Whether two locks on one item exclude each other.
     #[inline]
     pub fn conflicts(self, other: LockMode) -> bool {
-        self == LockMode::Exclusive || other == LockMode::Exclusive
+        use LockMode::{Fold, Increment, Shared};
+        !matches!(
+            (self, other),
+            (Shared, Shared) | (Increment, Increment | Fold) | (Fold, Increment)
+        )
+    }
+
+    /// Whether a lock of this mode allows all that one of mode `other` allows.
+    #[inline]
+    pub fn covers(self, other: LockMode) -> bool {
+        self == other
+            || self == LockMode::Exclusive
+            || (self == LockMode::Fold && other == LockMode::Increment)
+    }
+
+    /// The weakest mode that covers both.
+    #[inline]
+    #[must_use]
+    pub fn join(self, other: LockMode) -> LockMode {
+        if self.covers(other) {
+            self
+        } else if other.covers(self) {
+            other
+        } else {
+            LockMode::Exclusive
+        }
     }
 }
 

@@ -9,6 +9,8 @@ use core::fmt;
 fn letter(mode: LockMode) -> char {
     match mode {
         LockMode::Shared => 'S',
+        LockMode::Increment => 'I',
+        LockMode::Fold => 'F',
         LockMode::Exclusive => 'X',
     }
 }

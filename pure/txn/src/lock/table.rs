@@ -226,7 +226,7 @@ impl Holders {
                 true
             }
             Holders::One(one) if one.txn.txn == holder.txn.txn => {
-                one.mode = one.mode.max(holder.mode);
+                one.mode = one.mode.join(holder.mode);
                 false
             }
             Holders::One(one) => {
@@ -258,7 +258,7 @@ fn strengthen(holders: &mut Vec<Holder>, holder: Holder) -> bool {
         .find(|held| held.txn.txn == holder.txn.txn)
     {
         Some(held) => {
-            held.mode = held.mode.max(holder.mode);
+            held.mode = held.mode.join(holder.mode);
             false
         }
         None => {
@@ -323,7 +323,8 @@ impl LockTable {
     }
 
     /// Asks for a lock. A lock that the transaction holds already, by itself or as part of a larger
-    /// one, is granted again; a shared one becomes exclusive if it can.
+    /// one, is granted again; one of another mode becomes what covers both ([`LockMode::join`]) if it
+    /// can.
     ///
     /// May also end the wait of another request of the same transaction that was alone until now:
     /// look at [`LockTable::take_events`] afterwards.
@@ -362,7 +363,7 @@ impl LockTable {
                 let mut free = entry.get().queue.is_empty();
                 for held in entry.get().holders.as_slice() {
                     if held.txn.txn == request.txn.txn {
-                        if held.mode >= request.mode {
+                        if held.mode.covers(request.mode) {
                             return true;
                         }
                     } else if held.mode.conflicts(request.mode) {
@@ -422,7 +423,7 @@ impl LockTable {
         let Some(owner) = self.owners.get(&txn) else {
             return false;
         };
-        let strong = |holder: &Holder| holder.txn.txn == txn && holder.mode >= mode;
+        let strong = |holder: &Holder| holder.txn.txn == txn && holder.mode.covers(mode);
         if owner.shard && self.shard.iter().any(strong) {
             return true;
         }
@@ -456,6 +457,24 @@ impl LockTable {
             self.each_waiter(item, mode, txn, &mut |_, _| free = false);
         }
         free
+    }
+
+    /// Calls `f` with every other transaction that has incremented this row and not ended.
+    pub fn each_incrementer(&self, txn: TxnId, key: &Key, f: &mut dyn FnMut(TxnId)) {
+        if self.points.is_empty() {
+            return;
+        }
+        let point = PointKey::new(key.index, key.slot, &key.bytes);
+        let holders = self
+            .points
+            .get(&point)
+            .map_or(&[][..], |entry| entry.holders.as_slice());
+        for holder in holders {
+            let increments = matches!(holder.mode, LockMode::Increment | LockMode::Fold);
+            if increments && holder.txn.txn != txn {
+                f(holder.txn.txn);
+            }
+        }
     }
 
     /// Whether the transaction holds or awaits anything here.

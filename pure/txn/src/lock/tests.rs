@@ -70,7 +70,7 @@ impl Table {
     }
 }
 
-use LockMode::{Exclusive as X, Shared as S};
+use LockMode::{Exclusive as X, Fold as F, Increment as I, Shared as S};
 
 #[test]
 fn older_waits_younger_dies() {
@@ -182,6 +182,76 @@ fn upgrade_waits_for_younger_readers_and_passes_writers_that_wait_for_it() {
     assert_eq!(t.release(6), [(4, true)]);
     assert_eq!(t.release(4), [(2, true)]);
     assert_eq!(t.ask(2, "a", S, false), Acquired::Granted, "held already");
+}
+
+#[test]
+fn modes_cover_and_join_as_they_conflict() {
+    let all = [S, I, F, X];
+    for a in all {
+        for b in all {
+            assert_eq!(a.conflicts(b), b.conflicts(a));
+            assert_eq!(a.join(b), b.join(a));
+            let both = a.join(b);
+            assert!(both.covers(a) && both.covers(b));
+            for other in all {
+                let parts = a.conflicts(other) || b.conflicts(other);
+                assert_eq!(
+                    both.conflicts(other),
+                    parts,
+                    "{a:?} and {b:?} against {other:?}"
+                );
+                let excludes = !b.conflicts(other) || a.conflicts(other);
+                assert!(!a.covers(b) || excludes, "{a:?} covers {b:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn increments_share_a_row_and_readers_wait() {
+    let mut t = Table(LockTable::new());
+    for who in [5, 9, 7] {
+        assert_eq!(t.ask(who, "a", I, false), Acquired::Granted);
+    }
+    assert!(matches!(t.ask(8, "a", S, false), Acquired::Died(_)));
+    assert!(matches!(t.range(8, "a", "b", S), Acquired::Died(_)));
+    assert_eq!(t.ask(3, "a", S, false), Acquired::Waiting);
+    assert_eq!(t.ask(5, "a", F, false), Acquired::Granted);
+    assert_eq!(t.ask(10, "a", I, false), Acquired::Granted, "beside a fold");
+    assert!(
+        matches!(t.ask(9, "a", F, false), Acquired::Died(_)),
+        "one fold at a time"
+    );
+    let mut others = Vec::new();
+    t.0.each_incrementer(txn(7), &key("a"), &mut |other| others.push(other.counter));
+    assert_eq!(others, [5, 9, 10]);
+    assert_eq!(t.release(5), []);
+    assert_eq!(t.release(9), []);
+    assert_eq!(t.release(10), []);
+    assert_eq!(t.release(7), [(3, true)]);
+    assert_eq!(t.release(3), []);
+    assert!(t.0.is_empty());
+}
+
+#[test]
+fn increment_and_read_together_are_exclusive() {
+    for (first, second) in [(S, I), (I, S), (F, S), (I, X)] {
+        let mut t = Table(LockTable::new());
+        assert_eq!(t.ask(5, "a", first, false), Acquired::Granted);
+        assert_eq!(t.ask(5, "a", second, false), Acquired::Granted);
+        let item = key("a");
+        assert!(t.0.holds(txn(5), &Item::of(&item), X));
+        assert!(matches!(t.ask(6, "a", I, false), Acquired::Died(_)));
+        assert!(matches!(t.ask(6, "a", S, false), Acquired::Died(_)));
+        // Somebody else is in the way of the second.
+        let mut t = Table(LockTable::new());
+        let beside = if first == S { S } else { I };
+        assert_eq!(t.ask(5, "a", first, false), Acquired::Granted);
+        assert_eq!(t.ask(6, "a", beside, false), Acquired::Granted);
+        assert_eq!(t.ask(5, "a", second, false), Acquired::Waiting);
+        assert_eq!(t.release(6), [(5, true)]);
+        assert!(t.0.holds(txn(5), &Item::of(&item), X));
+    }
 }
 
 #[test]
@@ -317,6 +387,8 @@ impl Model {
 fn run_model(seed: u64) {
     const KEYS: u64 = 5;
     let mut prng = Prng::new(seed);
+    // With and without increments.
+    let modes = 2 + 2 * (seed % 2);
     let mut table = LockTable::new();
     let mut model = Model::default();
     let (mut next_txn, mut next_request, mut steps_left) = (1u64, 1u64, 400);
@@ -350,7 +422,7 @@ fn run_model(seed: u64) {
             } else {
                 low + 1
             };
-            let mode = if prng.below(2) == 0 { S } else { X };
+            let mode = [S, X, I, F][prng.below(modes) as usize];
             let alone = !model.held.contains_key(&who);
             let request = next_request;
             next_request += 1;

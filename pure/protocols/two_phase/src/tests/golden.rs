@@ -5,7 +5,8 @@
 //! cluster N S            N nodes with S shards each; shard K of node N is nN.K
 //! load SHARD KEY VALUE   a row before the first transaction
 //! begin T SHARD          transactions are named t1, t2 ... in this order
-//! get|xget|snap|add|insert|put|del T SHARD KEY [VALUE] [last]
+//! get|xget|snap|add|plus|plus2|insert|put|del T SHARD KEY [VALUE] [last]
+//!                        plus: a formula of an int8, plus2: of an int2
 //! commit T | abort T | forget T | cost T
 //! deliver [COUNT]        messages that may leave, in order; each line says who was told what
 //! drop TEXT | twice TEXT the first message whose line contains TEXT
@@ -146,6 +147,8 @@ impl Script {
                 key,
                 program: program(Test::Add(value)),
             },
+            "plus" => super::random::add_formula(key, base::Type::Int8, value),
+            "plus2" => super::random::add_formula(key, base::Type::Int2, value),
             "insert" => Op::Insert {
                 key,
                 row: row(value).into(),

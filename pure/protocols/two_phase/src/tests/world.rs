@@ -90,6 +90,8 @@ pub(crate) struct World {
     pub(crate) ops: u64,
     /// Transactions ask for one lock per shard.
     pub(crate) serial: bool,
+    /// Plants a fault: commits do not seal their increments.
+    unsealed: bool,
 }
 
 pub(crate) fn key(index: IndexId, name: &str) -> Key {
@@ -125,6 +127,7 @@ impl World {
             counter: 0,
             ops: 0,
             serial: false,
+            unsealed: false,
         };
         for node in (1..=nodes).map(NodeId) {
             let disk = Rc::new(RefCell::new(Disk::default()));
@@ -154,6 +157,13 @@ impl World {
             world.meet(id);
         }
         world
+    }
+
+    /// See [`World::unsealed`].
+    pub(crate) fn unsealed(&mut self, unsealed: bool) {
+        self.unsealed = unsealed;
+        let shards = self.shards.values_mut();
+        shards.for_each(|shard| shard.protocol.unsealed = unsealed);
     }
 
     fn start_record(&mut self, node: NodeId) {
@@ -442,6 +452,7 @@ impl World {
             }
             let shard = self.shards.get_mut(id).expect("a shard");
             shard.protocol = TwoPhase::new(*id);
+            shard.protocol.unsealed = self.unsealed;
             shard.store = store;
             shard.clock = Clock::new(*id, floor);
             shard.horizon = floor;

@@ -1,0 +1,340 @@
+//! Increments: formulas that only add. Many transactions hold them on one row at once (ADR 0006).
+//!
+//! ```text
+//! formula  Increment lock, escrow check ──> pending in the write set, beside those of others
+//!                                       └─> Exclusive, if the row might leave its column's range
+//! commit   seal: Fold locks ──> prepare, or commit in one phase ──> folded onto the newest version
+//! ```
+//!
+//! Invariants:
+//! * *escrow*: the newest version plus any subset of the pending increments of a row lies in the
+//!   range of each column. So a fold never fails, whoever commits and in whatever order;
+//! * *order*: while a promise increments a row, no other version of the row appears. So versions
+//!   and their records follow each other in the order of their timestamps. [`Hands::seal`] takes
+//!   care of it before a vote and before a commit in one phase.
+
+use crate::commit::ended;
+use crate::coord::{Ballot, Phase};
+use crate::exec::Hands;
+use crate::job::{Asker, Job, Origin, Stop};
+use crate::message::Finish;
+use crate::{Context, TwoPhase};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{Datum, Key, Position, ShardId, Ts, TxnId};
+use store::{ColumnFormula, Formula, FormulaClass, FormulaOp, Write};
+use txn::lock::Item;
+use txn::{AbortReason, LockMode, OpError, OpId, OpReply, OpResult, Outcome, Submitted};
+
+/// Whether the formula only adds, so that it commutes with all others that do.
+pub(crate) fn adds_only(formula: &Formula) -> bool {
+    let class = |change: &ColumnFormula| change.op.class();
+    formula
+        .0
+        .iter()
+        .all(|change| class(change) == FormulaClass::Add)
+}
+
+/// The weakest lock under which the write may be kept until the commit.
+pub(crate) fn mode_of(write: &Write) -> LockMode {
+    match write {
+        Write::Formula(formula) if adds_only(formula) => LockMode::Increment,
+        Write::Formula(_) | Write::Insert(_) | Write::Put(_) | Write::Delete => LockMode::Exclusive,
+    }
+}
+
+/// The weakest lock under which the write may be promised.
+pub(crate) fn promised_mode_of(write: &Write) -> LockMode {
+    match mode_of(write) {
+        LockMode::Increment => LockMode::Fold,
+        mode => mode,
+    }
+}
+
+fn lowers(change: &ColumnFormula) -> bool {
+    match &change.op {
+        FormulaOp::Add(Datum::Int(operand)) => *operand < 0,
+        FormulaOp::Add(Datum::Decimal(operand)) => operand.is_negative(),
+        FormulaOp::Add(_) | FormulaOp::Min(_) | FormulaOp::Max(_) => {
+            unreachable!("increments add integers and decimals")
+        }
+    }
+}
+
+/// Whether `later` lowers a column that `own` raises, or the other way round.
+fn turns(own: &Formula, later: &Formula) -> bool {
+    own.0.iter().any(|a| {
+        let mut same = later.0.iter().filter(|b| a.column == b.column);
+        same.any(|b| lowers(a) != lowers(b))
+    })
+}
+
+/// Pending increments of one row: what raises it and what lowers it, added up apart.
+#[derive(Clone, Debug)]
+pub(crate) struct Escrow {
+    raising: Formula,
+    lowering: Formula,
+}
+
+impl Escrow {
+    pub(crate) fn new() -> Escrow {
+        Escrow {
+            raising: Formula(Vec::new()),
+            lowering: Formula(Vec::new()),
+        }
+    }
+
+    fn add(&mut self, formula: &Formula) {
+        for change in &formula.0 {
+            let side = if lowers(change) {
+                &mut self.lowering
+            } else {
+                &mut self.raising
+            };
+            let before = core::mem::replace(side, Formula(Vec::new()));
+            *side = before.then(Formula(alloc::vec![change.clone()]));
+        }
+    }
+
+    /// Whether the row stays in the range of its columns if the transaction's increments so far
+    /// (`own`) and `formula` join those here, whichever of them commit.
+    pub(crate) fn has_room(mut self, row: &[u8], own: Option<&Write>, formula: &Formula) -> bool {
+        match own {
+            Some(Write::Formula(own)) => self.add(&own.clone().then(formula.clone())),
+            _ => self.add(formula),
+        }
+        let mut out = Vec::with_capacity(row.len() + 16);
+        self.raising.fold(row, &mut out).is_ok() && {
+            out.clear();
+            self.lowering.fold(row, &mut out).is_ok()
+        }
+    }
+}
+
+impl Hands<'_> {
+    /// The lock that a formula needs now.
+    ///
+    /// Exclusive if the row might leave its range depending on who commits, because the answer then
+    /// depends on the others; and if the transaction has moved the row the other way before,
+    /// because the escrow knows only the sum and not how far it went on the way.
+    pub(crate) fn formula_mode(
+        &mut self,
+        cx: &Context<'_>,
+        key: &Key,
+        formula: &Formula,
+    ) -> LockMode {
+        if !adds_only(formula) {
+            return LockMode::Exclusive;
+        }
+        let own = self.part.as_deref().and_then(|part| part.writes.get(key));
+        if let Some(write @ Write::Formula(own)) = own
+            && (mode_of(write) == LockMode::Exclusive || turns(own, formula))
+        {
+            return LockMode::Exclusive;
+        }
+        let newest = cx.store.get(key.index, key.slot, &key.bytes, Ts::MAX);
+        let has_room = match (self.escrow.take(), newest) {
+            (Some(escrow), Some(newest)) => escrow.has_room(newest.value, own, formula),
+            (None, _) | (_, None) => true,
+        };
+        if has_room {
+            LockMode::Increment
+        } else {
+            LockMode::Exclusive
+        }
+    }
+
+    /// Takes what a commit or vote needs: increments exclude other commits of their rows from here
+    /// on. A commit in one phase ends in this step; it need not ask if nobody has promised.
+    pub(crate) fn seal(&mut self, job: &Job, asker: &Asker) -> Result<(), Stop> {
+        let Some(part) = self.part.as_deref() else {
+            return Ok(());
+        };
+        if !job.prepares() && self.promises.is_empty() {
+            return Ok(());
+        }
+        for (key, write) in &part.writes {
+            if mode_of(write) == LockMode::Increment {
+                asker.ask(self.locks, Item::of(key), LockMode::Fold)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TwoPhase {
+    #[cfg(not(test))]
+    pub(crate) fn seals(&self) -> bool {
+        true
+    }
+
+    #[cfg(test)]
+    pub(crate) fn seals(&self) -> bool {
+        !self.unsealed
+    }
+
+    /// What other transactions have pending on the row; `None`: nothing.
+    pub(crate) fn escrow(&self, txn: TxnId, key: &Key) -> Option<Escrow> {
+        let mut escrow: Option<Escrow> = None;
+        self.locks.each_incrementer(txn, key, &mut |other| {
+            let write = match (self.promises.get(&other), self.parts.get(&other)) {
+                (Some(promise), _) => promise.write(key),
+                (None, Some(part)) => part.writes.get(key),
+                (None, None) => None,
+            };
+            if let Some(Write::Formula(formula)) = write {
+                escrow.get_or_insert_with(Escrow::new).add(formula);
+            }
+        });
+        escrow
+    }
+
+    fn has_increments(&self, txn: TxnId) -> bool {
+        self.parts.get(&txn).is_some_and(|part| {
+            let mut writes = part.writes.values();
+            writes.any(|write| mode_of(write) == LockMode::Increment)
+        })
+    }
+
+    /// A job that does nothing but seal what `txn` has written here.
+    fn sealing_job(&mut self, txn: TxnId, origin: Origin) -> Box<Job> {
+        let options = self
+            .coords
+            .get(&txn)
+            .expect("a transaction commits before it is forgotten")
+            .options();
+        let mut job = Box::new(Job::new(txn, options, u64::MAX, origin));
+        job.id = self.next_job();
+        job
+    }
+
+    fn park_sealing(&mut self, cx: &mut Context<'_>, job: Box<Job>, stop: &Stop) {
+        let part = self
+            .parts
+            .get_mut(&job.txn)
+            .expect("increments have a part");
+        part.jobs.push(job.id);
+        self.park(cx, job, stop);
+    }
+
+    /// Commits a transaction that has nothing on other shards, once its increments are sealed.
+    pub(crate) fn commit_alone(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        id: OpId,
+    ) -> Submitted<OpReply> {
+        if !self.promises.is_empty() && self.has_increments(txn) {
+            let mut job = self.sealing_job(txn, Origin::Commit { id });
+            match self.run(cx, &mut job) {
+                Ok(_) => {}
+                Err(Stop::Fail(error)) => {
+                    return Submitted::Ready(self.end_commit(cx, txn, id, Err(error)));
+                }
+                Err(stop) => {
+                    let coord = self.coords.get_mut(&txn).expect("looked up above");
+                    coord.local.push((id, job.id));
+                    self.park_sealing(cx, job, &stop);
+                    return Submitted::Pending;
+                }
+            }
+        }
+        Submitted::Ready(self.commit_own(cx, txn))
+    }
+
+    /// The seal of a commit on this shard alone has come, or will not.
+    pub(crate) fn end_commit(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        id: OpId,
+        result: Result<OpResult, OpError>,
+    ) -> OpReply {
+        if let Some(coord) = self.coords.get_mut(&txn) {
+            coord.local.retain(|(op, _)| *op != id);
+        }
+        match result {
+            Ok(_) => self.commit_own(cx, txn),
+            Err(error) => {
+                let reason = reason_of(error);
+                self.abort_txn(cx, txn, reason.clone());
+                ended(Outcome::Aborted(reason), Position(0))
+            }
+        }
+    }
+
+    /// Prepares the coordinator's own shard, now or when its increments are sealed.
+    pub(crate) fn prepare_own(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        writers: &[ShardId],
+    ) -> Result<(), AbortReason> {
+        if self.has_increments(txn) {
+            let mut job = self.sealing_job(txn, Origin::Prepare);
+            job.finish = Finish::Prepare(writers.to_vec());
+            match self.run(cx, &mut job) {
+                Ok(_) => {}
+                Err(Stop::Fail(error)) => return Err(reason_of(error)),
+                Err(stop) => {
+                    let coord = self.coords.get_mut(&txn).expect("it commits");
+                    coord.sealing = true;
+                    coord.member(txn.shard).ballot = Ballot::Asked;
+                    self.park_sealing(cx, job, &stop);
+                    return Ok(());
+                }
+            }
+        }
+        let (vote, position) = self.prepare(cx, txn, writers.to_vec(), false)?;
+        let coord = self.coords.get_mut(&txn).expect("it commits");
+        coord.wait = coord.wait.max(position);
+        coord.member(txn.shard).ballot = Ballot::Cast(vote);
+        Ok(())
+    }
+
+    /// The seal before the own shard's vote has come, or will not.
+    pub(crate) fn end_sealing(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: Job,
+        result: Result<OpResult, OpError>,
+    ) {
+        let txn = job.txn;
+        let Finish::Prepare(writers) = job.finish else {
+            unreachable!("it was made to prepare")
+        };
+        let prepared = match result {
+            Ok(_) => self.prepare(cx, txn, writers, false),
+            Err(error) => Err(reason_of(error)),
+        };
+        let (vote, position) = match prepared {
+            Ok(prepared) => prepared,
+            Err(reason) => {
+                self.abort_txn(cx, txn, reason);
+                return;
+            }
+        };
+        let coord = self
+            .coords
+            .get_mut(&txn)
+            .expect("the end of a transaction ends its jobs");
+        coord.sealing = false;
+        coord.wait = coord.wait.max(position);
+        coord.member(txn.shard).ballot = Ballot::Cast(vote);
+        // The vote may have come for a ride that failed; then the commit is still to be asked for.
+        let Phase::Preparing { id, .. } = coord.phase else {
+            return;
+        };
+        if let Some(reply) = self.decide_if_voted(cx, txn) {
+            cx.out.complete(txn, id, reply);
+        }
+    }
+}
+
+/// Why a seal failed: it runs no statement.
+fn reason_of(error: OpError) -> AbortReason {
+    match error {
+        OpError::Aborted(reason) => reason,
+        OpError::Sql(error) => unreachable!("a seal only takes locks: {error}"),
+    }
+}
