@@ -1,7 +1,16 @@
 //! SQL: text to plans, plans to operations.
 //!
-//! `parse` makes statements, `plan` binds and plans them against a catalog version, `exec` runs a plan
-//! as an `async fn` that the node's machine polls; it reaches rows only through [`Port`].
+//! ```text
+//! text -- parse --> Statement -- bind --> relations -- planner --> Plan (steps, or one operation)
+//!                                                                    |
+//!                       rows of all shards <-- Port <-- exec --------+
+//!                                              |
+//!                                    row programs travel to the rows
+//! ```
+//!
+//! `parse` makes statements, `plan` binds and plans them against a catalog version, `exec` runs a
+//! plan as an `async fn` that the node's machine polls; it reaches rows only through [`Port`]. A
+//! statement that is one operation on one row takes [`execute_fast`], which has no future.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

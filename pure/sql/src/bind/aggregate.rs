@@ -40,7 +40,12 @@ impl Binder<'_> {
         let inner_calls = self.take_calls();
         self.level().inner_calls = inner_calls;
         self.level().calls = outer_calls;
-        let (args, star, filter, order) = parts.map_err(nested_aggregate)?;
+        let Parts {
+            args,
+            star,
+            filter,
+            order,
+        } = parts.map_err(nested_aggregate)?;
         let (func, args, ty) = AggFunc::resolve(name, args, star)?;
         args.iter().for_each(|arg| self.note(arg));
         let distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
@@ -63,12 +68,11 @@ impl Binder<'_> {
         Ok(Expr::Outer(AGGREGATE, number as u32, ty))
     }
 
-    #[allow(clippy::type_complexity)]
     fn aggregate_parts(
         &mut self,
         list: &ast::FunctionArgumentList,
         function: &ast::Function,
-    ) -> Result<(Vec<Expr>, bool, Option<Expr>, Vec<(Expr, bool, bool)>), SqlError> {
+    ) -> Result<Parts, SqlError> {
         let mut args = Vec::new();
         let mut star = false;
         for arg in &list.args {
@@ -97,8 +101,21 @@ impl Binder<'_> {
                 _ => return Err(unsupported("this clause of an aggregate")),
             }
         }
-        Ok((args, star, filter, order))
+        Ok(Parts {
+            args,
+            star,
+            filter,
+            order,
+        })
     }
+}
+
+/// What stands between the parentheses of an aggregate and behind them.
+struct Parts {
+    args: Vec<Expr>,
+    star: bool,
+    filter: Option<Expr>,
+    order: Vec<(Expr, bool, bool)>,
 }
 
 fn nested_aggregate(error: SqlError) -> SqlError {

@@ -10,6 +10,8 @@ mod dml;
 mod expr;
 mod from;
 mod function;
+mod names;
+mod predicate;
 pub(crate) mod rel;
 pub(crate) mod scope;
 mod select;

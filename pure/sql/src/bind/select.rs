@@ -2,7 +2,7 @@
 
 use super::aggregate::Grouping;
 use super::from::Locking;
-use super::rel::{Rel, SortKey};
+use super::rel::{Aggregate, Call, Rel, SortKey};
 use super::scope::{Scope, ident};
 use super::target::Target;
 use super::{Binder, BoundQuery, ELSEWHERE, conjuncts, place_calls, unsupported};
@@ -20,6 +20,27 @@ use txn::LockMode;
 enum SortTarget {
     Output(usize),
     Extra(Expr),
+}
+
+/// The bound clauses of a SELECT that may have to read groups instead of rows.
+struct SelectParts {
+    targets: Vec<Target>,
+    sort: Vec<SortTarget>,
+    distinct_on: Option<Vec<SortTarget>>,
+    having: Option<Expr>,
+    /// Calls of all of them but HAVING.
+    calls: Vec<Call<Rel>>,
+    having_calls: Vec<Call<Rel>>,
+}
+
+impl SelectParts {
+    fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        let sort = self.sort.iter_mut();
+        let extras = sort.chain(self.distinct_on.iter_mut().flatten());
+        let targets = self.targets.iter_mut().map(|target| &mut target.expr);
+        let all = targets.chain(extras.filter_map(extra_mut));
+        all.chain(&mut self.having).for_each(visit);
+    }
 }
 
 /// LIMIT and OFFSET.
@@ -313,7 +334,7 @@ impl Binder<'_> {
         for key in order {
             sort.push(self.sort_target(&key.expr, &targets)?);
         }
-        let mut distinct_on = match &select.distinct {
+        let distinct_on = match &select.distinct {
             Some(Distinct::On(exprs)) => {
                 let mut keys = Vec::new();
                 for expr in exprs {
@@ -323,95 +344,81 @@ impl Binder<'_> {
             }
             _ => None,
         };
-        let mut calls = self.take_calls();
-        let having = select
-            .having
-            .as_ref()
-            .map(|having| self.condition(having, "HAVING"))
-            .transpose()?;
-        let mut having_calls = self.take_calls();
+        let calls = self.take_calls();
+        let having = select.having.as_ref();
+        let having = having.map(|having| self.condition(having, "HAVING"));
+        let having = having.transpose()?;
+        let having_calls = self.take_calls();
         self.level().aggregates_in = ELSEWHERE;
         let group = self.group_keys(group_asts, &targets)?;
         let aggregates = core::mem::take(&mut self.level().aggregates);
-        if !group_asts.is_empty() || !aggregates.is_empty() || having.is_some() {
+        let mut parts = SelectParts {
+            targets,
+            sort,
+            distinct_on,
+            having,
+            calls,
+            having_calls,
+        };
+        if !group_asts.is_empty() || !aggregates.is_empty() || parts.having.is_some() {
             if locking.mode.is_some() {
                 let message = "FOR UPDATE is not allowed with GROUP BY or aggregate functions";
                 return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
             }
-            let inner_calls = core::mem::take(&mut self.level().inner_calls);
-            let width = rel.width();
-            rel = rel.applied(inner_calls);
-            let mut aggregates = aggregates;
-            let mut group = group;
-            for aggregate in &mut aggregates {
-                aggregate
-                    .args
-                    .iter_mut()
-                    .for_each(|arg| place_calls(arg, width));
-                aggregate
-                    .filter
-                    .iter_mut()
-                    .for_each(|filter| place_calls(filter, width));
-                aggregate
-                    .order
-                    .iter_mut()
-                    .for_each(|(key, _, _)| place_calls(key, width));
-            }
-            group.iter_mut().for_each(|key| place_calls(key, width));
-            let mut grouping = Grouping::new(group, aggregates);
-            let determined = |column: u32, group: &[Expr]| scope.determines(group, column);
-            let name = |column: u32| scope.describe(column);
-            let mut having = having;
-            let exprs = targets
-                .iter_mut()
-                .map(|target| &mut target.expr)
-                .chain(
-                    sort.iter_mut()
-                        .chain(distinct_on.iter_mut().flatten())
-                        .filter_map(extra_mut),
-                )
-                .chain(having.iter_mut());
-            let mut rewritten = Vec::new();
-            for expr in exprs {
-                grouping.rewrite(expr, &determined, &name)?;
-                rewritten.push(expr);
-            }
-            grouping.rewrite_calls(&mut calls, &determined, &name)?;
-            grouping.rewrite_calls(&mut having_calls, &determined, &name)?;
-            rewritten.into_iter().for_each(|expr| grouping.place(expr));
-            for call in calls.iter_mut().chain(&mut having_calls) {
-                call.kind
-                    .outer_exprs_mut()
-                    .into_iter()
-                    .for_each(|expr| grouping.place(expr));
-            }
-            rel = grouping.relation(rel);
-            if let Some(mut having) = having {
-                let width = rel.width();
-                rel = rel.applied(having_calls);
-                place_calls(&mut having, width);
-                let mut parts = Vec::new();
-                conjuncts(having, &mut parts);
-                rel = rel.filtered(parts);
-            }
+            rel = self.grouped(rel, &scope, group, aggregates, &mut parts)?;
         }
         let width = rel.width();
-        rel = rel.applied(calls);
-        for target in &mut targets {
-            place_calls(&mut target.expr, width);
+        rel = rel.applied(core::mem::take(&mut parts.calls));
+        parts.each_expr_mut(&mut |expr| place_calls(expr, width));
+        let distinct = Distinctness::new(&select.distinct, parts.distinct_on);
+        let sort = parts.sort.into_iter().zip(order).collect();
+        self.output(rel, parts.targets, sort, distinct, window)
+    }
+
+    /// The relation of the groups, filtered by HAVING; `parts` then read it.
+    fn grouped(
+        &mut self,
+        rel: Rel,
+        scope: &Scope,
+        mut group: Vec<Expr>,
+        mut aggregates: Vec<Aggregate>,
+        parts: &mut SelectParts,
+    ) -> Result<Rel, SqlError> {
+        let inner_calls = core::mem::take(&mut self.level().inner_calls);
+        let width = rel.width();
+        for aggregate in &mut aggregates {
+            let keys = aggregate.order.iter_mut().map(|(key, _, _)| key);
+            let exprs = aggregate.args.iter_mut().chain(&mut aggregate.filter);
+            exprs.chain(keys).for_each(|expr| place_calls(expr, width));
         }
-        let extras = sort.iter_mut().chain(distinct_on.iter_mut().flatten());
-        for expr in extras.filter_map(extra_mut) {
-            place_calls(expr, width);
+        group.iter_mut().for_each(|key| place_calls(key, width));
+        let mut grouping = Grouping::new(group, aggregates);
+        let determined = |column: u32, group: &[Expr]| scope.determines(group, column);
+        let name = |column: u32| scope.describe(column);
+        let mut result = Ok(());
+        parts.each_expr_mut(&mut |expr| {
+            if result.is_ok() {
+                result = grouping.rewrite(expr, &determined, &name);
+            }
+        });
+        result?;
+        grouping.rewrite_calls(&mut parts.calls, &determined, &name)?;
+        grouping.rewrite_calls(&mut parts.having_calls, &determined, &name)?;
+        parts.each_expr_mut(&mut |expr| grouping.place(expr));
+        for call in parts.calls.iter_mut().chain(&mut parts.having_calls) {
+            let exprs = call.kind.outer_exprs_mut().into_iter();
+            exprs.for_each(|expr| grouping.place(expr));
         }
-        let distinct = Distinctness::new(&select.distinct, distinct_on);
-        self.output(
-            rel,
-            targets,
-            sort.into_iter().zip(order).collect(),
-            distinct,
-            window,
-        )
+        let rel = grouping.relation(rel.applied(inner_calls));
+        let Some(mut having) = parts.having.take() else {
+            return Ok(rel);
+        };
+        let width = rel.width();
+        place_calls(&mut having, width);
+        let mut conditions = Vec::new();
+        conjuncts(having, &mut conditions);
+        let calls = core::mem::take(&mut parts.having_calls);
+        Ok(rel.applied(calls).filtered(conditions))
     }
 
     /// `rel` filtered by a bound condition, whose calls are made first.

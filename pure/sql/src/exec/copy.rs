@@ -138,23 +138,47 @@ fn field(ty: Type, fields: &Fields<'_>, i: usize, binary: bool) -> Result<Datum,
 pub(super) async fn to(cx: &Cx<'_>, plan: &CopyToPlan, slots: &Slots) -> Result<u64, ExecError> {
     let mut encoder = Encoder::new(plan.options.clone(), plan.columns.iter().cloned());
     let mut out = Vec::new();
-    encoder.start(&mut out);
+    // What goes before the rows travels with the first of them, as in PostgreSQL.
+    let mut first = true;
     let mut source = open(cx, &plan.query, slots);
     let mut count = 0;
     while let Some(batch) = source.next().await? {
         for row in batch.iter() {
-            encoder.row(row, &mut out);
+            part(&mut out, |out| {
+                if core::mem::take(&mut first) {
+                    encoder.start(out);
+                }
+                encoder.row(row, out);
+            });
             count += 1;
             if out.len() >= CHUNK_BYTES {
                 send(cx, core::mem::take(&mut out)).await;
             }
         }
     }
-    encoder.finish(&mut out);
+    part(&mut out, |out| {
+        if first {
+            encoder.start(out);
+        }
+        encoder.finish(out);
+    });
     if !out.is_empty() {
         send(cx, out).await;
     }
     Ok(count)
+}
+
+/// Appends what `write` gives behind its length (u32, little-endian); nothing if it gives nothing.
+fn part(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    write(out);
+    let length = out.len() - start - 4;
+    if length == 0 {
+        out.truncate(start);
+    } else {
+        out[start..start + 4].copy_from_slice(&(length as u32).to_le_bytes());
+    }
 }
 
 async fn send(cx: &Cx<'_>, bytes: Vec<u8>) {

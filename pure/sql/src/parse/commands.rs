@@ -106,24 +106,22 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         | "LOAD" | "WITH" => Err(words.unsupported(&first)),
         "CREATE" if words.is(&["CREATE", "DATABASE"]) => create_database(words).map(Some),
         "CREATE" if tables::is_create_table(words) => tables::create_table(words).map(Some),
-        "CREATE"
-            if !matches!(words.peek_at(1), Token::Word(word)
-            if ["INDEX", "UNIQUE", "SEQUENCE"].contains(&word.value.to_ascii_uppercase().as_str())) =>
-        {
-            match words.peek_at(1) {
-                Token::Word(word) => {
-                    let what = format!("CREATE {}", word.value.to_ascii_uppercase());
-                    Err(words.unsupported(&what))
-                }
-                _ => {
-                    words.at += 1;
-                    Err(words.unexpected())
-                }
-            }
-        }
+        "CREATE" => create_other(words),
         "DROP" if words.is(&["DROP", "DATABASE"]) => drop_database(words).map(Some),
         "ALTER" if !words.is(&["ALTER", "TABLE"]) => Err(words.unsupported("ALTER")),
         _ => Ok(None),
+    }
+}
+
+/// Leaves what the library knows of CREATE to it, and refuses the rest.
+fn create_other(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
+    let Token::Word(word) = words.peek_at(1) else {
+        words.at += 1;
+        return Err(words.unexpected());
+    };
+    match word.value.to_ascii_uppercase().as_str() {
+        "INDEX" | "UNIQUE" | "SEQUENCE" => Ok(None),
+        what => Err(words.unsupported(&format!("CREATE {what}"))),
     }
 }
 

@@ -71,55 +71,55 @@ impl Place {
     }
 }
 
-/// Finds conditions `column op value` on the table at `place`, the value being computable from
-/// columns for which `known` holds.
-fn sargs<'c>(
-    table: &Table,
+/// Finds what conditions say about the columns of one table.
+struct Finder<'f> {
+    table: &'f Table,
     place: Place,
-    conditions: &'c [Expr],
-    known: &dyn Fn(u32) -> bool,
-) -> Vec<Sarg> {
-    let column_of = |expr: &Expr| match expr {
-        Expr::Column(column, _) if place.has(*column) => Some((column - place.first) as u16),
-        _ => None,
-    };
-    let usable = |expr: &Expr, column: u16, ty: Type| {
-        same_kind(table.columns[usize::from(column)].ty, ty)
-            && walk::columns(expr)
-                .iter()
-                .all(|c| !place.has(*c) && known(*c))
-            && is_repeatable(expr)
-    };
-    let equality = |expr: &'c Expr| match expr {
-        Expr::Call(Func::Compare(Compare::Eq), sides, _) => match sides.as_slice() {
-            [left, right] => match (column_of(left), column_of(right)) {
-                (Some(column), _) => Some((column, right)),
-                (_, Some(column)) => Some((column, left)),
-                (None, None) => None,
-            },
-            _ => None,
-        },
-        _ => None,
-    };
-    let mut found = Vec::new();
-    for (condition, expr) in conditions.iter().enumerate() {
+    /// Columns of other tables whose values are there when the table is read.
+    known: &'f dyn Fn(u32) -> bool,
+}
+
+impl Finder<'_> {
+    fn column(&self, expr: &Expr) -> Option<u16> {
         match expr {
-            Expr::Call(Func::Compare(op), sides, _) => {
-                let [left, right] = sides.as_slice() else {
-                    continue;
-                };
-                let sides = match (column_of(left), column_of(right)) {
-                    (Some(column), _) if usable(right, column, right.ty()) => {
-                        Some((column, *op, right))
-                    }
-                    (_, Some(column)) if usable(left, column, left.ty()) => {
-                        op.mirrored().map(|op| (column, op, left))
-                    }
-                    _ => None,
-                };
-                let Some((column, op, value)) = sides else {
-                    continue;
-                };
+            Expr::Column(column, _) if self.place.has(*column) => {
+                Some((column - self.place.first) as u16)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the value, of type `ty`, can stand in a key of the column.
+    fn usable(&self, value: &Expr, column: u16, ty: Type) -> bool {
+        let mut columns = walk::columns(value).into_iter();
+        same_kind(self.table.columns[usize::from(column)].ty, ty)
+            && columns.all(|c| !self.place.has(c) && (self.known)(c))
+            && is_repeatable(value)
+    }
+
+    /// `column op value`, the column being on the left.
+    fn comparison<'e>(&self, expr: &'e Expr) -> Option<(u16, Compare, &'e Expr)> {
+        let Expr::Call(Func::Compare(op), sides, _) = expr else {
+            return None;
+        };
+        let [left, right] = sides.as_slice() else {
+            return None;
+        };
+        match (self.column(left), self.column(right)) {
+            (Some(column), _) if self.usable(right, column, right.ty()) => {
+                Some((column, *op, right))
+            }
+            (_, Some(column)) if self.usable(left, column, left.ty()) => {
+                Some((column, op.mirrored()?, left))
+            }
+            _ => None,
+        }
+    }
+
+    fn sarg(&self, expr: &Expr) -> Option<(u16, SargKind)> {
+        match expr {
+            Expr::Call(..) => {
+                let (column, op, value) = self.comparison(expr)?;
                 let bound = |inclusive| Bound {
                     value: value.clone(),
                     inclusive,
@@ -130,88 +130,81 @@ fn sargs<'c>(
                     Compare::Le => SargKind::High(bound(true)),
                     Compare::Gt => SargKind::Low(bound(false)),
                     Compare::Ge => SargKind::Low(bound(true)),
-                    _ => continue,
+                    _ => return None,
                 };
-                found.push(Sarg {
-                    condition,
-                    column,
-                    kind,
-                });
+                Some((column, kind))
             }
             Expr::InList(arg, list, false) => {
-                let Some(column) = column_of(arg) else {
-                    continue;
-                };
-                if list.iter().all(|value| usable(value, column, value.ty())) {
-                    let kind = SargKind::Equal(match list.as_slice() {
-                        [only] => KeyPart::One(only.clone()),
-                        list => KeyPart::List(list.to_vec()),
-                    });
-                    found.push(Sarg {
-                        condition,
-                        column,
-                        kind,
-                    });
-                }
+                let column = self.column(arg)?;
+                let usable = |value: &Expr| self.usable(value, column, value.ty());
+                list.iter()
+                    .all(usable)
+                    .then(|| (column, listed(list.clone())))
             }
             Expr::AnyArray(arg, Compare::Eq, array, false) => {
-                let (Some(column), Some(element)) = (column_of(arg), array.ty().element()) else {
-                    continue;
-                };
-                if usable(array, column, element) {
-                    let kind = SargKind::Equal(KeyPart::Array((**array).clone()));
-                    found.push(Sarg {
-                        condition,
-                        column,
-                        kind,
-                    });
-                }
+                let (column, element) = (self.column(arg)?, array.ty().element()?);
+                let kind = SargKind::Equal(KeyPart::Array((**array).clone()));
+                self.usable(array, column, element)
+                    .then_some((column, kind))
             }
-            // `x = 1 OR x = 2` is `x IN (1, 2)`.
-            Expr::Or(parts) => {
-                let mut column = None;
-                let mut values = Vec::new();
-                let listed = parts.iter().all(|part| {
-                    let Some((own, value)) = equality(part) else {
-                        return false;
-                    };
-                    values.push(value.clone());
-                    usable(value, own, value.ty()) && *column.get_or_insert(own) == own
-                });
-                if let (true, Some(column)) = (listed, column) {
-                    let kind = SargKind::Equal(KeyPart::List(values));
-                    found.push(Sarg {
-                        condition,
-                        column,
-                        kind,
-                    });
-                }
-            }
+            Expr::Or(parts) => self.alternatives(parts),
             // A boolean column alone, or its negation, fixes its value.
-            Expr::Column(..) => {
-                if let Some(column) = column_of(expr) {
-                    let kind = SargKind::Equal(KeyPart::One(Expr::bool(true)));
-                    found.push(Sarg {
-                        condition,
-                        column,
-                        kind,
-                    });
-                }
-            }
-            Expr::Not(inner) => {
-                if let Some(column) = column_of(inner) {
-                    let kind = SargKind::Equal(KeyPart::One(Expr::bool(false)));
-                    found.push(Sarg {
-                        condition,
-                        column,
-                        kind,
-                    });
-                }
-            }
-            _ => {}
+            Expr::Column(..) => Some((self.column(expr)?, listed(vec![Expr::bool(true)]))),
+            Expr::Not(inner) => Some((self.column(inner)?, listed(vec![Expr::bool(false)]))),
+            _ => None,
         }
     }
-    found
+
+    /// `x = 1 OR x = 2` is `x IN (1, 2)`.
+    fn alternatives(&self, parts: &[Expr]) -> Option<(u16, SargKind)> {
+        let mut values = Vec::with_capacity(parts.len());
+        let mut column = None;
+        for part in parts {
+            let (own, op, value) = self.comparison(part)?;
+            if op != Compare::Eq || *column.get_or_insert(own) != own {
+                return None;
+            }
+            values.push(value.clone());
+        }
+        Some((column?, listed(values)))
+    }
+}
+
+fn listed(mut values: Vec<Expr>) -> SargKind {
+    SargKind::Equal(match (values.len(), values.pop()) {
+        (1, Some(only)) => KeyPart::One(only),
+        (_, last) => {
+            values.extend(last);
+            KeyPart::List(values)
+        }
+    })
+}
+
+/// Finds conditions `column op value` on the table at `place`, the value being computable from
+/// columns for which `known` holds.
+fn sargs(
+    table: &Table,
+    place: Place,
+    conditions: &[Expr],
+    known: &dyn Fn(u32) -> bool,
+) -> Vec<Sarg> {
+    let finder = Finder {
+        table,
+        place,
+        known,
+    };
+    let found = conditions
+        .iter()
+        .enumerate()
+        .filter_map(|(condition, expr)| {
+            let (column, kind) = finder.sarg(expr)?;
+            Some(Sarg {
+                condition,
+                column,
+                kind,
+            })
+        });
+    found.collect()
 }
 
 /// Whether an expression gives the same value each time during one statement.

@@ -1,6 +1,7 @@
 //! Statements to plans.
 
 mod access;
+mod aggregate;
 mod copy;
 mod join;
 mod point;
@@ -13,7 +14,7 @@ use crate::exec::step::{Action, Run, Step, StepOp};
 use crate::expr::{Expr, walk};
 use crate::parse::{Kind, ShowWhat, Statement};
 use crate::plan::{OutColumn, Plan, PlanKind, SessionCommand};
-use base::{SqlError, SqlState, Type};
+use base::{Datum, SqlError, SqlState, Type};
 use query::Need;
 
 pub use copy::CopyShape;
@@ -31,127 +32,138 @@ pub fn plan(statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlErro
     Ok(Arc::new(planned))
 }
 
-fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
-    let version = binder.cx.catalog.version;
-    let plain = |kind: PlanKind| Plan {
+/// A plan of a statement without parameters and result.
+fn plain(binder: &Binder<'_>, kind: PlanKind) -> Plan {
+    Plan {
         kind,
         params: Vec::new(),
         columns: Arc::from([]),
         returns_rows: false,
-        catalog_version: version,
+        catalog_version: binder.cx.catalog.version,
         writes: false,
         locks: false,
-    };
+    }
+}
+
+fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
     Ok(match statement.kind() {
-        Kind::Session(command) => {
-            let shows = matches!(command, SessionCommand::ShowSetting(_));
-            let mut plan = plain(PlanKind::Session(command.clone()));
-            plan.returns_rows = shows;
-            plan
-        }
-        Kind::Nothing(tag) => plain(PlanKind::Nothing(tag)),
-        Kind::Show(ShowWhat::Setting(name)) => {
-            let mut plan = plain(PlanKind::Session(SessionCommand::ShowSetting(name.clone())));
-            let names: &[&str] = match name {
-                Some(name) => &[name],
-                None => &["name", "setting", "description"],
-            };
-            plan.columns = names.iter().map(|name| text_column(name)).collect();
-            plan.returns_rows = true;
-            plan
-        }
-        Kind::Show(ShowWhat::Cluster(show)) => {
-            let columns = crate::exec::show_columns(*show);
-            let mut plan = run_plan(binder, Action::Show(*show), Vec::new(), 0)?;
-            plan.columns = columns.into();
-            plan.returns_rows = true;
-            plan
-        }
+        Kind::Session(command) => plain(binder, PlanKind::Session(command.clone())),
+        Kind::Nothing(tag) => plain(binder, PlanKind::Nothing(tag)),
+        Kind::Show(what) => show(what, binder)?,
         Kind::Prepare {
             name,
             types,
             statement,
         } => {
-            let types = types
-                .iter()
-                .map(crate::bind::types::bind_type)
-                .collect::<Result<Vec<_>, _>>()?;
-            let (name, text) = (name.clone(), statement.text().to_string());
-            plain(PlanKind::Session(SessionCommand::Prepare {
-                name,
-                types,
-                text,
-            }))
+            let types = types.iter().map(crate::bind::types::bind_type);
+            let command = SessionCommand::Prepare {
+                name: name.clone(),
+                types: types.collect::<Result<_, _>>()?,
+                text: statement.text().to_string(),
+            };
+            plain(binder, PlanKind::Session(command))
         }
         Kind::Execute { name, args } => {
-            let mut values = Vec::new();
-            for arg in args {
-                let bound = binder.expr(arg)?;
-                let constant = |node: &Expr| !matches!(node, Expr::Param(..) | Expr::Subquery(..));
-                if walk::any(&bound, &|node| !constant(node)) {
-                    return Err(crate::bind::unsupported(
-                        "an argument that is not a constant",
-                    ));
-                }
-                values.push(crate::expr::fold::constant(&bound)?);
-            }
-            let name = name.clone();
-            plain(PlanKind::Session(SessionCommand::Execute {
-                name,
-                args: values,
-            }))
+            let command = SessionCommand::Execute {
+                name: name.clone(),
+                args: constants(args, binder)?,
+            };
+            plain(binder, PlanKind::Session(command))
         }
         Kind::Explain { analyze, statement } => explain(statement, *analyze, binder)?,
         Kind::Copy(copy) => copy::plan(copy, binder)?,
         Kind::CreateDatabase { .. } | Kind::DropDatabase { .. } | Kind::CreateTable(_) => {
-            plain(PlanKind::Ddl(crate::ddl::plan(statement.kind(), binder)?))
+            let change = crate::ddl::plan(statement.kind(), binder)?;
+            plain(binder, PlanKind::Ddl(change))
         }
         Kind::InsertOverriding(ast, overriding) => match ast.as_ref() {
             ast::Statement::Insert(insert) => write::insert(insert, Some(*overriding), binder)?,
             _ => {
-                return Err(SqlError::new(
-                    SqlState::SYNTAX,
-                    "syntax error at or near \"OVERRIDING\"",
-                ));
+                let message = "syntax error at or near \"OVERRIDING\"";
+                return Err(SqlError::new(SqlState::SYNTAX, message));
             }
         },
-        Kind::Sql(ast) => match ast.as_ref() {
-            ast::Statement::Query(query) => query_plan(query, binder)?,
-            ast::Statement::Insert(insert) => write::insert(insert, None, binder)?,
-            ast::Statement::Update {
-                table,
-                assignments,
-                from,
-                selection,
-                returning,
-                or: None,
-            } => {
-                let bound = binder.update(
-                    table,
-                    assignments,
-                    from.as_ref(),
-                    selection.as_ref(),
-                    returning.as_deref(),
-                )?;
-                write::write(bound, binder)?
+        Kind::Sql(ast) => match rows_statement(ast, binder)? {
+            Some(plan) => plan,
+            None => {
+                let change = crate::ddl::plan(statement.kind(), binder)?;
+                plain(binder, PlanKind::Ddl(change))
             }
-            ast::Statement::Delete(delete) => {
-                let bound = binder.delete(delete)?;
-                write::write(bound, binder)?
-            }
-            ast::Statement::Truncate {
-                table_names,
-                cascade,
-                ..
-            } => {
-                let names: Vec<&ast::ObjectName> =
-                    table_names.iter().map(|target| &target.name).collect();
-                let cascade = matches!(cascade, Some(ast::CascadeOption::Cascade));
-                write::truncate(&names, cascade, binder)?
-            }
-            _ => plain(PlanKind::Ddl(crate::ddl::plan(statement.kind(), binder)?)),
         },
     })
+}
+
+/// Plans a statement over rows; `None` for other statements.
+fn rows_statement(ast: &ast::Statement, binder: &mut Binder<'_>) -> Result<Option<Plan>, SqlError> {
+    Ok(Some(match ast {
+        ast::Statement::Query(query) => query_plan(query, binder)?,
+        ast::Statement::Insert(insert) => write::insert(insert, None, binder)?,
+        ast::Statement::Update {
+            table,
+            assignments,
+            from,
+            selection,
+            returning,
+            or: None,
+        } => {
+            let (from, selection) = (from.as_ref(), selection.as_ref());
+            let returning = returning.as_deref();
+            let bound = binder.update(table, assignments, from, selection, returning)?;
+            write::write(bound, binder)?
+        }
+        ast::Statement::Delete(delete) => {
+            let bound = binder.delete(delete)?;
+            write::write(bound, binder)?
+        }
+        ast::Statement::Truncate {
+            table_names,
+            cascade,
+            ..
+        } => {
+            let names: Vec<_> = table_names.iter().map(|target| &target.name).collect();
+            let cascade = matches!(cascade, Some(ast::CascadeOption::Cascade));
+            write::truncate(&names, cascade, binder)?
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn show(what: &ShowWhat, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
+    let mut plan = match what {
+        ShowWhat::Setting(name) => {
+            let command = SessionCommand::ShowSetting(name.clone());
+            let names: &[&str] = match name {
+                Some(name) => &[name],
+                None => &["name", "setting", "description"],
+            };
+            let mut plan = plain(binder, PlanKind::Session(command));
+            plan.columns = names.iter().map(|name| text_column(name)).collect();
+            plan
+        }
+        ShowWhat::Cluster(show) => {
+            let mut plan = run_plan(binder, Action::Show(*show), Vec::new(), 0)?;
+            plan.columns = crate::exec::show_columns(*show).into();
+            plan
+        }
+    };
+    plan.returns_rows = true;
+    Ok(plan)
+}
+
+/// Values of the arguments of EXECUTE.
+fn constants(args: &[ast::Expr], binder: &mut Binder<'_>) -> Result<Vec<Datum>, SqlError> {
+    let mut values = Vec::with_capacity(args.len());
+    for arg in args {
+        let bound = binder.expr(arg)?;
+        let open = |node: &Expr| matches!(node, Expr::Param(..) | Expr::Subquery(..));
+        if walk::any(&bound, &open) {
+            return Err(crate::bind::unsupported(
+                "an argument that is not a constant",
+            ));
+        }
+        values.push(crate::expr::fold::constant(&bound)?);
+    }
+    Ok(values)
 }
 
 fn text_column(name: &str) -> OutColumn {

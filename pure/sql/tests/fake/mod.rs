@@ -630,9 +630,13 @@ impl Port for FakePort {
         Poll::Ready(())
     }
     fn poll_emit_copy(&self, bytes: &mut Option<Vec<u8>>) -> Poll<()> {
-        self.copied
-            .borrow_mut()
-            .extend(bytes.take().into_iter().flatten());
+        let bytes = bytes.take().unwrap_or_default();
+        let mut rest = &bytes[..];
+        while let Some((length, behind)) = rest.split_first_chunk::<4>() {
+            let (row, behind) = behind.split_at(u32::from_le_bytes(*length) as usize);
+            self.copied.borrow_mut().extend_from_slice(row);
+            rest = behind;
+        }
         Poll::Ready(())
     }
     fn poll_copy_data(&self) -> Poll<Result<Option<Vec<u8>>, SqlError>> {

@@ -1,0 +1,216 @@
+//! Names in expressions: columns of this and enclosing queries, array elements, names of catalog
+//! objects.
+
+use super::Binder;
+use super::scope::{Found, ident};
+use super::unsupported;
+use crate::expr::Expr;
+use crate::expr::resolve;
+use base::{Datum, SqlError, SqlState, Type};
+use sqlparser::ast::{self, Expr as Ast};
+
+impl Binder<'_> {
+    pub(super) fn identifier(&mut self, name: &ast::Ident) -> Result<Expr, SqlError> {
+        let folded = ident(name);
+        let position = self.position(name.span);
+        if let Some(found) = self.column(None, &folded, position)? {
+            return Ok(found);
+        }
+        if name.quote_style.is_none() {
+            // Functions that are called without parentheses.
+            let special = matches!(
+                folded.as_str(),
+                "current_timestamp"
+                    | "current_date"
+                    | "current_time"
+                    | "localtimestamp"
+                    | "localtime"
+                    | "current_user"
+                    | "session_user"
+                    | "user"
+                    | "current_role"
+                    | "current_catalog"
+                    | "current_schema"
+            );
+            if special {
+                let call = resolve::function(&folded, Vec::new())?;
+                return self.computed(call);
+            }
+        }
+        let error = SqlError::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{folded}\" does not exist"),
+        );
+        Err(self.with_similar(error, None, &folded).at(position))
+    }
+
+    fn with_similar(&self, error: SqlError, relation: Option<&str>, name: &str) -> SqlError {
+        let scope = &self.levels.last().expect("there is a level").scope;
+        match scope.similar(relation, name) {
+            Some(similar) => error.hint(format!(
+                "Perhaps you meant to reference the column \"{similar}\"."
+            )),
+            None => error,
+        }
+    }
+
+    pub(super) fn compound(&mut self, parts: &[ast::Ident]) -> Result<Expr, SqlError> {
+        let folded: Vec<String> = parts.iter().map(ident).collect();
+        let position = self.position(parts[0].span);
+        let (relation, name) = match folded.as_slice() {
+            [relation, name] => (relation, name),
+            [_, relation, name] => (relation, name),
+            _ => {
+                let message = format!("improper qualified name: {}", folded.join("."));
+                return Err(SqlError::new(SqlState::SYNTAX, message).at(position));
+            }
+        };
+        match self.column(Some(relation), name, position)? {
+            Some(found) => Ok(found),
+            None => Err(SqlError::new(
+                SqlState::UNDEFINED_TABLE,
+                format!("missing FROM-clause entry for table \"{relation}\""),
+            )
+            .at(position)),
+        }
+    }
+
+    /// Looks a column up in this level and the enclosing ones; a column of an enclosing query
+    /// becomes a slot.
+    fn column(
+        &mut self,
+        relation: Option<&str>,
+        name: &str,
+        position: u32,
+    ) -> Result<Option<Expr>, SqlError> {
+        for depth in (0..self.levels.len()).rev() {
+            let found = match self.levels[depth].scope.find(relation, name) {
+                Found::Column(column) => column.expr.clone(),
+                Found::Ambiguous => {
+                    let message = format!("column reference \"{name}\" is ambiguous");
+                    return Err(SqlError::new(SqlState::AMBIGUOUS_COLUMN, message).at(position));
+                }
+                Found::NoColumn => {
+                    let relation = relation.expect("only a qualified name finds a relation");
+                    let error = SqlError::new(
+                        SqlState::UNDEFINED_COLUMN,
+                        format!("column {relation}.{name} does not exist"),
+                    );
+                    return Err(self.with_similar(error, Some(relation), name).at(position));
+                }
+                Found::Nothing => continue,
+            };
+            if depth + 1 == self.levels.len() {
+                return Ok(Some(found));
+            }
+            return Ok(Some(self.capture(depth, found)));
+        }
+        Ok(None)
+    }
+
+    /// The slot for a value of the row of level `depth`, read by a deeper level.
+    fn capture(&mut self, depth: usize, value: Expr) -> Expr {
+        let ty = value.ty();
+        for level in &mut self.levels[depth + 1..] {
+            level.dependent = true;
+        }
+        let known = self.levels[depth + 1]
+            .captures
+            .iter()
+            .find(|(_, expr)| *expr == value);
+        if let Some((slot, _)) = known {
+            return Expr::Param(*slot, ty);
+        }
+        let slot = self.new_slot();
+        self.levels[depth + 1].captures.push((slot, value));
+        Expr::Param(slot, ty)
+    }
+
+    pub(super) fn access(
+        &mut self,
+        root: &Ast,
+        chain: &[ast::AccessExpr],
+    ) -> Result<Expr, SqlError> {
+        use ast::{AccessExpr, Subscript};
+        // The library reads `t.c[1]` as access to `t`.
+        let mut parts = Vec::new();
+        if let Ast::Identifier(first) = root {
+            parts.push(first.clone());
+        }
+        let mut rest = chain;
+        while let (Some(AccessExpr::Dot(Ast::Identifier(name))), false) =
+            (rest.first(), parts.is_empty())
+        {
+            parts.push(name.clone());
+            rest = &rest[1..];
+        }
+        let mut value = if parts.len() > 1 {
+            self.compound(&parts)?
+        } else {
+            self.expr(root)?
+        };
+        for access in rest {
+            value = match access {
+                AccessExpr::Subscript(Subscript::Index { index }) => {
+                    let index = self.expr(index)?;
+                    self.subscript(value, index)?
+                }
+                AccessExpr::Subscript(Subscript::Slice { .. }) => {
+                    return Err(unsupported("an array slice"));
+                }
+                AccessExpr::Dot(_) => return Err(unsupported("access to a composite field")),
+            };
+        }
+        Ok(value)
+    }
+
+    fn subscript(&mut self, value: Expr, index: Expr) -> Result<Expr, SqlError> {
+        let index = if self.is_zero_based(&value) {
+            resolve::binary("+", index, Expr::Const(Datum::Int(1), Type::Int4))?
+        } else {
+            index
+        };
+        resolve::subscript(value, index, None)
+    }
+
+    /// Positions of the system catalog's vectors (`int2vector`) count from 0.
+    fn is_zero_based(&self, value: &Expr) -> bool {
+        let column_of = |column: &Expr| {
+            self.levels
+                .iter()
+                .rev()
+                .find_map(|level| level.scope.columns.iter().find(|c| c.expr == *column))
+        };
+        let column = match value {
+            Expr::Param(slot, _) => self
+                .levels
+                .iter()
+                .flat_map(|level| &level.captures)
+                .find(|(known, _)| known == slot)
+                .and_then(|(_, captured)| column_of(captured)),
+            other => column_of(other),
+        };
+        column.is_some_and(|column| {
+            crate::pg_catalog::is_zero_based(column.origin.0, column.origin.1)
+        })
+    }
+
+    /// Conversion between names and numbers of catalog objects: text becomes an oid, an oid the
+    /// name.
+    pub(super) fn registered(&mut self, arg: Expr, kind: &'static str) -> Result<Expr, SqlError> {
+        let ty = arg.ty();
+        let name = if matches!(ty, Type::Oid) || ty.is_integer() {
+            format!("{kind}out")
+        } else {
+            format!("{kind}in")
+        };
+        let arg = if ty.is_integer() {
+            self.explicit(arg, Type::Oid)?
+        } else {
+            arg
+        };
+        let call = resolve::function(&name, vec![arg])?;
+        self.note(&call);
+        self.computed(call)
+    }
+}
