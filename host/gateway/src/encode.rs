@@ -40,10 +40,19 @@ pub fn encode(reply: &Reply, out: &mut Vec<u8>) {
         Reply::CopyOut(columns, format) => {
             frame(out, b'H', |out| copy_columns(out, *columns, *format))
         }
-        Reply::CopyData(bytes) => frame(out, b'd', |out| out.extend_from_slice(bytes)),
+        Reply::CopyData(rows) => copy_rows(out, rows),
         Reply::CopyDone => empty(out, b'c'),
         Reply::Error(severity, error) => notice(out, *severity, error),
         Reply::Close => {}
+    }
+}
+
+/// One message per row; see [`Reply::CopyData`].
+fn copy_rows(out: &mut Vec<u8>, mut rows: &[u8]) {
+    while let Some((length, rest)) = rows.split_first_chunk::<4>() {
+        let (row, rest) = rest.split_at(u32::from_le_bytes(*length) as usize);
+        frame(out, b'd', |out| out.extend_from_slice(row));
+        rows = rest;
     }
 }
 

@@ -328,7 +328,10 @@ fn small_replies_have_their_bytes() {
             Reply::CopyOut(1, Format::Binary),
             b"H\0\0\0\x09\x01\0\x01\0\x01",
         ),
-        (Reply::CopyData(b"x\n".to_vec()), b"d\0\0\0\x06x\n"),
+        (
+            Reply::CopyData(b"\x02\0\0\0x\n\x03\0\0\0yz\n".to_vec()),
+            b"d\0\0\0\x06x\nd\0\0\0\x07yz\n",
+        ),
         (Reply::Close, b""),
     ];
     for (reply, bytes) in cases {

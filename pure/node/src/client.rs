@@ -146,7 +146,8 @@ pub enum Reply {
     CopyIn(u16, Format),
     /// COPY TO starts: number of columns, and the form of its data.
     CopyOut(u16, Format),
-    /// COPY TO data: whole lines.
+    /// COPY TO data: whole rows, each behind its length (u32, little-endian); every row becomes one
+    /// message, as in PostgreSQL.
     CopyData(Vec<u8>),
     /// End of COPY TO.
     CopyDone,

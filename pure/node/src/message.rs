@@ -241,11 +241,9 @@ pub struct Done {
     pub result: Result<Tag, Failure>,
     /// How the transaction ended, if it was autocommit and reached its end.
     pub outcome: Option<Outcome>,
-    /// Answers built from it wait for this position (what it read, and its commit).
+    /// Answers built from it wait for this position (what it read, and its commit) unless
+    /// `synchronous_commit = off`.
     pub wait: Position,
-    /// The part of `wait` that is this transaction's own commit: `synchronous_commit = off` does not wait
-    /// for it. `wait_read` is the rest.
-    pub wait_read: Position,
     /// Priority timestamp, for a retry.
     pub priority_ts: Ts,
     /// Sequence values drawn.

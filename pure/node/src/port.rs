@@ -30,12 +30,12 @@ pub(crate) struct TxnShared {
     pub(crate) txn_time: Time,
     /// Snapshot of the whole transaction, drawn at the start of a read-only one.
     pub(crate) snapshot: Option<Ts>,
+    /// Operations that the protocol has not answered yet.
+    pub(crate) pending: Cell<u32>,
     /// Answers that have arrived and were not fetched yet. A handful at most.
     pub(crate) answers: RefCell<Vec<(OpId, OpReply)>>,
     /// Answers to the client wait for this position: the largest that was read.
-    pub(crate) wait_read: Cell<Position>,
-    /// Position of the commit that rode on an operation; `synchronous_commit = off` ignores it.
-    pub(crate) wait_commit: Cell<Position>,
+    pub(crate) wait: Cell<Position>,
     pub(crate) outcome: RefCell<Option<Outcome>>,
 }
 
@@ -64,8 +64,6 @@ pub(crate) struct StatementPort {
     pub(crate) statement: StatementNo,
     /// Commit may ride on a single operation.
     pub(crate) autocommit: bool,
-    /// The plan writes rows.
-    pub(crate) writes: bool,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) database: Arc<Database>,
     pub(crate) facts: Arc<SessionFacts>,
@@ -84,9 +82,7 @@ pub(crate) struct StatementPort {
 impl StatementPort {
     /// Notes what an answer says about the transaction and unwraps its result.
     fn digest_answer(&self, reply: OpReply) -> OpAnswer {
-        let own_commit = reply.outcome.is_some() && self.writes;
-        let wait = if own_commit { &self.txn.wait_commit } else { &self.txn.wait_read };
-        wait.set(wait.get().max(reply.wait));
+        self.txn.wait.set(self.txn.wait.get().max(reply.wait));
         if let Some(outcome) = reply.outcome {
             *self.txn.outcome.borrow_mut() = Some(outcome);
         }
@@ -140,7 +136,10 @@ impl sql::Port for StatementPort {
         drop(core);
         match submitted {
             Submitted::Ready(reply) => Started::Ready(Some(self.digest_answer(reply))),
-            Submitted::Pending => Started::Pending(id),
+            Submitted::Pending => {
+                self.txn.pending.set(self.txn.pending.get() + 1);
+                Started::Pending(id)
+            }
         }
     }
 
@@ -233,7 +232,7 @@ impl sql::Port for StatementPort {
             return Poll::Pending;
         }
         let batch = batch.take().expect("a batch is emitted once");
-        self.emit(FromTxn::Rows(self.statement, batch, self.txn.wait_read.get()));
+        self.emit(FromTxn::Rows(self.statement, batch, self.txn.wait.get()));
         Poll::Ready(())
     }
 
@@ -242,7 +241,7 @@ impl sql::Port for StatementPort {
             return Poll::Pending;
         }
         let bytes = bytes.take().expect("a chunk is emitted once");
-        self.emit(FromTxn::CopyOut(self.statement, bytes, self.txn.wait_read.get()));
+        self.emit(FromTxn::CopyOut(self.statement, bytes, self.txn.wait.get()));
         Poll::Ready(())
     }
 

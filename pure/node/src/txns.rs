@@ -37,12 +37,23 @@ struct Statement {
     deadline: Option<Time>,
 }
 
+/// The autocommit statement whose end a commit is, with its tag; `None`: the client said COMMIT.
+type Ending = Option<(StatementNo, Tag)>;
+
+/// Where the end of a transaction is.
+enum Commit {
+    NotYet,
+    /// Wanted, but operations of statements that were cut off (open portals) are unanswered.
+    Wanted(Ending),
+    /// Handed to the protocol.
+    Running(OpId, Ending),
+}
+
 struct Txn {
     shared: Rc<TxnShared>,
     priority_ts: base::Ts,
     statements: BTreeMap<StatementNo, Statement>,
-    /// Outstanding commit, and the autocommit statement whose end it is with its tag.
-    commit: Option<(OpId, Option<(StatementNo, Tag)>)>,
+    commit: Commit,
 }
 
 /// All transactions of one shard's coordinator.
@@ -128,7 +139,6 @@ impl Txns {
             handle,
             statement: request.statement,
             autocommit: request.autocommit,
-            writes: request.plan.writes,
             catalog: request.catalog,
             database: request.database,
             facts: request.facts,
@@ -187,12 +197,12 @@ impl Txns {
             read_only: begin.read_only,
             txn_time: begin.txn_time,
             snapshot,
+            pending: Cell::new(0),
             answers: RefCell::default(),
-            wait_read: Cell::new(Position(0)),
-            wait_commit: Cell::new(Position(0)),
+            wait: Cell::new(Position(0)),
             outcome: RefCell::default(),
         });
-        let txn = Txn { shared, priority_ts, statements: BTreeMap::new(), commit: None };
+        let txn = Txn { shared, priority_ts, statements: BTreeMap::new(), commit: Commit::NotYet };
         self.by_id.insert(id, handle);
         let old = self.by_handle.insert(handle, txn);
         assert!(old.is_none(), "a transaction begins once");
@@ -227,7 +237,6 @@ impl Txns {
             handle,
             statement: 1,
             autocommit: true,
-            writes: true,
             catalog,
             database,
             facts: Arc::default(),
@@ -251,9 +260,19 @@ impl Txns {
     pub(crate) fn on_answer(&mut self, id: TxnId, op: OpId, reply: OpReply) {
         let Some(handle) = self.by_id.get(&id).copied() else { return };
         let txn = self.by_handle.get_mut(&handle).expect("both maps name the same transactions");
-        if txn.commit.as_ref().is_some_and(|(commit, _)| *commit == op) {
-            let (_, ending) = txn.commit.take().expect("just seen");
+        if matches!(txn.commit, Commit::Running(commit, _) if commit == op) {
+            let commit = core::mem::replace(&mut txn.commit, Commit::NotYet);
+            let Commit::Running(_, ending) = commit else { unreachable!("just matched") };
             self.ended(handle, reply, ending);
+            return;
+        }
+        txn.shared.pending.set(txn.shared.pending.get() - 1);
+        if let Commit::Wanted(_) = txn.commit {
+            if txn.shared.pending.get() == 0 {
+                let commit = core::mem::replace(&mut txn.commit, Commit::NotYet);
+                let Commit::Wanted(ending) = commit else { unreachable!("just matched") };
+                self.commit(handle, ending);
+            }
             return;
         }
         txn.shared.answers.borrow_mut().push((op, reply));
@@ -327,8 +346,7 @@ impl Txns {
         let rode = txn.shared.outcome.borrow_mut().take();
         match (result, rode) {
             (result, Some(outcome)) => {
-                let wait = txn.shared.wait_commit.get();
-                self.done(handle, statement, result, Some(outcome), wait);
+                self.done(handle, statement, result, Some(outcome), Position(0));
                 self.forget(handle);
             }
             (Ok(tag), None) if autocommit => self.commit(handle, Some((statement, tag))),
@@ -360,12 +378,11 @@ impl Txns {
         if let Some(at) = ended.deadline {
             self.deadlines.remove(&(at, handle, statement));
         }
-        let wait_read = txn.shared.wait_read.get();
+        let wait_of_reads = txn.shared.wait.get();
         let done = Done {
             result,
             outcome,
-            wait: wait.max(wait_read),
-            wait_read,
+            wait: wait.max(wait_of_reads),
             priority_ts: txn.priority_ts,
             currval: ended.port.currval.take(),
         };
@@ -374,7 +391,7 @@ impl Txns {
         self.events.borrow_mut().to_sessions.push_back((handle, message));
     }
 
-    fn commit(&mut self, handle: TxnHandle, ending: Option<(StatementNo, Tag)>) {
+    fn commit(&mut self, handle: TxnHandle, ending: Ending) {
         let Some(txn) = self.by_handle.get_mut(&handle) else {
             assert!(ending.is_none(), "an autocommit statement ends inside its transaction");
             let outcome = Outcome::Aborted(txn::AbortReason::Requested);
@@ -385,6 +402,10 @@ impl Txns {
         // Open portals end with their transaction.
         let keep = ending.as_ref().map(|(statement, _)| *statement);
         txn.statements.retain(|number, _| Some(*number) == keep);
+        if txn.shared.pending.get() > 0 {
+            txn.commit = Commit::Wanted(ending);
+            return;
+        }
         let mut core = self.core.borrow_mut();
         let id = core.next_op();
         let txn_id = txn.shared.id;
@@ -392,16 +413,16 @@ impl Txns {
         drop(core);
         match submitted {
             Submitted::Ready(reply) => self.ended(handle, reply, ending),
-            Submitted::Pending => txn.commit = Some((id, ending)),
+            Submitted::Pending => txn.commit = Commit::Running(id, ending),
         }
     }
 
     /// The commit has an outcome.
-    fn ended(&mut self, handle: TxnHandle, reply: OpReply, ending: Option<(StatementNo, Tag)>) {
+    fn ended(&mut self, handle: TxnHandle, reply: OpReply, ending: Ending) {
         let outcome = reply.outcome.expect("a commit ends with an outcome");
         let Some((statement, tag)) = ending else {
-            let wait_read = self.by_handle[&handle].shared.wait_read.get();
-            let ended = FromTxn::Ended { outcome, wait: reply.wait.max(wait_read) };
+            let wait_of_reads = self.by_handle[&handle].shared.wait.get();
+            let ended = FromTxn::Ended { outcome, wait: reply.wait.max(wait_of_reads) };
             self.events.borrow_mut().to_sessions.push_back((handle, ended));
             self.forget(handle);
             return;
@@ -417,7 +438,7 @@ impl Txns {
     fn rollback(&mut self, handle: TxnHandle) {
         match self.by_handle.get(&handle) {
             // The client is gone while its commit is under way: it ends as it ends.
-            Some(txn) if txn.commit.is_some() => return,
+            Some(txn) if !matches!(txn.commit, Commit::NotYet) => return,
             Some(_) => {
                 self.abort(handle);
                 self.forget(handle);
@@ -508,7 +529,7 @@ fn start(plan: Arc<Plan>, params: sql::port::Params, port: Rc<StatementPort>) ->
 /// Sends the one row of a point statement; it needs no credit.
 fn hand_over(port: &StatementPort, rows: Option<RowBatch>) {
     if let Some(rows) = rows {
-        let message = FromTxn::Rows(port.statement, rows, port.txn.wait_read.get());
+        let message = FromTxn::Rows(port.statement, rows, port.txn.wait.get());
         port.events.borrow_mut().to_sessions.push_back((port.handle, message));
     }
 }

@@ -303,12 +303,11 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
         holder: txn_id(),
     };
     let done = |result, outcome, wait| {
-        let (wait, wait_read) = (Position(wait), Position(wait.min(90)));
+        let wait = Position(wait);
         let done = Done {
             result,
             outcome,
             wait,
-            wait_read,
             priority_ts: Ts(5000),
             currval: vec![],
         };

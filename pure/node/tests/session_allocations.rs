@@ -80,7 +80,6 @@ fn point_query(shard: &mut Shard, session: &mut Session) -> u64 {
         result: Ok(Tag::Count("SELECT", 1)),
         outcome: Some(Outcome::Committed { commit_ts: Ts(1) }),
         wait: Position(0),
-        wait_read: Position(0),
         priority_ts: Ts(1),
         currval: vec![],
     };

@@ -201,7 +201,6 @@ impl World {
             result,
             outcome,
             wait,
-            wait_read: wait,
             priority_ts,
             currval: vec![],
         };

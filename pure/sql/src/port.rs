@@ -65,12 +65,17 @@ pub trait Port {
     fn session_pid(&self) -> i32;
     /// Sends rows towards the client; pending while the client's credit is used up.
     fn poll_emit(&self, batch: &mut Option<RowBatch>) -> Poll<()>;
-    /// Sends COPY TO data (whole lines) towards the client; pending as [`Port::poll_emit`].
+    /// Sends COPY TO data (rows, each behind its length as a little-endian u32) towards the client;
+    /// pending as [`Port::poll_emit`].
     fn poll_emit_copy(&self, bytes: &mut Option<Vec<u8>>) -> Poll<()>;
     /// The next chunk of COPY FROM data; `None` at its end.
     fn poll_copy_data(&self) -> Poll<Result<Option<Vec<u8>>, SqlError>>;
     /// Next value of a sequence. Not undone by a rollback.
-    fn poll_nextval(&self, sequence: &Sequence, ticket: &mut Option<u64>) -> Poll<Result<i64, ExecError>>;
+    fn poll_nextval(
+        &self,
+        sequence: &Sequence,
+        ticket: &mut Option<u64>,
+    ) -> Poll<Result<i64, ExecError>>;
     /// Last value drawn in this session (`currval`); `None` before the first.
     fn currval(&self, sequence: &Sequence) -> Option<i64>;
     /// Lets other work of the shard run; ready when polled the second time.
@@ -122,19 +127,29 @@ pub enum Started {
 
 impl<'a> OpFuture<'a> {
     /// Starts the operation now; await (or drop) it later.
-    pub fn start(port: &'a dyn Port, to: ShardId, planned: u64, op: Op, last: bool) -> OpFuture<'a> {
-        OpFuture { port, state: port.submit(to, planned, op, last) }
+    pub fn start(
+        port: &'a dyn Port,
+        to: ShardId,
+        planned: u64,
+        op: Op,
+        last: bool,
+    ) -> OpFuture<'a> {
+        OpFuture {
+            port,
+            state: port.submit(to, planned, op, last),
+        }
     }
 }
 
 impl Future for OpFuture<'_> {
     type Output = OpAnswer;
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<OpAnswer> {
+        let port = self.port;
         match &mut self.state {
             Started::Ready(reply) => {
                 Poll::Ready(reply.take().expect("a finished operation is polled once"))
             }
-            Started::Pending(id) => self.port.poll_op(*id),
+            Started::Pending(id) => port.poll_op(*id),
         }
     }
 }

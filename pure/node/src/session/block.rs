@@ -218,12 +218,6 @@ impl Session {
         match outcome {
             Outcome::Committed { commit_ts } => {
                 self.seen = self.seen.max(commit_ts);
-                let read = self.txn.as_ref().map_or(Position(0), |txn| txn.wait_read);
-                let wait = if self.settings.knobs.synchronous_commit {
-                    wait
-                } else {
-                    read
-                };
                 self.txn = None;
                 self.ended_well(cx, wait);
             }

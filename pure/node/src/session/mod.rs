@@ -435,8 +435,10 @@ impl Session {
     /// Gives the held replies to the host; what has run up to here is not run again.
     fn release(&mut self, cx: &mut SessionCx<'_>) {
         let conn = self.conn;
-        cx.replies
-            .extend(self.held.drain(..).map(|(reply, wait)| (conn, reply, wait)));
+        let waits = self.settings.knobs.synchronous_commit;
+        let position = |wait| if waits { wait } else { Position(0) };
+        let held = self.held.drain(..);
+        cx.replies.extend(held.map(|(reply, wait)| (conn, reply, position(wait))));
         self.in_flight += core::mem::take(&mut self.held_batches);
         if let Some(txn) = &mut self.txn {
             txn.retryable = false;

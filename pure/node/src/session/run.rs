@@ -29,8 +29,6 @@ pub(super) struct OpenTxn {
     pub(super) priority_ts: Option<Ts>,
     /// Whether the client has seen nothing of it yet.
     pub(super) retryable: bool,
-    /// Largest position that its reads must wait for.
-    pub(super) wait_read: Position,
     /// It failed while no statement of the client ran: the next one gets this.
     pub(super) broken: Option<(SqlError, Position)>,
     /// The coordinator has ended it.
@@ -240,7 +238,6 @@ impl Session {
             tries,
             priority_ts,
             retryable: true,
-            wait_read: Position(0),
             broken: None,
             gone: false,
         });
@@ -470,7 +467,6 @@ impl Session {
         }
         let txn = self.txn.as_mut().expect("checked by the caller");
         txn.priority_ts = Some(done.priority_ts);
-        txn.wait_read = txn.wait_read.max(done.wait_read);
         if !self.is_running(number) {
             self.on_suspended_done(cx, number, done);
             return;
@@ -511,11 +507,7 @@ impl Session {
 
     /// The running statement is over.
     fn step_done(&mut self, cx: &mut SessionCx<'_>, done: Done) {
-        let wait = if self.settings.knobs.synchronous_commit {
-            done.wait
-        } else {
-            done.wait_read
-        };
+        let wait = done.wait;
         match (done.result, done.outcome) {
             (Ok(tag), outcome @ (None | Some(Outcome::Committed { .. }))) => {
                 if let Some(Outcome::Committed { commit_ts }) = outcome {
