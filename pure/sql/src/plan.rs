@@ -28,8 +28,8 @@ pub struct Plan {
     pub columns: Arc<[OutColumn]>,
     /// Whether it returns rows (also with no columns).
     pub returns_rows: bool,
-    /// Catalog version it was made with; it must be made again when the database's tables that it uses
-    /// have changed.
+    /// Catalog version it was made with; it must be made again when the database's tables that it
+    /// uses have changed.
     pub catalog_version: u64,
     /// Whether it writes rows (refused in READ ONLY transactions).
     pub writes: bool,
@@ -39,8 +39,8 @@ pub struct Plan {
 
 /// Kinds of statements by who runs them.
 pub enum PlanKind {
-    /// Run by [`crate::exec`] inside a transaction: SELECT, INSERT, UPDATE, DELETE, VALUES, EXPLAIN,
-    /// SHOW of server facts, TRUNCATE, COPY.
+    /// Run by [`crate::exec`] inside a transaction: SELECT, INSERT, UPDATE, DELETE, VALUES,
+    /// EXPLAIN, SHOW of server facts, TRUNCATE, COPY.
     Run(crate::exec::Run),
     /// Run by the session: transaction control and settings.
     Session(SessionCommand),
@@ -74,13 +74,21 @@ pub struct TxnModes {
 #[allow(missing_docs)]
 pub enum SessionCommand {
     Begin(TxnModes),
-    Commit { chain: bool },
-    Rollback { chain: bool },
+    Commit {
+        chain: bool,
+    },
+    Rollback {
+        chain: bool,
+    },
     SetTransaction(TxnModes),
     /// SET SESSION CHARACTERISTICS
     SetSessionModes(TxnModes),
     /// `value` is `None` for DEFAULT.
-    Set { name: String, value: Option<String>, local: bool },
+    Set {
+        name: String,
+        value: Option<String>,
+        local: bool,
+    },
     /// `None`: all.
     Reset(Option<String>),
     /// `None`: all.
@@ -88,9 +96,16 @@ pub enum SessionCommand {
     Discard,
     /// `None`: all.
     Deallocate(Option<String>),
-    Prepare { name: String, types: Vec<Type>, text: String },
+    Prepare {
+        name: String,
+        types: Vec<Type>,
+        text: String,
+    },
     /// `text` arguments are constant expressions already evaluated.
-    Execute { name: String, args: Vec<base::Datum> },
+    Execute {
+        name: String,
+        args: Vec<base::Datum>,
+    },
 }
 
 /// A schema change in steps: commands, then work over existing rows, then commands.
@@ -118,8 +133,9 @@ pub enum Fill {
         /// Index.
         index: String,
     },
-    /// Copies the rows of a table without primary key into a new key space; the number of the new space is reserved by the node and put
-    /// into the `SetPrimaryKey` command of `after` (its `primary.id`).
+    /// Copies the rows of a table without primary key into a new key space; the number of the new
+    /// space is reserved by the node and put into the `SetPrimaryKey` command of `after` (its
+    /// `primary.id`).
     PrimaryKey {
         /// Table.
         table: String,

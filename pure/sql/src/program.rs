@@ -87,8 +87,8 @@ pub(crate) struct ProgramPlan {
     ready: Option<Arc<dyn RowProgram>>,
 }
 
-/// The program that gives all columns of rows of these types as they are: for rows that no statement
-/// reads (counters of sequences).
+/// The program that gives all columns of rows of these types as they are: for rows that no
+/// statement reads (counters of sequences).
 pub fn whole_row(types: &[Type]) -> Program {
     let columns = types
         .iter()

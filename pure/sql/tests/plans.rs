@@ -125,7 +125,8 @@ fn orders_and_limits_come_from_the_index() {
         (
             "SELECT o_id FROM orders WHERE o_w_id = 1 AND o_d_id = 2 AND o_c_id = 3 ORDER BY o_id \
              DESC LIMIT 1",
-            "Limit  (rows=1)\n  ->  Range Scan Backward using orders_customer on orders  [one slot]",
+            "Limit  (rows=1)\n  ->  Range Scan Backward using orders_customer on orders  [one \
+             slot]",
         ),
         (
             "SELECT c_id FROM customer WHERE c_w_id = 1 AND c_d_id = 2 AND c_last = 'BAR' ORDER BY \
@@ -177,7 +178,8 @@ fn stock_level_looks_stock_up_by_key() {
     let plan = explain(
         &cluster,
         "SELECT count(DISTINCT s_i_id) FROM order_line, stock WHERE ol_w_id = 1 AND ol_d_id = 2 \
-         AND ol_o_id < 30 AND ol_o_id >= 10 AND s_w_id = 1 AND s_i_id = ol_i_id AND s_quantity < 10",
+         AND ol_o_id < 30 AND ol_o_id >= 10 AND s_w_id = 1 AND s_i_id = ol_i_id AND s_quantity < \
+         10",
     );
     assert!(
         plan.contains("Join by Key Lookup: Point Reads on stock"),
@@ -196,7 +198,8 @@ fn stock_level_looks_stock_up_by_key() {
     let plan = explain(
         &cluster,
         "SELECT d_w_id, d_id FROM district JOIN (SELECT o_w_id, o_d_id, max(o_id) AS m FROM orders \
-         GROUP BY o_w_id, o_d_id) x ON o_w_id = d_w_id AND o_d_id = d_id WHERE d_next_o_id - 1 <> m",
+         GROUP BY o_w_id, o_d_id) x ON o_w_id = d_w_id AND o_d_id = d_id WHERE d_next_o_id - 1 <> \
+         m",
     );
     assert!(
         plan.contains("Partial Aggregate of Scan on orders"),
@@ -504,8 +507,8 @@ fn any_mutation_of_a_statement_gives_an_answer() {
         .run("INSERT INTO district VALUES (1, 1, 5, 0), (1, 2, 6, 1)")
         .expect("inserted");
     let seeds = [
-        "SELECT d_id, sum(d_ytd) FROM district d JOIN orders o ON o_w_id = d_w_id WHERE d_id IN (1, \
-         2) GROUP BY d_id HAVING count(*) > 0 ORDER BY 2 DESC NULLS LAST LIMIT 3 OFFSET 1",
+        "SELECT d_id, sum(d_ytd) FROM district d JOIN orders o ON o_w_id = d_w_id WHERE d_id IN \
+         (1, 2) GROUP BY d_id HAVING count(*) > 0 ORDER BY 2 DESC NULLS LAST LIMIT 3 OFFSET 1",
         "UPDATE district SET d_ytd = d_ytd + 1.5, d_next_o_id = (SELECT max(o_id) FROM orders \
          WHERE o_w_id = d_w_id) WHERE d_w_id = 1 AND d_id BETWEEN 1 AND 2 RETURNING *, d_id + 1",
         "INSERT INTO district (d_w_id, d_id) VALUES (7, 1), (7, 2) ON CONFLICT (d_w_id, d_id) DO \

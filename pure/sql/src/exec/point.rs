@@ -1,13 +1,13 @@
 //! One operation on one row.
 
-use super::step::{PointOp, PointPlan};
-use super::write::encoded_row;
+use super::step::{FormulaChange, PointOp, PointPlan};
+use super::write::{checked_key, encoded_row};
 use super::{Cx, Slots, Tag};
 use crate::expr::{Env, Expr, NoColumns, eval};
 use crate::keys::key_capacity;
 use crate::port::{ExecError, OpFuture};
 use base::key::{encode_datum, slot_of};
-use base::{Datum, Key, RowBatch, ShardId, Slot, SqlError, SqlState};
+use base::{Datum, Key, RowBatch, ShardId, Slot, SqlError};
 use txn::{ColumnFormula, Formula, FormulaOp, Op, OpResult};
 
 /// An operation and where it goes.
@@ -88,39 +88,8 @@ pub(super) fn prepare(
     params: &[Datum],
 ) -> Result<Option<Prepared>, SqlError> {
     let env = cx.env(params);
-    if let PointOp::Insert {
-        row,
-        shape,
-        checks,
-        rowid,
-    } = &point.op
-    {
-        let mut values = Vec::with_capacity(row.len());
-        for value in row {
-            values.push(eval(value, &NoColumns, &env)?);
-        }
-        super::insert::number_row(cx, *rowid, &mut values);
-        for column in &shape.not_null {
-            if values[usize::from(*column)].is_null() {
-                return Err(shape.null_violation(*column, &values));
-            }
-        }
-        for (name, check) in checks {
-            if eval(check, &values.as_slice(), &env)? == Datum::Bool(false) {
-                return Err(shape.check_violation(name, &values));
-            }
-        }
-        let key = crate::keys::entry_key(&point.table, &point.table.primary, &values);
-        if key.bytes.len() > base::limits::KEY_BYTES_MAX {
-            let message = "index row size exceeds maximum";
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message));
-        }
-        let row = encoded_row(&point.table.name, &values)?.into();
-        let to = cx.port.home(key.slot);
-        return Ok(Some(Prepared {
-            to,
-            op: Op::Insert { key, row },
-        }));
+    if let PointOp::Insert { .. } = &point.op {
+        return prepare_insert(cx, point, &env).map(Some);
     }
     let Some(key) = point_key(point, &env)? else {
         return Ok(None);
@@ -143,39 +112,73 @@ pub(super) fn prepare(
             key,
             program: program.bind(params),
         },
-        PointOp::Formula { changes, otherwise } => {
-            let mut columns = Vec::with_capacity(changes.len());
-            for change in changes {
-                let mut computed = Datum::Null;
-                let operand = key_datum(&change.operand, &env, &mut computed)?;
-                let operand = match (operand, change.negated) {
-                    (Datum::Int(value), true) => value.checked_neg().map(Datum::Int),
-                    (Datum::Decimal(value), true) => Some(Datum::Decimal(value.neg())),
-                    (_, true) => None,
-                    (other, false) => Some(other.clone()),
-                };
-                let formula = operand.and_then(|operand| {
-                    ColumnFormula::new(change.column, change.ty, FormulaOp::Add(operand))
-                });
-                match formula {
-                    Some(formula) => columns.push(formula),
-                    None => {
-                        let program = otherwise.bind(params);
-                        return Ok(Some(Prepared {
-                            to,
-                            op: Op::Modify { key, program },
-                        }));
-                    }
-                }
-            }
-            Op::Formula {
+        PointOp::Formula { changes, otherwise } => match formula(changes, &env)? {
+            Some(formula) => Op::Formula { key, formula },
+            None => Op::Modify {
                 key,
-                formula: Formula(columns),
-            }
-        }
+                program: otherwise.bind(params),
+            },
+        },
         PointOp::Insert { .. } => unreachable!("handled above"),
     };
     Ok(Some(Prepared { to, op }))
+}
+
+/// The changes with the values of their operands; `None` if one does not fit a formula.
+fn formula(changes: &[FormulaChange], env: &Env<'_>) -> Result<Option<Formula>, SqlError> {
+    let mut columns = Vec::with_capacity(changes.len());
+    for change in changes {
+        let mut computed = Datum::Null;
+        let operand = key_datum(&change.operand, env, &mut computed)?;
+        let operand = match (operand, change.negated) {
+            (Datum::Int(value), true) => value.checked_neg().map(Datum::Int),
+            (Datum::Decimal(value), true) => Some(Datum::Decimal(value.neg())),
+            (_, true) => None,
+            (other, false) => Some(other.clone()),
+        };
+        let column = operand.and_then(|operand| {
+            ColumnFormula::new(change.column, change.ty, FormulaOp::Add(operand))
+        });
+        match column {
+            Some(column) => columns.push(column),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(Formula(columns)))
+}
+
+fn prepare_insert(cx: &Cx<'_>, point: &PointPlan, env: &Env<'_>) -> Result<Prepared, SqlError> {
+    let PointOp::Insert {
+        row,
+        shape,
+        checks,
+        rowid,
+    } = &point.op
+    else {
+        unreachable!("the caller has looked at the kind");
+    };
+    let mut values = Vec::with_capacity(row.len());
+    for value in row {
+        values.push(eval(value, &NoColumns, env)?);
+    }
+    super::insert::number_row(cx, *rowid, &mut values);
+    for column in &shape.not_null {
+        if values[usize::from(*column)].is_null() {
+            return Err(shape.null_violation(*column, &values));
+        }
+    }
+    for (name, check) in checks {
+        if eval(check, &values.as_slice(), env)? == Datum::Bool(false) {
+            return Err(shape.check_violation(name, &values));
+        }
+    }
+    let primary = &point.table.primary;
+    let key = crate::keys::entry_key(&point.table, primary, &values);
+    let key = checked_key(key, &primary.name)?;
+    let row = encoded_row(&point.table.name, &values)?.into();
+    let to = cx.port.home(key.slot);
+    let op = Op::Insert { key, row };
+    Ok(Prepared { to, op })
 }
 
 /// The rows and the tag for the answer of the operation.

@@ -41,28 +41,10 @@ pub(super) fn targets(
     env: &Env<'_>,
 ) -> Result<Vec<Target>, SqlError> {
     let column_type = |i: usize| table.columns[usize::from(index.columns[i].column)].ty;
-    let mut parts: Vec<Vec<Datum>> = Vec::with_capacity(access.prefix.len());
-    let mut count = 1usize;
-    for (i, part) in access.prefix.iter().enumerate() {
-        let mut values = match part {
-            KeyPart::One(value) => vec![eval(value, row, env)?],
-            KeyPart::List(list) => list
-                .iter()
-                .map(|value| eval(value, row, env))
-                .collect::<Result<_, _>>()?,
-            KeyPart::Array(array) => match eval(array, row, env)? {
-                Datum::Array(items) => items.into_vec(),
-                _ => Vec::new(),
-            },
-        };
-        values.retain(|value| !value.is_null());
-        let ty = column_type(i);
-        values
-            .iter_mut()
-            .for_each(|value| *value = key_value(ty, core::mem::take(value)));
-        count = count.saturating_mul(values.len());
-        parts.push(values);
-    }
+    let parts = part_values(access, &column_type, row, env)?;
+    let count = parts
+        .iter()
+        .fold(1usize, |count, values| count.saturating_mul(values.len()));
     if count > COMBINATIONS_MAX {
         let message = "too many key combinations in IN lists";
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message));
@@ -81,17 +63,11 @@ pub(super) fn targets(
     {
         return Ok(Vec::new());
     }
-    let fixed: Option<Vec<Option<Datum>>> = match &access.slot {
-        None => None,
-        Some(slot) => Some(
-            slot.iter()
-                .map(|part| match part {
-                    SlotPart::Prefix(_) => Ok(None),
-                    SlotPart::Value(value) => eval(value, row, env).map(Some),
-                })
-                .collect::<Result<_, _>>()?,
-        ),
-    };
+    let slot_values = access
+        .slot
+        .as_ref()
+        .map(|slot| fixed_values(slot, row, env));
+    let slot_values = slot_values.transpose()?;
     let mut targets = Vec::with_capacity(count);
     let mut choice = vec![0usize; parts.len()];
     for _ in 0..count {
@@ -100,22 +76,17 @@ pub(super) fn targets(
         for (i, key) in index.columns[..next].iter().enumerate() {
             encode_datum(&mut bytes, value(i), key.descending);
         }
-        let slot = access
-            .slot
-            .as_ref()
-            .zip(fixed.as_ref())
-            .map(|(slot, fixed)| {
-                let mut bytes = Vec::with_capacity(key_capacity(slot.len()));
-                for (part, fixed) in slot.iter().zip(fixed) {
-                    let datum = match (part, fixed) {
-                        (SlotPart::Prefix(i), _) => value(*i),
-                        (SlotPart::Value(_), Some(datum)) => datum,
-                        (SlotPart::Value(_), None) => unreachable!("computed above"),
-                    };
-                    encode_datum(&mut bytes, datum, false);
-                }
-                slot_of(&bytes)
-            });
+        let slot = slot_values.as_ref().map(|values| {
+            let mut bytes = Vec::with_capacity(key_capacity(values.len()));
+            for part in values {
+                let datum = match part {
+                    Ok(place) => value(*place),
+                    Err(datum) => datum,
+                };
+                encode_datum(&mut bytes, datum, false);
+            }
+            slot_of(&bytes)
+        });
         let range = (!access.point).then(|| {
             let descending = index.columns.get(next).is_some_and(|key| key.descending);
             range(&bytes, low.as_ref(), high.as_ref(), descending)
@@ -135,6 +106,48 @@ pub(super) fn targets(
         targets.dedup_by(|a, b| a.bytes == b.bytes);
     }
     Ok(targets)
+}
+
+/// The values that each column of the prefix may have, without NULL.
+fn part_values(
+    access: &Access,
+    column_type: &dyn Fn(usize) -> Type,
+    row: &dyn Columns,
+    env: &Env<'_>,
+) -> Result<Vec<Vec<Datum>>, SqlError> {
+    let mut parts = Vec::with_capacity(access.prefix.len());
+    for (i, part) in access.prefix.iter().enumerate() {
+        let mut values = match part {
+            KeyPart::One(value) => vec![eval(value, row, env)?],
+            KeyPart::List(list) => {
+                let values = list.iter().map(|value| eval(value, row, env));
+                values.collect::<Result<_, _>>()?
+            }
+            KeyPart::Array(array) => match eval(array, row, env)? {
+                Datum::Array(items) => items.into_vec(),
+                _ => Vec::new(),
+            },
+        };
+        values.retain(|value| !value.is_null());
+        for value in &mut values {
+            *value = key_value(column_type(i), core::mem::take(value));
+        }
+        parts.push(values);
+    }
+    Ok(parts)
+}
+
+/// For each slot column its place in the prefix, or else its value.
+fn fixed_values(
+    slot: &[SlotPart],
+    row: &dyn Columns,
+    env: &Env<'_>,
+) -> Result<Vec<Result<usize, Datum>>, SqlError> {
+    let value = |part: &SlotPart| match part {
+        SlotPart::Prefix(place) => Ok(Ok(*place)),
+        SlotPart::Value(value) => eval(value, row, env).map(Err),
+    };
+    slot.iter().map(value).collect()
 }
 
 /// The keys with a prefix whose next column lies between the bounds.

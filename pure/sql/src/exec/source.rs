@@ -49,6 +49,34 @@ pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<
             })
         }
         StepOp::Scan(_) => Box::new(ScanRows::new(cx, step, slots)),
+        StepOp::Lookup { .. } => Box::new(LookupRows::new(cx, step, slots)),
+        StepOp::Hash { .. } => Box::new(HashRows::new(cx, step, slots)),
+        StepOp::Lateral { .. } => Box::new(LateralRows::new(cx, step, slots)),
+        StepOp::Aggregate { .. } => Box::new(AggregateRows::new(cx, step, slots)),
+        StepOp::Union { inputs } => Box::new(UnionRows {
+            cx,
+            inputs: inputs.iter(),
+            current: None,
+            slots: slots.clone(),
+        }),
+        _ => open_over(cx, step, slots),
+    };
+    match &cx.stats {
+        None => source,
+        Some(stats) => {
+            stats.borrow_mut()[step.id as usize].loops += 1;
+            Box::new(Measured {
+                cx,
+                step: step.id,
+                inner: source,
+            })
+        }
+    }
+}
+
+/// As [`open`] for the steps that do something with the rows of one input.
+fn open_over<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<'a> {
+    match &step.op {
         StepOp::Filter { input, filter } => Box::new(FilterRows {
             cx,
             input: open(cx, input, slots),
@@ -68,10 +96,6 @@ pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<
             calls,
             slots: slots.clone(),
         }),
-        StepOp::Lookup { .. } => Box::new(LookupRows::new(cx, step, slots)),
-        StepOp::Hash { .. } => Box::new(HashRows::new(cx, step, slots)),
-        StepOp::Lateral { .. } => Box::new(LateralRows::new(cx, step, slots)),
-        StepOp::Aggregate { .. } => Box::new(AggregateRows::new(cx, step, slots)),
         StepOp::Distinct { input, keys } => Box::new(DistinctRows {
             cx,
             input: open(cx, input, slots),
@@ -101,23 +125,7 @@ pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<
             offset: offset.as_ref(),
             slots: slots.clone(),
         }),
-        StepOp::Union { inputs } => Box::new(UnionRows {
-            cx,
-            inputs: inputs.iter(),
-            current: None,
-            slots: slots.clone(),
-        }),
-    };
-    match &cx.stats {
-        None => source,
-        Some(stats) => {
-            stats.borrow_mut()[step.id as usize].loops += 1;
-            Box::new(Measured {
-                cx,
-                step: step.id,
-                inner: source,
-            })
-        }
+        _ => unreachable!("steps of other kinds are opened by `open`"),
     }
 }
 

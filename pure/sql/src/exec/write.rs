@@ -130,7 +130,8 @@ pub(super) fn duplicate(table: &Table, index: usize, row: &[Datum]) -> SqlError 
         .constraint(&index.name)
 }
 
-fn checked_key(key: Key, name: &str) -> Result<Key, SqlError> {
+/// The key, if it is not too long.
+pub(super) fn checked_key(key: Key, name: &str) -> Result<Key, SqlError> {
     if key.bytes.len() > KEY_BYTES_MAX {
         let message = format!(
             "index row size {} exceeds maximum {KEY_BYTES_MAX} for index \"{name}\"",

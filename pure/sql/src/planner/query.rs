@@ -166,10 +166,7 @@ impl Planner<'_, '_> {
                 right,
                 binds,
                 on,
-            } => {
-                let (outer, on) = (outer, on);
-                self.lateral((outer, *left, *right, binds, on), conditions, need)
-            }
+            } => self.lateral((outer, *left, *right, binds, on), conditions, need),
             Rel::Apply { input, calls } => self.apply(*input, calls, conditions, need, wish),
             Rel::Aggregate {
                 input,
@@ -177,89 +174,19 @@ impl Planner<'_, '_> {
                 aggregates,
             } => self.aggregate(*input, group, aggregates, conditions),
             Rel::Sort { input, keys } => self.sort(*input, keys, conditions, need, wish),
-            Rel::Distinct { input, keys } => {
-                let all: Need = (0..input.width()).collect();
-                let inner = Wish {
-                    order: wish.order.clone(),
-                    limit: None,
-                };
-                let planned = self.rel(*input, Vec::new(), &all, inner)?;
-                let places = keys
-                    .iter()
-                    .map(|key| position(&planned.layout, *key))
-                    .collect();
-                let (width, rows) = (planned.step.width, planned.step.rows * 0.5);
-                let input = Box::new(planned.step);
-                let step = self.step(
-                    width,
-                    rows,
-                    StepOp::Distinct {
-                        input,
-                        keys: places,
-                    },
-                );
-                let planned = Planned { step, ..planned };
-                Ok(self.finish(planned, conditions))
-            }
+            Rel::Distinct { input, keys } => self.distinct(*input, &keys, conditions, wish),
             Rel::Limit {
                 input,
                 limit,
                 offset,
-            } => {
-                let mut need = need.clone();
-                need.extend(columns_of(&conditions));
-                let rows_wanted = total(limit.as_ref(), offset.as_ref());
-                let inner = Wish {
-                    order: wish.order.clone(),
-                    limit: rows_wanted,
-                };
-                let planned = self.rel(*input, Vec::new(), &need, inner)?;
-                let width = planned.step.width;
-                let rows = match limit.as_ref().and_then(Expr::as_const) {
-                    Some(count) => count.as_int().unwrap_or(0) as f64,
-                    None => 10.0,
-                };
-                let rows = rows.min(planned.step.rows);
-                let input = Box::new(planned.step);
-                let step = self.step(
-                    width,
-                    rows,
-                    StepOp::Limit {
-                        input,
-                        limit,
-                        offset,
-                    },
-                );
-                let planned = Planned { step, ..planned };
-                Ok(self.finish(planned, conditions))
-            }
-            Rel::Union { inputs } => {
-                let order: Vec<u32> = need.union(&columns_of(&conditions)).copied().collect();
-                let mut steps = Vec::new();
-                for input in inputs {
-                    let need = order.iter().copied().collect();
-                    let planned = self.rel(input, conditions.clone(), &need, Wish::default())?;
-                    steps.push(self.arrange(planned, &order));
-                }
-                let rows = steps.iter().map(|step| step.rows).sum();
-                let width = order.len() as u32;
-                let step = self.step(width, rows, StepOp::Union { inputs: steps });
-                Ok(Planned {
-                    step,
-                    layout: order,
-                    ordered: false,
-                })
-            }
+            } => self.limit(*input, (limit, offset), conditions, need, wish),
+            Rel::Union { inputs } => self.union(inputs, conditions, need),
             Rel::One => {
-                let step = self.step(0, 1.0, StepOp::One);
-                Ok(self.finish(
-                    Planned {
-                        step,
-                        layout: Vec::new(),
-                        ordered: true,
-                    },
-                    conditions,
-                ))
+                let planned = self.whole(0, 1.0, StepOp::One, conditions);
+                Ok(Planned {
+                    ordered: true,
+                    ..planned
+                })
             }
             Rel::Values { rows, types, calls } => {
                 let calls = self.calls(calls)?;
@@ -279,19 +206,90 @@ impl Planner<'_, '_> {
                 args,
                 types,
             } => {
-                let rows = if function == TableFunction::Scalar {
-                    1.0
-                } else {
-                    100.0
-                };
-                let op = StepOp::Function {
-                    function,
-                    args,
-                    ty: types[0],
-                };
+                let scalar = function == TableFunction::Scalar;
+                let rows = if scalar { 1.0 } else { 100.0 };
+                let ty = types[0];
+                let op = StepOp::Function { function, args, ty };
                 Ok(self.whole(1, rows, op, conditions))
             }
         }
+    }
+
+    fn distinct(
+        &mut self,
+        input: Rel,
+        keys: &[u32],
+        conditions: Vec<Expr>,
+        wish: Wish,
+    ) -> Result<Planned, SqlError> {
+        let all: Need = (0..input.width()).collect();
+        let inner = Wish {
+            limit: None,
+            ..wish
+        };
+        let planned = self.rel(input, Vec::new(), &all, inner)?;
+        let places = keys.iter().map(|key| position(&planned.layout, *key));
+        let keys = places.collect();
+        let (width, rows) = (planned.step.width, planned.step.rows * 0.5);
+        let input = Box::new(planned.step);
+        let step = self.step(width, rows, StepOp::Distinct { input, keys });
+        let planned = Planned { step, ..planned };
+        Ok(self.finish(planned, conditions))
+    }
+
+    fn limit(
+        &mut self,
+        input: Rel,
+        (limit, offset): (Option<Expr>, Option<Expr>),
+        conditions: Vec<Expr>,
+        need: &Need,
+        wish: Wish,
+    ) -> Result<Planned, SqlError> {
+        let mut need = need.clone();
+        need.extend(columns_of(&conditions));
+        let inner = Wish {
+            limit: total(limit.as_ref(), offset.as_ref()),
+            ..wish
+        };
+        let planned = self.rel(input, Vec::new(), &need, inner)?;
+        let width = planned.step.width;
+        let rows = match limit.as_ref().and_then(Expr::as_const) {
+            Some(count) => count.as_int().unwrap_or(0) as f64,
+            None => 10.0,
+        };
+        let rows = rows.min(planned.step.rows);
+        let op = StepOp::Limit {
+            input: Box::new(planned.step),
+            limit,
+            offset,
+        };
+        let step = self.step(width, rows, op);
+        let planned = Planned { step, ..planned };
+        Ok(self.finish(planned, conditions))
+    }
+
+    fn union(
+        &mut self,
+        inputs: Vec<Rel>,
+        conditions: Vec<Expr>,
+        need: &Need,
+    ) -> Result<Planned, SqlError> {
+        let layout: Vec<u32> = need.union(&columns_of(&conditions)).copied().collect();
+        let need = layout.iter().copied().collect();
+        let mut steps = Vec::new();
+        for input in inputs {
+            let planned = self.rel(input, conditions.clone(), &need, Wish::default())?;
+            steps.push(self.arrange(planned, &layout));
+        }
+        let rows = steps.iter().map(|step| step.rows).sum();
+        let width = layout.len() as u32;
+        let step = self.step(width, rows, StepOp::Union { inputs: steps });
+        let ordered = false;
+        Ok(Planned {
+            step,
+            layout,
+            ordered,
+        })
     }
 
     /// A source of all its columns, filtered.
@@ -506,45 +504,8 @@ impl Planner<'_, '_> {
         let (below, above): (Vec<Expr>, Vec<Expr>) = conditions
             .into_iter()
             .partition(|condition| only_below(condition, width));
-        let mut input = input.filtered(below);
-        let mut above = above;
-        let mut calls: Vec<Option<Call<Rel>>> = calls.into_iter().map(Some).collect();
-        // EXISTS and IN that stand alone become semi joins where they can.
-        let mut rest = Vec::new();
-        for condition in core::mem::take(&mut above) {
-            let (number, anti) = match &condition {
-                Expr::Column(c, _) => (Some(*c - width), false),
-                Expr::Not(inner) => match inner.as_ref() {
-                    Expr::Column(c, _) if *c >= width => (Some(*c - width), true),
-                    _ => (None, false),
-                },
-                _ => (None, false),
-            };
-            let used_once = number.is_some_and(|number| {
-                !need.contains(&(width + number)) && calls[number as usize].is_some()
-            });
-            let joined = match number.filter(|_| used_once) {
-                Some(number) => {
-                    let call = calls[number as usize].as_ref().expect("checked above");
-                    super::join::semi_join(call, anti)
-                }
-                None => None,
-            };
-            match (joined, number) {
-                (Some((kind, right, mut on)), Some(number)) => {
-                    calls[number as usize] = None;
-                    super::join::place_right(&mut on, input.width());
-                    let (left, right) = (Box::new(input), Box::new(right));
-                    input = Rel::Join {
-                        kind,
-                        left,
-                        right,
-                        on,
-                    };
-                }
-                _ => rest.push(condition),
-            }
-        }
+        let calls = calls.into_iter().map(Some).collect();
+        let (input, calls, rest) = semi_joins(input.filtered(below), calls, above, need);
         let mut wanted = need.clone();
         wanted.extend(columns_of(&rest));
         // Calls that nobody reads need not be made, unless they have effects.
@@ -565,21 +526,10 @@ impl Planner<'_, '_> {
                 inner_need.extend(walk::columns(expr));
             }
         }
-        let below = if kept.is_empty() {
-            wish
-        } else {
-            Wish {
-                limit: None,
-                ..wish
-            }
-        };
-        let below = if rest.is_empty() {
-            below
-        } else {
-            Wish {
-                limit: None,
-                ..below
-            }
+        let limit = wish.limit.filter(|_| kept.is_empty() && rest.is_empty());
+        let below = Wish {
+            limit,
+            order: wish.order,
         };
         let planned = self.rel(input, Vec::new(), &inner_need, below)?;
         if kept.is_empty() {
@@ -627,6 +577,50 @@ impl Planner<'_, '_> {
         })?;
         Ok(Call { kind, ty: call.ty })
     }
+}
+
+/// EXISTS and IN that stand alone as conditions become semi joins where they can. Gives the new
+/// input, the calls that are left and the other conditions.
+fn semi_joins(
+    mut input: Rel,
+    mut calls: Vec<Option<Call<Rel>>>,
+    conditions: Vec<Expr>,
+    need: &Need,
+) -> (Rel, Vec<Option<Call<Rel>>>, Vec<Expr>) {
+    let width = input.width();
+    let mut uses: Vec<u32> = conditions.iter().flat_map(walk::columns).collect();
+    uses.extend(need);
+    let mut rest = Vec::new();
+    for condition in conditions {
+        let (column, anti) = match &condition {
+            Expr::Column(column, _) => (Some(*column), false),
+            Expr::Not(inner) => match inner.as_ref() {
+                Expr::Column(column, _) => (Some(*column), true),
+                _ => (None, false),
+            },
+            _ => (None, false),
+        };
+        let once = |column: &u32| uses.iter().filter(|used| *used == column).count() == 1;
+        let number = column
+            .filter(once)
+            .and_then(|column| column.checked_sub(width));
+        let call = number.and_then(|number| calls[number as usize].as_ref());
+        let joined = call.and_then(|call| super::join::semi_join(call, anti));
+        let (Some((kind, right, mut on)), Some(number)) = (joined, number) else {
+            rest.push(condition);
+            continue;
+        };
+        calls[number as usize] = None;
+        super::join::place_right(&mut on, width);
+        let (left, right) = (Box::new(input), Box::new(right));
+        input = Rel::Join {
+            kind,
+            left,
+            right,
+            on,
+        };
+    }
+    (input, calls, rest)
 }
 
 /// The program that gives the columns `layout` of the rows that pass.
