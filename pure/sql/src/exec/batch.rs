@@ -78,7 +78,7 @@ impl<'a> FillCx<'a> {
             reverse: false,
             read: port.read_locking(LockMode::Shared),
             program,
-            row_limit: u64::from(FILL_ROWS),
+            row_limit: u64::MAX,
             batch_rows: FILL_ROWS,
             after: position.after,
         });

@@ -14,7 +14,7 @@ use base::{Datum, Key, SqlError, SqlState};
 use catalog::{Action, Table};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
-use txn::LockMode;
+use txn::{LockMode, Read};
 
 fn values(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
     columns
@@ -61,7 +61,8 @@ pub(super) async fn check_parents(
         if wanted.is_empty() {
             continue;
         }
-        let read = cx.port.read_locking(LockMode::Shared);
+        // A parent that was committed after the statement's snapshot is a parent.
+        let read = Read::Lock(LockMode::Shared);
         let program = ProgramPlan::new(Body::Rows {
             filter: None,
             projection: Vec::new(),

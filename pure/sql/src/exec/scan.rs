@@ -24,6 +24,23 @@ pub(super) fn read_mode(cx: &Cx<'_>, lock: Option<LockMode>) -> Read {
     }
 }
 
+/// How the rows of a scan are read.
+fn scan_mode(cx: &Cx<'_>, scan: &Scan) -> Read {
+    match scan.lock {
+        Some(mode) if scan.newest => Read::Lock(mode),
+        lock => read_mode(cx, lock),
+    }
+}
+
+/// How the index entries of a scan are read: the rows behind them are locked, and checked again.
+fn entry_mode(cx: &Cx<'_>, scan: &Scan) -> Read {
+    if scan.newest {
+        Read::Lock(LockMode::Shared)
+    } else {
+        cx.port.read()
+    }
+}
+
 /// The rows of an answer to a reading operation.
 pub(super) fn rows_of(answer: OpAnswer) -> Result<RowBatch, ExecError> {
     match answer? {
@@ -106,7 +123,7 @@ impl<'a> ScanRows<'a> {
             }
         };
         let targets = targets(&scan.table, scan.index(), &scan.access, &NoColumns, &env)?;
-        let read = read_mode(cx, scan.lock);
+        let read = scan_mode(cx, scan);
         let program = scan.program.bind(&self.slots);
         if limit == 0 {
             return Ok(State::Points(Points::new(
@@ -133,7 +150,7 @@ impl<'a> ScanRows<'a> {
             return Ok(State::Ranges(Ranges::new(program, read, limit, targets)));
         }
         // The condition may remove rows behind the entries, so the limit counts rows.
-        let entries = Ranges::new(entry_program(scan), cx.port.read(), u64::MAX, targets);
+        let entries = Ranges::new(entry_program(scan), entry_mode(cx, scan), u64::MAX, targets);
         let points = Points::new(read, program, VecDeque::new(), limit);
         Ok(State::Entries { entries, points })
     }
@@ -334,7 +351,7 @@ pub(super) async fn lookups<'a>(
 ) -> Result<Vec<RowBatch>, ExecError> {
     let env = cx.env(slots);
     let program = scan.program.bind(slots);
-    let read = read_mode(cx, scan.lock);
+    let read = scan_mode(cx, scan);
     let mut found: Vec<RowBatch> = outer
         .iter()
         .map(|_| RowBatch::new(scan.width as usize))
@@ -349,7 +366,7 @@ pub(super) async fn lookups<'a>(
     } else {
         let secondary = scan.access.index != 0;
         let (mode, first) = if secondary {
-            (cx.port.read(), entry_program(scan))
+            (entry_mode(cx, scan), entry_program(scan))
         } else {
             (read, program.clone())
         };

@@ -138,6 +138,9 @@ pub(crate) struct Scan {
     pub(crate) table: Arc<Table>,
     pub(crate) access: Access,
     pub(crate) lock: Option<LockMode>,
+    /// Reads the newest versions under locks whatever the isolation level: constraints do not hold
+    /// on a snapshot.
+    pub(crate) newest: bool,
     /// What is done with each row where it is.
     pub(crate) program: ProgramPlan,
     pub(crate) width: u32,

@@ -257,6 +257,7 @@ impl Planner<'_, '_> {
             width: local.len() as u32,
             access,
             lock: *lock,
+            newest: false,
             limit: None,
             table: table.clone(),
         };

@@ -349,6 +349,7 @@ impl Planner<'_, '_> {
             width: layout.len() as u32,
             access: path.access,
             lock,
+            newest: false,
             limit,
             table,
         };

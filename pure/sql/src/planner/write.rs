@@ -4,8 +4,8 @@ use super::{Planner, point, run_plan};
 use crate::bind::rel::Rel;
 use crate::bind::{Binder, BoundWrite, ConflictAction};
 use crate::exec::step::{
-    Action, ChildKey, ConflictPlan, ConflictUpdate, InsertPlan, ParentKey, WritePlan, Writer,
-    table_index,
+    Action, ChildKey, ConflictPlan, ConflictUpdate, InsertPlan, ParentKey, StepOp, WritePlan,
+    Writer, table_index,
 };
 use crate::expr::{Compare, Expr, Func};
 use crate::parse::Overriding;
@@ -176,7 +176,11 @@ impl Planner<'_, '_> {
             lock: Some(LockMode::Exclusive),
         };
         let wanted: Vec<u32> = (0..child.columns.len() as u32).collect();
-        let rows = self.rows(table.filtered(conditions), &wanted)?;
+        let mut rows = self.rows(table.filtered(conditions), &wanted)?;
+        let StepOp::Scan(scan) = &mut rows.op else {
+            unreachable!("comparisons with parameters are part of the scan");
+        };
+        scan.newest = true;
         Ok(ChildKey {
             name: key.name.clone(),
             writer,
