@@ -7,7 +7,7 @@
 //! * each balance is what the transfers in the table make of it: a transfer that happened in part
 //!   would show in a balance.
 
-use crate::support::{ANSWER_LIMIT, Cluster, connect, rows, try_rows};
+use crate::support::{ANSWER_LIMIT, Cluster, connect, rows_patiently, try_rows};
 use base::Prng;
 use drive::link::{Link, LinkError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -218,7 +218,7 @@ pub(crate) fn verify(cluster: &Cluster, ledger: &Ledger) {
 fn verify_at(link: &mut Link, ledger: &Ledger, at: usize) {
     let mut expected: BTreeMap<i64, i64> = (0..ACCOUNTS as i64).map(|id| (id, OPENING)).collect();
     let mut found = BTreeSet::new();
-    for row in rows(link, "SELECT id, source, target, amount FROM transfer") {
+    for row in rows_patiently(link, "SELECT id, source, target, amount FROM transfer") {
         let cell = |column: usize| row[column].parse::<i64>().unwrap();
         found.insert(cell(0) as u64);
         *expected.get_mut(&cell(1)).unwrap() -= cell(3);
@@ -234,7 +234,7 @@ fn verify_at(link: &mut Link, ledger: &Ledger, at: usize) {
         undead.is_empty(),
         "node {at}: refused transfers have happened: {undead:?}"
     );
-    for row in rows(link, "SELECT id, balance FROM account ORDER BY id") {
+    for row in rows_patiently(link, "SELECT id, balance FROM account ORDER BY id") {
         let (id, balance): (i64, i64) = (row[0].parse().unwrap(), row[1].parse().unwrap());
         assert_eq!(
             balance, expected[&id],

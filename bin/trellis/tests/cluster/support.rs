@@ -352,6 +352,21 @@ pub(crate) fn try_rows(link: &mut Link, sql: &str) -> Result<Vec<Vec<String>>, L
     Ok(found)
 }
 
+/// [`rows`], asked again while transactions that a crash left undecided are in the way.
+pub(crate) fn rows_patiently(link: &mut Link, sql: &str) -> Vec<Vec<String>> {
+    let until = Instant::now() + READY_LIMIT;
+    loop {
+        match try_rows(link, sql) {
+            Ok(rows) => return rows,
+            Err(LinkError::Server(error)) if error.sqlstate == "40001" => {
+                assert!(Instant::now() < until, "{sql}: {error}");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) => panic!("{sql}: {error}"),
+        }
+    }
+}
+
 /// The only cell of a query as a number.
 pub(crate) fn number(link: &mut Link, sql: &str) -> i64 {
     let rows = rows(link, sql);
