@@ -86,7 +86,9 @@ pub type Counters = BTreeMap<String, i64>;
 /// Reads the counters of the cluster from the first node that answers.
 pub fn read_counters(target: &Target) -> Counters {
     let mut nodes = target.endpoints.iter();
-    nodes.find_map(|endpoint| read_node(endpoint, target)).unwrap_or_default()
+    nodes
+        .find_map(|endpoint| read_node(endpoint, target))
+        .unwrap_or_default()
 }
 
 fn read_node(endpoint: &crate::url::Endpoint, target: &Target) -> Option<Counters> {

@@ -39,7 +39,7 @@ pub(crate) struct DemoArgs {
     /// Node processes
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=64))]
     nodes: u16,
-    /// Shards per node [default: one per core]
+    /// Shards per node [default: one for every two cores]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=16))]
     shards: Option<u16>,
     /// TPC-C warehouses to load

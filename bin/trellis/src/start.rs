@@ -33,7 +33,7 @@ pub(crate) struct StartArgs {
         conflicts_with = "node"
     )]
     data: Option<PathBuf>,
-    /// Shards per node of a new cluster [default: one per core]
+    /// Shards per node of a new cluster [default: one for every two cores]
     #[arg(long, conflicts_with = "node",
         value_parser = value_parser!(u16).range(1..=i64::from(SHARDS_PER_NODE_MAX)))]
     shards: Option<u16>,
@@ -52,10 +52,12 @@ pub(crate) struct StartArgs {
     cluster: Option<PathBuf>,
 }
 
-/// Shards per node if nobody says otherwise: one per core, each being one thread.
+/// Shards per node if nobody says otherwise: one for every two cores
+/// (docs/adr/0007-default-shards.md).
 pub(crate) fn default_shards() -> u16 {
     let most = usize::from(SHARDS_PER_NODE_MAX);
-    std::thread::available_parallelism().map_or(1, |count| count.get().min(most) as u16)
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    cores.div_ceil(2).min(most) as u16
 }
 
 /// Runs until the node or cluster is told to stop.

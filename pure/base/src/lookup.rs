@@ -1,5 +1,8 @@
 //! A hash map for lookups only: it offers no iteration, so no result can depend on hash order.
-#![expect(clippy::disallowed_types, reason = "what is banned elsewhere is hidden here")]
+#![expect(
+    clippy::disallowed_types,
+    reason = "what is banned elsewhere is hidden here"
+)]
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasherDefault, Hash, Hasher};

@@ -45,7 +45,10 @@ impl CheckpointRun {
             tables: core.two_phase.checkpoint_tables(),
             cursor: CheckpointCursor::default(),
             start,
-            journal_from: core.journal.oldest_part().map_or(start, |part| part.min(start)),
+            journal_from: core
+                .journal
+                .oldest_part()
+                .map_or(start, |part| part.min(start)),
         }
     }
 
@@ -57,10 +60,15 @@ impl CheckpointRun {
         out: &mut Vec<CheckpointPart>,
     ) -> bool {
         let mut bytes = core::mem::take(&mut self.header_bytes);
-        let writer = self.writer.as_mut().expect("an ended checkpoint is dropped");
-        let walked = core.store.checkpoint_next(&mut self.cursor, BUDGET_BYTES, &mut |row| {
-            writer.row(row, &mut bytes);
-        });
+        let writer = self
+            .writer
+            .as_mut()
+            .expect("an ended checkpoint is dropped");
+        let walked = core
+            .store
+            .checkpoint_next(&mut self.cursor, BUDGET_BYTES, &mut |row| {
+                writer.row(row, &mut bytes);
+            });
         // A commit that another shard has journaled must be installed here before the end.
         let done = walked && core.two_phase.checkpoint_may_end();
         if done {

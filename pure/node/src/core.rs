@@ -127,7 +127,10 @@ impl Core {
     /// incarnation, 31 bits of counter; positive as an int8.
     pub(crate) fn next_unique(&mut self) -> u64 {
         self.unique += 1;
-        assert!(self.unique < 1 << 31, "row numbers of one incarnation are used up");
+        assert!(
+            self.unique < 1 << 31,
+            "row numbers of one incarnation are used up"
+        );
         (u64::from(self.config.shard.0) << 53)
             | (u64::from(self.config.incarnation & 0x3f_ffff) << 31)
             | self.unique
@@ -170,7 +173,10 @@ impl Core {
 
     /// One user of the snapshot is done.
     pub(crate) fn release_snapshot(&mut self, ts: Ts) {
-        let users = self.snapshots.get_mut(&ts).expect("a released snapshot was held");
+        let users = self
+            .snapshots
+            .get_mut(&ts)
+            .expect("a released snapshot was held");
         *users -= 1;
         if *users == 0 {
             self.snapshots.remove(&ts);
@@ -179,7 +185,12 @@ impl Core {
 
     /// This shard reads nothing below the result any more.
     pub(crate) fn oldest_read(&self) -> Ts {
-        let own = self.snapshots.keys().next().copied().unwrap_or(self.clock.last());
+        let own = self
+            .snapshots
+            .keys()
+            .next()
+            .copied()
+            .unwrap_or(self.clock.last());
         own.min(self.two_phase.oldest_read(own))
     }
 

@@ -64,9 +64,16 @@ impl From<Command> for Step {
 enum Waiting {
     Nothing,
     /// For these shards to acknowledge this version.
-    Acks { version: u64, missing: BTreeSet<ShardId> },
+    Acks {
+        version: u64,
+        missing: BTreeSet<ShardId>,
+    },
     /// For a batch of a fill.
-    Batch { fill: Fill, handle: Option<TxnHandle>, attempts: u32 },
+    Batch {
+        fill: Fill,
+        handle: Option<TxnHandle>,
+        attempts: u32,
+    },
 }
 
 #[derive(Debug)]
@@ -110,18 +117,34 @@ impl Ddl {
                 let names: Vec<String> = building.map(|index| index.name.clone()).collect();
                 if !names.is_empty() {
                     let database = database.clone();
-                    before.push(Command::DropIndex { database, names, if_exists: true });
+                    before.push(Command::DropIndex {
+                        database,
+                        names,
+                        if_exists: true,
+                    });
                 }
                 if table.frozen {
                     let (database, table) = (database.clone(), name.clone());
-                    before.push(Command::Freeze { database, table, frozen: false });
+                    before.push(Command::Freeze {
+                        database,
+                        table,
+                        frozen: false,
+                    });
                 }
             }
         }
-        let reserved = catalog.reserved.iter().map(|index| Command::Unreserve { index: *index });
+        let reserved = catalog
+            .reserved
+            .iter()
+            .map(|index| Command::Unreserve { index: *index });
         before.extend(reserved);
         if !before.is_empty() {
-            let work = DdlWork { before, fill: None, after: Vec::new(), undo: Vec::new() };
+            let work = DdlWork {
+                before,
+                fill: None,
+                after: Vec::new(),
+                undo: Vec::new(),
+            };
             self.request(Origin::Restart, String::new(), work);
         }
     }
@@ -152,13 +175,10 @@ impl Ddl {
 
     /// News of the batch's transaction. `next` is where the next batch begins, `None` if this was the
     /// last.
-    pub(crate) fn on_txn(
-        &mut self,
-        from: TxnHandle,
-        message: FromTxn,
-        next: Option<FillPosition>,
-    ) {
-        let Some(change) = &mut self.current else { return };
+    pub(crate) fn on_txn(&mut self, from: TxnHandle, message: FromTxn, next: Option<FillPosition>) {
+        let Some(change) = &mut self.current else {
+            return;
+        };
         let done = match (message, &mut change.waiting) {
             (_, Waiting::Batch { handle, .. }) if *handle != Some(from) => return,
             (FromTxn::Done(_, done), Waiting::Batch { .. }) => done,
@@ -178,7 +198,11 @@ impl Ddl {
             Err(crate::message::Failure::Sql(error)) => change.fail(error),
             Err(crate::message::Failure::Aborted(_)) if attempts < BATCH_ATTEMPTS_MAX => {
                 let attempts = attempts + 1;
-                change.waiting = Waiting::Batch { fill, handle: None, attempts };
+                change.waiting = Waiting::Batch {
+                    fill,
+                    handle: None,
+                    attempts,
+                };
             }
             Err(crate::message::Failure::Aborted(reason)) => {
                 change.fail(crate::port::abort_error(&reason));
@@ -206,8 +230,12 @@ impl Ddl {
                 change.waiting = Waiting::Nothing;
             }
             Waiting::Acks { .. } => return None,
-            Waiting::Batch { handle: Some(_), .. } => return None,
-            Waiting::Batch { handle: None, fill, .. } => {
+            Waiting::Batch {
+                handle: Some(_), ..
+            } => return None,
+            Waiting::Batch {
+                handle: None, fill, ..
+            } => {
                 let fill = fill.clone();
                 return Some(change.batch(fill));
             }
@@ -215,7 +243,11 @@ impl Ddl {
         match change.steps.pop_front() {
             Some(Step::Command(command)) => change.apply(&command, catalog),
             Some(Step::Fill(fill)) => {
-                change.waiting = Waiting::Batch { fill: fill.clone(), handle: None, attempts: 0 };
+                change.waiting = Waiting::Batch {
+                    fill: fill.clone(),
+                    handle: None,
+                    attempts: 0,
+                };
                 Some(change.batch(fill))
             }
             None => {
@@ -257,10 +289,12 @@ impl Change {
             self.failure = Some(error);
             self.steps.clear();
             if self.applied > 0 {
-                self.steps.extend(core::mem::take(&mut self.undo).into_iter().map(Step::from));
+                self.steps
+                    .extend(core::mem::take(&mut self.undo).into_iter().map(Step::from));
             }
             if let Some(index) = self.reserved {
-                self.steps.push_back(Step::from(Command::Unreserve { index }));
+                self.steps
+                    .push_back(Step::from(Command::Unreserve { index }));
             }
         }
     }
@@ -268,7 +302,10 @@ impl Change {
     fn apply(&mut self, command: &Command, catalog: &Arc<Catalog>) -> Option<Action> {
         match catalog.apply(command) {
             Err(error) => {
-                assert!(self.failure.is_none(), "what undoes a change cannot fail: {error}");
+                assert!(
+                    self.failure.is_none(),
+                    "what undoes a change cannot fail: {error}"
+                );
                 self.fail(error);
                 Some(Action::Publish(catalog.clone()))
             }
@@ -285,7 +322,10 @@ impl Change {
                 self.applied += 1;
                 let others = next.placement.shards().iter().copied();
                 let missing = others.filter(|shard| *shard != ShardId(0)).collect();
-                self.waiting = Waiting::Acks { version: next.version, missing };
+                self.waiting = Waiting::Acks {
+                    version: next.version,
+                    missing,
+                };
                 Some(Action::Publish(Arc::new(next)))
             }
         }
@@ -310,25 +350,36 @@ impl Change {
             Fill::PrimaryKey { table } => {
                 let target = self.steps.iter().find_map(|step| match step {
                     Step::Command(command) => match &**command {
-                        Command::SetPrimaryKey { primary, columns, .. } => {
-                            Some((primary.clone(), columns.clone()))
-                        }
+                        Command::SetPrimaryKey {
+                            primary, columns, ..
+                        } => Some((primary.clone(), columns.clone())),
                         _ => None,
                     },
                     Step::Fill(_) => None,
                 });
                 let (primary, columns) = target.expect("a copy is followed by its use");
-                Work::PrimaryKey { table, primary, columns }
+                Work::PrimaryKey {
+                    table,
+                    primary,
+                    columns,
+                }
             }
         };
-        Action::Fill { database: self.database.clone(), work, position: self.position.clone() }
+        Action::Fill {
+            database: self.database.clone(),
+            work,
+            position: self.position.clone(),
+        }
     }
 }
 
 fn needs_all_nodes(down: &[ShardId]) -> SqlError {
     let names: BTreeSet<_> = down.iter().map(|shard| shard.node()).collect();
     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-    SqlError::new(SqlState::OBJECT_NOT_READY, "a schema change needs every node of the cluster")
-        .detail(format!("Not connected: {}.", names.join(", ")))
-        .hint("Restart the missing nodes and run the statement again.")
+    SqlError::new(
+        SqlState::OBJECT_NOT_READY,
+        "a schema change needs every node of the cluster",
+    )
+    .detail(format!("Not connected: {}.", names.join(", ")))
+    .hint("Restart the missing nodes and run the statement again.")
 }

@@ -16,7 +16,11 @@ pub(crate) enum Work {
     /// Writes entries of a building index.
     Index { table: String, index: String },
     /// Copies rows into the key space of a new primary key.
-    PrimaryKey { table: String, primary: Index, columns: Vec<Column> },
+    PrimaryKey {
+        table: String,
+        primary: Index,
+        columns: Vec<Column>,
+    },
     /// Fails with the error if the query finds a row.
     Validate { query: String, error: SqlError },
 }
@@ -33,9 +37,11 @@ pub(crate) fn batch(
             Work::Index { table, index } => {
                 sql::fill::index(port, &table, &index, position).await?
             }
-            Work::PrimaryKey { table, primary, columns } => {
-                sql::fill::primary_key(port, &table, &primary, &columns, position).await?
-            }
+            Work::PrimaryKey {
+                table,
+                primary,
+                columns,
+            } => sql::fill::primary_key(port, &table, &primary, &columns, position).await?,
             Work::Validate { query, error } => {
                 if sql::fill::violated(port, &query).await? {
                     return Err(ExecError::Sql(error));
@@ -44,6 +50,8 @@ pub(crate) fn batch(
             }
         };
         *next.borrow_mut() = found;
-        Ok(Completed { tag: Tag::Word("FILL") })
+        Ok(Completed {
+            tag: Tag::Word("FILL"),
+        })
     })
 }

@@ -115,5 +115,8 @@ pub fn pid_of(shard: ShardId, conn: ConnId) -> i32 {
 
 /// The shard index and connection of a backend number.
 pub fn pid_parts(pid: i32) -> (u16, ConnId) {
-    (((pid >> 26) & 0xf) as u16, ConnId((pid & 0x03ff_ffff) as u32))
+    (
+        ((pid >> 26) & 0xf) as u16,
+        ConnId((pid & 0x03ff_ffff) as u32),
+    )
 }

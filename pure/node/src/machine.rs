@@ -125,7 +125,13 @@ impl Shard {
         if config.shard == ShardId(0) {
             ddl.undo_unfinished(&recovered.catalog);
         }
-        let ShardRecovered { store, catalog, clock_floor, clock_bound, in_doubt } = recovered;
+        let ShardRecovered {
+            store,
+            catalog,
+            clock_floor,
+            clock_bound,
+            in_doubt,
+        } = recovered;
         let mut core = Core::new(config, journal, clock_floor, store, catalog);
         core.purge_unknown_indexes();
         core.protocol(|protocol, cx| protocol.recover(cx, in_doubt));
@@ -133,7 +139,12 @@ impl Shard {
         let events = Rc::new(RefCell::new(Events::default()));
         let shows = Rc::new(RefCell::new(Shows::default()));
         let sequences = Rc::new(RefCell::new(SequenceDraws::default()));
-        let txns = Txns::new(core.clone(), events.clone(), shows.clone(), sequences.clone());
+        let txns = Txns::new(
+            core.clone(),
+            events.clone(),
+            shows.clone(),
+            sequences.clone(),
+        );
         Shard {
             core,
             events,
@@ -180,7 +191,8 @@ impl Shard {
     fn take(&mut self, input: Input) {
         match input {
             Input::Connect { conn, secret } => {
-                self.sessions.insert(conn, Box::new(Session::new(conn, secret)));
+                self.sessions
+                    .insert(conn, Box::new(Session::new(conn, secret)));
                 self.conns.insert(conn);
             }
             Input::Client { conn, message } => {
@@ -225,10 +237,17 @@ impl Shard {
 
     /// Calls a session with what it may touch; nothing if it is gone.
     fn with_session(&mut self, conn: ConnId, call: impl FnOnce(&mut Session, &mut SessionCx<'_>)) {
-        let Some(session) = self.sessions.get_mut(&conn) else { return };
+        let Some(session) = self.sessions.get_mut(&conn) else {
+            return;
+        };
         let (now, here, catalog, mut counters) = {
             let core = self.core.borrow();
-            (core.now, core.config.shard, core.catalog.clone(), core.counters)
+            (
+                core.now,
+                core.config.shard,
+                core.catalog.clone(),
+                core.counters,
+            )
         };
         let before = session.deadline();
         let mut cx = SessionCx {
@@ -301,7 +320,11 @@ impl Shard {
                 let position = self.use_catalog(catalog);
                 let mut core = self.core.borrow_mut();
                 let version = core.catalog.version;
-                core.send(from, Message::Wire(WireMessage::CatalogAck { version }), position);
+                core.send(
+                    from,
+                    Message::Wire(WireMessage::CatalogAck { version }),
+                    position,
+                );
             }
             WireMessage::CatalogAck { version } => self.ddl.on_ack(from, version),
             WireMessage::CatalogWanted => self.send_catalog(from),
@@ -396,7 +419,9 @@ impl Shard {
 
     fn tick(&mut self) {
         let now = self.core.borrow().now;
-        self.core.borrow_mut().protocol(|protocol, cx| protocol.on_tick(cx));
+        self.core
+            .borrow_mut()
+            .protocol(|protocol, cx| protocol.on_tick(cx));
         self.txns.on_tick(now);
         self.txns.resume_yielded();
         while let Some((at, conn)) = self.session_deadlines.first().copied() {
@@ -405,7 +430,10 @@ impl Shard {
             }
             self.session_deadlines.pop_first();
             self.with_session(conn, |session, cx| session.on_tick(cx));
-            let next = self.sessions.get(&conn).and_then(|session| session.deadline());
+            let next = self
+                .sessions
+                .get(&conn)
+                .and_then(|session| session.deadline());
             next.map(|at| self.session_deadlines.insert((at, conn)));
         }
     }
@@ -474,7 +502,9 @@ impl Shard {
                 self.with_session(handle.conn, |s, cx| s.on_txn(cx, handle, message));
             } else {
                 let message = Message::Local(LocalMessage::FromTxn(handle, message));
-                self.core.borrow_mut().send(handle.session, message, Position(0));
+                self.core
+                    .borrow_mut()
+                    .send(handle.session, message, Position(0));
             }
         }
     }
@@ -490,9 +520,7 @@ impl Shard {
             self.draws.remove(&handle);
             let result = match done.result {
                 Ok(_) => Ok(()),
-                Err(crate::message::Failure::Sql(error)) => {
-                    Err(sql::port::ExecError::Sql(error))
-                }
+                Err(crate::message::Failure::Sql(error)) => Err(sql::port::ExecError::Sql(error)),
                 Err(crate::message::Failure::Aborted(reason)) => {
                     Err(sql::port::ExecError::Aborted(reason))
                 }
@@ -511,8 +539,9 @@ impl Shard {
             let draws = self.sequences.clone();
             let id = sequence.id;
             let database = self.any_database();
-            let handle =
-                self.txns.spawn(database, move |port| draw_block(port, draws, sequence));
+            let handle = self
+                .txns
+                .spawn(database, move |port| draw_block(port, draws, sequence));
             self.draws.insert(handle, id);
         }
         any |= self.ask_shows();
@@ -524,7 +553,12 @@ impl Shard {
     /// Sequence counters belong to no database's rules but those of the common protocol.
     fn any_database(&self) -> Arc<catalog::Database> {
         let core = self.core.borrow();
-        core.catalog.databases.values().next().expect("a sequence lives in a database").clone()
+        core.catalog
+            .databases
+            .values()
+            .next()
+            .expect("a sequence lives in a database")
+            .clone()
     }
 
     fn ask_shows(&mut self) -> bool {
@@ -537,9 +571,14 @@ impl Shard {
                     self.shows.borrow_mut().on_rows(id, shard, &rows);
                     self.txns.wake_all();
                 } else {
-                    let question =
-                        WireMessage::ShowWanted { id, what, database: database.clone() };
-                    self.core.borrow_mut().send(shard, Message::Wire(question), Position(0));
+                    let question = WireMessage::ShowWanted {
+                        id,
+                        what,
+                        database: database.clone(),
+                    };
+                    self.core
+                        .borrow_mut()
+                        .send(shard, Message::Wire(question), Position(0));
                 }
             }
         }
@@ -565,7 +604,9 @@ impl Shard {
                 let id = self.ddl_next;
                 self.ddl_asked.insert(id, conn);
                 let message = WireMessage::Ddl { id, database, work };
-                self.core.borrow_mut().send(ShardId(0), Message::Wire(message), Position(0));
+                self.core
+                    .borrow_mut()
+                    .send(ShardId(0), Message::Wire(message), Position(0));
             } else {
                 let error = SqlError::new(
                     SqlState::OBJECT_NOT_READY,
@@ -583,11 +624,17 @@ impl Shard {
         while !self.ddl.is_idle() {
             let catalog = self.core.borrow().catalog.clone();
             let down: Vec<ShardId> = self.shows.borrow().unreachable.iter().copied().collect();
-            let Some(action) = self.ddl.next(&catalog, &down) else { break };
+            let Some(action) = self.ddl.next(&catalog, &down) else {
+                break;
+            };
             any = true;
             match action {
                 Action::Publish(catalog) => self.publish(catalog),
-                Action::Fill { database, work, position } => {
+                Action::Fill {
+                    database,
+                    work,
+                    position,
+                } => {
                     let catalog = self.core.borrow().catalog.clone();
                     let database = catalog.databases.get(&database);
                     let database = database.expect("a change holds its database").clone();
@@ -653,7 +700,9 @@ impl Shard {
         let horizon = core.horizon;
         core.store.collect(horizon, COLLECT_ROWS);
         drop(core);
-        let bound = self.bound_pending.map_or(self.clock_bound, |(_, bound)| bound);
+        let bound = self
+            .bound_pending
+            .map_or(self.clock_bound, |(_, bound)| bound);
         if let Some(run) = &mut self.checkpoint
             && run.advance(&mut self.core.borrow_mut(), bound, &mut out.checkpoint)
         {
@@ -680,15 +729,18 @@ impl Shard {
             Some(_) | None => Position(0),
         };
         self.stages.count(Stage::Reply, self.replies.len() as u64);
-        out.replies.extend(self.replies.drain(..).map(|(conn, reply, wait)| {
-            (conn, reply, wait.max(floor))
-        }));
+        out.replies.extend(
+            self.replies
+                .drain(..)
+                .map(|(conn, reply, wait)| (conn, reply, wait.max(floor))),
+        );
         let core = &mut *core;
-        out.messages.extend(core.out.messages.drain(..).map(|outgoing| Outgoing {
-            to: outgoing.to,
-            message: Message::Wire(WireMessage::TwoPhase(outgoing.message)),
-            wait: outgoing.wait.max(floor),
-        }));
+        out.messages
+            .extend(core.out.messages.drain(..).map(|outgoing| Outgoing {
+                to: outgoing.to,
+                message: Message::Wire(WireMessage::TwoPhase(outgoing.message)),
+                wait: outgoing.wait.max(floor),
+            }));
         out.messages.append(&mut core.messages);
     }
 
@@ -699,7 +751,12 @@ impl Shard {
             return Some(Time(0));
         }
         let session = self.session_deadlines.first().map(|(at, _)| *at);
-        let all = [core.two_phase.deadline(), self.txns.deadline(), session, self.announce_at];
+        let all = [
+            core.two_phase.deadline(),
+            self.txns.deadline(),
+            session,
+            self.announce_at,
+        ];
         all.into_iter().flatten().min()
     }
 
@@ -733,7 +790,10 @@ impl Shard {
             },
         ];
         let apply = |catalog: Catalog, command| {
-            catalog.apply(&command).expect("an empty catalog takes its first commands").0
+            catalog
+                .apply(&command)
+                .expect("an empty catalog takes its first commands")
+                .0
         };
         let first = commands.into_iter().fold((*empty).clone(), apply);
         self.publish(Arc::new(first));
@@ -746,7 +806,8 @@ impl Shard {
                 SqlState::ADMIN_SHUTDOWN,
                 "terminating connection due to administrator command",
             );
-            out.replies.push((*conn, Reply::Error(Severity::Fatal, error), Position(0)));
+            out.replies
+                .push((*conn, Reply::Error(Severity::Fatal, error), Position(0)));
             out.replies.push((*conn, Reply::Close, Position(0)));
         }
     }

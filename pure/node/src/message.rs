@@ -172,10 +172,19 @@ pub struct RunRequest {
 
 impl std::fmt::Debug for RunRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let RunRequest { statement, begin, params, autocommit, .. } = self;
+        let RunRequest {
+            statement,
+            begin,
+            params,
+            autocommit,
+            ..
+        } = self;
         let mut debug = f.debug_struct("RunRequest");
         debug.field("statement", statement).field("begin", begin);
-        debug.field("params", params).field("autocommit", autocommit).finish_non_exhaustive()
+        debug
+            .field("params", params)
+            .field("autocommit", autocommit)
+            .finish_non_exhaustive()
     }
 }
 

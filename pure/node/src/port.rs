@@ -106,7 +106,10 @@ impl StatementPort {
 
     fn emit(&self, message: FromTxn) {
         self.credit.set(self.credit.get() - 1);
-        self.events.borrow_mut().to_sessions.push_back((self.handle, message));
+        self.events
+            .borrow_mut()
+            .to_sessions
+            .push_back((self.handle, message));
     }
 }
 
@@ -176,9 +179,10 @@ impl sql::Port for StatementPort {
 
     fn read_locking(&self, mode: LockMode) -> Read {
         match self.txn.isolation {
-            Isolation::ReadUncommitted | Isolation::ReadCommitted => {
-                Read::LockRows { snapshot: self.statement_snapshot(), mode }
-            }
+            Isolation::ReadUncommitted | Isolation::ReadCommitted => Read::LockRows {
+                snapshot: self.statement_snapshot(),
+                mode,
+            },
             Isolation::RepeatableRead | Isolation::Serializable => Read::Lock(mode),
         }
     }
@@ -248,7 +252,10 @@ impl sql::Port for StatementPort {
     fn poll_copy_data(&self) -> Poll<Result<Option<Vec<u8>>, SqlError>> {
         if !self.copy_asked.replace(true) {
             let ready = FromTxn::CopyInReady(self.statement);
-            self.events.borrow_mut().to_sessions.push_back((self.handle, ready));
+            self.events
+                .borrow_mut()
+                .to_sessions
+                .push_back((self.handle, ready));
         }
         match self.copy.borrow_mut().pop_front() {
             Some(chunk) => Poll::Ready(chunk),
@@ -275,37 +282,46 @@ impl sql::Port for StatementPort {
     fn currval(&self, sequence: &Sequence) -> Option<i64> {
         let own = self.currval.borrow();
         let known = own.iter().chain(&self.facts.currval);
-        known.filter(|(id, _)| *id == sequence.id).map(|(_, value)| *value).next()
+        known
+            .filter(|(id, _)| *id == sequence.id)
+            .map(|(_, value)| *value)
+            .next()
     }
 
     fn poll_yield(&self, yielded: &mut bool) -> Poll<()> {
         if core::mem::replace(yielded, true) {
             return Poll::Ready(());
         }
-        self.events.borrow_mut().yielded.push((self.handle, self.statement));
+        self.events
+            .borrow_mut()
+            .yielded
+            .push((self.handle, self.statement));
         Poll::Pending
     }
 
-    fn poll_show(
-        &self,
-        what: Show,
-        ticket: &mut Option<u64>,
-    ) -> Poll<Result<RowBatch, ExecError>> {
+    fn poll_show(&self, what: Show, ticket: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
         let (database, shards) = (&self.database.name, self.catalog.placement.shards());
         let here = self.txn.id.shard;
-        self.shows.borrow_mut().poll(what, database, shards, here, ticket)
+        self.shows
+            .borrow_mut()
+            .poll(what, database, shards, here, ticket)
     }
 
     fn charge(&self, bytes: i64) -> Result<(), SqlError> {
         let mut core = self.txn.core.borrow_mut();
         let own = self.memory_bytes.get() + bytes;
         if bytes > 0 && own > STATEMENT_MEMORY_BYTES_MAX {
-            return Err(SqlError::new(SqlState::OUT_OF_MEMORY, "the statement needs too much memory")
-                .detail(format!("The limit is {STATEMENT_MEMORY_BYTES_MAX} bytes.")));
+            return Err(SqlError::new(
+                SqlState::OUT_OF_MEMORY,
+                "the statement needs too much memory",
+            )
+            .detail(format!("The limit is {STATEMENT_MEMORY_BYTES_MAX} bytes.")));
         }
         if bytes > 0 && core.memory_bytes + bytes > SHARD_MEMORY_BYTES_MAX {
-            return Err(SqlError::new(SqlState::OUT_OF_MEMORY, "out of memory on this shard")
-                .hint("Run fewer large statements at the same time."));
+            return Err(
+                SqlError::new(SqlState::OUT_OF_MEMORY, "out of memory on this shard")
+                    .hint("Run fewer large statements at the same time."),
+            );
         }
         core.memory_bytes += bytes;
         self.memory_bytes.set(own);
@@ -313,7 +329,12 @@ impl sql::Port for StatementPort {
     }
 
     fn cost(&self) -> TxnCost {
-        self.txn.core.borrow().two_phase.cost(self.txn.id).unwrap_or_default()
+        self.txn
+            .core
+            .borrow()
+            .two_phase
+            .cost(self.txn.id)
+            .unwrap_or_default()
     }
 
     fn snapshot(&self) -> Option<Ts> {
@@ -330,6 +351,9 @@ fn is_write(op: &Op) -> bool {
 
 /// The error of a transaction that its protocol rolled back inside the node's own work.
 pub(crate) fn abort_error(reason: &AbortReason) -> SqlError {
-    SqlError::new(SqlState::SERIALIZATION, "could not serialize access due to a concurrent change")
-        .detail(format!("{reason:?}"))
+    SqlError::new(
+        SqlState::SERIALIZATION,
+        "could not serialize access due to a concurrent change",
+    )
+    .detail(format!("{reason:?}"))
 }

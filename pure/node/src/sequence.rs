@@ -56,7 +56,11 @@ pub(crate) fn draw(
     ticket: &mut Option<u64>,
 ) -> Poll<Result<i64, ExecError>> {
     let mut draws = draws.borrow_mut();
-    if let Some(block) = draws.blocks.get_mut(&sequence.id).filter(|block| block.left > 0) {
+    if let Some(block) = draws
+        .blocks
+        .get_mut(&sequence.id)
+        .filter(|block| block.left > 0)
+    {
         let value = block.next;
         block.left -= 1;
         block.next = block.next.wrapping_add(block.increment);
@@ -83,14 +87,24 @@ pub(crate) fn draw_block(
 ) -> Running {
     Box::pin(async move {
         let slot = Slot((sequence.id.0 % u32::from(SLOT_COUNT)) as u16);
-        let key = Key { index: sequence.id, slot, bytes: Vec::new() };
+        let key = Key {
+            index: sequence.id,
+            slot,
+            bytes: Vec::new(),
+        };
         let to = port.home(slot);
         let planned = port.catalog().version;
         let program = sql::whole_row(&[Type::Int8]);
         let read = Read::Lock(LockMode::Exclusive);
-        let get = Op::Get { key: key.clone(), read, program };
+        let get = Op::Get {
+            key: key.clone(),
+            read,
+            program,
+        };
         let found = OpFuture::start(&*port, to, planned, get, false).await?;
-        let OpResult::Rows { batch, .. } = found else { unreachable!("a get answers rows") };
+        let OpResult::Rows { batch, .. } = found else {
+            unreachable!("a get answers rows")
+        };
         let next = match batch.iter().next() {
             Some([Datum::Int(next)]) => *next,
             Some(row) => unreachable!("a counter row is one number, not {row:?}"),
@@ -103,21 +117,38 @@ pub(crate) fn draw_block(
         let after = next.wrapping_add(sequence.increment.wrapping_mul(count));
         let mut row = Vec::new();
         base::row::encode(&[Datum::Int(after)], &mut row);
-        let op = Op::Write { key, write: Write::Put(row) };
+        let op = Op::Write {
+            key,
+            write: Write::Put(row),
+        };
         OpFuture::start(&*port, to, planned, op, false).await?;
-        let block = Block { next, left: count, increment: sequence.increment };
+        let block = Block {
+            next,
+            left: count,
+            increment: sequence.increment,
+        };
         // Used only after the commit: a failed commit is followed by another draw, and the numbers of
         // this one are then never given out.
         draws.borrow_mut().blocks.insert(sequence.id, block);
-        Ok(Completed { tag: Tag::Word("NEXTVAL") })
+        Ok(Completed {
+            tag: Tag::Word("NEXTVAL"),
+        })
     })
 }
 
 /// How many numbers, `next` included, the sequence still has (at most `i64::MAX`).
 fn numbers_left(sequence: &Sequence, next: i64) -> i64 {
     let (next, step) = (i128::from(next), i128::from(sequence.increment));
-    let room = if step > 0 { i128::from(sequence.max) - next } else { next - i128::from(sequence.min) };
-    if room < 0 { 0 } else { (room / step.abs() + 1).min(i128::from(i64::MAX)) as i64 }
+    let room = if step > 0 {
+        i128::from(sequence.max) - next
+    } else {
+        next - i128::from(sequence.min)
+    };
+    if room < 0 {
+        0
+    } else {
+        (room / step.abs() + 1).min(i128::from(i64::MAX)) as i64
+    }
 }
 
 fn exhausted(sequence: &Sequence) -> SqlError {

@@ -36,7 +36,9 @@ impl Shows {
         let Some(id) = *ticket else {
             self.next_id += 1;
             let kind = kind_of(what);
-            let up = shards.iter().filter(|shard| !self.unreachable.contains(shard));
+            let up = shards
+                .iter()
+                .filter(|shard| !self.unreachable.contains(shard));
             // Which nodes are connected is a fact of the asked shard.
             let missing: BTreeSet<ShardId> = match kind {
                 ShowKind::Nodes => BTreeSet::from([here]),
@@ -46,13 +48,25 @@ impl Shows {
                 | ShowKind::Sessions => up.copied().collect(),
             };
             let ask = missing.iter().copied().collect();
-            self.to_ask.push((self.next_id, kind, database.to_string(), ask));
-            self.questions.insert(self.next_id, Question { kind, missing, rows: Vec::new() });
+            self.to_ask
+                .push((self.next_id, kind, database.to_string(), ask));
+            self.questions.insert(
+                self.next_id,
+                Question {
+                    kind,
+                    missing,
+                    rows: Vec::new(),
+                },
+            );
             *ticket = Some(self.next_id);
             return Poll::Pending;
         };
         let question = self.questions.get(&id).expect("a ticket names a question");
-        if question.missing.iter().any(|shard| !self.unreachable.contains(shard)) {
+        if question
+            .missing
+            .iter()
+            .any(|shard| !self.unreachable.contains(shard))
+        {
             return Poll::Pending;
         }
         let question = self.questions.remove(&id).expect("just seen");
@@ -105,10 +119,15 @@ fn sum_by_name(rows: &[Vec<Datum>]) -> Vec<Vec<Datum>> {
             None => sums.push((name.clone(), *value)),
         }
     }
-    sums.into_iter().map(|(name, sum)| vec![name, Datum::Int(sum)]).collect()
+    sums.into_iter()
+        .map(|(name, sum)| vec![name, Datum::Int(sum)])
+        .collect()
 }
 
 fn compare_rows(a: &[Datum], b: &[Datum]) -> std::cmp::Ordering {
     let pairs = a.iter().zip(b);
-    pairs.map(|(x, y)| x.compare(y)).find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    pairs
+        .map(|(x, y)| x.compare(y))
+        .find(|order| order.is_ne())
+        .unwrap_or(std::cmp::Ordering::Equal)
 }

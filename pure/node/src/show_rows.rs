@@ -18,7 +18,9 @@ pub(crate) fn counters(core: &Core) -> RowBatch {
 /// (table, index, shard, slots, rows, row_bytes): key spaces of `database` that have rows here.
 pub(crate) fn placement(core: &Core, database: &str) -> RowBatch {
     let mut batch = RowBatch::new(6);
-    let Some(database) = core.catalog.databases.get(database) else { return batch };
+    let Some(database) = core.catalog.databases.get(database) else {
+        return batch;
+    };
     for table in database.tables.values() {
         for index in core::iter::once(&table.primary).chain(&table.secondary) {
             let (counts, slots) = core.store.index_counts(index.id);
@@ -63,10 +65,7 @@ pub(crate) fn nodes(core: &Core, peers: &BTreeMap<NodeId, u32>) -> RowBatch {
 }
 
 /// (pid, user, database, state, seconds in it, statement)
-pub(crate) fn sessions<'a>(
-    core: &Core,
-    sessions: impl Iterator<Item = &'a Session>,
-) -> RowBatch {
+pub(crate) fn sessions<'a>(core: &Core, sessions: impl Iterator<Item = &'a Session>) -> RowBatch {
     let mut batch = RowBatch::new(6);
     for session in sessions {
         let told = session.describe();

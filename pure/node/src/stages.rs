@@ -49,7 +49,11 @@ pub(crate) struct Stages {
 
 impl Stages {
     pub(crate) fn new(stopwatch: fn() -> u64) -> Stages {
-        Stages { counts: [Count::default(); STAGES.len()], stopwatch, starts: 0 }
+        Stages {
+            counts: [Count::default(); STAGES.len()],
+            stopwatch,
+            starts: 0,
+        }
     }
 
     /// `items` instructions have come to `stage` at once.
@@ -62,7 +66,9 @@ impl Stages {
     /// The start of a call if this one is timed.
     pub(crate) fn start(&mut self) -> Option<u64> {
         self.starts += 1;
-        self.starts.is_multiple_of(SAMPLE_EVERY).then(self.stopwatch)
+        self.starts
+            .is_multiple_of(SAMPLE_EVERY)
+            .then(self.stopwatch)
     }
 
     /// The end of a call of `stage`.

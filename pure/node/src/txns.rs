@@ -123,7 +123,11 @@ impl Txns {
     }
 
     fn statement(&self, handle: TxnHandle, statement: StatementNo) -> Option<&Statement> {
-        self.by_handle.get(&handle)?.statements.get(&statement).filter(|s| s.future.is_some())
+        self.by_handle
+            .get(&handle)?
+            .statements
+            .get(&statement)
+            .filter(|s| s.future.is_some())
     }
 
     fn run(&mut self, handle: TxnHandle, request: RunRequest) {
@@ -161,7 +165,11 @@ impl Txns {
         if let Some(at) = request.deadline {
             self.deadlines.insert((at, handle, request.statement));
         }
-        let entry = Statement { port, future, deadline: request.deadline };
+        let entry = Statement {
+            port,
+            future,
+            deadline: request.deadline,
+        };
         txn.statements.insert(request.statement, entry);
         match result {
             Some(result) => self.finish(handle, request.statement, result),
@@ -202,7 +210,12 @@ impl Txns {
             wait: Cell::new(Position(0)),
             outcome: RefCell::default(),
         });
-        let txn = Txn { shared, priority_ts, statements: BTreeMap::new(), commit: Commit::NotYet };
+        let txn = Txn {
+            shared,
+            priority_ts,
+            statements: BTreeMap::new(),
+            commit: Commit::NotYet,
+        };
         self.by_id.insert(id, handle);
         let old = self.by_handle.insert(handle, txn);
         assert!(old.is_none(), "a transaction begins once");
@@ -220,7 +233,11 @@ impl Txns {
             let number = core.next_op().0;
             (core.catalog.clone(), core.config.shard, number, core.now)
         };
-        let handle = TxnHandle { session: here, conn: INTERNAL, number };
+        let handle = TxnHandle {
+            session: here,
+            conn: INTERNAL,
+            number,
+        };
         let begin = BeginRequest {
             isolation: Isolation::Serializable,
             read_only: false,
@@ -251,18 +268,32 @@ impl Txns {
             currval: RefCell::default(),
         });
         let future = Some(make(port.clone()));
-        txn.statements.insert(1, Statement { port, future, deadline: None });
+        txn.statements.insert(
+            1,
+            Statement {
+                port,
+                future,
+                deadline: None,
+            },
+        );
         self.ready.push_back((handle, 1));
         handle
     }
 
     /// Takes the protocol's answer to a pending operation.
     pub(crate) fn on_answer(&mut self, id: TxnId, op: OpId, reply: OpReply) {
-        let Some(handle) = self.by_id.get(&id).copied() else { return };
-        let txn = self.by_handle.get_mut(&handle).expect("both maps name the same transactions");
+        let Some(handle) = self.by_id.get(&id).copied() else {
+            return;
+        };
+        let txn = self
+            .by_handle
+            .get_mut(&handle)
+            .expect("both maps name the same transactions");
         if matches!(txn.commit, Commit::Running(commit, _) if commit == op) {
             let commit = core::mem::replace(&mut txn.commit, Commit::NotYet);
-            let Commit::Running(_, ending) = commit else { unreachable!("just matched") };
+            let Commit::Running(_, ending) = commit else {
+                unreachable!("just matched")
+            };
             self.ended(handle, reply, ending);
             return;
         }
@@ -270,14 +301,17 @@ impl Txns {
         if let Commit::Wanted(_) = txn.commit {
             if txn.shared.pending.get() == 0 {
                 let commit = core::mem::replace(&mut txn.commit, Commit::NotYet);
-                let Commit::Wanted(ending) = commit else { unreachable!("just matched") };
+                let Commit::Wanted(ending) = commit else {
+                    unreachable!("just matched")
+                };
                 self.commit(handle, ending);
             }
             return;
         }
         txn.shared.answers.borrow_mut().push((op, reply));
         // Which statement asked is not recorded: there is nearly always one.
-        self.ready.extend(txn.statements.keys().map(|statement| (handle, *statement)));
+        self.ready
+            .extend(txn.statements.keys().map(|statement| (handle, *statement)));
     }
 
     /// Polls statements that have news; true if there were any.
@@ -301,14 +335,23 @@ impl Txns {
     /// Wakes every statement: news of SHOW or of sequences are rare and cheap to look for.
     pub(crate) fn wake_all(&mut self) {
         for (handle, txn) in &self.by_handle {
-            self.ready.extend(txn.statements.keys().map(|statement| (*handle, *statement)));
+            self.ready
+                .extend(txn.statements.keys().map(|statement| (*handle, *statement)));
         }
     }
 
     fn poll(&mut self, handle: TxnHandle, statement: StatementNo) {
-        let txn = self.by_handle.get_mut(&handle).expect("polled transactions are known");
-        let running = txn.statements.get_mut(&statement).expect("polled statements are known");
-        let Some(future) = running.future.as_mut() else { return };
+        let txn = self
+            .by_handle
+            .get_mut(&handle)
+            .expect("polled transactions are known");
+        let running = txn
+            .statements
+            .get_mut(&statement)
+            .expect("polled statements are known");
+        let Some(future) = running.future.as_mut() else {
+            return;
+        };
         let mut context = Context::from_waker(Waker::noop());
         if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
             self.finish(handle, statement, result);
@@ -339,8 +382,14 @@ impl Txns {
         statement: StatementNo,
         result: Result<Tag, Failure>,
     ) {
-        let txn = self.by_handle.get_mut(&handle).expect("statements end inside a transaction");
-        let running = txn.statements.get_mut(&statement).expect("a statement ends once");
+        let txn = self
+            .by_handle
+            .get_mut(&handle)
+            .expect("statements end inside a transaction");
+        let running = txn
+            .statements
+            .get_mut(&statement)
+            .expect("a statement ends once");
         running.future = None;
         let autocommit = running.port.autocommit;
         let rode = txn.shared.outcome.borrow_mut().take();
@@ -373,8 +422,14 @@ impl Txns {
         outcome: Option<Outcome>,
         wait: Position,
     ) {
-        let txn = self.by_handle.get_mut(&handle).expect("a statement is done inside a transaction");
-        let ended = txn.statements.remove(&statement).expect("a statement is done once");
+        let txn = self
+            .by_handle
+            .get_mut(&handle)
+            .expect("a statement is done inside a transaction");
+        let ended = txn
+            .statements
+            .remove(&statement)
+            .expect("a statement is done once");
         if let Some(at) = ended.deadline {
             self.deadlines.remove(&(at, handle, statement));
         }
@@ -388,15 +443,27 @@ impl Txns {
         };
         drop(ended);
         let message = FromTxn::Done(statement, done);
-        self.events.borrow_mut().to_sessions.push_back((handle, message));
+        self.events
+            .borrow_mut()
+            .to_sessions
+            .push_back((handle, message));
     }
 
     fn commit(&mut self, handle: TxnHandle, ending: Ending) {
         let Some(txn) = self.by_handle.get_mut(&handle) else {
-            assert!(ending.is_none(), "an autocommit statement ends inside its transaction");
+            assert!(
+                ending.is_none(),
+                "an autocommit statement ends inside its transaction"
+            );
             let outcome = Outcome::Aborted(txn::AbortReason::Requested);
-            let ended = FromTxn::Ended { outcome, wait: Position(0) };
-            self.events.borrow_mut().to_sessions.push_back((handle, ended));
+            let ended = FromTxn::Ended {
+                outcome,
+                wait: Position(0),
+            };
+            self.events
+                .borrow_mut()
+                .to_sessions
+                .push_back((handle, ended));
             return;
         };
         // Open portals end with their transaction.
@@ -422,8 +489,14 @@ impl Txns {
         let outcome = reply.outcome.expect("a commit ends with an outcome");
         let Some((statement, tag)) = ending else {
             let wait_of_reads = self.by_handle[&handle].shared.wait.get();
-            let ended = FromTxn::Ended { outcome, wait: reply.wait.max(wait_of_reads) };
-            self.events.borrow_mut().to_sessions.push_back((handle, ended));
+            let ended = FromTxn::Ended {
+                outcome,
+                wait: reply.wait.max(wait_of_reads),
+            };
+            self.events
+                .borrow_mut()
+                .to_sessions
+                .push_back((handle, ended));
             self.forget(handle);
             return;
         };
@@ -446,21 +519,35 @@ impl Txns {
             None => {}
         }
         let outcome = Outcome::Aborted(txn::AbortReason::Requested);
-        let ended = FromTxn::Ended { outcome, wait: Position(0) };
-        self.events.borrow_mut().to_sessions.push_back((handle, ended));
+        let ended = FromTxn::Ended {
+            outcome,
+            wait: Position(0),
+        };
+        self.events
+            .borrow_mut()
+            .to_sessions
+            .push_back((handle, ended));
     }
 
     fn abort(&mut self, handle: TxnHandle) {
-        let txn = self.by_handle.get_mut(&handle).expect("only known transactions are aborted");
+        let txn = self
+            .by_handle
+            .get_mut(&handle)
+            .expect("only known transactions are aborted");
         for statement in txn.statements.values_mut() {
             statement.future = None;
         }
         let id = txn.shared.id;
-        self.core.borrow_mut().protocol(|protocol, cx| protocol.abort(cx, id));
+        self.core
+            .borrow_mut()
+            .protocol(|protocol, cx| protocol.abort(cx, id));
     }
 
     fn forget(&mut self, handle: TxnHandle) {
-        let txn = self.by_handle.remove(&handle).expect("only known transactions are forgotten");
+        let txn = self
+            .by_handle
+            .remove(&handle)
+            .expect("only known transactions are forgotten");
         drop(txn.statements);
         let mut core = self.core.borrow_mut();
         if let Some(ts) = txn.shared.snapshot {
@@ -472,7 +559,9 @@ impl Txns {
 
     /// Ends all running statements of a transaction with `error`.
     fn cancel(&mut self, handle: TxnHandle, error: &SqlError) {
-        let Some(txn) = self.by_handle.get(&handle) else { return };
+        let Some(txn) = self.by_handle.get(&handle) else {
+            return;
+        };
         let running = txn.statements.iter().filter(|(_, s)| s.future.is_some());
         let running: Vec<StatementNo> = running.map(|(number, _)| *number).collect();
         for statement in running {
@@ -510,7 +599,10 @@ enum Start {
 
 /// Starts a plan; a statement that touches one free local row is over at once.
 fn start(plan: Arc<Plan>, params: sql::port::Params, port: Rc<StatementPort>) -> Start {
-    assert!(matches!(plan.kind, PlanKind::Run(_)), "only Run plans reach a transaction");
+    assert!(
+        matches!(plan.kind, PlanKind::Run(_)),
+        "only Run plans reach a transaction"
+    );
     match sql::execute_fast(&plan, &params, &*port) {
         None => Start::Running(sql::execute(plan, params, port)),
         Some(Err(error)) => Start::Over(Err(error)),
@@ -530,7 +622,10 @@ fn start(plan: Arc<Plan>, params: sql::port::Params, port: Rc<StatementPort>) ->
 fn hand_over(port: &StatementPort, rows: Option<RowBatch>) {
     if let Some(rows) = rows {
         let message = FromTxn::Rows(port.statement, rows, port.txn.wait.get());
-        port.events.borrow_mut().to_sessions.push_back((port.handle, message));
+        port.events
+            .borrow_mut()
+            .to_sessions
+            .push_back((port.handle, message));
     }
 }
 

@@ -40,7 +40,10 @@ impl<S: Default> Store<S> {
     /// The digest of all rows of all key spaces that are visible at `at`.
     pub fn digest_all(&self, at: Ts) -> u64 {
         let all = KeyRange::all();
-        let digests = self.indexes().into_iter().map(|index| self.digest(index, None, &all, at));
+        let digests = self
+            .indexes()
+            .into_iter()
+            .map(|index| self.digest(index, None, &all, at));
         digests.fold(0, u64::wrapping_add)
     }
 }

@@ -17,4 +17,5 @@ mod frames;
 mod interrupted;
 mod nodes;
 mod restart;
+mod schema;
 mod support;

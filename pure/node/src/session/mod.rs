@@ -438,7 +438,8 @@ impl Session {
         let waits = self.settings.knobs.synchronous_commit;
         let position = |wait| if waits { wait } else { Position(0) };
         let held = self.held.drain(..);
-        cx.replies.extend(held.map(|(reply, wait)| (conn, reply, position(wait))));
+        cx.replies
+            .extend(held.map(|(reply, wait)| (conn, reply, position(wait))));
         self.in_flight += core::mem::take(&mut self.held_batches);
         if let Some(txn) = &mut self.txn {
             txn.retryable = false;

@@ -1,0 +1,51 @@
+//! Schema changes over existing rows: more of them than one batch takes, on several shards.
+
+use crate::support::{Cluster, number, sqlstate};
+
+/// Well above the rows of one batch on each of four shards.
+const ROWS: i64 = 9_000;
+
+#[test]
+fn a_primary_key_and_an_index_come_to_a_table_with_rows() {
+    let mut cluster = Cluster::start("schema", 2, 2);
+    let mut link = cluster.link(0, "postgres");
+    let run = [
+        "CREATE TABLE t (a int NOT NULL, b int NOT NULL, c text)".to_string(),
+        format!("INSERT INTO t SELECT i, i % 7, 'x' || i FROM generate_series(1, {ROWS}) AS s(i)"),
+    ];
+    for statement in &run {
+        link.command(statement).unwrap();
+    }
+    assert_eq!(number(&mut link, "SELECT count(*) FROM t"), ROWS);
+    link.command("ALTER TABLE t ADD PRIMARY KEY (a)").unwrap();
+    assert_eq!(number(&mut link, "SELECT count(*) FROM t"), ROWS);
+    assert_eq!(
+        number(&mut link, "SELECT sum(a) FROM t"),
+        ROWS * (ROWS + 1) / 2
+    );
+    link.command("CREATE INDEX t_b ON t (b)").unwrap();
+    let by_index =
+        (0..7).map(|b| number(&mut link, &format!("SELECT count(*) FROM t WHERE b = {b}")));
+    assert_eq!(by_index.sum::<i64>(), ROWS);
+    assert_eq!(
+        number(&mut link, "SELECT b FROM t WHERE a = 8999"),
+        8_999 % 7
+    );
+    assert_eq!(
+        sqlstate(&mut link, "CREATE UNIQUE INDEX t_u ON t (b)"),
+        "23505"
+    );
+    // The failed index has left nothing behind.
+    link.command("INSERT INTO t VALUES (0, 0, NULL)").unwrap();
+    assert_eq!(number(&mut link, "SELECT count(*) FROM t"), ROWS + 1);
+    link.close();
+    cluster.stop_all();
+    cluster.start_all();
+    let mut link = cluster.link(1, "postgres");
+    assert_eq!(number(&mut link, "SELECT count(*) FROM t"), ROWS + 1);
+    assert_eq!(
+        number(&mut link, "SELECT count(*) FROM t WHERE b = 3"),
+        (ROWS - 3) / 7 + 1
+    );
+    link.close();
+}
