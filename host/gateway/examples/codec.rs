@@ -1,4 +1,5 @@
-//! Measures the codec: time and allocations per Bind/Execute/Sync triple decoded and per row encoded.
+//! Measures the codec: time and allocations per Bind/Execute/Sync triple decoded and per row
+//! encoded.
 //!
 //! `cargo run --release -p gateway --example codec`
 #![allow(clippy::print_stdout, reason = "a program that prints its result")]

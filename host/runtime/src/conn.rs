@@ -41,7 +41,8 @@ pub(crate) enum Got {
     End,
 }
 
-/// Hands what is there to `take`, by way of `buffer` (which keeps its length: clearing it for every read
+/// Hands what is there to `take`, by way of `buffer` (which keeps its length: clearing it for
+/// every read
 /// costs more than the read). A short read means that the socket is empty: new bytes raise a new
 /// event, so no second call is needed to see "would block".
 pub(crate) fn read_some(
@@ -101,8 +102,8 @@ impl ClientConn {
         }
     }
 
-    /// Takes a reply; it leaves with the next flush unless it or one before it waits for the journal.
-    /// Returns whether it is held.
+    /// Takes a reply; it leaves with the next flush unless it or one before it waits for the
+    /// journal. Returns whether it is held.
     pub(crate) fn reply(&mut self, reply: Reply, wait: Position, durable: Position) -> bool {
         if !self.held.is_empty() || wait > durable {
             self.held.push_back((reply, wait));

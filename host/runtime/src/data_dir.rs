@@ -48,8 +48,8 @@ impl DataDir {
     /// Takes the directory (creating it if it is missing), recovers, and journals this start.
     ///
     /// # Errors
-    /// The directory is in use, belongs to another cluster or node, or is damaged (the message names
-    /// file and offset); nothing is changed then except that a torn tail may be cut.
+    /// The directory is in use, belongs to another cluster or node, or is damaged (the message
+    /// names file and offset); nothing is changed then except that a torn tail may be cut.
     pub fn open(cluster: &ClusterFile, entry: &NodeEntry) -> Result<DataDir, RuntimeError> {
         let path = entry.data.clone();
         std::fs::create_dir_all(&path).map_err(RuntimeError::file("create", &path))?;

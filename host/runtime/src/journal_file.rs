@@ -184,8 +184,8 @@ impl JournalWriter {
     /// Whatever the disk says; the journal must not be used any more then.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), RuntimeError> {
         if self.offset >= SEGMENT_BYTES {
-            // Zeros behind the last record of a segment that is not the last would look like damage,
-            // so they go before the next segment exists.
+            // Zeros behind the last record of a segment that is not the last would look like
+            // damage, so they go before the next segment exists.
             let path = self.directory.clone();
             let end = self
                 .file

@@ -83,7 +83,8 @@ impl Mailboxes {
         self.all.len()
     }
 
-    /// Sends to the shard with this index. A shard that has ended loses its mail: the node is stopping.
+    /// Sends to the shard with this index. A shard that has ended loses its mail: the node is
+    /// stopping.
     pub(crate) fn send(&self, index: usize, mail: Mail) {
         let mailbox = &self.all[index];
         if mailbox.sender.send(mail).is_ok() {

@@ -157,7 +157,8 @@ impl NodeProcess {
         Shutdown(self.stop.clone())
     }
 
-    /// Runs until [`Shutdown::stop`] is called, then drains, writes a checkpoint and ends all threads.
+    /// Runs until [`Shutdown::stop`] is called, then drains, writes a checkpoint and ends all
+    /// threads.
     ///
     /// # Errors
     /// A checkpoint could not be put into use; the data is whole all the same.

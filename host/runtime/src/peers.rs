@@ -1,6 +1,6 @@
 //! Connections between nodes. Each shard has one outgoing connection to every other node and sends
-//! on it; what a node receives arrives on connections that others opened. Both directions begin with
-//! a [`Hello`].
+//! on it; what a node receives arrives on connections that others opened. Both directions begin
+//! with a [`Hello`].
 
 use crate::conn::{Got, read_some, write_some};
 use crate::frame::{self, FrameError, Hello};
@@ -155,8 +155,8 @@ impl PeerOut {
         }
     }
 
-    /// Queues a message; returns the bytes it takes, 0 if it is dropped because the connection is down
-    /// or too far behind.
+    /// Queues a message; returns the bytes it takes, 0 if it is dropped because the connection is
+    /// down or too far behind.
     pub(crate) fn send(
         &mut self,
         from: base::ShardId,

@@ -1,6 +1,7 @@
 //! Writing a checkpoint of a shard while it works on.
 //!
-//! The walk is fuzzy: rows appear as they are when it passes. The journal from the start position on
+//! The walk is fuzzy: rows appear as they are when it passes. The journal from the start position
+//! on
 //! makes them consistent, so the host puts a checkpoint into use only when the journal is durable
 //! to where it stood at the end of the walk.
 

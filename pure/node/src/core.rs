@@ -11,8 +11,8 @@ use two_phase::TwoPhase;
 use txn::contract::Outgoing;
 use txn::{Counters, Cx, Event, JournalPort, Outbox, Protocol};
 
-/// Shared state of one shard; lives in an `Rc<RefCell<_>>` that is never borrowed across a poll of a
-/// statement.
+/// Shared state of one shard; lives in an `Rc<RefCell<_>>` that is never borrowed across a poll of
+/// a statement.
 pub(crate) struct Core {
     pub(crate) config: ShardConfig,
     pub(crate) now: Time,

@@ -1,8 +1,9 @@
 //! Schema changes: the first shard of node 1 runs them one at a time.
 //!
-//! A change is a list of steps. A command makes the next catalog version, is journaled, and goes to all
-//! shards; the next step begins when all have acknowledged it, so that work over existing rows finds
-//! no transaction planned before. What fails is undone by the commands of `undo`.
+//! A change is a list of steps. A command makes the next catalog version, is journaled, and goes
+//! to all
+//! shards; the next step begins when all have acknowledged it, so that work over existing rows
+//! finds no transaction planned before. What fails is undone by the commands of `undo`.
 //!
 //! | step | waits for |
 //! |---|---|
@@ -173,8 +174,8 @@ impl Ddl {
         *handle = Some(started);
     }
 
-    /// News of the batch's transaction. `next` is where the next batch begins, `None` if this was the
-    /// last.
+    /// News of the batch's transaction. `next` is where the next batch begins, `None` if this was
+    /// the last.
     pub(crate) fn on_txn(&mut self, from: TxnHandle, message: FromTxn, next: Option<FillPosition>) {
         let Some(change) = &mut self.current else {
             return;

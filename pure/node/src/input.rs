@@ -66,8 +66,8 @@ pub enum Input {
     },
     /// The disk is nearly full (true) or has room again: writes are refused with 53100 meanwhile.
     DiskFull(bool),
-    /// Write a checkpoint of this shard: parts appear in [`Effects::checkpoint`]. Ignored while one is
-    /// being written.
+    /// Write a checkpoint of this shard: parts appear in [`Effects::checkpoint`]. Ignored while
+    /// one is being written.
     Checkpoint {
         /// Number of the checkpoint.
         number: u64,
@@ -97,7 +97,8 @@ pub enum CheckpointPart {
 /// What a shard asks its host to do. The host empties it after every step (or batch of steps).
 #[derive(Default, Debug)]
 pub struct Effects {
-    /// To clients, in order per connection; each leaves once the journal is durable to its position.
+    /// To clients, in order per connection; each leaves once the journal is durable to its
+    /// position.
     pub replies: Vec<(ConnId, Reply, Position)>,
     /// To other shards, in order per receiver; each leaves once the journal is durable to `wait`.
     pub messages: Vec<Outgoing<Message>>,

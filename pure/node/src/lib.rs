@@ -1,8 +1,8 @@
 //! The machine that a shard runs: sessions, transactions, protocols, schema changes, and how they
 //! talk to one another.
 //!
-//! [`machine::Shard`] is pure: `step(now, input, journal, effects)` runs to completion and `deadline()` says
-//! when it wants to be woken. The server and the simulator host the same machine.
+//! [`machine::Shard`] is pure: `step(now, input, journal, effects)` runs to completion and
+//! `deadline()` says when it wants to be woken. The server and the simulator host the same machine.
 //!
 //! ```text
 //! client -> gateway -> Session --ToTxn--> Txn (coordinator) --Op--> Protocol --Message--> Protocol

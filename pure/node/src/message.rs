@@ -1,4 +1,5 @@
-//! What shards say to one another, and what sessions and transactions of one node say to each other.
+//! What shards say to one another, and what sessions and transactions of one node say to each
+//! other.
 
 use crate::client::{ConnId, Tag};
 use base::{NodeId, Position, RowBatch, ShardId, SqlError, Time, Ts};
@@ -203,8 +204,8 @@ pub struct BeginRequest {
     pub txn_time: Time,
     /// Longest wait for a lock, microseconds; 0: no limit.
     pub lock_timeout_us: u64,
-    /// Largest commit timestamp that this session has seen: the transaction's timestamps lie above it, so
-    /// that a session reads what it wrote whichever shard coordinates.
+    /// Largest commit timestamp that this session has seen: the transaction's timestamps lie above
+    /// it, so that a session reads what it wrote whichever shard coordinates.
     pub seen: Ts,
 }
 
@@ -224,8 +225,8 @@ pub struct SessionFacts {
 /// From a transaction to its session.
 #[derive(Debug)]
 pub enum FromTxn {
-    /// Rows of a statement; uses up one batch of credit. They leave once the journal is durable to the
-    /// position: the largest that the transaction has read so far.
+    /// Rows of a statement; uses up one batch of credit. They leave once the journal is durable to
+    /// the position: the largest that the transaction has read so far.
     Rows(StatementNo, RowBatch, Position),
     /// COPY TO data; uses up one batch of credit. Waits as rows do.
     CopyOut(StatementNo, Vec<u8>, Position),

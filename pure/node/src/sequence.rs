@@ -1,7 +1,8 @@
 //! Sequences: blocks of numbers drawn from a durable counter row.
 //!
 //! The counter of a sequence is the one row of its own key space. A shard draws a block of numbers
-//! from it in a transaction of its own, so a rollback leaves a gap and no user transaction waits for
+//! from it in a transaction of its own, so a rollback leaves a gap and no user transaction waits
+//! for
 //! another one's lock. After a crash the rest of a block is lost: a gap again, never a repetition.
 
 use crate::port::StatementPort;
@@ -127,8 +128,8 @@ pub(crate) fn draw_block(
             left: count,
             increment: sequence.increment,
         };
-        // Used only after the commit: a failed commit is followed by another draw, and the numbers of
-        // this one are then never given out.
+        // Used only after the commit: a failed commit is followed by another draw, and the numbers
+        // of this one are then never given out.
         draws.borrow_mut().blocks.insert(sequence.id, block);
         Ok(Completed {
             tag: Tag::Word("NEXTVAL"),

@@ -37,8 +37,8 @@ pub(crate) fn placement(core: &Core, database: &str) -> RowBatch {
     batch
 }
 
-/// (node, address, incarnation, state, shards), told by each node's first shard about itself, and by
-/// the asked shard about nodes that are down.
+/// (node, address, incarnation, state, shards), told by each node's first shard about itself, and
+/// by the asked shard about nodes that are down.
 pub(crate) fn nodes(core: &Core, peers: &BTreeMap<NodeId, u32>) -> RowBatch {
     let mut batch = RowBatch::new(5);
     let own = core.config.shard.node();

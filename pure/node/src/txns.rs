@@ -222,7 +222,8 @@ impl Txns {
     }
 
     /// Runs work of the node itself as a transaction of its own, under SERIALIZABLE, committed when
-    /// the future ends well. Its events carry the returned handle, whose connection is [`INTERNAL`].
+    /// the future ends well. Its events carry the returned handle, whose connection is
+    /// [`INTERNAL`].
     pub(crate) fn spawn(
         &mut self,
         database: Arc<catalog::Database>,

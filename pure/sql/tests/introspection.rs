@@ -4,8 +4,10 @@
 //! Each file has its answers beside it (`*.out`); `UPDATE=1` rewrites them, and a person reads the
 //! difference. Statements about rows and transactions, which the recordings hold too, are left out:
 //! there are no rows here, only the catalog.
-// A test reads its scripts and writes them when asked to.
-#![allow(clippy::disallowed_methods)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test reads its scripts and may write them"
+)]
 
 use base::{Datum, RowBatch, ShardId, Slot, SqlError, Time, Ts, Type};
 use catalog::{Catalog, Command, Database, Execution, Placement, ProtocolKind, Sequence};

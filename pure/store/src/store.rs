@@ -335,8 +335,8 @@ impl<S: Default> Store<S> {
         self.indexes.keys().copied().collect()
     }
 
-    /// Totals over the rows of one key space, and the number of slots that hold any. Walks them: for
-    /// reports.
+    /// Totals over the rows of one key space, and the number of slots that hold any. Walks them:
+    /// for reports.
     pub fn index_counts(&self, index: IndexId) -> (Counts, usize) {
         let mut counts = Counts::default();
         let slots = self.indexes.get(&index).map_or(&[][..], |rows| &rows.slots);

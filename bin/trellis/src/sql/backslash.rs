@@ -17,7 +17,8 @@ pub(crate) enum Command {
 }
 
 /// What `\?` prints.
-pub(crate) const HELP: &str = r"A statement ends with ; and may span lines. Ctrl-C cancels what runs, Ctrl-D leaves.
+pub(crate) const HELP: &str = r"A statement ends with ; and may span lines.
+Ctrl-C cancels what runs, Ctrl-D leaves.
 
   \q            leave
   \d            tables, indexes and sequences

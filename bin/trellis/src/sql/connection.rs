@@ -100,7 +100,8 @@ impl Connection {
         result
     }
 
-    /// Runs statements as one simple query. `copy` gives the data of COPY FROM STDIN, piece by piece.
+    /// Runs statements as one simple query. `copy` gives the data of COPY FROM STDIN, piece by
+    /// piece.
     ///
     /// # Errors
     /// The connection is lost; the next call opens another. A refused statement is no error here:

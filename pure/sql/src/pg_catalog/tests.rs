@@ -677,7 +677,7 @@ fn every_listed_function_can_be_called() {
 }
 
 #[test]
-#[allow(clippy::disallowed_methods)] // the queries are files
+#[expect(clippy::disallowed_methods, reason = "the queries are files")]
 fn client_queries_lose_what_cannot_be_planned() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../test/sql/introspection");
     let mut rewritten = 0;

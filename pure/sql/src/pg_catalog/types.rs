@@ -24,7 +24,10 @@ pub(super) struct TypeRow {
 }
 
 /// `letters`: typtype, typcategory, typalign, typstorage.
-#[allow(clippy::too_many_arguments)] // one argument per group of columns of the table below
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one per group of columns of the table below"
+)]
 const fn entry(
     oid: u32,
     name: &'static str,

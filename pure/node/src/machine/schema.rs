@@ -1,0 +1,139 @@
+//! How a shard takes part in schema changes: asking for one, running them (first shard of node 1),
+//! taking the new catalog into use.
+
+use super::Shard;
+use crate::ddl::{Action, Origin};
+use crate::message::{CATALOG_NODE, DdlWork, Message, WireMessage};
+use base::{Position, ShardId, SqlError, SqlState};
+use catalog::Catalog;
+use std::sync::Arc;
+
+impl Shard {
+    /// Takes a newer catalog into use. The first shard of each node journals it; the position
+    /// returned is the one to wait for before it may be acknowledged.
+    pub(super) fn use_catalog(&mut self, catalog: Arc<Catalog>) -> Position {
+        let mut core = self.core.borrow_mut();
+        if catalog.version <= core.catalog.version {
+            return Position(0);
+        }
+        let mut position = Position(0);
+        if core.config.shard.index() == 0 {
+            let mut record = Vec::new();
+            let version = catalog.version;
+            let catalog = base::codec::to_vec(&*catalog);
+            journal::Record::Catalog { version, catalog }.encode(&mut record);
+            position = core.journal.append(&record);
+        }
+        core.set_catalog(catalog);
+        position
+    }
+
+    pub(super) fn send_catalog(&mut self, to: ShardId) {
+        let mut core = self.core.borrow_mut();
+        if core.catalog.version > 0 && to != core.config.shard {
+            let message = Message::Wire(WireMessage::Catalog(core.catalog.clone()));
+            core.send(to, message, Position(0));
+        }
+    }
+
+    pub(super) fn ask_ddl(&mut self) -> bool {
+        let mut any = false;
+        while let Some((conn, database, plan)) = self.ddl_wanted.pop_front() {
+            any = true;
+            let work = DdlWork {
+                before: plan.before,
+                fill: plan.fill,
+                after: plan.after,
+                undo: plan.undo,
+            };
+            if self.core.borrow().config.shard == ShardId(0) {
+                self.ddl.request(Origin::Session(conn), database, work);
+            } else if self.peers.contains_key(&CATALOG_NODE)
+                || self.core.borrow().config.shard.node() == CATALOG_NODE
+            {
+                self.ddl_next += 1;
+                let id = self.ddl_next;
+                self.ddl_asked.insert(id, conn);
+                let message = WireMessage::Ddl { id, database, work };
+                self.core
+                    .borrow_mut()
+                    .send(ShardId(0), Message::Wire(message), Position(0));
+            } else {
+                let error = SqlError::new(
+                    SqlState::OBJECT_NOT_READY,
+                    "schema changes go through node n1, which is not connected",
+                )
+                .hint("Restart node n1 and run the statement again.");
+                self.with_session(conn, |session, cx| session.on_ddl(cx, Err(error)));
+            }
+        }
+        any
+    }
+
+    pub(super) fn run_ddl(&mut self) -> bool {
+        let mut any = false;
+        while !self.ddl.is_idle() {
+            let catalog = self.core.borrow().catalog.clone();
+            let down: Vec<ShardId> = self.shows.borrow().unreachable.iter().copied().collect();
+            let Some(action) = self.ddl.next(&catalog, &down) else {
+                break;
+            };
+            any = true;
+            match action {
+                Action::Publish(catalog) => self.publish(catalog),
+                Action::Fill {
+                    database,
+                    work,
+                    position,
+                } => {
+                    let catalog = self.core.borrow().catalog.clone();
+                    let database = catalog.databases.get(&database);
+                    let database = database.expect("a change holds its database").clone();
+                    let next = self.fill_next.clone();
+                    let handle = self.txns.spawn(database, move |port| {
+                        crate::fill::batch(port, work, position, next)
+                    });
+                    self.ddl.filling(handle);
+                }
+                Action::Answer(Origin::Restart, result) => {
+                    result.expect("what undoes a change cannot fail");
+                }
+                Action::Answer(Origin::Session(conn), result) => {
+                    self.with_session(conn, |session, cx| session.on_ddl(cx, result));
+                }
+                Action::Answer(Origin::Shard(to, id), result) => {
+                    let message = Message::Wire(WireMessage::DdlDone { id, result });
+                    self.core.borrow_mut().send(to, message, Position(0));
+                }
+            }
+        }
+        any
+    }
+
+    pub(super) fn publish(&mut self, catalog: Arc<Catalog>) {
+        let position = self.use_catalog(catalog);
+        let mut core = self.core.borrow_mut();
+        if position == Position(0) {
+            return;
+        }
+        let catalog = core.catalog.clone();
+        for shard in catalog.placement.shards() {
+            if *shard != core.config.shard {
+                let message = Message::Wire(WireMessage::Catalog(catalog.clone()));
+                core.send(*shard, message, position);
+            }
+        }
+    }
+
+    /// Node 1 is gone with the schema changes that sessions here have asked of it.
+    pub(super) fn give_up_ddl(&mut self) {
+        for conn in core::mem::take(&mut self.ddl_asked).into_values() {
+            let error = SqlError::new(
+                SqlState::TXN_UNKNOWN,
+                "node n1 was lost while the schema change was under way",
+            )
+            .hint("Look whether it has happened before you run the statement again.");
+            self.with_session(conn, |session, cx| session.on_ddl(cx, Err(error)));
+        }
+    }
+}
