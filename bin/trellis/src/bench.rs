@@ -45,7 +45,7 @@ struct Where {
     /// Which workload
     #[arg(long, value_enum, default_value = "tpcc")]
     workload: WorkloadName,
-    /// Database: postgres://USER[:PASSWORD]@HOST:PORT[,HOST:PORT]/DATABASE
+    /// Database: `postgres://USER@HOST:PORT/DATABASE`; several HOST:PORT with commas
     #[arg(long)]
     url: String,
 }

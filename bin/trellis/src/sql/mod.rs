@@ -40,7 +40,7 @@ const DEFAULT_URL: &str = "postgres://trellis@127.0.0.1:5433/postgres";
     Statements are also read from standard input if it is no terminal. The first error ends a\n\
     script with exit code 1.")]
 pub(crate) struct SqlArgs {
-    /// Database: postgres://USER[:PASSWORD]@HOST:PORT[,HOST:PORT]/DATABASE
+    /// Database: `postgres://USER@HOST:PORT/DATABASE`; several HOST:PORT with commas
     #[arg(long, conflicts_with = "data")]
     url: Option<String>,
     /// Directory of a local cluster
