@@ -2,7 +2,7 @@
 
 use crate::coord::{Ballot, Decision, Phase, Purpose};
 use crate::coordinator::failed;
-use crate::job::Origin;
+use crate::job::{Origin, in_one_node};
 use crate::message::{Body, Decide, Finish, Vote};
 use crate::timers::Timer;
 use crate::{Context, TwoPhase};
@@ -154,10 +154,13 @@ impl TwoPhase {
                 asked.push(member.shard);
             }
         }
-        if !own_asked
-            && self.parts.contains_key(&txn)
-            && let Err(reason) = self.prepare_own(cx, txn, &writers)
-        {
+        let mut own_left = !own_asked && self.parts.contains_key(&txn);
+        self.line_up(txn, &writers, &mut asked, &mut own_left);
+        let mut begun = self.ask_next(cx, txn);
+        if own_left && begun.is_ok() {
+            begun = self.prepare_own(cx, txn, &writers);
+        }
+        if let Err(reason) = begun {
             self.abort_txn(cx, txn, reason.clone());
             return Err(reason);
         }
@@ -174,6 +177,49 @@ impl TwoPhase {
         }
         assert!(ride.is_none(), "the shard of the last operation takes part");
         Ok(())
+    }
+
+    /// Moves out of `asked` and `own` those that must vote one after the other: with increments on
+    /// several shards of the node, the locks that their votes need are taken in the order of the
+    /// shards. `own`: the coordinator's shard is to vote as well.
+    fn line_up(
+        &mut self,
+        txn: TxnId,
+        writers: &[ShardId],
+        asked: &mut Vec<ShardId>,
+        own: &mut bool,
+    ) {
+        let coord = &self.coords[&txn];
+        let increments = |shard: &ShardId| coord.find(*shard).is_some_and(|m| m.increments);
+        let mut in_turn: Vec<ShardId> = asked.iter().copied().filter(increments).collect();
+        if *own && self.has_increments(txn) {
+            in_turn.push(txn.shard);
+        }
+        if in_turn.len() < 2 || !in_one_node(txn, writers) {
+            return;
+        }
+        asked.retain(|shard| !in_turn.contains(shard));
+        *own &= !in_turn.contains(&txn.shard);
+        in_turn.sort_unstable_by(|a, b| b.cmp(a));
+        let coord = self.coords.get_mut(&txn).expect("looked up above");
+        coord.in_turn = in_turn;
+        coord.writers = writers.to_vec();
+    }
+
+    /// Whether the shards of the transaction will have to vote one after the other if it also adds
+    /// (`adds`) on `to`: then the commit cannot ride on that operation.
+    pub(crate) fn will_line_up(&self, txn: TxnId, to: ShardId, adds: bool) -> bool {
+        let coord = &self.coords[&txn];
+        let node = txn.shard.node();
+        let mut shards = usize::from(adds) + usize::from(self.has_increments(txn));
+        let mut inside = to.node() == node;
+        for member in &coord.members {
+            let counts = member.increments && !(adds && member.shard == to);
+            shards += usize::from(counts);
+            let writes = member.wrote || !member.queue.is_empty();
+            inside &= member.shard.node() == node || !writes;
+        }
+        shards > 1 && inside
     }
 
     /// Decides if every participant has voted; then returns the answer to the commit.
@@ -461,6 +507,7 @@ impl TwoPhase {
         let outstanding = core::mem::take(&mut coord.outstanding);
         let local = core::mem::take(&mut coord.local);
         let sealing = core::mem::take(&mut coord.sealing);
+        coord.in_turn.clear();
         let nodes = {
             let cost = &mut coord.cost;
             let mut nodes: Vec<_> = coord.members.iter().map(|m| m.shard.node()).collect();

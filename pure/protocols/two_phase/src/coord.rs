@@ -34,6 +34,8 @@ pub(crate) struct Member {
     pub(crate) queue_bytes: usize,
     pub(crate) queue_planned: u64,
     pub(crate) ballot: Ballot,
+    /// It may hold increments, which are sealed before it votes.
+    pub(crate) increments: bool,
 }
 
 impl Member {
@@ -49,6 +51,7 @@ impl Member {
             queue_bytes: 0,
             queue_planned: u64::MAX,
             ballot: Ballot::NotAsked,
+            increments: false,
         }
     }
 }
@@ -116,6 +119,10 @@ pub(crate) struct Coord {
     pub(crate) local: Vec<(OpId, u64)>,
     /// The own shard's vote waits for other commits of rows that it increments.
     pub(crate) sealing: bool,
+    /// Shards of this node that still have to be asked for their votes, the next one last.
+    pub(crate) in_turn: Vec<ShardId>,
+    /// Who has something to commit, for those.
+    pub(crate) writers: Vec<ShardId>,
     pub(crate) phase: Phase,
     /// A riding commit did not come about: only commit or abort may follow.
     pub(crate) closed: bool,
@@ -160,6 +167,12 @@ impl Coord {
 
     pub(crate) fn find(&self, shard: ShardId) -> Option<&Member> {
         self.members.iter().find(|member| member.shard == shard)
+    }
+
+    /// Nobody but `shard` has anything to commit or to be told.
+    pub(crate) fn is_only(&self, shard: ShardId) -> bool {
+        let aside = |m: &Member| m.shard == shard || (!m.stateful && m.queue.is_empty());
+        self.members.iter().all(aside)
     }
 
     /// It holds no lock and awaits nothing.

@@ -1,6 +1,7 @@
 //! The coordinator: operations on their way to the shards.
 
 use crate::coord::{Coord, Outstanding, Phase, Purpose};
+use crate::increment::adds_only;
 use crate::job::{Job, Origin, Stop, is_snapshot};
 use crate::message::{Body, Finish, ReadRequest, Reference, Request};
 use crate::participant::allows_finish;
@@ -129,6 +130,10 @@ impl TwoPhase {
         // towards a life that is known.
         let acquainted = !self.is_remote(to) || self.peers.contains_key(&to.node());
         let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
+        let adds = matches!(&op, Op::Formula { formula, .. } if adds_only(formula));
+        if adds {
+            coord.member(to).increments = true;
+        }
         let rides = last && acquainted && coord.outstanding.is_empty() && coord.local.is_empty();
         let others = coord.members.iter().any(|member| {
             member.shard != to
@@ -141,7 +146,10 @@ impl TwoPhase {
             coord.phase = Phase::Entrusted;
             let purpose = Purpose::OpCommit;
             self.send_request(cx, txn, to, id, planned, Some(op), Finish::Commit, purpose);
+        } else if self.will_line_up(txn, to, adds) {
+            self.send_request(cx, txn, to, id, planned, Some(op), Finish::No, Purpose::Op);
         } else {
+            let coord = self.coords.get_mut(&txn).expect("looked up above");
             coord.member(to);
             if let Err(reason) = self.begin_prepare(cx, txn, id, Some((to, planned, op))) {
                 return Submitted::Ready(failed(reason));
@@ -347,6 +355,8 @@ impl TwoPhase {
         let alone = coord.is_alone();
         let queued = coord.members.iter().any(|member| !member.queue.is_empty());
         coord.member(txn.shard);
+        let idle = coord.outstanding.is_empty() && coord.local.is_empty();
+        let last = last && idle && coord.is_only(txn.shard);
         let mut job = Job::new(txn, options, planned, Origin::Local { id, last });
         job.stateless = is_snapshot(&op) && !self.parts.contains_key(&txn);
         job.op = Some(op);
@@ -407,9 +417,7 @@ impl TwoPhase {
         coord.local.retain(|(op, _)| *op != id);
         coord.wait = coord.wait.max(job.wait);
         let idle = coord.outstanding.is_empty() && coord.local.is_empty();
-        let only = coord.members.iter().all(|member| {
-            member.shard == txn.shard || (!member.stateful && member.queue.is_empty())
-        });
+        let only = coord.is_only(txn.shard);
         match result {
             Err(OpError::Aborted(reason)) => {
                 self.abort_txn(cx, txn, reason.clone());

@@ -14,7 +14,7 @@
 //!   care of it before a vote and before a commit in one phase.
 
 use crate::commit::ended;
-use crate::coord::{Ballot, Phase};
+use crate::coord::{Ballot, Phase, Purpose};
 use crate::exec::Hands;
 use crate::job::{Asker, Job, Origin, Stop};
 use crate::message::Finish;
@@ -153,6 +153,10 @@ impl Hands<'_> {
         if !job.prepares() && self.promises.is_empty() {
             return Ok(());
         }
+        let asker = Asker {
+            ordered: job.seals_in_order(),
+            ..*asker
+        };
         for (key, write) in &part.writes {
             if mode_of(write) == LockMode::Increment {
                 asker.ask(self.locks, Item::of(key), LockMode::Fold)?;
@@ -189,7 +193,7 @@ impl TwoPhase {
         escrow
     }
 
-    fn has_increments(&self, txn: TxnId) -> bool {
+    pub(crate) fn has_increments(&self, txn: TxnId) -> bool {
         self.parts.get(&txn).is_some_and(|part| {
             let mut writes = part.writes.values();
             writes.any(|write| mode_of(write) == LockMode::Increment)
@@ -321,10 +325,47 @@ impl TwoPhase {
         coord.sealing = false;
         coord.wait = coord.wait.max(position);
         coord.member(txn.shard).ballot = Ballot::Cast(vote);
-        // The vote may have come for a ride that failed; then the commit is still to be asked for.
-        let Phase::Preparing { id, .. } = coord.phase else {
+        self.on_vote(cx, txn);
+    }
+
+    /// Asks the next of the shards that vote one after the other.
+    pub(crate) fn ask_next(&mut self, cx: &mut Context<'_>, txn: TxnId) -> Result<(), AbortReason> {
+        loop {
+            let coord = self.coords.get_mut(&txn).expect("it commits");
+            let Phase::Preparing { id, .. } = coord.phase else {
+                return Ok(());
+            };
+            let Some(shard) = coord.in_turn.pop() else {
+                return Ok(());
+            };
+            let writers = coord.writers.clone();
+            if shard != txn.shard {
+                let finish = Finish::Prepare(writers);
+                coord.member(shard).ballot = Ballot::Asked;
+                let purpose = Purpose::Prepare;
+                self.send_request(cx, txn, shard, id, u64::MAX, None, finish, purpose);
+                return Ok(());
+            }
+            self.prepare_own(cx, txn, &writers)?;
+            if self.coords[&txn].sealing {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A vote has come: asks the next shard, or decides if it was the last.
+    pub(crate) fn on_vote(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        if let Err(reason) = self.ask_next(cx, txn) {
+            // Nobody else is asked at the moment, but the commit is to be answered.
+            self.coords.get_mut(&txn).expect("it commits").sealing = true;
+            self.abort_txn(cx, txn, reason);
+            return;
+        }
+        // Votes of a ride that failed came for another operation than the commit.
+        let Some(Phase::Preparing { id, .. }) = self.coords.get(&txn).map(|c| &c.phase) else {
             return;
         };
+        let id = *id;
         if let Some(reply) = self.decide_if_voted(cx, txn) {
             cx.out.complete(txn, id, reply);
         }

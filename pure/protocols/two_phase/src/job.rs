@@ -1,6 +1,7 @@
 //! One operation on this shard's rows, from its arrival to its answer.
 
 use crate::message::{Finish, Reference};
+use crate::part::coordinator_node;
 use crate::scan::ScanState;
 use crate::{Context, TwoPhase};
 use alloc::boxed::Box;
@@ -56,6 +57,8 @@ pub(crate) struct Asker {
     pub(crate) job: u64,
     pub(crate) priority: Priority,
     pub(crate) alone: bool,
+    /// See [`LockRequest::ordered`].
+    pub(crate) ordered: bool,
     pub(crate) timeout_us: u64,
     pub(crate) now: Time,
     /// Everything is known to be free and the transaction ends in this step: no entries.
@@ -77,6 +80,7 @@ impl Asker {
             item,
             mode,
             alone: self.alone,
+            ordered: self.ordered,
             deadline: (self.timeout_us > 0).then(|| self.now.after(self.timeout_us)),
             now: self.now,
             request: self.job,
@@ -145,6 +149,15 @@ impl Job {
         matches!(self.finish, Finish::Prepare(_))
     }
 
+    /// Whether its seal follows the order of shards and keys: it commits here alone, or the writers
+    /// are shards of one node, which the coordinator asks in their order.
+    pub(crate) fn seals_in_order(&self) -> bool {
+        match &self.finish {
+            Finish::Prepare(writers) => in_one_node(self.txn, writers),
+            Finish::No | Finish::Commit => true,
+        }
+    }
+
     /// Whether it may end in a commit or vote.
     pub(crate) fn commits(&self) -> bool {
         match self.origin {
@@ -164,6 +177,7 @@ impl Job {
                 txn: self.txn,
             },
             alone: self.alone,
+            ordered: false,
             timeout_us: options.lock_timeout_us,
             now,
             direct: self.direct,
@@ -177,6 +191,12 @@ impl Job {
             Read::Lock(_) => None,
         })
     }
+}
+
+/// Whether all `writers` are shards of the coordinator's node.
+pub(crate) fn in_one_node(txn: TxnId, writers: &[ShardId]) -> bool {
+    let node = coordinator_node(txn);
+    writers.iter().all(|shard| shard.node() == node)
 }
 
 /// How an operation reads, if it is a get or scan.

@@ -10,7 +10,8 @@
 //! commit   one shard            one Commit record where the rows are; locks go before the flush
 //!          shards of this node  prepared in memory, one Commit record for all of them
 //!          one remote shard     the commit rides on a request (one phase)
-//!          several nodes        Prepare records in parallel, Decision record, then the others learn
+//!          several nodes        Prepare records in parallel, Decision record, then the others
+//! learn
 //! ```
 //!
 //! Modules: [`message`] what shards say; `coordinator`, `commit`, `replies` the coordinator;

@@ -68,6 +68,7 @@ impl TwoPhase {
                 item: Item::of(key),
                 mode: LockMode::Exclusive,
                 alone: false,
+                ordered: false,
                 deadline: None,
                 now: cx.now,
                 request: 0,

@@ -132,13 +132,7 @@ impl TwoPhase {
                 {
                     *result = Some(found);
                 }
-                // Votes of a ride that failed came for another operation than the commit.
-                let Phase::Preparing { id, .. } = coord.phase else {
-                    return;
-                };
-                if let Some(reply) = self.decide_if_voted(cx, txn) {
-                    cx.out.complete(txn, id, reply);
-                }
+                self.on_vote(cx, txn);
             }
             Finished::Committed { commit_ts, forced } => {
                 let coord = self.coords.get_mut(&txn).expect("looked up above");

@@ -33,6 +33,12 @@
 //! | Fold | | + | | | promises or commits such formulas |
 //! | Exclusive | | | | | reads and writes |
 //!
+//! A fold may be *ordered* ([`LockRequest::ordered`]): it waits for anyone, in order of arrival and
+//! behind folds that are not. Why there is no deadlock then: nothing but a fold keeps a fold
+//! waiting
+//! (the increment that it holds excludes the rest); folds in order wait for each other along the
+//! order; those out of order wait for younger ones of their kind only.
+//!
 //! A transaction that is granted two modes on one row holds what excludes all that either excludes
 //! ([`LockMode::join`]); nobody can be in the way of that, so no third request is needed.
 //!

@@ -28,7 +28,11 @@ fn write_range(
 }
 
 fn write_waiter(f: &mut fmt::Formatter<'_>, waiter: &Waiter) -> fmt::Result {
-    let alone = if waiter.alone { " alone" } else { "" };
+    let alone = match (waiter.alone, waiter.ordered) {
+        (true, _) => " alone",
+        (false, true) => " ordered",
+        (false, false) => "",
+    };
     write!(f, " wait {} {}{alone}", letter(waiter.mode), waiter.txn.txn)
 }
 
@@ -129,7 +133,7 @@ impl LockTable {
                 waiter.mode,
                 waiter.txn.txn,
                 &mut |holder| {
-                    let downwards = waiter.alone || waiter.txn > holder.txn;
+                    let downwards = waiter.waits_for_any() || waiter.txn > holder.txn;
                     assert!(downwards, "{waiter:?} waits for the older {holder:?}");
                 },
             );

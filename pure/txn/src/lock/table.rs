@@ -141,6 +141,10 @@ pub struct LockRequest<'a> {
     /// The transaction holds no lock on any shard and has no other request outstanding: it may wait
     /// whatever its age. Take it back with [`LockTable::expose`] when that ends.
     pub alone: bool,
+    /// Asks for [`LockMode::Fold`] at the commit: all such requests of a transaction go through its
+    /// shards and keys in ascending order, and it waits for nothing else until its end. So it may
+    /// wait whatever its age; a fold that is not `ordered` never waits for one that is.
+    pub ordered: bool,
     /// Wait no longer than this; `None`: no limit.
     pub deadline: Option<Time>,
     /// Now, for the time spent waiting.
@@ -198,6 +202,8 @@ pub struct LockEvent {
 pub(super) struct Holder {
     pub(super) txn: Priority,
     pub(super) mode: LockMode,
+    /// See [`LockRequest::ordered`].
+    pub(super) ordered: bool,
 }
 
 /// The holders of one row: nearly always one, which then needs no allocation.
@@ -227,6 +233,7 @@ impl Holders {
             }
             Holders::One(one) if one.txn.txn == holder.txn.txn => {
                 one.mode = one.mode.join(holder.mode);
+                one.ordered |= holder.ordered;
                 false
             }
             Holders::One(one) => {
@@ -259,6 +266,7 @@ fn strengthen(holders: &mut Vec<Holder>, holder: Holder) -> bool {
     {
         Some(held) => {
             held.mode = held.mode.join(holder.mode);
+            held.ordered |= holder.ordered;
             false
         }
         None => {
@@ -323,8 +331,8 @@ impl LockTable {
     }
 
     /// Asks for a lock. A lock that the transaction holds already, by itself or as part of a larger
-    /// one, is granted again; one of another mode becomes what covers both ([`LockMode::join`]) if it
-    /// can.
+    /// one, is granted again; one of another mode becomes what covers both ([`LockMode::join`]) if
+    /// it can.
     ///
     /// May also end the wait of another request of the same transaction that was alone until now:
     /// look at [`LockTable::take_events`] afterwards.
@@ -348,6 +356,7 @@ impl LockTable {
         let holder = Holder {
             txn: request.txn,
             mode: request.mode,
+            ordered: request.ordered,
         };
         match self.points.entry(point) {
             Entry::Vacant(entry) => {
@@ -487,6 +496,7 @@ impl LockTable {
         let holder = Holder {
             txn: waiter.txn,
             mode: waiter.mode,
+            ordered: waiter.ordered,
         };
         let txn = waiter.txn.txn;
         match waiter.item.as_item() {

@@ -35,6 +35,7 @@ impl Table {
             item: Item::of(&key),
             mode,
             alone,
+            ordered: false,
             deadline: None,
             now: Time(0),
             request: who,
@@ -54,6 +55,7 @@ impl Table {
             },
             mode,
             alone: false,
+            ordered: false,
             deadline: None,
             now: Time(0),
             request: who,
@@ -234,6 +236,51 @@ fn increments_share_a_row_and_readers_wait() {
 }
 
 #[test]
+fn ordered_folds_wait_whatever_their_age() {
+    let mut t = Table(LockTable::new());
+    let fold = |t: &mut Table, who: u64, ordered: bool| {
+        let key = key("a");
+        let request = LockRequest {
+            txn: rank(who),
+            item: Item::of(&key),
+            mode: F,
+            alone: false,
+            ordered,
+            deadline: None,
+            now: Time(0),
+            request: who,
+        };
+        t.0.acquire(request)
+    };
+    for who in 1..=6 {
+        assert_eq!(t.ask(who, "a", I, false), Acquired::Granted);
+    }
+    assert_eq!(fold(&mut t, 3, true), Acquired::Granted);
+    assert_eq!(fold(&mut t, 5, true), Acquired::Waiting);
+    assert_eq!(fold(&mut t, 4, true), Acquired::Waiting);
+    assert!(
+        matches!(fold(&mut t, 1, false), Acquired::Died(_)),
+        "older, but out of order"
+    );
+    assert_eq!(t.release(1), []);
+    assert_eq!(t.release(3), [(5, true)]);
+    assert_eq!(t.release(5), [(4, true)], "in order of arrival");
+    assert_eq!(t.release(4), []);
+    assert_eq!(fold(&mut t, 6, false), Acquired::Granted);
+    assert_eq!(fold(&mut t, 2, false), Acquired::Waiting);
+    assert_eq!(t.ask(7, "a", I, false), Acquired::Granted);
+    assert_eq!(fold(&mut t, 7, true), Acquired::Waiting);
+    assert_eq!(
+        t.release(6),
+        [(2, true)],
+        "in order, it comes after those that are not"
+    );
+    assert_eq!(t.release(2), [(7, true)]);
+    assert_eq!(t.release(7), []);
+    assert!(t.0.is_empty());
+}
+
+#[test]
 fn increment_and_read_together_are_exclusive() {
     for (first, second) in [(S, I), (I, S), (F, S), (I, X)] {
         let mut t = Table(LockTable::new());
@@ -281,6 +328,7 @@ fn whole_shard_excludes_everything() {
         item: Item::Shard,
         mode: X,
         alone: false,
+        ordered: false,
         deadline: Some(Time(50)),
         now: Time(0),
         request: who,
@@ -342,6 +390,7 @@ fn urgent_goes_first() {
         item: Item::of(&key),
         mode: X,
         alone: false,
+        ordered: false,
         deadline: None,
         now: Time(0),
         request: 50,
@@ -451,6 +500,7 @@ fn run_model(seed: u64) {
                 item,
                 mode,
                 alone,
+                ordered: false,
                 deadline: None,
                 now: Time(0),
                 request,
@@ -511,6 +561,7 @@ fn free_row_leaves_nothing_behind() {
             item: Item::of(key),
             mode: X,
             alone: true,
+            ordered: false,
             deadline: None,
             now: Time(0),
             request: round,

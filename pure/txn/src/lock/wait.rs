@@ -45,6 +45,7 @@ pub(super) struct Waiter {
     pub(super) item: OwnedItem,
     pub(super) mode: LockMode,
     pub(super) alone: bool,
+    pub(super) ordered: bool,
     pub(super) overtaken: u32,
     pub(super) deadline: Option<Time>,
     pub(super) since: Time,
@@ -63,11 +64,23 @@ impl Waiter {
             item,
             mode: request.mode,
             alone,
+            ordered: request.ordered,
             overtaken: 0,
             deadline: request.deadline,
             since: request.now,
             request: request.request,
         }
+    }
+
+    /// It may wait for older ones.
+    pub(super) fn waits_for_any(&self) -> bool {
+        self.alone || self.ordered
+    }
+
+    /// Whether it must not wait for this lock.
+    fn dies_of(&self, holder: &Holder) -> bool {
+        let out_of_order = self.mode == LockMode::Fold && !self.ordered && holder.ordered;
+        !self.waits_for_any() && (holder.txn > self.txn || out_of_order)
     }
 
     /// It is not overtaken by younger ones any more.
@@ -98,11 +111,11 @@ impl LockTable {
         let (mut blocked, mut older) = (false, None);
         self.each_holder(&item, waiter.mode, txn.txn, &mut |holder| {
             blocked = true;
-            if holder.txn > txn {
+            if waiter.dies_of(holder) {
                 older = Some(holder.txn.txn);
             }
         });
-        if let (false, Some(holder)) = (waiter.alone, older) {
+        if let Some(holder) = older {
             return die(holder);
         }
         if blocked {
@@ -111,7 +124,7 @@ impl LockTable {
         let insists = waiter.insists();
         self.each_waiter(&item, waiter.mode, txn.txn, &mut |other_arrival, other| {
             if waiter.alone {
-                let before = if other.alone {
+                let before = if other.waits_for_any() {
                     other_arrival < arrival
                 } else {
                     !insists
@@ -119,10 +132,12 @@ impl LockTable {
                 blocked |= before;
             } else if self.is_held_up_by(other, txn.txn) {
                 // It waits for this transaction already, so nothing changes for it.
+            } else if waiter.ordered {
+                blocked |= !other.ordered || other_arrival < arrival;
             } else if other.insists() && other.txn > txn {
                 older = Some(other.txn.txn);
             } else {
-                blocked |= !insists && !other.alone && other.txn < txn;
+                blocked |= !insists && !other.waits_for_any() && other.txn < txn;
             }
         });
         match older {
@@ -426,7 +441,7 @@ impl LockTable {
             granted.mode,
             granted.txn.txn,
             &mut |arrival, waiter| {
-                if !waiter.alone && waiter.txn < granted.txn {
+                if !waiter.waits_for_any() && waiter.txn < granted.txn {
                     victims.push(arrival);
                 }
             },
@@ -486,7 +501,7 @@ impl LockTable {
 fn turn(arrival: u64, waiter: &Waiter) -> (u8, Reverse<Option<Priority>>, Option<Priority>, u64) {
     if waiter.insists() {
         (0, Reverse(Some(waiter.txn)), None, arrival)
-    } else if !waiter.alone {
+    } else if !waiter.waits_for_any() {
         (1, Reverse(None), Some(waiter.txn), arrival)
     } else {
         (2, Reverse(None), None, arrival)

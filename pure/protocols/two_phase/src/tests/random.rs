@@ -82,7 +82,7 @@ impl Run {
     fn new(seed: u64) -> Run {
         let mut prng = Prng::new(seed);
         let nodes = 1 + prng.below(3) as u16;
-        let shards = 1 + prng.below(2) as u16;
+        let shards = 1 + prng.below(if nodes == 1 { 3 } else { 2 }) as u16;
         let faults = prng.below(3) > 0;
         let crashes = prng.below(2) > 0;
         let mut world = World::new(nodes, shards);
@@ -564,8 +564,8 @@ impl Run {
                         None
                     }
                 };
-                // What it read at home is not locked any more once it is given up, although the shard
-                // that has the commit in its hands may still do it.
+                // What it read at home is not locked any more once it is given up, although the
+                // shard that has the commit in its hands may still do it.
                 let given_up =
                     client.outcome == Some(Outcome::Unknown) && step.shard == client.txn.shard;
                 if step.seen.is_some() && !given_up {
