@@ -79,7 +79,7 @@ struct RunArgs {
     #[arg(long, default_value_t = 16)]
     clients: u32,
     /// Open loop: so many transactions are due per second [default: closed loop]
-    #[arg(long)]
+    #[arg(long, value_parser = rate)]
     rate: Option<f64>,
     /// Measured seconds
     #[arg(long, default_value_t = 20)]
@@ -114,6 +114,12 @@ struct CheckArgs {
     /// Where the result goes as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+}
+
+/// Transactions per second of an open loop.
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 1e6);
+    rate.ok_or_else(|| "a rate lies above 0 and is at most a million a second".into())
 }
 
 fn isolation(text: &str) -> Result<Isolation, String> {

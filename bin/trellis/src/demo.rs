@@ -1,6 +1,6 @@
 //! `trellis demo`: a cluster of processes, TPC-C on it, its proof, and a report.
 
-use crate::bench::{print_report, write_reports};
+use crate::bench::{print_report, rate, write_reports};
 use crate::cluster_dir::{CLUSTER_FILE, cluster_file, free_addresses, random};
 use crate::local_cluster::{LocalCluster, Started, connect, url};
 use crate::signals::Interrupt;
@@ -52,7 +52,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=20_000))]
     clients: u32,
     /// Open loop: so many transactions are due per second [default: closed loop]
-    #[arg(long)]
+    #[arg(long, value_parser = rate)]
     rate: Option<f64>,
     /// Transaction protocol of the database
     #[arg(long, value_enum, default_value = "two_phase")]

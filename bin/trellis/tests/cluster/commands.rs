@@ -227,6 +227,7 @@ fn wrong_commands_say_what_to_do() {
             "broken.toml",
         ),
         (&["demo", "--protocol", "leap"], "two_phase"),
+        (&["demo", "--rate", "0"], "a rate lies above 0"),
         (&["sql", "--url", "mysql://x"], "postgres://"),
         (
             &[
