@@ -293,8 +293,8 @@ impl<M> Outbox<M> {
 /// The journal of the node as a shard sees it.
 pub trait JournalPort {
     /// Appends one record (the payload of `journal::Record`) and returns the position up to which
-    /// the journal must be durable for this record to survive. Does not wait; never fails: a host whose
-    /// disk fails or is full stops admitting transactions before.
+    /// the journal must be durable for this record to survive. Does not wait; never fails: a host
+    /// whose disk fails or is full stops admitting transactions before.
     fn append(&mut self, payload: &[u8]) -> Position;
     /// As [`JournalPort::append`], for a record that counts only with a later one of the same shard
     /// and step (a chunk). A host whose shards append from several threads notes its place until
@@ -302,8 +302,8 @@ pub trait JournalPort {
     fn append_part(&mut self, payload: &[u8]) -> Position {
         self.append(payload)
     }
-    /// Position before the oldest part that still waits for its record: a checkpoint that begins now
-    /// needs the journal from there. `None`: there is none, as in a host with one thread.
+    /// Position before the oldest part that still waits for its record: a checkpoint that begins
+    /// now needs the journal from there. `None`: there is none, as in a host with one thread.
     fn oldest_part(&self) -> Option<Position> {
         None
     }
