@@ -148,7 +148,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "echo before; exec sleep 60"]);
         let start = Instant::now();
-        let error = run_logged(&mut command, &log, Duration::from_millis(300)).unwrap_err();
+        let error = run_logged(&mut command, &log, Duration::from_secs(3)).unwrap_err();
         let _ = std::fs::remove_file(log);
         assert!(start.elapsed() < Duration::from_secs(30));
         let text = error.to_string();

@@ -22,7 +22,7 @@ use core::fmt;
 /// The value that `text` stands for in type `ty`.
 ///
 /// Length, precision and scale of `ty` are not applied, as in PostgreSQL's input functions: call
-/// [`fit`] (assignment) or [`fit_explicit`] (cast) after it. Trailing blanks of `char` are taken
+/// [`fit()`] (assignment) or [`fit_explicit`] (cast) after it. Trailing blanks of `char` are taken
 /// off because they are not stored.
 ///
 /// Errors: 22P02 (not of this form), 22003 and 22008 (out of range), 22007 (date or time form),

@@ -114,7 +114,7 @@ pub enum Reply {
     ParameterStatus(String, String),
     /// For cancel requests.
     BackendKey {
-        /// See [`crate::machine::pid_of`].
+        /// See [`crate::input::pid_of`].
         pid: i32,
         /// Proves that the canceller knows the session.
         secret: i32,

@@ -3,7 +3,7 @@
 //!
 //! The binder makes them with [`resolve`] (PostgreSQL's rules for operators, functions and
 //! conversions), the planner looks through them with [`walk`] and simplifies them with [`fold`],
-//! [`eval`] computes them, [`aggregate`] folds their values over rows.
+//! [`eval()`] computes them, [`aggregate`] folds their values over rows.
 //!
 //! | module | what |
 //! |---|---|

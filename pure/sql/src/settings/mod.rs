@@ -1,7 +1,7 @@
 //! Session settings: what exists, what a value may be, who may change it and who is told.
 //!
 //! A setting's value is the text that SHOW prints. [`validate`] turns what the user wrote into that
-//! text or refuses it. The table is in [`list`]; names with a dot are the user's own and accepted
+//! text or refuses it. The table is in `list`; names with a dot are the user's own and accepted
 //! without being listed.
 
 mod list;
