@@ -19,6 +19,7 @@ pub mod ids;
 pub mod key;
 pub mod limits;
 pub mod lookup;
+pub mod planted;
 pub mod prng;
 pub mod row;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use error::{SqlError, SqlState};
 pub use ids::*;
 pub use key::{Key, KeyRange, SLOT_COUNT, Slot, slot_of};
 pub use lookup::{LookupMap, LookupSet};
+pub use planted::{Planted, is_planted};
 pub use prng::Prng;
 pub use row::RowRef;
 pub use time::{Clock, Time, Ts};

@@ -1,0 +1,129 @@
+//! Planted bugs: deviations of one line that the simulator and its checkers must find.
+//!
+//! A checker that never fails proves nothing. So each rule that keeps transactions right has a
+//! switch that breaks it, and docs/planted.md says which workload notices, after how many seeds.
+//!
+//! The switches exist only with the feature `planted`, which no build that ships turns on: without
+//! it [`is_planted`] is the constant `false` and the deviation is not compiled in.
+
+#[cfg(feature = "planted")]
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// Which bug is switched on: its place in [`Planted::ALL`] from 1; 0 is none.
+#[cfg(feature = "planted")]
+static ACTIVE: AtomicU8 = AtomicU8::new(0);
+
+macro_rules! planted {
+    ($($(#[$doc:meta])* $bug:ident = $name:literal,)*) => {
+        /// A rule that can be broken on purpose; at most one is broken at a time.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        #[repr(u8)]
+        pub enum Planted {
+            $($(#[$doc])* $bug,)*
+        }
+
+        impl Planted {
+            /// Every one, in the order of docs/planted.md.
+            pub const ALL: &'static [Planted] = &[$(Planted::$bug,)*];
+
+            /// Its name on the command line.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Planted::$bug => $name,)*
+                }
+            }
+        }
+    };
+}
+
+planted! {
+    /// Locks: a scan under SERIALIZABLE locks the rows that it found, and not its range.
+    NoRangeLock = "no-range-lock",
+    /// Locks: a shared lock is not kept until the end of the transaction.
+    SharedLockDropped = "shared-lock-dropped",
+    /// Locks: a reader that becomes a writer is granted although others still read.
+    UpgradePastReaders = "upgrade-past-readers",
+    /// Locks: an insert does not look at the range locks of others.
+    InsertPastRanges = "insert-past-ranges",
+    /// Wait-die: a younger transaction waits for an older one.
+    YoungerWaits = "younger-waits",
+    /// Two-phase commit: a writer frees its locks when it has promised.
+    LocksFreedAtPrepare = "locks-freed-at-prepare",
+    /// Two-phase commit: a reader frees its locks when it votes.
+    ReaderFreedAtVote = "reader-freed-at-vote",
+    /// Two-phase commit: the vote leaves before the promise is durable.
+    PrepareNotDurable = "prepare-not-durable",
+    /// Two-phase commit: participants are told before the decision is durable.
+    DecisionNotDurable = "decision-not-durable",
+    /// Two-phase commit: the commit timestamp does not look at the votes.
+    CommitBelowVotes = "commit-below-votes",
+    /// Two-phase commit: a late copy of a request is executed once more.
+    RequestTwice = "request-twice",
+    /// Two-phase commit: a participant that lost its state goes on as if it had not.
+    LostPartGoesOn = "lost-part-goes-on",
+    /// Durability: a commit is answered before its record is durable.
+    AnswerNotDurable = "answer-not-durable",
+    /// Durability: another node reads a version whose record is not durable.
+    ReadNotDurable = "read-not-durable",
+    /// Snapshots: they do not wait for promises that may commit below them.
+    SnapshotSkipsPromise = "snapshot-skips-promise",
+    /// Snapshots: their timestamp does not push the shard's clock.
+    SnapshotNotMerged = "snapshot-not-merged",
+    /// Increments: they vote without being sealed.
+    NoSeal = "no-seal",
+    /// Recovery: decisions without an `End` are forgotten.
+    DecisionLost = "decision-lost",
+    /// Recovery: promises come back without their locks.
+    PromiseUnlocked = "promise-unlocked",
+    /// Recovery: timestamps start again below the journaled bound.
+    ClockBoundIgnored = "clock-bound-ignored",
+    /// Journal: the end of a torn record is taken as it is.
+    TornTailAccepted = "torn-tail-accepted",
+    /// Journal: deletions are not replayed.
+    DeleteNotReplayed = "delete-not-replayed",
+    /// Checkpoint: it leaves out what is promised.
+    CheckpointSkipsPromises = "checkpoint-skips-promises",
+    /// Checkpoint: it counts as complete before what it needs is journaled.
+    CheckpointTooEarly = "checkpoint-too-early",
+    /// Gateway: an unknown outcome is reported as an abort.
+    UnknownAsAbort = "unknown-as-abort",
+    /// Gateway: a statement of unknown outcome is run again.
+    RetryUnknown = "retry-unknown",
+    /// Placement: a scan leaves out one shard.
+    ScanMissesShard = "scan-misses-shard",
+    /// Placement: a unique index entry is checked on the wrong shard.
+    UniqueMisplaced = "unique-misplaced",
+}
+
+/// Whether the code must misbehave here.
+#[inline(always)]
+#[must_use]
+pub fn is_planted(bug: Planted) -> bool {
+    #[cfg(feature = "planted")]
+    return ACTIVE.load(Ordering::Relaxed) == bug as u8 + 1;
+    #[cfg(not(feature = "planted"))]
+    {
+        let _ = bug;
+        false
+    }
+}
+
+/// Switches one bug on, or all off, in the whole process.
+#[cfg(feature = "planted")]
+pub fn plant(bug: Option<Planted>) {
+    ACTIVE.store(bug.map_or(0, |bug| bug as u8 + 1), Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_differ_and_nothing_is_planted_by_itself() {
+        let mut names: alloc::vec::Vec<_> = Planted::ALL.iter().map(|bug| bug.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Planted::ALL.len());
+        assert!(Planted::ALL.iter().all(|bug| !is_planted(*bug)));
+    }
+}
