@@ -34,7 +34,10 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod answers;
+pub mod answers {
+    //! Rows, tags and errors of a round.
+    pub use workload::wire::{Answers, ServerError};
+}
 mod digest;
 pub mod error;
 pub mod link;

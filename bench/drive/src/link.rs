@@ -1,8 +1,7 @@
 //! A lean PostgreSQL client (protocol 3.0): prepared statements in pipelined rounds, simple queries
 //! with streamed rows, COPY in.
 //!
-//! A *round* is a batch of Bind/Execute pairs that ends with one Sync: one write, one wait. What a
-//! transaction may put into one round is what does not depend on an answer of that round. The same
+//! A *round* is a batch of Bind/Execute pairs that ends with one Sync: one write, one wait. The same
 //! client code drives every server, so a comparison compares servers.
 //!
 //! Parameters and results travel as text: both sides then do the same work, whatever their inner
@@ -14,8 +13,13 @@ use crate::url::{Endpoint, Target};
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::time::Duration;
-use workload::tpcc::text::{push_cents, push_int, push_timestamp};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use workload::tpcc::text::push_int;
+use workload::wire::{Connection, Round};
+
+pub use workload::wire::{ParamType, Prepared, Status};
 
 /// The largest message that is accepted from a server.
 const MESSAGE_BYTES_MAX: usize = 256 << 20;
@@ -44,41 +48,16 @@ impl fmt::Display for LinkError {
 
 impl std::error::Error for LinkError {}
 
+impl From<ServerError> for LinkError {
+    fn from(error: ServerError) -> LinkError {
+        LinkError::Server(error)
+    }
+}
+
 impl From<std::io::Error> for LinkError {
     fn from(error: std::io::Error) -> LinkError {
         LinkError::Io(error.kind(), error.to_string())
     }
-}
-
-/// Whether a transaction is open, as the last ReadyForQuery said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// No transaction.
-    Idle,
-    /// In a transaction.
-    Open,
-    /// In a transaction that failed and accepts only ROLLBACK.
-    Failed,
-}
-
-/// The type of a parameter, by its number in `pg_type`.
-#[derive(Clone, Copy, Debug)]
-pub enum ParamType {
-    /// `integer`.
-    Int = 23,
-    /// `numeric`.
-    Numeric = 1700,
-    /// `varchar`.
-    Text = 1043,
-    /// `timestamp`.
-    Timestamp = 1114,
-}
-
-/// A prepared statement of one connection.
-#[derive(Clone, Copy, Debug)]
-pub struct Prepared {
-    number: u32,
-    params: u16,
 }
 
 /// One connection.
@@ -171,32 +150,32 @@ impl Link {
             });
         }
         let mut answers = Answers::new();
-        self.round(&mut answers)?;
+        self.sync(&mut answers)?;
         match answers.error {
             Some(error) => Err(LinkError::Server(error)),
             None => Ok(prepared),
         }
     }
 
-    /// Begins a statement of the round; give its parameters in order, then `send`.
-    pub fn bind(&mut self, statement: Prepared) -> Bind<'_> {
-        let out = &mut self.out;
-        out.push(b'B');
-        let start = out.len();
-        out.extend_from_slice(&[0; 4]);
-        out.push(0);
-        push_name(statement.number, out);
-        out.extend_from_slice(&0u16.to_be_bytes());
-        out.extend_from_slice(&statement.params.to_be_bytes());
-        Bind {
-            out,
-            start,
-            missing: statement.params,
+    /// Puts the statements of `round` into the buffer and leaves `round` empty.
+    fn push_round(&mut self, round: &mut Round) {
+        for bound in round.bound() {
+            frame(&mut self.out, b'B', |out| {
+                out.push(0);
+                push_name(bound.statement.number, out);
+                out.extend_from_slice(&0u16.to_be_bytes());
+                out.extend_from_slice(&bound.statement.params.to_be_bytes());
+                out.extend_from_slice(round.param_bytes(bound));
+                // All results as text.
+                out.extend_from_slice(&0u16.to_be_bytes());
+            });
+            frame(&mut self.out, b'E', |out| out.extend_from_slice(&[0; 5]));
         }
+        round.clear();
     }
 
     /// Sends the round and waits for all of its answers. A statement's error is in `answers`.
-    pub fn round(&mut self, answers: &mut Answers) -> Result<(), LinkError> {
+    fn sync(&mut self, answers: &mut Answers) -> Result<(), LinkError> {
         answers.clear();
         frame(&mut self.out, b'S', |_| {});
         self.flush()?;
@@ -205,14 +184,19 @@ impl Link {
 
     /// Runs statements as one simple query and keeps all rows.
     pub fn query(&mut self, sql: &str, answers: &mut Answers) -> Result<(), LinkError> {
-        answers.clear();
-        frame(&mut self.out, b'Q', |out| push_text(sql, out));
-        self.flush()?;
-        self.read_answers(answers)?;
+        self.simple_query(sql, answers)?;
         match answers.error.take() {
             Some(error) => Err(LinkError::Server(error)),
             None => Ok(()),
         }
+    }
+
+    /// Runs statements as one simple query. A statement's error is in `answers`.
+    fn simple_query(&mut self, sql: &str, answers: &mut Answers) -> Result<(), LinkError> {
+        answers.clear();
+        frame(&mut self.out, b'Q', |out| push_text(sql, out));
+        self.flush()?;
+        self.read_answers(answers)
     }
 
     /// Runs statements as one simple query whose rows nobody needs.
@@ -377,55 +361,47 @@ impl Link {
     }
 }
 
-/// The parameters of one statement of a round. Every parameter must be given, in order.
-#[must_use = "a statement is part of the round only after `send`"]
-#[derive(Debug)]
-pub struct Bind<'a> {
-    out: &'a mut Vec<u8>,
-    start: usize,
-    missing: u16,
+/// Every future is ready at its first poll: the call itself waits for the server.
+impl Connection for Link {
+    type Error = LinkError;
+
+    async fn prepare(
+        &mut self,
+        statements: &[(&str, &[ParamType])],
+    ) -> Result<Vec<Prepared>, LinkError> {
+        Link::prepare(self, statements)
+    }
+
+    async fn round(&mut self, round: &mut Round, answers: &mut Answers) -> Result<(), LinkError> {
+        self.push_round(round);
+        self.sync(answers)
+    }
+
+    async fn simple(&mut self, sql: &str, answers: &mut Answers) -> Result<(), LinkError> {
+        self.simple_query(sql, answers)
+    }
+
+    async fn each_row(&mut self, sql: &str, each: impl FnMut(&Answers)) -> Result<(), LinkError> {
+        self.query_each(sql, each)
+    }
+
+    fn status(&self) -> Status {
+        self.status
+    }
+
+    fn now_unix_us(&self) -> u64 {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_micros() as u64)
+    }
 }
 
-impl Bind<'_> {
-    fn param(mut self, write: impl FnOnce(&mut Vec<u8>)) -> Self {
-        assert!(self.missing > 0, "more parameters than the statement has");
-        self.missing -= 1;
-        let at = self.out.len();
-        self.out.extend_from_slice(&[0; 4]);
-        write(self.out);
-        let length = (self.out.len() - at - 4) as u32;
-        self.out[at..at + 4].copy_from_slice(&length.to_be_bytes());
-        self
-    }
-
-    /// An integer.
-    pub fn int(self, value: u32) -> Self {
-        self.param(|out| push_int(i64::from(value), out))
-    }
-
-    /// Money.
-    pub fn cents(self, value: i64) -> Self {
-        self.param(|out| push_cents(value, out))
-    }
-
-    /// A text.
-    pub fn text(self, value: &str) -> Self {
-        self.param(|out| out.extend_from_slice(value.as_bytes()))
-    }
-
-    /// A time, in microseconds since 1970.
-    pub fn time(self, unix_us: u64) -> Self {
-        self.param(|out| push_timestamp(unix_us, out))
-    }
-
-    /// Puts the statement into the round.
-    pub fn send(self) {
-        assert_eq!(self.missing, 0, "fewer parameters than the statement has");
-        // All results as text.
-        self.out.extend_from_slice(&0u16.to_be_bytes());
-        let length = (self.out.len() - self.start) as u32;
-        self.out[self.start..self.start + 4].copy_from_slice(&length.to_be_bytes());
-        frame(self.out, b'E', |out| out.extend_from_slice(&[0; 5]));
+/// The result of a future over a [`Link`], which is ready at once.
+pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
+    let mut context = Context::from_waker(Waker::noop());
+    match pin!(future).poll(&mut context) {
+        Poll::Ready(result) => result,
+        Poll::Pending => unreachable!("a link blocks instead of suspending"),
     }
 }
 

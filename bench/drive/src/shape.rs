@@ -3,48 +3,16 @@
 //! The runner knows only this trait, so loops, pacing, retries, histograms and reports are the same
 //! for every workload.
 
-use crate::answers::ServerError;
 use crate::error::DriveError;
 use crate::link::{Link, LinkError};
 use crate::run::tally::Acknowledged;
 use crate::view::Progress;
 use workload::tpcc::audit::Finding;
 
-/// How a transaction ended well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// COMMIT was acknowledged.
-    Committed,
-    /// Rolled back because the input says so; the work was done up to there.
-    RolledBack,
-}
-
-/// A transaction that ended as it should.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
-    /// How.
-    pub ending: Ending,
-    /// What the workload counts per transaction, such as delivered orders.
-    pub units: u64,
-    /// What it had to leave out, such as districts without a waiting order.
-    pub skipped: u64,
-}
+pub use workload::wire::{Done, Ending};
 
 /// One attempt that did not end as it should.
-#[derive(Clone, Debug)]
-pub enum Failure {
-    /// The server ended the transaction; nothing of it happened. The session can be used further.
-    Aborted(ServerError),
-    /// The client saw that another transaction was faster, and rolled back.
-    Conflict(&'static str),
-    /// The connection is gone before COMMIT was sent: nothing of it happened.
-    Lost(LinkError),
-    /// The connection is gone, or the server said it does not know, after COMMIT was sent: it may
-    /// or may not have happened. Never retried.
-    Unknown(LinkError),
-    /// The answers contradict the workload's own rules: a wrong result, never retried.
-    Wrong(String),
-}
+pub type Failure = workload::wire::Failure<LinkError>;
 
 /// Name and parameters of a workload, for reports.
 #[derive(Clone, Debug)]

@@ -1,14 +1,15 @@
 //! Benchmark workloads as pure, seeded generators: what to load, what to ask, what must hold.
 //!
 //! A workload has five functions: prepare, generate, execute, verify, describe. This crate holds
-//! the parts that need no connection (the rows to load, the inputs of each transaction, the facts
-//! that a consistency check compares, the audit of the drawn inputs); `drive` holds the parts that
-//! talk to a database. The simulator uses the same generators.
+//! what is the same wherever it runs: the rows to load, the inputs, the transactions and checks as
+//! `async fn`s over a [`wire::Connection`], the audit of the drawn inputs. `drive` runs them over
+//! sockets, the simulator over its own clusters.
 //!
 //! | module | content |
 //! |---|---|
 //! | [`arrival`] | due times of an open-loop run, drawn before the run |
 //! | [`stats`] | exact binomial intervals and the few float functions that `no_std` lacks |
+//! | [`wire`] | what a transaction needs of a connection |
 //! | [`tpcc`] | TPC-C, with the clause numbers of the specification (revision 5.11) |
 //!
 //! Everything follows from a seed: no clock, no I/O, no hash order. The time that a row carries is
@@ -22,6 +23,7 @@ extern crate alloc;
 pub mod arrival;
 pub mod stats;
 pub mod tpcc;
+pub mod wire;
 
 use base::Prng;
 

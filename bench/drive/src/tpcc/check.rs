@@ -1,24 +1,15 @@
-//! The twelve conditions on one snapshot, read warehouse by warehouse.
-//!
-//! Both sides of every condition are fetched, grouped by the server where the sum is all that
-//! counts, and compared here (see [`workload::tpcc::conditions`]). Only HISTORY is read as a whole,
-//! because the payments of a customer lie in other warehouses too; it is kept as one number per
-//! paying customer.
+//! The twelve conditions of a database behind a URL.
 
 use super::load::Book;
-use crate::answers::Answers;
 use crate::error::{DriveError, While};
-use crate::link::Link;
+use crate::link::{Link, ready};
 use crate::server::Server;
 use crate::shape::{CheckReport, CheckedCondition};
 use crate::url::Target;
 use crate::view::Progress;
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
-use workload::tpcc::conditions::{
-    CustomerFacts, DistrictFacts, LineFacts, OrderFacts, TITLES, Verifier, WarehouseFacts,
-};
-use workload::tpcc::schema::Table;
+use workload::tpcc::check::{self, Ledger};
+use workload::tpcc::conditions::{TITLES, Verifier};
 
 /// Checks a loaded database. All reads see one snapshot.
 pub(super) fn check(
@@ -30,29 +21,13 @@ pub(super) fn check(
     let server = Server::identify(&mut link).during("asking the server for its version")?;
     let content = Book::read(&mut link)?.finished_content()?;
     progress.stage("checking the 12 consistency conditions");
-    link.command(match server.is_trellis {
+    let begin = match server.is_trellis {
         true => "BEGIN READ ONLY",
         false => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-    })
-    .during("opening a snapshot")?;
-    let mut verifier = Verifier::new(content.scale);
-    let mut reader = Reader {
-        link,
-        history: Vec::new(),
-        received: BTreeMap::new(),
     };
-    let warehouses = reader.warehouses(&mut verifier, content.scale.warehouses)?;
-    reader.read_history()?;
-    for (&warehouse, &ytd_cents) in &warehouses {
-        let facts = reader.facts(warehouse, ytd_cents)?;
-        verifier.check(&facts);
-    }
-    reader.find_strangers(&mut verifier, &warehouses)?;
-    reader
-        .link
-        .command("COMMIT")
-        .during("closing the snapshot")?;
-    reader.link.close();
+    let checked = ready(check::check(&mut link, content.scale, begin));
+    let verifier = checked.during("reading for the check")?;
+    link.close();
     Ok(report(&verifier, started.elapsed().as_millis() as u64))
 }
 
@@ -72,258 +47,10 @@ fn report(verifier: &Verifier, took_ms: u64) -> CheckReport {
     }
 }
 
-/// A sum of HISTORY: the warehouse and district that were paid to, the customer, the cents.
-struct Paid {
-    customer: (u32, u32, u32),
-    to: (u32, u32),
-    cents: i64,
-}
-
-struct Reader {
-    link: Link,
-    /// Sorted by customer.
-    history: Vec<Paid>,
-    /// The same by the warehouse and district that were paid to, in cents.
-    received: BTreeMap<(u32, u32), i64>,
-}
-
-impl Reader {
-    fn each(&mut self, sql: &str, each: impl FnMut(&Answers)) -> Result<(), DriveError> {
-        self.link
-            .query_each(sql, each)
-            .during("reading for the check")
-    }
-
-    /// W_YTD of all warehouses. A number of warehouses other than the loaded one fails condition 1.
-    fn warehouses(
-        &mut self,
-        verifier: &mut Verifier,
-        loaded: u32,
-    ) -> Result<BTreeMap<u32, Option<i64>>, DriveError> {
-        let mut found = BTreeMap::new();
-        self.each("SELECT w_id, w_ytd FROM warehouse", |row| {
-            found.insert(id(row, 0), row.cents(0, 0, 1));
-        })?;
-        for missing in (1..=loaded).filter(|w| !found.contains_key(w)) {
-            verifier.fail(1, || format!("warehouse {missing} does not exist"));
-        }
-        Ok(found)
-    }
-
-    fn read_history(&mut self) -> Result<(), DriveError> {
-        let mut history = Vec::new();
-        let sql = "SELECT h_c_w_id, h_c_d_id, h_c_id, h_w_id, h_d_id, SUM(h_amount) FROM history \
-                   GROUP BY h_c_w_id, h_c_d_id, h_c_id, h_w_id, h_d_id";
-        self.each(sql, |row| {
-            history.push(Paid {
-                customer: (id(row, 0), id(row, 1), id(row, 2)),
-                to: (id(row, 3), id(row, 4)),
-                cents: row.cents(0, 0, 5).unwrap_or(0),
-            });
-        })?;
-        history.sort_unstable_by_key(|paid| paid.customer);
-        for paid in &history {
-            *self.received.entry(paid.to).or_default() += paid.cents;
-        }
-        self.history = history;
-        Ok(())
-    }
-
-    fn facts(&mut self, w: u32, ytd_cents: Option<i64>) -> Result<WarehouseFacts, DriveError> {
-        let mut facts = WarehouseFacts {
-            warehouse: w,
-            ytd_cents,
-            ..WarehouseFacts::default()
-        };
-        let mut repeated = Vec::new();
-        let sql = format!("SELECT d_id, d_ytd, d_next_o_id FROM district WHERE d_w_id = {w}");
-        self.each(&sql, |row| {
-            let ytd_cents = row.cents(0, 0, 1);
-            let district = DistrictFacts {
-                ytd_cents,
-                next_order: row.int(0, 0, 2),
-            };
-            if facts.districts.insert(id(row, 0), district).is_some() {
-                repeated.push(format!("district {}", id(row, 0)));
-            }
-        })?;
-        let sql = format!(
-            "SELECT o_d_id, o_id, o_c_id, o_ol_cnt, o_carrier_id FROM orders WHERE o_w_id = {w}"
-        );
-        self.each(&sql, |row| {
-            let order = OrderFacts {
-                customer: row.int(0, 0, 2).map(|c| c as u32),
-                lines: row.int(0, 0, 3),
-                has_carrier: row.cell(0, 0, 4).is_some(),
-            };
-            let key = (id(row, 0), id(row, 1));
-            if facts.orders.insert(key, order).is_some() {
-                repeated.push(format!("order {}/{}", key.0, key.1));
-            }
-        })?;
-        let sql = format!("SELECT no_d_id, no_o_id FROM new_order WHERE no_w_id = {w}");
-        self.each(&sql, |row| {
-            let key = (id(row, 0), id(row, 1));
-            if !facts.new_orders.insert(key) {
-                repeated.push(format!("new order {}/{}", key.0, key.1));
-            }
-        })?;
-        facts.lines = self.lines(w)?;
-        facts.customers = self.customers(w, &mut repeated)?;
-        facts.repeated_keys = repeated;
-        self.add_history(&mut facts);
-        Ok(facts)
-    }
-
-    fn lines(&mut self, w: u32) -> Result<BTreeMap<(u32, u32), LineFacts>, DriveError> {
-        let mut lines = BTreeMap::new();
-        let sql = format!(
-            "SELECT ol_d_id, ol_o_id, COUNT(*), COUNT(ol_delivery_d) FROM order_line \
-             WHERE ol_w_id = {w} GROUP BY ol_d_id, ol_o_id"
-        );
-        self.each(&sql, |row| {
-            let counted = |column| row.int(0, 0, column).unwrap_or(0);
-            let (rows, delivered_rows) = (counted(2), counted(3));
-            let facts = LineFacts {
-                rows,
-                delivered_rows,
-                delivered_cents: 0,
-            };
-            lines.insert((id(row, 0), id(row, 1)), facts);
-        })?;
-        let sql = format!(
-            "SELECT ol_d_id, ol_o_id, SUM(ol_amount) FROM order_line \
-             WHERE ol_w_id = {w} AND ol_delivery_d IS NOT NULL GROUP BY ol_d_id, ol_o_id"
-        );
-        self.each(&sql, |row| {
-            let none = LineFacts {
-                rows: 0,
-                delivered_rows: 0,
-                delivered_cents: 0,
-            };
-            let facts = lines.entry((id(row, 0), id(row, 1))).or_insert(none);
-            facts.delivered_cents = row.cents(0, 0, 2).unwrap_or(0);
-        })?;
-        Ok(lines)
-    }
-
-    fn customers(
-        &mut self,
-        w: u32,
-        repeated: &mut Vec<String>,
-    ) -> Result<BTreeMap<(u32, u32), CustomerFacts>, DriveError> {
-        let mut customers = BTreeMap::new();
-        let sql = format!(
-            "SELECT c_d_id, c_id, c_balance, c_ytd_payment, c_delivery_cnt FROM customer \
-             WHERE c_w_id = {w}"
-        );
-        self.each(&sql, |row| {
-            let customer = CustomerFacts {
-                balance_cents: row.cents(0, 0, 2),
-                ytd_payment_cents: row.cents(0, 0, 3),
-                deliveries: row.int(0, 0, 4),
-            };
-            let key = (id(row, 0), id(row, 1));
-            if customers.insert(key, customer).is_some() {
-                repeated.push(format!("customer {}/{}", key.0, key.1));
-            }
-        })?;
-        Ok(customers)
-    }
-
-    /// What was paid to the warehouse, and what its customers paid anywhere.
-    fn add_history(&self, facts: &mut WarehouseFacts) {
-        let w = facts.warehouse;
-        for (&(_, d), &cents) in self.received.range((w, 0)..=(w, u32::MAX)) {
-            facts.history_by_district.insert(d, cents);
-        }
-        let first = self.history.partition_point(|paid| paid.customer.0 < w);
-        for paid in self.history[first..]
-            .iter()
-            .take_while(|paid| paid.customer.0 == w)
-        {
-            let (_, d, c) = paid.customer;
-            *facts.history_by_customer.entry((d, c)).or_default() += paid.cents;
-        }
-    }
-
-    /// Rows of warehouses that do not exist: no warehouse's own facts would show them.
-    fn find_strangers(
-        &mut self,
-        verifier: &mut Verifier,
-        warehouses: &BTreeMap<u32, Option<i64>>,
-    ) -> Result<(), DriveError> {
-        for (table, condition) in [
-            (Table::District, 1),
-            (Table::Orders, 2),
-            (Table::NewOrder, 5),
-            (Table::OrderLine, 6),
-            (Table::Customer, 12),
-        ] {
-            let column = table
-                .warehouse_column()
-                .expect("these tables have a warehouse");
-            let name = table.name();
-            let mut strangers = BTreeSet::new();
-            self.each(
-                &format!("SELECT {column}, COUNT(*) FROM {name} GROUP BY {column}"),
-                |row| {
-                    let w = id(row, 0);
-                    if !warehouses.contains_key(&w) {
-                        strangers.insert(w);
-                    }
-                },
-            )?;
-            for w in strangers {
-                verifier.fail(condition, || format!("{name} has rows of warehouse {w}"));
-            }
-        }
-        for paid in &self.history {
-            let Paid { customer, to, .. } = paid;
-            if !warehouses.contains_key(&to.0) {
-                verifier.fail(8, || format!("history has rows of warehouse {}", to.0));
-            }
-            if !warehouses.contains_key(&customer.0) {
-                verifier.fail(10, || {
-                    format!("history of customer {customer:?}, who is nowhere")
-                });
-            }
-        }
-        Ok(())
-    }
-}
-
-/// An id; NULL and what is no number become 0, which no row may have.
-fn id(row: &Answers, column: usize) -> u32 {
-    row.int(0, 0, column)
-        .and_then(|value| u32::try_from(value).ok())
-        .unwrap_or(0)
-}
-
-/// Sums that committed transactions add to.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ledger {
-    /// sum(D_NEXT_O_ID): one more for each NewOrder.
-    pub orders: i64,
-    /// Rows of HISTORY: one more for each Payment.
-    pub payments: i64,
-    /// sum(C_DELIVERY_CNT): one more for each delivered order.
-    pub deliveries: i64,
-}
-
 /// Reads the ledger.
 pub(super) fn read_ledger(target: &Target) -> Result<Ledger, DriveError> {
     let mut link = Link::connect(&target.endpoints[0], target, None).during("connecting")?;
-    let mut answers = Answers::new();
-    let mut one = |sql: &str| {
-        link.query(sql, &mut answers).during("reading the ledger")?;
-        Ok::<i64, DriveError>(answers.int(0, 0, 0).unwrap_or(0))
-    };
-    let ledger = Ledger {
-        orders: one("SELECT SUM(d_next_o_id) FROM district")?,
-        payments: one("SELECT COUNT(*) FROM history")?,
-        deliveries: one("SELECT SUM(c_delivery_cnt) FROM customer")?,
-    };
+    let ledger = ready(check::read_ledger(&mut link)).during("reading the ledger")?;
     link.close();
     Ok(ledger)
 }

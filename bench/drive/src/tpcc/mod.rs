@@ -2,61 +2,25 @@
 
 pub mod check;
 pub mod load;
-mod session;
-mod sql;
-mod transactions;
 
 use crate::error::{DriveError, While};
-use crate::link::{Link, LinkError};
+use crate::link::{Link, LinkError, ready};
 use crate::run::tally::Acknowledged;
 use crate::run::{RunReport, RunnerOptions, run as run_workload};
 use crate::server::{POSTGRES_SETTINGS, Server};
 use crate::shape::{CheckReport, Description, Done, Failure, Workload};
 use crate::url::Target;
 use crate::view::Progress;
-use check::Ledger;
 use load::Book;
-use session::Session;
 use workload::tpcc::audit::{Audit, Finding, Verdict};
+use workload::tpcc::check::Ledger;
 use workload::tpcc::input::{Input, Terminal};
 use workload::tpcc::random::Constants;
 use workload::tpcc::rows::Content;
-use workload::tpcc::{Kind, Scale};
+use workload::tpcc::{Kind, Scale, sql, transactions};
+use workload::wire::Session;
 
-/// The isolation that the read-write transactions ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Isolation {
-    /// What clause 3.4 asks of NewOrder, Payment, Delivery and OrderStatus.
-    #[default]
-    Serializable,
-    /// Snapshot isolation in PostgreSQL.
-    RepeatableRead,
-    /// Weaker than the specification allows; reports say so.
-    ReadCommitted,
-}
-
-impl Isolation {
-    /// As in `BEGIN ISOLATION LEVEL`.
-    pub fn sql(self) -> &'static str {
-        match self {
-            Isolation::Serializable => "SERIALIZABLE",
-            Isolation::RepeatableRead => "REPEATABLE READ",
-            Isolation::ReadCommitted => "READ COMMITTED",
-        }
-    }
-
-    /// Reads `serializable`, `repeatable read` or `read committed`, also with `-` or `_`.
-    pub fn parse(text: &str) -> Option<Isolation> {
-        let text = text.to_uppercase().replace(['-', '_'], " ");
-        [
-            Isolation::Serializable,
-            Isolation::RepeatableRead,
-            Isolation::ReadCommitted,
-        ]
-        .into_iter()
-        .find(|isolation| isolation.sql() == text)
-    }
-}
+pub use workload::wire::Isolation;
 
 /// What to load, and how.
 #[derive(Clone, Debug)]
@@ -183,7 +147,7 @@ impl Tpcc {
 impl Workload for Tpcc {
     type Terminal = Terminal;
     type Input = Input;
-    type Session = Session;
+    type Session = Session<Link>;
     type Audit = Audit;
     type Ledger = Ledger;
 
@@ -276,13 +240,13 @@ impl Workload for Tpcc {
         self.keying && Kind::ALL[kind] == Kind::Delivery
     }
 
-    fn open(&self, mut link: Link) -> Result<Session, LinkError> {
+    fn open(&self, mut link: Link) -> Result<Session<Link>, LinkError> {
         self.server.tune(&mut link)?;
-        Session::open(link, self.isolation)
+        ready(Session::open(link, &sql::all(self.isolation)))
     }
 
-    fn execute(&self, session: &mut Session, input: &Input) -> Result<Done, Failure> {
-        transactions::execute(session, input)
+    fn execute(&self, session: &mut Session<Link>, input: &Input) -> Result<Done, Failure> {
+        ready(transactions::execute(session, input))
     }
 
     fn note(&self, audit: &mut Audit, input: &Input) {
@@ -362,23 +326,6 @@ fn gained(title: &'static str, before: i64, after: i64, counted: (u64, u64)) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn isolation_levels_are_read() {
-        assert_eq!(
-            Isolation::parse("read-committed"),
-            Some(Isolation::ReadCommitted)
-        );
-        assert_eq!(
-            Isolation::parse("SERIALIZABLE"),
-            Some(Isolation::Serializable)
-        );
-        assert_eq!(
-            Isolation::parse("repeatable_read"),
-            Some(Isolation::RepeatableRead)
-        );
-        assert_eq!(Isolation::parse("chaos"), None);
-    }
 
     #[test]
     fn lost_and_invented_commits_are_found() {

@@ -16,6 +16,7 @@
 //! | nulls and empty sets count in the conditions | 3.3.2 | [`conditions`] |
 
 pub mod audit;
+pub mod check;
 pub mod conditions;
 pub mod deck;
 pub mod input;
@@ -23,7 +24,9 @@ pub mod random;
 pub mod rows;
 pub mod scale;
 pub mod schema;
+pub mod sql;
 pub mod text;
+pub mod transactions;
 
 pub use scale::Scale;
 

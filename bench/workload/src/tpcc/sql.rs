@@ -4,9 +4,13 @@
 //! aggregate. An update that needs nothing back returns nothing, because such an update is a pure
 //! increment that a server may treat as one.
 
-use super::Isolation;
-use crate::link::ParamType::{self, Int, Numeric, Text, Timestamp};
-use workload::tpcc::DISTRICTS;
+use super::DISTRICTS;
+use crate::wire::Isolation;
+use crate::wire::ParamType::{self, Int, Numeric, Text, Timestamp};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The number of a statement in [`all`]. `StockUpdate` stands for ten, one per district;
 /// `LinesInsert` for fifteen, one per number of lines.
@@ -54,7 +58,7 @@ pub(super) const LINES_MAX: usize = 15;
 type Statement = (String, &'static [ParamType]);
 
 /// All statements with their parameter types, in the order of their numbers.
-pub(super) fn all(isolation: Isolation) -> Vec<(String, Vec<ParamType>)> {
+pub fn all(isolation: Isolation) -> Vec<(String, Vec<ParamType>)> {
     let level = isolation.sql();
     let oldest = match isolation {
         // The row is deleted next; locking it at once avoids a certain conflict. Under READ

@@ -1,6 +1,9 @@
 //! The answers of one round: rows of several statements in one buffer that is used again.
 
-use workload::tpcc::text::parse_fixed;
+use crate::tpcc::text::parse_fixed;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 /// An error that the server reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +14,8 @@ pub struct ServerError {
     pub message: String,
 }
 
-impl std::fmt::Display for ServerError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (SQLSTATE {})", self.message, self.sqlstate)
     }
 }
@@ -46,7 +49,8 @@ impl Answers {
         Answers::default()
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Forgets everything, for the next round.
+    pub fn clear(&mut self) {
         self.bytes.clear();
         self.cells.clear();
         self.done.clear();
@@ -55,7 +59,7 @@ impl Answers {
     }
 
     /// Adds a DataRow message body. `None` when it is malformed.
-    pub(crate) fn push_row(&mut self, mut body: &[u8]) -> Option<()> {
+    pub fn push_row(&mut self, mut body: &[u8]) -> Option<()> {
         let columns = usize::from(u16::from_be_bytes(take(&mut body)?));
         for _ in 0..columns {
             let length = i32::from_be_bytes(take(&mut body)?);
@@ -73,8 +77,21 @@ impl Answers {
         Some(())
     }
 
+    /// Adds a row of cells; `None` is NULL.
+    pub fn push_cells<'a>(&mut self, cells: impl Iterator<Item = Option<&'a [u8]>>) {
+        self.open.columns = 0;
+        for cell in cells {
+            self.open.columns += 1;
+            self.cells.push(cell.map(|cell| {
+                self.bytes.extend_from_slice(cell);
+                (self.bytes.len() - cell.len(), cell.len())
+            }));
+        }
+        self.open.rows += 1;
+    }
+
     /// Ends the current statement with its command tag.
-    pub(crate) fn finish_statement(&mut self, tag: &[u8]) {
+    pub fn finish_statement(&mut self, tag: &[u8]) {
         self.open.tag = (self.bytes.len(), tag.len());
         self.bytes.extend_from_slice(tag);
         self.done.push(self.open);
@@ -102,7 +119,7 @@ impl Answers {
     /// The command tag of a statement, such as `UPDATE 1`.
     pub fn tag(&self, statement: usize) -> &str {
         let (start, length) = self.done.get(statement).map_or((0, 0), |s| s.tag);
-        std::str::from_utf8(&self.bytes[start..start + length]).unwrap_or("")
+        core::str::from_utf8(&self.bytes[start..start + length]).unwrap_or("")
     }
 
     /// The row count in the command tag; 0 where there is none.
@@ -127,7 +144,7 @@ impl Answers {
     /// A cell as text; empty for NULL, for what is not there and for what is not UTF-8.
     pub fn text(&self, statement: usize, row: usize, column: usize) -> &str {
         self.cell(statement, row, column)
-            .and_then(|c| std::str::from_utf8(c).ok())
+            .and_then(|c| core::str::from_utf8(c).ok())
             .unwrap_or("")
     }
 

@@ -5,39 +5,61 @@
 //! district, customer, stock by warehouse and item, so that two transactions rarely wait for each
 //! other in a circle.
 
-use super::session::Session;
+use super::DISTRICTS;
+use super::input::{Customer, Delivery, Input, Line, NewOrder, OrderStatus, Payment, StockLevel};
 use super::sql::Sql;
-use crate::shape::{Done, Ending, Failure};
-use std::hint::black_box;
-use std::time::{SystemTime, UNIX_EPOCH};
-use workload::tpcc::DISTRICTS;
-use workload::tpcc::input::{
-    Customer, Delivery, Input, Line, NewOrder, OrderStatus, Payment, StockLevel,
-};
+use crate::wire::{Bind, Connection, Done, Ending, Failure, Session};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::hint::black_box;
 
-/// Runs one attempt. On return no transaction is open.
-pub(super) fn execute(session: &mut Session, input: &Input) -> Result<Done, Failure> {
+/// How one attempt ended.
+type Outcome<C> = Result<Done, Failure<<C as Connection>::Error>>;
+
+/// Runs one attempt on a session that has prepared [`super::sql::all`]. On return no transaction
+/// is open.
+///
+/// # Errors
+/// [`Failure`]: who ended it, and whether anybody knows.
+pub async fn execute<C: Connection>(session: &mut Session<C>, input: &Input) -> Outcome<C> {
     match input {
-        Input::NewOrder(order) => new_order(session, order),
-        Input::Payment(payment) => pay(session, payment),
-        Input::OrderStatus(status) => order_status(session, status),
-        Input::Delivery(delivery) => deliver(session, *delivery),
-        Input::StockLevel(level) => stock_level(session, *level),
+        Input::NewOrder(order) => new_order(session, order).await,
+        Input::Payment(payment) => pay(session, payment).await,
+        Input::OrderStatus(status) => order_status(session, status).await,
+        Input::Delivery(delivery) => deliver(session, *delivery).await,
+        Input::StockLevel(level) => stock_level(session, *level).await,
     }
 }
 
-fn committed(units: u64) -> Result<Done, Failure> {
+/// The statements by their names.
+trait Say {
+    /// Begins a statement of the round.
+    fn stmt(&mut self, statement: Sql) -> Bind<'_>;
+
+    /// Adds a statement without parameters.
+    fn say(&mut self, statement: Sql);
+}
+
+impl<C: Connection> Say for Session<C> {
+    fn stmt(&mut self, statement: Sql) -> Bind<'_> {
+        self.bind(statement as usize)
+    }
+
+    fn say(&mut self, statement: Sql) {
+        if statement == Sql::Commit {
+            self.commits_block();
+        }
+        self.stmt(statement).send();
+    }
+}
+
+fn committed<E>(units: u64) -> Result<Done, Failure<E>> {
     Ok(Done {
         ending: Ending::Committed,
         units,
         skipped: 0,
     })
-}
-
-fn now_us() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_micros() as u64)
 }
 
 /// A line that found its item and its stock.
@@ -49,7 +71,7 @@ struct Priced {
 }
 
 /// Clause 2.4.2.
-fn new_order(session: &mut Session, order: &NewOrder) -> Result<Done, Failure> {
+async fn new_order<C: Connection>(session: &mut Session<C>, order: &NewOrder) -> Outcome<C> {
     let NewOrder {
         warehouse: w,
         district: d,
@@ -61,18 +83,18 @@ fn new_order(session: &mut Session, order: &NewOrder) -> Result<Done, Failure> {
     lines.sort_by_key(|(_, line)| (line.supply_warehouse, line.item));
 
     session.say(Sql::Begin);
-    session.bind(Sql::WarehouseTax).int(w).send();
-    session.bind(Sql::DistrictNextOrder).int(w).int(d).send();
+    session.stmt(Sql::WarehouseTax).int(w).send();
+    session.stmt(Sql::DistrictNextOrder).int(w).int(d).send();
     session
-        .bind(Sql::CustomerDiscount)
+        .stmt(Sql::CustomerDiscount)
         .int(w)
         .int(d)
         .int(c)
         .send();
     for (_, line) in &lines {
-        session.bind(Sql::Item).int(line.item).send();
+        session.stmt(Sql::Item).int(line.item).send();
         let remote = u32::from(line.supply_warehouse != w);
-        let stock = session.bind_nth(Sql::StockUpdate, d as usize - 1);
+        let stock = session.bind(Sql::StockUpdate as usize + d as usize - 1);
         stock
             .int(line.supply_warehouse)
             .int(line.item)
@@ -80,7 +102,7 @@ fn new_order(session: &mut Session, order: &NewOrder) -> Result<Done, Failure> {
             .int(remote)
             .send();
     }
-    session.round()?;
+    session.round().await?;
 
     let answers = &session.answers;
     let head = (
@@ -89,13 +111,17 @@ fn new_order(session: &mut Session, order: &NewOrder) -> Result<Done, Failure> {
         answers.fixed(2, 0, 1, 4),
     );
     let (Some(w_tax), Some(next), Some(d_tax)) = head else {
-        return Err(session.wrong(format!("new order: no warehouse {w} or district {w}/{d}")));
+        return Err(session
+            .wrong(format!("new order: no warehouse {w} or district {w}/{d}"))
+            .await);
     };
     let Some(discount) = answers.fixed(3, 0, 0, 4) else {
-        return Err(session.wrong(format!("new order: no customer {w}/{d}/{c}")));
+        return Err(session
+            .wrong(format!("new order: no customer {w}/{d}/{c}"))
+            .await);
     };
     let order_id = (next - 1) as u32;
-    let (mut priced, unused_item) = price(session, &lines)?;
+    let (mut priced, unused_item) = price(session, &lines).await?;
     // The total amount that the terminal shows, in cents times 10^8.
     let sum: i128 = priced
         .iter()
@@ -111,7 +137,7 @@ fn new_order(session: &mut Session, order: &NewOrder) -> Result<Done, Failure> {
     } else {
         Sql::Commit
     });
-    session.round()?;
+    session.round().await?;
     match unused_item {
         true => Ok(Done {
             ending: Ending::RolledBack,
@@ -124,7 +150,10 @@ fn new_order(session: &mut Session, order: &NewOrder) -> Result<Done, Failure> {
 
 /// Reads items and stock from the answers of the first round. Says beside it whether an item was
 /// not found.
-fn price(session: &mut Session, lines: &[(u32, Line)]) -> Result<(Vec<Priced>, bool), Failure> {
+async fn price<C: Connection>(
+    session: &mut Session<C>,
+    lines: &[(u32, Line)],
+) -> Result<(Vec<Priced>, bool), Failure<C::Error>> {
     let mut priced = Vec::with_capacity(lines.len());
     let mut unused_item = false;
     let answers = &session.answers;
@@ -136,7 +165,9 @@ fn price(session: &mut Session, lines: &[(u32, Line)]) -> Result<(Vec<Priced>, b
         };
         if answers.rows(stock) != 1 {
             let (supply, item) = (line.supply_warehouse, line.item);
-            return Err(session.wrong(format!("new order: no stock of {item} in {supply}")));
+            return Err(session
+                .wrong(format!("new order: no stock of {item} in {supply}"))
+                .await);
         }
         // Clause 2.4.2.2: brand is "B" when both texts hold ORIGINAL, else "G".
         let original = |statement, column| answers.text(statement, 0, column).contains("ORIGINAL");
@@ -151,7 +182,12 @@ fn price(session: &mut Session, lines: &[(u32, Line)]) -> Result<(Vec<Priced>, b
     Ok((priced, unused_item))
 }
 
-fn insert_order(session: &mut Session, order: &NewOrder, id: u32, priced: &[Priced]) {
+fn insert_order<C: Connection>(
+    session: &mut Session<C>,
+    order: &NewOrder,
+    id: u32,
+    priced: &[Priced],
+) {
     let NewOrder {
         warehouse: w,
         district: d,
@@ -160,11 +196,12 @@ fn insert_order(session: &mut Session, order: &NewOrder, id: u32, priced: &[Pric
     } = *order;
     let all_local = lines.iter().all(|line| line.supply_warehouse == w);
     let count = lines.len() as u32;
-    let insert = session.bind(Sql::OrderInsert);
-    let insert = insert.int(id).int(d).int(w).int(c).time(now_us());
+    let at = session.now_unix_us();
+    let insert = session.stmt(Sql::OrderInsert);
+    let insert = insert.int(id).int(d).int(w).int(c).time(at);
     insert.int(count).int(u32::from(all_local)).send();
     session
-        .bind(Sql::NewOrderInsert)
+        .stmt(Sql::NewOrderInsert)
         .int(id)
         .int(d)
         .int(w)
@@ -172,7 +209,7 @@ fn insert_order(session: &mut Session, order: &NewOrder, id: u32, priced: &[Pric
     if priced.is_empty() {
         return;
     }
-    let mut insert = session.bind_nth(Sql::LinesInsert, priced.len() - 1);
+    let mut insert = session.bind(Sql::LinesInsert as usize + priced.len() - 1);
     for line in priced {
         insert = insert
             .int(id)
@@ -194,7 +231,7 @@ fn chosen_row(rows: usize) -> usize {
 }
 
 /// Clause 2.5.2.
-fn pay(session: &mut Session, payment: &Payment) -> Result<Done, Failure> {
+async fn pay<C: Connection>(session: &mut Session<C>, payment: &Payment) -> Outcome<C> {
     let Payment {
         warehouse: w,
         district: d,
@@ -204,39 +241,43 @@ fn pay(session: &mut Session, payment: &Payment) -> Result<Done, Failure> {
     } = *payment;
     let amount = payment.amount_cents;
     session.say(Sql::Begin);
-    session.bind(Sql::WarehousePaid).int(w).cents(amount).send();
-    session.bind(Sql::WarehouseAddress).int(w).send();
+    session.stmt(Sql::WarehousePaid).int(w).cents(amount).send();
+    session.stmt(Sql::WarehouseAddress).int(w).send();
     session
-        .bind(Sql::DistrictPaid)
+        .stmt(Sql::DistrictPaid)
         .int(w)
         .int(d)
         .cents(amount)
         .send();
-    session.bind(Sql::DistrictAddress).int(w).int(d).send();
+    session.stmt(Sql::DistrictAddress).int(w).int(d).send();
     match &payment.customer {
         Customer::Id(c) => session
-            .bind(Sql::CustomerById)
+            .stmt(Sql::CustomerById)
             .int(cw)
             .int(cd)
             .int(*c)
             .send(),
         Customer::LastName(n) => session
-            .bind(Sql::CustomersByName)
+            .stmt(Sql::CustomersByName)
             .int(cw)
             .int(cd)
             .text(n)
             .send(),
     }
-    session.round()?;
+    session.round().await?;
 
     let answers = &session.answers;
     if answers.rows(2) != 1 || answers.rows(4) != 1 {
-        return Err(session.wrong(format!("payment: no warehouse {w} or district {w}/{d}")));
+        return Err(session
+            .wrong(format!("payment: no warehouse {w} or district {w}/{d}"))
+            .await);
     }
     let row = chosen_row(answers.rows(5));
     let Some(c) = answers.int(5, row, 0).map(|id| id as u32) else {
         let who = &payment.customer;
-        return Err(session.wrong(format!("payment: no customer {who:?} in {cw}/{cd}")));
+        return Err(session
+            .wrong(format!("payment: no customer {who:?} in {cw}/{cd}"))
+            .await);
     };
     let bad_credit = answers.text(5, row, 11) == "BC";
     // Clause 2.5.2.2: both names, four spaces between.
@@ -244,16 +285,17 @@ fn pay(session: &mut Session, payment: &Payment) -> Result<Done, Failure> {
     black_box(answers.cents(5, row, 14).map(|balance| balance - amount));
 
     charge(session, payment, c, bad_credit);
+    let at = session.now_unix_us();
     let history = session
-        .bind(Sql::HistoryInsert)
+        .stmt(Sql::HistoryInsert)
         .int(c)
         .int(cd)
         .int(cw)
         .int(d)
         .int(w);
-    history.time(now_us()).cents(amount).text(&data).send();
+    history.time(at).cents(amount).text(&data).send();
     session.say(Sql::Commit);
-    session.round()?;
+    session.round().await?;
     if session.answers.affected(0) != 1 {
         return Err(Failure::Wrong(format!(
             "payment: customer {cw}/{cd}/{c} was not updated"
@@ -263,7 +305,7 @@ fn pay(session: &mut Session, payment: &Payment) -> Result<Done, Failure> {
 }
 
 /// Takes the amount from the customer's balance; bad credit also notes it in C_DATA.
-fn charge(session: &mut Session, payment: &Payment, c: u32, bad_credit: bool) {
+fn charge<C: Connection>(session: &mut Session<C>, payment: &Payment, c: u32, bad_credit: bool) {
     let Payment {
         warehouse: w,
         district: d,
@@ -275,11 +317,11 @@ fn charge(session: &mut Session, payment: &Payment, c: u32, bad_credit: bool) {
     if bad_credit {
         let cents = (amount / 100, amount % 100);
         let note = format!("{c} {cd} {cw} {d} {w} {}.{:02} | ", cents.0, cents.1);
-        let paid = session.bind(Sql::CustomerPaidBadCredit);
+        let paid = session.stmt(Sql::CustomerPaidBadCredit);
         paid.int(cw).int(cd).int(c).cents(amount).text(&note).send();
     } else {
         session
-            .bind(Sql::CustomerPaid)
+            .stmt(Sql::CustomerPaid)
             .int(cw)
             .int(cd)
             .int(c)
@@ -289,7 +331,7 @@ fn charge(session: &mut Session, payment: &Payment, c: u32, bad_credit: bool) {
 }
 
 /// Clause 2.6.2.
-fn order_status(session: &mut Session, status: &OrderStatus) -> Result<Done, Failure> {
+async fn order_status<C: Connection>(session: &mut Session<C>, status: &OrderStatus) -> Outcome<C> {
     let OrderStatus {
         warehouse: w,
         district: d,
@@ -299,30 +341,32 @@ fn order_status(session: &mut Session, status: &OrderStatus) -> Result<Done, Fai
     // With the number known, the last order can be asked for in the same round.
     let order_at = match &status.customer {
         Customer::Id(c) => {
-            session.bind(Sql::StatusById).int(w).int(d).int(*c).send();
-            session.bind(Sql::LastOrder).int(w).int(d).int(*c).send();
-            session.round()?;
+            session.stmt(Sql::StatusById).int(w).int(d).int(*c).send();
+            session.stmt(Sql::LastOrder).int(w).int(d).int(*c).send();
+            session.round().await?;
             2
         }
         Customer::LastName(name) => {
             session
-                .bind(Sql::StatusByName)
+                .stmt(Sql::StatusByName)
                 .int(w)
                 .int(d)
                 .text(name)
                 .send();
-            session.round()?;
+            session.round().await?;
             let row = chosen_row(session.answers.rows(1));
             let Some(c) = session.answers.int(1, row, 0) else {
-                return Err(session.wrong(format!("order status: no \"{name}\" in {w}/{d}")));
+                return Err(session
+                    .wrong(format!("order status: no \"{name}\" in {w}/{d}"))
+                    .await);
             };
             session
-                .bind(Sql::LastOrder)
+                .stmt(Sql::LastOrder)
                 .int(w)
                 .int(d)
                 .int(c as u32)
                 .send();
-            session.round()?;
+            session.round().await?;
             0
         }
     };
@@ -330,14 +374,14 @@ fn order_status(session: &mut Session, status: &OrderStatus) -> Result<Done, Fai
     // At a reduced scale a customer may have no order.
     if let Some(order) = order {
         session
-            .bind(Sql::OrderLines)
+            .stmt(Sql::OrderLines)
             .int(w)
             .int(d)
             .int(order as u32)
             .send();
     }
     session.say(Sql::Commit);
-    session.round()?;
+    session.round().await?;
     if order.is_some() && !(5..=15).contains(&session.answers.rows(0)) {
         let lines = session.answers.rows(0);
         return Err(Failure::Wrong(format!(
@@ -349,48 +393,48 @@ fn order_status(session: &mut Session, status: &OrderStatus) -> Result<Done, Fai
 
 /// Clause 2.7.4, all ten districts in one transaction. Units are delivered orders; a district
 /// without a waiting order is skipped and counted.
-fn deliver(session: &mut Session, delivery: Delivery) -> Result<Done, Failure> {
+async fn deliver<C: Connection>(session: &mut Session<C>, delivery: Delivery) -> Outcome<C> {
     let Delivery {
         warehouse: w,
         carrier,
     } = delivery;
     session.say(Sql::Begin);
     for d in 1..=DISTRICTS {
-        session.bind(Sql::OldestNewOrder).int(w).int(d).send();
+        session.stmt(Sql::OldestNewOrder).int(w).int(d).send();
     }
-    session.round()?;
+    session.round().await?;
     let oldest = |d: u32| Some((d, session.answers.int(d as usize, 0, 0)? as u32));
     let orders: Vec<(u32, u32)> = (1..=DISTRICTS).filter_map(oldest).collect();
     let skipped = u64::from(DISTRICTS) - orders.len() as u64;
     if !orders.is_empty() {
-        let at = now_us();
+        let at = session.now_unix_us();
         for &(d, o) in &orders {
             session
-                .bind(Sql::NewOrderDelete)
+                .stmt(Sql::NewOrderDelete)
                 .int(w)
                 .int(d)
                 .int(o)
                 .send();
             session
-                .bind(Sql::OrderDelivered)
+                .stmt(Sql::OrderDelivered)
                 .int(w)
                 .int(d)
                 .int(o)
                 .int(carrier)
                 .send();
             session
-                .bind(Sql::LinesDelivered)
+                .stmt(Sql::LinesDelivered)
                 .int(w)
                 .int(d)
                 .int(o)
                 .time(at)
                 .send();
         }
-        session.round()?;
-        let payers = delivered_sums(session, w, &orders)?;
+        session.round().await?;
+        let payers = delivered_sums(session, w, &orders).await?;
         for (d, c, sum) in payers {
             session
-                .bind(Sql::CustomerDelivered)
+                .stmt(Sql::CustomerDelivered)
                 .int(w)
                 .int(d)
                 .int(c)
@@ -399,7 +443,7 @@ fn deliver(session: &mut Session, delivery: Delivery) -> Result<Done, Failure> {
         }
     }
     session.say(Sql::Commit);
-    session.round()?;
+    session.round().await?;
     let unfound = (0..orders.len()).find(|&at| session.answers.affected(at) != 1);
     if let Some(at) = unfound {
         let (d, o) = orders[at];
@@ -415,49 +459,55 @@ fn deliver(session: &mut Session, delivery: Delivery) -> Result<Done, Failure> {
 }
 
 /// District, customer and sum of each order that the second round delivered.
-fn delivered_sums(
-    session: &mut Session,
+async fn delivered_sums<C: Connection>(
+    session: &mut Session<C>,
     w: u32,
     orders: &[(u32, u32)],
-) -> Result<Vec<(u32, u32, i64)>, Failure> {
+) -> Result<Vec<(u32, u32, i64)>, Failure<C::Error>> {
     let mut payers = Vec::with_capacity(orders.len());
     for (at, &(d, o)) in orders.iter().enumerate() {
         let answers = &session.answers;
         if answers.affected(3 * at) != 1 {
             // Possible only where the isolation lets another Delivery come between.
-            return Err(session.conflict("delivery overtaken"));
+            return Err(session.conflict("delivery overtaken").await);
         }
         let lines = 3 * at + 2;
         let amounts = (0..answers.rows(lines)).map(|row| answers.cents(lines, row, 0));
         match (answers.int(3 * at + 1, 0, 0), amounts.sum::<Option<i64>>()) {
             (Some(c), Some(sum)) => payers.push((d, c as u32, sum)),
-            _ => return Err(session.wrong(format!("delivery: order {w}/{d}/{o} is torn"))),
+            _ => {
+                return Err(session
+                    .wrong(format!("delivery: order {w}/{d}/{o} is torn"))
+                    .await);
+            }
         }
     }
     Ok(payers)
 }
 
 /// Clause 2.8.2: items of the last 20 orders whose stock is below the threshold.
-fn stock_level(session: &mut Session, level: StockLevel) -> Result<Done, Failure> {
+async fn stock_level<C: Connection>(session: &mut Session<C>, level: StockLevel) -> Outcome<C> {
     let StockLevel {
         warehouse: w,
         district: d,
         threshold,
     } = level;
     session.say(Sql::BeginReadOnly);
-    session.bind(Sql::NextOrder).int(w).int(d).send();
-    session.round()?;
+    session.stmt(Sql::NextOrder).int(w).int(d).send();
+    session.round().await?;
     let Some(next) = session.answers.int(1, 0, 0).map(|next| next as u32) else {
-        return Err(session.wrong(format!("stock level: no district {w}/{d}")));
+        return Err(session
+            .wrong(format!("stock level: no district {w}/{d}"))
+            .await);
     };
-    let low_stock = session.bind(Sql::LowStock).int(w).int(d);
+    let low_stock = session.stmt(Sql::LowStock).int(w).int(d);
     low_stock
         .int(next.saturating_sub(20))
         .int(next)
         .int(threshold)
         .send();
     session.say(Sql::Commit);
-    session.round()?;
+    session.round().await?;
     match session.answers.int(0, 0, 0) {
         Some(_) => committed(1),
         None => Err(Failure::Wrong(format!("stock level: no count for {w}/{d}"))),
