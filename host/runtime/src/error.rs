@@ -26,7 +26,7 @@ pub enum RuntimeError {
         source: io::Error,
     },
     /// What is on disk cannot be used.
-    Journal(journal::JournalError),
+    Storage(storage::StorageError),
     /// The cluster file is wrong: file, line (0: unknown), what.
     Cluster {
         /// The file.
@@ -62,9 +62,15 @@ impl RuntimeError {
     }
 }
 
-impl From<journal::JournalError> for RuntimeError {
-    fn from(error: journal::JournalError) -> Self {
-        RuntimeError::Journal(error)
+impl From<storage::StorageError> for RuntimeError {
+    fn from(error: storage::StorageError) -> Self {
+        RuntimeError::Storage(error)
+    }
+}
+
+impl From<storage::DiskError> for RuntimeError {
+    fn from(error: storage::DiskError) -> Self {
+        RuntimeError::Storage(error.into())
     }
 }
 
@@ -85,7 +91,7 @@ impl fmt::Display for RuntimeError {
             } => {
                 write!(f, "cannot {action} {address}: {source}")
             }
-            RuntimeError::Journal(error) => write!(f, "{error}"),
+            RuntimeError::Storage(error) => write!(f, "{error}"),
             RuntimeError::Cluster { path, message } => {
                 write!(f, "{}: {message}", path.display())
             }

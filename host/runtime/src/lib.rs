@@ -18,7 +18,7 @@ pub mod cluster;
 mod conn;
 pub mod data_dir;
 pub mod error;
-pub mod frame;
+pub mod fs_disk;
 pub mod journal_file;
 mod mailbox;
 pub mod node_process;
@@ -27,4 +27,5 @@ mod shard_thread;
 
 pub use cluster::{ClusterFile, NodeEntry};
 pub use error::RuntimeError;
+pub use node::frame;
 pub use node_process::{NodeProcess, Shutdown};

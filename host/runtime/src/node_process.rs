@@ -1,11 +1,12 @@
 //! One node of a cluster in this process: starts its threads, watches over checkpoints, and ends
 //! it in good order.
 
-use crate::checkpoint::{CheckpointKeeper, CheckpointNews};
+use crate::checkpoint::{CheckpointNews, Checkpoints};
 use crate::cluster::ClusterFile;
 use crate::data_dir::DataDir;
 use crate::error::RuntimeError;
 use crate::frame::Hello;
+use crate::fs_disk::FsDisk;
 use crate::mailbox::{Mail, Mailboxes};
 use crate::peers::PeerOut;
 use crate::shard_thread::{ShardStart, WAKER, run};
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use storage::{CheckpointKeeper, Recovered};
 
 /// A checkpoint begins when this many bytes of journal would have to be replayed.
 const CHECKPOINT_JOURNAL_BYTES: u64 = 256 << 20;
@@ -30,7 +32,7 @@ const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A running node.
 pub struct NodeProcess {
-    keeper: CheckpointKeeper,
+    checkpoints: Checkpoints,
     news: Receiver<CheckpointNews>,
     stop: Sender<CheckpointNews>,
     mailboxes: Mailboxes,
@@ -71,11 +73,15 @@ impl NodeProcess {
         let DataDir {
             path,
             lock,
+            recovered,
+        } = data;
+        let Recovered {
             manifest,
             incarnation,
             shards: recovered,
             writer,
-        } = data;
+            ..
+        } = recovered;
         let polls: Vec<Poll> = (0..cluster.shards)
             .map(|_| Poll::new().map_err(RuntimeError::socket("poll", entry.sql)))
             .collect::<Result<_, _>>()?;
@@ -83,18 +89,17 @@ impl NodeProcess {
         let wakers = polls.iter().map(waker).collect::<Result<_, _>>();
         let wakers = wakers.map_err(RuntimeError::socket("wake", entry.sql))?;
         let (mailboxes, inboxes) = Mailboxes::new(wakers);
-        let (journal, flusher) = writer.start(mailboxes.clone());
+        let (journal, flusher) = crate::journal_file::start(writer, mailboxes.clone());
         let (stop, news) = channel();
         let first_shard = ShardId::new(node, 0);
-        let keeper = CheckpointKeeper::new(
-            path,
-            manifest,
-            incarnation,
-            first_shard,
-            cluster.shards,
-            journal.clone(),
-            mailboxes.clone(),
-        );
+        let disk = FsDisk::new(&path);
+        let keeper =
+            CheckpointKeeper::new(disk, manifest, incarnation, first_shard, cluster.shards);
+        let own_checkpoints = Checkpoints {
+            keeper,
+            journal: journal.clone(),
+            mailboxes: mailboxes.clone(),
+        };
         let hello = Hello::new(cluster.cluster, node, incarnation, cluster.shards);
         let mut listeners = Some(listeners);
         let mut shards = Vec::new();
@@ -141,7 +146,7 @@ impl NodeProcess {
         }
         let _data = DataDirLock { _file: lock };
         Ok(NodeProcess {
-            keeper,
+            checkpoints: own_checkpoints,
             news,
             stop,
             mailboxes,
@@ -170,9 +175,9 @@ impl NodeProcess {
                     self.on_news(news)?;
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    let due = self.keeper.journal_bytes() > CHECKPOINT_JOURNAL_BYTES;
-                    if due && !self.keeper.is_running() {
-                        self.keeper.begin();
+                    let due = self.checkpoints.journal_bytes() > CHECKPOINT_JOURNAL_BYTES;
+                    if due && !self.checkpoints.is_running() {
+                        self.checkpoints.begin();
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -193,7 +198,7 @@ impl NodeProcess {
 
     fn on_news(&mut self, news: CheckpointNews) -> Result<bool, RuntimeError> {
         match news {
-            CheckpointNews::Bytes { index, bytes } => self.keeper.on_bytes(index, &bytes),
+            CheckpointNews::Bytes { index, bytes } => self.checkpoints.on_bytes(index, &bytes),
             CheckpointNews::End {
                 shard,
                 start,
@@ -201,8 +206,8 @@ impl NodeProcess {
                 catalog,
                 clock_bound,
             } => {
-                self.keeper.note(&catalog, clock_bound);
-                self.keeper.on_end(shard, start, journal_from)?;
+                self.checkpoints.keeper.note(&catalog, clock_bound);
+                self.checkpoints.on_end(shard, start, journal_from)?;
             }
             CheckpointNews::Drained => return Ok(true),
             CheckpointNews::Stop => {}
@@ -235,14 +240,14 @@ impl NodeProcess {
         if !self.wait_checkpoint(until)? {
             return Ok(());
         }
-        self.keeper.begin();
+        self.checkpoints.begin();
         self.wait_checkpoint(until)?;
         Ok(())
     }
 
     /// Waits for the end of the running checkpoint, if one runs; whether it came in time.
     fn wait_checkpoint(&mut self, until: Instant) -> Result<bool, RuntimeError> {
-        while self.keeper.is_running() {
+        while self.checkpoints.is_running() {
             let timeout = until.saturating_duration_since(Instant::now());
             match self.news.recv_timeout(timeout) {
                 Ok(news) => {

@@ -16,6 +16,7 @@ pub mod client;
 mod core;
 mod ddl;
 mod fill;
+pub mod frame;
 pub mod input;
 pub mod machine;
 pub mod message;

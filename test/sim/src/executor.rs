@@ -25,9 +25,16 @@ pub(crate) enum Request {
     /// Wake the task when nothing but timers is left.
     Quiet { task: TaskId },
     /// Open a connection.
-    Connect { node: u16, cell: Rc<ConnCell>, startup: ClientMessage },
+    Connect {
+        node: u16,
+        cell: Rc<ConnCell>,
+        startup: ClientMessage,
+    },
     /// Messages of a client, in order.
-    Send { conn: u32, messages: Vec<ClientMessage> },
+    Send {
+        conn: u32,
+        messages: Vec<ClientMessage>,
+    },
     /// The client is gone.
     Close { conn: u32 },
     /// A cancel request.
@@ -194,7 +201,10 @@ impl SimCx {
         more: &[(&str, &str)],
     ) -> Result<SimConn, SimError> {
         let mut parameters = vec![("user".to_owned(), "postgres".to_owned())];
-        parameters.extend(more.iter().map(|(name, value)| ((*name).into(), (*value).into())));
+        parameters.extend(
+            more.iter()
+                .map(|(name, value)| ((*name).into(), (*value).into())),
+        );
         let id = self.shared.next_conn.get();
         self.shared.next_conn.set(id + 1);
         let cell = Rc::new(ConnCell {

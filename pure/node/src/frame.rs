@@ -9,9 +9,9 @@ use base::codec::{self, CodecError};
 use base::crc::crc32c;
 use base::limits::FRAME_BYTES_MAX;
 use base::{NodeId, ShardId};
-use node::WireMessage;
+use crate::message::WireMessage;
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use core::fmt;
 
 /// Version of the protocol between nodes.
 pub const PEER_VERSION: u32 = 1;

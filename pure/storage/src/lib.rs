@@ -1,0 +1,31 @@
+//! The files of a node: how they are read at start, how the journal grows, how a checkpoint comes
+//! into use. It decides; a [`Disk`] acts. The server's disk is a directory, the simulator's is
+//! memory with faults, and both run this code.
+//!
+//! ```text
+//! MANIFEST                 which checkpoint is current
+//! checkpoint-NUMBER-SHARD  rows of one shard
+//! journal-POSITION         segments
+//! ```
+//!
+//! * [`recover::open`] reads the directory to its end and makes the start of this life durable;
+//! * [`JournalBuffer`] is what shards append to, [`JournalWriter`] what a flush writes;
+//! * [`CheckpointKeeper`] takes what shards say of their checkpoints, and replaces the manifest.
+//!
+//! Formats are the business of `journal`; this crate knows names, order and syncs.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod buffer;
+pub mod disk;
+pub mod error;
+pub mod keeper;
+pub mod recover;
+pub mod writer;
+
+pub use buffer::JournalBuffer;
+pub use disk::{Disk, DiskError, DiskFault};
+pub use error::StorageError;
+pub use keeper::{CheckpointKeeper, Completion, Ended};
+pub use recover::{Identity, Recovered, open};
+pub use writer::{JournalLimits, JournalWriter};

@@ -1,0 +1,303 @@
+//! Reading a node's files at its start.
+
+use crate::disk::{Disk, DiskFault};
+use crate::error::StorageError;
+use crate::writer::{JournalLimits, JournalWriter};
+use base::{NodeId, Position, ShardId, Time, Ts};
+use catalog::Catalog;
+use journal::checkpoint::checkpoint_name;
+use journal::manifest::MANIFEST_NAME;
+use journal::reader::Torn;
+use journal::segment::parse_segment_name;
+use journal::{CheckpointReader, Manifest, Reader, Record, Recovery, Replay, ReplayStart, frame};
+use node::ShardRecovered;
+use std::sync::Arc;
+use store::Store;
+
+/// How far ahead of the wall clock the first clock bound of a life lies: 4 s.
+const BOUND_AHEAD_US: u64 = 4_000_000;
+
+/// Whose files these must be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Number of the cluster.
+    pub cluster: u64,
+    /// The node.
+    pub node: NodeId,
+    /// Its shards.
+    pub shards: u16,
+}
+
+/// Files read to their end.
+pub struct Recovered<D: Disk> {
+    /// The manifest as it stands on disk.
+    pub manifest: Manifest,
+    /// Starts of this node, this one included.
+    pub incarnation: u32,
+    /// What each shard continues from, by index.
+    pub shards: Vec<ShardRecovered>,
+    /// The open end of the journal; this life's `NodeStart` is durable.
+    pub writer: JournalWriter<D>,
+    /// The torn end that was cut.
+    pub torn: Option<Torn>,
+}
+
+/// Recovers the node, and journals this start. `now` is the wall time.
+///
+/// # Errors
+/// The files belong to another cluster or node, or are damaged (file and offset are named);
+/// nothing is changed then except that a torn tail may be cut.
+pub fn open<D: Disk>(
+    disk: &D,
+    identity: Identity,
+    limits: JournalLimits,
+    now: Time,
+) -> Result<Recovered<D>, StorageError> {
+    let Identity { cluster, node, .. } = identity;
+    let manifest = read_manifest(disk, identity)?;
+    let mut loading = Loading::new(disk, identity, &manifest)?;
+    let segments = list_segments(disk, manifest.journal_from)?;
+    let tail = loading.replay(disk, identity, &segments)?;
+    let (recovery, stores) = loading.finish();
+    let incarnation = recovery.incarnation + 1;
+    let bound = first_bound(now, recovery.clock_floor);
+    let mut writer = JournalWriter::open(disk, limits, (cluster, node), tail.end, tail.last)?;
+    writer.write(&first_records(incarnation, bound, &recovery))?;
+    writer.sync()?;
+    disk.sync_directory()?;
+    let catalog = newest_catalog(&manifest, &recovery)?;
+    let shards = split(recovery, stores, &catalog, bound);
+    Ok(Recovered {
+        manifest,
+        incarnation,
+        shards,
+        writer,
+        torn: tail.torn,
+    })
+}
+
+/// Clocks of this life start above everything that any clock of this node may have shown.
+fn first_bound(now: Time, floor: Ts) -> Ts {
+    let ahead = |time: Time| Ts::from_time(time.after(BOUND_AHEAD_US));
+    ahead(now).max(ahead(floor.time()))
+}
+
+/// The records that begin a life.
+fn first_records(incarnation: u32, clock_bound: Ts, recovery: &Recovery) -> Vec<u8> {
+    let start = Record::NodeStart {
+        incarnation,
+        clock_bound,
+        view: 1,
+    };
+    let mut bytes = Vec::new();
+    for record in core::iter::once(&start).chain(&recovery.settled) {
+        let mut payload = Vec::new();
+        record.encode(&mut payload);
+        frame(&payload, &mut bytes);
+    }
+    bytes
+}
+
+fn read_manifest<D: Disk>(disk: &D, identity: Identity) -> Result<Manifest, StorageError> {
+    let file = disk.describe(MANIFEST_NAME);
+    let manifest = match disk.read_all(MANIFEST_NAME) {
+        Ok(bytes) => Manifest::decode(&file, &bytes)?,
+        Err(error) if error.fault == DiskFault::NotFound => Manifest {
+            cluster: identity.cluster,
+            node: identity.node,
+            ..Manifest::default()
+        },
+        Err(error) => return Err(error.into()),
+    };
+    if manifest.cluster != identity.cluster || manifest.node != identity.node {
+        return Err(StorageError::Foreign {
+            file,
+            found: (manifest.node, manifest.cluster),
+            expected: (identity.node, identity.cluster),
+        });
+    }
+    let found = manifest.shards.len();
+    if found != 0 && found != usize::from(identity.shards) {
+        return Err(StorageError::Shards {
+            file,
+            found,
+            expected: identity.shards,
+        });
+    }
+    Ok(manifest)
+}
+
+/// Segments from the one that holds `from` on, in order.
+fn list_segments<D: Disk>(
+    disk: &D,
+    from: Position,
+) -> Result<Vec<(Position, String)>, StorageError> {
+    let mut segments: Vec<(Position, String)> = Vec::new();
+    for name in disk.list()? {
+        if let Some(start) = parse_segment_name(&name) {
+            segments.push((start, name));
+        }
+    }
+    segments.sort();
+    let first = segments
+        .iter()
+        .rposition(|(start, _)| *start <= from)
+        .unwrap_or(0);
+    Ok(segments.split_off(first))
+}
+
+/// Where the journal goes on.
+struct End {
+    end: Position,
+    /// The last segment and the length of what is whole in it.
+    last: Option<(String, u64)>,
+    torn: Option<Torn>,
+}
+
+/// Rows and promises while they are read.
+struct Loading {
+    node: NodeId,
+    stores: Vec<Store>,
+    replay: Replay,
+}
+
+impl Loading {
+    fn new<D: Disk>(
+        disk: &D,
+        identity: Identity,
+        manifest: &Manifest,
+    ) -> Result<Loading, StorageError> {
+        let mut stores: Vec<Store> = (0..identity.shards).map(|_| Store::new()).collect();
+        let mut starts = Vec::new();
+        for (shard, start) in &manifest.shards {
+            let store = &mut stores[usize::from(shard.index())];
+            let name = checkpoint_name(manifest.number, *shard);
+            starts.push((*shard, *start, load_checkpoint(disk, &name, store)?));
+        }
+        let replay = Replay::new(ReplayStart {
+            node: identity.node,
+            shards: starts,
+            incarnation: manifest.incarnation,
+            clock_bound: manifest.clock_bound,
+            catalog_version: manifest.catalog_version,
+        });
+        Ok(Loading {
+            node: identity.node,
+            stores,
+            replay,
+        })
+    }
+
+    /// Reads all segments.
+    fn replay<D: Disk>(
+        &mut self,
+        disk: &D,
+        identity: Identity,
+        segments: &[(Position, String)],
+    ) -> Result<End, StorageError> {
+        let mut reader = Reader::new(identity.cluster, identity.node);
+        let Loading { stores, replay, .. } = self;
+        let mut redo = redo_into(self.node, stores);
+        let mut last = None;
+        for (index, (_, name)) in segments.iter().enumerate() {
+            let bytes = disk.read_all(name)?;
+            let is_last = index + 1 == segments.len();
+            reader.segment(&disk.describe(name), &bytes, is_last, &mut |entry| {
+                replay.on_record(entry, &mut redo)
+            })?;
+            last = Some((name.clone(), bytes.len() as u64));
+        }
+        let tail = reader.finish();
+        if let (Some(torn), Some((name, length))) = (&tail.torn, &mut last) {
+            *length = torn.offset;
+            if torn.offset == 0 {
+                disk.remove(name)?;
+                last = None;
+            }
+        }
+        Ok(End {
+            end: tail.end,
+            last,
+            torn: tail.torn,
+        })
+    }
+
+    fn finish(self) -> (Recovery, Vec<Store>) {
+        let Loading {
+            node,
+            mut stores,
+            replay,
+        } = self;
+        let recovery = replay.finish(&mut redo_into(node, &mut stores));
+        (recovery, stores)
+    }
+}
+
+fn redo_into(node: NodeId, stores: &mut [Store]) -> impl FnMut(journal::Redo) + '_ {
+    move |redo| {
+        assert_eq!(
+            redo.shard.node(),
+            node,
+            "a journal holds writes of its own node only"
+        );
+        let store = &mut stores[usize::from(redo.shard.index())];
+        for (key, write) in &redo.writes {
+            store.redo(key.index, key.slot, &key.bytes, write, redo.commit_ts);
+        }
+    }
+}
+
+fn load_checkpoint<D: Disk>(
+    disk: &D,
+    name: &str,
+    store: &mut Store,
+) -> Result<journal::CheckpointTables, StorageError> {
+    let mut reader = CheckpointReader::new(&disk.describe(name));
+    let mut result = Ok(());
+    disk.read(name, &mut |piece| {
+        if result.is_ok() {
+            result = reader.push(piece, &mut |row| store.load(row));
+        }
+    })?;
+    result?;
+    Ok(reader.finish()?.1)
+}
+
+fn newest_catalog(manifest: &Manifest, recovery: &Recovery) -> Result<Arc<Catalog>, StorageError> {
+    let bytes = recovery
+        .catalog
+        .last()
+        .map_or(&manifest.catalog, |(_, bytes)| bytes);
+    if bytes.is_empty() {
+        return Ok(Arc::default());
+    }
+    let catalog = base::codec::decode(bytes).map_err(StorageError::Catalog)?;
+    Ok(Arc::new(catalog))
+}
+
+/// Deals what was recovered out to the shards.
+fn split(
+    recovery: Recovery,
+    stores: Vec<Store>,
+    catalog: &Arc<Catalog>,
+    bound: Ts,
+) -> Vec<ShardRecovered> {
+    let mut shards: Vec<ShardRecovered> = stores
+        .into_iter()
+        .map(|store| ShardRecovered {
+            store,
+            catalog: catalog.clone(),
+            clock_floor: recovery.clock_floor,
+            clock_bound: bound,
+            in_doubt: two_phase::InDoubt::default(),
+        })
+        .collect();
+    let index = |shard: ShardId| usize::from(shard.index());
+    for held in recovery.held {
+        shards[index(held.shard)].in_doubt.held.push(held);
+    }
+    for owed in recovery.owed {
+        shards[index(owed.txn.shard)].in_doubt.owed.push(owed);
+    }
+    shards
+}
