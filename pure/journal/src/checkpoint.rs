@@ -11,6 +11,7 @@
 //! makes them consistent.
 
 use crate::fault::{Fault, JournalError};
+use crate::ownership::Ownership;
 use crate::parse::Parser;
 use crate::record::Writes;
 use crate::segment::FORMAT_VERSION;
@@ -38,6 +39,8 @@ const ROWS: u8 = 1;
 const PREPARED: u8 = 2;
 const OWED: u8 = 3;
 const FOOTER: u8 = 4;
+/// Counted among the blocks only, so that files without it look as they always did.
+const OWNERSHIP: u8 = 5;
 
 /// The first bytes of a checkpoint file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,6 +101,8 @@ pub struct CheckpointTables {
     pub prepared: Vec<Prepared>,
     /// Decisions without all acknowledgements.
     pub owed: Vec<Owed>,
+    /// Rows away from the shard of their slot.
+    pub ownership: Ownership,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -175,6 +180,10 @@ impl CheckpointWriter {
             codec::encode(owed, &mut self.block);
             self.footer.owed += 1;
             self.close(OWED, out);
+        }
+        if !tables.ownership.is_empty() {
+            codec::encode(&tables.ownership, &mut self.block);
+            self.close(OWNERSHIP, out);
         }
         codec::encode(&self.footer, &mut self.block);
         self.close(FOOTER, out);
@@ -294,7 +303,7 @@ impl CheckpointReader {
         let len_bytes = fields.array::<4>()?;
         let len = u32::from_le_bytes(len_bytes) as usize;
         let crc = fields.u32()?;
-        if !(ROWS..=FOOTER).contains(&kind) || len == 0 || len > BLOCK_BYTES_MAX {
+        if !(ROWS..=OWNERSHIP).contains(&kind) || len == 0 || len > BLOCK_BYTES_MAX {
             return Err(Fault::Length(len as u64));
         }
         let Ok(payload) = fields.bytes(len) else {
@@ -333,6 +342,9 @@ impl CheckpointReader {
                     .owed
                     .push(codec::decode(payload).map_err(Fault::Content)?);
                 self.seen.owed += 1;
+            }
+            OWNERSHIP => {
+                self.tables.ownership = codec::decode(payload).map_err(Fault::Content)?;
             }
             _ => {
                 let footer: Footer = codec::decode(payload).map_err(Fault::Content)?;

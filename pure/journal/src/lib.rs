@@ -21,6 +21,7 @@ pub mod checkpoint;
 pub mod fault;
 mod fuzz;
 pub mod manifest;
+pub mod ownership;
 mod parse;
 pub mod reader;
 pub mod record;
@@ -34,6 +35,7 @@ pub use checkpoint::{
 pub use fault::{Fault, JournalError};
 pub use fuzz::{fuzz_checkpoint, fuzz_manifest, fuzz_record, fuzz_segment};
 pub use manifest::Manifest;
+pub use ownership::{Away, Held, Holding, Otag, Ownership};
 pub use reader::{Entry, Reader, Tail};
 pub use record::{
     ChunkRef, CommitRef, DecisionRef, PrepareRef, RECORD_BYTES_MAX, Record, ShardWrites, Writes,

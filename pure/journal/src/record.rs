@@ -1,6 +1,7 @@
 //! Journal records and their frames.
 
 use crate::fault::Fault;
+use crate::ownership::Otag;
 use alloc::vec::Vec;
 use base::codec::{self, CodecError};
 use base::crc::Crc32c;
@@ -128,10 +129,37 @@ pub enum Record {
         /// The shard.
         shard: ShardId,
     },
+    /// The shard has become the owner of a row, which may live elsewhere by its slot.
+    Acquired {
+        /// The new owner.
+        shard: ShardId,
+        /// The row, present or absent.
+        key: Key,
+        /// The grant that made it the owner.
+        otag: Otag,
+        /// Who had it before.
+        from: ShardId,
+        /// Drawn when it arrived: above all versions that any owner wrote before.
+        at: Ts,
+        /// Its newest version; `None`: it is absent.
+        #[serde(with = "crate::ownership::version")]
+        version: Option<(Ts, Vec<u8>)>,
+    },
+    /// The shard has given a row away; it keeps it as a backup until the new owner has it durably.
+    Released {
+        /// The owner until now.
+        shard: ShardId,
+        /// The row.
+        key: Key,
+        /// The grant under which it goes.
+        otag: Otag,
+        /// The new owner.
+        to: ShardId,
+    },
 }
 
 /// Number of variants of [`Record`]; their numbers are the first payload byte.
-pub(crate) const RECORD_KINDS: u8 = 10;
+pub(crate) const RECORD_KINDS: u8 = 12;
 
 /// [`Record::Commit`] over borrowed writes.
 #[derive(Clone, Copy, Debug)]
@@ -465,9 +493,11 @@ mod tests {
     #[test]
     fn kinds_are_counted() {
         let mut payload = Vec::new();
-        Record::CheckpointStart {
-            number: 1,
+        Record::Released {
             shard: ShardId(0),
+            key: Key::new(IndexId(1), Slot(2), vec![3]),
+            otag: Otag::default(),
+            to: ShardId(1),
         }
         .encode(&mut payload);
         assert_eq!(

@@ -12,12 +12,14 @@
 
 use crate::checkpoint::{CheckpointTables, Owed, Prepared};
 use crate::fault::Fault;
+use crate::ownership::{Held, Holding, Otag, Ownership};
 use crate::reader::Entry;
 use crate::record::{Record, ShardWrites, Writes};
 use crate::verdict::{Evidence, Heard, Verdict, judge};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use base::{NodeId, Position, ShardId, Ts, TxnId};
+use base::{Key, NodeId, Position, ShardId, Ts, TxnId};
+use store::Write;
 
 /// What the manifest and the checkpoint files say, as the starting point.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +64,9 @@ pub struct Recovery {
     pub held: Vec<Prepared>,
     /// Decisions that not every participant has acknowledged: tell them again.
     pub owed: Vec<Owed>,
+    /// What each shard knows about ownership: the tables of its checkpoint, with `held` as of the
+    /// end of the journal.
+    pub ownership: Vec<(ShardId, Ownership)>,
     /// Outcomes that follow from this journal: append them right after `NodeStart`.
     pub settled: Vec<Record>,
 }
@@ -77,6 +82,8 @@ pub struct Replay {
     owed: BTreeMap<TxnId, Owed>,
     ended: BTreeSet<TxnId>,
     decided: BTreeMap<TxnId, Ts>,
+    held: BTreeMap<(ShardId, Key), (Otag, Holding)>,
+    ownership: BTreeMap<ShardId, Ownership>,
     recovery: Recovery,
 }
 
@@ -104,6 +111,12 @@ impl Replay {
                 replay.decided.insert(owed.txn, owed.commit_ts);
                 replay.owed.insert(owed.txn, owed);
             }
+            let mut ownership = tables.ownership;
+            for held in core::mem::take(&mut ownership.held) {
+                let Held { key, otag, holding } = held;
+                replay.held.insert((shard, key), (otag, holding));
+            }
+            replay.ownership.insert(shard, ownership);
         }
         replay
     }
@@ -196,6 +209,41 @@ impl Replay {
                 }
             }
             Record::CheckpointStart { .. } => {}
+            Record::Acquired {
+                shard,
+                key,
+                otag,
+                from: _,
+                at,
+                version,
+            } => {
+                self.saw(at);
+                if self.is_news(shard, end) {
+                    self.held
+                        .insert((shard, key.clone()), (otag, Holding::Owned));
+                    // An absent row may be there from the time when the shard owned it before.
+                    let (commit_ts, write) = match version {
+                        Some((commit_ts, row)) => (commit_ts, Write::Put(row)),
+                        None => (at, Write::Delete),
+                    };
+                    redo(Redo {
+                        shard,
+                        commit_ts,
+                        writes: Writes::from([(key, write)]),
+                    });
+                }
+            }
+            Record::Released {
+                shard,
+                key,
+                otag,
+                to,
+            } => {
+                if self.is_news(shard, end) {
+                    self.held
+                        .insert((shard, key), (otag, Holding::Released(to)));
+                }
+            }
         }
         Ok(())
     }
@@ -383,6 +431,11 @@ impl Replay {
                 self.recovery.owed.push(owed);
             }
         }
+        for ((shard, key), (otag, holding)) in core::mem::take(&mut self.held) {
+            let ownership = self.ownership.entry(shard).or_default();
+            ownership.held.push(Held { key, otag, holding });
+        }
+        self.recovery.ownership = core::mem::take(&mut self.ownership).into_iter().collect();
         self.recovery
     }
 }

@@ -3,8 +3,9 @@
 
 use base::{IndexId, KeyRange, NodeId, Position, Prng, ShardId, Slot, Ts, TxnId};
 use journal::{
-    CheckpointHeader, CheckpointReader, CheckpointTables, CheckpointWriter, Fault, JournalError,
-    Owed, Prepared, fuzz_checkpoint, fuzz_manifest, fuzz_record, fuzz_segment,
+    Away, CheckpointHeader, CheckpointReader, CheckpointTables, CheckpointWriter, Fault, Held,
+    Holding, JournalError, Otag, Owed, Ownership, Prepared, fuzz_checkpoint, fuzz_manifest,
+    fuzz_record, fuzz_segment,
 };
 use store::{CheckpointCursor, Store, Write};
 
@@ -18,6 +19,52 @@ fn header() -> CheckpointHeader {
         start: Position(1234),
         clock_floor: Ts(99),
     }
+}
+
+fn ownership() -> Ownership {
+    let otag = |grant| Otag {
+        incarnation: 3,
+        grant,
+    };
+    let key = |n| base::Key::new(INDEX, Slot(7), vec![n]);
+    let held = |n, holding| Held {
+        key: key(n),
+        otag: otag(u64::from(n)),
+        holding,
+    };
+    Ownership {
+        held: vec![
+            held(1, Holding::Owned),
+            held(2, Holding::Released(ShardId(33))),
+        ],
+        away: vec![Away {
+            key: key(5),
+            owner: ShardId(33),
+            otag: otag(5),
+        }],
+        open: vec![otag(6)],
+        next: otag(9),
+    }
+}
+
+#[test]
+fn claims_older_than_the_checkpoint_must_be_listed() {
+    let ownership = ownership();
+    let otag = |grant| Otag {
+        incarnation: 3,
+        grant,
+    };
+    let key = |n| base::Key::new(INDEX, Slot(7), vec![n]);
+    assert!(ownership.admits(&key(5), otag(5)), "in the owner table");
+    assert!(!ownership.admits(&key(5), otag(4)), "an older owner");
+    assert!(!ownership.admits(&key(8), otag(5)), "it has come home");
+    assert!(ownership.admits(&key(8), otag(6)), "it was under way");
+    assert!(ownership.admits(&key(8), otag(9)), "granted later");
+    let next_life = Otag {
+        incarnation: 4,
+        grant: 1,
+    };
+    assert!(ownership.admits(&key(8), next_life), "granted later");
 }
 
 fn tables() -> CheckpointTables {
@@ -48,6 +95,7 @@ fn tables() -> CheckpointTables {
     CheckpointTables {
         prepared: vec![prepared],
         owed: vec![owed],
+        ownership: ownership(),
     }
 }
 

@@ -4,8 +4,8 @@
 use base::{IndexId, Key, NodeId, Position, Prng, ShardId, Slot, Ts, TxnId};
 use journal::verdict::Heard;
 use journal::{
-    CheckpointTables, Entry, Evidence, Fault, Owed, Prepared, Record, Recovery, Redo, ReplayStart,
-    Verdict, Writes, judge, recover,
+    Away, CheckpointTables, Entry, Evidence, Fault, Held, Holding, Otag, Owed, Ownership, Prepared,
+    Record, Recovery, Redo, ReplayStart, Verdict, Writes, judge, recover,
 };
 use store::Write;
 
@@ -355,6 +355,7 @@ fn records_before_a_shards_start_are_in_its_checkpoint() {
     let tables = CheckpointTables {
         prepared: vec![prepared(b, HERE, 2), prepared(c, HERE, 4)],
         owed: vec![],
+        ..CheckpointTables::default()
     };
     let start = ReplayStart {
         node: NodeId(1),
@@ -473,4 +474,82 @@ fn every_prefix_recovers_what_it_decided() {
             );
         }
     }
+}
+
+/// Rows that came and went: who holds them at the end, and what is redone.
+#[test]
+fn ownership_is_replayed_from_the_checkpoint_on() {
+    let key = |n: u8| base::Key::new(base::IndexId(1), base::Slot(2), vec![n]);
+    let otag = |grant| Otag {
+        incarnation: 1,
+        grant,
+    };
+    let acquired = |n: u8, grant, version| Record::Acquired {
+        shard: HERE,
+        key: key(n),
+        otag: otag(grant),
+        from: ShardId(33),
+        at: Ts(grant * 10),
+        version,
+    };
+    let released = |n: u8, grant| Record::Released {
+        shard: HERE,
+        key: key(n),
+        otag: otag(grant),
+        to: ShardId(33),
+    };
+    let records = [
+        acquired(1, 1, Some((Ts(5), vec![7]))),
+        acquired(2, 2, None),
+        released(3, 3),
+        released(1, 4),
+        acquired(1, 5, Some((Ts(45), vec![8]))),
+        acquired(4, 6, Some((Ts(6), vec![9]))),
+        released(4, 7),
+    ];
+    let held = |n: u8, grant, holding| Held {
+        key: key(n),
+        otag: otag(grant),
+        holding,
+    };
+    let away = Away {
+        key: key(9),
+        owner: ShardId(33),
+        otag: otag(1),
+    };
+    let tables = CheckpointTables {
+        ownership: Ownership {
+            held: vec![held(3, 1, Holding::Owned), held(5, 1, Holding::Owned)],
+            away: vec![away.clone()],
+            open: vec![],
+            next: otag(2),
+        },
+        ..CheckpointTables::default()
+    };
+    let start = ReplayStart {
+        node: NodeId(1),
+        // Replay begins behind the first record.
+        shards: vec![(HERE, entries(&records)[0].end, tables)],
+        ..ReplayStart::default()
+    };
+    let recovery = recover(start, entries(&records)).unwrap();
+    let (shard, ownership) = &recovery.ownership[0];
+    assert_eq!(*shard, HERE);
+    let gone = Holding::Released(ShardId(33));
+    assert_eq!(
+        ownership.held,
+        [
+            held(1, 5, Holding::Owned),
+            held(2, 2, Holding::Owned),
+            held(3, 3, gone),
+            held(4, 7, gone),
+            held(5, 1, Holding::Owned),
+        ]
+    );
+    assert_eq!(ownership.away, [away]);
+    assert_eq!(ownership.next, otag(2));
+    let redone: Vec<_> = recovery.redo.iter().map(|redo| redo.commit_ts).collect();
+    assert_eq!(redone, [Ts(20), Ts(45), Ts(6)]);
+    assert_eq!(recovery.redo[0].writes, [(key(2), Write::Delete)]);
+    assert!(recovery.clock_floor >= Ts(60));
 }

@@ -30,6 +30,7 @@ mod checkpoint;
 mod digest;
 mod expiry;
 pub mod formula;
+mod moving;
 mod store;
 mod tree;
 pub mod write;

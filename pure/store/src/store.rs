@@ -278,7 +278,7 @@ impl<S: Default> Store<S> {
         }
     }
 
-    fn write_version(
+    pub(crate) fn write_version(
         &mut self,
         place: Place<'_>,
         commit_ts: Ts,
@@ -379,10 +379,10 @@ impl<S: Default> Store<S> {
 
 /// Full key of a row.
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    index: IndexId,
-    slot: Slot,
-    key: &'a [u8],
+pub(crate) struct Place<'a> {
+    pub(crate) index: IndexId,
+    pub(crate) slot: Slot,
+    pub(crate) key: &'a [u8],
 }
 
 impl<S> IndexRows<S> {

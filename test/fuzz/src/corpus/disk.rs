@@ -155,6 +155,7 @@ pub fn checkpoints() -> Vec<Vec<u8>> {
     let tables = CheckpointTables {
         prepared: vec![prepared],
         owed: vec![owed],
+        ..CheckpointTables::default()
     };
     writer.finish(&tables, &mut full);
     vec![empty, full]

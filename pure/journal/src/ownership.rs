@@ -1,0 +1,109 @@
+//! Who owns rows that may live away from the shard of their slot: what records and checkpoints say
+//! of it (protocols.md, section 6.3).
+
+use alloc::vec::Vec;
+use base::{Key, ShardId};
+use serde::{Deserialize, Serialize};
+
+/// Number of a grant of ownership, drawn by the home of the row. Grows with every grant of a home,
+/// also over its restarts, because its life comes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+pub struct Otag {
+    /// Incarnation of the home's node; 0: never granted, the row is at home since the beginning.
+    pub incarnation: u32,
+    /// Counts the grants of this life, from 1.
+    pub grant: u64,
+}
+
+/// How a shard holds a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Holding {
+    /// It is the owner.
+    Owned,
+    /// It was the owner and has given the row to this shard; it keeps a backup.
+    Released(ShardId),
+}
+
+/// A row that a shard owns under a grant, or has released under one.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Held {
+    /// The row, present or absent.
+    pub key: Key,
+    /// The grant by which it came or goes.
+    pub otag: Otag,
+    /// Which of both.
+    pub holding: Holding,
+}
+
+/// A row that is away from its home.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Away {
+    /// The row.
+    pub key: Key,
+    /// Who owns it.
+    pub owner: ShardId,
+    /// The grant by which it got there.
+    pub otag: Otag,
+}
+
+/// What a checkpoint of a shard keeps about ownership.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Ownership {
+    /// Rows that it owns or has released, those of its own slots included as long as the transfer
+    /// is not complete.
+    pub held: Vec<Held>,
+    /// The owner table: rows of its slots that are elsewhere.
+    pub away: Vec<Away>,
+    /// Grants that were not complete.
+    pub open: Vec<Otag>,
+    /// The next grant would have got this number: everything older that is not listed is over.
+    pub next: Otag,
+}
+
+impl Ownership {
+    /// Whether there is nothing to keep.
+    pub fn is_empty(&self) -> bool {
+        *self == Ownership::default()
+    }
+
+    /// Whether a claim under `otag` to own or back up `key` may still mean something to this home.
+    /// False: a later grant was complete when the checkpoint began.
+    pub fn admits(&self, key: &Key, otag: Otag) -> bool {
+        otag >= self.next
+            || self.open.contains(&otag)
+            || self
+                .away
+                .binary_search_by(|away| away.key.cmp(key))
+                .is_ok_and(|at| {
+                    let away = &self.away[at];
+                    away.otag == otag
+                })
+    }
+}
+
+/// A version with its bytes as one string.
+pub(crate) mod version {
+    use alloc::vec::Vec;
+    use base::Ts;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize)]
+    struct Borrowed<'a>(Ts, #[serde(with = "store::bytes")] &'a [u8]);
+    #[derive(Deserialize)]
+    struct Owned(Ts, #[serde(with = "store::bytes")] Vec<u8>);
+
+    pub(crate) fn serialize<S: Serializer>(
+        version: &Option<(Ts, Vec<u8>)>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let borrowed = version.as_ref().map(|(ts, row)| Borrowed(*ts, row));
+        borrowed.serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<(Ts, Vec<u8>)>, D::Error> {
+        let owned = Option::<Owned>::deserialize(deserializer)?;
+        Ok(owned.map(|Owned(ts, row)| (ts, row)))
+    }
+}
