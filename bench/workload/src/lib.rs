@@ -8,6 +8,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`arrival`] | due times of an open-loop run, drawn before the run |
+//! | [`history`] | workloads whose histories a checker judges |
 //! | [`stats`] | exact binomial intervals and the few float functions that `no_std` lacks |
 //! | [`wire`] | what a transaction needs of a connection |
 //! | [`tpcc`] | TPC-C, with the clause numbers of the specification (revision 5.11) |
@@ -21,6 +22,7 @@
 extern crate alloc;
 
 pub mod arrival;
+pub mod history;
 pub mod stats;
 pub mod tpcc;
 pub mod wire;
