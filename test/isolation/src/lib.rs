@@ -27,6 +27,7 @@ pub mod outcome;
 pub mod record;
 pub mod run;
 pub mod spec;
+pub mod suite;
 pub mod table;
 
 pub use anomaly::{Anomaly, Level};
