@@ -10,9 +10,24 @@
 #![warn(missing_docs)]
 
 pub mod client;
+pub mod costs;
+pub mod disk;
 mod executor;
+mod faults;
+mod hosted;
+mod links;
+mod network;
+mod node_life;
+pub mod plan;
+mod queue;
+pub mod run;
+mod trace;
 pub mod workload;
+mod world;
 
 pub use client::{Answer, Param, SimConn, SimError};
 pub use executor::{Join, SimCx, Task};
+pub use plan::{Ask, Plan};
+pub use run::{Outcome, Report, run, run_with};
+pub use trace::Sink;
 pub use workload::{Verdict, Workload};

@@ -1,0 +1,833 @@
+//! How nodes of the world start, work and end.
+
+use crate::hosted::{Hosted, Link, LinkState, Running, ShardHost, SimJournal};
+use crate::plan::Kind;
+use crate::queue::{Event, Life, LinkName};
+use crate::world::{CLUSTER, World};
+use base::{NodeId, Position, ShardId};
+use catalog::Placement;
+use node::{
+    CheckpointPart, ConnId, Effects, Input, Message, Shard, ShardConfig, WireMessage, frame,
+};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use storage::{
+    CheckpointKeeper, Completion, DiskFault, Ended, Identity, JournalBuffer, JournalLimits,
+    StorageError,
+};
+use txn::contract::Outgoing;
+
+/// How often a node looks whether a checkpoint is due, and flushes what nobody waits for.
+const HOUSEKEEPING_NS: u64 = 100_000_000;
+/// Invariants of a shard are checked every so many of its steps.
+const VALIDATE_STEPS: u64 = 512;
+
+impl World {
+    /// Starts a node that is down.
+    pub(crate) fn start(&mut self, node: usize) {
+        if self.nodes[node].running.is_some() {
+            return;
+        }
+        self.nodes[node].disk.revive();
+        if std::mem::take(&mut self.nodes[node].flip) {
+            self.check_flip(node);
+        }
+        let now = self.wall(node);
+        let limits = self.limits();
+        let identity = self.identity(node);
+        let opened = storage::open(&self.nodes[node].disk, identity, limits, now);
+        self.power_if_dead(node);
+        let recovered = match opened {
+            Ok(recovered) if !self.nodes[node].disk.is_dead() => recovered,
+            Ok(_) => return self.start_later(node),
+            Err(error) if can_pass(&error) => {
+                self.trace.say(self.now_ns, || {
+                    format!("n{} cannot start: {error}", node + 1)
+                });
+                return self.start_later(node);
+            }
+            Err(error) => {
+                self.broken = Some(format!("node {} cannot start: {error}", node + 1));
+                return;
+            }
+        };
+        self.starts += 1;
+        let hosted = &mut self.nodes[node];
+        hosted.starts += 1;
+        let life = Life(hosted.starts);
+        self.trace.mix(u64::from(recovered.incarnation));
+        self.trace.say(self.now_ns, || {
+            format!(
+                "n{} starts, incarnation {}",
+                node + 1,
+                recovered.incarnation
+            )
+        });
+        let position = recovered.writer.position();
+        let buffer = Rc::new(RefCell::new(JournalBuffer::new(position)));
+        let durable = Rc::new(Cell::new(position));
+        let first = ShardId::new(self.nodes[node].id, 0);
+        let keeper = CheckpointKeeper::new(
+            self.nodes[node].disk.clone(),
+            recovered.manifest,
+            recovered.incarnation,
+            first,
+            self.plan.shards,
+        );
+        let mut shards = Vec::new();
+        for (index, recovered_shard) in recovered.shards.into_iter().enumerate() {
+            let fresh = recovered_shard.catalog.version == 0;
+            let id = ShardId::new(self.nodes[node].id, index as u16);
+            let journal = SimJournal {
+                buffer: buffer.clone(),
+                durable: durable.clone(),
+                handle: buffer.borrow_mut().add_handle(),
+            };
+            let config = self.shard_config(id, recovered.incarnation);
+            let mut machine = Shard::new(config, Box::new(journal), recovered_shard);
+            if fresh && id == ShardId(0) {
+                machine.bootstrap(Placement::new(self.plan.nodes, self.plan.shards));
+            }
+            shards.push(self.shard_host(node, machine));
+        }
+        self.nodes[node].running = Some(Running {
+            life,
+            incarnation: recovered.incarnation,
+            shards,
+            buffer,
+            durable,
+            writer: recovered.writer,
+            flushing: false,
+            full: false,
+            keeper,
+            checkpoint_wait: None,
+            next_shard: 0,
+        });
+        self.begin_life(node, life);
+    }
+
+    fn shard_host(&self, node: usize, machine: Shard) -> ShardHost {
+        let others = (0..self.nodes.len()).filter(|other| *other != node);
+        ShardHost {
+            machine,
+            effects: Effects::default(),
+            conns: BTreeMap::new(),
+            next_conn: 1,
+            held: BTreeMap::new(),
+            links: others.map(|other| (other, Link::new())).collect(),
+            local_last_ns: 0,
+            tick: None,
+            tick_number: 0,
+            busy_until_ns: 0,
+            inbox: VecDeque::new(),
+            steps: 0,
+        }
+    }
+
+    fn begin_life(&mut self, node: usize, life: Life) {
+        for shard in 0..usize::from(self.plan.shards) {
+            self.input(node, shard, Input::Tick);
+            for peer in (0..self.nodes.len()).filter(|peer| *peer != node) {
+                let link = LinkName {
+                    node,
+                    life,
+                    shard,
+                    peer,
+                    epoch: 0,
+                };
+                let after = self.prng.below(1_000_000);
+                self.push(after, Event::LinkTry(link));
+            }
+        }
+        self.push(HOUSEKEEPING_NS, Event::Housekeeping { node, life });
+    }
+
+    fn start_later(&mut self, node: usize) {
+        let after = 20_000_000 + self.prng.below(80_000_000);
+        self.push(after, Event::Start { node });
+    }
+
+    pub(crate) fn limits(&self) -> JournalLimits {
+        let segment_bytes = self.plan.segment_bytes;
+        JournalLimits {
+            segment_bytes,
+            ahead_bytes: 1 << 15,
+            fill_bytes: 1 << 12,
+        }
+    }
+
+    pub(crate) fn identity(&self, node: usize) -> Identity {
+        Identity {
+            cluster: CLUSTER,
+            node: self.nodes[node].id,
+            shards: self.plan.shards,
+        }
+    }
+
+    fn shard_config(&mut self, shard: ShardId, incarnation: u32) -> ShardConfig {
+        let name = |index| (NodeId(index), format!("sim:{index}"));
+        ShardConfig {
+            shard,
+            nodes: (1..=self.plan.nodes).map(name).collect(),
+            shards_per_node: self.plan.shards,
+            incarnation,
+            cluster: CLUSTER,
+            seed: self.prng.next_u64(),
+            stopwatch: || 0,
+        }
+    }
+
+    /// Ends a node's process. `power`: with its power.
+    pub(crate) fn crash(&mut self, node: usize, power: bool) {
+        let Some(running) = self.nodes[node].running.take() else {
+            return;
+        };
+        self.trace
+            .say(self.now_ns, || format!("n{} ends, power {power}", node + 1));
+        if power {
+            let any_names = self.plan.any_names;
+            let disk = self.nodes[node].disk.clone();
+            disk.cut_power(&mut self.prng, any_names);
+        }
+        self.nodes[node].disk.kill();
+        let conns: Vec<u32> = running
+            .shards
+            .iter()
+            .flat_map(|shard| shard.conns.values().map(|conn| conn.client))
+            .collect();
+        for conn in conns {
+            let at = self.to_client_ns(conn, self.now_ns);
+            self.push_at(at, Event::ClientLost { conn });
+        }
+        self.break_links_to(node, running.life);
+    }
+
+    /// The others notice at some time that connections to this life are gone.
+    fn break_links_to(&mut self, node: usize, life: Life) {
+        // A process that ends says so at once, a machine that ends does not.
+        let slowest_ns = 1 << self.prng.between(18, 31);
+        for other in 0..self.nodes.len() {
+            let Some(running) = &self.nodes[other].running else {
+                continue;
+            };
+            let other_life = running.life;
+            let mut names = Vec::new();
+            for (shard, host) in running.shards.iter().enumerate() {
+                let link = host.links.get(&node);
+                if let Some(link) = link.filter(|link| link.state == LinkState::Up(life)) {
+                    names.push(LinkName {
+                        node: other,
+                        life: other_life,
+                        shard,
+                        peer: node,
+                        epoch: link.epoch,
+                    });
+                }
+            }
+            for name in names {
+                let after = self.prng.below(slowest_ns);
+                self.push(after, Event::LinkDown(name));
+            }
+        }
+    }
+
+    /// After anything that touched the disk: whether the node has ended of it.
+    fn power_if_dead(&mut self, node: usize) -> bool {
+        if !self.nodes[node].disk.take_stopped() {
+            return false;
+        }
+        *self.happened.entry(Kind::Power).or_default() += 1;
+        if self.nodes[node].running.is_some() {
+            self.crash(node, true);
+            self.start_later(node);
+        } else {
+            let any_names = self.plan.any_names;
+            let disk = self.nodes[node].disk.clone();
+            disk.cut_power(&mut self.prng, any_names);
+        }
+        true
+    }
+
+    /// The disk has refused something that the journal needs: the process ends itself.
+    fn fatal(&mut self, node: usize, why: &str) {
+        if self.power_if_dead(node) {
+            return;
+        }
+        self.trace
+            .say(self.now_ns, || format!("n{}: {why}", node + 1));
+        // What a failed sync should have written may be gone from the system's memory too.
+        self.crash(node, true);
+        self.start_later(node);
+    }
+
+    /// Gives an input to a shard, now or when its core is free.
+    pub(crate) fn input(&mut self, node: usize, shard: usize, input: Input) {
+        let Some(running) = &mut self.nodes[node].running else {
+            return;
+        };
+        let life = running.life;
+        let host = &mut running.shards[shard];
+        if self.costs.is_some() && (host.busy_until_ns > self.now_ns || !host.inbox.is_empty()) {
+            let first = host.inbox.is_empty();
+            host.inbox.push_back(input);
+            let at = host.busy_until_ns;
+            if first {
+                self.push_at(at, Event::Run { node, life, shard });
+            }
+            return;
+        }
+        self.step(node, shard, input);
+    }
+
+    pub(crate) fn on_run(&mut self, node: usize, life: Life, shard: usize) {
+        if !self.lives(node, life) {
+            return;
+        }
+        let running = self.nodes[node].running.as_mut().expect("just seen");
+        let Some(input) = running.shards[shard].inbox.pop_front() else {
+            return;
+        };
+        self.step(node, shard, input);
+        let Some(running) = &self.nodes[node].running else {
+            return;
+        };
+        let host = &running.shards[shard];
+        if !host.inbox.is_empty() {
+            let at = host.busy_until_ns;
+            self.push_at(at, Event::Run { node, life, shard });
+        }
+    }
+
+    fn step(&mut self, node: usize, shard: usize, input: Input) {
+        let now = self.wall(node);
+        self.steps += 1;
+        let running = self.nodes[node]
+            .running
+            .as_mut()
+            .expect("the caller has looked");
+        let host = &mut running.shards[shard];
+        let mut from_ns = self.now_ns;
+        if let Some(costs) = &mut self.costs {
+            let id = ShardId::new(NodeId(node as u16 + 1), shard as u16);
+            from_ns = self.now_ns.max(host.busy_until_ns) + costs.step_ns(id, &input);
+            host.busy_until_ns = from_ns;
+        }
+        self.trace.say(self.now_ns, || {
+            format!("n{}.{shard} <- {input:?}", node + 1)
+        });
+        host.machine.step(now, input, &mut host.effects);
+        host.steps += 1;
+        if host.steps.is_multiple_of(VALIDATE_STEPS) {
+            host.machine.validate();
+        }
+        self.carry_out(node, shard, from_ns);
+        self.schedule_tick(node, shard);
+    }
+
+    /// Does what the machine asked for; it leaves the shard at `from_ns`.
+    fn carry_out(&mut self, node: usize, shard: usize, from_ns: u64) {
+        let running = self.nodes[node]
+            .running
+            .as_mut()
+            .expect("it has just made a step");
+        let durable = running.durable.get();
+        let host = &mut running.shards[shard];
+        let mut effects = std::mem::take(&mut host.effects);
+        let mut wanted = false;
+        let mut speaking: Vec<ConnId> = Vec::new();
+        for (conn, reply, wait) in effects.replies.drain(..) {
+            if let Some(server) = host.conns.get_mut(&conn) {
+                wanted |= server.reply(reply, wait, durable);
+                if speaking.last() != Some(&conn) {
+                    speaking.push(conn);
+                }
+            }
+        }
+        let mut leaving = Vec::new();
+        for outgoing in effects.messages.drain(..) {
+            if outgoing.wait > durable || host.held.contains_key(&outgoing.to) {
+                host.held
+                    .entry(outgoing.to)
+                    .or_default()
+                    .push_back(outgoing);
+                wanted = true;
+            } else {
+                leaving.push(outgoing);
+            }
+        }
+        let parts: Vec<CheckpointPart> = effects.checkpoint.drain(..).collect();
+        host.effects = effects;
+        speaking
+            .into_iter()
+            .for_each(|conn| self.speak(node, shard, conn, from_ns));
+        for outgoing in leaving {
+            self.send(node, shard, outgoing, from_ns);
+        }
+        for part in parts {
+            self.on_checkpoint_part(node, shard, part);
+        }
+        if wanted {
+            self.flush_soon(node);
+        }
+    }
+
+    /// Sends what a connection has to say.
+    fn speak(&mut self, node: usize, shard: usize, id: ConnId, from_ns: u64) {
+        let Some(running) = &mut self.nodes[node].running else {
+            return;
+        };
+        let life = running.life;
+        let Some(server) = running.shards[shard].conns.get_mut(&id) else {
+            return;
+        };
+        if server.out.is_empty() {
+            return;
+        }
+        let replies = std::mem::take(&mut server.out);
+        let conn = server.client;
+        let drained = !server.is_holding() && std::mem::take(&mut server.rows_sent);
+        let closes = replies.contains(&node::Reply::Close);
+        self.trace.say(self.now_ns, || {
+            format!("n{}.{shard} -> client {conn} {replies:?}", node + 1)
+        });
+        let at = self.to_client_ns(conn, from_ns);
+        self.push_at(at, Event::ClientOut { conn, replies });
+        if drained {
+            let conn = id;
+            self.push_at(
+                at + 1,
+                Event::Drained {
+                    node,
+                    life,
+                    shard,
+                    conn,
+                },
+            );
+        }
+        if closes {
+            let at = self.to_client_ns(conn, from_ns);
+            self.push_at(at, Event::ClientLost { conn });
+            self.drop_server_conn(node, shard, id);
+        }
+    }
+
+    fn send(&mut self, node: usize, shard: usize, outgoing: Outgoing<Message>, from_ns: u64) {
+        let Outgoing { to, message, .. } = outgoing;
+        let from = ShardId::new(self.nodes[node].id, shard as u16);
+        self.trace
+            .say(self.now_ns, || format!("{from:?} -> {to:?} {message:?}"));
+        let running = self.nodes[node].running.as_mut().expect("a sender is up");
+        let life = running.life;
+        if to.node() == from.node() {
+            let host = &mut running.shards[shard];
+            let delay = match &mut self.costs {
+                Some(costs) => costs.local_ns(),
+                None => 500 + self.prng.below(20_000),
+            };
+            let at = (from_ns + delay).max(host.local_last_ns + 1);
+            host.local_last_ns = at;
+            return self.push_at(
+                at,
+                Event::Local {
+                    node,
+                    life,
+                    from,
+                    to,
+                    message,
+                },
+            );
+        }
+        let Message::Wire(message) = message else {
+            panic!("a local message is addressed to another node")
+        };
+        self.transmit(node, shard, to, &message, from_ns);
+    }
+
+    /// Puts a message on the shard's connection to another node.
+    fn transmit(
+        &mut self,
+        node: usize,
+        shard: usize,
+        to: ShardId,
+        message: &WireMessage,
+        from_ns: u64,
+    ) {
+        let from = ShardId::new(self.nodes[node].id, shard as u16);
+        let peer = usize::from(to.node().0) - 1;
+        let running = self.nodes[node].running.as_mut().expect("a sender is up");
+        let host = &mut running.shards[shard];
+        let link = host
+            .links
+            .get_mut(&peer)
+            .expect("messages go to nodes that exist");
+        let LinkState::Up(life) = link.state else {
+            return host.machine.note_sent(0);
+        };
+        let mut bytes = Vec::with_capacity(128);
+        let length = frame::encode_message(from, to, message, &mut bytes);
+        host.machine.note_sent(length as u64);
+        if self.network.is_cut(node, peer) || !link.stalled.is_empty() {
+            link.stalled.push_back(bytes);
+            return;
+        }
+        // What a protocol must live with; everything else travels in order or breaks with its
+        // connection.
+        let may_suffer = matches!(message, WireMessage::TwoPhase(_)) && !self.healed;
+        if may_suffer && self.happens(Kind::Loss, self.plan.loss) {
+            return;
+        }
+        if may_suffer && self.happens(Kind::Duplicate, self.plan.duplicate) {
+            let after = self.network.delay_ns(node, peer) * 2;
+            let bytes = bytes.clone();
+            self.push(
+                after,
+                Event::Frame {
+                    node: peer,
+                    life,
+                    bytes,
+                },
+            );
+        }
+        let overtakes = may_suffer && self.happens(Kind::Reorder, self.plan.reorder);
+        self.launch(node, shard, peer, life, bytes, from_ns, overtakes);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one flight")]
+    fn launch(
+        &mut self,
+        node: usize,
+        shard: usize,
+        peer: usize,
+        life: Life,
+        bytes: Vec<u8>,
+        from_ns: u64,
+        overtakes: bool,
+    ) {
+        let delay = match &mut self.costs {
+            Some(costs) => costs.link_ns(from_ns, node, peer, bytes.len()),
+            None => self.network.delay_ns(node, peer),
+        };
+        let mut at = from_ns + delay;
+        if overtakes {
+            at += self.prng.below(8) * delay;
+        } else {
+            let running = self.nodes[node].running.as_mut().expect("a sender is up");
+            let link = running.shards[shard].links.get_mut(&peer);
+            let link = link.expect("messages go to nodes that exist");
+            at = at.max(link.last_ns + 1);
+            link.last_ns = at;
+        }
+        self.push_at(
+            at,
+            Event::Frame {
+                node: peer,
+                life,
+                bytes,
+            },
+        );
+    }
+
+    /// Draws whether something of this kind happens, so many times in a million.
+    fn happens(&mut self, kind: Kind, in_million: u64) -> bool {
+        let happens = in_million > 0 && self.prng.below(1_000_000) < in_million;
+        if happens {
+            *self.happened.entry(kind).or_default() += 1;
+        }
+        happens
+    }
+
+    pub(crate) fn on_frame(&mut self, node: usize, life: Life, bytes: &[u8]) {
+        if !self.lives(node, life) {
+            return;
+        }
+        self.trace.mix(u64::from_le_bytes(
+            bytes[..8].try_into().expect("a frame has a header"),
+        ));
+        let next = frame::next_frame(bytes).expect("frames are not damaged on the way");
+        let (payload, used) = next.expect("frames travel whole");
+        assert_eq!(used, bytes.len());
+        let message = frame::decode_message(payload);
+        let (from, to, message) = message.expect("what a node encodes can be decoded");
+        let message = Message::Wire(message);
+        let shard = usize::from(to.index());
+        self.input(node, shard, Input::Message { from, message });
+    }
+
+    fn schedule_tick(&mut self, node: usize, shard: usize) {
+        let now = self.wall(node);
+        let Some(running) = &mut self.nodes[node].running else {
+            return;
+        };
+        let life = running.life;
+        let host = &mut running.shards[shard];
+        let Some(deadline) = host.machine.deadline() else {
+            host.tick = None;
+            return;
+        };
+        // Parked work goes on a little later, as it would behind the other events of a loop.
+        let after_ns = (deadline.since(now) * 1_000).max(2_000);
+        let free_ns = host.busy_until_ns.max(self.now_ns);
+        let at = free_ns.max(self.now_ns + after_ns);
+        if host.tick.is_some_and(|(planned, _)| planned <= at) {
+            return;
+        }
+        host.tick_number += 1;
+        let number = host.tick_number;
+        host.tick = Some((at, number));
+        self.push_at(
+            at,
+            Event::Tick {
+                node,
+                life,
+                shard,
+                number,
+            },
+        );
+    }
+
+    pub(crate) fn on_tick(&mut self, node: usize, life: Life, shard: usize, number: u64) {
+        if !self.lives(node, life) {
+            return;
+        }
+        let now = self.wall(node);
+        let running = self.nodes[node].running.as_mut().expect("just seen");
+        let host = &mut running.shards[shard];
+        if host.tick.is_none_or(|(_, known)| known != number) {
+            return;
+        }
+        host.tick = None;
+        if host.machine.deadline().is_some_and(|at| at <= now) {
+            self.input(node, shard, Input::Tick);
+        }
+        self.schedule_tick(node, shard);
+    }
+
+    /// Asks for a flush of what has been appended.
+    pub(crate) fn flush_soon(&mut self, node: usize) {
+        let Some(running) = &mut self.nodes[node].running else {
+            return;
+        };
+        running.buffer.borrow_mut().hurry();
+        if !running.flushing {
+            self.begin_flush(node);
+        }
+    }
+
+    fn begin_flush(&mut self, node: usize) {
+        let Some(running) = &mut self.nodes[node].running else {
+            return;
+        };
+        let bytes = running.buffer.borrow_mut().take(Vec::new());
+        if bytes.is_empty() {
+            return;
+        }
+        let written = running.writer.write(&bytes);
+        let life = running.life;
+        running.flushing = true;
+        if let Err(error) = written {
+            return self.fatal(node, &error.to_string());
+        }
+        let after = match &mut self.costs {
+            Some(costs) => costs.flush_ns(node, bytes.len()),
+            None => {
+                let median = self.plan.sync_us * 1_000 * self.nodes[node].slow_disk;
+                median / 2 + self.prng.below(median + 1)
+            }
+        };
+        self.push(after, Event::FlushDone { node, life });
+    }
+
+    pub(crate) fn on_flush_done(&mut self, node: usize, life: Life) {
+        if !self.lives(node, life) {
+            return;
+        }
+        let running = self.nodes[node].running.as_mut().expect("just seen");
+        running.flushing = false;
+        let durable = match running.writer.sync() {
+            Ok(durable) => durable,
+            Err(error) => return self.fatal(node, &error.to_string()),
+        };
+        running.durable.set(durable);
+        self.trace.mix(durable.0);
+        self.trace.say(self.now_ns, || {
+            format!("n{} durable {}", node + 1, durable.0)
+        });
+        for shard in 0..usize::from(self.plan.shards) {
+            self.input(node, shard, Input::Durable(durable));
+            self.release(node, shard, durable);
+        }
+        if !self.lives(node, life) || !self.keep_room(node) {
+            return;
+        }
+        self.complete_checkpoint(node, durable);
+        let Some(running) = &self.nodes[node].running else {
+            return;
+        };
+        if running.buffer.borrow().is_urgent() || running.is_holding() {
+            self.flush_soon(node);
+        }
+    }
+
+    /// Lets go what the journal has caught up with.
+    fn release(&mut self, node: usize, shard: usize, durable: Position) {
+        let Some(running) = &mut self.nodes[node].running else {
+            return;
+        };
+        let host = &mut running.shards[shard];
+        let from_ns = self.now_ns.max(host.busy_until_ns);
+        let mut speaking = Vec::new();
+        for (id, conn) in &mut host.conns {
+            conn.release(durable);
+            if !conn.out.is_empty() {
+                speaking.push(*id);
+            }
+        }
+        let mut leaving = Vec::new();
+        host.held.retain(|_, queue| {
+            while queue
+                .front()
+                .is_some_and(|outgoing| outgoing.wait <= durable)
+            {
+                leaving.extend(queue.pop_front());
+            }
+            !queue.is_empty()
+        });
+        speaking
+            .into_iter()
+            .for_each(|id| self.speak(node, shard, id, from_ns));
+        for outgoing in leaving {
+            self.send(node, shard, outgoing, from_ns);
+        }
+    }
+
+    /// Keeps zeros ahead of the journal; whether the node still lives.
+    fn keep_room(&mut self, node: usize) -> bool {
+        let running = self.nodes[node]
+            .running
+            .as_mut()
+            .expect("the caller has looked");
+        match running.writer.fill_ahead() {
+            Ok(room) => {
+                if std::mem::replace(&mut running.full, !room) == room {
+                    self.trace
+                        .say(self.now_ns, || format!("n{} room {room}", node + 1));
+                    for shard in 0..usize::from(self.plan.shards) {
+                        self.input(node, shard, Input::DiskFull(!room));
+                    }
+                }
+                true
+            }
+            Err(error) => {
+                self.fatal(node, &error.to_string());
+                false
+            }
+        }
+    }
+
+    pub(crate) fn on_housekeeping(&mut self, node: usize, life: Life) {
+        if !self.lives(node, life) {
+            return;
+        }
+        self.push(HOUSEKEEPING_NS, Event::Housekeeping { node, life });
+        let running = self.nodes[node].running.as_mut().expect("just seen");
+        let end = running.buffer.borrow().end();
+        let due = running.keeper.journal_bytes(end) > self.plan.checkpoint_bytes;
+        if due && !running.keeper.is_running() {
+            let begun = running.keeper.begin(end);
+            if self.power_if_dead(node) {
+                return;
+            }
+            if let Ok(number) = begun {
+                for shard in 0..usize::from(self.plan.shards) {
+                    self.input(node, shard, Input::Checkpoint { number });
+                }
+            }
+        }
+        let Some(running) = &mut self.nodes[node].running else {
+            return;
+        };
+        if !running.flushing {
+            self.begin_flush(node);
+        }
+        let Some(running) = &self.nodes[node].running else {
+            return;
+        };
+        if !running.flushing {
+            self.keep_room(node);
+        }
+    }
+
+    fn on_checkpoint_part(&mut self, node: usize, shard: usize, part: CheckpointPart) {
+        let Some(running) = &mut self.nodes[node].running else {
+            return;
+        };
+        match part {
+            CheckpointPart::Bytes(bytes) => {
+                // The keeper gives up a checkpoint that finds no room.
+                let _ = running.keeper.on_bytes(shard as u16, &bytes);
+            }
+            CheckpointPart::End {
+                start,
+                journal_from,
+                catalog,
+                clock_bound,
+            } => {
+                running.keeper.note(&catalog, clock_bound);
+                let id = ShardId::new(NodeId(node as u16 + 1), shard as u16);
+                if running.keeper.on_end(id, start, journal_from) == Ended::Whole {
+                    let end = running.buffer.borrow().end();
+                    running.checkpoint_wait = Some(end);
+                    let durable = running.durable.get();
+                    self.flush_soon(node);
+                    self.complete_checkpoint(node, durable);
+                }
+            }
+        }
+        self.power_if_dead(node);
+    }
+
+    fn complete_checkpoint(&mut self, node: usize, durable: Position) {
+        let Some(running) = &mut self.nodes[node].running else {
+            return;
+        };
+        if running
+            .checkpoint_wait
+            .take_if(|wait| *wait <= durable)
+            .is_none()
+        {
+            return;
+        }
+        let completed = running.keeper.complete();
+        if self.power_if_dead(node) {
+            return;
+        }
+        match completed {
+            Ok(Completion::InUse(number)) => {
+                self.checkpoints += 1;
+                self.trace
+                    .say(self.now_ns, || format!("n{} checkpoint {number}", node + 1));
+            }
+            Ok(Completion::GivenUp(_)) => {}
+            Err(error) => self.fatal(node, &error.to_string()),
+        }
+    }
+}
+
+impl Hosted {
+    /// Whether it stands still.
+    pub(crate) fn is_paused(&self, now_ns: u64) -> bool {
+        self.paused_until_ns > now_ns
+    }
+}
+
+/// Whether a start that failed like this may succeed later.
+fn can_pass(error: &StorageError) -> bool {
+    match error {
+        StorageError::Disk(error) => error.fault != DiskFault::NotFound,
+        StorageError::Journal(_)
+        | StorageError::Foreign { .. }
+        | StorageError::Shards { .. }
+        | StorageError::Catalog(_) => false,
+    }
+}

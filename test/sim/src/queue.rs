@@ -1,0 +1,256 @@
+//! What is going to happen, in order of virtual time.
+
+use crate::executor::TaskId;
+use base::ShardId;
+use node::{ClientMessage, ConnId, Message, Reply};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// A life of a node: counts its starts in this run, so that what was meant for one life does not
+/// reach the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Life(pub(crate) u32);
+
+/// One shard's outgoing connection to another node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LinkName {
+    /// Index of the node.
+    pub(crate) node: usize,
+    pub(crate) life: Life,
+    /// Index of the shard.
+    pub(crate) shard: usize,
+    /// Index of the other node.
+    pub(crate) peer: usize,
+    /// Counts connections, so that news of an old one are known as such.
+    pub(crate) epoch: u32,
+}
+
+/// What happens at a point in time.
+pub(crate) enum Event {
+    /// The node starts if it is down.
+    Start { node: usize },
+    /// A shard wanted to be woken.
+    Tick {
+        node: usize,
+        life: Life,
+        shard: usize,
+        number: u64,
+    },
+    /// A busy shard can take its next input.
+    Run {
+        node: usize,
+        life: Life,
+        shard: usize,
+    },
+    /// A message between shards of a node.
+    Local {
+        node: usize,
+        life: Life,
+        from: ShardId,
+        to: ShardId,
+        message: Message,
+    },
+    /// A frame arrives at a node.
+    Frame {
+        node: usize,
+        life: Life,
+        bytes: Vec<u8>,
+    },
+    /// The sync that was begun is over.
+    FlushDone { node: usize, life: Life },
+    /// Records that nobody waits for are flushed too; checkpoints that are due begin.
+    Housekeeping { node: usize, life: Life },
+    /// A shard tries to connect to another node.
+    LinkTry(LinkName),
+    /// The other node has answered; it lives this life.
+    LinkUp(LinkName, Life),
+    /// A connection is found to be broken.
+    LinkDown(LinkName),
+    /// A client's connection request arrives.
+    Connect { conn: u32, startup: ClientMessage },
+    /// Messages of a client arrive.
+    ClientIn {
+        conn: u32,
+        messages: Vec<ClientMessage>,
+    },
+    /// Answers arrive at a client.
+    ClientOut { conn: u32, replies: Vec<Reply> },
+    /// The client sees that its connection is gone.
+    ClientLost { conn: u32 },
+    /// The server sees that the client is gone.
+    ClientGone { conn: u32 },
+    /// A client has taken what it was sent.
+    Drained {
+        node: usize,
+        life: Life,
+        shard: usize,
+        conn: ConnId,
+    },
+    /// A cancel request arrives.
+    Cancel { node: usize, pid: i32, secret: i32 },
+    /// A task has slept enough.
+    Wake(TaskId),
+    /// A fault of the plan begins.
+    Fault(usize),
+    /// A cut ends. The number tells it from a later one.
+    CutEnd { from: usize, to: usize, number: u64 },
+    /// A slow link is itself again.
+    SlowEnd { from: usize, to: usize },
+    /// A disk has room, or its speed, again.
+    DiskEnd { node: usize },
+}
+
+impl Event {
+    /// The node at which it happens, if it is one: nothing happens at a node that stands still.
+    pub(crate) fn node(&self) -> Option<usize> {
+        match self {
+            Event::Tick { node, .. }
+            | Event::Run { node, .. }
+            | Event::Local { node, .. }
+            | Event::Frame { node, .. }
+            | Event::FlushDone { node, .. }
+            | Event::Housekeeping { node, .. }
+            | Event::Drained { node, .. }
+            | Event::Cancel { node, .. } => Some(*node),
+            Event::LinkTry(link) | Event::LinkUp(link, _) | Event::LinkDown(link) => {
+                Some(link.node)
+            }
+            Event::Start { .. }
+            | Event::Connect { .. }
+            | Event::ClientIn { .. }
+            | Event::ClientOut { .. }
+            | Event::ClientLost { .. }
+            | Event::ClientGone { .. }
+            | Event::Wake(_)
+            | Event::Fault(_)
+            | Event::CutEnd { .. }
+            | Event::SlowEnd { .. }
+            | Event::DiskEnd { .. } => None,
+        }
+    }
+
+    /// Whether it comes from nothing but the passing of time.
+    fn is_timer(&self) -> bool {
+        match self {
+            Event::Tick { .. }
+            | Event::Housekeeping { .. }
+            | Event::LinkTry(_)
+            | Event::Wake(_)
+            | Event::Fault(_)
+            | Event::CutEnd { .. }
+            | Event::SlowEnd { .. }
+            | Event::DiskEnd { .. } => true,
+            Event::Start { .. }
+            | Event::Run { .. }
+            | Event::Local { .. }
+            | Event::Frame { .. }
+            | Event::FlushDone { .. }
+            | Event::LinkUp(..)
+            | Event::LinkDown(_)
+            | Event::Connect { .. }
+            | Event::ClientIn { .. }
+            | Event::ClientOut { .. }
+            | Event::ClientLost { .. }
+            | Event::ClientGone { .. }
+            | Event::Drained { .. }
+            | Event::Cancel { .. } => false,
+        }
+    }
+
+    /// A number per kind, for the trace.
+    pub(crate) fn code(&self) -> u64 {
+        match self {
+            Event::Start { .. } => 1,
+            Event::Tick { .. } => 2,
+            Event::Run { .. } => 3,
+            Event::Local { .. } => 4,
+            Event::Frame { .. } => 5,
+            Event::FlushDone { .. } => 6,
+            Event::Housekeeping { .. } => 7,
+            Event::LinkTry(_) => 8,
+            Event::LinkUp(..) => 9,
+            Event::LinkDown(_) => 10,
+            Event::Connect { .. } => 11,
+            Event::ClientIn { .. } => 12,
+            Event::ClientOut { .. } => 13,
+            Event::ClientLost { .. } => 14,
+            Event::ClientGone { .. } => 15,
+            Event::Drained { .. } => 16,
+            Event::Cancel { .. } => 17,
+            Event::Wake(_) => 18,
+            Event::Fault(_) => 19,
+            Event::CutEnd { .. } => 20,
+            Event::SlowEnd { .. } => 21,
+            Event::DiskEnd { .. } => 22,
+        }
+    }
+}
+
+struct Entry {
+    at_ns: u64,
+    number: u64,
+    timer: bool,
+    event: Event,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl Eq for Entry {}
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Entry {
+    /// The earliest is the greatest: the heap gives out the greatest first.
+    fn cmp(&self, other: &Entry) -> Ordering {
+        (other.at_ns, other.number).cmp(&(self.at_ns, self.number))
+    }
+}
+
+/// A wake-up this near counts as something that is going on: pauses between retries are such.
+const NEAR_NS: u64 = 60_000_000;
+
+/// Events in order of time; of one time in order of arrival.
+#[derive(Default)]
+pub(crate) struct Queue {
+    heap: BinaryHeap<Entry>,
+    number: u64,
+    /// Entries that are no timers.
+    busy: usize,
+}
+
+impl Queue {
+    /// `now_ns` tells near from far.
+    pub(crate) fn push(&mut self, now_ns: u64, at_ns: u64, event: Event) {
+        let near = matches!(event, Event::Tick { .. }) && at_ns < now_ns + NEAR_NS;
+        let timer = event.is_timer() && !near;
+        self.busy += usize::from(!timer);
+        self.number += 1;
+        self.heap.push(Entry {
+            at_ns: at_ns.max(now_ns),
+            number: self.number,
+            timer,
+            event,
+        });
+    }
+
+    /// When the next event happens.
+    pub(crate) fn next_ns(&self) -> Option<u64> {
+        self.heap.peek().map(|entry| entry.at_ns)
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Event> {
+        let entry = self.heap.pop()?;
+        self.busy -= usize::from(!entry.timer);
+        Some(entry.event)
+    }
+
+    /// Whether nothing but timers is left.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.busy == 0
+    }
+}

@@ -1,0 +1,276 @@
+//! One run: a cluster comes up, clients work under faults, everything is healed, and the result is
+//! judged.
+
+use crate::costs::CostModel;
+use crate::executor::SimCx;
+use crate::hosted::LinkState;
+use crate::plan::{Kind, Plan};
+use crate::queue::Event;
+use crate::trace::Sink;
+use crate::workload::{Scale, Verdict, find};
+use crate::world::World;
+use base::{Prng, Ts};
+use std::collections::BTreeMap;
+
+/// What happened in a run.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// Virtual nanoseconds.
+    pub virtual_ns: u64,
+    /// Steps of all machines.
+    pub steps: u64,
+    /// Starts of nodes.
+    pub starts: u64,
+    /// Checkpoints that came into use.
+    pub checkpoints: u64,
+    /// Faults that happened, by kind.
+    pub happened: BTreeMap<Kind, u64>,
+    /// Syncs of each node's disk.
+    pub syncs: Vec<u64>,
+    /// Syncs of each node's disk when the tables were made.
+    pub syncs_before: Vec<u64>,
+    /// Power cuts that lost unsynced writes, and those that left half of one.
+    pub lost: u64,
+    /// See `lost`.
+    pub torn: u64,
+    /// What the run was, as numbers: hash of the trace, digest of all rows, next random number.
+    pub prints: [u64; 3],
+}
+
+/// A run and its judgement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// The judgement.
+    pub verdict: Verdict,
+    /// What happened.
+    pub report: Report,
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Longest virtual times of the parts of a run. Without faults each takes a few seconds; the
+/// longest wait in the product is that for a silent participant, 10 s, a few times over.
+const BOOT_NS: u64 = 60 * SECOND_NS;
+const SETUP_NS: u64 = 300 * SECOND_NS;
+const END_NS: u64 = 180 * SECOND_NS;
+
+/// Runs a plan.
+pub fn run(plan: &Plan) -> Outcome {
+    run_with(plan, None, None)
+}
+
+/// Runs a plan with somebody who reads the trace, or on a modelled machine.
+pub fn run_with(plan: &Plan, sink: Option<Sink>, costs: Option<Box<dyn CostModel>>) -> Outcome {
+    let mut world = World::new(plan.clone(), sink, costs);
+    let mut report = Report::default();
+    let verdict = match world.play(&mut report) {
+        Ok(verdict) => verdict,
+        Err(text) => Verdict::Fail(text),
+    };
+    let verdict = match (world.broken.take(), verdict) {
+        (Some(text), _) => Verdict::Fail(text),
+        (None, verdict) => verdict,
+    };
+    world.fill(&mut report);
+    Outcome { verdict, report }
+}
+
+impl World {
+    fn play(&mut self, report: &mut Report) -> Result<Verdict, String> {
+        self.boot()?;
+        let entry = find(self.plan.workload).ok_or("there is no such workload")?;
+        let mut draw = Prng::new(self.plan.seed ^ 0x006f_10ad);
+        let scale = Scale {
+            nodes: self.plan.nodes,
+            shards: self.plan.shards,
+            clients: self.plan.clients,
+            run_us: self.plan.run_us,
+        };
+        let workload = (entry.make)(&mut draw, scale);
+        let cx = SimCx::new(self.shared.clone(), draw.fork());
+        let setup = cx.spawn(workload.clone().setup(cx.fork()));
+        if !self.within(SETUP_NS, &mut |_| setup.is_finished()) {
+            return Err(self.stuck("making the tables"));
+        }
+        let made = self.result_of(&cx, setup);
+        if let Err(text) = &made
+            && self.plan.stop_at.is_none()
+        {
+            return Err(format!("tables could not be made: {text}"));
+        }
+        report.syncs_before = self.syncs();
+        let mut clients = Vec::new();
+        if made.is_ok() {
+            for client in 0..self.plan.clients {
+                let task = workload.clone().client(cx.fork(), client);
+                clients.push(cx.spawn(task));
+            }
+            for index in 0..self.plan.faults.len() {
+                let after = self.plan.faults[index].at_us * 1_000;
+                self.push(after, Event::Fault(index));
+            }
+            self.within(self.plan.run_us * 1_000, &mut |_| false);
+        }
+        self.heal();
+        self.shared.stopping.set(true);
+        let ended = self.within(END_NS, &mut |_| {
+            clients.iter().all(|task| task.is_finished())
+        });
+        if !ended {
+            let left = clients.iter().filter(|task| !task.is_finished()).count();
+            return Err(self.stuck(&format!("{left} clients after everything was healed")));
+        }
+        self.settle()?;
+        let mut verdict = Verdict::Pass;
+        if made.is_ok() {
+            let finish = cx.spawn(workload.finish(cx.fork()));
+            if !self.within(SETUP_NS, &mut |_| finish.is_finished()) {
+                return Err(self.stuck("the final check"));
+            }
+            verdict = self.result_of(&cx, finish);
+            self.settle()?;
+        }
+        self.restart_all()?;
+        Ok(verdict)
+    }
+
+    /// Runs at most so long; whether it is done.
+    fn within(&mut self, for_ns: u64, done: &mut dyn FnMut(&mut World) -> bool) -> bool {
+        let limit = self.now_ns + for_ns;
+        self.run_until(limit, done)
+    }
+
+    fn stuck(&mut self, what: &str) -> String {
+        let broken = self.broken.take();
+        broken.unwrap_or_else(|| format!("no progress: {what}"))
+    }
+
+    /// The result of a task that has finished.
+    fn result_of<T: 'static>(&mut self, cx: &SimCx, task: crate::executor::Join<T>) -> T {
+        let slot = std::rc::Rc::new(std::cell::RefCell::new(None));
+        let filled = slot.clone();
+        cx.spawn(async move { *filled.borrow_mut() = Some(task.join().await) });
+        self.executor.run();
+        slot.take().expect("a finished task has a result")
+    }
+
+    fn boot(&mut self) -> Result<(), String> {
+        for node in 0..self.nodes.len() {
+            let after = self.prng.below(50_000_000);
+            self.push(after, Event::Start { node });
+        }
+        if self.within(BOOT_NS, &mut |world| world.is_up()) {
+            return Ok(());
+        }
+        Err(self.stuck("the cluster does not come up"))
+    }
+
+    /// Whether all nodes serve clients and see each other.
+    fn is_up(&self) -> bool {
+        self.nodes.iter().enumerate().all(|(index, node)| {
+            let Some(running) = &node.running else {
+                return false;
+            };
+            let mut links = running.shards.iter().flat_map(|shard| &shard.links);
+            let up = links.all(|(peer, link)| {
+                let life = self.nodes[*peer].running.as_ref().map(|other| other.life);
+                matches!(link.state, LinkState::Up(to) if Some(to) == life)
+            });
+            assert!(!running.shards[0].links.contains_key(&index));
+            up && running.is_accepting()
+        })
+    }
+
+    /// All nodes are up, nothing runs, nothing is locked or owed, everything is durable.
+    fn settle(&mut self) -> Result<(), String> {
+        let done = self.within(END_NS, &mut |world| world.is_up() && world.is_idle());
+        if done {
+            self.validate();
+            return Ok(());
+        }
+        let mut text = "something is left over:".to_owned();
+        for node in &self.nodes {
+            let Some(running) = &node.running else {
+                text.push_str(&format!(" n{} is down;", node.id.0));
+                continue;
+            };
+            for (index, shard) in running.shards.iter().enumerate() {
+                if !shard.machine.is_idle() {
+                    let state = shard.machine.describe();
+                    text.push_str(&format!("\nn{}.{index}: {state}", node.id.0));
+                }
+            }
+        }
+        Err(self.stuck(&text))
+    }
+
+    fn is_idle(&self) -> bool {
+        self.nodes.iter().all(|node| {
+            let Some(running) = &node.running else {
+                return false;
+            };
+            !running.flushing
+                && running.buffer.borrow().is_empty()
+                && !running.keeper.is_running()
+                && running.shards.iter().all(|shard| shard.machine.is_idle())
+        })
+    }
+
+    fn validate(&self) {
+        for running in self.nodes.iter().filter_map(|node| node.running.as_ref()) {
+            running
+                .shards
+                .iter()
+                .for_each(|shard| shard.machine.validate());
+        }
+    }
+
+    /// Ends all processes at once: what they had in memory must be what is on disk.
+    fn restart_all(&mut self) -> Result<(), String> {
+        let before = self.digests();
+        for node in 0..self.nodes.len() {
+            self.crash(node, true);
+            let after = self.prng.below(20_000_000);
+            self.push(after, Event::Start { node });
+        }
+        self.settle()?;
+        let after = self.digests();
+        if before != after {
+            return Err(format!(
+                "rows before the last restart and after it differ: {before:x?} and {after:x?}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Digest of the newest rows of each shard.
+    fn digests(&self) -> Vec<u64> {
+        let running = self.nodes.iter().filter_map(|node| node.running.as_ref());
+        let shards = running.flat_map(|running| &running.shards);
+        shards.map(|shard| shard.machine.digest(Ts::MAX)).collect()
+    }
+
+    fn syncs(&self) -> Vec<u64> {
+        self.nodes
+            .iter()
+            .map(|node| node.disk.counts().syncs)
+            .collect()
+    }
+
+    fn fill(&mut self, report: &mut Report) {
+        report.virtual_ns = self.now_ns;
+        report.steps = self.steps;
+        report.starts = self.starts;
+        report.checkpoints = self.checkpoints;
+        report.happened = self.happened.clone();
+        report.syncs = self.syncs();
+        for node in &self.nodes {
+            let counts = node.disk.counts();
+            report.lost += counts.lost;
+            report.torn += counts.torn;
+        }
+        let digest = self.digests().iter().fold(0, |sum: u64, digest| {
+            sum.rotate_left(7).wrapping_add(*digest)
+        });
+        report.prints = [self.trace.hash(), digest, self.prng.next_u64()];
+    }
+}

@@ -1,0 +1,301 @@
+//! Schema changes while others read and write.
+//!
+//! * The clients of the register workload go on as always; the history they see is judged as always.
+//! * One client makes and drops indexes on their tables, and reads rows by the index that it has just
+//!   made and by a scan, in one transaction: both must give the same.
+//! * The same client drops and makes a table that another client writes to and reads. What was
+//!   acknowledged before the table was dropped must be gone; what was acknowledged afterwards must
+//!   be there.
+
+use super::histories::{Histories, is_excusable};
+use super::{Entry, Scale, Verdict, Workload};
+use crate::client::{Answer, SimConn, SimError};
+use crate::executor::{SimCx, Task};
+use base::Prng;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use workload::history::Kind;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "ddl",
+    about: "indexes and tables come and go while rows are written and read",
+    make: |prng, scale| Rc::new(Ddl::draw(prng, scale)),
+};
+
+/// A run with fewer acknowledged schema changes, or fewer comparisons of an index with a scan, or
+/// fewer reads of the table that comes and goes, proves nothing.
+const CHANGES_MIN: u64 = 4;
+const COMPARED_MIN: u64 = 1;
+const LOOKS_MIN: u64 = 1;
+
+struct Ddl {
+    rows: Rc<Histories>,
+    pause_us: u64,
+    /// Keys that were inserted into the table that comes and goes: when that was begun, and when it
+    /// was acknowledged.
+    inserted: RefCell<BTreeMap<i64, (u64, u64)>>,
+    /// When the last DROP TABLE was sent whose success was acknowledged, and when that was.
+    dropped: Cell<Option<(u64, u64)>>,
+    /// When the table was acknowledged to be there; `None` while a change of it is under way.
+    stable_since: Cell<Option<u64>>,
+    /// Nobody knows what became of a change of the table. It may take effect at any time.
+    is_uncertain: Cell<bool>,
+    next_key: Cell<i64>,
+    changes: Cell<u64>,
+    compared: Cell<u64>,
+    looks: Cell<u64>,
+}
+
+impl Ddl {
+    fn draw(prng: &mut Prng, scale: Scale) -> Ddl {
+        Ddl {
+            rows: Rc::new(Histories::draw(Kind::Register, prng, scale)),
+            pause_us: 1 << prng.between(13, 18),
+            inserted: RefCell::default(),
+            dropped: Cell::default(),
+            stable_since: Cell::default(),
+            is_uncertain: Cell::new(false),
+            next_key: Cell::new(1),
+            changes: Cell::new(0),
+            compared: Cell::new(0),
+            looks: Cell::new(0),
+        }
+    }
+
+    /// Tells whether the connection can be used further after an answer; accuses of errors that
+    /// nothing explains.
+    fn excuse(&self, doing: &str, result: Result<Answer, SimError>, also: &[&str]) -> bool {
+        match result {
+            Ok(_) => true,
+            Err(SimError::Lost) => false,
+            Err(SimError::Sql(error)) => {
+                let state = error.state();
+                if !is_excusable(state.as_str()) && !also.contains(&state.as_str()) {
+                    self.rows.accuse(format!("{doing}: {error}"));
+                }
+                true
+            }
+        }
+    }
+
+    /// Changes the schema until the end.
+    async fn change(&self, cx: &SimCx) {
+        while !cx.stopping() {
+            let node = cx.rng().below(u64::from(cx.nodes())) as u16 + 1;
+            let Ok(mut conn) = cx.connect(node).await else {
+                cx.sleep(50_000).await;
+                continue;
+            };
+            while !cx.stopping() && conn.is_open() {
+                let goes_on = match cx.rng().below(4) {
+                    0 => self.remake_table(cx, &mut conn).await,
+                    _ => self.remake_index(cx, &mut conn).await,
+                };
+                if !goes_on {
+                    break;
+                }
+                let pause = cx.rng().below(self.pause_us);
+                cx.sleep(pause).await;
+            }
+        }
+    }
+
+    /// One schema change. Tells whether it was acknowledged, and whether the connection goes on.
+    async fn say(&self, conn: &mut SimConn, sql: &str) -> (bool, bool) {
+        let result = conn.query(sql).await;
+        let is_done = result.is_ok();
+        if is_done {
+            self.changes.set(self.changes.get() + 1);
+        }
+        // An index may be there already, or be gone, after a change with an unknown outcome.
+        (is_done, self.excuse(sql, result, &["42P07", "42704"]))
+    }
+
+    async fn remake_index(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
+        let (table, unique) = {
+            let mut rng = cx.rng();
+            (rng.below(3), if rng.below(2) == 0 { "UNIQUE " } else { "" })
+        };
+        let table = format!("bench_register_{table}");
+        let create = format!("CREATE {unique}INDEX {table}_v ON {table} (v)");
+        let (is_made, goes_on) = self.say(conn, &create).await;
+        if !goes_on {
+            return false;
+        }
+        if is_made && !self.compare(conn, &table).await {
+            return false;
+        }
+        let (_, goes_on) = self.say(conn, &format!("DROP INDEX {table}_v")).await;
+        goes_on
+    }
+
+    /// Reads rows by the index and by a scan, in one transaction.
+    async fn compare(&self, conn: &mut SimConn, table: &str) -> bool {
+        match self.try_compare(conn, table).await {
+            Ok(()) => true,
+            Err(error) => {
+                self.excuse("comparing", Err(error), &[])
+                    && self.excuse("comparing", conn.query("ROLLBACK").await, &[])
+            }
+        }
+    }
+
+    async fn try_compare(&self, conn: &mut SimConn, table: &str) -> Result<(), SimError> {
+        conn.query("BEGIN ISOLATION LEVEL SERIALIZABLE").await?;
+        let all = conn.query(&format!("SELECT k, v FROM {table} ORDER BY k")).await?;
+        // Not all: a transaction that locks every row lets nobody else work.
+        for row in all.rows.iter().rev().take(10) {
+            let (Some(key), Some(value)) = (&row[0], &row[1]) else {
+                self.rows.accuse(format!("{table} has NULL in {row:?}"));
+                break;
+            };
+            let sql = format!("SELECT k FROM {table} WHERE v = {value}");
+            let found = conn.query(&sql).await?;
+            if found.rows.len() != 1 || found.rows[0][0].as_ref() != Some(key) {
+                let text = format!("{sql} gives {:?}, a scan gives {key}", found.rows);
+                self.rows.accuse(text);
+            }
+            self.compared.set(self.compared.get() + 1);
+        }
+        conn.query("COMMIT").await?;
+        Ok(())
+    }
+
+    async fn remake_table(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
+        self.stable_since.set(None);
+        let sent_ns = cx.now_ns();
+        let (is_done, goes_on) = self.say(conn, "DROP TABLE IF EXISTS other").await;
+        if is_done {
+            self.dropped.set(Some((sent_ns, cx.now_ns())));
+        }
+        self.is_uncertain.set(self.is_uncertain.get() || !is_done);
+        if !goes_on {
+            return false;
+        }
+        let (is_done, goes_on) = self.say(conn, CREATE_OTHER).await;
+        self.is_uncertain.set(self.is_uncertain.get() || !is_done);
+        if !self.is_uncertain.get() {
+            self.stable_since.set(Some(cx.now_ns()));
+        }
+        goes_on
+    }
+
+    /// Writes to the table that comes and goes, and reads it.
+    async fn visit(&self, cx: &SimCx) {
+        while !cx.stopping() {
+            let node = cx.rng().below(u64::from(cx.nodes())) as u16 + 1;
+            let Ok(mut conn) = cx.connect(node).await else {
+                cx.sleep(50_000).await;
+                continue;
+            };
+            while !cx.stopping() && conn.is_open() {
+                let goes_on = match cx.rng().below(3) {
+                    0 => self.look(cx, &mut conn).await,
+                    _ => self.insert(cx, &mut conn).await,
+                };
+                if !goes_on {
+                    break;
+                }
+                let pause = cx.rng().below(self.pause_us);
+                cx.sleep(pause).await;
+            }
+        }
+    }
+
+    async fn insert(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
+        let key = self.next_key.replace(self.next_key.get() + 1);
+        let sql = "INSERT INTO other (k, v) VALUES ($1, $2)";
+        let begun_ns = cx.now_ns();
+        let result = conn.execute(sql, &[key.into(), key.into()]).await;
+        if result.is_ok() {
+            let times = (begun_ns, cx.now_ns());
+            self.inserted.borrow_mut().insert(key, times);
+        }
+        self.excuse(sql, result, &["42P01"])
+    }
+
+    async fn look(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
+        let begun_ns = cx.now_ns();
+        let stable_since = self.stable_since.get();
+        let sql = "SELECT k, v FROM other ORDER BY k";
+        let result = conn.query(sql).await;
+        if let Ok(answer) = &result {
+            self.compare_with_inserted(answer, begun_ns, stable_since);
+        }
+        self.excuse(sql, result, &["42P01"])
+    }
+
+    fn compare_with_inserted(&self, answer: &Answer, begun_ns: u64, stable_since: Option<u64>) {
+        self.looks.set(self.looks.get() + 1);
+        let keys: Vec<i64> = (0..answer.rows.len())
+            .filter_map(|row| answer.int(row, 0))
+            .collect();
+        let inserted = self.inserted.borrow();
+        if let Some((sent_ns, done_ns)) = self.dropped.get()
+            && done_ns < begun_ns
+        {
+            let is_old = |key: &&i64| inserted.get(key).is_some_and(|times| times.1 < sent_ns);
+            if let Some(key) = keys.iter().find(is_old) {
+                let text = format!("row {key} is there although its table has been dropped");
+                self.rows.accuse(text);
+            }
+        }
+        // Only if nothing was changed before, while and after we looked.
+        let Some(since_ns) = stable_since.filter(|&ns| self.stable_since.get() == Some(ns)) else {
+            return;
+        };
+        let mut expected = inserted
+            .iter()
+            .filter(|(_, times)| times.0 > since_ns && times.1 < begun_ns);
+        if let Some((key, _)) = expected.find(|(key, _)| keys.binary_search(key).is_err()) {
+            let text = format!("row {key} is not there although it was acknowledged");
+            self.rows.accuse(text);
+        }
+    }
+}
+
+const CREATE_OTHER: &str = "CREATE TABLE other (k bigint PRIMARY KEY, v bigint NOT NULL)";
+
+impl Workload for Ddl {
+    fn setup(self: Rc<Self>, cx: SimCx) -> Task<Result<(), String>> {
+        Box::pin(async move {
+            self.rows.make_tables(&cx).await?;
+            let mut conn = cx.connect(1).await.map_err(|error| error.to_string())?;
+            let created = conn.query(CREATE_OTHER).await;
+            created.map_err(|error| error.to_string())?;
+            self.stable_since.set(Some(cx.now_ns()));
+            Ok(())
+        })
+    }
+
+    fn client(self: Rc<Self>, cx: SimCx, client: u32) -> Task {
+        Box::pin(async move {
+            match client {
+                0 => self.change(&cx).await,
+                1 => self.visit(&cx).await,
+                _ => self.rows.work(&cx).await,
+            }
+        })
+    }
+
+    fn finish(self: Rc<Self>, cx: SimCx) -> Task<Verdict> {
+        Box::pin(async move {
+            if let Err(text) = self.rows.read_all(&cx).await {
+                return Verdict::Fail(text);
+            }
+            let (changes, compared) = (self.changes.get(), self.compared.get());
+            let looks = self.looks.get();
+            match self.rows.judge() {
+                Verdict::Pass
+                    if changes < CHANGES_MIN || compared < COMPARED_MIN || looks < LOOKS_MIN =>
+                {
+                    Verdict::Inconclusive(format!(
+                        "{changes} schema changes, {compared} comparisons, {looks} looks"
+                    ))
+                }
+                verdict => verdict,
+            }
+        })
+    }
+}

@@ -1,0 +1,300 @@
+//! The benchmark's history workloads on a simulated cluster, judged by the checker.
+//!
+//! Level, number of keys, length of transactions and pauses are drawn for each run; a run at READ
+//! COMMITTED is judged by what that level promises. Clients move between nodes; a client whose
+//! connection breaks becomes another process of the history.
+
+use super::wire::{LinkError, SimLink};
+use super::{Entry, Scale, Verdict, Workload};
+use crate::executor::{SimCx, Task};
+use base::Prng;
+use check::{Demand, History, Judgement, Level};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use workload::history::plan::Plan;
+use workload::history::run::{Client, create, final_reads};
+use workload::history::{Kind, OPENING, Shape};
+use workload::wire::{Failure, Isolation};
+
+/// A history of less proves nothing. Far below what a run without faults gives, because most runs
+/// are short of one thing or another.
+const DEMAND: Demand = Demand {
+    committed: 20,
+    reads: 10,
+    concurrent_conflicts: 5,
+};
+
+/// One entry of the list of workloads for each kind of history.
+macro_rules! entries {
+    ($($name:ident: $kind:expr, $about:literal;)*) => {$(
+        pub(super) const $name: Entry = Entry {
+            name: match $kind {
+                Kind::ListAppend => "list-append",
+                Kind::Register => "register",
+                Kind::Phantom => "phantom",
+                Kind::Bank => "bank",
+                Kind::Ring => "ring",
+                Kind::Counter => "counter",
+                Kind::HotCounter => "hot-counter",
+            },
+            about: $about,
+            make: |prng, scale| Rc::new(Histories::draw($kind, prng, scale)),
+        };
+    )*};
+}
+
+entries! {
+    LIST_APPEND: Kind::ListAppend, "appends to lists and reads them: every anomaly shows";
+    REGISTER: Kind::Register, "writes rows and reads them";
+    PHANTOM: Kind::Phantom, "reads ranges and inserts into them";
+    BANK: Kind::Bank, "moves money between accounts; the total is constant";
+    RING: Kind::Ring, "links the rows of a cycle anew; it stays one cycle";
+    COUNTER: Kind::Counter, "adds to counters without reading them";
+    HOT_COUNTER: Kind::HotCounter, "everybody adds to one counter";
+}
+
+/// What all clients of a run share.
+pub(super) struct Histories {
+    pub(super) shape: Shape,
+    level: Level,
+    pause_us: u64,
+    next_txn: Cell<u64>,
+    next_value: Cell<u64>,
+    next_process: Cell<u32>,
+    history: RefCell<History>,
+    /// An answer that no fault explains.
+    wrong: RefCell<Option<String>>,
+}
+
+/// What the client of an attempt may do next.
+pub(super) enum Next {
+    /// It has ended as it should.
+    Another,
+    /// It has not happened.
+    Again,
+    /// The connection is gone, or nobody knows what became of it: a process that is to have more
+    /// transactions must be another one.
+    NoMore,
+}
+
+impl Histories {
+    pub(super) fn draw(kind: Kind, prng: &mut Prng, scale: Scale) -> Histories {
+        let isolation = match prng.below(6) {
+            0 => Isolation::ReadCommitted,
+            1 => Isolation::RepeatableRead,
+            _ => Isolation::Serializable,
+        };
+        let mut shape = Shape::new(kind, prng.next_u64(), isolation);
+        if kind != Kind::HotCounter {
+            shape.keys = kind.keys_min() + prng.below(u64::from(2 * kind.default_keys())) as u32;
+        }
+        shape.txn_len_max = 1 + prng.below(6) as u32;
+        shape.txns_per_key = 20 << prng.below(4);
+        let mut history = History::new();
+        if kind == Kind::Bank {
+            let accounts = 0..u64::from(shape.keys);
+            history.initial_counters = accounts.map(|account| (account, OPENING)).collect();
+        }
+        // Many clients need no pauses to meet; a few would otherwise do too much.
+        let pause_us = (1 << prng.between(9, 15)) * u64::from(scale.clients.clamp(1, 16)) / 8;
+        Histories {
+            shape,
+            level: match isolation {
+                Isolation::ReadCommitted => Level::ReadCommitted,
+                // Trellis gives SERIALIZABLE where REPEATABLE READ is asked for.
+                Isolation::RepeatableRead | Isolation::Serializable => Level::StrictSerializable,
+            },
+            pause_us,
+            next_txn: Cell::new(0),
+            next_value: Cell::new(1),
+            next_process: Cell::new(0),
+            history: RefCell::new(history),
+            wrong: RefCell::default(),
+        }
+    }
+
+    pub(super) fn process(&self) -> u32 {
+        self.next_process.replace(self.next_process.get() + 1)
+    }
+
+    /// Keeps the first thing that no fault explains.
+    pub(super) fn accuse(&self, text: String) {
+        self.wrong.borrow_mut().get_or_insert(text);
+    }
+
+    /// A connection with prepared statements to a node of the client's choice.
+    pub(super) async fn open(&self, cx: &SimCx, node: u16) -> Option<Client<SimLink>> {
+        let link = SimLink::connect(cx, node).await.ok()?;
+        match Client::open(link, &self.shape).await {
+            Ok(client) => Some(client),
+            Err(LinkError::Lost) => None,
+            Err(LinkError::Server(error)) => {
+                if !is_excusable(&error.sqlstate) {
+                    self.accuse(format!("preparing: {error}"));
+                }
+                None
+            }
+        }
+    }
+
+    /// One attempt, which becomes a transaction of the history.
+    pub(super) async fn attempt(
+        &self,
+        cx: &SimCx,
+        client: &mut Client<SimLink>,
+        process: u32,
+        plan: &Plan,
+    ) -> Next {
+        let invoked = cx.now_ns();
+        let mut next_value = || self.next_value.replace(self.next_value.get() + 1);
+        let attempt = client.attempt(plan, &mut next_value).await;
+        let txn = attempt.record(process, invoked, cx.now_ns());
+        self.history.borrow_mut().push(txn);
+        match attempt.result {
+            Ok(_) => Next::Another,
+            Err(Failure::Wrong(text)) => {
+                self.accuse(format!("process {process}: {text}"));
+                Next::NoMore
+            }
+            Err(Failure::Aborted(error)) => {
+                if !is_excusable(&error.sqlstate) {
+                    self.accuse(format!("process {process}: {error}"));
+                }
+                Next::Again
+            }
+            Err(Failure::Conflict(_)) => Next::Again,
+            Err(Failure::Lost(_) | Failure::Unknown(_)) => Next::NoMore,
+        }
+    }
+
+    pub(super) async fn work(&self, cx: &SimCx) {
+        while !cx.stopping() {
+            let node = cx.rng().below(u64::from(cx.nodes())) as u16 + 1;
+            let Some(mut client) = self.open(cx, node).await else {
+                cx.sleep(50_000).await;
+                continue;
+            };
+            let process = self.process();
+            while !cx.stopping() && self.transact(cx, &mut client, process).await {
+                let pause = cx.rng().below(self.pause_us);
+                cx.sleep(pause).await;
+            }
+        }
+    }
+
+    /// The next transaction, mostly again and again until it commits, as applications do. Tells
+    /// whether the process may have another one.
+    async fn transact(&self, cx: &SimCx, client: &mut Client<SimLink>, process: u32) -> bool {
+        let number = self.next_txn.replace(self.next_txn.get() + 1);
+        let plan = Plan::draw(&self.shape, number);
+        loop {
+            match self.attempt(cx, client, process, &plan).await {
+                Next::Another => return true,
+                Next::Again if cx.stopping() || cx.rng().below(4) == 0 => return true,
+                Next::Again => {}
+                Next::NoMore => return false,
+            }
+        }
+    }
+
+    pub(super) async fn make_tables(&self, cx: &SimCx) -> Result<(), String> {
+        let link = SimLink::connect(cx, 1).await;
+        let mut link = link.map_err(|error| error.to_string())?;
+        let created = create(&mut link, &self.shape).await;
+        created.map_err(|error| error.to_string())
+    }
+
+    /// Reads everything on the healed cluster, from one node after the other.
+    pub(super) async fn read_all(&self, cx: &SimCx) -> Result<(), String> {
+        for (at, plan) in final_reads(&self.shape, self.next_txn.get()).iter().enumerate() {
+            let node = (at % usize::from(cx.nodes())) as u16 + 1;
+            let Some(mut client) = self.open(cx, node).await else {
+                return Err(format!("node {node} does not answer after the faults"));
+            };
+            let process = self.process();
+            let mut attempts = 0;
+            loop {
+                match self.attempt(cx, &mut client, process, plan).await {
+                    Next::Another => break,
+                    Next::Again if attempts < 100 => attempts += 1,
+                    Next::Again | Next::NoMore => {
+                        return Err(format!("node {node} does not let {:?} read", plan.steps));
+                    }
+                }
+                cx.sleep(20_000).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges what has been recorded.
+    pub(super) fn judge(&self) -> Verdict {
+        if let Some(text) = self.wrong.take() {
+            return Verdict::Fail(text);
+        }
+        let verdict = check::check_with(&self.history.borrow(), self.level, &DEMAND);
+        match verdict.judgement {
+            Judgement::Pass => Verdict::Pass,
+            Judgement::Fail => Verdict::Fail(format!("{:?}: {verdict}", self.shape)),
+            Judgement::Inconclusive => Verdict::Inconclusive(verdict.to_string()),
+        }
+    }
+}
+
+/// Whether faults and conflicts explain an SQLSTATE: transaction rollback, connection exceptions,
+/// the intervention of an operator (a node that stops), resources, a constraint that two inserts
+/// race for.
+pub(super) fn is_excusable(sqlstate: &str) -> bool {
+    let classes = ["40", "08", "57", "53", "58"];
+    classes.iter().any(|class| sqlstate.starts_with(class)) || sqlstate == "23505"
+}
+
+impl Workload for Histories {
+    fn setup(self: Rc<Self>, cx: SimCx) -> Task<Result<(), String>> {
+        Box::pin(async move { self.make_tables(&cx).await })
+    }
+
+    fn client(self: Rc<Self>, cx: SimCx, _client: u32) -> Task {
+        Box::pin(async move { self.work(&cx).await })
+    }
+
+    fn finish(self: Rc<Self>, cx: SimCx) -> Task<Verdict> {
+        Box::pin(async move {
+            match self.read_all(&cx).await {
+                Ok(()) => self.judge(),
+                Err(text) => Verdict::Fail(text),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drawn_shapes_can_be_used_and_every_level_occurs() {
+        let mut prng = Prng::new(1);
+        let scale = Scale {
+            nodes: 3,
+            shards: 2,
+            clients: 8,
+            run_us: 1_000_000,
+        };
+        let mut levels = std::collections::BTreeSet::new();
+        for kind in Kind::ALL {
+            for _ in 0..200 {
+                let drawn = Histories::draw(kind, &mut prng, scale);
+                assert_eq!(drawn.shape.validate(), Ok(()), "{:?}", drawn.shape);
+                levels.insert(drawn.shape.isolation);
+            }
+        }
+        assert_eq!(levels.len(), Isolation::ALL.len());
+    }
+
+    #[test]
+    fn only_faults_and_conflicts_are_excused() {
+        assert!(is_excusable("40001") && is_excusable("57P01") && is_excusable("08006"));
+        assert!(!is_excusable("42P01") && !is_excusable("XX000") && !is_excusable("22003"));
+    }
+}

@@ -1,0 +1,267 @@
+//! TPC-C as the benchmark runs it, on a small database, with its twelve conditions at the end.
+//!
+//! Two warehouses with 40 items and ten districts of six customers: not a scale of the
+//! specification, but every transaction, statement and condition is. Beside the conditions the
+//! database must have gained what was acknowledged, and at most the unknown ones more.
+
+use super::histories::is_excusable;
+use super::wire::{LinkError, SimLink};
+use super::{Entry, Scale, Verdict, Workload};
+use crate::executor::{SimCx, Task};
+use base::Prng;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use workload::tpcc::check::{Ledger, check, read_ledger};
+use workload::tpcc::input::Terminal;
+use workload::tpcc::random::Constants;
+use workload::tpcc::rows::{Chunk, Content};
+use workload::tpcc::schema::{self, SchemaOptions};
+use workload::tpcc::{self, Kind, sql, transactions};
+use workload::wire::{self, Ending, Failure, Isolation, Session};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "tpcc",
+    about: "TPC-C on a small database, with its 12 conditions",
+    make: |prng, scale| Rc::new(Tpcc::draw(prng, scale)),
+};
+
+/// A run with fewer acknowledged transactions proves nothing.
+const COMMITTED_MIN: u64 = 5;
+/// Attempts of one transaction before the client goes on with another.
+const ATTEMPTS_MAX: u32 = 20;
+
+/// Attempts to read everything after the faults, 50 ms apart.
+const JUDGE_ATTEMPTS_MAX: u32 = 60;
+
+/// What became of the transactions of one kind.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    /// Acknowledged, in units of what the ledger counts.
+    acknowledged: u64,
+    unknown: u64,
+}
+
+struct Tpcc {
+    content: Content,
+    run: Constants,
+    seed: u64,
+    isolation: Isolation,
+    pause_us: u64,
+    before: Cell<Ledger>,
+    counts: [Cell<Count>; 5],
+    wrong: RefCell<Option<String>>,
+}
+
+impl Tpcc {
+    fn draw(prng: &mut Prng, _scale: Scale) -> Tpcc {
+        let seed = prng.next_u64();
+        let constants = Constants::for_load(seed);
+        Tpcc {
+            content: Content {
+                scale: tpcc::Scale {
+                    warehouses: 1 + prng.below(2) as u32,
+                    items: 40,
+                    customers: 6,
+                    orders: 6,
+                },
+                seed,
+                constants,
+                now_us: 1_600_000_000_000_000,
+            },
+            run: Constants::for_run(seed, constants.c_last),
+            seed,
+            isolation: match prng.below(4) {
+                0 => Isolation::ReadCommitted,
+                1 => Isolation::RepeatableRead,
+                _ => Isolation::Serializable,
+            },
+            pause_us: 1 << prng.between(12, 17),
+            before: Cell::default(),
+            counts: Default::default(),
+            wrong: RefCell::default(),
+        }
+    }
+
+    fn accuse(&self, text: String) {
+        self.wrong.borrow_mut().get_or_insert(text);
+    }
+
+    async fn load(&self, cx: &SimCx) -> Result<(), String> {
+        let link = SimLink::connect(cx, 1).await;
+        let mut link = link.map_err(|error| error.to_string())?;
+        let options = SchemaOptions {
+            placement: true,
+            foreign_keys: false,
+        };
+        for statement in schema::create_all(&options) {
+            let created = wire::command(&mut link, &statement).await;
+            created.map_err(|error| error.to_string())?;
+        }
+        let mut bytes = Vec::new();
+        for chunk in Chunk::all(&self.content.scale) {
+            bytes.clear();
+            let rows = chunk.write(&self.content, &mut bytes);
+            let copy = format!("COPY {} FROM STDIN", chunk.table.name());
+            let data = String::from_utf8_lossy(&bytes);
+            let copied = link.conn().copy_in(&copy, &data).await;
+            let count = copied.map_err(|error| error.to_string())?.count();
+            if count != rows {
+                return Err(format!("{copy} counted {count} of {rows} rows"));
+            }
+        }
+        let ledger = read_ledger(&mut link).await;
+        self.before.set(ledger.map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    async fn open(&self, cx: &SimCx) -> Option<Session<SimLink>> {
+        let node = cx.rng().below(u64::from(cx.nodes())) as u16 + 1;
+        let link = SimLink::connect(cx, node).await.ok()?;
+        match Session::open(link, &sql::all(self.isolation)).await {
+            Ok(session) => Some(session),
+            Err(LinkError::Lost) => None,
+            Err(LinkError::Server(error)) => {
+                if !is_excusable(&error.sqlstate) {
+                    self.accuse(format!("preparing: {error}"));
+                }
+                None
+            }
+        }
+    }
+
+    fn count(&self, kind: Kind, acknowledged: u64, unknown: u64) {
+        let cell = &self.counts[kind.number()];
+        let mut count = cell.get();
+        count.acknowledged += acknowledged;
+        count.unknown += unknown;
+        cell.set(count);
+    }
+
+    async fn work(&self, cx: &SimCx, number: u32) {
+        let mut terminal = Terminal::new(self.content.scale, self.run, self.seed, number);
+        while !cx.stopping() {
+            let Some(mut session) = self.open(cx).await else {
+                cx.sleep(50_000).await;
+                continue;
+            };
+            while !cx.stopping() && self.transact(cx, &mut session, &mut terminal).await {
+                let pause = cx.rng().below(self.pause_us);
+                cx.sleep(pause).await;
+            }
+        }
+    }
+
+    /// The next transaction of a terminal. Tells whether the connection can be used further.
+    async fn transact(
+        &self,
+        cx: &SimCx,
+        session: &mut Session<SimLink>,
+        terminal: &mut Terminal,
+    ) -> bool {
+        let input = terminal.draw();
+        for _ in 0..ATTEMPTS_MAX {
+            match transactions::execute(session, &input).await {
+                Ok(done) => {
+                    if done.ending == Ending::Committed {
+                        self.count(input.kind(), done.units, 0);
+                    }
+                    return true;
+                }
+                Err(Failure::Aborted(error)) => {
+                    if !is_excusable(&error.sqlstate) {
+                        self.accuse(format!("{input:?}: {error}"));
+                        return true;
+                    }
+                }
+                Err(Failure::Conflict(_)) => {}
+                Err(Failure::Wrong(text)) => {
+                    self.accuse(text);
+                    return true;
+                }
+                Err(Failure::Lost(_)) => return false,
+                Err(Failure::Unknown(_)) => {
+                    self.count(input.kind(), 0, 1);
+                    return false;
+                }
+            }
+            if cx.stopping() {
+                return true;
+            }
+        }
+        true
+    }
+
+    async fn judge(&self, cx: &SimCx) -> Result<Verdict, String> {
+        let mut after = self.before.get();
+        for node in 1..=cx.nodes() {
+            let link = SimLink::connect(cx, node).await;
+            let mut link = link.map_err(|error| format!("node {node}: {error}"))?;
+            let scale = self.content.scale;
+            let checked = check(&mut link, scale, "BEGIN READ ONLY").await;
+            let verifier = checked.map_err(|error| format!("node {node}: {error}"))?;
+            for (at, condition) in verifier.conditions().iter().enumerate() {
+                if condition.failures > 0 {
+                    let first = condition.counterexample.as_deref().unwrap_or("");
+                    let number = at + 1;
+                    return Ok(Verdict::Fail(format!("condition {number}: {first}")));
+                }
+            }
+            let ledger = read_ledger(&mut link).await;
+            after = ledger.map_err(|error| format!("node {node}: {error}"))?;
+        }
+        Ok(self.reconcile(after))
+    }
+
+    /// Compares what the database gained with what was acknowledged.
+    fn reconcile(&self, after: Ledger) -> Verdict {
+        let before = self.before.get();
+        let of = |kind: Kind| self.counts[kind.number()].get();
+        // A delivery of which nobody knows may have delivered in each district.
+        for (kind, gain, most) in [
+            (Kind::NewOrder, after.orders - before.orders, 1),
+            (Kind::Payment, after.payments - before.payments, 1),
+            (Kind::Delivery, after.deliveries - before.deliveries, 10),
+        ] {
+            let count = of(kind);
+            let low = count.acknowledged as i64;
+            let high = low + most * count.unknown as i64;
+            if !(low..=high).contains(&gain) {
+                let name = kind.name();
+                return Verdict::Fail(format!("{name}: {gain} gained, {low} to {high} expected"));
+            }
+        }
+        let committed: u64 = Kind::ALL.iter().map(|&kind| of(kind).acknowledged).sum();
+        if committed < COMMITTED_MIN {
+            return Verdict::Inconclusive(format!("{committed} transactions acknowledged"));
+        }
+        Verdict::Pass
+    }
+}
+
+impl Workload for Tpcc {
+    fn setup(self: Rc<Self>, cx: SimCx) -> Task<Result<(), String>> {
+        Box::pin(async move { self.load(&cx).await })
+    }
+
+    fn client(self: Rc<Self>, cx: SimCx, client: u32) -> Task {
+        Box::pin(async move { self.work(&cx, client).await })
+    }
+
+    fn finish(self: Rc<Self>, cx: SimCx) -> Task<Verdict> {
+        Box::pin(async move {
+            if let Some(text) = self.wrong.take() {
+                return Verdict::Fail(text);
+            }
+            // What the faults have left undecided may be in the way for a moment.
+            let mut attempts = 0;
+            loop {
+                match self.judge(&cx).await {
+                    Ok(verdict) => return verdict,
+                    Err(text) if attempts == JUDGE_ATTEMPTS_MAX => return Verdict::Fail(text),
+                    Err(_) => attempts += 1,
+                }
+                cx.sleep(50_000).await;
+            }
+        })
+    }
+}

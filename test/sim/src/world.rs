@@ -1,0 +1,451 @@
+//! The world: nodes, network, clients and virtual time. One event after the other.
+
+use crate::client::{ConnCell, ConnState};
+use crate::costs::CostModel;
+use crate::executor::{Executor, Request, Shared, TaskId};
+use crate::hosted::{Hosted, NodeClock};
+use crate::network::Network;
+use crate::plan::{Kind, Plan};
+use crate::queue::{Event, Life, Queue};
+use crate::trace::{Sink, Trace};
+use base::{NodeId, Prng, Time};
+use node::{ClientMessage, ConnId, Input, Reply};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Number of the simulated cluster.
+pub(crate) const CLUSTER: u64 = 0x51b;
+/// Virtual time 0: 2026-01-01, microseconds since the Unix epoch.
+pub(crate) const EPOCH_US: u64 = 1_767_225_600_000_000;
+
+/// A client's connection as the network sees it.
+pub(crate) struct ClientLink {
+    pub(crate) cell: Rc<ConnCell>,
+    pub(crate) node: usize,
+    /// Where it was accepted.
+    pub(crate) server: Option<(Life, usize, ConnId)>,
+    to_server_ns: u64,
+    to_client_ns: u64,
+}
+
+/// Everything of one run.
+pub(crate) struct World {
+    pub(crate) now_ns: u64,
+    pub(crate) plan: Plan,
+    pub(crate) queue: Queue,
+    pub(crate) nodes: Vec<Hosted>,
+    pub(crate) network: Network,
+    pub(crate) clients: BTreeMap<u32, ClientLink>,
+    pub(crate) shared: Rc<Shared>,
+    pub(crate) executor: Executor,
+    /// Draws what faults leave open.
+    pub(crate) prng: Prng,
+    pub(crate) trace: Trace,
+    pub(crate) costs: Option<Box<dyn CostModel>>,
+    /// Faults that happened, by kind.
+    pub(crate) happened: BTreeMap<Kind, u64>,
+    pub(crate) steps: u64,
+    pub(crate) starts: u64,
+    pub(crate) checkpoints: u64,
+    /// Everything is healed: nodes that end start again at once, nothing is lost.
+    pub(crate) healed: bool,
+    /// What must not be, seen by the world itself.
+    pub(crate) broken: Option<String>,
+    pub(crate) next_cut: u64,
+    quiet: Vec<TaskId>,
+}
+
+impl World {
+    pub(crate) fn new(plan: Plan, sink: Option<Sink>, costs: Option<Box<dyn CostModel>>) -> World {
+        let mut prng = Prng::new(plan.seed ^ 0x0057_0a7d);
+        let shared = Rc::new(Shared::new(EPOCH_US, plan.nodes, plan.shards));
+        let count = usize::from(plan.nodes);
+        let network = Network::new(prng.fork(), count, plan.delay_us);
+        let mut nodes = Vec::new();
+        for index in 0..count {
+            // Clocks are some milliseconds apart.
+            let offset_us = prng.between(-20_000, 20_000);
+            nodes.push(Hosted {
+                id: NodeId(index as u16 + 1),
+                disk: Default::default(),
+                clock: NodeClock::new(offset_us),
+                starts: 0,
+                running: None,
+                paused_until_ns: 0,
+                slow_disk: 1,
+                flip: false,
+            });
+        }
+        if let Some((node, sync, how)) = plan.stop_at {
+            nodes[usize::from(node) - 1].disk.stop_at(sync, how);
+        }
+        let executor = Executor::new(shared.clone());
+        World {
+            now_ns: 0,
+            plan,
+            queue: Queue::default(),
+            nodes,
+            network,
+            clients: BTreeMap::new(),
+            shared,
+            executor,
+            prng,
+            trace: Trace::new(sink),
+            costs,
+            happened: BTreeMap::new(),
+            steps: 0,
+            starts: 0,
+            checkpoints: 0,
+            healed: false,
+            broken: None,
+            next_cut: 0,
+            quiet: Vec::new(),
+        }
+    }
+
+    /// Puts an event `after_ns` from now.
+    pub(crate) fn push(&mut self, after_ns: u64, event: Event) {
+        self.queue.push(self.now_ns, self.now_ns + after_ns, event);
+    }
+
+    /// Puts an event at a point in time.
+    pub(crate) fn push_at(&mut self, at_ns: u64, event: Event) {
+        self.queue.push(self.now_ns, at_ns, event);
+    }
+
+    /// What the clock of a node shows.
+    pub(crate) fn wall(&mut self, node: usize) -> Time {
+        self.nodes[node].clock.read(EPOCH_US, self.now_ns)
+    }
+
+    /// Runs until `done`, at most until `limit_ns`; whether it is done.
+    pub(crate) fn run_until(
+        &mut self,
+        limit_ns: u64,
+        done: &mut dyn FnMut(&mut World) -> bool,
+    ) -> bool {
+        loop {
+            self.settle_tasks();
+            if self.broken.is_some() {
+                return false;
+            }
+            if done(self) {
+                return true;
+            }
+            if self.queue.is_quiet() && !self.quiet.is_empty() {
+                for task in std::mem::take(&mut self.quiet) {
+                    self.executor.wake(task);
+                }
+                continue;
+            }
+            match self.queue.next_ns() {
+                Some(at) if at <= limit_ns => self.now_ns = at,
+                Some(_) | None => {
+                    self.now_ns = limit_ns;
+                    self.shared.now_ns.set(limit_ns);
+                    return false;
+                }
+            }
+            self.shared.now_ns.set(self.now_ns);
+            let event = self.queue.pop().expect("just seen");
+            self.happen(event);
+        }
+    }
+
+    fn settle_tasks(&mut self) {
+        loop {
+            self.executor.run();
+            let Some(request) = self.shared.take_request() else {
+                return;
+            };
+            self.on_request(request);
+        }
+    }
+
+    fn on_request(&mut self, request: Request) {
+        match request {
+            Request::Sleep { task, at_ns } => self.push_at(at_ns, Event::Wake(task)),
+            Request::Quiet { task } => self.quiet.push(task),
+            Request::Connect {
+                node,
+                cell,
+                startup,
+            } => {
+                let node = usize::from(node) - 1;
+                assert!(
+                    node < self.nodes.len(),
+                    "clients connect to nodes that exist"
+                );
+                let conn = cell.id;
+                let link = ClientLink {
+                    cell,
+                    node,
+                    server: None,
+                    to_server_ns: 0,
+                    to_client_ns: 0,
+                };
+                self.clients.insert(conn, link);
+                let after = self.client_ns();
+                self.push(after, Event::Connect { conn, startup });
+            }
+            Request::Send { conn, messages } => {
+                let at = self.to_server_ns(conn);
+                self.push_at(at, Event::ClientIn { conn, messages });
+            }
+            Request::Close { conn } => {
+                if self.clients.contains_key(&conn) {
+                    let at = self.to_server_ns(conn);
+                    self.push_at(at, Event::ClientGone { conn });
+                }
+            }
+            Request::Cancel { node, pid, secret } => {
+                let node = usize::from(node) - 1;
+                let after = self.client_ns();
+                self.push(after, Event::Cancel { node, pid, secret });
+            }
+        }
+    }
+
+    fn client_ns(&mut self) -> u64 {
+        match &mut self.costs {
+            Some(costs) => costs.client_ns(),
+            None => self.network.client_ns(),
+        }
+    }
+
+    /// When something that the client sends now arrives: in order.
+    fn to_server_ns(&mut self, conn: u32) -> u64 {
+        let at = self.now_ns + self.client_ns();
+        match self.clients.get_mut(&conn) {
+            Some(link) => {
+                link.to_server_ns = at.max(link.to_server_ns + 1);
+                link.to_server_ns
+            }
+            None => at,
+        }
+    }
+
+    /// When something that the server sends to the client at `from_ns` arrives: in order.
+    pub(crate) fn to_client_ns(&mut self, conn: u32, from_ns: u64) -> u64 {
+        let at = from_ns + self.client_ns();
+        match self.clients.get_mut(&conn) {
+            Some(link) => {
+                link.to_client_ns = at.max(link.to_client_ns + 1);
+                link.to_client_ns
+            }
+            None => at,
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        if let Some(node) = event.node()
+            && self.nodes[node].paused_until_ns > self.now_ns
+        {
+            let at = self.nodes[node].paused_until_ns;
+            return self.push_at(at, event);
+        }
+        self.trace.mix(self.now_ns);
+        self.trace.mix(event.code());
+        match event {
+            Event::Start { node } => self.start(node),
+            Event::Tick {
+                node,
+                life,
+                shard,
+                number,
+            } => self.on_tick(node, life, shard, number),
+            Event::Run { node, life, shard } => self.on_run(node, life, shard),
+            Event::Local {
+                node,
+                life,
+                from,
+                to,
+                message,
+            } => {
+                if self.lives(node, life) {
+                    let shard = usize::from(to.index());
+                    self.input(node, shard, Input::Message { from, message });
+                }
+            }
+            Event::Frame { node, life, bytes } => self.on_frame(node, life, &bytes),
+            Event::FlushDone { node, life } => self.on_flush_done(node, life),
+            Event::Housekeeping { node, life } => self.on_housekeeping(node, life),
+            Event::LinkTry(link) => self.on_link_try(link),
+            Event::LinkUp(link, life) => self.on_link_up(link, life),
+            Event::LinkDown(link) => self.on_link_down(link),
+            Event::Connect { conn, startup } => self.on_connect(conn, startup),
+            Event::ClientIn { conn, messages } => self.on_client_in(conn, messages),
+            Event::ClientOut { conn, replies } => self.on_client_out(conn, replies),
+            Event::ClientLost { conn } => self.on_client_lost(conn),
+            Event::ClientGone { conn } => self.on_client_gone(conn),
+            Event::Drained {
+                node,
+                life,
+                shard,
+                conn,
+            } => {
+                if self.lives(node, life) {
+                    self.input(node, shard, Input::Drained { conn });
+                }
+            }
+            Event::Cancel { node, pid, secret } => self.on_cancel(node, pid, secret),
+            Event::Wake(task) => self.executor.wake(task),
+            Event::Fault(index) => self.on_fault(index),
+            Event::CutEnd { from, to, number } => {
+                if self.network.mend(from, to, number) {
+                    self.release_stalled(from, to);
+                }
+            }
+            Event::SlowEnd { from, to } => self.network.speed_up(from, to),
+            Event::DiskEnd { node } => {
+                self.nodes[node].disk.set_room(None);
+                self.nodes[node].slow_disk = 1;
+            }
+        }
+    }
+
+    /// Whether the node is up and in this life.
+    pub(crate) fn lives(&self, node: usize, life: Life) -> bool {
+        let running = self.nodes[node].running.as_ref();
+        running.is_some_and(|running| running.life == life)
+    }
+
+    fn on_connect(&mut self, conn: u32, startup: ClientMessage) {
+        let Some(node) = self.clients.get(&conn).map(|link| link.node) else {
+            return;
+        };
+        let paused_until = self.nodes[node].paused_until_ns;
+        let Some(running) = &mut self.nodes[node].running else {
+            return self.on_client_lost(conn);
+        };
+        // Connections wait in the listener's queue until the node serves clients.
+        if !running.is_accepting() || paused_until > self.now_ns {
+            let after = 5_000_000.max(paused_until.saturating_sub(self.now_ns));
+            return self.push(after, Event::Connect { conn, startup });
+        }
+        let shard = running.next_shard % running.shards.len();
+        running.next_shard += 1;
+        let host = &mut running.shards[shard];
+        let id = ConnId(host.next_conn);
+        host.next_conn += 1;
+        host.conns.insert(id, crate::hosted::ServerConn::new(conn));
+        let life = running.life;
+        let link = self.clients.get_mut(&conn).expect("just seen");
+        link.server = Some((life, shard, id));
+        link.cell.state.set(ConnState::Open);
+        let secret = self.prng.next_u64() as i32;
+        self.input(node, shard, Input::Connect { conn: id, secret });
+        let message = startup;
+        self.input(node, shard, Input::Client { conn: id, message });
+    }
+
+    /// Where a client's connection ends, if both ends are alive.
+    fn server_of(&self, conn: u32) -> Option<(usize, usize, ConnId)> {
+        let link = self.clients.get(&conn)?;
+        let (life, shard, id) = link.server?;
+        let running = self.nodes[link.node].running.as_ref()?;
+        let known = running.life == life && running.shards[shard].conns.contains_key(&id);
+        known.then_some((link.node, shard, id))
+    }
+
+    fn on_client_in(&mut self, conn: u32, messages: Vec<ClientMessage>) {
+        let Some((node, ..)) = self.server_of(conn) else {
+            return;
+        };
+        let until = self.nodes[node].paused_until_ns;
+        if until > self.now_ns {
+            return self.push_at(until, Event::ClientIn { conn, messages });
+        }
+        for message in messages {
+            self.trace.mix(weight(&message));
+            // The node or the connection may end at any of them.
+            let Some((node, shard, id)) = self.server_of(conn) else {
+                return;
+            };
+            self.input(node, shard, Input::Client { conn: id, message });
+        }
+    }
+
+    fn on_client_out(&mut self, conn: u32, replies: Vec<Reply>) {
+        let Some(link) = self.clients.get_mut(&conn) else {
+            return;
+        };
+        let closes = replies.contains(&Reply::Close);
+        for reply in &replies {
+            self.trace.mix(reply_weight(reply));
+        }
+        link.cell.replies.borrow_mut().extend(replies);
+        if closes {
+            link.cell.state.set(ConnState::Lost);
+        }
+        if let Some(task) = link.cell.waiter.take() {
+            self.executor.wake(task);
+        }
+    }
+
+    pub(crate) fn on_client_lost(&mut self, conn: u32) {
+        if let Some(link) = self.clients.remove(&conn) {
+            link.cell.state.set(ConnState::Lost);
+            if let Some(task) = link.cell.waiter.take() {
+                self.executor.wake(task);
+            }
+        }
+    }
+
+    fn on_client_gone(&mut self, conn: u32) {
+        let server = self.server_of(conn);
+        if let Some((node, ..)) = server {
+            let until = self.nodes[node].paused_until_ns;
+            if until > self.now_ns {
+                return self.push_at(until, Event::ClientGone { conn });
+            }
+        }
+        self.on_client_lost(conn);
+        if let Some((node, shard, id)) = server {
+            self.drop_server_conn(node, shard, id);
+        }
+    }
+
+    /// The server forgets a connection and tells its session.
+    pub(crate) fn drop_server_conn(&mut self, node: usize, shard: usize, id: ConnId) {
+        let running = self.nodes[node].running.as_mut();
+        let host = &mut running.expect("the caller has looked").shards[shard];
+        host.conns.remove(&id);
+        self.input(node, shard, Input::Disconnected { conn: id });
+    }
+
+    fn on_cancel(&mut self, node: usize, pid: i32, secret: i32) {
+        let (index, _) = node::input::pid_parts(pid);
+        let shard = usize::from(index);
+        if self.nodes[node].running.is_some() && index < self.plan.shards {
+            self.input(node, shard, Input::Cancel { pid, secret });
+        }
+    }
+}
+
+/// A number for the trace that differs for most messages that differ.
+fn weight(message: &ClientMessage) -> u64 {
+    match message {
+        ClientMessage::Query(text) => base::crc::crc32c(text.as_bytes()).into(),
+        ClientMessage::Bind { params, .. } => {
+            let crc = |param: &Option<Vec<u8>>| {
+                param
+                    .as_ref()
+                    .map_or(0, |bytes| u64::from(base::crc::crc32c(bytes)))
+            };
+            params
+                .iter()
+                .fold(7, |sum: u64, param| sum.wrapping_mul(31) ^ crc(param))
+        }
+        _ => 1,
+    }
+}
+
+fn reply_weight(reply: &Reply) -> u64 {
+    match reply {
+        Reply::Rows(_, _, rows) => u64::from(rows.rows) << 8 | 2,
+        Reply::CommandComplete(node::Tag::Count(_, count)) => count << 8 | 3,
+        Reply::Error(_, error) => u64::from(error.state().0[4]) << 8 | 4,
+        _ => 1,
+    }
+}
