@@ -1,0 +1,391 @@
+//! What reads of counters prove, although increments commute and leave no trace of their order.
+//!
+//! A read is the initial value plus the increments of a set of transactions, its own earlier ones
+//! among them. So it must lie between the smallest and the largest sum of such a set, and differ from
+//! the initial value by a multiple of the greatest common divisor. Where real time is kept, what was
+//! acknowledged before the reader began is certainly in the set, and what began after it had ended is
+//! not.
+//!
+//! If all increments of a counter have one sign (here: made positive), a state with a smaller value
+//! is an older one. Then:
+//!
+//! * a read of 4 comes before a read of 7: something was added in between;
+//! * an increment that is larger than all that was added when a reader looked came after it; one that
+//!   is larger than all that was still missing came before;
+//! * who reads 4 and adds 3 comes behind every other reader of 4 or less, and nobody sees 5 or 6.
+
+use crate::found::{Found, Name};
+use crate::graph::{Dependency, GraphBuilder};
+use crate::history::Outcome;
+use crate::ledger::{Access, Ledger};
+use crate::level::{Basis, Kind};
+use crate::registers::{around, chain};
+use crate::story;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// Adds what counters prove to the graph, and what they show directly to `found`.
+pub(crate) fn judge(ledger: &Ledger<'_>, graph: &mut GraphBuilder, found: &mut Found) {
+    let mut counters: BTreeMap<u32, Counter> = BTreeMap::new();
+    for txn in 0..ledger.history.txns.len() as u32 {
+        note_txn(ledger, txn, &mut counters, found);
+    }
+    for (key, counter) in &mut counters {
+        Judge {
+            ledger,
+            graph,
+            found,
+            key: *key,
+            initial: i128::from(
+                ledger
+                    .history
+                    .initial_counters
+                    .get(&ledger.real_key(*key))
+                    .copied()
+                    .unwrap_or(0),
+            ),
+            counter,
+        }
+        .run();
+    }
+}
+
+/// All that happened to one counter.
+#[derive(Default)]
+struct Counter {
+    /// What each transaction that may have committed adds in all.
+    adds: Vec<Add>,
+    /// What committed transactions saw.
+    reads: Vec<Seen>,
+    /// All increments have the sign of this; `None`: both signs occur.
+    sign: Option<i128>,
+    mixed: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Add {
+    txn: u32,
+    delta: i128,
+}
+
+#[derive(Clone, Copy)]
+struct Seen {
+    txn: u32,
+    /// Without what the transaction had added itself.
+    others: i128,
+    /// What the transaction adds in all.
+    own: i128,
+}
+
+/// Takes down what one transaction did to counters.
+fn note_txn(
+    ledger: &Ledger<'_>,
+    txn: u32,
+    counters: &mut BTreeMap<u32, Counter>,
+    found: &mut Found,
+) {
+    if ledger.outcome(txn) == Outcome::Aborted {
+        return;
+    }
+    let mut own: BTreeMap<u32, i128> = BTreeMap::new();
+    let mut seen: BTreeMap<u32, i128> = BTreeMap::new();
+    ledger.each_access(txn, |access| match access {
+        Access::Add { key, delta } => {
+            let delta = i128::from(delta);
+            *own.entry(key).or_default() += delta;
+            let counter = counters.entry(key).or_default();
+            counter.mixed |= counter.sign.is_some_and(|sign| sign != delta.signum());
+            counter.sign = Some(delta.signum());
+        }
+        Access::ReadCounter { key, value } if ledger.is_committed(txn) => {
+            let others = i128::from(value) - own.get(&key).copied().unwrap_or(0);
+            if *seen.entry(key).or_insert(others) != others {
+                let name = Name::plain(Kind::GSingle);
+                found.note(name, &[txn], || {
+                    let why = "was read twice, with different results";
+                    story::own_read(ledger, name, txn, key, why)
+                });
+            }
+        }
+        Access::ReadCounter { .. }
+        | Access::Append { .. }
+        | Access::ReadList { .. }
+        | Access::Write { .. }
+        | Access::Read { .. } => {}
+    });
+    for (key, others) in seen {
+        let own = own.get(&key).copied().unwrap_or(0);
+        let counter = counters.entry(key).or_default();
+        counter.reads.push(Seen { txn, others, own });
+    }
+    for (key, delta) in own {
+        let counter = counters.entry(key).or_default();
+        counter.adds.push(Add { txn, delta });
+    }
+}
+
+struct Judge<'a, 'h> {
+    ledger: &'a Ledger<'h>,
+    graph: &'a mut GraphBuilder,
+    found: &'a mut Found,
+    key: u32,
+    initial: i128,
+    counter: &'a mut Counter,
+}
+
+impl Judge<'_, '_> {
+    fn run(mut self) {
+        self.judge_sums();
+        self.judge_sums_in_time();
+        if self.counter.mixed {
+            return;
+        }
+        // From here on the counter grows from 0.
+        let sign = self.counter.sign.unwrap_or(1);
+        for read in &mut self.counter.reads {
+            read.others = (read.others - self.initial) * sign;
+            read.own *= sign;
+        }
+        for add in &mut self.counter.adds {
+            add.delta *= sign;
+        }
+        if self.counter.reads.iter().any(|read| read.others < 0) {
+            // No order of states explains it, and it has been told as a wrong sum.
+            return;
+        }
+        self.link_reads();
+        self.link_later_adds();
+        self.link_earlier_adds();
+    }
+
+    /// Each read must be a possible sum of increments, whenever they happened.
+    fn judge_sums(&mut self) {
+        let (mut low, mut high, mut divisor) = (0i128, 0i128, 0i128);
+        for add in &self.counter.adds {
+            low += add.delta.min(0);
+            high += add.delta.max(0);
+            divisor = common_divisor(divisor, add.delta);
+        }
+        for read in &self.counter.reads {
+            let sum = read.others - self.initial;
+            let possible = low - read.own.min(0) <= sum && sum <= high - read.own.max(0);
+            let divides = match divisor {
+                0 => sum == 0,
+                divisor => sum % divisor == 0,
+            };
+            if !possible || !divides {
+                let name = Name::plain(Kind::WrongSum);
+                let bounds = (self.initial + low, self.initial + high);
+                let (ledger, txn, key) = (self.ledger, read.txn, self.key);
+                self.found.note(name, &[txn], || {
+                    story::wrong_sum(ledger, name, txn, key, bounds, divisor)
+                });
+            }
+        }
+    }
+
+    /// The same, with what real time says: who had ended before the reader began is in, who began
+    /// after the reader had ended is out.
+    fn judge_sums_in_time(&mut self) {
+        let txns = &self.ledger.history.txns;
+        // Running sums of the negative and the positive increments, by when they were certainly in
+        // and by when they may have begun to be.
+        let ended = |add: &Add| self.ledger.committed_by(add.txn);
+        let certain = running(&self.counter.adds, ended);
+        let possible = running(&self.counter.adds, |add: &Add| {
+            Some(txns[add.txn as usize].invoked)
+        });
+        for read in &self.counter.reads {
+            let reader = &txns[read.txn as usize];
+            let (certain_neg, certain_pos) = sums_below(&certain, reader.invoked);
+            let until = self.ledger.committed_by(read.txn).unwrap_or(u64::MAX);
+            let (possible_neg, possible_pos) = sums_below(&possible, until.saturating_add(1));
+            // The reader's own increments began before it ended and are not among the certain ones.
+            let low = certain_pos + possible_neg - read.own.min(0);
+            let high = certain_neg + possible_pos - read.own.max(0);
+            let sum = read.others - self.initial;
+            if sum < low || high < sum {
+                let name = Name {
+                    basis: Basis::RealTime,
+                    ..Name::plain(Kind::WrongSum)
+                };
+                let bounds = (self.initial + low, self.initial + high);
+                let (ledger, txn, key) = (self.ledger, read.txn, self.key);
+                self.found.note(name, &[txn], || {
+                    story::wrong_sum(ledger, name, txn, key, bounds, 1)
+                });
+            }
+        }
+    }
+
+    /// A smaller value is an older state. One joint per value stands for "more than the value
+    /// before had been added".
+    fn link_reads(&mut self) {
+        self.counter
+            .reads
+            .sort_by_key(|read| (read.others, read.txn));
+        let reads = &self.counter.reads;
+        let mut older: Option<&[Seen]> = None;
+        let mut above: Option<u32> = None;
+        let groups: Vec<&[Seen]> = reads.chunk_by(|a, b| a.others == b.others).collect();
+        for (place, group) in groups.iter().enumerate() {
+            if let Some(readers) = older {
+                let joint = self.graph.joint();
+                for read in readers {
+                    self.graph.edge(read.txn, joint, Dependency::Rw, self.key);
+                }
+                for read in *group {
+                    self.graph.edge(joint, read.txn, Dependency::Wr, self.key);
+                }
+                if let Some(before) = above {
+                    self.graph.glue(before, joint);
+                }
+                above = Some(joint);
+            }
+            older = Some(group);
+            let next = groups.get(place + 1).and_then(|group| group.first());
+            link_updates(self.ledger, self.graph, self.found, self.key, group, next);
+        }
+    }
+
+    /// Who adds more than had been added when a reader looked, came after the reader.
+    fn link_later_adds(&mut self) {
+        let adds = self.committed_adds();
+        let txns: Vec<u32> = adds.iter().map(|add| add.txn).collect();
+        let mut joints: Vec<u32> = Vec::new();
+        for read in &self.counter.reads {
+            let first = adds.partition_point(|add| add.delta <= read.others);
+            if first == adds.len() {
+                continue;
+            }
+            if joints.is_empty() {
+                joints = chain(self.graph, &txns);
+            }
+            let own = place_of(&adds, read);
+            let (direct, rest) = around(first, own);
+            for txn in &txns[direct] {
+                self.graph.edge(read.txn, *txn, Dependency::Rw, self.key);
+            }
+            if let Some(joint) = joints.get(rest) {
+                self.graph.edge(read.txn, *joint, Dependency::Rw, self.key);
+            }
+        }
+    }
+
+    /// Who adds more than was still missing when a reader looked, came before the reader. Joints
+    /// lead from the largest increments down to the reader.
+    fn link_earlier_adds(&mut self) {
+        let adds = self.committed_adds();
+        let all: i128 = self.counter.adds.iter().map(|add| add.delta).sum();
+        let mut joints: Vec<u32> = Vec::new();
+        for read in &self.counter.reads {
+            let missing = all - read.own - read.others;
+            let first = adds.partition_point(|add| add.delta <= missing);
+            if first == adds.len() || missing < 0 {
+                continue;
+            }
+            if joints.is_empty() {
+                joints = adds.iter().map(|_| self.graph.joint()).collect();
+                for (place, add) in adds.iter().enumerate() {
+                    let (joint, key) = (joints[place], self.key);
+                    self.graph.edge(add.txn, joint, Dependency::Wr, key);
+                    if let Some(larger) = joints.get(place + 1) {
+                        self.graph.glue(*larger, joint);
+                    }
+                }
+            }
+            let own = place_of(&adds, read);
+            let (direct, rest) = around(first, own);
+            for add in &adds[direct] {
+                self.graph.edge(add.txn, read.txn, Dependency::Wr, self.key);
+            }
+            if let Some(joint) = joints.get(rest) {
+                self.graph.glue(*joint, read.txn);
+            }
+        }
+    }
+
+    /// Increments of committed transactions, smaller ones first.
+    fn committed_adds(&self) -> Vec<Add> {
+        let committed = |add: &&Add| self.ledger.is_committed(add.txn);
+        let mut adds: Vec<Add> = self
+            .counter
+            .adds
+            .iter()
+            .filter(committed)
+            .copied()
+            .collect();
+        adds.sort_by_key(|add| (add.delta, add.txn));
+        adds
+    }
+}
+
+/// Where the reader's own increment is among the sorted ones.
+fn place_of(adds: &[Add], read: &Seen) -> Option<usize> {
+    let place = adds.binary_search_by_key(&(read.own, read.txn), |add| (add.delta, add.txn));
+    place.ok()
+}
+
+/// Transactions that saw one value and add to it: only one of them can be the next, it comes behind
+/// the others who saw the value, and what is seen next includes what it added.
+fn link_updates(
+    ledger: &Ledger<'_>,
+    graph: &mut GraphBuilder,
+    found: &mut Found,
+    key: u32,
+    group: &[Seen],
+    next: Option<&Seen>,
+) {
+    let mut updates = group.iter().filter(|read| read.own > 0);
+    let Some(update) = updates.next() else {
+        return;
+    };
+    for read in group {
+        graph.edge(read.txn, update.txn, Dependency::Rw, key);
+    }
+    let name = Name::plain(Kind::G2Item);
+    for other in updates {
+        found.note(name, &[update.txn, other.txn], || {
+            story::lost_update(ledger, name, update.txn, other.txn, key)
+        });
+    }
+    if let Some(next) = next
+        && next.others < update.others + update.own
+    {
+        found.note(name, &[update.txn, next.txn], || {
+            story::between(ledger, name, update.txn, next.txn, key)
+        });
+    }
+}
+
+/// Running sums by time: what was added until then, negative and positive increments apart.
+fn running(adds: &[Add], when: impl Fn(&Add) -> Option<u64>) -> Vec<(u64, i128, i128)> {
+    let timed = adds.iter().filter_map(|add| Some((when(add)?, add.delta)));
+    let mut timed: Vec<(u64, i128)> = timed.collect();
+    timed.sort_unstable();
+    let (mut neg, mut pos) = (0, 0);
+    let sums = timed.into_iter().map(|(time, delta)| {
+        neg += delta.min(0);
+        pos += delta.max(0);
+        (time, neg, pos)
+    });
+    sums.collect()
+}
+
+/// The sums of what has a time below `bound`.
+fn sums_below(running: &[(u64, i128, i128)], bound: u64) -> (i128, i128) {
+    let count = running.partition_point(|(time, _, _)| *time < bound);
+    match running[..count].last() {
+        None => (0, 0),
+        Some((_, neg, pos)) => (*neg, *pos),
+    }
+}
+
+/// The greatest number that divides both; 0 divides nothing but 0.
+fn common_divisor(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.abs(), b.abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

@@ -1,0 +1,425 @@
+//! Anomalies as stories: which transactions, what each did and saw, and why that cannot be.
+
+use crate::found::Name;
+use crate::graph::Dependency;
+use crate::history::{Op, Outcome};
+use crate::ledger::{Access, Ledger, Longest, Use};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// So many elements of a list are shown, from its end.
+const ELEMENTS_MAX: usize = 10;
+/// So many operations of a transaction are shown.
+const OPS_MAX: usize = 12;
+
+/// One step of a cycle: why `to` comes after `from`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Step {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// What leads there, with the key: one, or an anti-dependency and a dependency.
+    pub(crate) by: Vec<(Dependency, u32)>,
+}
+
+/// The name of a key as people wrote it.
+pub(crate) fn key_name(ledger: &Ledger<'_>, key: u32) -> String {
+    let real = ledger.real_key(key);
+    let named = ledger.history.key_names.get(&real);
+    named.cloned().unwrap_or_else(|| real.to_string())
+}
+
+/// A value that a transaction saw and that should not be there.
+pub(crate) fn element(
+    ledger: &Ledger<'_>,
+    name: Name,
+    reader: u32,
+    key: u32,
+    value: u64,
+    why: &str,
+) -> String {
+    let mut story = format!(
+        "{}: T{reader} saw value {value} of key {}, which {why}",
+        name.text(),
+        key_name(ledger, key)
+    );
+    let writer = ledger.writer(key, value).map(|written| written.txn);
+    for txn in writer.into_iter().chain([reader]) {
+        push_txn(ledger, &mut story, txn, &[key]);
+    }
+    story
+}
+
+/// A read that contradicts its own transaction.
+pub(crate) fn own_read(ledger: &Ledger<'_>, name: Name, txn: u32, key: u32, why: &str) -> String {
+    let mut story = format!(
+        "{}: in T{txn}, key {} {why}",
+        name.text(),
+        key_name(ledger, key)
+    );
+    push_txn(ledger, &mut story, txn, &[key]);
+    story
+}
+
+/// Two transactions that saw the same version and both wrote.
+pub(crate) fn lost_update(ledger: &Ledger<'_>, name: Name, a: u32, b: u32, key: u32) -> String {
+    let mut story = format!(
+        "{}: T{a} and T{b} saw the same version of key {}, and both wrote it",
+        name.text(),
+        key_name(ledger, key)
+    );
+    push_txn(ledger, &mut story, a, &[key]);
+    push_txn(ledger, &mut story, b, &[key]);
+    story
+}
+
+/// A counter was seen between what a transaction read and what it made of it.
+pub(crate) fn between(
+    ledger: &Ledger<'_>,
+    name: Name,
+    adder: u32,
+    reader: u32,
+    key: u32,
+) -> String {
+    let mut story = format!(
+        "{}: T{reader} saw counter {} between what T{adder} saw and what T{adder} made of it",
+        name.text(),
+        key_name(ledger, key)
+    );
+    push_txn(ledger, &mut story, adder, &[key]);
+    push_txn(ledger, &mut story, reader, &[key]);
+    story
+}
+
+/// Two reads of a list of which neither is a beginning of the other.
+pub(crate) fn incompatible(
+    ledger: &Ledger<'_>,
+    name: Name,
+    key: u32,
+    longest: Longest<'_>,
+    reader: u32,
+    values: &[u64],
+) -> String {
+    let pairs = longest.values.iter().zip(values);
+    let same = pairs.take_while(|(a, b)| a == b).count();
+    let mut story = format!(
+        "{}: T{} and T{reader} saw key {} in states that differ in element {}: {} and {}",
+        name.text(),
+        longest.reader,
+        key_name(ledger, key),
+        same + 1,
+        list_around(longest.values, same),
+        list_around(values, same),
+    );
+    push_txn(ledger, &mut story, longest.reader, &[key]);
+    push_txn(ledger, &mut story, reader, &[key]);
+    story
+}
+
+/// An acknowledged append that is gone.
+pub(crate) fn lost_append(
+    ledger: &Ledger<'_>,
+    name: Name,
+    txn: u32,
+    reader: u32,
+    key: u32,
+) -> String {
+    let mut story = format!(
+        "{}: T{txn} appended to key {} and was acknowledged, T{reader} began afterwards, and no read \
+         of the key shows it",
+        name.text(),
+        key_name(ledger, key)
+    );
+    push_txn(ledger, &mut story, txn, &[key]);
+    push_txn(ledger, &mut story, reader, &[key]);
+    story
+}
+
+/// A counter that no set of increments explains.
+pub(crate) fn wrong_sum(
+    ledger: &Ledger<'_>,
+    name: Name,
+    txn: u32,
+    key: u32,
+    bounds: (i128, i128),
+    divisor: i128,
+) -> String {
+    let mut story = format!(
+        "{}: T{txn} saw counter {}, which the increments of others that it may have seen put between {} \
+         and {}",
+        name.text(),
+        key_name(ledger, key),
+        bounds.0,
+        bounds.1
+    );
+    if divisor > 1 {
+        story.push_str(&format!(", in steps of {divisor}"));
+    }
+    push_txn(ledger, &mut story, txn, &[key]);
+    story
+}
+
+/// A cycle: each transaction comes before the next, and the last before the first.
+pub(crate) fn cycle(ledger: &Ledger<'_>, name: Name, steps: &[Step]) -> String {
+    let mut story = format!("{}:", name.text());
+    for step in steps {
+        story.push_str(&format!(" T{} -{}->", step.from, arrow(step)));
+    }
+    story.push_str(&format!(" T{}", steps[0].from));
+    let mut keys: Vec<u32> = steps
+        .iter()
+        .flat_map(|step| step.by.iter().map(|(_, key)| *key))
+        .filter(|key| (*key as usize) < ledger.key_count())
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let mut told: Vec<u32> = Vec::new();
+    for step in steps {
+        if !told.contains(&step.from) {
+            told.push(step.from);
+            push_txn(ledger, &mut story, step.from, &keys);
+        }
+    }
+    for step in steps {
+        story.push_str(&format!(
+            "\n  T{} before T{}: {}",
+            step.from,
+            step.to,
+            because(ledger, step)
+        ));
+    }
+    story.push_str(&format!(
+        "\n  so T{} would come before itself",
+        steps[0].from
+    ));
+    story
+}
+
+fn arrow(step: &Step) -> String {
+    let names: Vec<&str> = step
+        .by
+        .iter()
+        .map(|(dependency, _)| match dependency {
+            Dependency::Ww => "ww",
+            Dependency::Wr => "wr",
+            Dependency::Rw => "rw",
+            Dependency::RwRange => "rw(range)",
+            Dependency::Session => "session",
+            Dependency::RealTime => "time",
+            Dependency::Glue => "",
+        })
+        .collect();
+    names.join("+")
+}
+
+/// Why one transaction of a cycle comes after the one before it.
+fn because(ledger: &Ledger<'_>, step: &Step) -> String {
+    let Step { from, to, by } = step;
+    let (dependency, key) = by[0];
+    let name = |key: u32| key_name(ledger, key);
+    let is_counter = (key as usize) < ledger.key_count() && ledger.use_of(key) == Use::Counter;
+    match dependency {
+        Dependency::Session => format!(
+            "T{to} is a later transaction of process {}",
+            ledger.history.txns[*to as usize].process
+        ),
+        Dependency::RealTime => format!(
+            "T{from} had ended at {} when T{to} began at {}",
+            ledger.committed_by(*from).unwrap_or(0),
+            ledger.history.txns[*to as usize].invoked
+        ),
+        Dependency::Ww => format!(
+            "T{from} wrote {} to key {}, T{to} wrote {} after it",
+            written(ledger, *from, key),
+            name(key),
+            written(ledger, *to, key)
+        ),
+        Dependency::Wr if is_counter => format!(
+            "T{to} saw counter {} at {}, which cannot be without the {} of T{from}",
+            name(key),
+            seen(ledger, *to, key),
+            written(ledger, *from, key)
+        ),
+        Dependency::Wr => format!(
+            "T{to} saw key {} at {}, which T{from} wrote or wrote to",
+            name(key),
+            seen(ledger, *to, key)
+        ),
+        Dependency::Rw if by.len() > 1 => format!(
+            "T{from} saw counter {} at {}, T{to} saw it at {}, and it moves one way only",
+            name(key),
+            seen(ledger, *from, key),
+            seen(ledger, *to, key)
+        ),
+        Dependency::Rw => format!(
+            "T{from} saw key {} at {}, without the {} of T{to}",
+            name(key),
+            seen(ledger, *from, key),
+            written(ledger, *to, key)
+        ),
+        Dependency::RwRange => format!(
+            "T{from} read a range with key {} and saw it at {}, without the {} of T{to}",
+            name(key),
+            seen(ledger, *from, key),
+            written(ledger, *to, key)
+        ),
+        Dependency::Glue => String::new(),
+    }
+}
+
+/// What `txn` wrote to `key`.
+fn written(ledger: &Ledger<'_>, txn: u32, key: u32) -> String {
+    let mut values: Vec<String> = Vec::new();
+    ledger.each_access(txn, |access| match access {
+        Access::Append { key: k, value } if k == key => values.push(value.to_string()),
+        Access::Write {
+            key: k,
+            value: Some(value),
+        } if k == key => values.push(value.to_string()),
+        Access::Write {
+            key: k,
+            value: None,
+        } if k == key => values.push("a delete".to_string()),
+        Access::Add { key: k, delta } if k == key => values.push(format!("{delta:+}")),
+        Access::Append { .. }
+        | Access::Write { .. }
+        | Access::Add { .. }
+        | Access::ReadList { .. }
+        | Access::Read { .. }
+        | Access::ReadCounter { .. } => {}
+    });
+    values.join(", ")
+}
+
+/// What `txn` saw in `key`, when it read it more than once: each time.
+fn seen(ledger: &Ledger<'_>, txn: u32, key: u32) -> String {
+    let mut states: Vec<String> = Vec::new();
+    ledger.each_access(txn, |access| match access {
+        Access::ReadList { key: k, values, .. } if k == key => {
+            states.push(list_around(values, values.len()));
+        }
+        Access::Read { key: k, value, .. } if k == key => states.push(value_text(value)),
+        Access::ReadCounter { key: k, value } if k == key => states.push(value.to_string()),
+        Access::Append { .. }
+        | Access::Write { .. }
+        | Access::Add { .. }
+        | Access::ReadList { .. }
+        | Access::Read { .. }
+        | Access::ReadCounter { .. } => {}
+    });
+    states.dedup();
+    states.join(" and then ")
+}
+
+fn value_text(value: Option<u64>) -> String {
+    value.map_or_else(|| "nothing".to_string(), |value| value.to_string())
+}
+
+/// A list, cut to some elements up to and just behind `place`.
+fn list_around(values: &[u64], place: usize) -> String {
+    let end = values.len().min(place + 3);
+    let begin = end.saturating_sub(ELEMENTS_MAX);
+    let mut text = String::from("[");
+    if begin > 0 {
+        text.push_str(&format!("({begin} more) "));
+    }
+    let shown: Vec<String> = values[begin..end].iter().map(u64::to_string).collect();
+    text.push_str(&shown.join(" "));
+    if end < values.len() {
+        text.push_str(&format!(" ({} more)", values.len() - end));
+    }
+    text.push(']');
+    text
+}
+
+/// One line about a transaction: who, when, how it ended, what it did on `keys` (dense ones).
+fn push_txn(ledger: &Ledger<'_>, story: &mut String, txn: u32, keys: &[u32]) {
+    let recorded = &ledger.history.txns[txn as usize];
+    let outcome = match (recorded.outcome, ledger.is_committed(txn)) {
+        (Outcome::Committed, _) => "committed",
+        (Outcome::Aborted, _) => "rolled back",
+        (Outcome::Unknown, true) => "outcome unknown, but it was seen",
+        (Outcome::Unknown, false) => "outcome unknown",
+    };
+    let end = match recorded.completed {
+        Some(end) => end.to_string(),
+        None => "?".to_string(),
+    };
+    story.push_str(&format!(
+        "\n  T{txn} (process {}, {} to {end}, {outcome}):",
+        recorded.process, recorded.invoked
+    ));
+    let real: Vec<u64> = keys.iter().map(|key| ledger.real_key(*key)).collect();
+    let about = recorded.ops.iter().filter(|op| concerns(op, &real));
+    let mut count = 0;
+    for op in about {
+        count += 1;
+        if count <= OPS_MAX {
+            story.push_str(if count == 1 { " " } else { "; " });
+            story.push_str(&op_text(ledger, op));
+        }
+    }
+    if count > OPS_MAX {
+        story.push_str(&format!("; and {} more", count - OPS_MAX));
+    }
+}
+
+fn concerns(op: &Op, keys: &[u64]) -> bool {
+    match op {
+        Op::Append { key, .. }
+        | Op::ReadList { key, .. }
+        | Op::Write { key, .. }
+        | Op::Delete { key }
+        | Op::Read { key, .. }
+        | Op::Add { key, .. }
+        | Op::ReadCounter { key, .. } => keys.contains(key),
+        Op::ReadLists { low, high, .. } | Op::ReadRange { low, high, .. } => {
+            keys.iter().any(|key| low <= key && key <= high)
+        }
+        Op::ReadTable { .. } => false,
+    }
+}
+
+fn op_text(ledger: &Ledger<'_>, op: &Op) -> String {
+    let name = |key: &u64| {
+        let named = ledger.history.key_names.get(key);
+        named.cloned().unwrap_or_else(|| key.to_string())
+    };
+    match op {
+        Op::Append { key, value } => format!("append {value} to {}", name(key)),
+        Op::ReadList { key, values } => {
+            format!("read {} = {}", name(key), list_around(values, values.len()))
+        }
+        Op::Write { key, value } => format!("write {} = {value}", name(key)),
+        Op::Delete { key } => format!("delete {}", name(key)),
+        Op::Read { key, value } => format!("read {} = {}", name(key), value_text(*value)),
+        Op::Add { key, delta } => format!("add {delta:+} to {}", name(key)),
+        Op::ReadCounter { key, value } => format!("read {} = {value}", name(key)),
+        Op::ReadLists { low, high, seen } => {
+            let rows = seen.iter().take(ELEMENTS_MAX);
+            let rows: Vec<String> = rows
+                .map(|(key, list)| format!("{} = {}", name(key), list_around(list, list.len())))
+                .collect();
+            range_text(*low, *high, &rows, seen.len())
+        }
+        Op::ReadRange { low, high, seen } => {
+            let rows = seen.iter().take(ELEMENTS_MAX);
+            let rows: Vec<String> = rows
+                .map(|(key, value)| format!("{} = {value}", name(key)))
+                .collect();
+            range_text(*low, *high, &rows, seen.len())
+        }
+        Op::ReadTable { rows } => format!("read the table of {} rows", rows.len()),
+    }
+}
+
+fn range_text(low: u64, high: u64, rows: &[String], count: usize) -> String {
+    let mut text = format!("read {low} to {high}: {}", rows.join(", "));
+    if rows.is_empty() {
+        text.push_str("nothing");
+    }
+    if count > rows.len() {
+        text.push_str(&format!(" and {} more", count - rows.len()));
+    }
+    text
+}
