@@ -12,6 +12,10 @@ pub(crate) const READ_BYTES: usize = 64 << 10;
 /// A client whose unsent replies exceed this is drained before it gets more; the session's credit
 /// keeps producers from running far ahead of it.
 pub(crate) const UNSENT_BYTES_LOW: usize = 64 << 10;
+/// Nothing more is read from a client that has so many bytes of replies still to take.
+const UNSENT_BYTES_MAX: usize = 1 << 20;
+/// Nor from one with so many replies that wait for the journal.
+const HELD_REPLIES_MAX: usize = 8192;
 
 pub(crate) struct ClientConn {
     pub(crate) stream: TcpStream,
@@ -28,6 +32,10 @@ pub(crate) struct ClientConn {
     pub(crate) dirty: bool,
     /// The socket's buffer is full: wait for it to become writable.
     blocked: bool,
+    /// Nothing is read, nor what has been read decoded.
+    pub(crate) paused: bool,
+    /// The other side has closed: it is read until its end is seen.
+    pub(crate) ending: bool,
 }
 
 /// What reading a socket came to.
@@ -99,6 +107,8 @@ impl ClientConn {
             closing: false,
             dirty: false,
             blocked: false,
+            paused: false,
+            ending: false,
         }
     }
 
@@ -155,6 +165,11 @@ impl ClientConn {
 
     fn take_drained(&mut self) -> bool {
         self.held.is_empty() && std::mem::take(&mut self.rows_sent)
+    }
+
+    /// Whether the client is to take replies before more is read from it.
+    pub(crate) fn is_choked(&self) -> bool {
+        self.out.len() - self.sent > UNSENT_BYTES_MAX || self.held.len() > HELD_REPLIES_MAX
     }
 
     /// Nothing is left to send.

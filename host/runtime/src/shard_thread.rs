@@ -27,6 +27,12 @@ const FIRST_PEER_OUT: usize = 16;
 const FIRST_OTHER: usize = 128;
 /// Longest sleep: a lost wake-up costs this much, not a hang.
 const SLEEP_MAX: Duration = Duration::from_millis(500);
+/// Reads of one client's socket before others get their turn.
+const READS_MAX: usize = 4;
+/// Nothing more is read from a client that has sent so many bytes ahead of its session,
+const BACKLOG_BYTES_MAX: usize = 256 << 10;
+/// which is looked at once in so many messages.
+const MESSAGES_UNTIL_LOOK: usize = 16;
 /// Inputs taken from the mailbox before the sockets are looked at again.
 const MAIL_BATCH: usize = 1024;
 
@@ -56,6 +62,8 @@ pub(crate) struct ShardThread {
     /// Round robin over shards for accepted connections.
     next_shard: usize,
     dirty: Vec<usize>,
+    /// Clients that are not read for the time being.
+    paused: Vec<usize>,
     /// Clients with replies that wait for the journal.
     holding: Vec<usize>,
     /// Messages that wait for the journal, per receiver in order.
@@ -80,6 +88,7 @@ pub(crate) fn run(start: ShardStart) {
         next_token: FIRST_OTHER,
         next_shard: 0,
         dirty: Vec::new(),
+        paused: Vec::new(),
         holding: Vec::new(),
         held: BTreeMap::new(),
         durable,
@@ -156,6 +165,7 @@ impl ShardThread {
                 Token(token) => self.on_other(token, is_ending(event)),
             }
         }
+        self.resume_clients();
         self.take_mail();
         self.take_durable();
         self.connect_peers();
@@ -179,7 +189,8 @@ impl ShardThread {
         self.start.inbox.asleep.store(true, Ordering::SeqCst);
         // Mail that came before `asleep` was set would not wake the poll.
         let behind = self.start.journal.durable() > self.durable && self.is_holding();
-        if behind || self.take_one_mail() {
+        let resumable = self.paused.iter().any(|token| !self.is_choked(*token));
+        if behind || resumable || self.take_one_mail() {
             Duration::ZERO
         } else {
             timeout
@@ -455,31 +466,95 @@ impl ShardThread {
         }
     }
 
-    /// Reads a client's socket and hands its messages to the machine.
+    /// A client's socket can be read or written.
     fn on_client(&mut self, token: usize, ending: bool) {
-        loop {
+        let client = self.clients.get_mut(&token).expect("the caller has looked");
+        client.ending |= ending;
+        mark_dirty(client, token, &mut self.dirty);
+        if !client.paused {
+            self.read_client(token);
+        }
+    }
+
+    /// Reads a client's socket and hands its messages to the machine, until the socket is empty or
+    /// the client has sent enough for now.
+    fn read_client(&mut self, token: usize) {
+        for _ in 0..READS_MAX {
             let client = self.clients.get_mut(&token).expect("the caller has looked");
             let decoder = &mut client.decoder;
             let got = read_some(&mut client.stream, &mut self.buffer, |bytes| {
                 decoder.push(bytes)
             });
+            self.decode(token);
+            let Some(client) = self.clients.get(&token) else {
+                return;
+            };
+            match got {
+                Got::End => return self.remove_client(token),
+                _ if client.paused => return,
+                Got::Bytes(more) if more || client.ending => {}
+                Got::Nothing | Got::Bytes(_) => return,
+            }
+        }
+        self.pause(token);
+    }
+
+    fn pause(&mut self, token: usize) {
+        if let Some(client) = self.clients.get_mut(&token)
+            && !std::mem::replace(&mut client.paused, true)
+        {
+            self.paused.push(token);
+        }
+    }
+
+    /// Whether a client has sent enough: it, or its session, has to catch up first.
+    fn is_choked(&self, token: usize) -> bool {
+        let client = self.clients.get(&token);
+        client.is_some_and(|client| client.is_choked() || self.is_behind(token))
+    }
+
+    fn is_behind(&self, token: usize) -> bool {
+        let conn = ConnId(token as u32);
+        self.start.shard.backlog_bytes(conn) > BACKLOG_BYTES_MAX
+    }
+
+    /// Goes on with clients that have caught up.
+    fn resume_clients(&mut self) {
+        for token in std::mem::take(&mut self.paused) {
+            if self.is_choked(token) {
+                self.paused.push(token);
+                continue;
+            }
+            let Some(client) = self.clients.get_mut(&token) else {
+                continue;
+            };
+            client.paused = false;
             mark_dirty(client, token, &mut self.dirty);
             self.decode(token);
-            match got {
-                Got::Bytes(more) if (more || ending) && self.clients.contains_key(&token) => {}
-                Got::Nothing | Got::Bytes(_) => return,
-                Got::End => return self.remove_client(token),
+            if self
+                .clients
+                .get(&token)
+                .is_some_and(|client| !client.paused)
+            {
+                // The socket raises no event for what was there before.
+                self.read_client(token);
             }
         }
     }
 
+    /// Hands what has been read to the machine, message by message; a client that has sent too
+    /// much is paused.
     fn decode(&mut self, token: usize) {
-        loop {
+        for count in 0.. {
+            let behind = count % MESSAGES_UNTIL_LOOK == 0 && self.is_behind(token);
             let Some(client) = self.clients.get_mut(&token) else {
                 return;
             };
             if client.closing {
                 return;
+            }
+            if behind || client.is_choked() {
+                return self.pause(token);
             }
             match client.decoder.next() {
                 None => return,

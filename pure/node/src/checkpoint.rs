@@ -10,6 +10,7 @@ use crate::input::CheckpointPart;
 use base::{Position, Ts};
 use journal::{CheckpointHeader, CheckpointTables, CheckpointWriter, Record};
 use store::CheckpointCursor;
+use txn::JournalPort;
 
 /// Bytes of rows per step: a few hundred microseconds.
 const BUDGET_BYTES: usize = 256 << 10;

@@ -11,6 +11,31 @@ use two_phase::TwoPhase;
 use txn::contract::Outgoing;
 use txn::{Counters, Cx, Event, JournalPort, Outbox, Protocol};
 
+/// The host's journal, with what the host has said about the room on its disk.
+pub(crate) struct NodeJournal {
+    port: Box<dyn JournalPort>,
+    /// The disk is nearly full: writes are refused.
+    pub(crate) full: bool,
+}
+
+impl JournalPort for NodeJournal {
+    fn append(&mut self, payload: &[u8]) -> Position {
+        self.port.append(payload)
+    }
+    fn append_part(&mut self, payload: &[u8]) -> Position {
+        self.port.append_part(payload)
+    }
+    fn oldest_part(&self) -> Option<Position> {
+        self.port.oldest_part()
+    }
+    fn durable(&self) -> Position {
+        self.port.durable()
+    }
+    fn is_full(&self) -> bool {
+        self.full
+    }
+}
+
 /// Shared state of one shard; lives in an `Rc<RefCell<_>>` that is never borrowed across a poll of
 /// a statement.
 pub(crate) struct Core {
@@ -18,7 +43,7 @@ pub(crate) struct Core {
     pub(crate) now: Time,
     pub(crate) clock: Clock,
     pub(crate) store: Store,
-    pub(crate) journal: Box<dyn JournalPort>,
+    pub(crate) journal: NodeJournal,
     pub(crate) two_phase: TwoPhase,
     pub(crate) out: Outbox<two_phase::Message>,
     /// Messages of the node itself.
@@ -40,8 +65,6 @@ pub(crate) struct Core {
     pub(crate) horizon: Ts,
     /// Bytes that statements of this shard have charged.
     pub(crate) memory_bytes: i64,
-    /// Writes are refused because the disk is nearly full.
-    pub(crate) disk_full: bool,
 }
 
 impl Core {
@@ -58,7 +81,10 @@ impl Core {
             now: Time(0),
             clock: Clock::new(shard, clock_floor),
             store,
-            journal,
+            journal: NodeJournal {
+                port: journal,
+                full: false,
+            },
             two_phase: TwoPhase::new(shard),
             out: Outbox::default(),
             messages: Vec::new(),
@@ -75,7 +101,6 @@ impl Core {
             // Recovery gives newest versions only: older snapshots cannot be read.
             horizon: clock_floor,
             memory_bytes: 0,
-            disk_full: false,
             config,
         };
         core.set_catalog(catalog);
@@ -96,7 +121,7 @@ impl Core {
             view: 1,
             clock: &mut self.clock,
             store: &mut self.store,
-            journal: &mut *self.journal,
+            journal: &mut self.journal,
             out: &mut self.out,
             horizon: self.horizon,
             decode: crate::program::decode,

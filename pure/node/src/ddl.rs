@@ -10,17 +10,19 @@
 //! | command | the record being durable, every shard's `CatalogAck` |
 //! | fill | its transactions, one batch each |
 //!
-//! A node that is down delays a running change until it is back; a new one is refused.
+//! A node that is down delays a running change until it is back; a new one is refused, and so it is
+//! while the disk of any node is full, because every node journals each version of the catalog.
 
 use crate::client::ConnId;
 use crate::fill::Work;
 use crate::message::{DdlWork, FromTxn, TxnHandle};
-use base::{IndexId, ShardId, SqlError, SqlState};
+use base::{IndexId, NodeId, ShardId, SqlError, SqlState};
 use catalog::{Catalog, Command};
 use sql::fill::FillPosition;
 use sql::plan::Fill;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use txn::AbortReason;
 
 /// Who asked for a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -197,7 +199,9 @@ impl Ddl {
                 change.position = next;
             }
             Err(crate::message::Failure::Sql(error)) => change.fail(error),
-            Err(crate::message::Failure::Aborted(_)) if attempts < BATCH_ATTEMPTS_MAX => {
+            Err(crate::message::Failure::Aborted(reason))
+                if attempts < BATCH_ATTEMPTS_MAX && !matches!(reason, AbortReason::DiskFull(_)) =>
+            {
                 let attempts = attempts + 1;
                 change.waiting = Waiting::Batch {
                     fill,
@@ -212,7 +216,12 @@ impl Ddl {
     }
 
     /// The next thing to do, or `None` while something is waited for.
-    pub(crate) fn next(&mut self, catalog: &Arc<Catalog>, down: &[ShardId]) -> Option<Action> {
+    pub(crate) fn next(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        down: &[ShardId],
+        full: &BTreeSet<NodeId>,
+    ) -> Option<Action> {
         if self.current.is_none() {
             let restart = matches!(self.queue.front()?, (Origin::Restart, ..));
             if restart && !down.is_empty() {
@@ -221,6 +230,10 @@ impl Ddl {
             let (origin, database, work) = self.queue.pop_front()?;
             if !down.is_empty() {
                 return Some(Action::Answer(origin, Err(needs_all_nodes(down))));
+            }
+            if let (Some(node), false) = (full.first(), restart) {
+                let error = crate::port::disk_full(*node);
+                return Some(Action::Answer(origin, Err(error)));
             }
             self.current = Some(Change::new(origin, database, work));
         }

@@ -105,6 +105,8 @@ pub struct Shard {
     /// Sequence draws under way.
     draws: BTreeMap<TxnHandle, IndexId>,
     peers: BTreeMap<NodeId, u32>,
+    /// Nodes whose disks are full; known on the first shard of node 1 only.
+    full_nodes: BTreeSet<NodeId>,
     stages: Stages,
     draining: bool,
     drained: bool,
@@ -166,6 +168,7 @@ impl Shard {
             fill_next: Rc::default(),
             draws: BTreeMap::new(),
             peers: BTreeMap::new(),
+            full_nodes: BTreeSet::new(),
             stages,
             draining: false,
             drained: false,
@@ -219,12 +222,16 @@ impl Shard {
             Input::PeerUp { node, incarnation } => self.peer_up(node, incarnation),
             Input::PeerDown { node } => {
                 self.peers.remove(&node);
+                self.full_nodes.remove(&node);
                 self.update_unreachable();
                 if node == CATALOG_NODE {
                     self.give_up_ddl();
                 }
             }
-            Input::DiskFull(full) => self.core.borrow_mut().disk_full = full,
+            Input::DiskFull(full) => {
+                self.core.borrow_mut().journal.full = full;
+                self.tell_disk();
+            }
             Input::Checkpoint { number } => self.begin_checkpoint(number),
             Input::Drain => self.draining = true,
         }
@@ -339,6 +346,7 @@ impl Shard {
                 self.shows.borrow_mut().on_rows(id, from, &rows);
                 self.txns.wake_all();
             }
+            WireMessage::DiskFull(full) => self.note_disk(from, full),
             WireMessage::OldestRead { ts, wanted } => {
                 let mut core = self.core.borrow_mut();
                 core.clock.merge(ts);
@@ -366,6 +374,7 @@ impl Shard {
         } else if node == CATALOG_NODE {
             let wanted = Message::Wire(WireMessage::CatalogWanted);
             self.core.borrow_mut().send(ShardId(0), wanted, Position(0));
+            self.tell_disk();
         }
     }
 
@@ -632,6 +641,12 @@ impl Shard {
             self.announce_at,
         ];
         all.into_iter().flatten().min()
+    }
+
+    /// What a client has sent ahead of its session ([`Session::backlog_bytes`]); 0 if it is gone.
+    pub fn backlog_bytes(&self, conn: ConnId) -> usize {
+        let session = self.sessions.get(&conn);
+        session.map_or(0, |session| session.backlog_bytes())
     }
 
     /// Whether clients are served: the catalog is known and the shard does not drain.

@@ -72,6 +72,8 @@ pub enum WireMessage {
         /// The sender has versions to collect and wants the receiver's bound.
         wanted: bool,
     },
+    /// To node 1's first shard, from the first shard of a node: its disk is full, or has room.
+    DiskFull(bool),
 }
 
 /// Serialisable form of [`sql::port::Show`].
@@ -232,6 +234,8 @@ pub enum FromTxn {
     CopyOut(StatementNo, Vec<u8>, Position),
     /// COPY FROM wants data (sent once).
     CopyInReady(StatementNo),
+    /// So many more bytes of COPY FROM data have been taken (said once in a while).
+    CopyTaken(StatementNo, usize),
     /// The statement is over.
     Done(StatementNo, Done),
     /// The transaction is over (answer to Commit and Rollback).
@@ -282,6 +286,7 @@ impl WireMessage {
             WireMessage::ShowWanted { .. } => "show_wanted",
             WireMessage::ShowRows { .. } => "show_rows",
             WireMessage::OldestRead { .. } => "oldest_read",
+            WireMessage::DiskFull(_) => "disk_full",
         }
     }
 }

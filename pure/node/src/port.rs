@@ -4,7 +4,9 @@ use crate::core::Core;
 use crate::message::{FromTxn, SessionFacts, StatementNo, TxnHandle};
 use crate::sequence::{SequenceDraws, draw};
 use crate::show::Shows;
-use base::{IndexId, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts, TxnId};
+use base::{
+    IndexId, NodeId, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts, TxnId,
+};
 use catalog::{Catalog, Database, Sequence};
 use sql::plan::Isolation;
 use sql::port::{ExecError, OpAnswer, Show, Started};
@@ -20,6 +22,10 @@ use txn::{AbortReason, LockMode, Op, OpError, OpId, OpReply, Outcome, Protocol, 
 pub(crate) const STATEMENT_MEMORY_BYTES_MAX: i64 = 1 << 30;
 /// Bytes that all statements of one shard may hold (53200 beyond).
 pub(crate) const SHARD_MEMORY_BYTES_MAX: i64 = 4 << 30;
+
+/// A COPY FROM tells its session of data that it has taken in steps of at least this size; well
+/// below what a host lets a client send ahead.
+const COPY_TAKEN_BYTES: usize = 64 << 10;
 
 /// What the statements of one transaction share.
 pub(crate) struct TxnShared {
@@ -73,6 +79,8 @@ pub(crate) struct StatementPort {
     pub(crate) credit: Cell<u32>,
     pub(crate) copy: RefCell<VecDeque<Result<Option<Vec<u8>>, SqlError>>>,
     pub(crate) copy_asked: Cell<bool>,
+    /// Bytes taken out of `copy` since the session was last told.
+    pub(crate) copy_taken: Cell<usize>,
     /// Snapshot of this statement under READ COMMITTED, drawn at its first read.
     pub(crate) snapshot: Cell<Option<Ts>>,
     pub(crate) memory_bytes: Cell<i64>,
@@ -104,6 +112,21 @@ impl StatementPort {
         ts
     }
 
+    /// Tells the session now and then how much COPY data is taken, so that it asks for more.
+    fn note_taken(&self, bytes: usize) {
+        let taken = self.copy_taken.get() + bytes;
+        if taken < COPY_TAKEN_BYTES {
+            self.copy_taken.set(taken);
+            return;
+        }
+        self.copy_taken.set(0);
+        let told = FromTxn::CopyTaken(self.statement, taken);
+        self.events
+            .borrow_mut()
+            .to_sessions
+            .push_back((self.handle, told));
+    }
+
     fn emit(&self, message: FromTxn) {
         self.credit.set(self.credit.get() - 1);
         self.events
@@ -126,9 +149,8 @@ impl Drop for StatementPort {
 impl sql::Port for StatementPort {
     fn submit(&self, to: ShardId, planned: u64, op: Op, last: bool) -> Started {
         let mut core = self.txn.core.borrow_mut();
-        if core.disk_full && is_write(&op) {
-            let error = SqlError::new(SqlState::DISK_FULL, "the disk of this node is full")
-                .hint("Free some space; reads and rollbacks still work.");
+        if core.journal.full && is_write(&op) {
+            let error = disk_full(core.config.shard.node());
             return Started::Ready(Some(Err(ExecError::Sql(error))));
         }
         let id = core.next_op();
@@ -257,10 +279,13 @@ impl sql::Port for StatementPort {
                 .to_sessions
                 .push_back((self.handle, ready));
         }
-        match self.copy.borrow_mut().pop_front() {
-            Some(chunk) => Poll::Ready(chunk),
-            None => Poll::Pending,
+        let Some(chunk) = self.copy.borrow_mut().pop_front() else {
+            return Poll::Pending;
+        };
+        if let Ok(Some(bytes)) = &chunk {
+            self.note_taken(bytes.len());
         }
+        Poll::Ready(chunk)
     }
 
     fn poll_nextval(
@@ -349,8 +374,20 @@ fn is_write(op: &Op) -> bool {
     }
 }
 
+/// 53100: a write to a node without room.
+pub(crate) fn disk_full(node: NodeId) -> SqlError {
+    SqlError::new(
+        SqlState::DISK_FULL,
+        format!("the disk of node {node} is full"),
+    )
+    .hint("Free some space there; reads and rollbacks still work.")
+}
+
 /// The error of a transaction that its protocol rolled back inside the node's own work.
 pub(crate) fn abort_error(reason: &AbortReason) -> SqlError {
+    if let AbortReason::DiskFull(shard) = reason {
+        return disk_full(shard.node());
+    }
     SqlError::new(
         SqlState::SERIALIZATION,
         "could not serialize access due to a concurrent change",

@@ -144,7 +144,7 @@ pub enum OpResult {
 }
 
 /// Why a transaction was rolled back by the protocol. Every one of them may be retried except
-/// `Requested`.
+/// `Requested` and `DiskFull`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum AbortReason {
     /// Wait-die: it met a lock of an older transaction.
@@ -164,6 +164,9 @@ pub enum AbortReason {
     SchemaChanged,
     /// The snapshot is older than the versions that are still kept.
     SnapshotTooOld,
+    /// The disk of this shard's node is full, and it was to write. Trying again at once does not
+    /// help.
+    DiskFull(ShardId),
     /// ROLLBACK, cancel or an error in a statement.
     Requested,
 }
@@ -309,6 +312,11 @@ pub trait JournalPort {
     }
     /// Everything below this position is durable.
     fn durable(&self) -> Position;
+    /// There is no room but for the outcomes of what has been promised already: a protocol refuses
+    /// every new write with [`AbortReason::DiskFull`].
+    fn is_full(&self) -> bool {
+        false
+    }
 }
 
 /// What a protocol may touch during one step.

@@ -16,6 +16,7 @@ mod errors;
 mod frames;
 mod interrupted;
 mod nodes;
+mod pipeline;
 mod restart;
 mod schema;
 mod support;

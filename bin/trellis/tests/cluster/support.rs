@@ -212,6 +212,11 @@ impl Cluster {
         }
     }
 
+    /// Process number of a node that runs.
+    pub(crate) fn pid(&self, at: usize) -> u32 {
+        self.children[at].as_ref().expect("the node runs").id()
+    }
+
     pub(crate) fn runs(&self, at: usize) -> bool {
         self.children[at].is_some()
     }

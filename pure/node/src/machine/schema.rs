@@ -7,6 +7,7 @@ use crate::message::{CATALOG_NODE, DdlWork, Message, WireMessage};
 use base::{Position, ShardId, SqlError, SqlState};
 use catalog::Catalog;
 use std::sync::Arc;
+use txn::JournalPort;
 
 impl Shard {
     /// Takes a newer catalog into use. The first shard of each node journals it; the position
@@ -75,7 +76,7 @@ impl Shard {
         while !self.ddl.is_idle() {
             let catalog = self.core.borrow().catalog.clone();
             let down: Vec<ShardId> = self.shows.borrow().unreachable.iter().copied().collect();
-            let Some(action) = self.ddl.next(&catalog, &down) else {
+            let Some(action) = self.ddl.next(&catalog, &down, &self.full_nodes) else {
                 break;
             };
             any = true;
@@ -122,6 +123,28 @@ impl Shard {
                 let message = Message::Wire(WireMessage::Catalog(catalog.clone()));
                 core.send(*shard, message, position);
             }
+        }
+    }
+
+    /// Tells the shard that orders schema changes whether this node's disk is full.
+    pub(super) fn tell_disk(&mut self) {
+        let mut core = self.core.borrow_mut();
+        let (here, full) = (core.config.shard, core.journal.full);
+        if here == ShardId(0) {
+            drop(core);
+            self.note_disk(here, full);
+        } else if here.index() == 0 {
+            let message = Message::Wire(WireMessage::DiskFull(full));
+            core.send(ShardId(0), message, Position(0));
+        }
+    }
+
+    /// A node's first shard has told of its disk.
+    pub(super) fn note_disk(&mut self, from: ShardId, full: bool) {
+        if full {
+            self.full_nodes.insert(from.node());
+        } else {
+            self.full_nodes.remove(&from.node());
         }
     }
 

@@ -61,7 +61,7 @@ impl Session {
         self.release(cx);
         // What a pipelining client has sent behind its Execute is looked at as it would be now.
         while self.copying_in()
-            && let Some(message) = self.inbox.pop_front()
+            && let Some(message) = self.inbox.pop()
         {
             self.on_copy_message(cx, message);
         }
@@ -85,7 +85,7 @@ impl Session {
             other => {
                 let terminate = other == ClientMessage::Terminate;
                 if terminate {
-                    self.inbox.push_back(other);
+                    self.inbox.push(other);
                 }
                 errors::protocol("unexpected message type during COPY from stdin")
             }
@@ -95,11 +95,19 @@ impl Session {
 
     fn copy_data(&mut self, cx: &mut SessionCx<'_>, data: Result<Option<Vec<u8>>, SqlError>) {
         let step = &mut self.steps[self.at];
-        if !matches!(data, Ok(Some(_))) {
-            step.copy = CopyState::InOver;
+        match &data {
+            Ok(Some(bytes)) => step.copy_bytes += bytes.len(),
+            Ok(None) | Err(_) => step.copy = CopyState::InOver,
         }
         let number = step.number;
         self.tell(cx, ToTxn::CopyData(number, data));
+    }
+
+    /// The statement has taken data.
+    pub(super) fn on_copy_taken(&mut self, number: StatementNo, bytes: usize) {
+        if self.is_running(number) {
+            self.steps[self.at].copy_bytes -= bytes;
+        }
     }
 
     pub(super) fn on_copy_out(

@@ -112,6 +112,7 @@ pub(super) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlE
         AbortReason::SnapshotTooOld => {
             conflict("snapshot too old").detail("Row versions that it needs are no longer kept.")
         }
+        AbortReason::DiskFull(shard) => crate::port::disk_full(shard.node()),
         AbortReason::Requested => {
             SqlError::new(SqlState::TXN_ROLLBACK, "transaction was rolled back").hint(RETRY)
         }

@@ -26,6 +26,7 @@ mod command;
 mod copy;
 mod errors;
 mod extended;
+mod inbox;
 mod plans;
 mod portal;
 mod retry;
@@ -43,6 +44,7 @@ use crate::message::{SessionFacts, ToTxn, TxnHandle};
 use base::{Position, ShardId, SqlError, SqlState, Time, Ts};
 use block::{Block, Modes};
 use catalog::{Catalog, Database};
+use inbox::Inbox;
 use plans::Prepared;
 use portal::Portal;
 use retry::Retry;
@@ -56,6 +58,10 @@ use txn::Counters;
 
 /// Batches of rows that may be between the executor and the client's socket.
 pub const CREDIT_BATCHES: u32 = 4;
+
+/// A query string or pipeline with more replies than this gets them before its end; what has run
+/// up to there is then not run again by the session.
+const HELD_REPLIES_MAX: usize = 4096;
 
 /// What a session may touch during one call.
 pub struct SessionCx<'a> {
@@ -118,7 +124,7 @@ pub struct Session {
     portals: BTreeMap<String, Portal>,
     unnamed_portal: Option<Portal>,
     /// Messages that came while something ran, or that wait for the one behind them.
-    inbox: VecDeque<ClientMessage>,
+    inbox: Inbox,
     /// The query string under way; `None` in the extended protocol.
     query: Option<QueryString>,
     /// After an error in the extended protocol: everything is ignored until Sync.
@@ -171,7 +177,7 @@ impl Session {
             unnamed: None,
             portals: BTreeMap::new(),
             unnamed_portal: None,
-            inbox: VecDeque::new(),
+            inbox: Inbox::default(),
             query: None,
             skipping: false,
             held: Vec::new(),
@@ -203,7 +209,7 @@ impl Session {
         if self.copying_in() {
             self.on_copy_message(cx, message);
         } else {
-            self.inbox.push_back(message);
+            self.inbox.push(message);
         }
         self.pump(cx);
     }
@@ -317,9 +323,17 @@ impl Session {
         self.life == Life::Closed
     }
 
-    /// Messages that wait to be looked at; the host should not read more from a client with many.
-    pub fn backlog(&self) -> usize {
-        self.inbox.len()
+    /// Bytes of the client's messages and COPY data that nobody has looked at: a host does not
+    /// read more from a client with many. 0 while what to do depends on the next message.
+    pub fn backlog_bytes(&self) -> usize {
+        let copying = matches!(self.activity, Activity::Running);
+        let step = self.steps.get(self.at).filter(|_| copying);
+        let waiting = if self.inbox.len() > 1 {
+            self.inbox.bytes()
+        } else {
+            0
+        };
+        waiting + step.map_or(0, |step| step.copy_bytes)
     }
 
     /// Name of the database; empty before startup.
@@ -352,6 +366,9 @@ impl Session {
             } else {
                 break;
             }
+            if self.held.len() >= HELD_REPLIES_MAX {
+                self.release(cx);
+            }
         }
         let streaming = self.txn.as_ref().is_some_and(|txn| !txn.retryable);
         if streaming && !self.held.is_empty() {
@@ -365,7 +382,7 @@ impl Session {
         if self.inbox.len() == 1 && !self.skipping && self.waits_for_next(front) {
             return None;
         }
-        self.inbox.pop_front()
+        self.inbox.pop()
     }
 
     fn on_message(&mut self, cx: &mut SessionCx<'_>, message: ClientMessage) {
@@ -477,9 +494,7 @@ impl Session {
         if self.steps.capacity() > KEPT {
             self.steps.shrink_to(KEPT);
         }
-        if self.inbox.capacity() > KEPT && self.inbox.len() < KEPT {
-            self.inbox.shrink_to(KEPT);
-        }
+        self.inbox.shrink(KEPT);
     }
 
     /// An error of the query string or pipeline: the transaction is rolled back.

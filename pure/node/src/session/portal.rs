@@ -169,6 +169,7 @@ impl Step {
             deadline: None,
             portal: start.portal,
             copy: super::copy::CopyState::None,
+            copy_bytes: 0,
             cursor: portal.cursor,
             mark,
             said: 0,

@@ -41,9 +41,12 @@ impl Session {
         let txn = self.txn.as_mut().expect("checked by the caller");
         txn.gone = true;
         let attempts_max = match reason {
-            AbortReason::Requested | AbortReason::LockTimeout(_) => 0,
+            AbortReason::Requested | AbortReason::LockTimeout(_) | AbortReason::DiskFull(_) => 0,
             AbortReason::Unreachable(_) => ATTEMPTS_UNREACHABLE_MAX,
-            _ => ATTEMPTS_MAX,
+            AbortReason::Die { .. }
+            | AbortReason::ParticipantLost(_)
+            | AbortReason::SchemaChanged
+            | AbortReason::SnapshotTooOld => ATTEMPTS_MAX,
         };
         if txn.retryable && txn.tries < attempts_max {
             self.restart(cx);

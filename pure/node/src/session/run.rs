@@ -68,6 +68,8 @@ pub(super) struct Step {
     /// Portal to put back when it is over.
     pub(super) portal: Option<String>,
     pub(super) copy: CopyState,
+    /// Bytes of COPY data that it has been sent and has not said to have taken.
+    pub(super) copy_bytes: usize,
     /// Rows that came and were not asked for yet.
     pub(super) cursor: Option<Box<Cursor>>,
     /// Where its replies begin among the held ones, and how many they are.
@@ -194,6 +196,7 @@ impl Session {
             deadline: (timeout_us > 0).then(|| cx.now.after(timeout_us)),
             portal: start.portal,
             copy: CopyState::None,
+            copy_bytes: 0,
             cursor: None,
             mark: 0,
             said: 0,
@@ -269,6 +272,7 @@ impl Session {
             unread.min(CREDIT_BATCHES)
         };
         step.copy = CopyState::None;
+        step.copy_bytes = 0;
         step.cursor = (step.rows_max > 0).then(|| Box::new(Cursor::new(txn.statement)));
         if step.describe && step.plan.returns_rows {
             let columns = step.plan.columns.clone();
@@ -325,6 +329,7 @@ impl Session {
             FromTxn::Rows(number, batch, wait) => self.on_rows(cx, number, batch, wait),
             FromTxn::CopyOut(number, bytes, wait) => self.on_copy_out(cx, number, bytes, wait),
             FromTxn::CopyInReady(number) => self.on_copy_in_ready(cx, number),
+            FromTxn::CopyTaken(number, bytes) => self.on_copy_taken(number, bytes),
             FromTxn::Done(number, done) => self.on_done(cx, number, done),
             FromTxn::Ended { outcome, wait } => self.on_ended(cx, outcome, wait),
         }

@@ -350,6 +350,9 @@ impl Hands<'_> {
     }
 
     fn add(&mut self, cx: &mut Context<'_>, job: &Job, key: Key, write: Write) -> Result<(), Stop> {
+        if cx.journal.is_full() {
+            return Err(Stop::aborted(AbortReason::DiskFull(cx.shard)));
+        }
         if let Some(history) = &mut cx.history {
             history.push(Event::Write {
                 txn: job.txn,

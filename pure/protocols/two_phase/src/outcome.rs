@@ -41,6 +41,19 @@ impl TwoPhase {
         })
     }
 
+    /// Whether what `txn` has written here may still become durable. A full disk keeps what room it
+    /// has for the outcomes of transactions that have promised already.
+    fn may_write(&self, cx: &Context<'_>, txn: TxnId) -> Result<(), AbortReason> {
+        if !self.schema_holds(cx, txn) {
+            return Err(AbortReason::SchemaChanged);
+        }
+        let part = self.parts.get(&txn);
+        if cx.journal.is_full() && part.is_some_and(|part| !part.writes.is_empty()) {
+            return Err(AbortReason::DiskFull(self.shard));
+        }
+        Ok(())
+    }
+
     /// Prepares: from here on only the coordinator ends the transaction. Returns the vote and the
     /// position that it must wait for. `Err`: it must be rolled back.
     ///
@@ -53,9 +66,7 @@ impl TwoPhase {
         participants: Vec<ShardId>,
         copy: bool,
     ) -> Result<(Vote, Position), AbortReason> {
-        if !self.schema_holds(cx, txn) {
-            return Err(AbortReason::SchemaChanged);
-        }
+        self.may_write(cx, txn)?;
         let durable = self.is_remote(txn.shard);
         let part = self
             .parts
@@ -123,9 +134,7 @@ impl TwoPhase {
         cx: &mut Context<'_>,
         txn: TxnId,
     ) -> Result<Committed, AbortReason> {
-        if !self.schema_holds(cx, txn) {
-            return Err(AbortReason::SchemaChanged);
-        }
+        self.may_write(cx, txn)?;
         let part = self.parts.get_mut(&txn).expect("only what is here commits");
         assert!(
             part.jobs.is_empty() && part.early.is_empty(),

@@ -10,6 +10,7 @@
 //! commit T | abort T | forget T | cost T
 //! deliver [COUNT]        messages that may leave, in order; each line says who was told what
 //! drop TEXT | twice TEXT the first message whose line contains TEXT
+//! full N | room N        the disk of a node
 //! flush N | tick MILLIS | crash N | restart N | state SHARD | value SHARD KEY
 //! ```
 
@@ -97,6 +98,10 @@ impl Script {
                 let at = self.find(&words[1..].join(" "));
                 let flight = self.world.flights[at].clone();
                 self.world.flights.push(flight);
+            }
+            [word @ ("full" | "room"), node] => {
+                let disk = &self.world.nodes[&NodeId(number(node))].disk;
+                disk.borrow_mut().full = word == "full";
             }
             ["flush", node] => self.world.flush(NodeId(number(node))),
             ["tick", millis] => self.world.tick(number::<u64>(millis) * 1_000),

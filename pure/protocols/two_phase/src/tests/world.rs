@@ -21,6 +21,7 @@ pub(crate) const TRAIL: IndexId = IndexId(2);
 pub(crate) struct Disk {
     pub(crate) records: Vec<(Position, Vec<u8>)>,
     pub(crate) durable: Position,
+    pub(crate) full: bool,
 }
 
 impl Disk {
@@ -42,6 +43,9 @@ impl JournalPort for Port {
     }
     fn durable(&self) -> Position {
         self.0.borrow().durable
+    }
+    fn is_full(&self) -> bool {
+        self.0.borrow().full
     }
 }
 
