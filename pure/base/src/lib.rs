@@ -22,6 +22,7 @@ pub mod lookup;
 pub mod planted;
 pub mod prng;
 pub mod row;
+pub mod steady;
 #[cfg(test)]
 mod testing;
 pub mod text;
