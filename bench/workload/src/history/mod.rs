@@ -26,7 +26,7 @@ use crate::wire::Isolation;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use check::Op;
+use check::{Bank, Demand, History, Judgement, Level, Ring, Verdict};
 
 /// Tables that keys are spread over.
 pub const TABLES: u32 = 3;
@@ -228,16 +228,49 @@ impl ShapeError {
     }
 }
 
-/// Whether a history of this operation alone would change something.
-pub fn is_write(op: &Op) -> bool {
-    match op {
-        Op::Append { .. } | Op::Write { .. } | Op::Delete { .. } | Op::Add { .. } => true,
-        Op::ReadList { .. }
-        | Op::ReadLists { .. }
-        | Op::Read { .. }
-        | Op::ReadRange { .. }
-        | Op::ReadCounter { .. }
-        | Op::ReadTable { .. } => false,
+/// A history in which nothing has happened yet.
+pub fn empty(shape: &Shape) -> History {
+    let mut history = History::new();
+    for row in 0..shape.keys {
+        let value = match shape.kind {
+            Kind::Bank => OPENING,
+            Kind::Ring => i64::from((row + 1) % shape.keys),
+            Kind::ListAppend | Kind::Register | Kind::Phantom => break,
+            Kind::Counter | Kind::HotCounter => break,
+        };
+        history.initial_counters.insert(u64::from(row), value);
+    }
+    history
+}
+
+/// Judges a history that was recorded of a shape. Whole tables are judged beside single rows; the
+/// worse judgement counts.
+pub fn judge(shape: &Shape, history: &History, level: Level, demand: &Demand) -> Verdict {
+    let table = match shape.kind {
+        Kind::Bank => {
+            let bank = Bank {
+                total: i64::from(shape.keys) * OPENING,
+                accounts: u64::from(shape.keys),
+                may_owe: true,
+            };
+            check::check_bank(history, &bank, level, demand)
+        }
+        Kind::Ring => {
+            let places = u64::from(shape.keys);
+            check::check_ring(history, &Ring { places }, level, demand)
+        }
+        Kind::ListAppend | Kind::Register | Kind::Phantom => {
+            return check::check_with(history, level, demand);
+        }
+        Kind::Counter | Kind::HotCounter => return check::check_with(history, level, demand),
+    };
+    if table.judgement == Judgement::Fail {
+        return table;
+    }
+    let rows = check::check_with(history, level, &Demand::NONE);
+    match rows.judgement {
+        Judgement::Fail => rows,
+        Judgement::Pass | Judgement::Inconclusive => table,
     }
 }
 

@@ -201,7 +201,7 @@ impl<C: Connection> Client<C> {
                     self.add_by_reading(plan, from, -amount, noted).await?;
                     self.add_by_reading(plan, to, amount, noted).await?;
                 }
-                Step::Relink { at } => self.relink(plan, at).await?,
+                Step::Relink { at } => self.relink(plan, at, noted).await?,
                 _ => {
                     for call in self.blind_calls(step, next_value, noted) {
                         self.send(&[call], plan.is_simple).await?;
@@ -367,7 +367,12 @@ impl<C: Connection> Client<C> {
     }
 
     /// Reads one of the fixed rows.
-    async fn one(&mut self, plan: &Plan, key: u32) -> Result<i64, Failure<C::Error>> {
+    async fn one(
+        &mut self,
+        plan: &Plan,
+        key: u32,
+        noted: &mut Vec<Option<Op>>,
+    ) -> Result<i64, Failure<C::Error>> {
         let statement = match plan.locks_reads {
             true => Statement::OneLocked,
             false => Statement::One,
@@ -375,11 +380,26 @@ impl<C: Connection> Client<C> {
         let call = Call::new(statement, vec![Param::Int(i64::from(key))]);
         self.send(&[call], plan.is_simple).await?;
         let value = self.session.answers.int(0, 0, 0);
-        value.ok_or_else(|| Failure::Wrong(format!("row {key} is not there")))
+        let value = value.ok_or_else(|| Failure::Wrong(format!("row {key} is not there")))?;
+        let key = u64::from(key);
+        noted.push(Some(Op::ReadCounter { key, value }));
+        Ok(value)
     }
 
-    async fn set(&mut self, plan: &Plan, key: u32, value: i64) -> Result<(), Failure<C::Error>> {
-        let params = vec![Param::Int(i64::from(key)), Param::Int(value)];
+    /// Changes a row from what was read to something else, which adds to it if nobody comes
+    /// between.
+    async fn set(
+        &mut self,
+        plan: &Plan,
+        key: u32,
+        (old, new): (i64, i64),
+        noted: &mut Vec<Option<Op>>,
+    ) -> Result<(), Failure<C::Error>> {
+        noted.push(Some(Op::Add {
+            key: u64::from(key),
+            delta: new - old,
+        }));
+        let params = vec![Param::Int(i64::from(key)), Param::Int(new)];
         let call = Call::new(Statement::Set, params);
         self.send(&[call], plan.is_simple).await?;
         self.must_change_one()
@@ -393,33 +413,34 @@ impl<C: Connection> Client<C> {
         delta: i64,
         noted: &mut Vec<Option<Op>>,
     ) -> Result<(), Failure<C::Error>> {
-        let value = self.one(plan, key).await?;
-        let key_number = u64::from(key);
-        let key_op = Op::ReadCounter {
-            key: key_number,
-            value,
-        };
-        noted.push(Some(key_op));
-        let key_op = Op::Add {
-            key: key_number,
-            delta,
-        };
-        noted.push(Some(key_op));
-        self.set(plan, key, value + delta).await
+        let value = self.one(plan, key, noted).await?;
+        self.set(plan, key, (value, value + delta), noted).await
     }
 
     /// With a, b, c, d in a row: makes it a, c, b, d. Four places are needed, so a ring has five.
-    async fn relink(&mut self, plan: &Plan, a: u32) -> Result<(), Failure<C::Error>> {
-        let b = self.place(plan, a).await?;
-        let c = self.place(plan, b).await?;
-        let d = self.place(plan, c).await?;
-        self.set(plan, a, i64::from(c)).await?;
-        self.set(plan, c, i64::from(b)).await?;
-        self.set(plan, b, i64::from(d)).await
+    async fn relink(
+        &mut self,
+        plan: &Plan,
+        a: u32,
+        noted: &mut Vec<Option<Op>>,
+    ) -> Result<(), Failure<C::Error>> {
+        let b = self.place(plan, a, noted).await?;
+        let c = self.place(plan, b, noted).await?;
+        let d = self.place(plan, c, noted).await?;
+        for (at, old, new) in [(a, b, c), (c, d, b), (b, c, d)] {
+            let change = (i64::from(old), i64::from(new));
+            self.set(plan, at, change, noted).await?;
+        }
+        Ok(())
     }
 
-    async fn place(&mut self, plan: &Plan, at: u32) -> Result<u32, Failure<C::Error>> {
-        let next = self.one(plan, at).await?;
+    async fn place(
+        &mut self,
+        plan: &Plan,
+        at: u32,
+        noted: &mut Vec<Option<Op>>,
+    ) -> Result<u32, Failure<C::Error>> {
+        let next = self.one(plan, at, noted).await?;
         let next = u32::try_from(next)
             .ok()
             .filter(|&next| next < self.shape.keys);
