@@ -479,7 +479,7 @@ fn every_prefix_recovers_what_it_decided() {
 /// Rows that came and went: who holds them at the end, and what is redone.
 #[test]
 fn ownership_is_replayed_from_the_checkpoint_on() {
-    let key = |n: u8| base::Key::new(base::IndexId(1), base::Slot(2), vec![n]);
+    let key = |n: u8| Key::new(IndexId(1), Slot(2), vec![n]);
     let otag = |grant| Otag {
         incarnation: 1,
         grant,

@@ -10,7 +10,7 @@ const TOLD_MAX: usize = 5;
 
 /// What became of one script.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Result {
+pub struct Outcome {
     /// The script with the records of this run in place of the former ones.
     pub updated: Spec,
     /// What is wrong whatever is recorded.
@@ -30,8 +30,8 @@ pub async fn run<S: System>(
     system: &mut S,
     spec: &Spec,
     levels: &[Level],
-) -> std::result::Result<Result, Broken> {
-    let mut result = Result {
+) -> Result<Outcome, Broken> {
+    let mut result = Outcome {
         updated: spec.clone(),
         faults: Vec::new(),
         differences: Vec::new(),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 pub(crate) const DEADLOCK_TIMEOUT_MS: u64 = 3;
 /// A session that still waits so long after it was asked is not part of a deadlock that the server
 /// would break.
-const BLOCKED_AFTER: Duration = Duration::from_millis(4 * DEADLOCK_TIMEOUT_MS);
+const BLOCKED_AFTER: Duration = Duration::from_millis(5 * DEADLOCK_TIMEOUT_MS);
 /// Pause before the server is asked who is blocked.
 const PATIENCE: Duration = Duration::from_millis(1);
 /// A session that neither answers nor is blocked for this long is broken.
