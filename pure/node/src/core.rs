@@ -42,6 +42,8 @@ pub(crate) struct Core {
     pub(crate) config: ShardConfig,
     pub(crate) now: Time,
     pub(crate) clock: Clock,
+    /// Timestamps up to here may be drawn: the record that says so is durable.
+    pub(crate) clock_bound: Ts,
     pub(crate) store: Store,
     pub(crate) journal: NodeJournal,
     pub(crate) two_phase: TwoPhase,
@@ -80,6 +82,7 @@ impl Core {
         let mut core = Core {
             now: Time(0),
             clock: Clock::new(shard, clock_floor),
+            clock_bound: clock_floor,
             store,
             journal: NodeJournal {
                 port: journal,
@@ -124,6 +127,7 @@ impl Core {
             journal: &mut self.journal,
             out: &mut self.out,
             horizon: self.horizon,
+            clock_bound: self.clock_bound,
             decode: crate::program::decode,
             schema_changed: &schema_changed,
             counters: &mut self.counters,

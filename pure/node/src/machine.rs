@@ -112,7 +112,6 @@ pub struct Shard {
     drained: bool,
     announce_at: Option<Time>,
     rows_written_announced: u64,
-    clock_bound: Ts,
     bound_pending: Option<(Position, Ts)>,
     checkpoint: Option<CheckpointRun>,
 }
@@ -138,6 +137,7 @@ impl Shard {
         } = recovered;
         let mut core = Core::new(config, journal, clock_floor, store, catalog);
         core.purge_unknown_indexes();
+        core.clock_bound = clock_bound;
         core.protocol(|protocol, cx| protocol.recover(cx, in_doubt));
         let core = Rc::new(RefCell::new(core));
         let events = Rc::new(RefCell::new(Events::default()));
@@ -174,7 +174,6 @@ impl Shard {
             drained: false,
             announce_at: None,
             rows_written_announced: 0,
-            clock_bound,
             bound_pending: None,
             checkpoint: None,
         }
@@ -214,7 +213,7 @@ impl Shard {
                 if let Some((at, bound)) = self.bound_pending
                     && at <= position
                 {
-                    self.clock_bound = bound;
+                    core.clock_bound = bound;
                     self.bound_pending = None;
                 }
             }
@@ -222,6 +221,9 @@ impl Shard {
             Input::PeerUp { node, incarnation } => self.peer_up(node, incarnation),
             Input::PeerDown { node } => {
                 self.peers.remove(&node);
+                let mut core = self.core.borrow_mut();
+                core.protocol(|protocol, cx| protocol.on_peer_down(cx, node));
+                drop(core);
                 self.full_nodes.remove(&node);
                 self.update_unreachable();
                 if node == CATALOG_NODE {
@@ -560,7 +562,7 @@ impl Shard {
     /// Background work in small pieces, and what keeps the clock's bound ahead of the clock.
     fn tend(&mut self, out: &mut Effects) {
         let mut core = self.core.borrow_mut();
-        let near = core.clock.last().0.saturating_add(BOUND_NEAR) > self.clock_bound.0;
+        let near = core.clock.last().0.saturating_add(BOUND_NEAR) > core.clock_bound.0;
         if near && self.bound_pending.is_none() {
             let bound = Ts(core.clock.last().0.max(Ts::from_time(core.now).0) + BOUND_AHEAD);
             let mut record = Vec::new();
@@ -582,10 +584,10 @@ impl Shard {
         }
         let horizon = core.horizon;
         core.store.collect(horizon, COLLECT_ROWS);
-        drop(core);
         let bound = self
             .bound_pending
-            .map_or(self.clock_bound, |(_, bound)| bound);
+            .map_or(core.clock_bound, |(_, bound)| bound);
+        drop(core);
         if let Some(run) = &mut self.checkpoint
             && run.advance(&mut self.core.borrow_mut(), bound, &mut out.checkpoint)
         {
@@ -608,7 +610,7 @@ impl Shard {
         let mut core = self.core.borrow_mut();
         // Timestamps above the durable bound must not be seen before the next bound is durable.
         let floor = match self.bound_pending {
-            Some((position, _)) if core.clock.last() > self.clock_bound => position,
+            Some((position, _)) if core.clock.last() > core.clock_bound => position,
             Some(_) | None => Position(0),
         };
         self.stages.count(Stage::Reply, self.replies.len() as u64);
@@ -706,6 +708,23 @@ impl Shard {
         let core = self.core.borrow();
         core.store.validate();
         core.two_phase.validate(&core.store);
+    }
+
+    /// Whether no transaction runs or is owed anything, no lock is held and no schema change is
+    /// under way here.
+    pub fn is_idle(&self) -> bool {
+        let core = self.core.borrow();
+        self.txns.len() == 0
+            && core.two_phase.is_idle()
+            && self.ddl.is_idle()
+            && self.ddl_asked.is_empty()
+            && self.checkpoint.is_none()
+    }
+
+    /// What is under way here, for people: transactions, locks, decisions.
+    pub fn describe(&self) -> String {
+        let core = self.core.borrow();
+        format!("{} statements\n{}", self.txns.len(), core.two_phase)
     }
 
     /// An order-independent digest of all rows visible at `at`.

@@ -339,6 +339,8 @@ pub struct Cx<'a, M> {
     pub out: &'a mut Outbox<M>,
     /// Versions at or below this timestamp, except the newest of them, are read by nobody any more.
     pub horizon: Ts,
+    /// Durable bound on the clocks of this node: its next life draws only above it.
+    pub clock_bound: Ts,
     /// Decodes programs that came from other nodes.
     pub decode: DecodeProgram,
     /// Catalog version at which the table of an index last changed, `None` if the index is gone;
@@ -409,9 +411,14 @@ pub trait Protocol {
     /// Time has passed a deadline, or parked work (a long scan) wants to go on.
     fn on_tick(&mut self, cx: &mut Cx<'_, Self::Message>);
 
-    /// A node has come (back) with a new incarnation: what its former life held only in memory is
-    /// lost.
+    /// A connection to a node stands (again). If its incarnation is a new one, what its former life
+    /// held only in memory is lost.
     fn on_peer(&mut self, cx: &mut Cx<'_, Self::Message>, node: base::NodeId, incarnation: u32);
+
+    /// The connection to a node is gone: nothing that is sent to it leaves until
+    /// [`Protocol::on_peer`] says that it is back, perhaps in the same life. What was sent before
+    /// may or may not arrive.
+    fn on_peer_down(&mut self, cx: &mut Cx<'_, Self::Message>, node: base::NodeId);
 
     /// When [`Protocol::on_tick`] wants to be called: at once (`Some(now)` or earlier) if a scan
     /// is parked.

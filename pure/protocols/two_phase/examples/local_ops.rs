@@ -107,6 +107,7 @@ fn main() {
                 journal: &mut journal,
                 out: &mut out,
                 horizon: Ts::MAX,
+                clock_bound: Ts::MAX,
                 decode,
                 schema_changed: &|_| Some(1),
                 counters: &mut counters,

@@ -2,6 +2,7 @@
 
 use crate::coord::{Ballot, Decision, Phase, Purpose};
 use crate::coordinator::failed;
+use crate::entrust::Handover;
 use crate::job::{Origin, in_one_node};
 use crate::message::{Body, Decide, Finish, Vote};
 use crate::timers::Timer;
@@ -56,26 +57,64 @@ impl TwoPhase {
         });
         match (others.next(), others.next()) {
             (None, _) if !voting => self.commit_alone(cx, txn, id),
-            (Some(one), None) if !own_wrote && !voting => {
+            (Some(one), next) if !own_wrote && !voting => {
                 let (to, wrote) = (one.shard, one.wrote || !one.queue.is_empty());
-                if !wrote && one.seq == 1 && !own_here {
+                if next.is_none() && !wrote && one.seq == 1 && !own_here {
                     // One operation read at one moment: there is nothing left to make sure of.
                     return Submitted::Ready(self.release_reader(cx, txn, to));
                 }
-                coord.phase = Phase::Entrusted;
-                let purpose = Purpose::Commit;
-                let planned = u64::MAX;
-                self.send_request(cx, txn, to, id, planned, None, Finish::Commit, purpose);
-                Submitted::Pending
-            }
-            _ => {
-                if let Err(reason) = self.begin_prepare(cx, txn, id, None) {
+                if let Some(reason) = self.cut_off(txn) {
+                    self.abort_txn(cx, txn, reason.clone());
                     return Submitted::Ready(ended(Outcome::Aborted(reason), Position(0)));
                 }
-                self.decide_if_voted(cx, txn)
-                    .map_or(Submitted::Pending, Submitted::Ready)
+                let coord = &self.coords[&txn];
+                // Whoever has written leads; then the answer is known to matter or not.
+                let mut writers = coord.members.iter();
+                let lead = writers
+                    .find(|member| member.wrote || !member.queue.is_empty())
+                    .map_or(to, |member| member.shard);
+                if !self.may_entrust(cx, txn, lead) {
+                    return self.commit_in_two_phases(cx, txn, id);
+                }
+                let handover = Handover {
+                    id,
+                    lead,
+                    planned: u64::MAX,
+                    op: None,
+                };
+                self.entrust(cx, txn, handover);
+                Submitted::Pending
             }
+            _ => self.commit_in_two_phases(cx, txn, id),
         }
+    }
+
+    /// Why no commit of `txn` can be asked for: somebody who takes part is known to be away.
+    fn cut_off(&self, txn: TxnId) -> Option<AbortReason> {
+        let mut members = self.coords[&txn].members.iter();
+        let away = members.find(|member| {
+            let asked = member.stateful || !member.queue.is_empty();
+            asked && self.down.contains(&member.shard.node())
+        })?;
+        Some(AbortReason::Unreachable(away.shard))
+    }
+
+    /// Asks for promises, and decides at once if they are all here.
+    pub(crate) fn commit_in_two_phases(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        id: OpId,
+    ) -> Submitted<OpReply> {
+        if let Some(reason) = self.cut_off(txn) {
+            self.abort_txn(cx, txn, reason.clone());
+            return Submitted::Ready(ended(Outcome::Aborted(reason), Position(0)));
+        }
+        if let Err(reason) = self.begin_prepare(cx, txn, id, None) {
+            return Submitted::Ready(ended(Outcome::Aborted(reason), Position(0)));
+        }
+        self.decide_if_voted(cx, txn)
+            .map_or(Submitted::Pending, Submitted::Ready)
     }
 
     /// Commits a transaction that has nothing on other shards.
@@ -397,6 +436,7 @@ impl TwoPhase {
     /// A participant knows durably: the decision may be forgotten when all do.
     pub(crate) fn on_ack(&mut self, cx: &mut Context<'_>, from: ShardId, txn: TxnId) {
         let Some(decision) = self.decisions.get_mut(&txn) else {
+            self.on_settled(cx, from, txn);
             return;
         };
         let Some(at) = decision
@@ -472,13 +512,7 @@ impl TwoPhase {
         self.end_txn(cx, txn, Outcome::Aborted(reason));
     }
 
-    /// A commit in one phase will not be answered. Its participant gives up what it still can.
-    pub(crate) fn end_unknown(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        self.tell_abort(cx, txn);
-        self.end_txn(cx, txn, Outcome::Unknown);
-    }
-
-    fn tell_abort(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+    pub(crate) fn tell_abort(&mut self, cx: &mut Context<'_>, txn: TxnId) {
         let Some(coord) = self.coords.get(&txn) else {
             return;
         };
@@ -543,6 +577,8 @@ impl TwoPhase {
             Outcome::Committed { commit_ts } => {
                 self.keep_promise(cx, txn, *commit_ts, Position(0));
             }
+            // What was read here stays locked as long as somebody else may commit it.
+            Outcome::Unknown if self.unsettled.contains_key(&txn) => {}
             Outcome::Aborted(_) | Outcome::Unknown => self.rollback(cx, txn),
         }
         for (id, job) in local {

@@ -1,6 +1,7 @@
 //! The coordinator: operations on their way to the shards.
 
 use crate::coord::{Coord, Outstanding, Phase, Purpose};
+use crate::entrust::Handover;
 use crate::increment::adds_only;
 use crate::job::{Job, Origin, Stop, is_snapshot};
 use crate::message::{Body, Finish, ReadRequest, Reference, Request};
@@ -74,6 +75,12 @@ impl TwoPhase {
         if submission.to == self.shard {
             return self.submit_local(cx, txn, submission);
         }
+        if self.down.contains(&submission.to.node()) {
+            // It would not leave this node, so nothing need be asked or waited for.
+            let reason = AbortReason::Unreachable(submission.to);
+            self.abort_txn(cx, txn, reason.clone());
+            return Submitted::Ready(failed(reason));
+        }
         let member = coord.find(submission.to);
         let visited = member.is_some_and(|member| member.stateful || !member.queue.is_empty());
         if !visited && is_snapshot(&submission.op) {
@@ -135,22 +142,20 @@ impl TwoPhase {
             coord.member(to).increments = true;
         }
         let rides = last && acquainted && coord.outstanding.is_empty() && coord.local.is_empty();
-        let others = coord.members.iter().any(|member| {
-            member.shard != to
-                && member.shard != txn.shard
-                && (member.stateful || !member.queue.is_empty())
-        });
+        coord.member(to);
         if !rides {
             self.send_request(cx, txn, to, id, planned, Some(op), Finish::No, Purpose::Op);
-        } else if !others && !own_wrote {
-            coord.phase = Phase::Entrusted;
-            let purpose = Purpose::OpCommit;
-            self.send_request(cx, txn, to, id, planned, Some(op), Finish::Commit, purpose);
+        } else if !own_wrote && self.may_entrust(cx, txn, to) {
+            let handover = Handover {
+                id,
+                lead: to,
+                planned,
+                op: Some(op),
+            };
+            self.entrust(cx, txn, handover);
         } else if self.will_line_up(txn, to, adds) {
             self.send_request(cx, txn, to, id, planned, Some(op), Finish::No, Purpose::Op);
         } else {
-            let coord = self.coords.get_mut(&txn).expect("looked up above");
-            coord.member(to);
             if let Err(reason) = self.begin_prepare(cx, txn, id, Some((to, planned, op))) {
                 return Submitted::Ready(failed(reason));
             }
@@ -318,12 +323,10 @@ impl TwoPhase {
             }
             let unsent = cx.out.messages.iter_mut().rev().find_map(|outgoing| {
                 let same = outgoing.to == request.shard && outgoing.message.txn == txn;
-                match &mut outgoing.message.body {
-                    Body::Request(body) if same => {
-                        (Reference::Seq(body.seq) == request.reference).then_some(body)
-                    }
-                    _ => None,
-                }
+                let Body::Request(body) = &mut outgoing.message.body else {
+                    return None;
+                };
+                (same && Reference::Seq(body.seq) == request.reference).then_some(body)
             });
             match unsent {
                 Some(body) => body.alone = false,

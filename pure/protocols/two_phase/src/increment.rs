@@ -18,7 +18,7 @@ use crate::coord::{Ballot, Phase, Purpose};
 use crate::exec::Hands;
 use crate::job::{Asker, Job, Origin, Stop};
 use crate::message::Finish;
-use crate::{Context, TwoPhase};
+use crate::{Context, Fault, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Datum, Key, Position, ShardId, Ts, TxnId};
@@ -167,14 +167,8 @@ impl Hands<'_> {
 }
 
 impl TwoPhase {
-    #[cfg(not(test))]
     pub(crate) fn seals(&self) -> bool {
-        true
-    }
-
-    #[cfg(test)]
-    pub(crate) fn seals(&self) -> bool {
-        !self.unsealed
+        !self.is_faulty(Fault::NoSeal)
     }
 
     /// What other transactions have pending on the row; `None`: nothing.

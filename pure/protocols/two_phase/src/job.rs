@@ -24,6 +24,8 @@ pub(crate) enum Origin {
     Commit { id: OpId },
     /// The coordinator is this shard and votes when the increments are sealed.
     Prepare,
+    /// Another shard of this node leads the commit and wants a promise.
+    Gather { lead: ShardId },
 }
 
 /// Why a job does not go on.
@@ -146,7 +148,11 @@ impl Job {
 
     /// Whether it is to end in a vote.
     pub(crate) fn prepares(&self) -> bool {
-        matches!(self.finish, Finish::Prepare(_))
+        match &self.finish {
+            Finish::No => false,
+            Finish::Prepare(_) => true,
+            Finish::Commit(trust) => !trust.shares.is_empty(),
+        }
     }
 
     /// Whether its seal follows the order of shards and keys: it commits here alone, or the writers
@@ -154,7 +160,8 @@ impl Job {
     pub(crate) fn seals_in_order(&self) -> bool {
         match &self.finish {
             Finish::Prepare(writers) => in_one_node(self.txn, writers),
-            Finish::No | Finish::Commit => true,
+            Finish::No => true,
+            Finish::Commit(trust) => trust.shares.is_empty(),
         }
     }
 
@@ -163,7 +170,7 @@ impl Job {
         match self.origin {
             Origin::Local { last, .. } => last,
             Origin::Remote { .. } => self.finish != Finish::No,
-            Origin::Commit { .. } | Origin::Prepare => true,
+            Origin::Commit { .. } | Origin::Prepare | Origin::Gather { .. } => true,
         }
     }
 

@@ -9,13 +9,13 @@
 //!        ──elsewhere──> Request(seq) ──> job there ──> Reply(seq)
 //! commit   one shard            one Commit record where the rows are; locks go before the flush
 //!          shards of this node  prepared in memory, one Commit record for all of them
-//!          one remote shard     the commit rides on a request (one phase)
+//!          one remote node      one of its shards commits for all of them, with one record there
 //!          several nodes        Prepare records in parallel, Decision record, then the others
 //! learn
 //! ```
 //!
-//! Modules: [`message`] what shards say; `coordinator`, `commit`, `replies` the coordinator;
-//! `participant`, `outcome` the participant; `job`, `exec`, `scan` operations on rows;
+//! Modules: [`message`] what shards say; `coordinator`, `commit`, `entrust`, `replies` the
+//! coordinator; `participant`, `outcome`, `lead` the participant; `job`, `exec`, `scan` operations on rows;
 //! `increment` formulas that add; `timers`
 //! what time makes happen; `recovery` what a restart leaves; `show` printing and checking.
 //!
@@ -38,10 +38,12 @@ extern crate alloc;
 mod commit;
 mod coord;
 mod coordinator;
+mod entrust;
 mod exec;
 mod increment;
 mod installed;
 mod job;
+mod lead;
 pub mod message;
 mod outcome;
 mod part;
@@ -66,6 +68,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use base::{NodeId, Position, ShardId, Time, TxnId};
 use coord::{Coord, Decision, VisitsOut};
+use entrust::Unsettled;
 use installed::Installed;
 use job::Job;
 use part::{Part, Promise, VisitsIn};
@@ -116,6 +119,8 @@ pub struct TwoPhase {
     coords: BTreeMap<TxnId, Box<Coord>>,
     /// Commit decisions that a prepared participant has not acknowledged.
     decisions: BTreeMap<TxnId, Decision>,
+    /// Commits that were entrusted and whose outcome is not known.
+    unsettled: BTreeMap<TxnId, Unsettled>,
     /// Transactions that hold or wrote something here.
     parts: BTreeMap<TxnId, Box<Part>>,
     /// Prepared write sets, also those found by recovery.
@@ -136,6 +141,8 @@ pub struct TwoPhase {
     visits_in: BTreeMap<(ShardId, u32), VisitsIn>,
     /// Largest incarnation seen of each node.
     peers: BTreeMap<NodeId, u32>,
+    /// Nodes to which no connection stands: nothing that is sent to them leaves.
+    down: BTreeSet<NodeId>,
     timers: BTreeSet<(Time, Timer)>,
     /// Reused for encoding records and measuring messages.
     scratch: Vec<u8>,
@@ -143,9 +150,20 @@ pub struct TwoPhase {
     spare_coords: Vec<Box<Coord>>,
     #[expect(clippy::vec_box, reason = "boxes are handed to the maps as they are")]
     spare_parts: Vec<Box<Part>>,
-    /// A fault that tests plant: increments are not sealed.
+    /// A fault that tests plant.
     #[cfg(test)]
-    unsealed: bool,
+    fault: Option<Fault>,
+}
+
+/// A rule that tests break, to see that they would notice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fault {
+    /// Increments are not sealed.
+    NoSeal,
+    /// What was read for an entrusted commit of unknown outcome is not locked any more.
+    ForgetsUnsettled,
+    /// Commits are entrusted without a bound.
+    NoBound,
 }
 
 /// Spare transaction structs kept for reuse.
@@ -163,6 +181,7 @@ impl TwoPhase {
             locks: LockTable::new(),
             coords: BTreeMap::new(),
             decisions: BTreeMap::new(),
+            unsettled: BTreeMap::new(),
             parts: BTreeMap::new(),
             promises: BTreeMap::new(),
             jobs: BTreeMap::new(),
@@ -175,12 +194,13 @@ impl TwoPhase {
             visits_out: BTreeMap::new(),
             visits_in: BTreeMap::new(),
             peers: BTreeMap::new(),
+            down: BTreeSet::new(),
             timers: BTreeSet::new(),
             scratch: Vec::new(),
             spare_coords: Vec::new(),
             spare_parts: Vec::new(),
             #[cfg(test)]
-            unsealed: false,
+            fault: None,
         }
     }
 
@@ -192,6 +212,16 @@ impl TwoPhase {
     /// The settings in force.
     pub fn settings(&self) -> Settings {
         self.settings
+    }
+
+    #[cfg(not(test))]
+    pub(crate) fn is_faulty(&self, _fault: Fault) -> bool {
+        false
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_faulty(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
     }
 
     /// Whether `shard` is on another node, where messages may get lost.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use base::{Position, ShardId, Ts, TxnId};
 use journal::Writes;
 use serde::{Deserialize, Serialize};
-use txn::{Op, OpError, OpResult, TxnOptions};
+use txn::{AbortReason, Op, OpError, OpResult, TxnOptions};
 
 /// One message about one transaction.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -48,12 +48,16 @@ pub enum Body {
     Expose,
     /// Coordinator: the outcome. Acknowledged if the participant had promised durably.
     Decide(Decide),
-    /// Participant: the commit is durable here.
+    /// Participant: the commit is durable here; or: what was called off has ended here.
     Ack,
     /// Participant: what has become of it?
     Inquire,
     /// Coordinator: it is still running.
     Running,
+    /// Lead of an entrusted commit, to another shard of its node: promise.
+    Gather(Box<Gather>),
+    /// The answer to it.
+    Gathered(Box<Gathered>),
 }
 
 /// See [`Body::Read`].
@@ -96,14 +100,65 @@ pub struct Request {
 
 /// What follows the operation of a request. An operation that fails, finds its row
 /// ([`OpResult::Exists`]) or has more rows prevents it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Finish {
     /// More requests.
     No,
     /// Prepare to commit. The other participants, for the record.
     Prepare(Vec<ShardId>),
-    /// Commit: there is no other participant that wrote.
-    Commit,
+    /// Commit: nobody has written but this shard and others of its node.
+    Commit(Box<Trust>),
+}
+
+/// What a shard must know to commit for the coordinator.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Trust {
+    /// Commit below this timestamp or hand the commit back: what the transaction has read at its
+    /// coordinator is locked no longer if that node dies.
+    pub before: Ts,
+    /// The other shards of this node that take part.
+    pub shares: Vec<Share>,
+}
+
+/// A shard that takes part in a commit which another shard of its node leads.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Share {
+    /// Which.
+    pub shard: ShardId,
+    /// The coordinator's visit there.
+    pub visit: u64,
+    /// Requests of the visit so far, all of them answered.
+    pub acked: u64,
+    /// Oldest catalog version of the plans behind `writes`.
+    pub planned: u64,
+    /// Blind writes that it does not have yet.
+    pub writes: Writes,
+}
+
+/// See [`Body::Gather`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Gather {
+    /// See [`Share::visit`].
+    pub visit: u64,
+    /// See [`Share::acked`].
+    pub acked: u64,
+    /// Priority and limits.
+    pub options: TxnOptions,
+    /// See [`Share::planned`].
+    pub planned: u64,
+    /// Blind writes that come first.
+    pub writes: Writes,
+    /// All that take part.
+    pub participants: Vec<ShardId>,
+}
+
+/// See [`Body::Gathered`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Gathered {
+    /// The promise, or why the share was rolled back.
+    pub vote: Result<Vote, AbortReason>,
+    /// Position that an answer built from it waits for.
+    pub wait: Position,
 }
 
 /// See [`Body::Reply`].
@@ -157,6 +212,7 @@ pub struct Decide {
     pub commit_ts: Option<Ts>,
     /// Between shards of one node: the record that decided.
     pub position: Position,
-    /// The coordinator keeps its decision until the participant acknowledges.
+    /// The coordinator asks until the participant acknowledges: a commit, or that a commit which
+    /// it was entrusted with is over.
     pub wants_ack: bool,
 }

@@ -57,8 +57,8 @@ impl TwoPhase {
     /// Prepares: from here on only the coordinator ends the transaction. Returns the vote and the
     /// position that it must wait for. `Err`: it must be rolled back.
     ///
-    /// Towards a coordinator of this node the promise is kept in memory only: both die together,
-    /// and the coordinator's record carries the writes (`copy` of them goes with the vote).
+    /// Towards a coordinator or lead of this node the promise is kept in memory only: both die
+    /// together, and its record carries the writes (`copy` of them goes with the vote).
     pub(crate) fn prepare(
         &mut self,
         cx: &mut Context<'_>,
@@ -67,7 +67,8 @@ impl TwoPhase {
         copy: bool,
     ) -> Result<(Vote, Position), AbortReason> {
         self.may_write(cx, txn)?;
-        let durable = self.is_remote(txn.shard);
+        let lead = self.parts.get(&txn).and_then(|part| part.lead);
+        let durable = self.is_remote(lead.unwrap_or(txn.shard));
         let part = self
             .parts
             .get_mut(&txn)
@@ -190,6 +191,7 @@ impl TwoPhase {
 
     /// Rolls `txn` back here. A durable promise must have been told so by its coordinator.
     pub(crate) fn rollback(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        self.release_shares(cx, txn);
         if let Some(promise) = self.promises.remove(&txn) {
             if promise.durable {
                 let shard = self.shard;
@@ -258,7 +260,13 @@ impl TwoPhase {
         decide: Decide,
     ) {
         let txn = message.txn;
-        let visit = self.parts.get(&txn).map_or(decide.visit, |part| part.visit);
+        let part = self.parts.get(&txn);
+        let visit = part.map_or(decide.visit, |part| part.visit);
+        let lead = part.and_then(|part| part.lead);
+        if lead.is_some_and(|lead| lead != self.shard && lead != from) {
+            // It has promised to its lead, which hears of it as well.
+            return;
+        }
         match decide.commit_ts {
             Some(commit_ts) => {
                 let known = self.keep_promise(cx, txn, commit_ts, decide.position);
@@ -270,15 +278,16 @@ impl TwoPhase {
                     self.post(cx, from, ack, known);
                 }
             }
-            None => self.rollback(cx, txn),
+            None => {
+                self.rollback(cx, txn);
+                if decide.wants_ack {
+                    // Committed or not, it is over; nothing need be durable for that.
+                    let ack = self.message(cx, txn, message.attempt, Body::Ack);
+                    self.post(cx, from, ack, Position(0));
+                }
+            }
         }
-        if self.is_remote(from) && visit > 0 {
-            let incarnation = txn.incarnation;
-            self.visits_in
-                .entry((from, incarnation))
-                .or_default()
-                .end(visit, None);
-        }
+        self.end_visit(txn, visit, None);
     }
 
     /// The coordinator is alive and has not decided.

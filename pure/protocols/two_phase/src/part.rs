@@ -1,6 +1,8 @@
 //! A transaction as its participant sees it.
 
+use crate::lead::Gathering;
 use crate::message::{Reply, Request};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, ShardId, Slot, SqlError, SqlState, Time, Ts, TxnId};
@@ -46,6 +48,10 @@ pub(crate) struct Part {
     /// When the coordinator is asked.
     pub(crate) timer: Option<Time>,
     pub(crate) inquiries: u32,
+    /// The shard of this node that commits for it, once it was asked to promise.
+    pub(crate) lead: Option<ShardId>,
+    /// This shard leads the commit and collects promises.
+    pub(crate) gathering: Option<Box<Gathering>>,
 }
 
 impl Part {

@@ -1,6 +1,7 @@
 //! Requests of other shards' transactions.
 
 use crate::job::{Job, Origin, Stop};
+use crate::lead::Led;
 use crate::message::{Body, Finish, Finished, Message, ReadRequest, Reference, Reply, Request};
 use crate::{Context, TwoPhase};
 use alloc::boxed::Box;
@@ -202,6 +203,7 @@ impl TwoPhase {
         let txn = message.txn;
         let reference = Reference::Seq(request.seq);
         let part = self.parts.get(&txn).expect("a repeated request has a part");
+        let gathers = part.gathering.is_some();
         if let Some(reply) = part.replies.iter().find(|reply| reply.to == reference) {
             let reply = reply.clone();
             self.send_reply(cx, from, txn, message.attempt, reply);
@@ -213,7 +215,7 @@ impl TwoPhase {
             .jobs
             .iter()
             .any(|id| jobs.get(id).is_some_and(|j| j.origin == origin));
-        if running {
+        if running || gathers {
             let working = self.message(cx, txn, message.attempt, Body::Working(reference));
             self.post(cx, from, working, Position(0));
             if !request.alone {
@@ -280,6 +282,7 @@ impl TwoPhase {
                 cx.out.complete(txn, id, reply);
             }
             Origin::Prepare => self.end_sealing(cx, *job, result),
+            Origin::Gather { lead } => self.end_gather(cx, *job, lead, result),
             Origin::Remote { from, reference } => {
                 self.end_remote(cx, *job, from, reference, result);
                 self.begin_early(cx, txn);
@@ -309,7 +312,10 @@ impl TwoPhase {
             wait,
         };
         if !job.stateless {
-            self.finish_remote(cx, txn, job.finish, &mut reply);
+            match self.finish_remote(cx, txn, job.finish, reply) {
+                Led::Answer(answer) => reply = answer,
+                Led::Later => return,
+            }
             self.keep_reply(txn, from, &reply);
         }
         self.send_reply(cx, from, txn, attempt, reply);
@@ -321,8 +327,8 @@ impl TwoPhase {
         cx: &mut Context<'_>,
         txn: TxnId,
         finish: Finish,
-        reply: &mut Reply,
-    ) {
+        mut reply: Reply,
+    ) -> Led {
         let visit = self.parts.get(&txn).map_or(0, |part| part.visit);
         let failed = match (&reply.result, finish) {
             (Err(OpError::Aborted(reason)), _) => Some(reason.clone()),
@@ -338,28 +344,22 @@ impl TwoPhase {
                     Err(reason) => Some(reason),
                 }
             }
-            (Ok(_), Finish::Commit) => match self.commit_here(cx, txn) {
-                Ok(committed) => {
-                    let (commit_ts, forced) = (committed.commit_ts, committed.forced);
-                    reply.finished = Finished::Committed { commit_ts, forced };
-                    reply.wait = reply.wait.max(committed.position);
+            (Ok(_), Finish::Commit(trust)) => match self.lead_commit(cx, txn, *trust, reply) {
+                Led::Answer(answer) => {
+                    reply = answer;
                     None
                 }
-                Err(reason) => Some(reason),
+                Led::Later => return Led::Later,
             },
         };
         if let Some(reason) = failed {
             self.rollback(cx, txn);
             reply.result = Err(OpError::Aborted(reason));
         }
-        let over = !self.parts.contains_key(&txn);
-        if over && self.is_remote(txn.shard) && visit > 0 {
-            let visits = self
-                .visits_in
-                .entry((txn.shard, txn.incarnation))
-                .or_default();
-            visits.end(visit, Some(reply.clone()));
+        if !self.parts.contains_key(&txn) {
+            self.end_visit(txn, visit, Some(reply.clone()));
         }
+        Led::Answer(reply)
     }
 
     /// Keeps an answer that may get lost on its way.

@@ -75,8 +75,13 @@ impl Protocol for TwoPhase {
     }
 
     fn on_peer(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {
+        self.down.remove(&node);
         self.peer_restarted(cx, node, incarnation);
         self.pump(cx);
+    }
+
+    fn on_peer_down(&mut self, _cx: &mut Context<'_>, node: NodeId) {
+        self.down.insert(node);
     }
 
     fn deadline(&self) -> Option<Time> {

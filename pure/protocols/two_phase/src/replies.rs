@@ -1,12 +1,13 @@
 //! The coordinator: answers of participants, and restarts of nodes.
 
+use crate::commit::ended;
 use crate::coord::{Ballot, Phase, Purpose};
 use crate::message::{Body, Finished, Message, Reference, Reply};
 use crate::part::{Stage, coordinator_node};
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
-use base::{NodeId, ShardId, TxnId};
-use txn::{AbortReason, OpError, OpId, OpReply, Outcome};
+use base::{NodeId, Position, ShardId, TxnId};
+use txn::{AbortReason, OpError, OpId, OpReply, Outcome, Submitted};
 
 impl TwoPhase {
     /// A message has arrived.
@@ -41,6 +42,16 @@ impl TwoPhase {
             Body::Ack => self.on_ack(cx, from, txn),
             Body::Inquire => self.on_inquire(cx, from, txn, attempt),
             Body::Running => self.on_running(cx, txn),
+            Body::Gather(gather) => {
+                if !self.is_remote(from) {
+                    self.on_gather(cx, from, &message, *gather);
+                }
+            }
+            Body::Gathered(gathered) => {
+                if !self.is_remote(from) {
+                    self.on_gathered(cx, from, txn, *gathered);
+                }
+            }
         }
     }
 
@@ -89,7 +100,7 @@ impl TwoPhase {
             let member = coord.member(from);
             if member.incarnation != 0 && member.incarnation != message.incarnation {
                 let reason = AbortReason::ParticipantLost(from);
-                self.give_up(cx, txn, from, purpose, reason);
+                self.give_up(cx, txn, purpose, reason);
                 return;
             }
             member.incarnation = message.incarnation;
@@ -99,8 +110,12 @@ impl TwoPhase {
         if let Err(OpError::Aborted(reason)) = reply.result {
             // A refusal after a restart says nothing about what the former life did.
             if matches!(reason, AbortReason::ParticipantLost(_)) {
-                self.give_up(cx, txn, from, purpose, reason);
+                self.give_up(cx, txn, purpose, reason);
                 return;
+            }
+            if coord.phase == Phase::Entrusted {
+                // It is not in its hands any more.
+                coord.phase = Phase::Running;
             }
             // Inside a node, a request that was on its way has made the participant anew.
             let crossed = coord.outstanding.iter().filter(|r| r.shard == from).count() > 1;
@@ -137,11 +152,17 @@ impl TwoPhase {
             Finished::Committed { commit_ts, forced } => {
                 let coord = self.coords.get_mut(&txn).expect("looked up above");
                 coord.cost.forced_writes += u32::from(forced);
-                let member = coord.member(from);
-                member.stateful = false;
-                let visit = member.visit;
                 let wait = coord.wait;
-                self.close_visit(from, visit);
+                // Its lead has told the other shards of its node.
+                let others = coord.members.iter_mut().filter(|m| m.shard != txn.shard);
+                let mut ended = Vec::new();
+                for member in others.filter(|member| member.stateful) {
+                    member.stateful = false;
+                    ended.push((member.shard, member.visit));
+                }
+                for (shard, visit) in ended {
+                    self.close_visit(shard, visit);
+                }
                 cx.clock.merge(commit_ts);
                 let outcome = Outcome::Committed { commit_ts };
                 self.end_txn(cx, txn, outcome.clone());
@@ -186,8 +207,29 @@ impl TwoPhase {
                     }
                 }
             }
-            Purpose::Prepare | Purpose::Commit => {
-                unreachable!("without an operation nothing keeps the commit from following")
+            Purpose::Commit => {
+                // The lead hands it back: there was no time left until the bound.
+                coord.phase = Phase::Running;
+                let committed = match answer.result {
+                    Ok(_) => self.commit_in_two_phases(cx, txn, id),
+                    // It has written too much.
+                    Err(_) => {
+                        self.abort_txn(cx, txn, AbortReason::Requested);
+                        let outcome = Outcome::Aborted(AbortReason::Requested);
+                        Submitted::Ready(ended(outcome, Position(0)))
+                    }
+                };
+                if let Submitted::Ready(reply) = committed {
+                    cx.out.complete(txn, id, reply);
+                }
+                return;
+            }
+            Purpose::Prepare => {
+                // It has written too much: nothing else can fail without an operation. The end
+                // answers the commit, also if nobody else is asked at the moment.
+                coord.sealing = true;
+                self.abort_txn(cx, txn, AbortReason::Requested);
+                return;
             }
         }
         cx.out.complete(txn, id, answer);
@@ -209,11 +251,16 @@ impl TwoPhase {
             .parts
             .iter()
             .filter(|(txn, _)| coordinator_node(**txn) == node && txn.incarnation < incarnation);
-        let orphans: Vec<(TxnId, Stage)> = orphans.map(|(txn, part)| (*txn, part.stage)).collect();
-        for (txn, stage) in orphans {
-            match stage {
-                Stage::Active | Stage::Voted => self.rollback(cx, txn),
-                Stage::Promised => self.inquire(cx, txn),
+        let orphans = orphans.map(|(txn, part)| (*txn, part.stage, part.lead));
+        let orphans: Vec<(TxnId, Stage, Option<ShardId>)> = orphans.collect();
+        for (txn, stage, lead) in orphans {
+            match (stage, lead) {
+                // Its lead calls the commit off, or has done it.
+                (_, Some(lead)) if lead != self.shard => {}
+                (Stage::Active | Stage::Voted, _) | (Stage::Promised, Some(_)) => {
+                    self.rollback(cx, txn);
+                }
+                (Stage::Promised, None) => self.inquire(cx, txn),
             }
         }
         if before == 0 {
@@ -224,6 +271,12 @@ impl TwoPhase {
         let mut lost = Vec::new();
         for (txn, coord) in &self.coords {
             if coord.outcome.is_some() {
+                continue;
+            }
+            if let Some((lead, purpose)) = coord.lead() {
+                if lead.node() == node {
+                    lost.push((*txn, lead, purpose));
+                }
                 continue;
             }
             for member in coord
@@ -241,8 +294,9 @@ impl TwoPhase {
             }
         }
         for (txn, shard, purpose) in lost {
-            self.give_up(cx, txn, shard, purpose, AbortReason::ParticipantLost(shard));
+            self.give_up(cx, txn, purpose, AbortReason::ParticipantLost(shard));
         }
+        self.ask_unsettled_of(cx, node);
         self.tell_decisions_to(cx, node);
     }
 

@@ -44,6 +44,9 @@ impl fmt::Display for TwoPhase {
                 .try_for_each(|(shard, _)| write!(f, " {shard}"))?;
             f.write_str("\n")?;
         }
+        for (txn, unsettled) in &self.unsettled {
+            writeln!(f, "unsettled {txn} asks {}", unsettled.shard)?;
+        }
         for (txn, part) in &self.parts {
             let stage = match part.stage {
                 Stage::Active => "active",
@@ -92,7 +95,8 @@ impl TwoPhase {
                 let held = self.locks.holds(*txn, &Item::of(key), mode_of(write));
                 assert!(held, "{txn} has written {key:?} without its lock");
             }
-            if txn.shard == self.shard && part.next_seq != u64::MAX {
+            let unsettled = self.unsettled.contains_key(txn);
+            if txn.shard == self.shard && part.next_seq != u64::MAX && !unsettled {
                 let coord = self
                     .coords
                     .get(txn)
@@ -110,6 +114,10 @@ impl TwoPhase {
                 "a job has its part"
             );
         }
+        for txn in self.unsettled.keys() {
+            let part = self.parts.get(txn).expect("it keeps its locks");
+            assert!(part.writes.is_empty(), "{txn} has written at home");
+        }
         for txn in self.decisions.keys() {
             assert!(
                 !self.promises.contains_key(txn),
@@ -124,6 +132,7 @@ impl TwoPhase {
             && self.parts.is_empty()
             && self.promises.is_empty()
             && self.decisions.is_empty()
+            && self.unsettled.is_empty()
             && self.jobs.is_empty()
     }
 }

@@ -20,6 +20,8 @@ pub(crate) enum Timer {
     Part(TxnId),
     /// A decision awaits acknowledgements.
     Decision(TxnId),
+    /// An entrusted commit of unknown outcome awaits its end.
+    Unsettled(TxnId),
 }
 
 impl TwoPhase {
@@ -69,6 +71,7 @@ impl TwoPhase {
                     }
                     self.tell_decision(cx, txn);
                 }
+                Timer::Unsettled(txn) => self.on_unsettled_timer(cx, txn),
             }
         }
     }
@@ -109,7 +112,7 @@ impl TwoPhase {
             again.push((request.shard, message.clone()));
         }
         if let Some((shard, purpose)) = silent {
-            self.give_up(cx, txn, shard, purpose, AbortReason::Unreachable(shard));
+            self.give_up(cx, txn, purpose, AbortReason::Unreachable(shard));
             return;
         }
         for (shard, mut message) in again {
@@ -131,14 +134,13 @@ impl TwoPhase {
         &mut self,
         cx: &mut Context<'_>,
         txn: TxnId,
-        shard: base::ShardId,
         purpose: Purpose,
         reason: AbortReason,
     ) {
         let Some(coord) = self.coords.get(&txn) else {
             return;
         };
-        let wrote = coord.find(shard).is_some_and(|member| member.wrote);
+        let wrote = coord.members.iter().any(|member| member.wrote);
         let in_its_hands = match purpose {
             // Whether the operation would have written is not known here.
             Purpose::OpCommit => true,
@@ -158,9 +160,14 @@ impl TwoPhase {
             return;
         }
         let settings = self.settings;
+        let here = self.shard;
         let Some(part) = self.parts.get_mut(&txn) else {
             return;
         };
+        if part.lead.is_some_and(|lead| lead != here) {
+            // The lead tells, and inside a node nothing is lost.
+            return;
+        }
         let first = match part.stage {
             Stage::Active | Stage::Voted => settings.inquire_us,
             Stage::Promised => settings.resend_us,

@@ -146,6 +146,28 @@ fn one_participant_node() {
 }
 
 #[test]
+fn one_other_node_commits_with_one_record() {
+    let (home, far, beside) = (shard(1, 0), shard(2, 0), shard(2, 1));
+    // Execute 2 per shard, commit 2 for both.
+    let together: &[&[_]] = &[&[(home, get("a"))], &[(far, add("a")), (beside, add("a"))]];
+    assert_eq!(figures(run(false, together)), (4, 6, 0, 1));
+    let ridden: &[&[_]] = &[&[(far, add("a"))], &[(beside, add("a"))]];
+    assert_eq!(figures(run(true, ridden)), (4, 4, 0, 1));
+    // What is read at home costs nothing.
+    let groups: &[&[_]] = &[
+        &[(home, get("a"))],
+        &[(far, add("a")), (beside, add("b"))],
+        &[(far, add("c"))],
+    ];
+    assert_eq!(figures(run(true, groups)), (4, 6, 0, 1));
+    let readers: &[&[_]] = &[&[(home, get("a"))], &[(far, get("a")), (beside, get("b"))]];
+    assert_eq!(figures(run(false, readers)), (4, 6, 0, 0));
+    // Who writes at home or on a third node takes two phases.
+    let wide: &[&[_]] = &[&[(home, add("a")), (far, add("a")), (beside, add("a"))]];
+    assert_eq!(figures(run(false, wide)), (4, 8, 4, 2));
+}
+
+#[test]
 fn readers_force_nothing() {
     let (home, far) = (shard(1, 0), shard(2, 0));
     assert_eq!(figures(run(true, &[&[(home, get("a"))]])), (0, 0, 0, 0));

@@ -11,6 +11,7 @@
 //! deliver [COUNT]        messages that may leave, in order; each line says who was told what
 //! drop TEXT | twice TEXT the first message whose line contains TEXT
 //! full N | room N        the disk of a node
+//! down N                 the other nodes notice that N is not connected
 //! flush N | tick MILLIS | crash N | restart N | state SHARD | value SHARD KEY
 //! ```
 
@@ -105,6 +106,7 @@ impl Script {
             }
             ["flush", node] => self.world.flush(NodeId(number(node))),
             ["tick", millis] => self.world.tick(number::<u64>(millis) * 1_000),
+            ["down", node] => self.world.announce_down(NodeId(number(node))),
             ["crash", node] => self.world.crash(NodeId(number(node)), 0),
             ["restart", node] => {
                 self.world.restart(NodeId(number(node)));

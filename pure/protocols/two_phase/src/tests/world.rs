@@ -1,7 +1,7 @@
 //! A cluster in memory: shards, a journal per node, and messages in the tester's hands.
 
 use crate::message::{Body, Message};
-use crate::{InDoubt, TwoPhase};
+use crate::{Fault, InDoubt, TwoPhase};
 use base::{Clock, IndexId, Key, NodeId, Position, ShardId, Slot, Time, Ts, TxnId};
 use journal::reader::Entry;
 use journal::{Record, ReplayStart, recover};
@@ -15,6 +15,9 @@ use txn::{
 
 pub(crate) const TABLE: IndexId = IndexId(1);
 pub(crate) const TRAIL: IndexId = IndexId(2);
+
+/// How far the bound of a node's clocks is ahead of them, at most.
+const BOUND_AHEAD_US: u64 = 2_000_000;
 
 /// A node's journal: what is behind `durable` may be lost by a crash.
 #[derive(Default, Debug)]
@@ -62,6 +65,8 @@ pub(crate) struct Node {
     pub(crate) incarnation: u32,
     pub(crate) disk: Rc<RefCell<Disk>>,
     pub(crate) up: bool,
+    /// A later life draws only above it.
+    pub(crate) clock_bound: Ts,
 }
 
 /// A message under way.
@@ -94,8 +99,8 @@ pub(crate) struct World {
     pub(crate) ops: u64,
     /// Transactions ask for one lock per shard.
     pub(crate) serial: bool,
-    /// Plants a fault: commits do not seal their increments.
-    unsealed: bool,
+    /// A fault of all shards.
+    fault: Option<Fault>,
 }
 
 pub(crate) fn key(index: IndexId, name: &str) -> Key {
@@ -131,7 +136,7 @@ impl World {
             counter: 0,
             ops: 0,
             serial: false,
-            unsealed: false,
+            fault: None,
         };
         for node in (1..=nodes).map(NodeId) {
             let disk = Rc::new(RefCell::new(Disk::default()));
@@ -141,6 +146,7 @@ impl World {
                     incarnation: 1,
                     disk,
                     up: true,
+                    clock_bound: Ts::ZERO,
                 },
             );
             for index in 0..shards {
@@ -163,23 +169,25 @@ impl World {
         world
     }
 
-    /// See [`World::unsealed`].
-    pub(crate) fn unsealed(&mut self, unsealed: bool) {
-        self.unsealed = unsealed;
+    /// Plants a fault in all shards.
+    pub(crate) fn plant(&mut self, fault: Option<Fault>) {
+        self.fault = fault;
         let shards = self.shards.values_mut();
-        shards.for_each(|shard| shard.protocol.unsealed = unsealed);
+        shards.for_each(|shard| shard.protocol.fault = fault);
     }
 
     fn start_record(&mut self, node: NodeId) {
-        let incarnation = self.nodes[&node].incarnation;
+        let clock_bound = Ts::from_time(self.now.after(BOUND_AHEAD_US));
+        let state = self.nodes.get_mut(&node).expect("a node");
+        state.clock_bound = clock_bound;
         let mut payload = Vec::new();
         Record::NodeStart {
-            incarnation,
-            clock_bound: Ts::ZERO,
+            incarnation: state.incarnation,
+            clock_bound,
             view: 1,
         }
         .encode(&mut payload);
-        let mut disk = self.nodes[&node].disk.borrow_mut();
+        let mut disk = state.disk.borrow_mut();
         disk.push(&payload);
         disk.durable = disk.end();
     }
@@ -225,6 +233,7 @@ impl World {
             journal: &mut port,
             out: &mut out,
             horizon: self.horizon.max(shard.horizon),
+            clock_bound: node.clock_bound,
             decode: super::programs::decode,
             schema_changed: &|_| Some(schema),
             counters: &mut shard.counters,
@@ -297,6 +306,15 @@ impl World {
     }
 
     pub(crate) fn flush(&mut self, node: NodeId) {
+        let near = Ts::from_time(self.now.after(BOUND_AHEAD_US / 2));
+        let state = self.nodes.get_mut(&node).expect("a node");
+        if state.clock_bound < near {
+            let ts = Ts::from_time(self.now.after(BOUND_AHEAD_US));
+            let mut payload = Vec::new();
+            Record::ClockBound { ts }.encode(&mut payload);
+            state.disk.borrow_mut().push(&payload);
+            state.clock_bound = ts;
+        }
         let durable = {
             let mut disk = self.nodes[&node].disk.borrow_mut();
             disk.durable = disk.end();
@@ -456,7 +474,7 @@ impl World {
             }
             let shard = self.shards.get_mut(id).expect("a shard");
             shard.protocol = TwoPhase::new(*id);
-            shard.protocol.unsealed = self.unsealed;
+            shard.protocol.fault = self.fault;
             shard.store = store;
             shard.clock = Clock::new(*id, floor);
             shard.horizon = floor;
@@ -483,6 +501,16 @@ impl World {
     fn flush_quietly(&mut self, node: NodeId) {
         let mut disk = self.nodes[&node].disk.borrow_mut();
         disk.durable = disk.end();
+    }
+
+    /// Tells the shards of other nodes that no connection to it stands any more.
+    pub(crate) fn announce_down(&mut self, node: NodeId) {
+        let ids: Vec<ShardId> = self.shards.keys().copied().collect();
+        for id in ids.into_iter().filter(|id| id.node() != node) {
+            if self.nodes[&id.node()].up {
+                self.call(id, |protocol, cx| protocol.on_peer_down(cx, node));
+            }
+        }
     }
 
     /// Tells the shards of other nodes about a restarted one.
@@ -518,7 +546,8 @@ pub(crate) fn describe(flight: &Flight) -> String {
             let finish = match &request.finish {
                 crate::message::Finish::No => "",
                 crate::message::Finish::Prepare(_) => " +prepare",
-                crate::message::Finish::Commit => " +commit",
+                crate::message::Finish::Commit(trust) if trust.shares.is_empty() => " +commit",
+                crate::message::Finish::Commit(_) => " +lead",
             };
             format!("Request {}{writes}{op}{finish}{alone}", request.seq)
         }
@@ -538,10 +567,19 @@ pub(crate) fn describe(flight: &Flight) -> String {
         Body::Working(to) => format!("Working {to:?}"),
         Body::Expose => "Expose".to_string(),
         Body::Decide(decide) if decide.commit_ts.is_some() => "Decide commit".to_string(),
+        Body::Decide(decide) if decide.wants_ack => "Decide abort, ended?".to_string(),
         Body::Decide(_) => "Decide abort".to_string(),
         Body::Ack => "Ack".to_string(),
         Body::Inquire => "Inquire".to_string(),
         Body::Running => "Running".to_string(),
+        Body::Gather(gather) => match gather.writes.len() {
+            0 => "Gather".to_string(),
+            count => format!("Gather writes={count}"),
+        },
+        Body::Gathered(gathered) => match &gathered.vote {
+            Ok(_) => "Gathered".to_string(),
+            Err(reason) => format!("Gathered {reason:?}"),
+        },
     };
     format!(
         "{} -> {} t{} {what}",

@@ -1,0 +1,310 @@
+//! The lead: one shard commits for several of its node, with one record of their journal.
+//!
+//! ```text
+//! coordinator ──Request +commit──> lead ──Gather──> shares   (shards of the lead's node)
+//!                                  lead <─Gathered─ shares   promised in memory
+//!                                  one Commit record
+//! coordinator <──Reply committed── lead ──Decide──> shares
+//! ```
+//!
+//! Shares and lead die together, and recovery finds the record or nothing. Until the record the
+//! coordinator may still call the commit off, at the lead only: a share that has promised to its
+//! lead hears nobody else.
+
+use crate::job::{Job, Origin};
+use crate::message::{Body, Decide, Finish, Finished, Gather, Gathered, Message, Reply, Share};
+use crate::message::{Trust, Vote};
+use crate::{Context, TwoPhase};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{Position, ShardId, Ts, TxnId};
+use journal::WritesRef;
+use txn::{AbortReason, OpError, OpResult};
+
+/// A commit that this shard leads and whose promises are coming in.
+#[derive(Debug)]
+pub(crate) struct Gathering {
+    /// What the coordinator is answered, but for the outcome.
+    reply: Reply,
+    before: Ts,
+    shares: Vec<ShardId>,
+    votes: Vec<(ShardId, Vote)>,
+}
+
+/// What a lead does with a commit that was entrusted to it.
+pub(crate) enum Led {
+    /// The coordinator gets this reply now.
+    Answer(Reply),
+    /// It is answered when the promises are there.
+    Later,
+}
+
+impl TwoPhase {
+    /// The operation is done: commits if nobody else takes part, else collects the promises.
+    pub(crate) fn lead_commit(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        trust: Trust,
+        mut reply: Reply,
+    ) -> Led {
+        let Trust { before, shares } = trust;
+        // A transaction that wrote nothing may be placed anywhere.
+        let writes = reply.wrote || !shares.is_empty();
+        if writes && cx.clock.tick(cx.now) >= before {
+            return Led::Answer(reply);
+        }
+        let done = if shares.is_empty() {
+            self.commit_here(cx, txn).map(|committed| {
+                let (commit_ts, forced) = (committed.commit_ts, committed.forced);
+                reply.finished = Finished::Committed { commit_ts, forced };
+                reply.wait = reply.wait.max(committed.position);
+            })
+        } else {
+            let part = self.parts.get_mut(&txn).expect("a request has a part");
+            part.lead = Some(self.shard);
+            let everybody = shares.iter().map(|share| share.shard).chain([self.shard]);
+            let participants: Vec<ShardId> = everybody.collect();
+            let prepared = self.prepare(cx, txn, participants.clone(), false);
+            prepared.map(|(vote, position)| {
+                reply.wait = reply.wait.max(position);
+                let part = self.parts.get_mut(&txn).expect("looked up above");
+                part.gathering = Some(Box::new(Gathering {
+                    reply: reply.clone(),
+                    before,
+                    shares: shares.iter().map(|share| share.shard).collect(),
+                    votes: Vec::from([(self.shard, vote)]),
+                }));
+            })
+        };
+        match done {
+            Ok(()) if shares.is_empty() => Led::Answer(reply),
+            Ok(()) => {
+                self.ask_shares(cx, txn, shares);
+                Led::Later
+            }
+            Err(reason) => {
+                self.rollback(cx, txn);
+                reply.result = Err(OpError::Aborted(reason));
+                Led::Answer(reply)
+            }
+        }
+    }
+
+    /// Asks the shares for their promises.
+    fn ask_shares(&mut self, cx: &mut Context<'_>, txn: TxnId, shares: Vec<Share>) {
+        let part = &self.parts[&txn];
+        let (attempt, options) = (part.attempt, part.options.expect("set when it was made"));
+        let everybody = shares.iter().map(|share| share.shard).chain([self.shard]);
+        let participants: Vec<ShardId> = everybody.collect();
+        for share in shares {
+            let gather = Gather {
+                visit: share.visit,
+                acked: share.acked,
+                options,
+                planned: share.planned,
+                writes: share.writes,
+                participants: participants.clone(),
+            };
+            let message = self.message(cx, txn, attempt, Body::Gather(Box::new(gather)));
+            self.post(cx, share.shard, message, Position(0));
+        }
+    }
+
+    /// A share is asked for its promise. If the coordinator has called it off here, or it belongs
+    /// to a former life of its coordinator, there is nothing to promise any more.
+    pub(crate) fn on_gather(
+        &mut self,
+        cx: &mut Context<'_>,
+        lead: ShardId,
+        message: &Message,
+        gather: Gather,
+    ) {
+        let txn = message.txn;
+        let life = self.peers.get(&txn.shard.node()).copied().unwrap_or(0);
+        let visits = self.visits_in.get(&(txn.shard, txn.incarnation));
+        let over = visits.is_some_and(|visits| visits.over(gather.visit).is_some());
+        let fresh = !self.parts.contains_key(&txn);
+        if txn.incarnation < life || (fresh && (over || gather.acked > 0)) {
+            let vote = Err(AbortReason::ParticipantLost(self.shard));
+            self.send_gathered(cx, lead, txn, message.attempt, vote, Position(0));
+            return;
+        }
+        let part = self.part(txn, gather.options);
+        assert!(
+            part.next_seq == gather.acked + 1 && part.jobs.is_empty(),
+            "a commit follows the answers to all requests"
+        );
+        part.visit = gather.visit;
+        part.lead = Some(lead);
+        self.disarm_part(txn);
+        let origin = Origin::Gather { lead };
+        let mut job = Box::new(Job::new(txn, gather.options, gather.planned, origin));
+        job.writes = gather.writes.into_iter();
+        job.finish = Finish::Prepare(gather.participants);
+        self.start(cx, job);
+    }
+
+    /// A share has its locks, or will not get them: it promises, or is rolled back.
+    pub(crate) fn end_gather(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: Job,
+        lead: ShardId,
+        result: Result<OpResult, OpError>,
+    ) {
+        let (txn, attempt) = (job.txn, job.attempt);
+        let Finish::Prepare(participants) = job.finish else {
+            unreachable!("it was made to prepare")
+        };
+        let prepared = match result {
+            Ok(_) => self.prepare(cx, txn, participants, true),
+            Err(OpError::Aborted(reason)) => Err(reason),
+            // It has written too much.
+            Err(OpError::Sql(_)) => Err(AbortReason::Requested),
+        };
+        let (vote, wait) = match prepared {
+            Ok((vote, position)) => (Ok(vote), position.max(job.wait)),
+            Err(reason) => {
+                let visit = self.parts.get(&txn).map_or(0, |part| part.visit);
+                self.rollback(cx, txn);
+                self.end_visit(txn, visit, None);
+                (Err(reason), Position(0))
+            }
+        };
+        self.send_gathered(cx, lead, txn, attempt, vote, wait);
+    }
+
+    fn send_gathered(
+        &mut self,
+        cx: &mut Context<'_>,
+        lead: ShardId,
+        txn: TxnId,
+        attempt: u32,
+        vote: Result<Vote, AbortReason>,
+        wait: Position,
+    ) {
+        let gathered = Box::new(Gathered { vote, wait });
+        let message = self.message(cx, txn, attempt, Body::Gathered(gathered));
+        self.post(cx, lead, message, Position(0));
+    }
+
+    /// A promise has come in at the lead.
+    pub(crate) fn on_gathered(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        txn: TxnId,
+        gathered: Gathered,
+    ) {
+        let part = self.parts.get_mut(&txn);
+        let Some(gathering) = part.and_then(|part| part.gathering.as_deref_mut()) else {
+            return;
+        };
+        match gathered.vote {
+            Err(reason) => self.call_off(cx, txn, reason),
+            Ok(vote) => {
+                let reply = &mut gathering.reply;
+                reply.wait = reply.wait.max(gathered.wait);
+                gathering.votes.push((from, vote));
+                if gathering.votes.len() > gathering.shares.len() {
+                    self.decide_gathered(cx, txn);
+                }
+            }
+        }
+    }
+
+    /// The lead cannot commit: everybody is rolled back and the coordinator told.
+    fn call_off(&mut self, cx: &mut Context<'_>, txn: TxnId, reason: AbortReason) {
+        let part = self.parts.get_mut(&txn).expect("looked up by the caller");
+        let (visit, attempt) = (part.visit, part.attempt);
+        let gathering = part.gathering.as_ref().expect("looked up by the caller");
+        let mut reply = gathering.reply.clone();
+        reply.result = Err(OpError::Aborted(reason));
+        self.rollback(cx, txn);
+        self.end_visit(txn, visit, Some(reply.clone()));
+        self.send_reply(cx, txn.shard, txn, attempt, reply);
+    }
+
+    /// Everybody has promised: one record, and everybody is told.
+    fn decide_gathered(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        let part = self.parts.get_mut(&txn).expect("looked up by the caller");
+        let (visit, attempt) = (part.visit, part.attempt);
+        let gathering = part.gathering.as_ref().expect("looked up by the caller");
+        // Every lock is still held, and the promises' clocks came with them.
+        let commit_ts = cx.clock.tick(cx.now);
+        if commit_ts >= gathering.before {
+            // Locks were waited for until the coordinator's bound had passed.
+            self.call_off(cx, txn, AbortReason::Unreachable(txn.shard));
+            return;
+        }
+        let gathering = part.gathering.take().expect("looked up above");
+        let gathering = *gathering;
+        let (mut reply, votes) = (gathering.reply, gathering.votes);
+        let promised = votes.iter().map(|(_, vote)| vote.prepare_ts).max();
+        assert!(
+            promised < Some(commit_ts),
+            "commits lie above their promises"
+        );
+        let own = self.promises.get(&txn);
+        let own = own.map(|promise| (self.shard, promise.redo.as_slice()));
+        let others = votes.iter().filter(|(_, vote)| !vote.redo.is_empty());
+        let others = others.map(|(shard, vote)| (*shard, vote.redo.as_slice()));
+        let writes: Vec<(ShardId, WritesRef<'_>)> = own.into_iter().chain(others).collect();
+        let position = match writes.is_empty() {
+            true => Position(0),
+            false => Self::append_commit(&mut self.scratch, cx, txn, commit_ts, &writes),
+        };
+        for share in gathering.shares {
+            self.tell_share(cx, txn, attempt, share, Some(commit_ts), position);
+        }
+        let forced = position.0 > 0;
+        reply.finished = Finished::Committed { commit_ts, forced };
+        reply.wait = reply.wait.max(position);
+        self.keep_promise(cx, txn, commit_ts, position);
+        self.end_visit(txn, visit, Some(reply.clone()));
+        self.send_reply(cx, txn.shard, txn, attempt, reply);
+    }
+
+    /// Tells a share the outcome.
+    pub(crate) fn tell_share(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        attempt: u32,
+        share: ShardId,
+        commit_ts: Option<Ts>,
+        position: Position,
+    ) {
+        let decide = Decide {
+            visit: 0,
+            commit_ts,
+            position,
+            wants_ack: false,
+        };
+        let message = self.message(cx, txn, attempt, Body::Decide(decide));
+        self.post(cx, share, message, Position(0));
+    }
+
+    /// Calls off what is being gathered, if anything is; the lead's own part is the caller's.
+    pub(crate) fn release_shares(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        let Some(part) = self.parts.get_mut(&txn) else {
+            return;
+        };
+        let attempt = part.attempt;
+        let Some(gathering) = part.gathering.take() else {
+            return;
+        };
+        for share in gathering.shares {
+            self.tell_share(cx, txn, attempt, share, None, Position(0));
+        }
+    }
+
+    /// The transaction's visit here is over; `reply` may be asked for again.
+    pub(crate) fn end_visit(&mut self, txn: TxnId, visit: u64, reply: Option<Reply>) {
+        if self.is_remote(txn.shard) && visit > 0 {
+            let place = (txn.shard, txn.incarnation);
+            self.visits_in.entry(place).or_default().end(visit, reply);
+        }
+    }
+}
