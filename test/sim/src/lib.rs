@@ -28,6 +28,6 @@ mod world;
 pub use client::{Answer, Param, SimConn, SimError};
 pub use executor::{Join, SimCx, Task};
 pub use plan::{Ask, Plan};
-pub use run::{Outcome, Report, run, run_with};
+pub use run::{Outcome, Report, alone, run, run_with};
 pub use trace::Sink;
 pub use workload::{Verdict, Workload};

@@ -74,6 +74,30 @@ pub fn run_with(plan: &Plan, sink: Option<Sink>, costs: Option<Box<dyn CostModel
     Outcome { verdict, report }
 }
 
+/// Virtual time after which a task that runs alone has failed.
+const ALONE_NS: u64 = 1_000 * 3_600 * SECOND_NS;
+
+/// Runs a task on a healthy cluster of the plan's size, which has nothing else to do: for scripts.
+///
+/// # Errors
+/// The cluster does not come up, an invariant is broken, or the task does not end.
+pub fn alone<T: 'static>(
+    plan: &Plan,
+    task: impl FnOnce(SimCx) -> crate::executor::Task<T>,
+) -> Result<T, String> {
+    let mut world = World::new(plan.clone(), None, None);
+    world.boot()?;
+    let mut draw = Prng::new(plan.seed ^ 0x006f_10ad);
+    let cx = SimCx::new(world.shared.clone(), draw.fork());
+    let running = cx.spawn(task(cx.fork()));
+    if !world.within(ALONE_NS, &mut |_| running.is_finished()) {
+        return Err(world.stuck("the task"));
+    }
+    let result = world.result_of(&cx, running);
+    world.settle()?;
+    world.broken.take().map_or(Ok(result), Err)
+}
+
 impl World {
     fn play(&mut self, report: &mut Report) -> Result<Verdict, String> {
         self.boot()?;
