@@ -13,7 +13,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use workload::history::plan::Plan;
 use workload::history::run::{Client, create, final_reads};
-use workload::history::{Kind, OPENING, Shape};
+use workload::history::{Kind, Shape, empty, judge};
 use workload::wire::{Failure, Isolation};
 
 /// A history of less proves nothing. Far below what a run without faults gives, because most runs
@@ -90,11 +90,6 @@ impl Histories {
         }
         shape.txn_len_max = 1 + prng.below(6) as u32;
         shape.txns_per_key = 20 << prng.below(4);
-        let mut history = History::new();
-        if kind == Kind::Bank {
-            let accounts = 0..u64::from(shape.keys);
-            history.initial_counters = accounts.map(|account| (account, OPENING)).collect();
-        }
         // Many clients need no pauses to meet; a few would otherwise do too much.
         let pause_us = (1 << prng.between(9, 15)) * u64::from(scale.clients.clamp(1, 16)) / 8;
         Histories {
@@ -108,7 +103,7 @@ impl Histories {
             next_txn: Cell::new(0),
             next_value: Cell::new(1),
             next_process: Cell::new(0),
-            history: RefCell::new(history),
+            history: RefCell::new(empty(&shape)),
             wrong: RefCell::default(),
         }
     }
@@ -232,7 +227,7 @@ impl Histories {
         if let Some(text) = self.wrong.take() {
             return Verdict::Fail(text);
         }
-        let verdict = check::check_with(&self.history.borrow(), self.level, &DEMAND);
+        let verdict = judge(&self.shape, &self.history.borrow(), self.level, &DEMAND);
         match verdict.judgement {
             Judgement::Pass => Verdict::Pass,
             Judgement::Fail => Verdict::Fail(format!("{:?}: {verdict}", self.shape)),

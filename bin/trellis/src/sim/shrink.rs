@@ -1,0 +1,146 @@
+//! Looks for a smaller run that still fails: fewer kinds, fewer faults, fewer clients, less time.
+
+use super::plan_args::{OneRun, PlanArgs, RATES};
+use super::pool::{Done, Job, Pool, Verdict};
+use anyhow::{Context, Result, bail};
+use sim::plan::Kind;
+use std::io::Write;
+use std::process::ExitCode;
+
+struct Shrink {
+    pool: Pool,
+    tried: u32,
+    /// The smallest run that fails, and how.
+    best: OneRun,
+    text: String,
+}
+
+pub(crate) fn run(seed: u64, args: &PlanArgs) -> Result<ExitCode> {
+    let workload = args.one_workload()?;
+    let first = args.of(workload, seed);
+    let mut pool = Pool::new(1)?;
+    let done = attempt(&mut pool, &first)?;
+    if done.verdict != Verdict::Fail {
+        bail!("seed {seed} does not fail");
+    }
+    let mut shrink = Shrink {
+        pool,
+        tried: 1,
+        best: first,
+        text: done.text,
+    };
+    shrink.kinds()?;
+    shrink.faults()?;
+    shrink.clients()?;
+    shrink.time()?;
+    shrink.faults()?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", shrink.best.draw()?)?;
+    for fault in &shrink.best.draw()?.faults {
+        writeln!(out, "  {fault}")?;
+    }
+    writeln!(out, "failed: {}", shrink.text)?;
+    writeln!(out, "{} runs tried", shrink.tried)?;
+    let arguments = shrink.best.arguments().join(" ");
+    writeln!(out, "trellis sim replay {seed} {arguments}")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn attempt(pool: &mut Pool, run: &OneRun) -> Result<Done> {
+    pool.start(Job {
+        seed: run.seed,
+        workload: run.workload,
+        twice: false,
+        arguments: run.arguments(),
+    })?;
+    pool.wait()?.context("a run was started")
+}
+
+impl Shrink {
+    /// Takes a smaller run if it fails too.
+    fn take(&mut self, run: OneRun) -> Result<bool> {
+        let done = attempt(&mut self.pool, &run)?;
+        self.tried += 1;
+        if done.verdict != Verdict::Fail {
+            return Ok(false);
+        }
+        let mut err = std::io::stderr().lock();
+        writeln!(err, "smaller: {}", run.arguments().join(" "))?;
+        (self.best, self.text) = (run, done.text);
+        Ok(true)
+    }
+
+    fn kinds(&mut self) -> Result<()> {
+        let mut without: Vec<Kind> = Vec::new();
+        for kind in RATES {
+            without.push(kind);
+            let run = self.best.with(|args| args.set_without(&without));
+            if !self.take(run)? {
+                without.pop();
+            }
+        }
+        Ok(())
+    }
+
+    /// Halves, quarters, ... of the faults are left out as long as it helps.
+    fn faults(&mut self) -> Result<()> {
+        let count = self
+            .best
+            .with(|args| args.forget_keep())
+            .draw()?
+            .faults
+            .len();
+        let mut keep: Vec<usize> = self.best.args.kept(count)?;
+        let mut piece = keep.len();
+        while piece > 0 {
+            let mut from = 0;
+            while from < keep.len() {
+                let mut fewer = keep.clone();
+                fewer.drain(from..(from + piece).min(keep.len()));
+                let run = self.best.with(|args| args.set_keep(&fewer));
+                if self.take(run)? {
+                    keep = fewer;
+                } else {
+                    from += piece;
+                }
+            }
+            piece /= 2;
+        }
+        Ok(())
+    }
+
+    fn clients(&mut self) -> Result<()> {
+        let mut clients = self.best.draw()?.clients;
+        while clients > 1 {
+            let fewer = if clients > 4 {
+                clients / 2
+            } else {
+                clients - 1
+            };
+            let run = self.best.with(|args| args.set_clients(fewer));
+            if !self.take(run)? {
+                break;
+            }
+            clients = fewer;
+        }
+        Ok(())
+    }
+
+    fn time(&mut self) -> Result<()> {
+        let mut millis = self.best.draw()?.run_us / 1_000;
+        let mut step = millis / 2;
+        while step > 0 && millis > 20 {
+            let run = self.best.with(|args| args.set_millis(millis - step));
+            if self.take(run)? {
+                millis -= step;
+                step = step.min(millis / 2);
+            } else {
+                step /= 2;
+                if step < millis / 32 {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}

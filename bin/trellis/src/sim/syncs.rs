@@ -1,0 +1,72 @@
+//! A power cut at every sync: one run counts them, then one run for each.
+
+use super::SyncsArgs;
+use super::pool::{Job, Pool, Verdict};
+use anyhow::{Context, Result, bail};
+use sim::disk::SyncStop;
+use std::io::Write;
+use std::process::ExitCode;
+
+pub(crate) fn run(args: &SyncsArgs) -> Result<ExitCode> {
+    let workload = args.one.plan.one_workload()?;
+    let plain = args.one.plan.of(workload, args.one.seed);
+    let mut pool = Pool::new(args.jobs.max(1))?;
+    let job = |run: &super::plan_args::OneRun| Job {
+        seed: run.seed,
+        workload,
+        twice: false,
+        arguments: run.arguments(),
+    };
+    pool.start(job(&plain))?;
+    let first = pool.wait()?.context("a run was started")?;
+    if first.verdict == Verdict::Fail {
+        bail!("without a crash it fails already: {}", first.text);
+    }
+    let mut points = Vec::new();
+    for (index, (_, end)) in first.syncs.iter().enumerate() {
+        for sync in 1..=*end {
+            for how in [SyncStop::Before, SyncStop::After] {
+                points.push((index as u16 + 1, sync, how));
+            }
+        }
+    }
+    let all = points.len() as u64;
+    if args.limit > 0 && all > args.limit {
+        let every = all.div_ceil(args.limit) as usize;
+        points = points.into_iter().step_by(every).collect();
+    }
+    let mut out = std::io::stdout();
+    writeln!(out, "{} syncs, {} crashes to try", all / 2, points.len())?;
+    let (mut passed, mut failed, mut inconclusive) = (0, 0, 0);
+    let mut points = points.into_iter();
+    loop {
+        while pool.is_free()
+            && let Some((node, sync, how)) = points.next()
+        {
+            pool.start(job(&plain.with(|args| args.set_stop_at(node, sync, how))))?;
+        }
+        let Some(done) = pool.wait()? else { break };
+        match done.verdict {
+            Verdict::Pass => passed += 1,
+            Verdict::Inconclusive => inconclusive += 1,
+            Verdict::Fail => {
+                failed += 1;
+                writeln!(out, "failed: {}", done.text)?;
+                let arguments = done.job.arguments.join(" ");
+                writeln!(out, "  trellis sim replay {} {arguments}", done.job.seed)?;
+            }
+        }
+    }
+    if inconclusive > 0 {
+        writeln!(
+            out,
+            "{inconclusive} inconclusive: too little happened to judge"
+        )?;
+    }
+    writeln!(out, "{passed} passed, {failed} failed")?;
+    Ok(if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}

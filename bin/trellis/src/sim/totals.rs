@@ -1,0 +1,182 @@
+//! What many runs come to.
+
+use super::pool::{Done, Verdict};
+use anyhow::Result;
+use sim::plan::Kind;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::time::Duration;
+
+#[derive(Default)]
+struct Counts {
+    passed: u64,
+    failed: u64,
+    inconclusive: u64,
+}
+
+/// Sums over runs.
+pub(crate) struct Totals {
+    workloads: BTreeMap<&'static str, Counts>,
+    virtual_ns: u64,
+    steps: u64,
+    starts: u64,
+    checkpoints: u64,
+    lost: u64,
+    torn: u64,
+    twice: u64,
+    happened: BTreeMap<Kind, u64>,
+    failed_seeds: Vec<(u64, &'static str)>,
+}
+
+impl Totals {
+    pub(crate) fn new(workloads: &[&'static str]) -> Totals {
+        Totals {
+            workloads: workloads
+                .iter()
+                .map(|name| (*name, Counts::default()))
+                .collect(),
+            virtual_ns: 0,
+            steps: 0,
+            starts: 0,
+            checkpoints: 0,
+            lost: 0,
+            torn: 0,
+            twice: 0,
+            happened: BTreeMap::new(),
+            failed_seeds: Vec::new(),
+        }
+    }
+
+    /// Adds a run; whether it has failed.
+    pub(crate) fn take(&mut self, done: &Done) -> bool {
+        let counts = self.workloads.entry(done.job.workload).or_default();
+        match done.verdict {
+            Verdict::Pass => counts.passed += 1,
+            Verdict::Inconclusive => counts.inconclusive += 1,
+            Verdict::Fail => {
+                counts.failed += 1;
+                self.failed_seeds.push((done.job.seed, done.job.workload));
+            }
+        }
+        self.virtual_ns += done.virtual_ns;
+        self.steps += done.steps;
+        self.starts += done.starts;
+        self.checkpoints += done.checkpoints;
+        self.lost += done.lost;
+        self.torn += done.torn;
+        self.twice += u64::from(done.job.twice);
+        for (kind, count) in &done.happened {
+            *self.happened.entry(*kind).or_default() += count;
+        }
+        done.verdict == Verdict::Fail
+    }
+
+    fn sum(&self, of: impl Fn(&Counts) -> u64) -> u64 {
+        self.workloads.values().map(of).sum()
+    }
+
+    pub(crate) fn failed(&self) -> u64 {
+        self.sum(|counts| counts.failed)
+    }
+
+    /// Runs of the workload that had the fewest.
+    pub(crate) fn least(&self) -> u64 {
+        let runs = |counts: &Counts| counts.passed + counts.failed + counts.inconclusive;
+        self.workloads.values().map(runs).min().unwrap_or(0)
+    }
+
+    /// One line.
+    pub(crate) fn brief(&self) -> String {
+        let passed = self.sum(|counts| counts.passed);
+        let inconclusive = self.sum(|counts| counts.inconclusive);
+        let failed = self.failed();
+        format!("{passed} passed, {failed} failed, {inconclusive} inconclusive")
+    }
+
+    fn virtual_hours(&self) -> f64 {
+        self.virtual_ns as f64 / 3.6e12
+    }
+
+    /// Prints everything; the last line is `N passed, M failed`.
+    pub(crate) fn print(&self, wall: Duration) -> Result<()> {
+        let mut out = std::io::stdout().lock();
+        for (name, counts) in &self.workloads {
+            writeln!(
+                out,
+                "{name:<14}{:>7} passed {:>5} failed {:>5} inconclusive",
+                counts.passed, counts.failed, counts.inconclusive
+            )?;
+        }
+        writeln!(
+            out,
+            "{:.2} simulated hours in {:.1} s: {:.1} times real time; {} steps",
+            self.virtual_hours(),
+            wall.as_secs_f64(),
+            self.virtual_hours() * 3600.0 / wall.as_secs_f64().max(0.001),
+            self.steps
+        )?;
+        writeln!(
+            out,
+            "{} starts, {} checkpoints, {} power cuts lost unsynced writes, {} left half a write, \
+             {} runs twice",
+            self.starts, self.checkpoints, self.lost, self.torn, self.twice
+        )?;
+        let faults: Vec<String> = self
+            .happened
+            .iter()
+            .map(|(kind, count)| format!("{} {count}", kind.name()))
+            .collect();
+        writeln!(out, "faults: {}", faults.join(", "))?;
+        let inconclusive = self.sum(|counts| counts.inconclusive);
+        if inconclusive > 0 {
+            writeln!(
+                out,
+                "{inconclusive} inconclusive: too little happened to judge"
+            )?;
+        }
+        let passed = self.sum(|counts| counts.passed);
+        writeln!(out, "{passed} passed, {} failed", self.failed())?;
+        Ok(())
+    }
+
+    /// The same for programs.
+    pub(crate) fn json(&self, wall: Duration) -> Result<String> {
+        let workloads: BTreeMap<_, _> = self
+            .workloads
+            .iter()
+            .map(|(name, counts)| {
+                let counts = serde_json::json!({
+                    "passed": counts.passed,
+                    "failed": counts.failed,
+                    "inconclusive": counts.inconclusive,
+                });
+                (*name, counts)
+            })
+            .collect();
+        let faults: BTreeMap<_, _> = self
+            .happened
+            .iter()
+            .map(|(kind, count)| (kind.name(), *count))
+            .collect();
+        let failed: Vec<_> = self
+            .failed_seeds
+            .iter()
+            .map(|(seed, workload)| serde_json::json!({"seed": seed, "workload": workload}))
+            .collect();
+        let value = serde_json::json!({
+            "workloads": workloads,
+            "failed_seeds": failed,
+            "simulated_hours": self.virtual_hours(),
+            "wall_seconds": wall.as_secs_f64(),
+            "simulated_per_real": self.virtual_hours() * 3600.0 / wall.as_secs_f64().max(0.001),
+            "steps": self.steps,
+            "starts": self.starts,
+            "checkpoints": self.checkpoints,
+            "power_cuts_that_lost": self.lost,
+            "power_cuts_that_tore": self.torn,
+            "runs_twice": self.twice,
+            "faults": faults,
+        });
+        Ok(serde_json::to_string_pretty(&value)? + "\n")
+    }
+}
