@@ -15,6 +15,8 @@ pub enum DriveError {
     NotLoaded(String),
     /// Data of another scale or seed is already there.
     OtherData(String),
+    /// A file cannot be read or written, or holds what it should not.
+    File(String),
     /// An option has a value that cannot work.
     Option(String),
 }
@@ -25,7 +27,7 @@ impl fmt::Display for DriveError {
             DriveError::Url(error) => error.fmt(f),
             DriveError::Link(doing, error) => write!(f, "{doing}: {error}"),
             DriveError::NotLoaded(text) | DriveError::OtherData(text) => f.write_str(text),
-            DriveError::Option(text) => f.write_str(text),
+            DriveError::File(text) | DriveError::Option(text) => f.write_str(text),
         }
     }
 }

@@ -24,6 +24,7 @@
 //! | [`shape`] | what a workload is: prepare, generate, execute, verify, describe |
 //! | [`run`] | open and closed loop, retries, phases, histograms |
 //! | [`tpcc`] | TPC-C |
+//! | [`histories`] | records what clients see, and judges it |
 //! | [`server`] | which server, and its counters |
 //! | [`report`] | table, JSON, HTML |
 //! | [`view`] | live view and plain lines |
@@ -40,6 +41,7 @@ pub mod answers {
 }
 mod digest;
 pub mod error;
+pub mod histories;
 pub mod link;
 mod login;
 pub mod raw;

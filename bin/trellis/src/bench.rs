@@ -2,22 +2,32 @@
 //! protocol.
 
 use anyhow::{Context, Result, bail};
+use check::{Judgement, Level};
 use clap::{Args, Subcommand, ValueEnum};
+use drive::histories::{self, HistoryOptions};
 use drive::report;
-use drive::run::RunReport;
+use drive::run::{RunReport, RunnerOptions};
 use drive::tpcc::{self, Isolation, LoadOptions, RunOptions};
 use drive::view::Screen;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
+use workload::history::Kind;
 
 /// Arguments of `trellis bench`.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     trellis bench load --url postgres://trellis@127.0.0.1:5433/shop --warehouses 4\n  \
     trellis bench run --url postgres://trellis@127.0.0.1:5433,127.0.0.1:5434/shop --seconds 60\n  \
-    trellis bench check --url postgres://postgres@127.0.0.1:5432/tpcc\n\n\
-    The database must exist. PostgreSQL is measured by the same commands.")]
+    trellis bench check --url postgres://postgres@127.0.0.1:5432/tpcc\n  \
+    trellis bench run --workload list-append --url postgres://postgres@127.0.0.1:5432/test \
+    --isolation serializable --history seen.edn\n  \
+    trellis bench check --history seen.edn --level snapshot-isolation\n\n\
+    The database must exist. PostgreSQL is measured by the same commands. A workload other than \
+    tpcc records what its clients see and judges it; it makes its own tables, whose names begin \
+    with bench_, and drops those of an earlier run.\n\n\
+    Exit code: 0 all passed, 1 something failed, 3 a history too small to say anything.")]
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
     command: BenchCommand,
@@ -29,7 +39,7 @@ enum BenchCommand {
     Load(LoadArgs),
     /// Run the transaction mix and check the result
     Run(RunArgs),
-    /// Check the consistency conditions
+    /// Check the consistency conditions, or judge a recorded history
     Check(CheckArgs),
 }
 
@@ -38,7 +48,40 @@ enum BenchCommand {
 enum WorkloadName {
     /// TPC-C
     Tpcc,
+    /// Appends to lists and reads them: every anomaly can be seen
+    ListAppend,
+    /// Writes rows and reads them
+    Register,
+    /// Reads ranges and inserts into them
+    Phantom,
+    /// Moves money; the total is constant
+    Bank,
+    /// Links the rows of a cycle anew; it stays one cycle
+    Ring,
+    /// Adds to counters without reading them
+    Counter,
+    /// Adds to one counter
+    HotCounter,
 }
+
+impl WorkloadName {
+    /// The history that it records; `None` for TPC-C.
+    fn history(self) -> Option<Kind> {
+        match self {
+            WorkloadName::Tpcc => None,
+            WorkloadName::ListAppend => Some(Kind::ListAppend),
+            WorkloadName::Register => Some(Kind::Register),
+            WorkloadName::Phantom => Some(Kind::Phantom),
+            WorkloadName::Bank => Some(Kind::Bank),
+            WorkloadName::Ring => Some(Kind::Ring),
+            WorkloadName::Counter => Some(Kind::Counter),
+            WorkloadName::HotCounter => Some(Kind::HotCounter),
+        }
+    }
+}
+
+/// The exit code for a history that is too small to say anything.
+const INCONCLUSIVE: u8 = 3;
 
 #[derive(Args)]
 struct Where {
@@ -99,6 +142,8 @@ struct RunArgs {
     /// Do not check the consistency conditions after the run
     #[arg(long)]
     no_check: bool,
+    #[command(flatten)]
+    recorded: RecordArgs,
     /// Where the result goes as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -107,10 +152,41 @@ struct RunArgs {
     report: Option<PathBuf>,
 }
 
+/// What concerns recorded histories only.
+#[derive(Args)]
+#[command(next_help_heading = "Recorded histories")]
+struct RecordArgs {
+    /// Keys in use at the same time; fewer conflict more [default: by workload]
+    #[arg(long)]
+    keys: Option<u32>,
+    /// Most operations of one transaction
+    #[arg(long, default_value_t = 5)]
+    txn_len: u32,
+    /// Transactions after which a key is given up for a new one
+    #[arg(long, default_value_t = 90)]
+    txns_per_key: u32,
+    /// Judge by this level [default: what the server promises for --isolation]
+    #[arg(long, value_parser = level)]
+    level: Option<Level>,
+    /// Where the history goes, as .edn or .json
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
+}
+
 #[derive(Args)]
 struct CheckArgs {
-    #[command(flatten)]
-    target: Where,
+    /// Which workload
+    #[arg(long, value_enum, default_value = "tpcc")]
+    workload: WorkloadName,
+    /// Database: `postgres://USER@HOST:PORT/DATABASE`
+    #[arg(long, required_unless_present = "history")]
+    url: Option<String>,
+    /// Judge a history that was recorded here or elsewhere, as .edn or .json
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    history: Option<PathBuf>,
+    /// Judge it by this level
+    #[arg(long, value_parser = level, default_value = "strict-serializable")]
+    level: Level,
     /// Where the result goes as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -126,56 +202,135 @@ fn isolation(text: &str) -> Result<Isolation, String> {
     Isolation::parse(text).ok_or_else(|| format!("{text:?} is no isolation level"))
 }
 
+fn level(text: &str) -> Result<Level, String> {
+    text.parse()
+        .map_err(|error: check::level::UnknownLevel| error.to_string())
+}
+
 fn screen() -> Screen<std::io::Stdout> {
     Screen::new(std::io::stdout(), std::io::stdout().is_terminal())
 }
 
 /// Runs one of the three commands.
-pub(crate) fn run(args: &BenchArgs) -> Result<()> {
+pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     match &args.command {
-        BenchCommand::Load(load) => {
-            let WorkloadName::Tpcc = load.target.workload;
-            let mut options = LoadOptions::new(&load.target.url, load.warehouses);
-            options.seed = load.seed;
-            options.jobs = load.jobs;
-            options.foreign_keys = load.foreign_keys;
-            Ok(tpcc::load(&options, &mut screen())?)
-        }
-        BenchCommand::Run(run) => run_tpcc(run),
-        BenchCommand::Check(check) => {
-            let WorkloadName::Tpcc = check.target.workload;
-            let found = tpcc::check(&check.target.url, &mut screen())?;
-            write!(std::io::stdout(), "{}", report::check_table(&found))?;
-            if let Some(path) = &check.json {
-                write_file(path, &report::check_json(&found).to_string())?;
-            }
-            match found.failed() {
-                0 => Ok(()),
-                failed => bail!("{failed} consistency conditions do not hold"),
-            }
-        }
+        BenchCommand::Load(load) => load_tpcc(load),
+        BenchCommand::Run(run) => match run.target.workload.history() {
+            None => run_tpcc(run),
+            Some(kind) => run_history(run, kind),
+        },
+        BenchCommand::Check(check) => match (&check.history, &check.url) {
+            (Some(path), _) => check_history(check, path),
+            (None, Some(url)) => check_tpcc(check, url),
+            (None, None) => bail!("--url or --history is needed"),
+        },
     }
 }
 
-fn run_tpcc(args: &RunArgs) -> Result<()> {
-    let WorkloadName::Tpcc = args.target.workload;
+fn load_tpcc(load: &LoadArgs) -> Result<ExitCode> {
+    only_tpcc(load.target.workload, "nothing is loaded before a run")?;
+    let mut options = LoadOptions::new(&load.target.url, load.warehouses);
+    options.seed = load.seed;
+    options.jobs = load.jobs;
+    options.foreign_keys = load.foreign_keys;
+    tpcc::load(&options, &mut screen())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn only_tpcc(workload: WorkloadName, why: &str) -> Result<()> {
+    match workload.history() {
+        None => Ok(()),
+        Some(kind) => bail!("workload {}: {why}", kind.name()),
+    }
+}
+
+fn check_tpcc(check: &CheckArgs, url: &str) -> Result<ExitCode> {
+    only_tpcc(
+        check.workload,
+        "a run judges its own history; give --history for a recorded one",
+    )?;
+    let found = tpcc::check(url, &mut screen())?;
+    write!(std::io::stdout(), "{}", report::check_table(&found))?;
+    if let Some(path) = &check.json {
+        write_file(path, &report::check_json(&found).to_string())?;
+    }
+    match found.failed() {
+        0 => Ok(ExitCode::SUCCESS),
+        failed => bail!("{failed} consistency conditions do not hold"),
+    }
+}
+
+fn check_history(args: &CheckArgs, path: &Path) -> Result<ExitCode> {
+    let history = histories::read(path)?;
+    let verdict = check::check(&history, args.level);
+    write!(std::io::stdout(), "{verdict}")?;
+    if let Some(path) = &args.json {
+        write_file(path, &report::verdict_json(&verdict).to_string())?;
+    }
+    judged(verdict.judgement)
+}
+
+/// The exit code of a judgement.
+fn judged(judgement: Judgement) -> Result<ExitCode> {
+    match judgement {
+        Judgement::Pass => Ok(ExitCode::SUCCESS),
+        Judgement::Inconclusive => Ok(ExitCode::from(INCONCLUSIVE)),
+        Judgement::Fail => bail!("the history violates the level"),
+    }
+}
+
+fn runner(args: &RunArgs) -> RunnerOptions {
+    RunnerOptions {
+        clients: args.clients,
+        rate: args.rate,
+        length: Duration::from_secs(args.seconds),
+        warmup: Duration::from_secs(args.warmup),
+        seed: args.seed,
+        check: !args.no_check,
+        ..RunnerOptions::default()
+    }
+}
+
+fn run_history(args: &RunArgs, kind: Kind) -> Result<ExitCode> {
+    if args.keying || args.warehouses.is_some() || args.no_check {
+        bail!("--keying, --warehouses and --no-check are for tpcc");
+    }
+    let mut options = HistoryOptions::new(&args.target.url, kind, args.isolation);
+    options.runner = runner(args);
+    options.shape.keys = args.recorded.keys.unwrap_or(kind.default_keys());
+    options.shape.txn_len_max = args.recorded.txn_len;
+    options.shape.txns_per_key = args.recorded.txns_per_key;
+    options.level = args.recorded.level;
+    let found = histories::run(&options, &mut screen())?;
+    print_report(&found.run)?;
+    write!(std::io::stdout(), "{}", found.verdict)?;
+    if let Some(path) = &args.recorded.history {
+        histories::write(path, &found.history)?;
+    }
+    let json = report::history_json(&found);
+    write_reports(
+        &found.run,
+        &json,
+        args.json.as_deref(),
+        args.report.as_deref(),
+    )?;
+    judged(found.verdict.judgement)
+}
+
+fn run_tpcc(args: &RunArgs) -> Result<ExitCode> {
     let mut options = RunOptions::new(&args.target.url);
     options.warehouses = args.warehouses;
     options.isolation = args.isolation;
     options.keying = args.keying;
-    options.runner.clients = args.clients;
-    options.runner.rate = args.rate;
-    options.runner.length = Duration::from_secs(args.seconds);
-    options.runner.warmup = Duration::from_secs(args.warmup);
-    options.runner.seed = args.seed;
-    options.runner.check = !args.no_check;
+    options.runner = runner(args);
     let found = tpcc::run(&options, &mut screen())?;
     print_report(&found)?;
-    write_reports(&found, args.json.as_deref(), args.report.as_deref())?;
+    let json = report::json(&found);
+    write_reports(&found, &json, args.json.as_deref(), args.report.as_deref())?;
     if !found.passed() {
         bail!("the run failed its checks");
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the result table.
@@ -183,14 +338,15 @@ pub(crate) fn print_report(found: &RunReport) -> Result<()> {
     write!(std::io::stdout(), "{}", report::table(found)).context("cannot print the result")
 }
 
-/// Writes the result as JSON and as a page.
+/// Writes the result, which is also given as `value`, as JSON and as a page.
 pub(crate) fn write_reports(
     found: &RunReport,
+    value: &serde_json::Value,
     json: Option<&Path>,
     html: Option<&Path>,
 ) -> Result<()> {
     if let Some(path) = json {
-        let text = serde_json::to_string_pretty(&report::json(found))?;
+        let text = serde_json::to_string_pretty(value)?;
         write_file(path, &(text + "\n"))?;
     }
     if let Some(path) = html {

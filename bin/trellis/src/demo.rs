@@ -146,7 +146,8 @@ fn measure(args: &DemoArgs, file: &ClusterFile, screen: &mut dyn Progress) -> Re
     options.runner.length = Duration::from_secs(args.seconds);
     let report = tpcc::run(&options, screen)?;
     print_report(&report)?;
-    write_reports(&report, Some(&args.json), Some(&args.report))?;
+    let json = drive::report::json(&report);
+    write_reports(&report, &json, Some(&args.json), Some(&args.report))?;
     if !report.passed() {
         bail!(
             "the run failed its checks; {} says which",

@@ -5,6 +5,7 @@ mod cluster_dir;
 mod demo;
 mod local_cluster;
 mod signals;
+mod sim;
 mod sql;
 mod start;
 mod status;
@@ -48,6 +49,8 @@ enum Command {
     Sql(sql::SqlArgs),
     /// Load, run and check a workload on any database with PostgreSQL's wire protocol
     Bench(bench::BenchArgs),
+    /// Run clusters in virtual time, under faults, from a seed
+    Sim(sim::SimArgs),
 }
 
 fn main() -> ExitCode {
@@ -58,15 +61,16 @@ fn main() -> ExitCode {
         .with_writer(std::io::stderr)
         .init();
     let result = match Cli::parse().command {
-        Command::Demo(args) => demo::run(&args),
-        Command::Start(args) => start::run(&args),
-        Command::Status(args) => status::run(&args),
-        Command::Stop(args) => stop::run(&args),
-        Command::Sql(args) => sql::run(&args),
+        Command::Demo(args) => demo::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Start(args) => start::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Status(args) => status::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Stop(args) => stop::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Sql(args) => sql::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Bench(args) => bench::run(&args),
+        Command::Sim(args) => sim::run(&args),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "trellis: {error:#}");
             ExitCode::FAILURE

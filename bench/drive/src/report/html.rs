@@ -130,6 +130,7 @@ fn headline(report: &RunReport) -> Vec<(&'static str, String)> {
             cells.push(("tpmC", format!("{tpmc:.1} ({efficiency:.1} %)")));
         }
         (None, Some(rate)) => cells.push(("new_order_per_min", format!("{rate:.0}"))),
+        (None, None) if report.has_number() => {}
         (None, None) => cells.push(("new_order_per_min", String::from("no number"))),
     }
     if report.has_number() {

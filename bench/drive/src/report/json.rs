@@ -1,6 +1,7 @@
 //! One JSON object with everything that is known about a run.
 
 use super::{distributed_share, efficiency, has_percentiles, new_order_per_min, tpmc};
+use crate::histories::HistoryReport;
 use crate::run::tally::Tally;
 use crate::run::{KindReport, RunReport, describe_mode};
 use crate::shape::CheckReport;
@@ -84,6 +85,43 @@ pub fn check_json(check: &CheckReport) -> Value {
         "failed": check.failed(),
         "took_ms": check.took_ms,
         "conditions": check.conditions.iter().map(condition).collect::<Vec<_>>(),
+    })
+}
+
+/// A recorded run as JSON: everything of [`json`], and `history` with the verdict.
+pub fn history_json(report: &HistoryReport) -> Value {
+    let mut value = json(&report.run);
+    value["history"] = verdict_json(&report.verdict);
+    value
+}
+
+/// What a check of a history says, as JSON.
+pub fn verdict_json(verdict: &check::Verdict) -> Value {
+    let anomaly = |anomaly: &check::Anomaly| {
+        json!({
+            "name": anomaly.name(),
+            "txns": anomaly.txns,
+            "story": anomaly.story,
+        })
+    };
+    let exercised = &verdict.exercised;
+    json!({
+        "level": verdict.level.name(),
+        "judgement": verdict.judgement.to_string().to_lowercase(),
+        "anomalies": verdict.anomalies.iter().map(anomaly).collect::<Vec<_>>(),
+        "allowed": verdict.allowed.iter().map(anomaly).collect::<Vec<_>>(),
+        "doubts": verdict.doubts.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "exercised": {
+            "committed": exercised.committed,
+            "aborted": exercised.aborted,
+            "unknown": exercised.unknown,
+            "writes": exercised.writes,
+            "reads": exercised.reads,
+            "keys": exercised.keys,
+            "conflicting_pairs": exercised.conflicting_pairs,
+            "concurrent_pairs": exercised.concurrent_pairs,
+            "concurrent_conflicts": exercised.concurrent_conflicts,
+        },
     })
 }
 

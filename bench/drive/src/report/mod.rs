@@ -8,7 +8,7 @@ mod json;
 mod table;
 
 pub use html::html;
-pub use json::{check_json, json};
+pub use json::{check_json, history_json, json, verdict_json};
 pub use table::{check_table, table};
 
 use crate::run::RunReport;
@@ -21,9 +21,14 @@ pub fn distributed_share(report: &RunReport) -> Option<f64> {
     (all > 0).then(|| distributed as f64 / all as f64)
 }
 
-/// NewOrder commits per minute; `None` when the run has no number.
+/// Whether the run was of TPC-C, which has measures of its own.
+pub(crate) fn is_tpcc(report: &RunReport) -> bool {
+    report.description.name == "tpcc"
+}
+
+/// NewOrder commits per minute; `None` when the run has no number or no NewOrder.
 pub fn new_order_per_min(report: &RunReport) -> Option<f64> {
-    report.has_number().then(|| report.per_minute(0))
+    (is_tpcc(report) && report.has_number()).then(|| report.per_minute(0))
 }
 
 /// tpmC: only with keying and think times, and only with a number.

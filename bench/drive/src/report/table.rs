@@ -1,6 +1,6 @@
 //! The result table at the end of a run.
 
-use super::{distributed_share, efficiency, has_percentiles, new_order_per_min, tpmc};
+use super::{distributed_share, efficiency, has_percentiles, is_tpcc, new_order_per_min, tpmc};
 use crate::run::{RunReport, describe_mode};
 use crate::shape::CheckReport;
 use crate::view::duration;
@@ -92,23 +92,21 @@ fn percentiles(histogram: &Histogram<u64>, shown: bool) -> String {
 
 fn summary(report: &RunReport, out: &mut String) {
     let seconds = report.options.length.as_secs_f64();
-    match new_order_per_min(report) {
-        None => {
-            let _ = writeln!(out, "the consistency check failed: this run has no number");
-        }
-        Some(rate) => {
-            let all = report.committed() as f64 / seconds;
-            match (tpmc(report), efficiency(report)) {
-                (Some(tpmc), Some(efficiency)) => {
-                    let percent = 100.0 * efficiency;
-                    let _ = writeln!(out, "tpmC {tpmc:.1}, efficiency {percent:.1} %");
-                }
-                _ => {
-                    let _ = writeln!(out, "new_order_per_min {rate:.0}");
-                }
+    if report.has_number() {
+        match (tpmc(report), efficiency(report), new_order_per_min(report)) {
+            (Some(tpmc), Some(efficiency), _) => {
+                let percent = 100.0 * efficiency;
+                let _ = writeln!(out, "tpmC {tpmc:.1}, efficiency {percent:.1} %");
             }
-            let _ = writeln!(out, "committed per second {all:.1}");
+            (_, _, Some(rate)) => {
+                let _ = writeln!(out, "new_order_per_min {rate:.0}");
+            }
+            _ => {}
         }
+        let all = report.committed() as f64 / seconds;
+        let _ = writeln!(out, "committed per second {all:.1}");
+    } else {
+        let _ = writeln!(out, "the consistency check failed: this run has no number");
     }
     if report.options.rate.is_some() && has_percentiles(report) {
         for (name, of) in [("service time", 0), ("queue time", 1)] {
@@ -142,8 +140,10 @@ fn summary(report: &RunReport, out: &mut String) {
             );
         }
     }
-    let delivery = report.kinds.last().map_or(0, |_| skipped(report));
-    let _ = writeln!(out, "districts without an order to deliver: {delivery}");
+    if is_tpcc(report) {
+        let delivery = report.kinds.last().map_or(0, |_| skipped(report));
+        let _ = writeln!(out, "districts without an order to deliver: {delivery}");
+    }
     if let Some(share) = distributed_share(report) {
         let _ = writeln!(out, "distributed transactions {:.1} %", share * 100.0);
     }

@@ -26,7 +26,7 @@ use crate::wire::Isolation;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use check::{Bank, Demand, History, Judgement, Level, Ring, Verdict};
+use check::{Bank, Demand, History, Judgement, Level, Op, Outcome, Ring, Txn, Verdict};
 
 /// Tables that keys are spread over.
 pub const TABLES: u32 = 3;
@@ -228,17 +228,29 @@ impl ShapeError {
     }
 }
 
-/// A history in which nothing has happened yet.
+/// The process of the transaction that filled the tables. Clients are processes from 1.
+pub const SETUP_PROCESS: u32 = 0;
+
+/// A history in which nothing has happened but the filling of the tables, at time 0: the values of
+/// accounts and places are additions to 0.
 pub fn empty(shape: &Shape) -> History {
     let mut history = History::new();
-    for row in 0..shape.keys {
-        let value = match shape.kind {
-            Kind::Bank => OPENING,
-            Kind::Ring => i64::from((row + 1) % shape.keys),
-            Kind::ListAppend | Kind::Register | Kind::Phantom => break,
-            Kind::Counter | Kind::HotCounter => break,
-        };
-        history.initial_counters.insert(u64::from(row), value);
+    let value = |row: u32| match shape.kind {
+        Kind::Bank => OPENING,
+        Kind::Ring => i64::from((row + 1) % shape.keys),
+        Kind::ListAppend | Kind::Register | Kind::Phantom => 0,
+        Kind::Counter | Kind::HotCounter => 0,
+    };
+    let mut txn = Txn::begin(SETUP_PROCESS, 0);
+    for row in (0..shape.keys).filter(|&row| value(row) != 0) {
+        txn.ops.push(Op::Add {
+            key: u64::from(row),
+            delta: value(row),
+        });
+    }
+    if !txn.ops.is_empty() {
+        txn.end(Outcome::Committed, 0);
+        history.push(txn);
     }
     history
 }

@@ -1,0 +1,367 @@
+//! Records what clients see of a database under load, and judges it.
+//!
+//! The transactions are those of [`workload::history`]; loops, retries and the live view are the
+//! runner's. Each attempt is a transaction of its own in the history, with values of its own. After
+//! the run everything is read once more, so that nothing that was acknowledged can be missing
+//! unseen. Tables are made anew at the start of each run.
+
+mod file;
+
+pub use file::{read, write};
+
+use crate::error::{DriveError, While};
+use crate::link::{Link, LinkError, ready};
+use crate::run::tally::Acknowledged;
+use crate::run::{RunReport, RunnerOptions, run as run_workload};
+use crate::server::Server;
+use crate::shape::{
+    CheckReport, CheckedCondition, Description, Done, Failure, Workload as RunWorkload,
+};
+use crate::url::Target;
+use crate::view::Progress;
+use check::{Demand, History, Judgement, Level, Verdict};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use workload::history::plan::Plan;
+use workload::history::run::{Client, create, final_reads};
+use workload::history::{Kind, SETUP_PROCESS, Shape, empty, judge};
+use workload::tpcc::audit::Finding;
+use workload::wire::Isolation;
+
+/// How to make a history.
+#[derive(Clone, Debug)]
+pub struct HistoryOptions {
+    /// `postgres://user@host:port,host:port/database`.
+    pub url: String,
+    /// What the transactions do, and at which level. The seed is the runner's.
+    pub shape: Shape,
+    /// Loops, phases, clients, seed.
+    pub runner: RunnerOptions,
+    /// By what the history is judged; `None`: what the server promises, see [`promised`].
+    pub level: Option<Level>,
+}
+
+impl HistoryOptions {
+    /// A closed loop of 16 clients for 10 seconds without warm-up.
+    pub fn new(url: &str, kind: Kind, isolation: Isolation) -> HistoryOptions {
+        HistoryOptions {
+            url: url.to_string(),
+            shape: Shape::new(kind, 1, isolation),
+            runner: RunnerOptions {
+                warmup: Duration::ZERO,
+                length: Duration::from_secs(10),
+                ..RunnerOptions::default()
+            },
+            level: None,
+        }
+    }
+}
+
+/// A run with its history and its judgement.
+#[derive(Debug)]
+pub struct HistoryReport {
+    /// Rates, times and outcomes.
+    pub run: RunReport,
+    /// What was seen.
+    pub history: History,
+    /// What it shows.
+    pub verdict: Verdict,
+}
+
+/// The level that a server promises to a transaction that asks for `isolation`.
+///
+/// Trellis gives SERIALIZABLE where REPEATABLE READ is asked for, and its serial order agrees with
+/// real time. PostgreSQL's does not always: a read-only transaction may be placed before one that had
+/// ended. Its REPEATABLE READ is snapshot isolation, its snapshots are never old.
+pub fn promised(isolation: Isolation, is_trellis: bool) -> Level {
+    match (isolation, is_trellis) {
+        (Isolation::ReadCommitted, _) => Level::ReadCommitted,
+        (Isolation::Serializable | Isolation::RepeatableRead, true) => Level::StrictSerializable,
+        (Isolation::RepeatableRead, false) => Level::StrongSnapshotIsolation,
+        (Isolation::Serializable, false) => Level::Serializable,
+    }
+}
+
+/// Makes the tables, runs, reads everything, judges.
+///
+/// # Errors
+/// An option that cannot work, or no connection at the beginning or at the end.
+pub fn run(
+    options: &HistoryOptions,
+    progress: &mut dyn Progress,
+) -> Result<HistoryReport, DriveError> {
+    let target = Target::parse(&options.url)?;
+    let mut options = options.clone();
+    options.shape.seed = options.runner.seed;
+    // The judgement is what the run is for.
+    options.runner.check = true;
+    let shape = options.shape;
+    if let Err(error) = shape.validate() {
+        return Err(DriveError::Option(error.describe(&shape)));
+    }
+    let recorder = Recorder::new(&target, &options)?;
+    progress.stage("creating tables");
+    let mut link = recorder.connect()?;
+    ready(create(&mut link, &shape)).during("creating tables")?;
+    link.close();
+    let run = run_workload(&recorder, &target, &options.runner, progress)?;
+    let verdict = recorder.verdict.into_inner();
+    let verdict = verdict.unwrap_or_else(PoisonError::into_inner);
+    let history = recorder.history.into_inner();
+    Ok(HistoryReport {
+        run,
+        history: history.unwrap_or_else(PoisonError::into_inner),
+        verdict: verdict.expect("the run has verified its history"),
+    })
+}
+
+/// A workload that remembers what its clients saw.
+struct Recorder {
+    target: Target,
+    server: Server,
+    shape: Shape,
+    level: Level,
+    timeout: Duration,
+    start: Instant,
+    next_txn: AtomicU64,
+    /// Of lists and registers; 0 is never given.
+    next_value: AtomicU64,
+    next_process: AtomicU32,
+    history: Mutex<History>,
+    verdict: Mutex<Option<Verdict>>,
+}
+
+/// A connection, which is a process of the history: a client whose connection breaks is another
+/// process afterwards.
+struct Session {
+    client: Client<Link>,
+    process: u32,
+}
+
+/// A poisoned lock means that another client thread panicked, which surfaces at its `join`.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Recorder {
+    fn new(target: &Target, options: &HistoryOptions) -> Result<Recorder, DriveError> {
+        let timeout = options.runner.timeout;
+        let mut link =
+            Link::connect(&target.endpoints[0], target, Some(timeout)).during("connecting")?;
+        let server = Server::identify(&mut link).during("asking the server for its version")?;
+        link.close();
+        let shape = options.shape;
+        Ok(Recorder {
+            target: target.clone(),
+            level: options
+                .level
+                .unwrap_or(promised(shape.isolation, server.is_trellis)),
+            server,
+            shape,
+            timeout,
+            start: Instant::now(),
+            next_txn: AtomicU64::new(0),
+            next_value: AtomicU64::new(1),
+            next_process: AtomicU32::new(SETUP_PROCESS + 1),
+            history: Mutex::new(empty(&shape)),
+            verdict: Mutex::new(None),
+        })
+    }
+
+    fn connect(&self) -> Result<Link, DriveError> {
+        let endpoint = &self.target.endpoints[0];
+        Link::connect(endpoint, &self.target, Some(self.timeout)).during("connecting")
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// One attempt, which becomes a transaction of the history.
+    fn attempt(&self, session: &mut Session, plan: &Plan) -> Result<Done, Failure> {
+        let invoked = self.now_ns();
+        let mut next_value = || self.next_value.fetch_add(1, Ordering::Relaxed);
+        let attempt = ready(session.client.attempt(plan, &mut next_value));
+        let txn = attempt.record(session.process, invoked, self.now_ns());
+        lock(&self.history).push(txn);
+        attempt.result
+    }
+
+    /// Reads everything by single statements.
+    fn read_all(&self) -> Result<(), DriveError> {
+        let mut session = self.open(self.connect()?).during("preparing")?;
+        for plan in final_reads(&self.shape, self.next_txn.load(Ordering::Relaxed)) {
+            let until = Instant::now() + self.timeout;
+            loop {
+                match self.attempt(&mut session, &plan) {
+                    Ok(_) => break,
+                    // Transactions whose clients are gone may still be in the way.
+                    Err(Failure::Aborted(_) | Failure::Conflict(_)) if Instant::now() < until => {
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
+                    Err(failure) => return Err(lost(failure)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why there is no last read.
+fn lost(failure: Failure) -> DriveError {
+    const DOING: &str = "reading everything at the end";
+    match failure {
+        Failure::Lost(error) | Failure::Unknown(error) => DriveError::Link(DOING, error),
+        Failure::Aborted(error) => DriveError::Link(DOING, LinkError::Server(error)),
+        Failure::Conflict(reason) => DriveError::NotLoaded(format!("{DOING}: {reason}")),
+        Failure::Wrong(text) => DriveError::NotLoaded(format!("{DOING}: {text}")),
+    }
+}
+
+impl RunWorkload for Recorder {
+    type Terminal = ();
+    type Input = Plan;
+    type Session = Session;
+    type Audit = ();
+    type Ledger = ();
+
+    fn describe(&self) -> Description {
+        let shape = &self.shape;
+        Description {
+            name: shape.kind.name(),
+            parameters: vec![
+                ("isolation", shape.isolation.sql().to_string()),
+                ("judged_by", self.level.name().to_string()),
+                ("keys", shape.keys.to_string()),
+                ("txn_len_max", shape.txn_len_max.to_string()),
+                ("txns_per_key", shape.txns_per_key.to_string()),
+            ],
+            remarks: Vec::new(),
+        }
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &["write", "read"]
+    }
+
+    fn prepare(&self, progress: &mut dyn Progress) -> Result<(), DriveError> {
+        progress.stage("creating tables");
+        let mut link = self.connect()?;
+        ready(create(&mut link, &self.shape)).during("creating tables")
+    }
+
+    fn terminal(&self, _: u32) {}
+
+    fn generate(&self, (): &mut ()) -> Plan {
+        Plan::draw(&self.shape, self.next_txn.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn kind(&self, plan: &Plan) -> usize {
+        usize::from(!plan.writes())
+    }
+
+    fn pauses_us(&self, (): &mut (), _: usize) -> Option<(u64, u64)> {
+        None
+    }
+
+    fn is_deferred(&self, _: usize) -> bool {
+        false
+    }
+
+    fn open(&self, mut link: Link) -> Result<Session, LinkError> {
+        self.server.tune(&mut link)?;
+        if !self.server.is_trellis {
+            // Strong conflicts deadlock, and a second for each leaves nothing to see. Only a
+            // superuser may say so; others record less.
+            match link.command("SET deadlock_timeout = '10ms'") {
+                Ok(()) | Err(LinkError::Server(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Session {
+            client: ready(Client::open(link, &self.shape))?,
+            process: self.next_process.fetch_add(1, Ordering::Relaxed),
+        })
+    }
+
+    fn execute(&self, session: &mut Session, plan: &Plan) -> Result<Done, Failure> {
+        let result = self.attempt(session, plan);
+        if matches!(result, Err(Failure::Wrong(_))) {
+            // Its transaction has no end in the history, so its process must have none either.
+            session.process = self.next_process.fetch_add(1, Ordering::Relaxed);
+        }
+        result
+    }
+
+    fn note(&self, (): &mut (), _: &Plan) {}
+
+    fn findings(&self, _: Vec<()>) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    fn ledger(&self) -> Result<(), DriveError> {
+        Ok(())
+    }
+
+    fn reconcile(&self, (): &(), (): &(), _: &[Acknowledged]) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    fn verify(&self, progress: &mut dyn Progress) -> Result<CheckReport, DriveError> {
+        progress.stage("reading everything once more");
+        self.read_all()?;
+        let started = Instant::now();
+        let history = lock(&self.history);
+        progress.stage(&format!("judging {} transactions", history.txns.len()));
+        let verdict = judge(&self.shape, &history, self.level, &Demand::default());
+        let report = condition(&verdict, started.elapsed());
+        *lock(&self.verdict) = Some(verdict);
+        Ok(report)
+    }
+}
+
+/// The verdict as the one condition of the run. Inconclusive is as if nothing had been compared.
+fn condition(verdict: &Verdict, took: Duration) -> CheckReport {
+    let compared = match verdict.judgement {
+        Judgement::Inconclusive => 0,
+        Judgement::Pass | Judgement::Fail => verdict.exercised.concurrent_conflicts.max(1),
+    };
+    let first = verdict.anomalies.first();
+    CheckReport {
+        conditions: vec![CheckedCondition {
+            number: 1,
+            clause: verdict.level.name().to_string(),
+            title: "the history has no anomaly",
+            compared,
+            failures: verdict.anomalies.len() as u64,
+            counterexample: first.map(|anomaly| anomaly.name()),
+        }],
+        took_ms: took.as_millis() as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_server_is_judged_by_its_own_promise() {
+        let trellis = |isolation| promised(isolation, true);
+        let postgres = |isolation| promised(isolation, false);
+        assert_eq!(trellis(Isolation::Serializable), Level::StrictSerializable);
+        assert_eq!(
+            trellis(Isolation::RepeatableRead),
+            Level::StrictSerializable
+        );
+        assert_eq!(postgres(Isolation::Serializable), Level::Serializable);
+        assert_eq!(
+            postgres(Isolation::RepeatableRead),
+            Level::StrongSnapshotIsolation
+        );
+        for is_trellis in [true, false] {
+            let level = promised(Isolation::ReadCommitted, is_trellis);
+            assert_eq!(level, Level::ReadCommitted);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Histories of a real PostgreSQL: anomalies at READ COMMITTED, none at SERIALIZABLE.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file whose helpers are not test functions"
+)]
+
+mod peer;
+
+use check::{Judgement, Level};
+use drive::histories::{self, HistoryOptions, HistoryReport};
+use drive::report;
+use drive::view::Silent;
+use peer::Peer;
+use std::time::Duration;
+use workload::history::Kind;
+use workload::wire::Isolation;
+
+fn recorded(url: &str, kind: Kind, isolation: Isolation, seconds: u64) -> HistoryReport {
+    let mut options = HistoryOptions::new(url, kind, isolation);
+    options.runner.clients = 8;
+    options.runner.length = Duration::from_secs(seconds);
+    histories::run(&options, &mut Silent).unwrap()
+}
+
+fn database(peer: &Peer) -> String {
+    peer.psql("postgres", "CREATE DATABASE seen");
+    peer.url("seen")
+}
+
+#[test]
+fn serializable_shows_no_anomaly() {
+    let Some(peer) = Peer::start() else { return };
+    let url = database(&peer);
+    for kind in Kind::ALL {
+        let found = recorded(&url, kind, Isolation::Serializable, 1);
+        let table = report::table(&found.run);
+        assert_eq!(
+            found.verdict.judgement,
+            Judgement::Pass,
+            "{}: {}\n{table}",
+            kind.name(),
+            found.verdict
+        );
+        assert_eq!(found.verdict.level, Level::Serializable);
+        assert!(found.run.passed(), "{table}");
+        assert!(found.run.unknown() == 0, "{table}");
+        let json = report::history_json(&found);
+        assert_eq!(json["history"]["judgement"], "pass");
+        assert!(json["new_order_per_min"].is_null());
+    }
+}
+
+#[test]
+fn weaker_levels_show_what_they_allow_and_nothing_else() {
+    let Some(peer) = Peer::start() else { return };
+    let url = database(&peer);
+    let mut seen = std::collections::BTreeSet::new();
+    for kind in Kind::ALL {
+        let found = recorded(&url, kind, Isolation::ReadCommitted, 1);
+        let judgement = found.verdict.judgement;
+        assert_eq!(
+            judgement,
+            Judgement::Pass,
+            "{}: {}",
+            kind.name(),
+            found.verdict
+        );
+        if matches!(kind, Kind::ListAppend | Kind::Register) {
+            // The same history does not pass for more than it is.
+            let names = found.verdict.allowed.iter().map(check::Anomaly::name);
+            seen.extend(names);
+            let strict = check::check(&found.history, Level::Serializable);
+            assert_eq!(strict.judgement, Judgement::Fail, "{}", kind.name());
+            assert!(!strict.anomalies[0].story.is_empty());
+        }
+    }
+    assert!(
+        seen.contains("lost-update") || seen.contains("G-single"),
+        "{seen:?}"
+    );
+
+    let snapshot = recorded(&url, Kind::Phantom, Isolation::RepeatableRead, 2);
+    assert_eq!(
+        snapshot.verdict.judgement,
+        Judgement::Pass,
+        "{}",
+        snapshot.verdict
+    );
+    let skewed = check::check(&snapshot.history, Level::Serializable);
+    assert_eq!(
+        skewed.judgement,
+        Judgement::Fail,
+        "snapshots skew writes: {skewed}"
+    );
+}
+
+#[test]
+fn too_little_is_inconclusive() {
+    let Some(peer) = Peer::start() else { return };
+    let url = database(&peer);
+    let mut options = HistoryOptions::new(&url, Kind::ListAppend, Isolation::Serializable);
+    options.runner.clients = 1;
+    options.runner.length = Duration::from_millis(200);
+    let found = histories::run(&options, &mut Silent).unwrap();
+    assert_eq!(found.verdict.judgement, Judgement::Inconclusive);
+    assert!(!found.run.passed());
+    for name in ["history.edn", "history.json"] {
+        let path = peer.folder().join(name);
+        histories::write(&path, &found.history).unwrap();
+        let read = histories::read(&path).unwrap();
+        assert_eq!(read.txns.len(), found.history.txns.len(), "{name}");
+        assert_eq!(read.op_count(), found.history.op_count(), "{name}");
+    }
+    assert!(histories::write(&peer.folder().join("history"), &found.history).is_err());
+    options.shape.keys = 1;
+    assert!(
+        histories::run(&options, &mut Silent).is_err(),
+        "three tables need three keys"
+    );
+}
