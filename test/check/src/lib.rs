@@ -8,7 +8,7 @@
 //!
 //! [`check`] judges lists, registers and counters, which may occur in one history;
 //! [`check_bank`] and [`check_ring`] judge reads of whole tables. Which level forbids what is in
-//! [`level`].
+//! [`level`], the format of files in [`text`].
 //!
 //! Rules that everything here keeps:
 //!
@@ -43,6 +43,7 @@ mod order;
 mod registers;
 mod story;
 mod tables;
+pub mod text;
 pub mod verdict;
 
 pub use history::{History, Op, Outcome, Txn};

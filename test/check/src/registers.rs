@@ -259,7 +259,10 @@ impl Judge<'_, '_> {
             let mut writers = writers.clone();
             writers.sort_by_key(|txn| place(*txn));
             for pair in writers.windows(2) {
-                if place(pair[0]).0 == place(pair[1]).0 && ledger.committed_by(pair[0]).is_some() {
+                let ended = ledger.committed_by(pair[0]);
+                if place(pair[0]).0 == place(pair[1]).0
+                    && ended.is_some_and(|at| at <= place(pair[1]).1)
+                {
                     next.insert((key as u32, pair[0]), pair[1]);
                 }
             }

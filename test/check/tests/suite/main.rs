@@ -1,0 +1,7 @@
+//! The checker against hand-made histories, against exhaustive search, and its formats.
+
+mod anomalies;
+mod brute;
+mod counters;
+mod formats;
+mod support;
