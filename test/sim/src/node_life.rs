@@ -4,7 +4,7 @@ use crate::hosted::{Hosted, Link, LinkState, Running, ShardHost, SimJournal};
 use crate::plan::Kind;
 use crate::queue::{Event, Life, LinkName};
 use crate::world::{CLUSTER, World};
-use base::{NodeId, Position, ShardId};
+use base::{NodeId, ShardId};
 use catalog::Placement;
 use node::{
     CheckpointPart, ConnId, Effects, Input, Message, Shard, ShardConfig, WireMessage, frame,
@@ -12,14 +12,11 @@ use node::{
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use storage::{
-    CheckpointKeeper, Completion, DiskFault, Ended, Identity, JournalBuffer, JournalLimits,
-    StorageError,
-};
+use storage::{CheckpointKeeper, DiskFault, Identity, JournalBuffer, JournalLimits, StorageError};
 use txn::contract::Outgoing;
 
 /// How often a node looks whether a checkpoint is due, and flushes what nobody waits for.
-const HOUSEKEEPING_NS: u64 = 100_000_000;
+pub(crate) const HOUSEKEEPING_NS: u64 = 100_000_000;
 /// Invariants of a shard are checked every so many of its steps.
 const VALIDATE_STEPS: u64 = 512;
 
@@ -233,7 +230,7 @@ impl World {
     }
 
     /// After anything that touched the disk: whether the node has ended of it.
-    fn power_if_dead(&mut self, node: usize) -> bool {
+    pub(crate) fn power_if_dead(&mut self, node: usize) -> bool {
         if !self.nodes[node].disk.take_stopped() {
             return false;
         }
@@ -250,7 +247,7 @@ impl World {
     }
 
     /// The disk has refused something that the journal needs: the process ends itself.
-    fn fatal(&mut self, node: usize, why: &str) {
+    pub(crate) fn fatal(&mut self, node: usize, why: &str) {
         if self.power_if_dead(node) {
             return;
         }
@@ -373,7 +370,7 @@ impl World {
     }
 
     /// Sends what a connection has to say.
-    fn speak(&mut self, node: usize, shard: usize, id: ConnId, from_ns: u64) {
+    pub(crate) fn speak(&mut self, node: usize, shard: usize, id: ConnId, from_ns: u64) {
         let Some(running) = &mut self.nodes[node].running else {
             return;
         };
@@ -412,7 +409,13 @@ impl World {
         }
     }
 
-    fn send(&mut self, node: usize, shard: usize, outgoing: Outgoing<Message>, from_ns: u64) {
+    pub(crate) fn send(
+        &mut self,
+        node: usize,
+        shard: usize,
+        outgoing: Outgoing<Message>,
+        from_ns: u64,
+    ) {
         let Outgoing { to, message, .. } = outgoing;
         let from = ShardId::new(self.nodes[node].id, shard as u16);
         self.trace
@@ -601,216 +604,6 @@ impl World {
             self.input(node, shard, Input::Tick);
         }
         self.schedule_tick(node, shard);
-    }
-
-    /// Asks for a flush of what has been appended.
-    pub(crate) fn flush_soon(&mut self, node: usize) {
-        let Some(running) = &mut self.nodes[node].running else {
-            return;
-        };
-        running.buffer.borrow_mut().hurry();
-        if !running.flushing {
-            self.begin_flush(node);
-        }
-    }
-
-    fn begin_flush(&mut self, node: usize) {
-        let Some(running) = &mut self.nodes[node].running else {
-            return;
-        };
-        let bytes = running.buffer.borrow_mut().take(Vec::new());
-        if bytes.is_empty() {
-            return;
-        }
-        let written = running.writer.write(&bytes);
-        let life = running.life;
-        running.flushing = true;
-        if let Err(error) = written {
-            return self.fatal(node, &error.to_string());
-        }
-        let after = match &mut self.costs {
-            Some(costs) => costs.flush_ns(node, bytes.len()),
-            None => {
-                let median = self.plan.sync_us * 1_000 * self.nodes[node].slow_disk;
-                median / 2 + self.prng.below(median + 1)
-            }
-        };
-        self.push(after, Event::FlushDone { node, life });
-    }
-
-    pub(crate) fn on_flush_done(&mut self, node: usize, life: Life) {
-        if !self.lives(node, life) {
-            return;
-        }
-        let running = self.nodes[node].running.as_mut().expect("just seen");
-        running.flushing = false;
-        let durable = match running.writer.sync() {
-            Ok(durable) => durable,
-            Err(error) => return self.fatal(node, &error.to_string()),
-        };
-        running.durable.set(durable);
-        self.trace.mix(durable.0);
-        self.trace.say(self.now_ns, || {
-            format!("n{} durable {}", node + 1, durable.0)
-        });
-        for shard in 0..usize::from(self.plan.shards) {
-            self.input(node, shard, Input::Durable(durable));
-            self.release(node, shard, durable);
-        }
-        if !self.lives(node, life) || !self.keep_room(node) {
-            return;
-        }
-        self.complete_checkpoint(node, durable);
-        let Some(running) = &self.nodes[node].running else {
-            return;
-        };
-        if running.buffer.borrow().is_urgent() || running.is_holding() {
-            self.flush_soon(node);
-        }
-    }
-
-    /// Lets go what the journal has caught up with.
-    fn release(&mut self, node: usize, shard: usize, durable: Position) {
-        let Some(running) = &mut self.nodes[node].running else {
-            return;
-        };
-        let host = &mut running.shards[shard];
-        let from_ns = self.now_ns.max(host.busy_until_ns);
-        let mut speaking = Vec::new();
-        for (id, conn) in &mut host.conns {
-            conn.release(durable);
-            if !conn.out.is_empty() {
-                speaking.push(*id);
-            }
-        }
-        let mut leaving = Vec::new();
-        host.held.retain(|_, queue| {
-            while queue
-                .front()
-                .is_some_and(|outgoing| outgoing.wait <= durable)
-            {
-                leaving.extend(queue.pop_front());
-            }
-            !queue.is_empty()
-        });
-        speaking
-            .into_iter()
-            .for_each(|id| self.speak(node, shard, id, from_ns));
-        for outgoing in leaving {
-            self.send(node, shard, outgoing, from_ns);
-        }
-    }
-
-    /// Keeps zeros ahead of the journal; whether the node still lives.
-    fn keep_room(&mut self, node: usize) -> bool {
-        let running = self.nodes[node]
-            .running
-            .as_mut()
-            .expect("the caller has looked");
-        match running.writer.fill_ahead() {
-            Ok(room) => {
-                if std::mem::replace(&mut running.full, !room) == room {
-                    self.trace
-                        .say(self.now_ns, || format!("n{} room {room}", node + 1));
-                    for shard in 0..usize::from(self.plan.shards) {
-                        self.input(node, shard, Input::DiskFull(!room));
-                    }
-                }
-                true
-            }
-            Err(error) => {
-                self.fatal(node, &error.to_string());
-                false
-            }
-        }
-    }
-
-    pub(crate) fn on_housekeeping(&mut self, node: usize, life: Life) {
-        if !self.lives(node, life) {
-            return;
-        }
-        self.push(HOUSEKEEPING_NS, Event::Housekeeping { node, life });
-        let running = self.nodes[node].running.as_mut().expect("just seen");
-        let end = running.buffer.borrow().end();
-        let due = running.keeper.journal_bytes(end) > self.plan.checkpoint_bytes;
-        if due && !running.keeper.is_running() {
-            let begun = running.keeper.begin(end);
-            if self.power_if_dead(node) {
-                return;
-            }
-            if let Ok(number) = begun {
-                for shard in 0..usize::from(self.plan.shards) {
-                    self.input(node, shard, Input::Checkpoint { number });
-                }
-            }
-        }
-        let Some(running) = &mut self.nodes[node].running else {
-            return;
-        };
-        if !running.flushing {
-            self.begin_flush(node);
-        }
-        let Some(running) = &self.nodes[node].running else {
-            return;
-        };
-        if !running.flushing {
-            self.keep_room(node);
-        }
-    }
-
-    fn on_checkpoint_part(&mut self, node: usize, shard: usize, part: CheckpointPart) {
-        let Some(running) = &mut self.nodes[node].running else {
-            return;
-        };
-        match part {
-            CheckpointPart::Bytes(bytes) => {
-                // The keeper gives up a checkpoint that finds no room.
-                let _ = running.keeper.on_bytes(shard as u16, &bytes);
-            }
-            CheckpointPart::End {
-                start,
-                journal_from,
-                catalog,
-                clock_bound,
-            } => {
-                running.keeper.note(&catalog, clock_bound);
-                let id = ShardId::new(NodeId(node as u16 + 1), shard as u16);
-                if running.keeper.on_end(id, start, journal_from) == Ended::Whole {
-                    let end = running.buffer.borrow().end();
-                    running.checkpoint_wait = Some(end);
-                    let durable = running.durable.get();
-                    self.flush_soon(node);
-                    self.complete_checkpoint(node, durable);
-                }
-            }
-        }
-        self.power_if_dead(node);
-    }
-
-    fn complete_checkpoint(&mut self, node: usize, durable: Position) {
-        let Some(running) = &mut self.nodes[node].running else {
-            return;
-        };
-        if running
-            .checkpoint_wait
-            .take_if(|wait| *wait <= durable)
-            .is_none()
-        {
-            return;
-        }
-        let completed = running.keeper.complete();
-        if self.power_if_dead(node) {
-            return;
-        }
-        match completed {
-            Ok(Completion::InUse(number)) => {
-                self.checkpoints += 1;
-                self.trace
-                    .say(self.now_ns, || format!("n{} checkpoint {number}", node + 1));
-            }
-            Ok(Completion::GivenUp(_)) => {}
-            Err(error) => self.fatal(node, &error.to_string()),
-        }
     }
 }
 

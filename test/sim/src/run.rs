@@ -2,15 +2,17 @@
 //! judged.
 
 use crate::costs::CostModel;
-use crate::executor::SimCx;
+use crate::executor::{Join, SimCx, Task};
 use crate::hosted::LinkState;
 use crate::plan::{Kind, Plan};
 use crate::queue::Event;
 use crate::trace::Sink;
-use crate::workload::{Scale, Verdict, find};
+use crate::workload::{Scale, Verdict, Workload, find};
 use crate::world::World;
 use base::{Prng, Ts};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// What happened in a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -52,17 +54,34 @@ const SECOND_NS: u64 = 1_000_000_000;
 const BOOT_NS: u64 = 60 * SECOND_NS;
 const SETUP_NS: u64 = 300 * SECOND_NS;
 const END_NS: u64 = 180 * SECOND_NS;
+const TASK_NS: u64 = 1_000 * 3_600 * SECOND_NS;
+
+/// Who takes part in a run besides its plan.
+#[derive(Default)]
+pub struct Options {
+    /// Reads the trace.
+    pub sink: Option<Sink>,
+    /// Makes steps take time.
+    pub costs: Option<Box<dyn CostModel>>,
+    /// In place of the workload that the plan names.
+    pub workload: Option<Rc<dyn Workload>>,
+}
 
 /// Runs a plan.
 pub fn run(plan: &Plan) -> Outcome {
-    run_with(plan, None, None)
+    run_with(plan, Options::default())
 }
 
-/// Runs a plan with somebody who reads the trace, or on a modelled machine.
-pub fn run_with(plan: &Plan, sink: Option<Sink>, costs: Option<Box<dyn CostModel>>) -> Outcome {
+/// Runs a plan with more than it says.
+pub fn run_with(plan: &Plan, options: Options) -> Outcome {
+    let Options {
+        sink,
+        costs,
+        workload,
+    } = options;
     let mut world = World::new(plan.clone(), sink, costs);
     let mut report = Report::default();
-    let verdict = match world.play(&mut report) {
+    let verdict = match world.play(workload, &mut report) {
         Ok(verdict) => verdict,
         Err(text) => Verdict::Fail(text),
     };
@@ -74,24 +93,19 @@ pub fn run_with(plan: &Plan, sink: Option<Sink>, costs: Option<Box<dyn CostModel
     Outcome { verdict, report }
 }
 
-/// Virtual time after which a task that runs alone has failed.
-const ALONE_NS: u64 = 1_000 * 3_600 * SECOND_NS;
-
-/// Runs a task on a healthy cluster of the plan's size, which has nothing else to do: for scripts.
+/// Brings up the cluster of a plan, runs one task on it without faults until it ends, and gives its
+/// result. Then nothing may be left over.
 ///
 /// # Errors
-/// The cluster does not come up, an invariant is broken, or the task does not end.
-pub fn alone<T: 'static>(
-    plan: &Plan,
-    task: impl FnOnce(SimCx) -> crate::executor::Task<T>,
-) -> Result<T, String> {
+/// A text: the cluster does not come up, the task does not end, or it leaves something behind.
+pub fn alone<T: 'static>(plan: &Plan, task: impl FnOnce(SimCx) -> Task<T>) -> Result<T, String> {
     let mut world = World::new(plan.clone(), None, None);
     world.boot()?;
-    let mut draw = Prng::new(plan.seed ^ 0x006f_10ad);
-    let cx = SimCx::new(world.shared.clone(), draw.fork());
+    world.healed = true;
+    let cx = SimCx::new(world.shared.clone(), Prng::new(plan.seed ^ 0x007a_5c00));
     let running = cx.spawn(task(cx.fork()));
-    if !world.within(ALONE_NS, &mut |_| running.is_finished()) {
-        return Err(world.stuck("the task"));
+    if !world.within(TASK_NS, &mut |_| running.is_finished()) {
+        return Err(world.stuck("the task does not end"));
     }
     let result = world.result_of(&cx, running);
     world.settle()?;
@@ -99,9 +113,12 @@ pub fn alone<T: 'static>(
 }
 
 impl World {
-    fn play(&mut self, report: &mut Report) -> Result<Verdict, String> {
+    fn play(
+        &mut self,
+        workload: Option<Rc<dyn Workload>>,
+        report: &mut Report,
+    ) -> Result<Verdict, String> {
         self.boot()?;
-        let entry = find(self.plan.workload).ok_or("there is no such workload")?;
         let mut draw = Prng::new(self.plan.seed ^ 0x006f_10ad);
         let scale = Scale {
             nodes: self.plan.nodes,
@@ -109,7 +126,11 @@ impl World {
             clients: self.plan.clients,
             run_us: self.plan.run_us,
         };
-        let workload = (entry.make)(&mut draw, scale);
+        let named = |draw: &mut Prng| {
+            let entry = find(self.plan.workload).ok_or("there is no such workload")?;
+            Ok::<_, String>((entry.make)(draw, scale))
+        };
+        let workload = workload.map_or_else(|| named(&mut draw), Ok)?;
         let cx = SimCx::new(self.shared.clone(), draw.fork());
         let setup = cx.spawn(workload.clone().setup(cx.fork()));
         if !self.within(SETUP_NS, &mut |_| setup.is_finished()) {
@@ -169,8 +190,8 @@ impl World {
     }
 
     /// The result of a task that has finished.
-    fn result_of<T: 'static>(&mut self, cx: &SimCx, task: crate::executor::Join<T>) -> T {
-        let slot = std::rc::Rc::new(std::cell::RefCell::new(None));
+    fn result_of<T: 'static>(&mut self, cx: &SimCx, task: Join<T>) -> T {
+        let slot = Rc::new(RefCell::new(None));
         let filled = slot.clone();
         cx.spawn(async move { *filled.borrow_mut() = Some(task.join().await) });
         self.executor.run();

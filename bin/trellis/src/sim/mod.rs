@@ -223,7 +223,11 @@ fn replay(args: &ReplayArgs) -> Result<ExitCode> {
         };
         Box::new(print) as sim::Sink
     });
-    let outcome = sim::run_with(&plan, sink, None);
+    let options = sim::Options {
+        sink,
+        ..sim::Options::default()
+    };
+    let outcome = sim::run_with(&plan, options);
     let (verdict, code) = match &outcome.verdict {
         sim::Verdict::Pass => ("passed".to_owned(), ExitCode::SUCCESS),
         sim::Verdict::Inconclusive(text) => (format!("inconclusive: {text}"), ExitCode::SUCCESS),

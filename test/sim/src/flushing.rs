@@ -1,0 +1,221 @@
+//! The journal of a node in the world, and its checkpoints: what the server's flusher and main
+//! thread do.
+
+use crate::node_life::HOUSEKEEPING_NS;
+use crate::queue::{Event, Life};
+use crate::world::World;
+use base::{NodeId, Position, ShardId};
+use node::{CheckpointPart, Input};
+use storage::{Completion, Ended};
+
+impl World {
+    /// Asks for a flush of what has been appended.
+    pub(crate) fn flush_soon(&mut self, node: usize) {
+        let Some(running) = &mut self.nodes[node].running else {
+            return;
+        };
+        running.buffer.borrow_mut().hurry();
+        if !running.flushing {
+            self.begin_flush(node);
+        }
+    }
+
+    fn begin_flush(&mut self, node: usize) {
+        let Some(running) = &mut self.nodes[node].running else {
+            return;
+        };
+        let bytes = running.buffer.borrow_mut().take(Vec::new());
+        if bytes.is_empty() {
+            return;
+        }
+        let written = running.writer.write(&bytes);
+        let life = running.life;
+        running.flushing = true;
+        if let Err(error) = written {
+            return self.fatal(node, &error.to_string());
+        }
+        let after = match &mut self.costs {
+            Some(costs) => costs.flush_ns(node, bytes.len()),
+            None => {
+                let median = self.plan.sync_us * 1_000 * self.nodes[node].slow_disk;
+                median / 2 + self.prng.below(median + 1)
+            }
+        };
+        self.push(after, Event::FlushDone { node, life });
+    }
+
+    pub(crate) fn on_flush_done(&mut self, node: usize, life: Life) {
+        if !self.lives(node, life) {
+            return;
+        }
+        let running = self.nodes[node].running.as_mut().expect("just seen");
+        running.flushing = false;
+        let durable = match running.writer.sync() {
+            Ok(durable) => durable,
+            Err(error) => return self.fatal(node, &error.to_string()),
+        };
+        running.durable.set(durable);
+        self.trace.mix(durable.0);
+        self.trace.say(self.now_ns, || {
+            format!("n{} durable {}", node + 1, durable.0)
+        });
+        for shard in 0..usize::from(self.plan.shards) {
+            self.input(node, shard, Input::Durable(durable));
+            self.release(node, shard, durable);
+        }
+        if !self.lives(node, life) || !self.keep_room(node) {
+            return;
+        }
+        self.complete_checkpoint(node, durable);
+        let Some(running) = &self.nodes[node].running else {
+            return;
+        };
+        if running.buffer.borrow().is_urgent() || running.is_holding() {
+            self.flush_soon(node);
+        }
+    }
+
+    /// Lets go what the journal has caught up with.
+    pub(crate) fn release(&mut self, node: usize, shard: usize, durable: Position) {
+        let Some(running) = &mut self.nodes[node].running else {
+            return;
+        };
+        let host = &mut running.shards[shard];
+        let from_ns = self.now_ns.max(host.busy_until_ns);
+        let mut speaking = Vec::new();
+        for (id, conn) in &mut host.conns {
+            conn.release(durable);
+            if !conn.out.is_empty() {
+                speaking.push(*id);
+            }
+        }
+        let mut leaving = Vec::new();
+        host.held.retain(|_, queue| {
+            while queue
+                .front()
+                .is_some_and(|outgoing| outgoing.wait <= durable)
+            {
+                leaving.extend(queue.pop_front());
+            }
+            !queue.is_empty()
+        });
+        speaking
+            .into_iter()
+            .for_each(|id| self.speak(node, shard, id, from_ns));
+        for outgoing in leaving {
+            self.send(node, shard, outgoing, from_ns);
+        }
+    }
+
+    /// Keeps zeros ahead of the journal; whether the node still lives.
+    fn keep_room(&mut self, node: usize) -> bool {
+        let running = self.nodes[node]
+            .running
+            .as_mut()
+            .expect("the caller has looked");
+        match running.writer.fill_ahead() {
+            Ok(room) => {
+                if std::mem::replace(&mut running.full, !room) == room {
+                    self.trace
+                        .say(self.now_ns, || format!("n{} room {room}", node + 1));
+                    for shard in 0..usize::from(self.plan.shards) {
+                        self.input(node, shard, Input::DiskFull(!room));
+                    }
+                }
+                true
+            }
+            Err(error) => {
+                self.fatal(node, &error.to_string());
+                false
+            }
+        }
+    }
+
+    pub(crate) fn on_housekeeping(&mut self, node: usize, life: Life) {
+        if !self.lives(node, life) {
+            return;
+        }
+        self.push(HOUSEKEEPING_NS, Event::Housekeeping { node, life });
+        let running = self.nodes[node].running.as_mut().expect("just seen");
+        let end = running.buffer.borrow().end();
+        let due = running.keeper.journal_bytes(end) > self.plan.checkpoint_bytes;
+        if due && !running.keeper.is_running() {
+            let begun = running.keeper.begin(end);
+            if self.power_if_dead(node) {
+                return;
+            }
+            if let Ok(number) = begun {
+                for shard in 0..usize::from(self.plan.shards) {
+                    self.input(node, shard, Input::Checkpoint { number });
+                }
+            }
+        }
+        let Some(running) = &mut self.nodes[node].running else {
+            return;
+        };
+        if !running.flushing {
+            self.begin_flush(node);
+        }
+        let Some(running) = &self.nodes[node].running else {
+            return;
+        };
+        if !running.flushing {
+            self.keep_room(node);
+        }
+    }
+
+    pub(crate) fn on_checkpoint_part(&mut self, node: usize, shard: usize, part: CheckpointPart) {
+        let Some(running) = &mut self.nodes[node].running else {
+            return;
+        };
+        match part {
+            CheckpointPart::Bytes(bytes) => {
+                // The keeper gives up a checkpoint that finds no room.
+                let _ = running.keeper.on_bytes(shard as u16, &bytes);
+            }
+            CheckpointPart::End {
+                start,
+                journal_from,
+                catalog,
+                clock_bound,
+            } => {
+                running.keeper.note(&catalog, clock_bound);
+                let id = ShardId::new(NodeId(node as u16 + 1), shard as u16);
+                if running.keeper.on_end(id, start, journal_from) == Ended::Whole {
+                    let end = running.buffer.borrow().end();
+                    running.checkpoint_wait = Some(end);
+                    let durable = running.durable.get();
+                    self.flush_soon(node);
+                    self.complete_checkpoint(node, durable);
+                }
+            }
+        }
+        self.power_if_dead(node);
+    }
+
+    fn complete_checkpoint(&mut self, node: usize, durable: Position) {
+        let Some(running) = &mut self.nodes[node].running else {
+            return;
+        };
+        if running
+            .checkpoint_wait
+            .take_if(|wait| *wait <= durable)
+            .is_none()
+        {
+            return;
+        }
+        let completed = running.keeper.complete();
+        if self.power_if_dead(node) {
+            return;
+        }
+        match completed {
+            Ok(Completion::InUse(number)) => {
+                self.checkpoints += 1;
+                self.trace
+                    .say(self.now_ns, || format!("n{} checkpoint {number}", node + 1));
+            }
+            Ok(Completion::GivenUp(_)) => {}
+            Err(error) => self.fatal(node, &error.to_string()),
+        }
+    }
+}
