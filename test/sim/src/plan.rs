@@ -206,6 +206,8 @@ pub struct Plan {
     pub clients: u32,
     /// Length of the safety phase, microseconds.
     pub run_us: u64,
+    /// Clocks of nodes are at most so far from the truth when they start, microseconds.
+    pub skew_us: u64,
     /// Median delay of a message between nodes, microseconds.
     pub delay_us: u64,
     /// Median time of a sync, microseconds.
@@ -282,6 +284,7 @@ impl Plan {
             shards,
             clients,
             run_us,
+            skew_us: 20_000,
             delay_us: 1 << prng.between(5, 13),
             sync_us: 1 << prng.between(5, 13),
             loss,

@@ -63,8 +63,8 @@ impl World {
         let network = Network::new(prng.fork(), count, plan.delay_us);
         let mut nodes = Vec::new();
         for index in 0..count {
-            // Clocks are some milliseconds apart.
-            let offset_us = prng.between(-20_000, 20_000);
+            let skew_us = plan.skew_us as i64;
+            let offset_us = prng.between(-skew_us, skew_us);
             nodes.push(Hosted {
                 id: NodeId(index as u16 + 1),
                 disk: Default::default(),
