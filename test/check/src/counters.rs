@@ -178,33 +178,27 @@ impl Judge<'_, '_> {
                 let bounds = (self.initial + low, self.initial + high);
                 let (ledger, txn, key) = (self.ledger, read.txn, self.key);
                 self.found.note(name, &[txn], || {
-                    story::wrong_sum(ledger, name, txn, key, bounds, divisor)
+                    story::wrong_sum(ledger, name, txn, key, bounds)
                 });
             }
         }
     }
 
     /// The same, with what real time says: who had ended before the reader began is in, who began
-    /// after the reader had ended is out.
+    /// after the reader had ended is out. What is left is often so little that every set can be
+    /// tried.
     fn judge_sums_in_time(&mut self) {
-        let txns = &self.ledger.history.txns;
-        // Running sums of the negative and the positive increments, by when they were certainly in
-        // and by when they may have begun to be.
-        let ended = |add: &Add| self.ledger.committed_by(add.txn);
-        let certain = running(&self.counter.adds, ended);
-        let possible = running(&self.counter.adds, |add: &Add| {
-            Some(txns[add.txn as usize].invoked)
-        });
+        let timed = Timed::new(self.ledger, &self.counter.adds);
         for read in &self.counter.reads {
-            let reader = &txns[read.txn as usize];
-            let (certain_neg, certain_pos) = sums_below(&certain, reader.invoked);
+            let reader = &self.ledger.history.txns[read.txn as usize];
             let until = self.ledger.committed_by(read.txn).unwrap_or(u64::MAX);
-            let (possible_neg, possible_pos) = sums_below(&possible, until.saturating_add(1));
-            // The reader's own increments began before it ended and are not among the certain ones.
-            let low = certain_pos + possible_neg - read.own.min(0);
-            let high = certain_neg + possible_pos - read.own.max(0);
             let sum = read.others - self.initial;
-            if sum < low || high < sum {
+            let (low, high) = timed.bounds(reader.invoked, until, read.own);
+            let explained = || {
+                let open = timed.open(reader.invoked, until, read.txn)?;
+                Some(sums_to(sum - timed.certain(reader.invoked), &open))
+            };
+            if sum < low || high < sum || explained() == Some(false) {
                 let name = Name {
                     basis: Basis::RealTime,
                     ..Name::plain(Kind::WrongSum)
@@ -212,7 +206,7 @@ impl Judge<'_, '_> {
                 let bounds = (self.initial + low, self.initial + high);
                 let (ledger, txn, key) = (self.ledger, read.txn, self.key);
                 self.found.note(name, &[txn], || {
-                    story::wrong_sum(ledger, name, txn, key, bounds, 1)
+                    story::wrong_sum(ledger, name, txn, key, bounds)
                 });
             }
         }
@@ -355,6 +349,87 @@ fn link_updates(
         found.note(name, &[update.txn, next.txn], || {
             story::between(ledger, name, update.txn, next.txn, key)
         });
+    }
+}
+
+/// The increments of one counter by time.
+struct Timed {
+    /// Running sums, negative and positive apart, by when increments were certainly in.
+    ended: Vec<(u64, i128, i128)>,
+    /// The same by when they may have begun to be.
+    begun: Vec<(u64, i128, i128)>,
+    /// Increments whose end is known, by their begin: (begin, end, add).
+    known: Vec<(u64, u64, Add)>,
+    /// Increments whose end is not known, by their begin.
+    endless: Vec<(u64, Add)>,
+}
+
+/// Every set of so many increments is tried.
+const OPEN_MAX: usize = 10;
+/// So far back increments are looked for that overlap with a reader.
+const BACK_MAX: usize = 200;
+
+impl Timed {
+    fn new(ledger: &Ledger<'_>, adds: &[Add]) -> Timed {
+        let begin = |add: &Add| ledger.history.txns[add.txn as usize].invoked;
+        let end = |add: &Add| ledger.committed_by(add.txn);
+        let known = adds
+            .iter()
+            .filter_map(|add| Some((begin(add), end(add)?, *add)));
+        let mut known: Vec<(u64, u64, Add)> = known.collect();
+        known.sort_by_key(|(begin, _, add)| (*begin, add.txn));
+        let endless = adds.iter().filter(|add| end(add).is_none());
+        let mut endless: Vec<(u64, Add)> = endless.map(|add| (begin(add), *add)).collect();
+        endless.sort_by_key(|(begin, add)| (*begin, add.txn));
+        Timed {
+            ended: running(adds, end),
+            begun: running(adds, |add| Some(begin(add))),
+            known,
+            endless,
+        }
+    }
+
+    /// The sum of what was certainly in before `begin`.
+    fn certain(&self, begin: u64) -> i128 {
+        let (neg, pos) = sums_below(&self.ended, begin);
+        neg + pos
+    }
+
+    /// What others may have added for a reader of this time that adds `own` itself. Its increments
+    /// began before it ended and are not among the certain ones.
+    fn bounds(&self, begin: u64, until: u64, own: i128) -> (i128, i128) {
+        let (certain_neg, certain_pos) = sums_below(&self.ended, begin);
+        let (possible_neg, possible_pos) = sums_below(&self.begun, until.saturating_add(1));
+        let low = certain_pos + possible_neg - own.min(0);
+        let high = certain_neg + possible_pos - own.max(0);
+        (low, high)
+    }
+
+    /// The increments of others that may or may not be in, if they are few and easily found.
+    fn open(&self, begin: u64, until: u64, reader: u32) -> Option<Vec<i128>> {
+        let begun = self.known.partition_point(|(at, _, _)| *at <= until);
+        let ended = self.ended.partition_point(|(at, _, _)| *at < begin);
+        let endless = self.endless.partition_point(|(at, _)| *at <= until);
+        let mut missing = begun - ended;
+        if missing + endless > OPEN_MAX + 1 {
+            return None;
+        }
+        let mut open: Vec<Add> = self.endless[..endless].iter().map(|(_, a)| *a).collect();
+        let back = self.known[..begun].iter().rev().take(BACK_MAX);
+        for (_, _, add) in back.filter(|(_, end, _)| *end >= begin) {
+            missing -= 1;
+            open.push(*add);
+        }
+        let others = open.iter().filter(|add| add.txn != reader);
+        (missing == 0).then(|| others.map(|add| add.delta).collect())
+    }
+}
+
+/// Whether some of `deltas` add up to `sum`.
+fn sums_to(sum: i128, deltas: &[i128]) -> bool {
+    match deltas.split_first() {
+        None => sum == 0,
+        Some((delta, rest)) => sums_to(sum, rest) || sums_to(sum - delta, rest),
     }
 }
 

@@ -109,7 +109,9 @@ pub(crate) fn judge(ledger: &Ledger<'_>, graph: &Graph, found: &mut Found) {
             };
             let edges: Vec<Label> = cycle.iter().map(|(_, e)| tangled.label(*e)).collect();
             let name = name_of(&edges);
-            let steps = steps(ledger, &tangled, &nodes, &cycle);
+            let mut steps = steps(ledger, &tangled, &nodes, &cycle);
+            let first = (0..steps.len()).min_by_key(|place| steps[*place].from);
+            steps.rotate_left(first.unwrap_or(0));
             let txns: Vec<u32> = steps.iter().map(|step| step.from).collect();
             found.note(name, &txns, || story::cycle(ledger, name, &steps));
         }

@@ -47,12 +47,12 @@ impl Found {
             .kinds
             .entry((name.kind, name.basis, name.predicate))
             .or_default();
-        if told.len() == STORIES_MAX {
-            *more += 1;
+        let txns: Vec<usize> = txns.iter().map(|txn| *txn as usize).collect();
+        // The same transactions in another key, or found once more on another way.
+        if told.iter().any(|anomaly| anomaly.txns == txns) {
             return;
         }
-        let txns: Vec<usize> = txns.iter().map(|txn| *txn as usize).collect();
-        if told.iter().any(|anomaly| anomaly.txns == txns) {
+        if told.len() == STORIES_MAX {
             *more += 1;
             return;
         }

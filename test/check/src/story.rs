@@ -135,26 +135,22 @@ pub(crate) fn lost_append(
     story
 }
 
-/// A counter that no set of increments explains.
+/// A counter that no set of increments explains. `bounds`: what others put it between.
 pub(crate) fn wrong_sum(
     ledger: &Ledger<'_>,
     name: Name,
     txn: u32,
     key: u32,
     bounds: (i128, i128),
-    divisor: i128,
 ) -> String {
     let mut story = format!(
-        "{}: T{txn} saw counter {}, which the increments of others that it may have seen put between {} \
-         and {}",
+        "{}: no set of increments that T{txn} may have seen makes what it saw of counter {}; those of \
+         others put it between {} and {}",
         name.text(),
         key_name(ledger, key),
         bounds.0,
         bounds.1
     );
-    if divisor > 1 {
-        story.push_str(&format!(", in steps of {divisor}"));
-    }
     push_txn(ledger, &mut story, txn, &[key]);
     story
 }

@@ -471,14 +471,14 @@ fn a_story_can_be_followed() {
     let verdict = judge(&history, Level::Serializable);
     assert_eq!(
         verdict.anomalies[0].story,
-        "G-single: T1 -rw-> T0 -wr-> T1\n  \
-         T1 (process 1, 0 to 100, committed): read :x = []; read 2 = [1]\n  \
+        "G-single: T0 -wr-> T1 -rw-> T0\n  \
          T0 (process 0, 0 to 100, committed): append 1 to :x; append 1 to 2\n  \
-         T1 before T0: T1 saw key :x at [], without the 1 of T0\n  \
+         T1 (process 1, 0 to 100, committed): read :x = []; read 2 = [1]\n  \
          T0 before T1: T1 saw key 2 at [1], which T0 wrote or wrote to\n  \
-         so T1 would come before itself"
+         T1 before T0: T1 saw key :x at [], without the 1 of T0\n  \
+         so T0 would come before itself"
     );
-    assert_eq!(verdict.anomalies[0].txns, [1, 0]);
+    assert_eq!(verdict.anomalies[0].txns, [0, 1]);
 }
 
 #[test]
