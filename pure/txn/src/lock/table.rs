@@ -591,6 +591,37 @@ impl LockTable {
         }
     }
 
+    /// Gives up what the transaction holds on one row, and keeps the rest: for a row that moves to
+    /// another shard, where it is locked anew.
+    ///
+    /// Panics if `item` is not a row.
+    pub fn release_item(&mut self, txn: TxnId, item: &Item<'_>) {
+        let Item::Point { index, slot, key } = *item else {
+            panic!("only rows are given up alone")
+        };
+        let point = PointKey::new(index, slot, key);
+        let Some(entry) = self.points.get_mut(&point) else {
+            return;
+        };
+        entry.holders.remove(txn);
+        if entry.holders.as_slice().is_empty() && entry.queue.is_empty() {
+            self.points.remove(&point);
+        }
+        if let Some(owner) = self.owners.get_mut(&txn) {
+            owner.points.retain(|held| *held != point);
+            let idle = owner.points.is_empty()
+                && owner.ranges.is_empty()
+                && !owner.shard
+                && owner.waiting.is_empty();
+            if idle {
+                self.owners.remove(&txn);
+            }
+        }
+        if !self.waiters.is_empty() {
+            self.settle(Vec::from([super::wait::OwnedItem::Point(point)]));
+        }
+    }
+
     /// What ended waits since the last call, in order.
     #[must_use]
     pub fn take_events(&mut self) -> Vec<LockEvent> {
