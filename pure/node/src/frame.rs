@@ -5,13 +5,13 @@
 //! payload = hello | kind, from shard u16, to shard u16, WireMessage
 //! ```
 
+use crate::message::WireMessage;
 use base::codec::{self, CodecError};
 use base::crc::crc32c;
 use base::limits::FRAME_BYTES_MAX;
 use base::{NodeId, ShardId};
-use crate::message::WireMessage;
-use serde::{Deserialize, Serialize};
 use core::fmt;
+use serde::{Deserialize, Serialize};
 
 /// Version of the protocol between nodes.
 pub const PEER_VERSION: u32 = 1;

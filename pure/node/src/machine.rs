@@ -738,6 +738,7 @@ impl Shard {
             ShowKind::Counters => crate::show_rows::counters(&core),
             ShowKind::Stages => self.stages.rows(&core, self.plans.planned()),
             ShowKind::Placement => crate::show_rows::placement(&core, database),
+            ShowKind::Sizes => crate::show_rows::sizes(&core),
             ShowKind::Nodes => crate::show_rows::nodes(&core, &self.peers),
             ShowKind::Sessions => {
                 let sessions = self.conns.iter().filter_map(|conn| self.sessions.get(conn));

@@ -85,6 +85,7 @@ pub enum ShowKind {
     Nodes,
     Counters,
     Sessions,
+    Sizes,
 }
 
 /// The steps of a schema change (see [`sql::plan::DdlPlan`]).

@@ -45,7 +45,8 @@ impl Shows {
                 ShowKind::Stages
                 | ShowKind::Placement
                 | ShowKind::Counters
-                | ShowKind::Sessions => up.copied().collect(),
+                | ShowKind::Sessions
+                | ShowKind::Sizes => up.copied().collect(),
             };
             let ask = missing.iter().copied().collect();
             self.to_ask
@@ -90,6 +91,7 @@ fn kind_of(what: Show) -> ShowKind {
         Show::Nodes => ShowKind::Nodes,
         Show::Counters => ShowKind::Counters,
         Show::Sessions => ShowKind::Sessions,
+        Show::Sizes => ShowKind::Sizes,
     }
 }
 
@@ -97,6 +99,8 @@ fn combine(question: Question) -> RowBatch {
     let mut rows = question.rows;
     match question.kind {
         ShowKind::Counters => rows = sum_by_name(&rows),
+        // The reader adds up what the shards have.
+        ShowKind::Sizes => {}
         ShowKind::Stages | ShowKind::Placement | ShowKind::Nodes | ShowKind::Sessions => {
             rows.sort_by(|a, b| compare_rows(a, b));
         }

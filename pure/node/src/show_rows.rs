@@ -37,6 +37,25 @@ pub(crate) fn placement(core: &Core, database: &str) -> RowBatch {
     batch
 }
 
+/// (index, row_bytes): all key spaces of all databases.
+pub(crate) fn sizes(core: &Core) -> RowBatch {
+    let mut batch = RowBatch::new(2);
+    for database in core.catalog.databases.values() {
+        let tables = database.tables.values();
+        let indexes = tables.flat_map(|table| {
+            let secondary = table.secondary.iter().map(|index| index.id);
+            core::iter::once(table.primary.id).chain(secondary)
+        });
+        let sequences = database.sequences.values().map(|sequence| sequence.id);
+        for index in indexes.chain(sequences) {
+            let (counts, _) = core.store.index_counts(index);
+            let bytes = Datum::Int(counts.bytes as i64);
+            batch.push([Datum::Int(i64::from(index.0)), bytes]);
+        }
+    }
+    batch
+}
+
 /// (node, address, incarnation, state, shards), told by each node's first shard about itself, and
 /// by the asked shard about nodes that are down.
 pub(crate) fn nodes(core: &Core, peers: &BTreeMap<NodeId, u32>) -> RowBatch {

@@ -107,8 +107,11 @@ pub enum Show {
     Nodes,
     /// Counters summed over the cluster: name, value.
     Counters,
-    /// Sessions: pid, database, state, statement.
+    /// Sessions: pid, user, database, state, seconds in it, statement.
     Sessions,
+    /// Bytes of the rows of every key space of every database: number, bytes. Only for the size
+    /// functions.
+    Sizes,
 }
 
 /// An operation on its way.

@@ -101,13 +101,24 @@ impl Port for CatalogOnly {
     fn poll_yield(&self, _: &mut bool) -> Poll<()> {
         Poll::Ready(())
     }
-    fn poll_show(&self, _: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
-        let mut sessions = RowBatch::new(4);
+    fn poll_show(&self, what: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
+        if what == Show::Sizes {
+            // Two shards, each with some of every key space.
+            let mut sizes = RowBatch::new(2);
+            for id in 16_384..16_500 {
+                sizes.push([Datum::Int(id), Datum::Int(8_192)]);
+                sizes.push([Datum::Int(id), Datum::Int(32_768)]);
+            }
+            return Poll::Ready(Ok(sizes));
+        }
+        let mut sessions = RowBatch::new(6);
         let text = |text: &str| Datum::Text(text.into());
         sessions.push([
             Datum::Int(7),
+            text("alice"),
             text("shop"),
             text("active"),
+            Datum::Int(0),
             text("SELECT 1"),
         ]);
         Poll::Ready(Ok(sessions))

@@ -50,6 +50,8 @@ const CASES: &[(&str, &str)] = &[
     ("42P04", "CREATE DATABASE postgres"),
     ("42601", "SELEC 1"),
     ("42601", "SELECT 1 FROM t WHERE"),
+    ("42601", "SELECT FROM WHERE"),
+    ("42601", "INSERT INTO order VALUES (1)"),
     ("42601", "UPDATE t SET"),
     ("42601", "INSERT INTO t (id, n) VALUES (9)"),
     // What does not exist yet or here.

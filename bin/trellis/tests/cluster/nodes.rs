@@ -1,6 +1,7 @@
 //! SQL over all nodes: what one node writes the others see, and transactions span them.
 
 use crate::support::{Cluster, number, rows, sqlstate, wait_until};
+use drive::link::Link;
 use std::time::Duration;
 
 #[test]
@@ -135,6 +136,8 @@ fn the_cluster_tells_of_itself() {
     );
     assert!(!rows(&mut link, "SHOW STAGES").is_empty());
     assert!(!rows(&mut link, "SHOW COUNTERS").is_empty());
+    sizes_are_told(&mut link);
+    reads_tell_what_they_touched(&mut link);
     cluster.kill(2);
     wait_until("node 1 notices", Duration::from_secs(20), || {
         let nodes = rows(&mut link, "SHOW NODES");
@@ -157,4 +160,58 @@ fn the_cluster_tells_of_itself() {
         link.command("SELECT * FROM t").is_ok()
     });
     assert_eq!(number(&mut link, "SELECT count(*) FROM t"), 90);
+}
+
+/// The functions behind `\dt+`, `\di+` and `\l+` add up what all shards have.
+fn sizes_are_told(link: &mut Link) {
+    let bytes = |link: &mut Link, call: &str| number(link, &format!("SELECT {call}"));
+    let before = bytes(link, "pg_table_size('t'::regclass)");
+    assert!(before > 0);
+    link.command("CREATE TABLE sized (id int PRIMARY KEY, body text)")
+        .unwrap();
+    link.command("CREATE INDEX ON sized (body)").unwrap();
+    let body = "x".repeat(1_000);
+    for id in 0..60 {
+        link.command(&format!("INSERT INTO sized VALUES ({id}, '{body}')"))
+            .unwrap();
+    }
+    let sizes = "SELECT pg_table_size(oid), pg_indexes_size(oid), pg_total_relation_size(oid) \
+                 FROM pg_class WHERE relname = 'sized'";
+    let found = rows(link, sizes);
+    let found: Vec<i64> = found[0].iter().map(|cell| cell.parse().unwrap()).collect();
+    assert!((60_000..200_000).contains(&found[0]), "{found:?}");
+    assert!((60_000..200_000).contains(&found[1]), "{found:?}");
+    assert_eq!(found[2], found[0] + found[1]);
+    let database = bytes(link, "pg_database_size('shop')");
+    assert_eq!(database, found[2] + before);
+}
+
+/// EXPLAIN ANALYZE counts the shards and nodes of statements that only read, too.
+fn reads_tell_what_they_touched(link: &mut Link) {
+    let touched = |link: &mut Link, begin: &str, sql: &str| {
+        link.command(begin).unwrap();
+        let lines = rows(link, &format!("EXPLAIN ANALYZE {sql}"));
+        link.command("COMMIT").unwrap();
+        let line = lines
+            .iter()
+            .find(|line| line[0].starts_with("Transaction:"));
+        line.unwrap()[0].clone()
+    };
+    for begin in [
+        "BEGIN",
+        "BEGIN READ ONLY",
+        "BEGIN ISOLATION LEVEL READ COMMITTED",
+    ] {
+        let all = touched(link, begin, "SELECT count(*) FROM t");
+        assert!(all.contains("shards=6 nodes=3"), "{begin}: {all}");
+        let one = touched(link, begin, "SELECT * FROM t WHERE id = 7");
+        assert!(one.contains("shards=1 nodes=1"), "{begin}: {one}");
+    }
+    let lines = rows(link, "EXPLAIN ANALYZE SELECT count(*) FROM t");
+    assert!(
+        lines
+            .iter()
+            .any(|line| line[0].contains("shards=6 nodes=3")),
+        "{lines:?}"
+    );
 }

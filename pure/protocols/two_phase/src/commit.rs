@@ -542,15 +542,8 @@ impl TwoPhase {
         let local = core::mem::take(&mut coord.local);
         let sealing = core::mem::take(&mut coord.sealing);
         coord.in_turn.clear();
-        let nodes = {
-            let cost = &mut coord.cost;
-            let mut nodes: Vec<_> = coord.members.iter().map(|m| m.shard.node()).collect();
-            nodes.sort_unstable();
-            nodes.dedup();
-            cost.shards = coord.members.len() as u32;
-            cost.nodes = nodes.len() as u32;
-            cost.nodes
-        };
+        coord.cost = coord.cost_so_far();
+        let nodes = coord.cost.nodes;
         let (cost, visits): (_, Vec<_>) = (
             coord.cost,
             coord

@@ -169,6 +169,18 @@ impl Coord {
         self.members.iter().find(|member| member.shard == shard)
     }
 
+    /// The cost with the shards and nodes that have been asked for something up to now.
+    pub(crate) fn cost_so_far(&self) -> TxnCost {
+        let mut nodes: Vec<_> = self.members.iter().map(|m| m.shard.node()).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        TxnCost {
+            shards: self.members.len() as u32,
+            nodes: nodes.len() as u32,
+            ..self.cost
+        }
+    }
+
     /// Nobody but `shard` has anything to commit or to be told.
     pub(crate) fn is_only(&self, shard: ShardId) -> bool {
         let aside = |m: &Member| m.shard == shard || (!m.stateful && m.queue.is_empty());

@@ -50,7 +50,7 @@ impl Protocol for TwoPhase {
     }
 
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {
-        self.coords.get(&txn).map(|coord| coord.cost)
+        self.coords.get(&txn).map(|coord| coord.cost_so_far())
     }
 
     fn forget(&mut self, txn: TxnId) {

@@ -1,7 +1,7 @@
 //! FROM: tables, catalog tables, functions, derived tables and joins.
 
 use super::rel::{Binds, JoinKind, Rel, TableFunction};
-use super::scope::{Scope, ScopeColumn, ident, name_position, object_name};
+use super::scope::{Scope, ScopeColumn, check_reserved, ident, name_position, object_name};
 use super::{Binder, BoundQuery, conjuncts, unsupported};
 use crate::expr::Expr;
 use crate::expr::resolve::{self, Context};
@@ -309,6 +309,7 @@ impl Binder<'_> {
     pub(crate) fn find_table(&self, name: &ast::ObjectName) -> Result<Arc<Table>, SqlError> {
         let (schema, table) = object_name(name);
         let position = name_position(&self.source, name);
+        check_reserved(name).map_err(|error| error.at(position))?;
         self.find_table_named(schema.as_deref(), &table)
             .map_err(|error| error.at(position))
     }

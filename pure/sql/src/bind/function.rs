@@ -80,6 +80,8 @@ impl Binder<'_> {
             return Err(unsupported("a set-returning function outside of FROM").at(position));
         }
         let call = resolve::function(&name, bound).map_err(|error| at(error, position))?;
+        self.sizes |= matches!(&call, Expr::Call(Func::Catalog(name), ..)
+            if crate::pg_catalog::functions::is_size(name));
         self.note(&call);
         self.computed(call)
     }

@@ -107,6 +107,8 @@ pub(crate) struct Binder<'a> {
     depth: u32,
     /// A query has FOR UPDATE or FOR SHARE.
     pub(crate) locks: bool,
+    /// A function asks how much memory rows take up.
+    pub(crate) sizes: bool,
 }
 
 impl<'a> Binder<'a> {
@@ -123,6 +125,7 @@ impl<'a> Binder<'a> {
             inits: Vec::new(),
             depth: 0,
             locks: false,
+            sizes: false,
         }
     }
 

@@ -201,6 +201,26 @@ pub(crate) fn object_name(name: &ObjectName) -> (Option<String>, String) {
 }
 
 /// Position of an object's name in the text.
+/// Refuses a reserved word as the name of a relation, which the parser lets pass.
+///
+/// # Errors
+/// 42601.
+pub(crate) fn check_reserved(name: &ObjectName) -> Result<(), SqlError> {
+    let reserved = name.0.iter().find_map(|part| {
+        let ident = part.as_ident()?;
+        let word = ident.value.to_lowercase();
+        let bare = ident.quote_style.is_none();
+        (bare && crate::pg_catalog::is_reserved(&word)).then_some(&ident.value)
+    });
+    match reserved {
+        Some(word) => {
+            let message = format!("syntax error at or near \"{word}\"");
+            Err(SqlError::new(SqlState::SYNTAX, message))
+        }
+        None => Ok(()),
+    }
+}
+
 pub(crate) fn name_position(source: &Source, name: &ObjectName) -> u32 {
     match name.0.first() {
         Some(ObjectNamePart::Identifier(first)) => source.position(first.span.start),

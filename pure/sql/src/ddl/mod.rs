@@ -4,7 +4,7 @@ mod alter;
 mod names;
 mod table;
 
-use crate::bind::scope::{ident, object_name};
+use crate::bind::scope::{check_reserved, ident, object_name};
 use crate::bind::{Binder, unsupported};
 use crate::parse::{DatabaseOptions, Kind};
 use crate::plan::{DdlPlan, Fill};
@@ -91,6 +91,7 @@ fn simple(tag: &'static str, before: Vec<Command>) -> DdlPlan {
 
 /// The name of an object of the schema `public`.
 fn own_name(name: &ast::ObjectName) -> Result<String, SqlError> {
+    check_reserved(name)?;
     match object_name(name) {
         (None, name) => Ok(name),
         (Some(schema), name) if schema == "public" => Ok(name),

@@ -41,6 +41,7 @@ impl<'a> FillCx<'a> {
             planned: port.catalog().version,
             action: Action::Truncate(Vec::new()),
             steps: 1,
+            sizes: false,
         };
         FillCx(Cx::new(port, &run, false))
     }

@@ -115,7 +115,7 @@ impl<'a> Cx<'a> {
         Cx {
             port,
             planned: run.planned,
-            facts: Facts(port),
+            facts: Facts::new(port),
             since_yield: Cell::new(0),
             stats: measure.then(|| RefCell::new(vec![StepStats::default(); run.steps as usize])),
         }
@@ -213,6 +213,10 @@ pub fn execute(
 
 /// Runs a statement; its rows are sent to the client if `emit`.
 async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Result<Tag, ExecError> {
+    if run.sizes {
+        let sizes = show::fetch(cx, crate::port::Show::Sizes).await?;
+        cx.facts.take_sizes(&sizes);
+    }
     let mut values = params.to_vec();
     values.resize(run.slots as usize, Datum::Null);
     for init in &run.inits {

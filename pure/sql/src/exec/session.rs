@@ -4,10 +4,38 @@ use crate::expr::SessionFacts;
 use crate::pg_catalog::{self, CatalogCx};
 use crate::port::Port;
 use base::{Datum, RowBatch, SqlError, Time};
+use core::cell::OnceCell;
+use std::collections::BTreeMap;
 
 /// Facts that the port gives.
-#[derive(Clone, Copy)]
-pub(super) struct Facts<'a>(pub(super) &'a dyn Port);
+pub(super) struct Facts<'a> {
+    port: &'a dyn Port,
+    /// Bytes by key space; asked for before statements that use them.
+    sizes: OnceCell<BTreeMap<u32, i64>>,
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn new(port: &'a dyn Port) -> Facts<'a> {
+        Facts {
+            port,
+            sizes: OnceCell::new(),
+        }
+    }
+
+    /// Takes the answer to `Show::Sizes`.
+    pub(super) fn take_sizes(&self, answer: &RowBatch) {
+        let mut sizes = BTreeMap::new();
+        for row in answer.iter() {
+            if let [Datum::Int(index), Datum::Int(bytes)] = row
+                && let Ok(index) = u32::try_from(*index)
+            {
+                *sizes.entry(index).or_insert(0) += bytes;
+            }
+        }
+        // A statement that runs another one asks twice; the first answer stays.
+        let _ = self.sizes.set(sizes);
+    }
+}
 
 impl Facts<'_> {
     /// Runs `use_cx` with what the system catalog is computed from.
@@ -16,7 +44,8 @@ impl Facts<'_> {
         sessions: Option<&RowBatch>,
         use_cx: impl FnOnce(&CatalogCx<'_>) -> T,
     ) -> T {
-        let port = self.0;
+        let port = self.port;
+        let sizes = self.sizes.get();
         let user = port.session_user();
         use_cx(&CatalogCx {
             catalog: port.catalog(),
@@ -24,7 +53,7 @@ impl Facts<'_> {
             user: &user,
             txn_time: port.txn_time(),
             setting: &|name| port.setting(name),
-            size_bytes: &|_| None,
+            size_bytes: &|index| sizes?.get(&index).copied(),
             sessions,
         })
     }
@@ -32,28 +61,28 @@ impl Facts<'_> {
 
 impl SessionFacts for Facts<'_> {
     fn txn_time(&self) -> Time {
-        self.0.txn_time()
+        self.port.txn_time()
     }
     fn now(&self) -> Time {
-        self.0.now()
+        self.port.now()
     }
     fn user(&self) -> String {
-        self.0.session_user()
+        self.port.session_user()
     }
     fn database(&self) -> String {
-        self.0.database().name.clone()
+        self.port.database().name.clone()
     }
     fn pid(&self) -> i32 {
-        self.0.session_pid()
+        self.port.session_pid()
     }
     fn setting(&self, name: &str) -> Option<String> {
-        self.0.setting(name)
+        self.port.setting(name)
     }
     fn random(&self) -> u64 {
-        self.0.random()
+        self.port.random()
     }
     fn unique(&self) -> u64 {
-        self.0.unique()
+        self.port.unique()
     }
     fn catalog_function(&self, name: &str, args: &[Datum]) -> Result<Datum, SqlError> {
         self.with_catalog(None, |cx| pg_catalog::functions::call(cx, name, args))

@@ -41,6 +41,7 @@ pub fn show_columns(what: Show) -> Vec<OutColumn> {
             ("seconds", Type::Int8),
             ("statement", Type::Text),
         ],
+        Show::Sizes => &[("index", Type::Int8), ("bytes", Type::Int8)],
     };
     columns
         .iter()

@@ -23,6 +23,8 @@ pub struct Run {
     pub(crate) action: Action,
     /// Number of steps, for their statistics.
     pub(crate) steps: u32,
+    /// It asks how much memory rows take up (`pg_table_size` and its like).
+    pub(crate) sizes: bool,
 }
 
 /// What a statement does.

@@ -113,7 +113,8 @@ pub(super) fn attrdef(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         for (at, column) in visible(table) {
             if let Some(default) = &column.default {
                 let number = oid(default_oid(table, at));
-                out.push([number, oid(table.id.0), int(at + 1), text(default.as_str())]);
+                let shown = definitions::default(column, default);
+                out.push([number, oid(table.id.0), int(at + 1), text(shown)]);
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::constraints::Constraint;
 use super::names::quote_ident;
 use super::*;
-use catalog::Action;
+use catalog::{Action, Column};
 
 /// Names of columns by position, quoted where needed, joined by commas.
 fn column_list(table: &Table, columns: impl IntoIterator<Item = u16>) -> String {
@@ -46,6 +46,32 @@ pub(super) fn index_column(table: &Table, index: &Index, number: i64) -> String 
     key.map_or_else(String::new, |key| {
         quote_ident(&table.columns[key.column as usize].name).into_owned()
     })
+}
+
+/// A default as PostgreSQL prints it: string constants with their type, negative numbers as such
+/// constants; anything else as it was written.
+pub(super) fn default(column: &Column, text: &str) -> String {
+    let inner = |text: &str| Some(text.strip_prefix('\'')?.strip_suffix('\'')?.to_owned());
+    let is_string = |inner: &String| !inner.replace("''", "").contains('\'');
+    if inner(text).as_ref().is_some_and(is_string) {
+        let name = match column.ty {
+            Type::Char(_) => "bpchar",
+            ty => ty.base_name(),
+        };
+        return format!("{text}::{name}");
+    }
+    let digits = text.strip_prefix('-').unwrap_or_default();
+    match digits.parse::<i64>() {
+        Ok(number) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            let name = if i32::try_from(-number).is_ok() {
+                "integer"
+            } else {
+                "bigint"
+            };
+            format!("'{text}'::{name}")
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// The words of a referential action.

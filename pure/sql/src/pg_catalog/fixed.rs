@@ -3,12 +3,12 @@
 use super::*;
 
 pub(super) fn namespace(_: &CatalogCx<'_>, out: &mut RowBatch) {
-    for (number, name) in [
-        (PG_CATALOG, "pg_catalog"),
-        (PUBLIC, "public"),
-        (INFORMATION_SCHEMA, "information_schema"),
+    for (number, name, owner) in [
+        (PG_CATALOG, "pg_catalog", OWNER),
+        (PUBLIC, "public", DATABASE_OWNER),
+        (INFORMATION_SCHEMA, "information_schema", OWNER),
     ] {
-        out.push([oid(number), text(name), oid(OWNER), Datum::Null]);
+        out.push([oid(number), text(name), oid(owner), Datum::Null]);
     }
 }
 
@@ -52,6 +52,11 @@ pub(super) fn authid(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         Datum::Null,
         Datum::Null,
     ]);
+    let mut owner = vec![oid(DATABASE_OWNER), text(DATABASE_OWNER_NAME)];
+    // It inherits and may do nothing else by itself, log in neither.
+    owner.extend([false, true, false, false, false, false, false].map(flag));
+    owner.extend([int(-1), Datum::Null, Datum::Null]);
+    out.push(owner);
 }
 
 pub(super) fn roles(cx: &CatalogCx<'_>, out: &mut RowBatch) {
@@ -71,6 +76,11 @@ pub(super) fn roles(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         Datum::Null,
         oid(OWNER),
     ]);
+    let mut owner = vec![text(DATABASE_OWNER_NAME)];
+    owner.extend([false, true, false, false, false, false].map(flag));
+    owner.extend([int(-1), text("********"), Datum::Null]);
+    owner.extend([flag(false), Datum::Null, oid(DATABASE_OWNER)]);
+    out.push(owner);
 }
 
 pub(super) fn user(cx: &CatalogCx<'_>, out: &mut RowBatch) {

@@ -146,6 +146,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
             )),
         },
         "pg_get_userbyid" if object(0) == OWNER => text(cx.user),
+        "pg_get_userbyid" if object(0) == DATABASE_OWNER => text(DATABASE_OWNER_NAME),
         "pg_get_userbyid" => text(format!("unknown (OID={})", object(0))),
         // Expressions are kept as the text that they print as.
         "pg_get_expr" => args.first().cloned().unwrap_or(Datum::Null),
@@ -309,6 +310,18 @@ fn privilege(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sq
         _ => {}
     }
     Ok(flag(true))
+}
+
+/// Whether a function needs `CatalogCx::size_bytes`.
+pub(crate) fn is_size(name: &str) -> bool {
+    matches!(
+        name,
+        "pg_table_size"
+            | "pg_total_relation_size"
+            | "pg_indexes_size"
+            | "pg_relation_size"
+            | "pg_database_size"
+    )
 }
 
 /// Bytes of a relation or database; NULL while nobody has counted them.

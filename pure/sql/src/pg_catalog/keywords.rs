@@ -71,6 +71,11 @@ const AS_LABEL: &str = "\
      intersect into isnull limit minute month notnull offset on order over overlaps precision \
      returning second to union varying where window with within without year";
 
+/// Whether the word can name nothing unless it is quoted.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    RESERVED.split(' ').any(|other| other == word)
+}
+
 /// Whether a name that is this word must be quoted to be used as a column or table name.
 pub(super) fn must_quote(word: &str) -> bool {
     let in_list = |list: &str| list.split(' ').any(|other| other == word);

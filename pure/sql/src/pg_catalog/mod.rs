@@ -35,6 +35,8 @@ mod schema;
 mod types;
 mod views;
 
+pub(crate) use keywords::is_reserved;
+
 use base::{Datum, RowBatch, Time, Type};
 use catalog::{Catalog, Database, Index, Table};
 
@@ -46,6 +48,9 @@ const PUBLIC: u32 = 2200;
 const INFORMATION_SCHEMA: u32 = 13_207;
 /// Oid of the one role there is: whoever is connected.
 const OWNER: u32 = 10;
+/// The role that owns the schema `public`: the owner of the database, as in PostgreSQL 15.
+const DATABASE_OWNER: u32 = 6171;
+const DATABASE_OWNER_NAME: &str = "pg_database_owner";
 /// Oid of the default tablespace.
 const TABLESPACE: u32 = 1663;
 /// Oid of the collation of database text.
@@ -70,8 +75,8 @@ pub struct CatalogCx<'a> {
     pub setting: &'a dyn Fn(&str) -> Option<String>,
     /// Bytes that a key space (table, index, by oid) takes up, if known.
     pub size_bytes: &'a dyn Fn(u32) -> Option<i64>,
-    /// Sessions of the cluster (pid, database, state, statement), for pg_stat_activity: the answer
-    /// to `Show::Sessions`, fetched when [`VirtualTable::needs_sessions`].
+    /// Sessions of the cluster, for pg_stat_activity: the answer to `Show::Sessions`, fetched when
+    /// [`VirtualTable::needs_sessions`].
     pub sessions: Option<&'a RowBatch>,
 }
 

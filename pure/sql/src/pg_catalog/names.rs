@@ -368,7 +368,7 @@ pub fn regproc_out(oid: u32) -> String {
     }
 }
 
-/// `text::regrole`: there is one role.
+/// `text::regrole`: there is one role, and the one that owns `public`.
 ///
 /// # Errors
 /// 42704 for any other.
@@ -376,6 +376,7 @@ pub fn regrole_in(cx: &CatalogCx<'_>, text: &str) -> Result<u32, SqlError> {
     match number(text) {
         Some(number) => Ok(number),
         None if parts(text)?.join(".") == cx.user.to_lowercase() => Ok(OWNER),
+        None if parts(text)? == [DATABASE_OWNER_NAME] => Ok(DATABASE_OWNER),
         None => {
             let message = format!("role \"{}\" does not exist", text.trim());
             Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message))
@@ -388,6 +389,7 @@ pub fn regrole_out(cx: &CatalogCx<'_>, oid: u32) -> String {
     match oid {
         0 => "-".to_owned(),
         OWNER => quote_ident(cx.user).into_owned(),
+        DATABASE_OWNER => DATABASE_OWNER_NAME.to_owned(),
         other => other.to_string(),
     }
 }

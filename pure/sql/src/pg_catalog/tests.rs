@@ -338,6 +338,19 @@ fn relations_and_columns() {
         );
         let defaults = select(cx, "pg_attrdef", "adbin", "adrelid", &orders);
         assert_eq!(defaults, ["nextval('orders_id_seq'::regclass)", "now()"]);
+        for (ty, written, shown) in [
+            (Type::Text, "'it''s'", "'it''s'::text"),
+            (Type::Varchar(Some(9)), "'a'", "'a'::character varying"),
+            (Type::Char(1), "'a'", "'a'::bpchar"),
+            (Type::Text, "'a' || 'b'", "'a' || 'b'"),
+            (Type::Int8, "-1", "'-1'::integer"),
+            (Type::Int8, "-2147483649", "'-2147483649'::bigint"),
+            (Type::Int4, "7", "7"),
+            (Type::Date, "now()", "now()"),
+        ] {
+            let column = column("c", ty, false);
+            assert_eq!(definitions::default(&column, written), shown);
+        }
         let sequences = select(cx, "pg_sequence", "seqtypid", "seqstart", "1");
         assert_eq!(sequences, ["20", "23"]);
         assert_eq!(

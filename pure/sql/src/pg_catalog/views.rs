@@ -112,21 +112,21 @@ pub(super) fn activity(cx: &CatalogCx<'_>, out: &mut RowBatch) {
     };
     for session in sessions.iter() {
         let column = |at: usize| session.get(at).cloned().unwrap_or(Datum::Null);
-        let database = column(1)
+        let database = column(2)
             .as_str()
             .and_then(|name| cx.catalog.databases.get(name));
         let mut row = vec![
             database.map_or(Datum::Null, |database| oid(database.id.0)),
-            column(1),
+            column(2),
             column(0),
             Datum::Null,
             oid(OWNER),
-            text(cx.user),
+            column(1),
         ];
         // application_name up to wait_event: not collected.
         row.extend([text(""), Datum::Null, Datum::Null, Datum::Null]);
         row.extend(core::iter::repeat_n(Datum::Null, 6));
-        row.extend([column(2), Datum::Null, Datum::Null, Datum::Null, column(3)]);
+        row.extend([column(3), Datum::Null, Datum::Null, Datum::Null, column(5)]);
         row.push(text("client backend"));
         out.push(row);
     }

@@ -199,6 +199,7 @@ fn run_plan(
         planned: version,
         action,
         steps,
+        sizes: binder.sizes,
     };
     Ok(Plan {
         kind: PlanKind::Run(run),
@@ -256,6 +257,7 @@ fn explain(
         slots: run.slots,
         planned: run.planned,
         steps,
+        sizes: false,
         action: Action::Explain {
             run: Box::new(run),
             analyze,
