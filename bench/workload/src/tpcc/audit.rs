@@ -401,7 +401,7 @@ mod tests {
                 hits: (hits * samples as f64) as u64,
                 samples,
             };
-            share_finding("", title, sample, share, None).verdict
+            share_finding("", "", sample, share, None).verdict
         };
         assert_eq!(biased(0.01, 0.02, 20_000), Verdict::Failed);
         assert_eq!(biased(0.01, 0.012, 200_000), Verdict::Failed);
