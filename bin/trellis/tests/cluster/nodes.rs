@@ -1,7 +1,6 @@
 //! SQL over all nodes: what one node writes the others see, and transactions span them.
 
 use crate::support::{Cluster, number, rows, sqlstate, wait_until};
-use drive::link::Link;
 use std::time::Duration;
 
 #[test]
@@ -163,8 +162,8 @@ fn the_cluster_tells_of_itself() {
 }
 
 /// The functions behind `\dt+`, `\di+` and `\l+` add up what all shards have.
-fn sizes_are_told(link: &mut Link) {
-    let bytes = |link: &mut Link, call: &str| number(link, &format!("SELECT {call}"));
+fn sizes_are_told(link: &mut drive::link::Link) {
+    let bytes = |link: &mut drive::link::Link, call: &str| number(link, &format!("SELECT {call}"));
     let before = bytes(link, "pg_table_size('t'::regclass)");
     assert!(before > 0);
     link.command("CREATE TABLE sized (id int PRIMARY KEY, body text)")
@@ -187,8 +186,8 @@ fn sizes_are_told(link: &mut Link) {
 }
 
 /// EXPLAIN ANALYZE counts the shards and nodes of statements that only read, too.
-fn reads_tell_what_they_touched(link: &mut Link) {
-    let touched = |link: &mut Link, begin: &str, sql: &str| {
+fn reads_tell_what_they_touched(link: &mut drive::link::Link) {
+    let touched = |link: &mut drive::link::Link, begin: &str, sql: &str| {
         link.command(begin).unwrap();
         let lines = rows(link, &format!("EXPLAIN ANALYZE {sql}"));
         link.command("COMMIT").unwrap();
