@@ -6,6 +6,7 @@
 //! | `tidy` | what the compiler cannot check: dependencies, sizes, words, documents |
 //! | `clients` | real clients against a cluster of three nodes, or against PostgreSQL |
 //! | `slt` | the SQL files of test/sql, against the same two |
+//! | `isolation` | the scripts of test/isolation, against PostgreSQL |
 //! | `compare postgres` | one node beside PostgreSQL 15, interleaved, with medians and ratios |
 //!
 //! Nothing here is part of the product, and nothing of the product is linked here: servers are
@@ -20,6 +21,7 @@ mod ci;
 mod clients;
 mod compare;
 mod install;
+mod isolation;
 mod repo;
 mod servers;
 mod shell;
@@ -36,6 +38,7 @@ usage: cargo xtask <command>
   tidy --reviewed DOCUMENT         record that a protocol document fits its messages again
   clients [--peer postgres] [NAME] run real clients against a cluster, or against PostgreSQL
   slt [--peer postgres] [FILE]     run test/sql/*.slt against a cluster, or against PostgreSQL
+  isolation [SCRIPT]...            run test/isolation/specs/*.spec against PostgreSQL
   compare postgres [--quick] [--json FILE] [--only CELL] [--rounds N] [--seconds N] [--noise]
                                    measure one node beside PostgreSQL 15; with --noise
                                    measure PostgreSQL beside itself; with --built take the
@@ -61,6 +64,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "tidy" => tidy::main(rest),
         "clients" => clients::main(rest),
         "slt" => clients::slt_main(rest),
+        "isolation" => isolation::main(rest),
         "compare" => compare::main(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

@@ -23,7 +23,7 @@ impl Size {
         format!("trellis-{}x{}", self.nodes, self.shards)
     }
 
-    /// A run without faults.
+    /// A run without faults, whose clocks agree.
     pub(crate) fn plan(self) -> Plan {
         let ask = Ask {
             nodes: Some(self.nodes),
@@ -31,7 +31,10 @@ impl Size {
             wanted: Wanted::Nothing,
             ..Ask::new("bank")
         };
-        Plan::draw(1, &ask)
+        Plan {
+            skew_us: 0,
+            ..Plan::draw(1, &ask)
+        }
     }
 }
 
