@@ -287,7 +287,8 @@ impl SimConn {
         self.begin(messages);
     }
 
-    fn begin(&mut self, messages: Vec<ClientMessage>) {
+    /// Sends what is answered by one ReadyForQuery.
+    pub(crate) fn begin(&mut self, messages: Vec<ClientMessage>) {
         assert!(!self.waiting, "one question at a time on a connection");
         self.partial = Partial::default();
         self.waiting = true;
@@ -324,7 +325,8 @@ impl SimConn {
         Ok(last(self.answers().await?))
     }
 
-    async fn answers(&mut self) -> Result<Vec<Answer>, SimError> {
+    /// As [`SimConn::answer`], with the results of all statements.
+    pub(crate) async fn answers(&mut self) -> Result<Vec<Answer>, SimError> {
         self.until(|reply| matches!(reply, Reply::Ready(_))).await?;
         self.result()
     }

@@ -25,7 +25,16 @@ impl World {
     fn apply(&mut self, what: &What) -> bool {
         match *what {
             What::Kill { node, down_us } => self.end(node, down_us, false),
-            What::Power { node, down_us } => self.end(node, down_us, true),
+            What::Power {
+                node,
+                down_us,
+                in_flush: false,
+            } => self.end(node, down_us, true),
+            What::Power { node, down_us, .. } => {
+                // It counts when it happens.
+                self.nodes[usize::from(node) - 1].power_at_flush = Some(down_us);
+                false
+            }
             What::Flip { node, down_us } => {
                 // It counts when a start has found it.
                 if self.end(node, down_us, true) {
@@ -99,6 +108,16 @@ impl World {
         true
     }
 
+    /// The power goes during a flush.
+    pub(crate) fn cut_power(&mut self, node: usize, down_us: u64) {
+        if self.healed {
+            return;
+        }
+        *self.happened.entry(Kind::Power).or_default() += 1;
+        self.crash(node, true);
+        self.push(down_us * 1_000, Event::Start { node });
+    }
+
     fn part(&mut self, group: u64, for_us: u64) -> bool {
         let count = self.nodes.len();
         let side = |node: usize| group >> node & 1;
@@ -149,6 +168,7 @@ impl World {
             let hosted = &mut self.nodes[node];
             hosted.disk.set_room(None);
             hosted.slow_disk = 1;
+            hosted.power_at_flush = None;
             hosted.paused_until_ns = hosted.paused_until_ns.min(self.now_ns);
             if hosted.running.is_none() {
                 let after = self.prng.below(100_000_000);

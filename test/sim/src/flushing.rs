@@ -42,6 +42,17 @@ impl World {
             }
         };
         self.push(after, Event::FlushDone { node, life });
+        if let Some(down_us) = self.nodes[node].power_at_flush.take() {
+            let after = self.prng.below(after);
+            self.push(
+                after,
+                Event::PowerCut {
+                    node,
+                    life,
+                    down_us,
+                },
+            );
+        }
     }
 
     pub(crate) fn on_flush_done(&mut self, node: usize, life: Life) {

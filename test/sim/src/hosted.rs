@@ -231,6 +231,8 @@ pub(crate) struct Hosted {
     pub(crate) running: Option<Running>,
     pub(crate) paused_until_ns: u64,
     pub(crate) slow_disk: u64,
+    /// The power goes during the next flush, for so many microseconds.
+    pub(crate) power_at_flush: Option<u64>,
     /// The next start is to find a flipped bit.
     pub(crate) flip: bool,
 }

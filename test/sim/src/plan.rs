@@ -115,6 +115,7 @@ pub enum What {
     Power {
         node: u16,
         down_us: u64,
+        in_flush: bool,
     },
     Pause {
         node: u16,
@@ -364,7 +365,11 @@ fn what(prng: &mut Prng, plan: &Plan, kind: Kind) -> Option<What> {
     let from = node;
     Some(match kind {
         Kind::Kill => What::Kill { node, down_us },
-        Kind::Power => What::Power { node, down_us },
+        Kind::Power => What::Power {
+            node,
+            down_us,
+            in_flush: prng.below(2) == 0,
+        },
         Kind::Pause => What::Pause { node, for_us },
         Kind::Cut if nodes == 1 => return None,
         Kind::Cut if prng.below(3) == 0 => What::Part {

@@ -92,6 +92,12 @@ pub(crate) enum Event {
     Wake(TaskId),
     /// A fault of the plan begins.
     Fault(usize),
+    /// The power goes, for so many microseconds.
+    PowerCut {
+        node: usize,
+        life: Life,
+        down_us: u64,
+    },
     /// A cut ends. The number tells it from a later one.
     CutEnd { from: usize, to: usize, number: u64 },
     /// A slow link is itself again.
@@ -123,6 +129,7 @@ impl Event {
             | Event::ClientGone { .. }
             | Event::Wake(_)
             | Event::Fault(_)
+            | Event::PowerCut { .. }
             | Event::CutEnd { .. }
             | Event::SlowEnd { .. }
             | Event::DiskEnd { .. } => None,
@@ -137,6 +144,7 @@ impl Event {
             | Event::LinkTry(_)
             | Event::Wake(_)
             | Event::Fault(_)
+            | Event::PowerCut { .. }
             | Event::CutEnd { .. }
             | Event::SlowEnd { .. }
             | Event::DiskEnd { .. } => true,
@@ -182,6 +190,7 @@ impl Event {
             Event::CutEnd { .. } => 20,
             Event::SlowEnd { .. } => 21,
             Event::DiskEnd { .. } => 22,
+            Event::PowerCut { .. } => 23,
         }
     }
 }

@@ -73,6 +73,7 @@ impl World {
                 running: None,
                 paused_until_ns: 0,
                 slow_disk: 1,
+                power_at_flush: None,
                 flip: false,
             });
         }
@@ -291,6 +292,15 @@ impl World {
             Event::Cancel { node, pid, secret } => self.on_cancel(node, pid, secret),
             Event::Wake(task) => self.executor.wake(task),
             Event::Fault(index) => self.on_fault(index),
+            Event::PowerCut {
+                node,
+                life,
+                down_us,
+            } => {
+                if self.lives(node, life) {
+                    self.cut_power(node, down_us);
+                }
+            }
             Event::CutEnd { from, to, number } => {
                 if self.network.mend(from, to, number) {
                     self.release_stalled(from, to);

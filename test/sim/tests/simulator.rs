@@ -11,7 +11,7 @@ fn plan(seed: u64, wanted: Wanted) -> Plan {
     ask.nodes = Some(3);
     ask.shards = Some(2);
     ask.clients = Some(4);
-    ask.run_us = Some(1_500_000);
+    ask.run_us = Some(800_000);
     ask.wanted = wanted;
     Plan::draw(seed, &ask)
 }
@@ -27,7 +27,7 @@ fn assert_no_failure(outcome: &Outcome, plan: &Plan) {
 #[test]
 fn a_seed_gives_the_same_run_again() {
     let mut prints = Vec::new();
-    for seed in 100..106 {
+    for seed in 100..104 {
         let plan = plan(seed, Wanted::All);
         let outcome = sim::run(&plan);
         assert_eq!(sim::run(&plan), outcome, "{plan}");
@@ -35,14 +35,14 @@ fn a_seed_gives_the_same_run_again() {
     }
     prints.sort_unstable();
     prints.dedup();
-    assert_eq!(prints.len(), 6, "other seeds give other runs");
+    assert_eq!(prints.len(), 4, "other seeds give other runs");
 }
 
 #[test]
 fn each_kind_of_fault_happens_and_nothing_breaks() {
     for (kind, name, _) in KINDS {
         let mut count = 0;
-        for seed in 0..8 {
+        for seed in 0..20 {
             let plan = plan(seed, Wanted::Only(vec![*kind]));
             let outcome = sim::run(&plan);
             assert_no_failure(&outcome, &plan);
@@ -69,7 +69,7 @@ fn power_cuts_lose_and_tear_writes() {
         checkpoints += outcome.report.checkpoints;
     }
     assert!(
-        lost > 5 && torn > 0 && checkpoints > 5,
+        lost > 5 && torn > 2 && checkpoints > 5,
         "{lost} {torn} {checkpoints}"
     );
 }
@@ -168,7 +168,7 @@ fn a_world_without_progress_is_a_failure() {
 fn a_power_cut_at_a_sync_breaks_nothing() {
     let mut small = plan(7, Wanted::Nothing);
     (small.nodes, small.shards, small.clients) = (2, 2, 2);
-    (small.run_us, small.checkpoint_bytes) = (200_000, 4_096);
+    (small.run_us, small.checkpoint_bytes) = (700_000, 2_048);
     (small.segment_bytes, small.any_names) = (4_096, true);
     (small.sync_us, small.delay_us) = (500, 200);
     let plain = sim::run(&small);
@@ -176,7 +176,7 @@ fn a_power_cut_at_a_sync_breaks_nothing() {
     assert!(plain.report.checkpoints > 0, "a checkpoint is among them");
     let mut cuts = 0;
     for (node, syncs) in plain.report.syncs.iter().enumerate() {
-        let step = (syncs / 24).max(1);
+        let step = (syncs / 16).max(1);
         // The first ones all: they are the fewest and the strangest.
         let points = (1..=*syncs).filter(|sync| *sync <= 6 || sync % step == 0);
         for sync in points {
@@ -210,11 +210,10 @@ fn a_blocked_session_is_known_when_the_world_is_quiet() {
                 .await?;
             one.query("INSERT INTO t VALUES (1, 0)").await?;
             let mut two = cx.connect(2).await?;
-            // Older transactions wait for younger ones.
+            // Older transactions wait for younger ones; clocks are up to 40 ms apart.
             two.query("BEGIN").await?;
-            two.query("SELECT * FROM t").await?;
-            two.query("ROLLBACK; BEGIN").await?;
             two.query("SELECT v FROM t WHERE k = 2").await?;
+            cx.sleep(100_000).await;
             one.query("BEGIN").await?;
             one.query("UPDATE t SET v = 1 WHERE k = 1").await?;
             two.start("UPDATE t SET v = v * 2 + 1 WHERE k = 1");

@@ -143,7 +143,9 @@ impl Ddl {
 
     async fn try_compare(&self, conn: &mut SimConn, table: &str) -> Result<(), SimError> {
         conn.query("BEGIN ISOLATION LEVEL SERIALIZABLE").await?;
-        let all = conn.query(&format!("SELECT k, v FROM {table} ORDER BY k")).await?;
+        let all = conn
+            .query(&format!("SELECT k, v FROM {table} ORDER BY k"))
+            .await?;
         // Not all: a transaction that locks every row lets nobody else work.
         for row in all.rows.iter().rev().take(10) {
             let (Some(key), Some(value)) = (&row[0], &row[1]) else {

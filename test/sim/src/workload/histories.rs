@@ -13,7 +13,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use workload::history::plan::Plan;
 use workload::history::run::{Client, create, final_reads};
-use workload::history::{Kind, Shape, empty, judge};
+use workload::history::{Kind, SETUP_PROCESS, Shape, empty, judge};
 use workload::wire::{Failure, Isolation};
 
 /// A history of less proves nothing. Far below what a run without faults gives, because most runs
@@ -102,7 +102,7 @@ impl Histories {
             pause_us,
             next_txn: Cell::new(0),
             next_value: Cell::new(1),
-            next_process: Cell::new(0),
+            next_process: Cell::new(SETUP_PROCESS + 1),
             history: RefCell::new(empty(&shape)),
             wrong: RefCell::default(),
         }
@@ -201,7 +201,10 @@ impl Histories {
 
     /// Reads everything on the healed cluster, from one node after the other.
     pub(super) async fn read_all(&self, cx: &SimCx) -> Result<(), String> {
-        for (at, plan) in final_reads(&self.shape, self.next_txn.get()).iter().enumerate() {
+        for (at, plan) in final_reads(&self.shape, self.next_txn.get())
+            .iter()
+            .enumerate()
+        {
             let node = (at % usize::from(cx.nodes())) as u16 + 1;
             let Some(mut client) = self.open(cx, node).await else {
                 return Err(format!("node {node} does not answer after the faults"));

@@ -1,6 +1,9 @@
 //! What clients do to the cluster, and how the result is judged.
 
-mod bank;
+mod ddl;
+mod histories;
+mod tpcc;
+mod wire;
 
 use crate::executor::{SimCx, Task};
 use base::Prng;
@@ -60,7 +63,17 @@ pub struct Entry {
 }
 
 /// All workloads, in the order in which `all` runs them.
-pub const ALL: &[Entry] = &[bank::ENTRY];
+pub const ALL: &[Entry] = &[
+    histories::LIST_APPEND,
+    histories::REGISTER,
+    histories::PHANTOM,
+    histories::BANK,
+    histories::RING,
+    histories::COUNTER,
+    histories::HOT_COUNTER,
+    ddl::ENTRY,
+    tpcc::ENTRY,
+];
 
 /// The workload of this name.
 pub fn find(name: &str) -> Option<&'static Entry> {

@@ -5,9 +5,7 @@ use crate::executor::SimCx;
 use base::SqlError;
 use node::{ClientMessage, Tag, TxnStatus};
 use std::fmt;
-use workload::wire::{
-    Answers, Connection, ParamType, Prepared, Round, ServerError, Status,
-};
+use workload::wire::{Answers, Connection, ParamType, Prepared, Round, ServerError, Status};
 
 /// Why a connection is of no more use, or the server's own words.
 #[derive(Clone, Debug)]
@@ -51,11 +49,6 @@ impl SimLink {
             cx: cx.clone(),
             prepared: 0,
         })
-    }
-
-    /// Whether it can still be used.
-    pub(crate) fn is_open(&self) -> bool {
-        self.conn.is_open()
     }
 
     /// The connection below, for COPY.
@@ -122,7 +115,10 @@ impl Connection for SimLink {
                 portal: String::new(),
                 statement: name(bound.statement.number),
                 formats: Vec::new(),
-                params: params.iter().map(|param| param.map(<[u8]>::to_vec)).collect(),
+                params: params
+                    .iter()
+                    .map(|param| param.map(<[u8]>::to_vec))
+                    .collect(),
                 result_formats: Vec::new(),
             });
             messages.push(ClientMessage::Execute {
