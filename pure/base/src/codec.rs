@@ -3,6 +3,8 @@
 //! Rows and keys have encodings of their own ([`crate::row`], [`crate::key`]); their errors are
 //! also [`CodecError`]s.
 
+mod depth;
+
 use crate::error::{SqlError, SqlState};
 use alloc::vec::Vec;
 use core::fmt;
@@ -74,10 +76,32 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
     out
 }
 
+/// Enums that may lie inside one another in what [`decode_bounded`] takes. Expressions of SQL text
+/// stay well below it (the binder ends at 200 levels, each of which makes two at most), and a
+/// thread's stack well above.
+pub const DEPTH_MAX: u32 = 500;
+
+/// The value that `bytes` encodes, which may have a recursive type; all of `bytes` must be consumed.
+///
+/// Safe on hostile input: it fails, but neither panics, nor reserves more memory than the input
+/// can fill, nor uses more stack than [`DEPTH_MAX`] levels need.
+pub fn decode_bounded<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CodecError> {
+    let mut inner = postcard::Deserializer::from_bytes(bytes);
+    let bounded = depth::Bounded {
+        inner: &mut inner,
+        left: DEPTH_MAX,
+    };
+    let value = T::deserialize(bounded).map_err(codec_error)?;
+    match inner.finalize().map_err(codec_error)? {
+        [] => Ok(value),
+        rest => Err(CodecError::Trailing(rest.len())),
+    }
+}
+
 /// The value that `bytes` encodes; all of `bytes` must be consumed.
 ///
-/// Safe on hostile input: it fails, but neither panics nor reserves more memory than the input
-/// can fill.
+/// Safe on hostile input if its type is not recursive: it fails, but neither panics nor reserves
+/// more memory than the input can fill. For recursive types see [`decode_bounded`].
 pub fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CodecError> {
     let (value, rest) = decode_prefix(bytes)?;
     if rest.is_empty() {
@@ -89,7 +113,11 @@ pub fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CodecError> 
 
 /// The value at the start of `bytes`, and the bytes behind it.
 pub fn decode_prefix<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), CodecError> {
-    postcard::take_from_bytes(bytes).map_err(|error| match error {
+    postcard::take_from_bytes(bytes).map_err(codec_error)
+}
+
+fn codec_error(error: postcard::Error) -> CodecError {
+    match error {
         postcard::Error::DeserializeUnexpectedEnd => CodecError::Truncated,
         postcard::Error::DeserializeBadVarint => CodecError::Malformed("variable-length integer"),
         postcard::Error::DeserializeBadBool => CodecError::Malformed("boolean"),
@@ -98,7 +126,7 @@ pub fn decode_prefix<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<(T, &'a 
         postcard::Error::DeserializeBadOption => CodecError::Malformed("option tag"),
         postcard::Error::DeserializeBadEnum => CodecError::Malformed("variant number"),
         _ => CodecError::Malformed("value"),
-    })
+    }
 }
 
 #[cfg(test)]
@@ -114,6 +142,64 @@ mod tests {
         encode(&value, &mut out);
         assert_eq!(out[0], 9);
         assert_eq!(decode::<Vec<(u64, String)>>(&out[1..]), Ok(value));
+    }
+
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+    enum Tree {
+        Leaf(u8),
+        One(Box<Tree>),
+        Many(Vec<(u8, Tree)>, Option<Box<Tree>>),
+        Named { inner: Vec<Tree> },
+    }
+
+    fn tree(depth: u32) -> Tree {
+        let mut tree = Tree::Leaf(7);
+        for level in 1..depth {
+            tree = match level % 4 {
+                0 => Tree::One(tree.into()),
+                1 => Tree::Many(vec![(1, Tree::Leaf(1)), (2, tree)], None),
+                2 => Tree::Many(vec![(1, Tree::Leaf(1))], Some(tree.into())),
+                _ => Tree::Named { inner: vec![tree] },
+            };
+        }
+        tree
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        for depth in [1, 2, 3, 4, 5, DEPTH_MAX] {
+            let tree = tree(depth);
+            assert_eq!(decode_bounded(&to_vec(&tree)), Ok(tree));
+        }
+        let deep: Result<Tree, _> = decode_bounded(&to_vec(&tree(DEPTH_MAX + 1)));
+        assert_eq!(deep, Err(CodecError::Malformed("value")));
+        // Bytes that would otherwise use up any stack.
+        let hostile: Result<Tree, _> = decode_bounded(&vec![1; 10_000_000]);
+        assert_eq!(hostile, Err(CodecError::Malformed("value")));
+        let nested = [4u8, 1].repeat(1_000_000);
+        assert!(decode_bounded::<Datum>(&nested).is_err());
+    }
+
+    #[test]
+    fn bounded_decoding_takes_what_the_other_takes() {
+        let mut prng = Prng::new(3);
+        for _ in 0..2_000 {
+            let types = all_types();
+            let row: Vec<Datum> = types
+                .iter()
+                .map(|ty| random_datum(&mut prng, *ty))
+                .collect();
+            let bytes = to_vec(&row);
+            let back: Vec<Datum> = decode_bounded(&bytes).unwrap();
+            assert!(row.iter().zip(&back).all(|(a, b)| same(a, b)));
+            assert_eq!(to_vec(&back), bytes);
+            let mut cut = bytes.clone();
+            cut.truncate(prng.below(bytes.len() as u64) as usize);
+            assert_eq!(
+                decode_bounded::<Vec<Datum>>(&cut).map(|_| ()),
+                decode::<Vec<Datum>>(&cut).map(|_| ())
+            );
+        }
     }
 
     #[test]

@@ -281,6 +281,7 @@ impl<T: Into<Datum>> From<Option<T>> for Datum {
 
 /// Rows of equal width, stored flat: row `i` is `datums[i * width..(i + 1) * width]`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, Default)]
+#[serde(try_from = "AnyBatch")]
 pub struct RowBatch {
     /// Columns per row; 0 is legal (`SELECT` of no columns) and then `rows` counts them.
     pub width: u32,
@@ -288,6 +289,34 @@ pub struct RowBatch {
     pub rows: u32,
     /// `width * rows` values.
     pub datums: Vec<Datum>,
+}
+
+/// A batch as it comes from elsewhere: its numbers need not fit.
+#[derive(Deserialize)]
+struct AnyBatch {
+    width: u32,
+    rows: u32,
+    datums: Vec<Datum>,
+}
+
+impl TryFrom<AnyBatch> for RowBatch {
+    type Error = &'static str;
+
+    fn try_from(any: AnyBatch) -> Result<RowBatch, &'static str> {
+        let AnyBatch {
+            width,
+            rows,
+            datums,
+        } = any;
+        if u64::from(width) * u64::from(rows) != datums.len() as u64 {
+            return Err("a batch has not as many values as rows times columns");
+        }
+        Ok(RowBatch {
+            width,
+            rows,
+            datums,
+        })
+    }
 }
 
 impl RowBatch {
@@ -330,6 +359,23 @@ mod tests {
                 assert_eq!(a.compare(b), i.cmp(&j), "{a:?} against {b:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_batch_whose_numbers_do_not_fit_is_refused() {
+        let mut batch = RowBatch::new(2);
+        batch.push([Datum::Int(1), Datum::Null]);
+        let good = crate::codec::to_vec(&batch);
+        assert_eq!(crate::codec::decode(&good), Ok(batch));
+        for (width, rows) in [(2u32, 2u32), (1, 1), (3, 1), (u32::MAX, u32::MAX), (0, 1)] {
+            let bad = crate::codec::to_vec(&(width, rows, [Datum::Int(1), Datum::Null].as_slice()));
+            assert!(
+                crate::codec::decode::<RowBatch>(&bad).is_err(),
+                "{width} x {rows}"
+            );
+        }
+        let empty = crate::codec::to_vec(&(0u32, 5u32, Vec::<Datum>::new()));
+        assert!(crate::codec::decode::<RowBatch>(&empty).is_ok());
     }
 
     #[test]

@@ -161,7 +161,8 @@ pub fn decode_hello(payload: &[u8]) -> Result<Hello, FrameError> {
 /// # Errors
 /// [`FrameError::Content`].
 pub fn decode_message(payload: &[u8]) -> Result<(ShardId, ShardId, WireMessage), FrameError> {
-    let envelope: Envelope<WireMessage> = codec::decode(payload).map_err(FrameError::Content)?;
+    let envelope: Envelope<WireMessage> =
+        codec::decode_bounded(payload).map_err(FrameError::Content)?;
     Ok((envelope.from, envelope.to, envelope.message))
 }
 

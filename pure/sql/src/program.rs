@@ -591,7 +591,7 @@ impl RowTask for TopTask {
 /// Makes a program from its encoded form, for [`txn::Cx::decode`].
 ///
 /// # Errors
-/// If the bytes are not a program.
+/// If the bytes are not a program, or one that is nested more than [`codec::DEPTH_MAX`] deep.
 pub fn decode_program(bytes: &[u8]) -> Result<Arc<dyn RowProgram>, CodecError> {
-    Ok(Arc::new(codec::decode::<Bound>(bytes)?))
+    Ok(Arc::new(codec::decode_bounded::<Bound>(bytes)?))
 }

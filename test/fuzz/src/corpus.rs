@@ -50,7 +50,7 @@ pub fn programs() -> Vec<Vec<u8>> {
     let mut inputs = vec![vec![0; 4], vec![1; 8], b"\x00\x00\x01\x01\x00\x00".to_vec()];
     for kind in 0..=40 {
         for head in [&[0, 1][..], &[0, 0, 1], &[3, 1]] {
-            inputs.push([head, &[kind; 500]].concat());
+            inputs.push([head, &[kind; 16_000]].concat());
         }
     }
     inputs
