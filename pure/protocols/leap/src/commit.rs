@@ -1,0 +1,274 @@
+//! The end of a transaction: one local record, after the shards of other nodes that hold its read
+//! locks have confirmed that they still do.
+
+use crate::job::Origin;
+use crate::message::{Body, Confirm};
+use crate::timers::Timer;
+use crate::txns::{Phase, failed};
+use crate::{Context, Leap};
+use alloc::vec::Vec;
+use base::{Key, Position, ShardId, Ts, TxnId};
+use store::Write;
+use txn::{AbortReason, Event, OpId, OpReply, OpResult, Outcome, Submitted};
+
+fn ended(outcome: Outcome, wait: Position) -> OpReply {
+    OpReply {
+        result: Ok(OpResult::Done),
+        outcome: Some(outcome),
+        wait,
+    }
+}
+
+impl Leap {
+    pub(crate) fn commit_txn(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        id: OpId,
+    ) -> Submitted<OpReply> {
+        let state = self.txns.get(&txn).expect("commit comes between begin and forget");
+        if let Some(outcome) = &state.outcome {
+            return Submitted::Ready(ended(outcome.clone(), state.wait));
+        }
+        assert!(
+            state.is_idle() && state.phase == Phase::Running,
+            "{txn} commits after its operations"
+        );
+        match self.commit_with(cx, txn, id, OpResult::Done) {
+            Submitted::Ready(OpReply {
+                result: Err(_),
+                outcome: Some(outcome),
+                wait,
+            }) => Submitted::Ready(ended(outcome, wait)),
+            other => other,
+        }
+    }
+
+    /// Commits; the answer carries `result`.
+    pub(crate) fn commit_with(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        id: OpId,
+        result: OpResult,
+    ) -> Submitted<OpReply> {
+        let state = &self.txns[&txn];
+        let holds = state.planned.iter().all(|(index, planned)| {
+            (cx.schema_changed)(*index).is_some_and(|changed| changed <= *planned)
+        });
+        if !holds {
+            self.abort_txn(cx, txn, AbortReason::SchemaChanged);
+            return Submitted::Ready(failed(AbortReason::SchemaChanged));
+        }
+        if cx.journal.is_full() && !state.writes.is_empty() {
+            let reason = AbortReason::DiskFull(self.shard);
+            self.abort_txn(cx, txn, reason.clone());
+            return Submitted::Ready(failed(reason));
+        }
+        // Every lock is held: the timestamp lies above all that the transaction depends on.
+        let commit_ts = cx.clock.tick(cx.now);
+        let state = &self.txns[&txn];
+        // One operation that read at one shard did so at one moment.
+        let once = state.writes.is_empty() && state.ops == 1 && state.visited.len() == 1;
+        let node = self.shard.node();
+        let remote = state.visited.iter().filter(|(shard, _)| shard.node() != node);
+        let unconfirmed: Vec<(ShardId, u32)> = remote.copied().collect();
+        if once && state.read_at > Ts::ZERO {
+            // Its place is where it read: the shard may restart before it hears of a later one.
+            let commit_ts = state.read_at;
+            return Submitted::Ready(self.finish(cx, txn, commit_ts, result));
+        }
+        if unconfirmed.is_empty() {
+            return Submitted::Ready(self.finish(cx, txn, commit_ts, result));
+        }
+        let state = self.txns.get_mut(&txn).expect("looked up above");
+        state.unconfirmed = unconfirmed;
+        state.phase = Phase::Confirming {
+            id,
+            commit_ts,
+            result,
+        };
+        self.committing.insert(txn, commit_ts);
+        self.send_confirms(cx, txn, true);
+        Submitted::Pending
+    }
+
+    pub(crate) fn send_confirms(&mut self, cx: &mut Context<'_>, txn: TxnId, first: bool) {
+        let Some(state) = self.txns.get_mut(&txn) else {
+            return;
+        };
+        let unconfirmed = state.unconfirmed.clone();
+        if first {
+            state.cost.messages_on_path += 2 * unconfirmed.len() as u32;
+            state.cost.delays += 2;
+        }
+        for (shard, expected) in unconfirmed {
+            let confirm = Confirm { txn, expected };
+            self.post(cx, shard, Body::Confirm(confirm), Self::NOTHING);
+        }
+        let at = cx.now.after(self.settings.resend_us);
+        self.timers.insert((at, Timer::Confirm(txn)));
+    }
+
+    pub(crate) fn on_confirmed(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        txn: TxnId,
+        holds: bool,
+    ) {
+        let Some(state) = self.txns.get_mut(&txn) else {
+            return;
+        };
+        let Phase::Confirming {
+            id,
+            commit_ts,
+            result,
+        } = &state.phase
+        else {
+            return;
+        };
+        if !holds {
+            self.abort_txn(cx, txn, AbortReason::ParticipantLost(from));
+            return;
+        }
+        let (id, commit_ts, result) = (*id, *commit_ts, result.clone());
+        state.unconfirmed.retain(|(shard, _)| *shard != from);
+        if state.unconfirmed.is_empty() {
+            let reply = self.finish(cx, txn, commit_ts, result);
+            cx.out.complete(txn, id, reply);
+        }
+    }
+
+    /// Journals and installs the writes. From here on it is committed.
+    fn finish(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        commit_ts: Ts,
+        result: OpResult,
+    ) -> OpReply {
+        let state = self.txns.get_mut(&txn).expect("it commits");
+        let writes: Vec<(Key, Write)> = core::mem::take(&mut state.writes).into_iter().collect();
+        let mut wait = state.wait;
+        if !writes.is_empty() {
+            let position = self.append_commit(cx, txn, commit_ts, &writes);
+            self.install(cx, txn, &writes, commit_ts, position);
+            wait = wait.max(position);
+            let state = self.txns.get_mut(&txn).expect("looked up above");
+            state.cost.forced_writes += 1;
+            state.wait = wait;
+        }
+        let outcome = Outcome::Committed { commit_ts };
+        self.end_txn(cx, txn, outcome.clone());
+        OpReply {
+            result: Ok(result),
+            outcome: Some(outcome),
+            wait,
+        }
+    }
+
+    /// Rolls back and answers what is outstanding. Without effect after the end.
+    pub(crate) fn abort_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, reason: AbortReason) {
+        let open = self.txns.get(&txn).is_some_and(|state| state.outcome.is_none());
+        if open {
+            self.end_txn(cx, txn, Outcome::Aborted(reason));
+        }
+    }
+
+    /// Sets the outcome, frees the locks everywhere, and answers all that is still outstanding.
+    fn end_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, outcome: Outcome) {
+        self.tally(txn);
+        let state = self.txns.get_mut(&txn).expect("a transaction ends before it is forgotten");
+        assert!(state.outcome.is_none(), "{txn} ends once");
+        state.outcome = Some(outcome.clone());
+        let phase = core::mem::replace(&mut state.phase, Phase::Ended);
+        let local = core::mem::take(&mut state.local);
+        let reads = core::mem::take(&mut state.reads);
+        let mut told: Vec<ShardId> = core::mem::take(&mut state.asked);
+        told.extend(state.visited.iter().map(|(shard, _)| *shard));
+        told.retain(|shard| *shard != self.shard);
+        if !told.is_empty() {
+            // What its scans elsewhere still fetch from here.
+            let fetches = self.jobs.values().filter(|job| {
+                job.txn == txn && !matches!(job.origin, Origin::Local { .. })
+            });
+            let fetches: Vec<u64> = fetches.map(|job| job.id).collect();
+            for id in fetches {
+                self.drop_job(id);
+            }
+        }
+        told.sort_unstable();
+        told.dedup();
+        let state = self.txns.get_mut(&txn).expect("looked up above");
+        state.writes.clear();
+        let node = self.shard.node();
+        let remote = told.iter().filter(|shard| shard.node() != node).count() as u32;
+        state.cost.messages_off_path += remote;
+        state.cost.messages_in_node += told.len() as u32 - remote;
+        let cost = state.cost;
+        let wait = state.wait;
+        count(cx, &outcome, cost.shards, cost.nodes);
+        cx.counters.messages_on_path += u64::from(cost.messages_on_path);
+        cx.counters.forced_writes += u64::from(cost.forced_writes);
+        if let (Outcome::Aborted(_), Some(history)) = (&outcome, &mut cx.history) {
+            history.push(Event::Abort { txn });
+        }
+        for shard in told {
+            // It tells its clock as well: later commits there lie above this one.
+            self.post(cx, shard, Body::Release(txn), Self::NOTHING);
+        }
+        self.locks.release(txn);
+        if self.committing.remove(&txn).is_some() {
+            self.wake_snapshots();
+        }
+        if let Phase::Confirming { id, .. } = phase
+            && let Outcome::Aborted(_) = outcome
+        {
+            cx.out.complete(txn, id, ended(outcome.clone(), wait));
+        }
+        let Outcome::Aborted(reason) = outcome else {
+            assert!(local.is_empty() && reads.is_empty(), "operations end before the commit");
+            return;
+        };
+        for (id, job) in local {
+            self.jobs.remove(&job);
+            cx.out.complete(txn, id, failed(reason.clone()));
+        }
+        for number in reads {
+            if let Some(reading) = self.readings.remove(&number) {
+                self.timers.remove(&(reading.again_at, Timer::Reading(number)));
+                cx.out.complete(txn, reading.id, failed(reason.clone()));
+            }
+        }
+    }
+}
+
+fn count(cx: &mut Context<'_>, outcome: &Outcome, shards: u32, nodes: u32) {
+    let counters = &mut cx.counters;
+    match outcome {
+        Outcome::Committed { .. } => {
+            counters.txn_committed += 1;
+            counters.participant_nodes += u64::from(nodes);
+            match (nodes, shards) {
+                (0 | 1, 0 | 1) => counters.txn_shard_local += 1,
+                (0 | 1, _) => counters.txn_node_local += 1,
+                _ => counters.txn_distributed += 1,
+            }
+        }
+        Outcome::Unknown => counters.txn_unknown += 1,
+        Outcome::Aborted(reason) => {
+            counters.txn_aborted += 1;
+            match reason {
+                AbortReason::Die { .. } => counters.txn_died += 1,
+                AbortReason::LockTimeout(_) => counters.txn_lock_timeout += 1,
+                AbortReason::ParticipantLost(_) | AbortReason::Unreachable(_) => {
+                    counters.txn_participant_lost += 1;
+                }
+                AbortReason::SchemaChanged => counters.txn_schema_changed += 1,
+                AbortReason::SnapshotTooOld | AbortReason::DiskFull(_) | AbortReason::Requested => {
+                }
+            }
+        }
+    }
+}

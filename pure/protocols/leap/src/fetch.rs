@@ -1,0 +1,210 @@
+//! Rows of a scan that are with other owners: they are sent to the home, which merges them.
+
+use crate::job::{Job, Origin, Stop};
+use crate::message::{Body, Fetch, Fetched, FetchedRow};
+use crate::keyed::note_read;
+use crate::request::Standing;
+use crate::timers::Timer;
+use crate::view::look;
+use crate::{Context, Leap};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{Key, ShardId, Time, Ts};
+use txn::lock::Item;
+use txn::{AbortReason, LockMode, OpError, OpResult};
+
+/// A fetch at the owner.
+#[derive(Debug)]
+pub(crate) struct FetchJob {
+    pub(crate) at: Option<Ts>,
+    lock: Option<LockMode>,
+    keys: Vec<Key>,
+    /// Keys that were dealt with.
+    done: usize,
+    rows: Vec<(Key, FetchedRow)>,
+    moved: Vec<Key>,
+}
+
+/// A fetch that a scan waits for.
+#[derive(Debug)]
+pub(crate) struct Fetching {
+    pub(crate) job: u64,
+    pub(crate) to: ShardId,
+    pub(crate) fetch: Fetch,
+    pub(crate) again_at: Time,
+    pub(crate) pause_us: u64,
+    pub(crate) heard: Time,
+}
+
+impl Leap {
+    pub(crate) fn send_fetch(&mut self, cx: &mut Context<'_>, number: u64) {
+        if let Some(fetching) = self.fetches.get(&number) {
+            let (to, fetch) = (fetching.to, fetching.fetch.clone());
+            self.post(cx, to, Body::Fetch(Box::new(fetch)), Self::NOTHING);
+        }
+    }
+
+    pub(crate) fn on_fetch(&mut self, cx: &mut Context<'_>, from: ShardId, fetch: Fetch) {
+        let Fetch { txn, number, .. } = fetch;
+        let origin = Origin::Fetch { from, number };
+        if self.jobs.values().any(|job| job.origin == origin) {
+            self.post(cx, from, Body::Reading(number), Self::NOTHING);
+            return;
+        }
+        if txn.shard != self.shard {
+            if fetch.lock.is_some() {
+                self.open_visit(cx, txn);
+            }
+        } else if self.txns.get(&txn).is_none_or(|state| state.outcome.is_some()) {
+            // A late one: its transaction is over.
+            return;
+        }
+        let mut job = Box::new(Job::new(txn, fetch.options, u64::MAX, origin));
+        job.id = self.new_job();
+        job.fetch = Some(Box::new(FetchJob {
+            at: fetch.at,
+            lock: fetch.lock,
+            keys: fetch.keys,
+            done: 0,
+            rows: Vec::new(),
+            moved: Vec::new(),
+        }));
+        if fetch.lock.is_some()
+            && let Some(visit) = self.visits.get_mut(&txn)
+        {
+            visit.jobs.push(job.id);
+        }
+        self.advance(cx, job);
+    }
+
+    /// Reads one row after the other. A row that is not here is left to the home.
+    pub(crate) fn run_fetch(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        fetch: &mut FetchJob,
+    ) -> Result<(), Stop> {
+        if let Some(ts) = fetch.at {
+            Self::admit_snapshot(cx, ts)?;
+            if fetch.lock.is_none() && !job.commits_seen {
+                if self.commits_below(ts, &mut |key| fetch.keys.contains(key)) {
+                    return Err(Stop::Commit);
+                }
+                job.commits_seen = true;
+            }
+        }
+        while let Some(key) = fetch.keys.get(fetch.done) {
+            match self.standing(key) {
+                Standing::Doubtful => return Err(Stop::Gate),
+                Standing::Elsewhere => {
+                    fetch.moved.push(key.clone());
+                    fetch.done += 1;
+                    continue;
+                }
+                Standing::Mine => {}
+            }
+            if let Some(mode) = fetch.lock {
+                self.lock(cx, job, &Item::of(key), mode)?;
+                // It may have left while the lock was waited for.
+                if !self.is_mine(key) {
+                    fetch.moved.push(key.clone());
+                    fetch.done += 1;
+                    continue;
+                }
+            }
+            if fetch.at.is_some_and(|ts| self.lacks_history(key, ts)) {
+                return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+            }
+            let own = self.txns.get(&job.txn).map(|state| &state.writes);
+            let mut row = FetchedRow::default();
+            let mut folded = Vec::new();
+            if let Some(ts) = fetch.at {
+                let seen = look(own, cx.store, &self.installed, key, ts, &mut folded);
+                job.wait = job.wait.max(seen.wait);
+                row.at = seen.row.map(Box::from);
+                row.version = seen.version;
+            }
+            if fetch.lock.is_some() {
+                let seen = look(own, cx.store, &self.installed, key, Ts::MAX, &mut folded);
+                job.wait = job.wait.max(seen.wait);
+                row.newest = seen.row.map(Box::from);
+                row.version = seen.version;
+            }
+            cx.counters.rows_read += 1;
+            let version = row.version;
+            note_read(cx, job.txn, key, version);
+            fetch.rows.push((key.clone(), row));
+            fetch.done += 1;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn end_fetch(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: Job,
+        from: ShardId,
+        number: u64,
+        result: Result<OpResult, OpError>,
+    ) {
+        if let Some(visit) = self.visits.get_mut(&job.txn) {
+            visit.jobs.retain(|id| *id != job.id);
+        }
+        let fetch = *job.fetch.expect("a fetch keeps its state");
+        let rows = match result {
+            Ok(_) => Ok(fetch.rows),
+            Err(OpError::Aborted(reason)) => Err(reason),
+            Err(OpError::Sql(_)) => unreachable!("a fetch evaluates nothing"),
+        };
+        let wait = if self.is_remote(from) {
+            Self::NOTHING
+        } else {
+            job.wait
+        };
+        let fetched = Fetched {
+            number,
+            rows,
+            moved: fetch.moved,
+            wait,
+        };
+        self.post(cx, from, Body::Fetched(Box::new(fetched)), job.wait);
+    }
+
+    pub(crate) fn on_fetched(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        incarnation: u32,
+        fetched: Fetched,
+    ) {
+        let Some(fetching) = self.fetches.remove(&fetched.number) else {
+            return;
+        };
+        self.timers.remove(&(fetching.again_at, Timer::Fetching(fetched.number)));
+        let rows = match fetched.rows {
+            Ok(rows) => rows,
+            Err(reason) => {
+                self.fail_job(cx, fetching.job, OpError::Aborted(reason));
+                return;
+            }
+        };
+        let remote = self.is_remote(from);
+        let Some(job) = self.jobs.get_mut(&fetching.job) else {
+            return;
+        };
+        job.wait = job.wait.max(fetched.wait);
+        if fetching.fetch.lock.is_some() && !job.visited.contains(&(from, incarnation)) {
+            job.visited.push((from, incarnation));
+        }
+        let scan = job.scan.as_mut().expect("a job that fetches scans");
+        scan.take_rows(rows);
+        scan.asked -= 1;
+        scan.fetched_remotely |= remote;
+        if scan.asked == 0 {
+            if core::mem::take(&mut scan.fetched_remotely) {
+                job.delays += 2;
+            }
+            self.ready.push_back(fetching.job);
+        }
+    }
+}

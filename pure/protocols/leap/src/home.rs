@@ -1,0 +1,591 @@
+//! The home of a row: who owns it, and who gets it next.
+//!
+//! ```text
+//! OwnerRequest ──> queue of the row (one grant at a time, wait-die, youngest first)
+//!                    ├─ the row is here   lock it, send Response
+//!                    └─ it is elsewhere   TransferRequest to its owner
+//! Inform(acquired) ──> the table names the new owner, the next in the queue gets its turn
+//! Inform(durable)  ──> ReleaseAck to the old owner
+//! Inform(refused)  ──> everything stays as it was; the grant's number is used up
+//! ```
+
+use crate::message::{Body, Fate, Inform, OwnerRequest, Refused, ReleaseAck, TransferRequest};
+use crate::owner::Releasing;
+use crate::timers::Timer;
+use crate::{Context, Leap, printed};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{Key, NodeId, ShardId, Time, Ts, TxnId};
+use journal::Otag;
+use txn::lock::{Acquired, Conflict, Item, LockRequest, Settled};
+use txn::{AbortReason, LockMode, Priority};
+
+/// A row that is not at home. A row without an entry is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Entry {
+    /// Who owns it; `None`: it has left home under `grant`, and the backup is here.
+    pub(crate) owner: Option<ShardId>,
+    /// The grant by which the owner got it.
+    pub(crate) otag: Otag,
+    /// The grant under which it is to move on.
+    pub(crate) grant: Option<Otag>,
+    /// The owner has lost it in a restart; whoever has the backup becomes the owner again.
+    pub(crate) lost: bool,
+    /// Moves since it left home.
+    pub(crate) moves: u32,
+}
+
+/// How far a request is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    /// It waits for its turn, under this number.
+    Queued(u64),
+    /// It is its turn; local transactions still have the row.
+    Locking,
+    /// It was granted.
+    Granted(Otag),
+}
+
+/// A request that was not yet answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Incoming {
+    pub(crate) key: Key,
+    pub(crate) priority: Priority,
+    pub(crate) incarnation: u32,
+    pub(crate) stage: Stage,
+    /// Not a request: the shard that has the backup is to become the owner again.
+    pub(crate) reclaim: Option<ShardId>,
+}
+
+/// A grant whose requester has not yet said what became of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Grant {
+    pub(crate) key: Key,
+    pub(crate) from: ShardId,
+    pub(crate) to: ShardId,
+    pub(crate) to_incarnation: u32,
+    /// The request behind it.
+    pub(crate) request: (ShardId, u64),
+    pub(crate) seq: u64,
+    pub(crate) priority: Priority,
+    /// The owner has restarted: the requester is asked to refuse.
+    pub(crate) cancel: bool,
+    pub(crate) again_at: Time,
+    pub(crate) pause_us: u64,
+    /// When the owner was heard about it.
+    pub(crate) heard: Time,
+}
+
+/// A transfer that the new owner may lose in a crash.
+#[derive(Clone, Debug)]
+pub(crate) struct Settling {
+    pub(crate) key: Key,
+    pub(crate) owner: ShardId,
+    pub(crate) backup: ShardId,
+}
+
+impl Leap {
+    pub(crate) fn next_otag(&mut self, cx: &Context<'_>) -> Otag {
+        self.next_grant += 1;
+        Otag {
+            incarnation: cx.incarnation,
+            grant: self.next_grant,
+        }
+    }
+
+    /// All grants below this are over.
+    pub(crate) fn floor(&self, cx: &Context<'_>) -> Otag {
+        let next = Otag {
+            incarnation: cx.incarnation,
+            grant: self.next_grant + 1,
+        };
+        self.grants.first_key_value().map_or(next, |(otag, _)| *otag)
+    }
+
+    pub(crate) fn on_owner_request(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        incarnation: u32,
+        request: OwnerRequest,
+    ) {
+        let OwnerRequest { seq, .. } = request;
+        if !self.serves(from, incarnation) {
+            // It will ask again.
+            return;
+        }
+        let (life, seen) = self.requests_seen.entry(from).or_default();
+        if *life < incarnation {
+            (*life, *seen) = (incarnation, crate::Seen::default());
+        }
+        seen.raise(request.floor);
+        let over = seen.is_over(seq);
+        if let Some(known) = self.incoming.get(&(from, seq)) {
+            let stage = known.stage;
+            self.answer_again(cx, from, seq, stage);
+        } else if over {
+            if seq >= request.floor {
+                self.refuse_request(cx, from, incarnation, seq, None);
+            }
+        } else {
+            let ignored = printed!(self, OwnerIgnored)
+                && self.table.get(&request.key).is_some_and(|entry| entry.owner == Some(from));
+            if ignored {
+                return;
+            }
+            let incoming = Incoming {
+                key: request.key,
+                priority: request.priority,
+                incarnation,
+                stage: Stage::Locking,
+                reclaim: None,
+            };
+            self.enqueue(cx, from, seq, incoming);
+        }
+    }
+
+    /// Puts a request into the queue of its row.
+    fn enqueue(&mut self, cx: &mut Context<'_>, from: ShardId, seq: u64, mut incoming: Incoming) {
+        let id = self.new_job();
+        let acquired = self.dispatch.acquire(LockRequest {
+            txn: Priority {
+                txn: place(from, incoming.incarnation, seq),
+                ..incoming.priority
+            },
+            item: Item::of(&incoming.key),
+            mode: LockMode::Exclusive,
+            // What gives a row back to its former owner waits for anybody.
+            alone: incoming.reclaim.is_some(),
+            ordered: false,
+            deadline: None,
+            now: cx.now,
+            request: id,
+        });
+        incoming.stage = Stage::Queued(id);
+        self.incoming.insert((from, seq), incoming);
+        self.queued.insert(id, (from, seq));
+        match acquired {
+            Acquired::Granted => self.start_turn(cx, id),
+            Acquired::Waiting => cx.counters.lock_waits += 1,
+            Acquired::Died(conflict) => self.lose_turn(cx, id, conflict),
+        }
+    }
+
+    pub(crate) fn take_dispatch_events(&mut self, cx: &mut Context<'_>) {
+        for event in self.dispatch.take_events() {
+            cx.counters.lock_wait_us += cx.now.since(event.since);
+            match event.settled {
+                Settled::Granted => self.start_turn(cx, event.request),
+                Settled::Died(conflict) => self.lose_turn(cx, event.request, conflict),
+                Settled::TimedOut(_) => unreachable!("requests in the queue have no deadline"),
+            }
+        }
+    }
+
+    /// Wait-die in the queue: the transaction behind the request is rolled back.
+    fn lose_turn(&mut self, cx: &mut Context<'_>, id: u64, conflict: Conflict) {
+        let Some((from, seq)) = self.queued.remove(&id) else {
+            return;
+        };
+        let other = (conflict.holder.shard, conflict.holder.counter);
+        let holder = self.incoming.get(&other).map_or(conflict.holder, |i| i.priority.txn);
+        let reason = AbortReason::Die {
+            key: conflict.key,
+            holder,
+        };
+        let incarnation = self.incoming[&(from, seq)].incarnation;
+        self.finish_request(from, seq);
+        self.refuse_request(cx, from, incarnation, seq, Some(reason));
+    }
+
+    /// It is a request's turn.
+    fn start_turn(&mut self, cx: &mut Context<'_>, id: u64) {
+        let Some((from, seq)) = self.queued.remove(&id) else {
+            return;
+        };
+        let incoming = self.incoming.get_mut(&(from, seq)).expect("a queued request is kept");
+        incoming.stage = Stage::Locking;
+        let incoming = incoming.clone();
+        if let Some(backup) = incoming.reclaim {
+            self.reclaim_now(cx, (from, seq), &incoming.key, backup);
+            return;
+        }
+        match self.table.get(&incoming.key).map(|entry| entry.owner) {
+            None if from != self.shard => {
+                let releasing = Releasing {
+                    key: incoming.key,
+                    otag: None,
+                    home: self.shard,
+                    to: from,
+                    to_incarnation: incoming.incarnation,
+                    seq,
+                    priority: incoming.priority,
+                    void: false,
+                };
+                self.begin_release(cx, releasing);
+            }
+            Some(Some(owner)) if owner != from => {
+                self.grant(cx, (from, seq), &incoming, owner);
+            }
+            // It has come there in the meantime.
+            None | Some(Some(_)) => {
+                self.finish_request(from, seq);
+                self.refuse_request(cx, from, incoming.incarnation, seq, None);
+            }
+            Some(None) => unreachable!("a row on its way keeps its place in the queue"),
+        }
+    }
+
+    /// Tells the owner to give a row away.
+    fn grant(
+        &mut self,
+        cx: &mut Context<'_>,
+        request: (ShardId, u64),
+        incoming: &Incoming,
+        owner: ShardId,
+    ) {
+        let otag = self.next_otag(cx);
+        let grant = Grant {
+            key: incoming.key.clone(),
+            from: owner,
+            to: request.0,
+            to_incarnation: incoming.incarnation,
+            request,
+            seq: request.1,
+            priority: incoming.priority,
+            cancel: false,
+            again_at: cx.now.after(self.settings.resend_us),
+            pause_us: self.settings.resend_us,
+            heard: cx.now,
+        };
+        let entry = self.table.get_mut(&incoming.key).expect("only rows that are away are granted");
+        assert_eq!(entry.grant, None, "one grant at a time");
+        entry.grant = Some(otag);
+        self.open_grant(otag, grant);
+        self.send_transfer(cx, otag);
+    }
+
+    pub(crate) fn open_grant(&mut self, otag: Otag, grant: Grant) {
+        if let Some(incoming) = self.incoming.get_mut(&grant.request) {
+            incoming.stage = Stage::Granted(otag);
+        }
+        if self.is_remote(grant.from) || self.is_remote(grant.to) {
+            self.timers.insert((grant.again_at, Timer::Grant(otag)));
+        }
+        self.grants.insert(otag, grant);
+    }
+
+    /// Sends what a grant waits for, for the first time or again.
+    pub(crate) fn send_transfer(&mut self, cx: &mut Context<'_>, otag: Otag) {
+        let Some(grant) = self.grants.get(&otag) else {
+            return;
+        };
+        if grant.cancel {
+            let (to, key) = (grant.to, grant.key.clone());
+            self.post(cx, to, Body::Cancel(key, otag), Self::NOTHING);
+            return;
+        }
+        if grant.from == self.shard {
+            let (key, to) = (grant.key.clone(), grant.to);
+            let (to_incarnation, seq) = (grant.to_incarnation, grant.seq);
+            self.respond(cx, self.shard, otag, &key, to, to_incarnation, seq);
+            return;
+        }
+        let owner = grant.from;
+        let request = TransferRequest {
+            otag,
+            floor: self.floor(cx),
+            expected: self.peers.get(&owner.node()).copied().unwrap_or(0),
+            key: grant.key.clone(),
+            to: grant.to,
+            to_incarnation: grant.to_incarnation,
+            seq: grant.seq,
+            priority: grant.priority,
+        };
+        self.post(cx, owner, Body::TransferRequest(Box::new(request)), Self::NOTHING);
+    }
+
+    fn answer_again(&mut self, cx: &mut Context<'_>, from: ShardId, seq: u64, stage: Stage) {
+        let timeout_us = self.settings.request_timeout_us;
+        let silent = match stage {
+            Stage::Queued(_) | Stage::Locking => false,
+            Stage::Granted(otag) => {
+                self.send_transfer(cx, otag);
+                self.grants.get(&otag).is_some_and(|grant| {
+                    self.is_remote(grant.from) && cx.now.since(grant.heard) >= timeout_us
+                })
+            }
+        };
+        if !silent {
+            self.post(cx, from, Body::Working(seq), Self::NOTHING);
+        }
+    }
+
+    /// The owner waits for its own transactions.
+    pub(crate) fn on_waiting(&mut self, cx: &mut Context<'_>, otag: Otag) {
+        if let Some(grant) = self.grants.get_mut(&otag) {
+            grant.heard = cx.now;
+        }
+    }
+
+    pub(crate) fn refuse_request(
+        &mut self,
+        cx: &mut Context<'_>,
+        to: ShardId,
+        to_incarnation: u32,
+        seq: u64,
+        reason: Option<AbortReason>,
+    ) {
+        let refused = Refused {
+            home: self.shard,
+            otag: None,
+            to_incarnation,
+            seq,
+            reason,
+        };
+        self.post(cx, to, Body::Refused(Box::new(refused)), Self::NOTHING);
+    }
+
+    /// A request is over: the next of its row gets its turn.
+    pub(crate) fn finish_request(&mut self, from: ShardId, seq: u64) {
+        let Some(incoming) = self.incoming.remove(&(from, seq)) else {
+            return;
+        };
+        if let Stage::Queued(id) = incoming.stage {
+            self.queued.remove(&id);
+        }
+        if incoming.reclaim.is_none()
+            && let Some((life, seen)) = self.requests_seen.get_mut(&from)
+            && *life == incoming.incarnation
+        {
+            seen.end(seq);
+        }
+        self.dispatch.release(place(from, incoming.incarnation, seq));
+    }
+
+    pub(crate) fn on_inform(&mut self, cx: &mut Context<'_>, from: ShardId, inform: &Inform) {
+        if !self.rejoin.is_serving() {
+            return;
+        }
+        let mut settled = Vec::new();
+        for &(otag, fate) in &inform.fates {
+            if self.grants.get(&otag).is_some_and(|grant| grant.to == from) {
+                match fate {
+                    Fate::Acquired | Fate::Durable => self.transferred(cx, otag),
+                    Fate::Refused => self.grant_refused(cx, otag),
+                }
+            }
+            if fate == Fate::Durable {
+                self.settle(cx, otag, true);
+            }
+            if !self.grants.contains_key(&otag) && !self.settling.contains_key(&otag) {
+                settled.push(otag);
+            }
+        }
+        if inform.again && !settled.is_empty() {
+            self.post(cx, from, Body::Settled(settled), Self::NOTHING);
+        }
+    }
+
+    /// The requester has the row.
+    pub(crate) fn transferred(&mut self, cx: &mut Context<'_>, otag: Otag) {
+        let grant = self.grants.remove(&otag).expect("looked up by the caller");
+        let key = grant.key;
+        // The owner gave it away, so it had it durably.
+        if let Some(older) = self.settling_of.get(&key).copied() {
+            self.settle(cx, older, grant.to != self.shard);
+        }
+        let moves = self.table.get(&key).map_or(0, |entry| entry.moves) + 1;
+        if grant.to == self.shard {
+            self.table.remove(&key);
+        } else {
+            let entry = Entry {
+                owner: Some(grant.to),
+                otag,
+                grant: None,
+                lost: false,
+                moves,
+            };
+            self.table.insert(key.clone(), entry);
+        }
+        self.settling_of.insert(key.clone(), otag);
+        let (owner, backup) = (grant.to, grant.from);
+        self.settling.insert(otag, Settling { key, owner, backup });
+        self.finish_request(grant.request.0, grant.request.1);
+        self.wake_movers();
+    }
+
+    /// The new owner has it durably: the backup may go.
+    pub(crate) fn settle(&mut self, cx: &mut Context<'_>, otag: Otag, evict: bool) {
+        let Some(settling) = self.settling.remove(&otag) else {
+            return;
+        };
+        let Settling { key, owner, backup } = settling;
+        if self.settling_of.get(&key) == Some(&otag) {
+            self.settling_of.remove(&key);
+        }
+        if backup == owner {
+            return;
+        }
+        if backup == self.shard {
+            let elsewhere = self.table.get(&key).is_some_and(|entry| entry.owner.is_some());
+            if evict && elsewhere {
+                self.evict(cx, key);
+            }
+            return;
+        }
+        let ack = ReleaseAck {
+            keys: Vec::from([(key, otag)]),
+            floor: self.floor(cx),
+        };
+        self.post(cx, backup, Body::ReleaseAck(ack), Self::NOTHING);
+    }
+
+    /// The requester will never accept the grant.
+    pub(crate) fn grant_refused(&mut self, cx: &mut Context<'_>, otag: Otag) {
+        let grant = self.grants.remove(&otag).expect("looked up by the caller");
+        let key = grant.key.clone();
+        if grant.from == self.shard {
+            let entry = self.table.remove(&key).expect("a granted row has an entry");
+            assert_eq!(entry.owner, None, "it was on its way from here");
+        } else {
+            let entry = self.table.get_mut(&key).expect("a granted row has an entry");
+            entry.grant = None;
+            if entry.lost {
+                let backup = self.backup_of(&key);
+                self.reclaim_now(cx, grant.request, &key, backup);
+                return;
+            }
+            if grant.cancel {
+                // The owner may have released it meanwhile, or doubts that it owns it.
+                self.reclaim_now(cx, grant.request, &key, grant.from);
+                return;
+            }
+        }
+        self.finish_request(grant.request.0, grant.request.1);
+        self.wake_movers();
+    }
+
+    /// Who has the backup of a row that its owner has lost.
+    fn backup_of(&self, key: &Key) -> ShardId {
+        let otag = self.settling_of.get(key).expect("only what was not durable can be lost");
+        self.settling[otag].backup
+    }
+
+    /// Makes the shard with the backup (or the undecided owner) the owner, when it is its turn.
+    pub(crate) fn reclaim(&mut self, cx: &mut Context<'_>, key: Key, backup: ShardId) {
+        self.next_seq += 1;
+        let seq = self.next_seq;
+        let incoming = Incoming {
+            key,
+            priority: Priority {
+                urgent: true,
+                ts: Ts::ZERO,
+                txn: place(self.shard, cx.incarnation, seq),
+            },
+            incarnation: cx.incarnation,
+            stage: Stage::Locking,
+            reclaim: Some(backup),
+        };
+        self.enqueue(cx, self.shard, seq, incoming);
+    }
+
+    /// As [`Leap::reclaim`], in the place of `request`.
+    pub(crate) fn reclaim_now(
+        &mut self,
+        cx: &mut Context<'_>,
+        request: (ShardId, u64),
+        key: &Key,
+        backup: ShardId,
+    ) {
+        if let Some(otag) = self.settling_of.remove(key) {
+            self.settling.remove(&otag);
+        }
+        if backup == self.shard {
+            self.table.remove(key);
+            self.finish_request(request.0, request.1);
+            self.wake_movers();
+            return;
+        }
+        let otag = self.next_otag(cx);
+        let incoming = self.incoming.get_mut(&request).expect("it keeps its place");
+        // Whatever was asked for in this place is over; the place goes to the owner.
+        let priority = incoming.priority;
+        let entry = self.table.get_mut(key).expect("it is away");
+        entry.grant = Some(otag);
+        entry.lost = false;
+        entry.owner = Some(backup);
+        let grant = Grant {
+            key: key.clone(),
+            from: backup,
+            to: backup,
+            to_incarnation: 0,
+            request,
+            seq: 0,
+            priority,
+            cancel: false,
+            again_at: cx.now.after(self.settings.resend_us),
+            pause_us: self.settings.resend_us,
+            heard: cx.now,
+        };
+        self.open_grant(otag, grant);
+        self.send_transfer(cx, otag);
+    }
+
+    /// A former owner wants to know whether its backups are still needed.
+    pub(crate) fn on_unacked(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        keys: Vec<(Key, Otag)>,
+    ) {
+        if !self.rejoin.is_serving() {
+            return;
+        }
+        let done = |(key, otag): &(Key, Otag)| {
+            let moving = self.table.get(key).is_some_and(|entry| entry.grant.is_some());
+            let owner = self.table.get(key).is_some_and(|entry| entry.owner == Some(from));
+            !moving
+                && !owner
+                && !self.grants.contains_key(otag)
+                && !self.settling_of.contains_key(key)
+        };
+        let keys: Vec<(Key, Otag)> = keys.into_iter().filter(done).collect();
+        if !keys.is_empty() {
+            let floor = self.floor(cx);
+            let ack = ReleaseAck { keys, floor };
+            self.post(cx, from, Body::ReleaseAck(ack), Self::NOTHING);
+        }
+    }
+
+    /// A node has restarted: what its former life asked for and was not granted is void.
+    pub(crate) fn forget_requests(&mut self, node: NodeId, incarnation: u32) {
+        let old: Vec<(ShardId, u64)> = self
+            .incoming
+            .iter()
+            .filter(|((from, _), incoming)| {
+                from.node() == node
+                    && incoming.incarnation < incarnation
+                    && !matches!(incoming.stage, Stage::Granted(_))
+            })
+            .map(|(at, _)| *at)
+            .collect();
+        for (from, seq) in old {
+            let key = self.incoming[&(from, seq)].key.clone();
+            let locking = self.incoming[&(from, seq)].stage == Stage::Locking;
+            if locking {
+                self.void_release(&key);
+            }
+            self.finish_request(from, seq);
+        }
+    }
+}
+
+/// What stands for a request in the queue.
+pub(crate) fn place(from: ShardId, incarnation: u32, seq: u64) -> TxnId {
+    TxnId {
+        shard: from,
+        incarnation,
+        counter: seq,
+    }
+}

@@ -1,0 +1,50 @@
+//! Which versions in the store are not durable yet.
+
+use alloc::collections::BTreeMap;
+use base::{Position, Ts};
+
+/// Positions of commits that are installed but perhaps not durable. Whoever reads such a version
+/// answers only when its record is durable (protocols.md, section 1). Empty when the disk keeps up.
+#[derive(Default, Debug)]
+pub(crate) struct Installed {
+    commits: BTreeMap<Ts, Position>,
+    last: Position,
+}
+
+impl Installed {
+    pub(crate) fn insert(&mut self, commit_ts: Ts, position: Position) {
+        self.commits.insert(commit_ts, position);
+        self.last = self.last.max(position);
+    }
+
+    /// What a reader of the version must wait for.
+    #[inline]
+    pub(crate) fn of(&self, commit_ts: Ts) -> Position {
+        if self.commits.is_empty() {
+            return Position(0);
+        }
+        self.commits.get(&commit_ts).copied().unwrap_or_default()
+    }
+
+    /// What a reader of absence must wait for: the row may be gone because of any of them.
+    #[inline]
+    pub(crate) fn all(&self) -> Position {
+        if self.commits.is_empty() {
+            Position(0)
+        } else {
+            self.last
+        }
+    }
+
+    pub(crate) fn forget(&mut self, durable: Position) {
+        if self.last <= durable {
+            self.commits.clear();
+        } else {
+            self.commits.retain(|_, position| *position > durable);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.commits.len()
+    }
+}

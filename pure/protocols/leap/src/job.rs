@@ -1,0 +1,282 @@
+//! One operation on rows that are here (or are on their way here), from its arrival to its answer.
+
+use crate::fetch::FetchJob;
+use crate::scan::ScanState;
+use crate::{Context, Leap};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{Key, Position, ShardId, SqlError, Ts, TxnId};
+use txn::lock::{Acquired, Item, LockRequest, Settled};
+use txn::{AbortReason, LockMode, Op, OpError, OpId, OpResult, Priority, Read, TxnOptions};
+
+/// Where the answer goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    /// The coordinator is this shard. `last`: commit if all goes well.
+    Local { id: OpId, last: bool },
+    /// A read for a coordinator elsewhere.
+    Read { number: u64 },
+    /// Rows for a scan on that shard.
+    Fetch { from: ShardId, number: u64 },
+}
+
+/// Why a job does not go on.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It waits in a lock queue, under the job's number.
+    Lock,
+    /// It waits for a row that was asked for.
+    Row,
+    /// It waits until a restart is dealt with.
+    Gate,
+    /// It reads a snapshot below which a transaction may commit that awaits confirmations.
+    Commit,
+    /// It waits until a row has arrived wherever it goes.
+    Moving,
+    /// It waits for rows of other owners.
+    Fetch,
+    /// Others get their turn.
+    Budget,
+    /// The row of a snapshot is not here.
+    Elsewhere,
+    /// It has failed.
+    Fail(OpError),
+}
+
+impl Stop {
+    pub(crate) fn aborted(reason: AbortReason) -> Stop {
+        Stop::Fail(OpError::Aborted(reason))
+    }
+}
+
+impl From<SqlError> for Stop {
+    fn from(error: SqlError) -> Stop {
+        Stop::Fail(OpError::Sql(error))
+    }
+}
+
+/// One operation.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) id: u64,
+    pub(crate) txn: TxnId,
+    pub(crate) options: TxnOptions,
+    pub(crate) alone: bool,
+    pub(crate) planned: u64,
+    pub(crate) op: Option<Op>,
+    pub(crate) origin: Origin,
+    pub(crate) scan: Option<Box<ScanState>>,
+    pub(crate) fetch: Option<Box<FetchJob>>,
+    /// Transactions that commit below the snapshot were looked at; later ones lie above it.
+    pub(crate) commits_seen: bool,
+    /// Largest position read.
+    pub(crate) wait: Position,
+    /// Other shards that have locked rows for it, with their incarnation.
+    pub(crate) visited: Vec<(ShardId, u32)>,
+    /// Delays between nodes that it took beyond the request and the reply.
+    pub(crate) delays: u32,
+}
+
+impl Job {
+    pub(crate) fn new(txn: TxnId, options: TxnOptions, planned: u64, origin: Origin) -> Job {
+        Job {
+            id: 0,
+            txn,
+            options,
+            alone: false,
+            planned,
+            op: None,
+            origin,
+            scan: None,
+            fetch: None,
+            commits_seen: false,
+            wait: Position(0),
+            visited: Vec::new(),
+            delays: 0,
+        }
+    }
+
+    pub(crate) fn priority(&self) -> Priority {
+        Priority {
+            urgent: self.options.urgent,
+            ts: self.options.priority_ts,
+            txn: self.txn,
+        }
+    }
+
+    /// The snapshot that it reads, if it does.
+    pub(crate) fn snapshot(&self) -> Option<Ts> {
+        if let Some(fetch) = &self.fetch {
+            return fetch.at;
+        }
+        read_of(self.op.as_ref()?).and_then(snapshot_of)
+    }
+}
+
+pub(crate) fn snapshot_of(read: Read) -> Option<Ts> {
+    match read {
+        Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => Some(ts),
+        Read::Lock(_) => None,
+    }
+}
+
+/// How an operation reads, if it is a get or scan.
+pub(crate) fn read_of(op: &Op) -> Option<Read> {
+    match op {
+        Op::Get { read, .. } => Some(*read),
+        Op::Scan(scan) => Some(scan.read),
+        Op::Modify { .. } | Op::Insert { .. } | Op::Formula { .. } | Op::Write { .. } => None,
+    }
+}
+
+/// The row of an operation on one row.
+pub(crate) fn key_of(op: &Op) -> Option<&Key> {
+    match op {
+        Op::Get { key, .. }
+        | Op::Modify { key, .. }
+        | Op::Insert { key, .. }
+        | Op::Formula { key, .. }
+        | Op::Write { key, .. } => Some(key),
+        Op::Scan(_) => None,
+    }
+}
+
+impl Leap {
+    /// Asks for a lock on this shard.
+    pub(crate) fn lock(
+        &mut self,
+        cx: &Context<'_>,
+        job: &Job,
+        item: &Item<'_>,
+        mode: LockMode,
+    ) -> Result<(), Stop> {
+        let timeout_us = job.options.lock_timeout_us;
+        let acquired = self.locks.acquire(LockRequest {
+            txn: job.priority(),
+            item: *item,
+            mode,
+            alone: job.alone,
+            ordered: false,
+            deadline: (timeout_us > 0).then(|| cx.now.after(timeout_us)),
+            now: cx.now,
+            request: job.id,
+        });
+        match acquired {
+            Acquired::Granted => Ok(()),
+            Acquired::Waiting => Err(Stop::Lock),
+            Acquired::Died(conflict) => Err(Stop::aborted(AbortReason::Die {
+                key: conflict.key,
+                holder: conflict.holder,
+            })),
+        }
+    }
+
+    pub(crate) fn take_lock_events(&mut self, cx: &mut Context<'_>) {
+        for event in self.locks.take_events() {
+            cx.counters.lock_wait_us += cx.now.since(event.since);
+            if self.releasing.contains_key(&event.request) {
+                self.on_release_lock(cx, event.request, event.settled);
+                continue;
+            }
+            match event.settled {
+                Settled::Granted => self.ready.push_back(event.request),
+                Settled::Died(conflict) => {
+                    let reason = AbortReason::Die {
+                        key: conflict.key,
+                        holder: conflict.holder,
+                    };
+                    self.fail_job(cx, event.request, OpError::Aborted(reason));
+                }
+                Settled::TimedOut(key) => {
+                    let reason = AbortReason::LockTimeout(key);
+                    self.fail_job(cx, event.request, OpError::Aborted(reason));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn fail_job(&mut self, cx: &mut Context<'_>, id: u64, error: OpError) {
+        if let Some(job) = self.jobs.remove(&id) {
+            self.end_job(cx, job, Err(error));
+        }
+    }
+
+    /// Runs a job as far as it goes.
+    pub(crate) fn run(&mut self, cx: &mut Context<'_>, job: &mut Job) -> Result<OpResult, Stop> {
+        if let Some(mut fetch) = job.fetch.take() {
+            let result = self.run_fetch(cx, job, &mut fetch);
+            job.fetch = Some(fetch);
+            return result.map(|()| OpResult::Done);
+        }
+        let mut op = job.op.take().expect("a job that is no fetch has an operation");
+        let result = match &mut op {
+            Op::Scan(scan) => self.scan(cx, job, scan),
+            op => self.run_keyed(cx, job, op),
+        };
+        if !matches!(result, Ok(_) | Err(Stop::Fail(_))) {
+            job.op = Some(op);
+        }
+        result
+    }
+
+    /// Runs a job that is not in `jobs` until it ends or stops.
+    pub(crate) fn advance(&mut self, cx: &mut Context<'_>, mut job: Box<Job>) {
+        match self.run(cx, &mut job) {
+            Ok(result) => self.end_job(cx, job, Ok(result)),
+            Err(Stop::Fail(error)) => self.end_job(cx, job, Err(error)),
+            Err(Stop::Elsewhere) => self.redirect(cx, job),
+            Err(stop) => self.park(cx, job, &stop),
+        }
+    }
+
+    /// Puts a stopped job where it will be found again.
+    pub(crate) fn park(&mut self, cx: &mut Context<'_>, job: Box<Job>, stop: &Stop) {
+        match stop {
+            Stop::Lock => cx.counters.lock_waits += 1,
+            Stop::Row | Stop::Fetch => {}
+            Stop::Gate => self.gate_waits.push(job.id),
+            Stop::Commit => {
+                cx.counters.snapshot_waits += 1;
+                self.commit_waits.push(job.id);
+            }
+            Stop::Moving => self.moving_waits.push(job.id),
+            Stop::Budget => self.parked.push_back(job.id),
+            Stop::Elsewhere | Stop::Fail(_) => unreachable!("answered by the caller"),
+        }
+        self.jobs.insert(job.id, job);
+    }
+
+    /// Answers a job, wherever it came from.
+    pub(crate) fn end_job(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: Box<Job>,
+        result: Result<OpResult, OpError>,
+    ) {
+        match job.origin {
+            Origin::Local { id, .. } => {
+                let txn = job.txn;
+                self.ended_op = None;
+                let reply = self.end_local(cx, &job, result);
+                if self.ended_op != Some(id) {
+                    cx.out.complete(txn, id, reply);
+                }
+            }
+            Origin::Read { number } => self.end_read(cx, &job, number, result),
+            Origin::Fetch { from, number } => self.end_fetch(cx, *job, from, number, result),
+        }
+    }
+
+    pub(crate) fn wake_gate(&mut self) {
+        self.ready.extend(self.gate_waits.drain(..));
+        self.wake_movers();
+    }
+
+    pub(crate) fn wake_movers(&mut self) {
+        self.ready.extend(self.moving_waits.drain(..));
+    }
+
+    pub(crate) fn wake_snapshots(&mut self) {
+        self.ready.extend(self.commit_waits.drain(..));
+    }
+}

@@ -1,0 +1,283 @@
+//! Operations on single rows, where the transaction runs: lock, own, then work.
+
+use crate::job::{Job, Stop};
+use crate::view::look;
+use crate::{Context, Leap, printed};
+use alloc::vec::Vec;
+use base::{IndexId, Key, RowBatch, Ts, TxnId};
+use store::{Formula, Write};
+use txn::lock::Item;
+use txn::{AbortReason, Event, LockMode, Modified, Op, OpResult, Program, Read};
+use crate::request::Standing;
+
+impl Leap {
+    pub(crate) fn run_keyed(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        op: &mut Op,
+    ) -> Result<OpResult, Stop> {
+        match op {
+            Op::Get { key, read, program } => {
+                check_schema(cx, key.index, job.planned)?;
+                match *read {
+                    Read::Snapshot(ts) => self.get_snapshot(cx, job, key, ts, program),
+                    Read::Lock(mode) => {
+                        self.take(cx, job, key, mode)?;
+                        self.get(cx, job, key, Ts::MAX, program)
+                    }
+                    Read::LockRows { snapshot, mode } => {
+                        Self::admit_snapshot(cx, snapshot)?;
+                        self.take(cx, job, key, mode)?;
+                        self.get_twice(cx, job, key, snapshot, program)
+                    }
+                }
+            }
+            Op::Modify { key, program } => {
+                check_schema(cx, key.index, job.planned)?;
+                self.take(cx, job, key, LockMode::Exclusive)?;
+                self.modify(cx, job, key, program)
+            }
+            Op::Insert { key, row } => {
+                check_schema(cx, key.index, job.planned)?;
+                if printed!(self, AbsentNotOwned) && self.standing(key) == Standing::Elsewhere {
+                    self.lock(cx, job, &Item::of(key), LockMode::Exclusive)?;
+                } else {
+                    self.take(cx, job, key, LockMode::Exclusive)?;
+                }
+                let (present, version) = {
+                    let mut folded = Vec::new();
+                    let writes = self.txns.get(&job.txn).map(|txn| &txn.writes);
+                    let seen = look(writes, cx.store, &self.installed, key, Ts::MAX, &mut folded);
+                    job.wait = job.wait.max(seen.wait);
+                    (seen.row.is_some(), seen.version)
+                };
+                note_read(cx, job.txn, key, version);
+                if present {
+                    return Ok(OpResult::Exists);
+                }
+                let row = core::mem::take(row).into_vec();
+                self.write(cx, job, key.clone(), Write::Insert(row))?;
+                Ok(OpResult::Done)
+            }
+            Op::Formula { key, formula } => {
+                check_schema(cx, key.index, job.planned)?;
+                self.take(cx, job, key, LockMode::Exclusive)?;
+                self.formula(cx, job, key, formula)
+            }
+            Op::Write { key, write } => {
+                check_schema(cx, key.index, job.planned)?;
+                self.take(cx, job, key, LockMode::Exclusive)?;
+                self.write(cx, job, key.clone(), write.clone())?;
+                Ok(OpResult::Done)
+            }
+            Op::Scan(_) => unreachable!("scans go another way"),
+        }
+    }
+
+    /// Locks a row here and makes sure that it is here.
+    fn take(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &Job,
+        key: &Key,
+        mode: LockMode,
+    ) -> Result<(), Stop> {
+        self.lock(cx, job, &Item::of(key), mode)?;
+        self.own(cx, key, job.id, job.priority())
+    }
+
+    /// Merges the snapshot into the clock and refuses what is not kept any more.
+    pub(crate) fn admit_snapshot(cx: &mut Context<'_>, ts: Ts) -> Result<(), Stop> {
+        if ts < cx.horizon {
+            return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+        }
+        // Later commits on this shard, and on those that get rows from it, lie above the snapshot.
+        cx.clock.merge(ts);
+        Ok(())
+    }
+
+    fn get_snapshot(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        key: &Key,
+        ts: Ts,
+        program: &Program,
+    ) -> Result<OpResult, Stop> {
+        match self.standing(key) {
+            Standing::Mine => {}
+            Standing::Elsewhere => return Err(Stop::Elsewhere),
+            Standing::Doubtful => return Err(Stop::Gate),
+        }
+        Self::admit_snapshot(cx, ts)?;
+        if self.lacks_history(key, ts) {
+            return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+        }
+        if !job.commits_seen {
+            if self.commits_below(ts, &mut |other| other == key) {
+                return Err(Stop::Commit);
+            }
+            job.commits_seen = true;
+        }
+        self.get(cx, job, key, ts, program)
+    }
+
+    /// Whether a transaction that awaits confirmations may commit a row that `reads` at or below
+    /// `ts`.
+    pub(crate) fn commits_below(&self, ts: Ts, reads: &mut dyn FnMut(&Key) -> bool) -> bool {
+        self.committing.iter().any(|(txn, commit_ts)| {
+            *commit_ts <= ts
+                && self.txns.get(txn).is_some_and(|txn| txn.writes.keys().any(&mut *reads))
+        })
+    }
+
+    fn get(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        key: &Key,
+        at: Ts,
+        program: &Program,
+    ) -> Result<OpResult, Stop> {
+        let program = program.live(cx.decode).map_err(base::SqlError::from)?;
+        let mut batch = RowBatch::new(program.width());
+        let mut folded = Vec::new();
+        let writes = self.txns.get(&job.txn).map(|txn| &txn.writes);
+        let seen = look(writes, cx.store, &self.installed, key, at, &mut folded);
+        job.wait = job.wait.max(seen.wait);
+        if let Some(row) = seen.row {
+            program.point(row, &mut batch)?;
+        }
+        cx.counters.rows_read += 1;
+        let version = seen.version;
+        note_read(cx, job.txn, key, version);
+        Ok(OpResult::Rows {
+            batch,
+            resume: None,
+        })
+    }
+
+    /// A row that passes in the snapshot, in its newest version.
+    fn get_twice(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        key: &Key,
+        snapshot: Ts,
+        program: &Program,
+    ) -> Result<OpResult, Stop> {
+        if self.lacks_history(key, snapshot) {
+            return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+        }
+        let before = self.get(cx, job, key, snapshot, program)?;
+        match &before {
+            OpResult::Rows { batch, .. } if batch.rows > 0 => {
+                self.get(cx, job, key, Ts::MAX, program)
+            }
+            _ => Ok(before),
+        }
+    }
+
+    fn modify(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        key: &Key,
+        program: &Program,
+    ) -> Result<OpResult, Stop> {
+        let program = program.live(cx.decode).map_err(base::SqlError::from)?;
+        let mut returning = RowBatch::new(program.width());
+        let mut folded = Vec::new();
+        let writes = self.txns.get(&job.txn).map(|txn| &txn.writes);
+        let seen = look(writes, cx.store, &self.installed, key, Ts::MAX, &mut folded);
+        job.wait = job.wait.max(seen.wait);
+        cx.counters.rows_read += 1;
+        let version = seen.version;
+        let modified = match seen.row {
+            Some(row) => Some(program.modify(row, &mut returning)?),
+            None => None,
+        };
+        note_read(cx, job.txn, key, version);
+        let found = modified.is_some();
+        let write = match modified {
+            Some(Modified::Put(row)) => Some(Write::Put(row)),
+            Some(Modified::Delete) => Some(Write::Delete),
+            Some(Modified::Skipped) | None => None,
+        };
+        let written = write.is_some();
+        if let Some(write) = write {
+            self.write(cx, job, key.clone(), write)?;
+        }
+        Ok(OpResult::Modified {
+            found,
+            written,
+            returning,
+        })
+    }
+
+    fn formula(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        key: &Key,
+        formula: &Formula,
+    ) -> Result<OpResult, Stop> {
+        let (mut folded, mut result) = (Vec::new(), Vec::new());
+        let writes = self.txns.get(&job.txn).map(|txn| &txn.writes);
+        let seen = look(writes, cx.store, &self.installed, key, Ts::MAX, &mut folded);
+        job.wait = job.wait.max(seen.wait);
+        let found = seen.row.is_some();
+        if let Some(row) = seen.row {
+            // The result is not kept, but it must lie inside the type before the statement is
+            // answered.
+            formula.fold(row, &mut result)?;
+            self.write(cx, job, key.clone(), Write::Formula(formula.clone()))?;
+        }
+        Ok(OpResult::Modified {
+            found,
+            written: found,
+            returning: RowBatch::new(0),
+        })
+    }
+
+    fn write(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &Job,
+        key: Key,
+        write: Write,
+    ) -> Result<(), Stop> {
+        if cx.journal.is_full() {
+            return Err(Stop::aborted(AbortReason::DiskFull(self.shard)));
+        }
+        if let Some(history) = &mut cx.history {
+            history.push(Event::Write {
+                txn: job.txn,
+                key: key.clone(),
+            });
+        }
+        let txn = self.txns.get_mut(&job.txn).expect("writes happen at the coordinator");
+        txn.note_plan(key.index, job.planned);
+        txn.add(cx.store, key, write, self.settings.txn_bytes_max)?;
+        Ok(())
+    }
+}
+
+/// Refuses a plan that is older than the last change of the table.
+pub(crate) fn check_schema(cx: &Context<'_>, index: IndexId, planned: u64) -> Result<(), Stop> {
+    match (cx.schema_changed)(index) {
+        Some(changed) if changed <= planned => Ok(()),
+        Some(_) | None => Err(Stop::aborted(AbortReason::SchemaChanged)),
+    }
+}
+
+pub(crate) fn note_read(cx: &mut Context<'_>, txn: TxnId, key: &Key, version: Ts) {
+    if let Some(history) = &mut cx.history {
+        history.push(Event::Read {
+            txn,
+            key: key.clone(),
+            version,
+        });
+    }
+}

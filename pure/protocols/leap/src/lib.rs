@@ -1,0 +1,355 @@
+//! LEAP: rows move to the transaction, which then commits with one local record.
+//!
+//! One [`Leap`] per shard plays all parts. The *coordinator* is the shard where a transaction runs;
+//! it *requests* rows that it does not own. The *home* of a row is the shard of its slot: it knows
+//! who owns the row and grants it to one requester at a time. The *owner* gives it up when no
+//! transaction of its own is in the way, and keeps a backup until the new owner has it durably.
+//!
+//! ```text
+//! requester ──OwnerRequest──> home ──TransferRequest(otag)──> owner
+//!     <──────────────────Response(otag, versions)───────────────'
+//!     ──Inform(acquired)──> home                     next request for the row
+//!     ──Inform(durable)───> home ──ReleaseAck──> old owner forgets its backup
+//! ```
+//!
+//! Modules: [`message`] what shards say; `request` the requester; `home` the home; `owner` the
+//! owner; `txns`, `commit` transactions at their coordinator; `job`, `keyed`, `scan` operations on
+//! rows; `visit` locks that transactions of other shards hold here; `recovery` what a restart
+//! leaves; `timers` what time makes happen; `show` printing and checking.
+//!
+//! Invariants (checked by `validate` and the tests; `docs/protocols/leap.md` says why):
+//! * a row has at most one owner; the owner table of its home names it, or knows the one grant that
+//!   is on its way;
+//! * a row is locked where its transaction runs before it is requested, and no row leaves while a
+//!   transaction of its owner has a lock on it;
+//! * a version leaves its node only when its record is durable, and a backup goes only when the
+//!   next owner's record is durable;
+//! * a grant is accepted at most once; whoever restarts serves nothing before every home (for rows
+//!   from elsewhere) or every shard (for its own slots) has said how things stand.
+//!
+//! Ranges do not move: scans read in place, under shared locks at the home and at the owners of the
+//! rows that are away. It is not the place where statements run, and it knows no schema.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+mod commit;
+mod fetch;
+mod home;
+mod installed;
+mod job;
+mod keyed;
+pub mod message;
+mod owner;
+mod peers;
+mod protocol;
+mod records;
+mod recovery;
+mod request;
+mod scan;
+mod seen;
+mod show;
+mod timers;
+mod txns;
+mod view;
+mod visit;
+
+
+pub use message::Message;
+pub use show::{HotRow, Moves};
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use base::{Key, NodeId, Position, ShardId, Slot, Time, Ts, TxnId};
+use fetch::Fetching;
+use home::{Entry, Grant, Incoming, Settling};
+use installed::Installed;
+use job::Job;
+use journal::Otag;
+use owner::{Held, Releasing};
+use recovery::Rejoin;
+use request::{PendingInform, Request};
+use seen::Seen;
+use timers::Timer;
+use txn::{Cx, LockTable};
+use txns::{Reading, Txn};
+use visit::Visit;
+
+/// What may be set before the protocol runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// A shard that is silent for so long is given up ([`txn::AbortReason::Unreachable`]).
+    /// Microseconds.
+    pub request_timeout_us: u64,
+    /// First pause before a message is sent again; doubles up to [`Settings::resend_max_us`].
+    /// Microseconds.
+    pub resend_us: u64,
+    /// Longest pause between repetitions. Microseconds.
+    pub resend_max_us: u64,
+    /// A shard that holds locks for another shard's transaction asks after it so often.
+    /// Microseconds.
+    pub inquire_us: u64,
+    /// Bytes of keys and rows that one transaction may have written (53200 beyond).
+    pub txn_bytes_max: usize,
+    /// Rows that a scan visits before others get their turn.
+    pub scan_rows_max: u32,
+    /// Versions that travel with a row; snapshots older than the oldest of them are refused at the
+    /// new owner.
+    pub versions_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            request_timeout_us: 10_000_000,
+            resend_us: 200_000,
+            resend_max_us: 5_000_000,
+            inquire_us: 1_000_000,
+            txn_bytes_max: 4 << 30,
+            scan_rows_max: 1_000,
+            versions_max: 64,
+        }
+    }
+}
+
+/// Rules of the paper that were replaced; tests switch one on to see that they would notice.
+#[cfg(test)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Printed {
+    /// Responses are not filtered at the requester (appendix D).
+    DuplicateAccepted,
+    /// The backup goes after a pause, acknowledged or not (appendix D).
+    BackupByTimeout,
+    /// A request of the owner is ignored, whatever it has lost (appendix D).
+    OwnerIgnored,
+    /// A restarted home serves at once what its table does not name elsewhere (section 4.2).
+    HomeServesAtOnce,
+    /// A restarted owner serves what its log says it owned (section 4.2).
+    OwnerServesAtOnce,
+    /// Absent keys have no owner.
+    AbsentNotOwned,
+    /// A scan locks the rows that it finds, and no range.
+    GapsNotLocked,
+    /// What arrived is not logged by the receiver: its value is in another node's log.
+    ArrivalNotLogged,
+    /// Versions leave before their record is durable.
+    VersionNotDurable,
+    /// The next owner's queue is not judged again: whoever waits goes on waiting.
+    YoungerWaits,
+}
+
+/// The protocol on one shard. See the crate's documentation.
+pub struct Leap {
+    shard: ShardId,
+    /// The home of slot `s` is the element at `s` modulo their number.
+    homes: Box<[ShardId]>,
+    settings: Settings,
+    locks: LockTable,
+    installed: Installed,
+
+    /// Transactions that this shard coordinates, until their caller forgets them.
+    txns: BTreeMap<TxnId, Box<Txn>>,
+    /// Operations that wait: for a lock, a row, or their turn.
+    jobs: BTreeMap<u64, Box<Job>>,
+    /// Jobs that can go on in this step.
+    ready: VecDeque<u64>,
+    /// Jobs that have used up their budget and go on in the next tick.
+    parked: VecDeque<u64>,
+    next_job: u64,
+    /// Transactions whose commit timestamp is drawn while they wait for confirmations.
+    committing: BTreeMap<TxnId, Ts>,
+    /// Snapshot reads that wait for those.
+    commit_waits: Vec<u64>,
+    /// Jobs that wait until a restarted home or owner may serve again.
+    gate_waits: Vec<u64>,
+    /// Scans that wait for a row to arrive somewhere.
+    moving_waits: Vec<u64>,
+    /// Locks that transactions of other shards hold here.
+    visits: BTreeMap<TxnId, Visit>,
+    /// Reads elsewhere that were not answered.
+    readings: BTreeMap<u64, Reading>,
+    /// The operation whose answer has to wait for the commit that rides on it.
+    ended_op: Option<txn::OpId>,
+    /// Fetches that scans of this shard wait for.
+    fetches: BTreeMap<u64, Fetching>,
+    next_number: u64,
+
+    /// Rows asked for.
+    requests: BTreeMap<u64, Request>,
+    wanted: BTreeMap<Key, u64>,
+    next_seq: u64,
+    /// Rows of other homes that this shard owns, or has released without an acknowledgement.
+    held: BTreeMap<Key, Held>,
+    /// Backups among `held`.
+    backups: BTreeSet<Key>,
+    /// When homes are asked about backups, and told about fates, again.
+    backups_at: Option<Time>,
+    informs_at: Option<Time>,
+    /// Arrivals that are not durable, in the order of the journal.
+    arrivals: VecDeque<(Position, ShardId, Otag)>,
+    /// Fates of grants that their home has not confirmed.
+    informs: BTreeMap<(ShardId, Otag), PendingInform>,
+    /// Grants of each home that are over for this shard.
+    grants_seen: BTreeMap<ShardId, Seen<Otag>>,
+
+    /// Rows that are to leave, by the number of their lock request.
+    releasing: BTreeMap<u64, Releasing>,
+    /// Number of the lock request per row.
+    release_of: BTreeMap<Key, u64>,
+    /// Refusals that may be asked for again.
+    refusals: BTreeMap<(ShardId, Otag), message::Refused>,
+
+    /// The owner table: rows of this home that are elsewhere.
+    table: BTreeMap<Key, Entry>,
+    /// One request per row at a time; the others wait in its queue.
+    dispatch: LockTable,
+    incoming: BTreeMap<(ShardId, u64), Incoming>,
+    /// Requests by the number of their place in `dispatch`.
+    queued: BTreeMap<u64, (ShardId, u64)>,
+    grants: BTreeMap<Otag, Grant>,
+    /// Transfers whose new owner is not known to have them durably.
+    settling: BTreeMap<Otag, Settling>,
+    settling_of: BTreeMap<Key, Otag>,
+    next_grant: u64,
+    requests_seen: BTreeMap<ShardId, (u32, Seen<u64>)>,
+    /// Rows of this home whose history begins later than the horizon.
+    since: BTreeMap<Key, Ts>,
+    /// Backups that scans may still be reading.
+    evictions: Vec<Key>,
+
+    /// Of this node, known from [`Leap::recover`] on.
+    incarnation: u32,
+    rejoin: Rejoin,
+    /// Largest incarnation seen of each node.
+    peers: BTreeMap<NodeId, u32>,
+    /// Nodes that nothing can be sent to at the moment.
+    down: BTreeSet<NodeId>,
+    timers: BTreeSet<(Time, Timer)>,
+    /// Messages of this shard to itself.
+    loopback: VecDeque<message::Body>,
+    moves: Moves,
+    scratch: Vec<u8>,
+    #[cfg(test)]
+    printed: Option<Printed>,
+}
+
+/// What a protocol may touch, for this protocol's messages.
+pub(crate) type Context<'a> = Cx<'a, Message>;
+
+impl Leap {
+    /// The protocol on `shard` of a cluster whose slots are spread over `homes` in turn
+    /// (`catalog::Placement::shards`). Call [`Leap::recover`] before the first step.
+    pub fn new(shard: ShardId, homes: &[ShardId]) -> Leap {
+        assert!(homes.contains(&shard), "a shard is the home of its slots");
+        Leap {
+            shard,
+            homes: homes.into(),
+            settings: Settings::default(),
+            locks: LockTable::new(),
+            installed: Installed::default(),
+            txns: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            ready: VecDeque::new(),
+            parked: VecDeque::new(),
+            next_job: 0,
+            committing: BTreeMap::new(),
+            commit_waits: Vec::new(),
+            gate_waits: Vec::new(),
+            moving_waits: Vec::new(),
+            visits: BTreeMap::new(),
+            readings: BTreeMap::new(),
+            ended_op: None,
+            fetches: BTreeMap::new(),
+            next_number: 0,
+            requests: BTreeMap::new(),
+            wanted: BTreeMap::new(),
+            next_seq: 0,
+            held: BTreeMap::new(),
+            backups: BTreeSet::new(),
+            backups_at: None,
+            informs_at: None,
+            arrivals: VecDeque::new(),
+            informs: BTreeMap::new(),
+            grants_seen: BTreeMap::new(),
+            releasing: BTreeMap::new(),
+            release_of: BTreeMap::new(),
+            refusals: BTreeMap::new(),
+            table: BTreeMap::new(),
+            dispatch: LockTable::new(),
+            incoming: BTreeMap::new(),
+            queued: BTreeMap::new(),
+            grants: BTreeMap::new(),
+            settling: BTreeMap::new(),
+            settling_of: BTreeMap::new(),
+            next_grant: 0,
+            requests_seen: BTreeMap::new(),
+            since: BTreeMap::new(),
+            evictions: Vec::new(),
+            incarnation: 0,
+            rejoin: Rejoin::default(),
+            peers: BTreeMap::new(),
+            down: BTreeSet::new(),
+            timers: BTreeSet::new(),
+            loopback: VecDeque::new(),
+            moves: Moves::default(),
+            scratch: Vec::new(),
+            #[cfg(test)]
+            printed: None,
+        }
+    }
+
+    /// Changes the settings; takes effect for what starts later.
+    pub fn set_settings(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    pub(crate) fn home(&self, slot: Slot) -> ShardId {
+        self.homes[usize::from(slot.0) % self.homes.len()]
+    }
+
+    pub(crate) fn is_home(&self, key: &Key) -> bool {
+        self.home(key.slot) == self.shard
+    }
+
+    /// Whether `shard` is on another node, where messages may get lost.
+    pub(crate) fn is_remote(&self, shard: ShardId) -> bool {
+        shard.node() != self.shard.node()
+    }
+
+    /// Whether a rule as the paper prints it is to be followed, to see a test fail.
+    #[cfg(test)]
+    pub(crate) fn prints(&self, rule: Printed) -> bool {
+        self.printed == Some(rule)
+    }
+
+    pub(crate) fn new_job(&mut self) -> u64 {
+        self.next_job += 1;
+        self.next_job
+    }
+
+    /// A position that every record of this shard lies behind: what waits for it waits for nothing.
+    pub(crate) const NOTHING: Position = Position(0);
+}
+
+/// Checks a rule that a test may replace by the printed one; constant outside tests.
+macro_rules! printed {
+    ($leap:expr, $rule:ident) => {{
+        #[cfg(test)]
+        let on = $leap.prints(crate::Printed::$rule);
+        #[cfg(not(test))]
+        let on = false;
+        on
+    }};
+}
+pub(crate) use printed;
+
+#[cfg(test)]
+mod tests;

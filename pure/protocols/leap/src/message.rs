@@ -1,0 +1,308 @@
+//! What shards say to one another. `docs/protocols/leap.md` has the table of messages.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{Key, Position, ShardId, Ts, TxnId};
+use journal::{Held, Otag};
+use serde::{Deserialize, Serialize};
+use txn::{AbortReason, LockMode, Op, OpError, OpResult, Priority, TxnOptions};
+
+/// One message.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Message {
+    /// View of the membership; another view's messages are dropped.
+    pub view: u64,
+    /// Incarnation of the sender's node; messages of former lives are dropped.
+    pub incarnation: u32,
+    /// The sender's clock: the receiver draws only larger timestamps afterwards.
+    pub clock: Ts,
+    /// What it says.
+    pub body: Body,
+}
+
+/// The kinds of messages. First those that move rows, then those of transactions whose reads stay
+/// where the rows are, then those of recovery.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Body {
+    /// Requester to home: I want this row. Repeated until answered.
+    OwnerRequest(Box<OwnerRequest>),
+    /// Home to owner: give this row away. Repeated until the requester informs.
+    TransferRequest(Box<TransferRequest>),
+    /// Owner to requester: here it is.
+    Response(Box<Response>),
+    /// Owner or home to requester: no.
+    Refused(Box<Refused>),
+    /// Home to requester: your repeated request is being worked on.
+    Working(u64),
+    /// Owner to home: your repeated request waits for a lock.
+    Waiting(Otag),
+    /// Requester to home: what became of grants.
+    Inform(Inform),
+    /// Home to requester, in answer to repeated informs: these are dealt with.
+    Settled(Vec<Otag>),
+    /// Home to the former owner: forget these backups.
+    ReleaseAck(ReleaseAck),
+    /// Former owner to home: may I forget these?
+    Unacked(Vec<(Key, Otag)>),
+    /// Home to requester: the owner has restarted. If you have not got it, refuse it.
+    Cancel(Key, Otag),
+
+    /// Coordinator: read or scan this where it is. Executed as often as it comes.
+    Read(Box<ReadRequest>),
+    /// The answer to a read.
+    Reply(Box<ReadReply>),
+    /// A repeated read or fetch is being worked on.
+    Reading(u64),
+    /// Home of a scan to an owner: rows of the scan that are with you.
+    Fetch(Box<Fetch>),
+    /// The answer to a fetch.
+    Fetched(Box<Fetched>),
+    /// Coordinator: do you still hold my locks? I am about to commit.
+    Confirm(Confirm),
+    /// The answer to that.
+    Confirmed {
+        /// Which transaction.
+        txn: TxnId,
+        /// Yes.
+        holds: bool,
+    },
+    /// Coordinator: it is over, give up its locks.
+    Release(TxnId),
+    /// Participant: what has become of it?
+    Inquire(TxnId),
+    /// Coordinator: it is still running.
+    Running(TxnId),
+
+    /// Restarted home: tell me what you have of mine.
+    Ask,
+    /// What the sender owns or backs up of the receiver's rows.
+    Claims(Box<Claims>),
+    /// The answer to claims.
+    Verdicts(Box<Verdicts>),
+}
+
+/// See [`Body::OwnerRequest`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OwnerRequest {
+    /// Counts the requests of the sender in this life.
+    pub seq: u64,
+    /// All below towards this home are over.
+    pub floor: u64,
+    /// Which row.
+    pub key: Key,
+    /// In whose name.
+    pub priority: Priority,
+}
+
+/// See [`Body::TransferRequest`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TransferRequest {
+    /// The grant.
+    pub otag: Otag,
+    /// Older grants of this home are over.
+    pub floor: Otag,
+    /// Life of the owner that is meant; 0: any.
+    pub expected: u32,
+    /// Which row.
+    pub key: Key,
+    /// To whom. The owner itself: it stays, under the new tag.
+    pub to: ShardId,
+    /// Life of the requester that asked.
+    pub to_incarnation: u32,
+    /// Its request.
+    pub seq: u64,
+    /// In whose name.
+    pub priority: Priority,
+}
+
+/// A version on its way; `None` is a tombstone.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MovedVersion {
+    /// Its commit timestamp.
+    pub commit_ts: Ts,
+    /// Its row.
+    pub row: Option<Box<[u8]>>,
+}
+
+/// See [`Body::Response`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Response {
+    /// The home that granted.
+    pub home: ShardId,
+    /// The grant.
+    pub otag: Otag,
+    /// Older grants of this home are over.
+    pub floor: Otag,
+    /// Life of the requester that asked.
+    pub to_incarnation: u32,
+    /// Its request.
+    pub seq: u64,
+    /// Which row.
+    pub key: Key,
+    /// Its versions from the newest on, as far as readers may need them.
+    pub versions: Vec<MovedVersion>,
+    /// Snapshots below this cannot be answered from `versions`.
+    pub since: Ts,
+    /// Between shards of one node: position of the newest version's record.
+    pub position: Position,
+}
+
+/// See [`Body::Refused`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Refused {
+    /// The home.
+    pub home: ShardId,
+    /// The grant that is used up; `None`: the home had not granted yet.
+    pub otag: Option<Otag>,
+    /// Life of the requester that asked.
+    pub to_incarnation: u32,
+    /// Its request.
+    pub seq: u64,
+    /// Why the transaction must be rolled back; `None`: ask again.
+    pub reason: Option<AbortReason>,
+}
+
+/// What became of a grant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Fate {
+    /// The row has arrived.
+    Acquired,
+    /// And the record of that is durable.
+    Durable,
+    /// It will never be accepted.
+    Refused,
+}
+
+/// See [`Body::Inform`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Inform {
+    /// Grants of the receiver.
+    pub fates: Vec<(Otag, Fate)>,
+    /// It was said before: the home is to answer what it has dealt with.
+    pub again: bool,
+}
+
+/// See [`Body::ReleaseAck`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReleaseAck {
+    /// The rows, and the grants under which they went.
+    pub keys: Vec<(Key, Otag)>,
+    /// Older grants of this home are over.
+    pub floor: Otag,
+}
+
+/// See [`Body::Read`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReadRequest {
+    /// The transaction; its shard is the coordinator and gets the answer.
+    pub txn: TxnId,
+    /// Priority and limits.
+    pub options: TxnOptions,
+    /// Number of the read at the coordinator.
+    pub number: u64,
+    /// Catalog version of the plan.
+    pub planned: u64,
+    /// It is the only operation of its transaction so far: it may wait whatever its age.
+    pub alone: bool,
+    /// One-way delays between nodes until it was sent on.
+    pub delays: u32,
+    /// A get of a snapshot, or a scan.
+    pub op: Op,
+}
+
+/// See [`Body::Reply`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReadReply {
+    /// The transaction.
+    pub txn: TxnId,
+    /// Number of the read.
+    pub number: u64,
+    /// What was found; `None`: the row is not here, ask its home again.
+    pub result: Option<Result<OpResult, OpError>>,
+    /// Drawn when it was answered: what is written later over what was read lies above it.
+    pub at: Ts,
+    /// Shards that hold locks of the transaction since, with their incarnation.
+    pub visited: Vec<(ShardId, u32)>,
+    /// Between shards of one node: position that an answer built from this waits for.
+    pub wait: Position,
+    /// One-way delays between nodes until it was sent.
+    pub delays: u32,
+}
+
+/// See [`Body::Fetch`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Fetch {
+    /// For which transaction.
+    pub txn: TxnId,
+    /// Priority and limits.
+    pub options: TxnOptions,
+    /// Number of the fetch at the sender.
+    pub number: u64,
+    /// Versions at this timestamp are wanted.
+    pub at: Option<Ts>,
+    /// The newest versions are wanted, locked until the end.
+    pub lock: Option<LockMode>,
+    /// Which rows, ascending.
+    pub keys: Vec<Key>,
+}
+
+/// A row as a scan needs it.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct FetchedRow {
+    /// At the snapshot.
+    pub at: Option<Box<[u8]>>,
+    /// The newest version.
+    pub newest: Option<Box<[u8]>>,
+    /// Commit timestamp of the version that the scan reads; zero: absent or the own write.
+    pub version: Ts,
+}
+
+/// See [`Body::Fetched`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Fetched {
+    /// Number of the fetch.
+    pub number: u64,
+    /// The rows, or why the transaction must be rolled back.
+    pub rows: Result<Vec<(Key, FetchedRow)>, AbortReason>,
+    /// These are not here (any more).
+    pub moved: Vec<Key>,
+    /// Between shards of one node: position that an answer built from this waits for.
+    pub wait: Position,
+}
+
+/// See [`Body::Confirm`].
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Confirm {
+    /// Which transaction.
+    pub txn: TxnId,
+    /// The life of the receiver that gave the locks.
+    pub expected: u32,
+}
+
+/// See [`Body::Claims`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Claims {
+    /// This is part `part` of `parts`, from 0.
+    pub part: u32,
+    /// How many there are.
+    pub parts: u32,
+    /// The sender has restarted and waits for the verdicts.
+    pub restarted: bool,
+    /// The life of the home that is meant; 0: any.
+    pub expected: u32,
+    /// What it has.
+    pub held: Vec<Held>,
+}
+
+/// See [`Body::Verdicts`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Verdicts {
+    /// Life of the receiver that claimed.
+    pub to_incarnation: u32,
+    /// Claims that do not stand, from all parts.
+    pub drop: Vec<(Key, Otag)>,
+    /// Claims that are not decided yet; all others stand.
+    pub later: Vec<(Key, Otag)>,
+    /// Older grants of this home are over.
+    pub floor: Otag,
+}

@@ -1,0 +1,415 @@
+//! The owner of a row: giving it away, keeping the backup, and staying the owner.
+
+use crate::message::{Body, Fate, MovedVersion, Refused, ReleaseAck, Response, TransferRequest};
+use crate::home::{Entry, Grant};
+use crate::{Context, Leap, printed};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{Key, Position, ShardId, Time, Ts};
+use journal::{Otag, Record};
+use txn::lock::{Acquired, Item, LockRequest, Settled};
+use txn::{AbortReason, LockMode, Priority};
+
+/// What a shard has of another home's row.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Tenure {
+    /// It is the owner. Not `confirmed`: it has restarted, and the home has not said so yet.
+    Owned { confirmed: bool },
+    /// It was; this is the backup.
+    Released { to: ShardId, asked: Time },
+}
+
+/// See [`Tenure`].
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Held {
+    /// The grant by which it came, or under which it went.
+    pub(crate) otag: Otag,
+    /// The newest grant that was answered; at least `otag`.
+    pub(crate) seen: Otag,
+    pub(crate) tenure: Tenure,
+    /// Snapshots below this find too little history here.
+    pub(crate) since: Ts,
+    /// Where its arrival is journaled.
+    pub(crate) position: Position,
+}
+
+/// A row that is to leave when the local transactions are done with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Releasing {
+    pub(crate) key: Key,
+    /// The grant; `None`: this is the home, which draws it when the row leaves.
+    pub(crate) otag: Option<Otag>,
+    pub(crate) home: ShardId,
+    pub(crate) to: ShardId,
+    pub(crate) to_incarnation: u32,
+    pub(crate) seq: u64,
+    pub(crate) priority: Priority,
+    /// It is not wanted any more.
+    pub(crate) void: bool,
+}
+
+impl Leap {
+    pub(crate) fn on_transfer_request(
+        &mut self,
+        cx: &mut Context<'_>,
+        home: ShardId,
+        request: TransferRequest,
+    ) {
+        if request.expected != 0 && request.expected != cx.incarnation {
+            return;
+        }
+        let seen = self.grants_seen.entry(home).or_default();
+        if request.otag < request.floor || (seen.is_over(request.otag) && request.to != self.shard) {
+            return;
+        }
+        seen.raise(request.floor);
+        self.refusals.retain(|(other, otag), _| *other != home || *otag >= request.floor);
+        let otag = request.otag;
+        if request.to == self.shard {
+            self.stay_owner(cx, home, &request);
+            return;
+        }
+        if let Some(refused) = self.refusals.get(&(home, otag)) {
+            let refused = refused.clone();
+            self.post(cx, request.to, Body::Refused(Box::new(refused)), Self::NOTHING);
+            return;
+        }
+        let Some(held) = self.held.get(&request.key) else {
+            return;
+        };
+        match held.tenure {
+            Tenure::Released { .. } => {
+                if held.otag == otag {
+                    let TransferRequest {
+                        key,
+                        to,
+                        to_incarnation,
+                        seq,
+                        ..
+                    } = request;
+                    self.respond(cx, home, otag, &key, to, to_incarnation, seq);
+                }
+            }
+            Tenure::Owned { confirmed } => {
+                if otag <= held.seen || !confirmed {
+                    return;
+                }
+                let pending = self.release_of.get(&request.key);
+                let pending = pending.and_then(|id| self.releasing.get(id));
+                if pending.is_some_and(|pending| pending.otag == Some(otag)) {
+                    self.post(cx, home, Body::Waiting(otag), Self::NOTHING);
+                    return;
+                }
+                let releasing = Releasing {
+                    key: request.key,
+                    otag: Some(otag),
+                    home,
+                    to: request.to,
+                    to_incarnation: request.to_incarnation,
+                    seq: request.seq,
+                    priority: request.priority,
+                    void: false,
+                };
+                self.begin_release(cx, releasing);
+            }
+        }
+    }
+
+    /// The home says that this shard is the owner, whatever it thought.
+    fn stay_owner(&mut self, cx: &mut Context<'_>, home: ShardId, request: &TransferRequest) {
+        let (key, otag) = (&request.key, request.otag);
+        let known = self.held.get(key).map(|held| held.otag);
+        if known.is_some_and(|known| known >= otag) || self.informs.contains_key(&(home, otag)) {
+            self.inform_again(cx, home, otag);
+            return;
+        }
+        let Some(known) = known else {
+            // It came and went on since: a late copy.
+            return;
+        };
+        assert!(known < otag, "looked at above");
+        self.void_release(key);
+        let newest = self.newest(cx, key);
+        let at = cx.clock.tick(cx.now);
+        let position = self.append_record(
+            cx,
+            &Record::Acquired {
+                shard: self.shard,
+                key: key.clone(),
+                otag,
+                from: self.shard,
+                at,
+                version: newest,
+            },
+        );
+        let held = self.held.get_mut(key).expect("looked up above");
+        held.otag = otag;
+        held.seen = otag;
+        held.tenure = Tenure::Owned { confirmed: true };
+        held.position = position;
+        self.backups.remove(key);
+        self.grants_seen.entry(home).or_default().end(otag);
+        self.inform(cx, home, otag, Fate::Acquired, position);
+        self.wake_gate();
+    }
+
+    pub(crate) fn newest(&self, cx: &Context<'_>, key: &Key) -> Option<(Ts, Vec<u8>)> {
+        let found = cx.store.get(key.index, key.slot, &key.bytes, Ts::MAX);
+        found.map(|version| (version.commit_ts, version.value.to_vec()))
+    }
+
+    /// Waits for the local transactions, in the name of the one that wants the row.
+    pub(crate) fn begin_release(&mut self, cx: &mut Context<'_>, releasing: Releasing) {
+        let id = self.new_job();
+        let acquired = self.locks.acquire(LockRequest {
+            txn: releasing.priority,
+            item: Item::of(&releasing.key),
+            mode: LockMode::Exclusive,
+            alone: printed!(self, YoungerWaits),
+            ordered: false,
+            deadline: None,
+            now: cx.now,
+            request: id,
+        });
+        self.release_of.insert(releasing.key.clone(), id);
+        self.releasing.insert(id, releasing);
+        match acquired {
+            Acquired::Granted => self.on_release_lock(cx, id, Settled::Granted),
+            Acquired::Waiting => cx.counters.lock_waits += 1,
+            Acquired::Died(conflict) => self.on_release_lock(cx, id, Settled::Died(conflict)),
+        }
+    }
+
+    /// A row that was to leave stays.
+    pub(crate) fn void_release(&mut self, key: &Key) {
+        if let Some(id) = self.release_of.remove(key)
+            && let Some(releasing) = self.releasing.get_mut(&id)
+        {
+            releasing.void = true;
+        }
+    }
+
+    /// The wait for the local transactions is over.
+    pub(crate) fn on_release_lock(&mut self, cx: &mut Context<'_>, id: u64, settled: Settled) {
+        let Some(releasing) = self.releasing.remove(&id) else {
+            return;
+        };
+        if self.release_of.get(&releasing.key) == Some(&id) {
+            self.release_of.remove(&releasing.key);
+        }
+        let (txn, key) = (releasing.priority.txn, releasing.key.clone());
+        match settled {
+            Settled::Granted => {
+                if !releasing.void {
+                    self.release(cx, releasing);
+                }
+                self.locks.release_item(txn, &Item::of(&key));
+            }
+            Settled::Died(conflict) => {
+                let (key, holder) = (conflict.key, conflict.holder);
+                self.refuse(cx, releasing, AbortReason::Die { key, holder });
+            }
+            Settled::TimedOut(key) => self.refuse(cx, releasing, AbortReason::LockTimeout(key)),
+        }
+    }
+
+    fn refuse(&mut self, cx: &mut Context<'_>, releasing: Releasing, reason: AbortReason) {
+        if releasing.void {
+            return;
+        }
+        let refused = Refused {
+            home: releasing.home,
+            otag: releasing.otag,
+            to_incarnation: releasing.to_incarnation,
+            seq: releasing.seq,
+            reason: Some(reason),
+        };
+        match releasing.otag {
+            Some(otag) => {
+                let held = self.held.get_mut(&releasing.key);
+                held.expect("the owner refuses").seen = otag;
+                self.refusals.insert((releasing.home, otag), refused.clone());
+            }
+            None => self.finish_request(releasing.to, releasing.seq),
+        }
+        self.moves.refused += 1;
+        self.post(cx, releasing.to, Body::Refused(Box::new(refused)), Self::NOTHING);
+    }
+
+    /// Gives the row up: from here on it is a backup.
+    fn release(&mut self, cx: &mut Context<'_>, releasing: Releasing) {
+        let Releasing {
+            key,
+            otag,
+            home,
+            to,
+            to_incarnation,
+            seq,
+            ..
+        } = releasing;
+        let otag = match otag {
+            Some(otag) => {
+                let held = self.held.get_mut(&key).expect("the owner releases");
+                held.otag = otag;
+                held.seen = otag;
+                held.tenure = Tenure::Released { to, asked: cx.now };
+                self.backups.insert(key.clone());
+                self.arm_backups(cx.now);
+                otag
+            }
+            None => {
+                let otag = self.next_otag(cx);
+                let grant = Grant {
+                    key: key.clone(),
+                    from: self.shard,
+                    to,
+                    to_incarnation,
+                    request: (to, seq),
+                    seq,
+                    priority: releasing.priority,
+                    cancel: false,
+                    again_at: cx.now.after(self.settings.resend_us),
+                    pause_us: self.settings.resend_us,
+                    heard: cx.now,
+                };
+                let entry = Entry {
+                    owner: None,
+                    otag,
+                    grant: Some(otag),
+                    lost: false,
+                    moves: 0,
+                };
+                let before = self.table.insert(key.clone(), entry);
+                assert_eq!(before, None, "it was at home");
+                self.open_grant(otag, grant);
+                otag
+            }
+        };
+        let record = Record::Released {
+            shard: self.shard,
+            key: key.clone(),
+            otag,
+            to,
+        };
+        self.append_record(cx, &record);
+        self.moves.moved_out += 1;
+        self.respond(cx, home, otag, &key, to, to_incarnation, seq);
+    }
+
+    /// Sends a released row; as often as it is asked for.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one message")]
+    pub(crate) fn respond(
+        &mut self,
+        cx: &mut Context<'_>,
+        home: ShardId,
+        otag: Otag,
+        key: &Key,
+        to: ShardId,
+        to_incarnation: u32,
+        seq: u64,
+    ) {
+        let (mut versions, mut whole) = (Vec::new(), true);
+        let (horizon, versions_max) = (cx.horizon, self.settings.versions_max.max(1));
+        cx.store.versions(key.index, key.slot, &key.bytes, &mut |commit_ts, value| {
+            if versions.len() == versions_max {
+                whole = false;
+                return false;
+            }
+            let row = value.map(Box::from);
+            versions.push(MovedVersion { commit_ts, row });
+            commit_ts > horizon
+        });
+        let mut since = horizon;
+        let mut position = match self.held.get(key) {
+            Some(held) => {
+                since = since.max(held.since);
+                held.position
+            }
+            None => {
+                since = since.max(self.since.get(key).copied().unwrap_or_default());
+                // It came home a moment ago, perhaps not yet durably.
+                let arrival = self.settling_of.get(key);
+                let arrival = arrival.and_then(|otag| self.informs.get(&(self.shard, *otag)));
+                arrival.map_or(Self::NOTHING, |inform| inform.position)
+            }
+        };
+        if !whole {
+            since = since.max(versions.last().expect("at least one").commit_ts);
+        }
+        position = position.max(match versions.first() {
+            Some(newest) => self.installed.of(newest.commit_ts),
+            None => self.installed.all(),
+        });
+        if printed!(self, VersionNotDurable) {
+            position = Self::NOTHING;
+        }
+        let remote = self.is_remote(to);
+        let floor = if home == self.shard {
+            self.floor(cx)
+        } else {
+            Otag::default()
+        };
+        let response = Response {
+            home,
+            otag,
+            floor,
+            to_incarnation,
+            seq,
+            key: key.clone(),
+            versions,
+            since,
+            position: if remote { Self::NOTHING } else { position },
+        };
+        self.post(cx, to, Body::Response(Box::new(response)), position);
+    }
+
+    /// The new owner has these durably.
+    pub(crate) fn on_release_ack(&mut self, cx: &mut Context<'_>, home: ShardId, ack: ReleaseAck) {
+        self.grants_seen.entry(home).or_default().raise(ack.floor);
+        for (key, otag) in ack.keys {
+            self.drop_backup(cx, key, otag);
+        }
+    }
+
+    /// Forgets a row that was released, or wrongly thought to be owned, under `otag`.
+    pub(crate) fn drop_backup(&mut self, cx: &mut Context<'_>, key: Key, otag: Otag) {
+        let Some(held) = self.held.get(&key) else {
+            return;
+        };
+        let idle = match held.tenure {
+            Tenure::Released { .. } => held.otag == otag,
+            Tenure::Owned { confirmed } => !confirmed && held.otag <= otag,
+        };
+        if idle {
+            self.held.remove(&key);
+            self.backups.remove(&key);
+            self.evict(cx, key);
+        }
+    }
+
+    /// Removes a row that lives elsewhere, unless a scan may still visit it.
+    pub(crate) fn evict(&mut self, cx: &mut Context<'_>, key: Key) {
+        if self.is_home(&key) && self.jobs.values().any(|job| job.scan.is_some()) {
+            self.evictions.push(key);
+            return;
+        }
+        cx.store.evict(key.index, key.slot, &key.bytes);
+    }
+
+    /// Removes what scans have held up, when none is left.
+    pub(crate) fn evict_left_over(&mut self, cx: &mut Context<'_>) {
+        if self.evictions.is_empty() || self.jobs.values().any(|job| job.scan.is_some()) {
+            return;
+        }
+        for key in core::mem::take(&mut self.evictions) {
+            let elsewhere = self.table.get(&key).is_some_and(|entry| entry.owner.is_some());
+            let backup = self.settling_of.get(&key).is_some_and(|otag| {
+                let settling = &self.settling[otag];
+                settling.backup == self.shard
+            });
+            if elsewhere && !backup {
+                cx.store.evict(key.index, key.slot, &key.bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Sending, receiving, and what follows when a node comes back.
+
+use crate::message::{Body, Message};
+use crate::{Context, Leap};
+use alloc::vec::Vec;
+use base::{NodeId, Position, ShardId, TxnId};
+use txn::{AbortReason, OpError};
+
+impl Leap {
+    /// Sends and counts a message; returns its bytes if it goes to another node. A message to this
+    /// shard is dealt with at the end of the step.
+    pub(crate) fn post(
+        &mut self,
+        cx: &mut Context<'_>,
+        to: ShardId,
+        body: Body,
+        wait: Position,
+    ) -> u64 {
+        if to == self.shard {
+            self.loopback.push_back(body);
+            return 0;
+        }
+        let message = Message {
+            view: cx.view,
+            incarnation: cx.incarnation,
+            clock: cx.clock.last(),
+            body,
+        };
+        if !self.is_remote(to) {
+            cx.counters.messages_in_node += 1;
+            cx.out.send(to, message, Self::NOTHING);
+            return 0;
+        }
+        self.scratch.clear();
+        base::codec::encode(&message, &mut self.scratch);
+        let bytes = self.scratch.len() as u64;
+        cx.counters.messages += 1;
+        cx.counters.message_bytes += bytes;
+        cx.out.send(to, message, wait);
+        bytes
+    }
+
+    pub(crate) fn receive(&mut self, cx: &mut Context<'_>, from: ShardId, message: Message) {
+        if message.view != cx.view {
+            return;
+        }
+        if self.is_remote(from) {
+            let known = self.peers.get(&from.node()).copied().unwrap_or(0);
+            if message.incarnation < known {
+                return;
+            }
+            if message.incarnation > known {
+                self.peer_restarted(cx, from.node(), message.incarnation);
+            }
+        }
+        cx.clock.merge(message.clock);
+        self.on_body(cx, from, message.incarnation, message.body);
+    }
+
+    pub(crate) fn on_body(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        incarnation: u32,
+        body: Body,
+    ) {
+        match body {
+            Body::OwnerRequest(request) => self.on_owner_request(cx, from, incarnation, *request),
+            Body::TransferRequest(request) => self.on_transfer_request(cx, from, *request),
+            Body::Response(response) => self.on_response(cx, from, *response),
+            Body::Refused(refused) => self.on_refused(cx, *refused),
+            Body::Working(seq) => self.on_working(cx, seq),
+            Body::Waiting(otag) => self.on_waiting(cx, otag),
+            Body::Inform(inform) => self.on_inform(cx, from, &inform),
+            Body::Settled(otags) => self.on_settled(from, &otags),
+            Body::ReleaseAck(ack) => self.on_release_ack(cx, from, ack),
+            Body::Unacked(keys) => self.on_unacked(cx, from, keys),
+            Body::Cancel(key, otag) => self.on_cancel(cx, from, &key, otag),
+            Body::Read(request) => self.on_read(cx, from, *request),
+            Body::Reply(reply) => self.on_reply(cx, from, *reply),
+            Body::Reading(number) => self.on_reading(cx, number),
+            Body::Fetch(fetch) => self.on_fetch(cx, from, *fetch),
+            Body::Fetched(fetched) => self.on_fetched(cx, from, incarnation, *fetched),
+            Body::Confirm(confirm) => self.on_confirm(cx, from, confirm),
+            Body::Confirmed { txn, holds } => self.on_confirmed(cx, from, txn, holds),
+            Body::Release(txn) => self.end_visit(cx, txn),
+            Body::Inquire(txn) => self.on_inquire(cx, from, txn),
+            Body::Running(txn) => self.arm_visit(cx.now, txn),
+            Body::Ask => self.on_ask(cx, from, incarnation),
+            Body::Claims(claims) => self.on_claims(cx, from, incarnation, *claims),
+            Body::Verdicts(verdicts) => self.on_verdicts(cx, from, *verdicts),
+        }
+    }
+
+    /// A node has a new incarnation: what its former life had in memory is gone.
+    pub(crate) fn peer_restarted(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {
+        let known = self.peers.entry(node).or_insert(0);
+        if node == self.shard.node() || *known >= incarnation {
+            return;
+        }
+        let first = *known == 0;
+        *known = incarnation;
+        let dead = |txn: &TxnId| txn.shard.node() == node && txn.incarnation < incarnation;
+        let visits: Vec<TxnId> = self.visits.keys().copied().filter(dead).collect();
+        for txn in visits {
+            self.end_visit(cx, txn);
+        }
+        if first {
+            return;
+        }
+        self.forget_requests(node, incarnation);
+        self.rejoin.peer_restarted(node, incarnation);
+        let lost: Vec<(TxnId, ShardId)> = self
+            .txns
+            .iter()
+            .filter(|(_, txn)| txn.outcome.is_none())
+            .filter_map(|(id, txn)| txn.lost_at(node, incarnation).map(|shard| (*id, shard)))
+            .collect();
+        for (txn, shard) in lost {
+            self.abort_txn(cx, txn, AbortReason::ParticipantLost(shard));
+        }
+    }
+
+    /// Nothing can be sent to a node: whoever waits for an answer of it gives up. Rows that were
+    /// asked for may still come, when it is back.
+    pub(crate) fn peer_down(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        if node == self.shard.node() {
+            return;
+        }
+        self.down.insert(node);
+        let asked = self.requests.values_mut().filter(|request| request.home.node() == node);
+        let waiters: Vec<(u64, ShardId)> = asked
+            .flat_map(|request| {
+                let home = request.home;
+                core::mem::take(&mut request.waiters).into_iter().map(move |id| (id, home))
+            })
+            .collect();
+        for (id, home) in waiters {
+            self.fail_job(cx, id, OpError::Aborted(AbortReason::Unreachable(home)));
+        }
+        let readings = self.readings.values().filter(|reading| reading.to.node() == node);
+        let readings: Vec<(TxnId, ShardId)> = readings.map(|r| (r.txn, r.to)).collect();
+        for (txn, to) in readings {
+            self.abort_txn(cx, txn, AbortReason::Unreachable(to));
+        }
+    }
+
+    /// Goes on with everything that can, until nothing can. Call it at the end of every step.
+    pub(crate) fn pump(&mut self, cx: &mut Context<'_>) {
+        loop {
+            if let Some(body) = self.loopback.pop_front() {
+                self.on_body(cx, self.shard, cx.incarnation, body);
+            } else if self.locks.has_events() {
+                self.take_lock_events(cx);
+            } else if self.dispatch.has_events() {
+                self.take_dispatch_events(cx);
+            } else if let Some(id) = self.ready.pop_front() {
+                if let Some(job) = self.jobs.remove(&id) {
+                    self.advance(cx, job);
+                }
+            } else {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,450 @@
+//! The requester: asking for rows, taking them in, and telling their homes.
+//!
+//! A transaction locks a row in its own shard's lock table before the row is asked for. So there is
+//! one request per row and shard, those behind it wait in the lock queue, and when the row arrives
+//! it is locked already (the paper's "request lock", section 4.1.3).
+
+use crate::job::Stop;
+use crate::message::{Body, Fate, Inform, OwnerRequest, Refused, Response};
+use crate::owner::{Held, Tenure};
+use crate::timers::Timer;
+use crate::{Context, Leap, printed};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use base::{Key, Position, ShardId, Time, Ts};
+use journal::{Otag, Record};
+use txn::{AbortReason, OpError, Priority};
+
+/// A row that was asked for.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) key: Key,
+    pub(crate) home: ShardId,
+    /// In whose name.
+    pub(crate) priority: Priority,
+    /// Jobs that go on when it has come.
+    pub(crate) waiters: Vec<u64>,
+    /// Delays between nodes before it was sent.
+    pub(crate) depth: u32,
+    pub(crate) again_at: Time,
+    pub(crate) pause_us: u64,
+    /// When something was last heard about it.
+    pub(crate) heard: Time,
+}
+
+/// What a home must still be told for certain.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingInform {
+    pub(crate) fate: Fate,
+    /// The arrival is durable when the journal is durable to here.
+    pub(crate) position: Position,
+    pub(crate) sent: Time,
+}
+
+/// Where this shard stands with a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Standing {
+    /// It is the owner.
+    Mine,
+    /// It is not.
+    Elsewhere,
+    /// Not known until a restart is dealt with.
+    Doubtful,
+}
+
+impl Leap {
+    pub(crate) fn standing(&self, key: &Key) -> Standing {
+        if self.is_home(key) {
+            if !self.rejoin.is_serving() {
+                return Standing::Doubtful;
+            }
+            if self.table.is_empty() || !self.table.contains_key(key) {
+                return Standing::Mine;
+            }
+            return Standing::Elsewhere;
+        }
+        match self.held.get(key).map(|held| &held.tenure) {
+            Some(Tenure::Owned { confirmed: true }) => Standing::Mine,
+            Some(Tenure::Owned { confirmed: false }) => Standing::Doubtful,
+            Some(Tenure::Released { .. }) | None => Standing::Elsewhere,
+        }
+    }
+
+    /// Makes sure that this shard owns the row, or asks for it on behalf of a job that has locked
+    /// it here.
+    pub(crate) fn own(
+        &mut self,
+        cx: &mut Context<'_>,
+        key: &Key,
+        job: u64,
+        priority: Priority,
+    ) -> Result<(), Stop> {
+        match self.standing(key) {
+            Standing::Mine => return Ok(()),
+            Standing::Doubtful => return Err(Stop::Gate),
+            Standing::Elsewhere => {}
+        }
+        if let Some(seq) = self.wanted.get(key) {
+            let request = self.requests.get_mut(seq).expect("a wanted row was asked for");
+            let other = request.priority;
+            // Whoever waits for a request waits for all that it waits for.
+            if other.txn != priority.txn && other > priority {
+                let (key, holder) = (key.clone(), other.txn);
+                return Err(Stop::aborted(AbortReason::Die { key, holder }));
+            }
+            request.waiters.push(job);
+            return Err(Stop::Row);
+        }
+        let home = self.home(key.slot);
+        if self.down.contains(&home.node()) {
+            return Err(Stop::aborted(AbortReason::Unreachable(home)));
+        }
+        self.next_seq += 1;
+        let seq = self.next_seq;
+        let depth = self.txns.get(&priority.txn).map_or(0, |txn| txn.cost.delays);
+        let pause_us = self.settings.resend_us;
+        let request = Request {
+            key: key.clone(),
+            home,
+            priority,
+            waiters: Vec::from([job]),
+            depth,
+            again_at: cx.now.after(pause_us),
+            pause_us,
+            heard: cx.now,
+        };
+        self.timers.insert((request.again_at, Timer::Request(seq)));
+        self.requests.insert(seq, request);
+        self.wanted.insert(key.clone(), seq);
+        self.send_request(cx, seq);
+        Err(Stop::Row)
+    }
+
+    pub(crate) fn send_request(&mut self, cx: &mut Context<'_>, seq: u64) {
+        let Some(request) = self.requests.get(&seq) else {
+            return;
+        };
+        let home = request.home;
+        let floor = self.requests.iter().find(|(_, other)| other.home == home);
+        let message = OwnerRequest {
+            seq,
+            floor: floor.map_or(seq, |(seq, _)| *seq),
+            key: request.key.clone(),
+            priority: request.priority,
+        };
+        let txn = request.priority.txn;
+        let bytes = self.post(cx, home, Body::OwnerRequest(Box::new(message)), Self::NOTHING);
+        let remote = self.is_remote(home);
+        if let Some(txn) = self.txns.get_mut(&txn).filter(|txn| txn.outcome.is_none()) {
+            txn.cost.message_bytes += bytes;
+            if remote {
+                txn.cost.messages_on_path += 1;
+            } else if home != self.shard {
+                txn.cost.messages_in_node += 1;
+            }
+        }
+    }
+
+    pub(crate) fn on_working(&mut self, cx: &mut Context<'_>, seq: u64) {
+        if let Some(request) = self.requests.get_mut(&seq) {
+            request.heard = cx.now;
+        }
+    }
+
+    /// A row has arrived.
+    pub(crate) fn on_response(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        response: Response,
+    ) {
+        if response.to_incarnation != cx.incarnation {
+            return;
+        }
+        let (home, otag) = (response.home, response.otag);
+        let filtered = !printed!(self, DuplicateAccepted);
+        let seen = self.grants_seen.entry(home).or_default();
+        seen.raise(response.floor);
+        if seen.is_over(otag) && filtered {
+            self.inform_again(cx, home, otag);
+            return;
+        }
+        seen.end(otag);
+        let known = self.held.get(&response.key).map(|held| held.otag);
+        if known.is_some_and(|known| known >= otag) && filtered {
+            // A former life has it durably.
+            self.inform(cx, home, otag, Fate::Durable, Self::NOTHING);
+            return;
+        }
+        self.take_in(cx, from, response);
+    }
+
+    fn take_in(&mut self, cx: &mut Context<'_>, from: ShardId, response: Response) {
+        let Response {
+            home,
+            otag,
+            seq,
+            key,
+            versions,
+            since,
+            position,
+            ..
+        } = response;
+        cx.store.evict(key.index, key.slot, &key.bytes);
+        for version in versions.iter().rev() {
+            let (commit_ts, row) = (version.commit_ts, version.row.as_deref());
+            cx.store.restore(key.index, key.slot, &key.bytes, commit_ts, row, cx.horizon);
+        }
+        if let Some(newest) = versions.first()
+            && position > cx.journal.durable()
+        {
+            self.installed.insert(newest.commit_ts, position);
+        }
+        let at = cx.clock.tick(cx.now);
+        let version = self.newest(cx, &key);
+        let arrival = if printed!(self, ArrivalNotLogged) {
+            Self::NOTHING
+        } else {
+            let key = key.clone();
+            let shard = self.shard;
+            self.append_record(
+                cx,
+                &Record::Acquired {
+                    shard,
+                    key,
+                    otag,
+                    from,
+                    at,
+                    version,
+                },
+            )
+        };
+        if home == self.shard {
+            if since > cx.horizon {
+                self.since.insert(key.clone(), since);
+            }
+        } else {
+            let held = Held {
+                otag,
+                seen: otag,
+                tenure: Tenure::Owned { confirmed: true },
+                since,
+                position: arrival,
+            };
+            self.held.insert(key.clone(), held);
+            self.backups.remove(&key);
+        }
+        self.count_arrival(from, home, seq, &versions);
+        // The table of a home that is the requester itself is brought up to date at once.
+        self.inform(cx, home, otag, Fate::Acquired, arrival);
+        self.end_request(seq);
+    }
+
+    fn count_arrival(
+        &mut self,
+        from: ShardId,
+        home: ShardId,
+        seq: u64,
+        versions: &[crate::message::MovedVersion],
+    ) {
+        let hop = |a: ShardId, b: ShardId| u32::from(a.node() != b.node());
+        let here = self.shard;
+        let back = hop(home, from) + hop(from, here);
+        self.moves.moved_in += 1;
+        match (home == here, home == from) {
+            (true, _) => self.moves.rp_o += 1,
+            (false, true) => self.moves.r_po += 1,
+            (false, false) => self.moves.r_p_o += 1,
+        }
+        let Some(request) = self.requests.get(&seq) else {
+            return;
+        };
+        let delays = request.depth + hop(here, home) + back;
+        if let Some(txn) = self.txns.get_mut(&request.priority.txn) {
+            let size = |version: &crate::message::MovedVersion| {
+                version.row.as_ref().map_or(0, |row| row.len()) as u64 + 8
+            };
+            if txn.outcome.is_none() {
+                txn.cost.delays = txn.cost.delays.max(delays);
+                txn.cost.messages_on_path += back;
+                txn.cost.messages_off_path += if home == here {
+                    hop(home, from)
+                } else if home == from {
+                    2 * hop(here, home)
+                } else {
+                    2 * hop(here, home) + hop(home, from)
+                };
+                txn.cost.message_bytes += versions.iter().map(size).sum::<u64>();
+                txn.moved_rows += 1;
+                for shard in [home, from] {
+                    txn.note_node(shard);
+                }
+            }
+        }
+    }
+
+    /// A request has been answered: whoever waited goes on.
+    fn end_request(&mut self, seq: u64) {
+        if let Some(request) = self.requests.remove(&seq) {
+            self.wanted.remove(&request.key);
+            self.timers.remove(&(request.again_at, Timer::Request(seq)));
+            self.ready.extend(request.waiters);
+        }
+    }
+
+    pub(crate) fn on_refused(&mut self, cx: &mut Context<'_>, refused: Refused) {
+        if refused.to_incarnation != cx.incarnation {
+            return;
+        }
+        if let Some(otag) = refused.otag {
+            let seen = self.grants_seen.entry(refused.home).or_default();
+            if seen.is_over(otag) {
+                self.inform_again(cx, refused.home, otag);
+                return;
+            }
+            seen.end(otag);
+            self.inform(cx, refused.home, otag, Fate::Refused, Self::NOTHING);
+        }
+        self.fail_request(cx, refused.seq, refused.reason);
+    }
+
+    /// A request came to nothing. Its transaction is rolled back if there is a reason to; the
+    /// others that waited for it ask again in their own name.
+    pub(crate) fn fail_request(
+        &mut self,
+        cx: &mut Context<'_>,
+        seq: u64,
+        reason: Option<AbortReason>,
+    ) {
+        let Some(request) = self.requests.remove(&seq) else {
+            return;
+        };
+        self.wanted.remove(&request.key);
+        self.timers.remove(&(request.again_at, Timer::Request(seq)));
+        let Some(reason) = reason else {
+            self.ready.extend(request.waiters);
+            return;
+        };
+        for id in request.waiters {
+            let named = self.jobs.get(&id).is_some_and(|job| job.txn == request.priority.txn);
+            if named {
+                self.fail_job(cx, id, OpError::Aborted(reason.clone()));
+            } else {
+                self.ready.push_back(id);
+            }
+        }
+    }
+
+    /// Tells a home what became of a grant, and remembers to say so again.
+    pub(crate) fn inform(
+        &mut self,
+        cx: &mut Context<'_>,
+        home: ShardId,
+        otag: Otag,
+        fate: Fate,
+        position: Position,
+    ) {
+        let certain = !self.is_remote(home);
+        let waits = fate == Fate::Acquired;
+        if !certain || waits {
+            let pending = PendingInform {
+                fate,
+                position,
+                sent: cx.now,
+            };
+            if !certain {
+                self.arm_informs(cx.now);
+            }
+            self.informs.insert((home, otag), pending);
+            if waits {
+                self.arrivals.push_back((position, home, otag));
+            }
+        }
+        let fates = Vec::from([(otag, fate)]);
+        let inform = Inform {
+            fates,
+            again: false,
+        };
+        self.post(cx, home, Body::Inform(inform), Self::NOTHING);
+        if fate == Fate::Acquired && position <= cx.journal.durable() {
+            self.arrivals_durable(cx, cx.journal.durable());
+        }
+    }
+
+    /// Says it again, because the home seems not to know.
+    pub(crate) fn inform_again(&mut self, cx: &mut Context<'_>, home: ShardId, otag: Otag) {
+        let Some(pending) = self.informs.get_mut(&(home, otag)) else {
+            return;
+        };
+        pending.sent = cx.now;
+        let fates = Vec::from([(otag, pending.fate)]);
+        let inform = Inform { fates, again: true };
+        self.post(cx, home, Body::Inform(inform), Self::NOTHING);
+    }
+
+    /// Tells the homes of rows whose arrival has become durable.
+    pub(crate) fn arrivals_durable(&mut self, cx: &mut Context<'_>, durable: Position) {
+        let mut fates: BTreeMap<ShardId, Vec<(Otag, Fate)>> = BTreeMap::new();
+        while let Some((position, home, otag)) = self.arrivals.front().copied() {
+            if position > durable {
+                break;
+            }
+            self.arrivals.pop_front();
+            let Some(pending) = self.informs.get_mut(&(home, otag)) else {
+                continue;
+            };
+            pending.fate = Fate::Durable;
+            pending.sent = cx.now;
+            fates.entry(home).or_default().push((otag, Fate::Durable));
+        }
+        for (home, fates) in fates {
+            if !self.is_remote(home) {
+                for (otag, _) in &fates {
+                    self.informs.remove(&(home, *otag));
+                }
+            }
+            let again = false;
+            let inform = Inform { fates, again };
+            self.post(cx, home, Body::Inform(inform), Self::NOTHING);
+        }
+    }
+
+    /// The home has dealt with these for good.
+    pub(crate) fn on_settled(&mut self, home: ShardId, otags: &[Otag]) {
+        for otag in otags {
+            self.informs.remove(&(home, *otag));
+        }
+    }
+
+    /// The owner behind a grant has restarted: it is either here already or never will be.
+    pub(crate) fn on_cancel(
+        &mut self,
+        cx: &mut Context<'_>,
+        home: ShardId,
+        key: &Key,
+        otag: Otag,
+    ) {
+        let held = self.held.get(key).is_some_and(|held| held.otag == otag);
+        let seen = self.grants_seen.entry(home).or_default();
+        if self.informs.contains_key(&(home, otag)) {
+            self.inform_again(cx, home, otag);
+        } else if held {
+            // A former life has it durably.
+            self.inform(cx, home, otag, Fate::Durable, Self::NOTHING);
+        } else if !seen.is_over(otag) {
+            seen.end(otag);
+            self.inform(cx, home, otag, Fate::Refused, Self::NOTHING);
+        }
+    }
+
+    /// The version that a snapshot at `ts` needs may be missing here.
+    pub(crate) fn lacks_history(&self, key: &Key, ts: Ts) -> bool {
+        let since = if self.is_home(key) {
+            self.since.get(key).copied()
+        } else {
+            self.held.get(key).map(|held| held.since)
+        };
+        since.is_some_and(|since| ts < since)
+    }
+}

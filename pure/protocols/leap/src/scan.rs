@@ -1,0 +1,653 @@
+//! Scans, at the home of their slots: rows that are away are fetched from their owners first, then
+//! everything is visited in key order.
+
+use crate::fetch::Fetching;
+use crate::job::{Job, Origin, Stop, snapshot_of};
+use crate::keyed::check_schema;
+use crate::message::{Fetch, FetchedRow};
+use crate::timers::Timer;
+use crate::view::{WriteSet, look};
+use crate::{Context, Leap, printed};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use base::{Key, KeyRange, RowBatch, SLOT_COUNT, ShardId, Slot, SqlError, SqlState, Ts};
+use core::fmt;
+use core::ops::{Bound, ControlFlow};
+use store::Window;
+use txn::lock::Item;
+use txn::{AbortReason, Event, LockMode, OpResult, Read, RowProgram, RowTask, ScanOp, Slots};
+
+/// A batch is answered when its rows came from about so many bytes, whatever their number.
+const BATCH_BYTES_MAX: usize = 1 << 20;
+
+/// Where a scan stands between its turns.
+pub(crate) struct ScanState {
+    program: Arc<dyn RowProgram>,
+    task: Option<Box<dyn RowTask>>,
+    /// Slots still to visit, the current one last; unknown until all rows are here.
+    slots: Option<Vec<Slot>>,
+    /// Last key of the current slot that was dealt with (`.1`: must be visited again).
+    cursor: Option<(Vec<u8>, bool)>,
+    batch: RowBatch,
+    batch_bytes: usize,
+    emitted: u64,
+    /// Rows that were away when the scan began, as their owners sent them.
+    fetched: BTreeMap<Key, FetchedRow>,
+    /// Those that nobody has sent yet, with the owner that was asked last.
+    missing: BTreeMap<Key, Option<ShardId>>,
+    /// Fetches under way.
+    pub(crate) asked: u32,
+    pub(crate) fetched_remotely: bool,
+}
+
+impl fmt::Debug for ScanState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "scan with {} rows missing", self.missing.len())
+    }
+}
+
+impl ScanState {
+    pub(crate) fn take_rows(&mut self, rows: Vec<(Key, FetchedRow)>) {
+        for (key, row) in rows {
+            if self.missing.remove(&key).is_some() {
+                self.fetched.insert(key, row);
+            }
+        }
+    }
+}
+
+/// Why a slot is not visited any further.
+enum Halt {
+    Stop(Stop),
+    /// The batch is full.
+    Batch,
+    /// The row limit is reached.
+    Limit,
+}
+
+impl Leap {
+    pub(crate) fn scan(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        op: &ScanOp,
+    ) -> Result<OpResult, Stop> {
+        check_schema(cx, op.index, job.planned)?;
+        if !self.rejoin.is_serving() {
+            return Err(Stop::Gate);
+        }
+        if job.scan.is_none() {
+            self.begin_scan(cx, job, op)?;
+        }
+        let mut state = job.scan.take().expect("begun above");
+        let result = self.go_on(cx, job, op, &mut state);
+        if matches!(
+            result,
+            Err(Stop::Lock | Stop::Gate | Stop::Moving | Stop::Fetch | Stop::Budget)
+        ) {
+            job.scan = Some(state);
+        }
+        result
+    }
+
+    fn go_on(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        op: &ScanOp,
+        state: &mut ScanState,
+    ) -> Result<OpResult, Stop> {
+        if state.slots.is_none() || state.asked > 0 || !state.missing.is_empty() {
+            self.gather(cx, job, op, state)?;
+        }
+        if state.slots.is_none() {
+            state.slots = Some(self.slots_of(cx, job, op, state));
+        }
+        let mut budget = self.settings.scan_rows_max;
+        while let Some(slot) = state.slots.as_ref().and_then(|slots| slots.last().copied()) {
+            match self.visit_slot(cx, job, op, state, slot, &mut budget) {
+                None => {
+                    state.slots.as_mut().expect("just looked at").pop();
+                    state.cursor = None;
+                }
+                Some(Halt::Limit) => break,
+                Some(Halt::Batch) => {
+                    let key = state.cursor.take().expect("a full batch has a last row").0;
+                    let batch = core::mem::take(&mut state.batch);
+                    return Ok(OpResult::Rows {
+                        batch,
+                        resume: Some((slot, key)),
+                    });
+                }
+                Some(Halt::Stop(stop)) => {
+                    let held = state.task.as_ref().map_or(0, |task| task.memory_bytes());
+                    if held > self.settings.txn_bytes_max {
+                        return Err(too_much_memory().into());
+                    }
+                    return Err(stop);
+                }
+            }
+        }
+        let mut batch = core::mem::take(&mut state.batch);
+        if let Some(task) = state.task.take() {
+            task.finish(&mut batch)?;
+        }
+        Ok(OpResult::Rows {
+            batch,
+            resume: None,
+        })
+    }
+
+    fn begin_scan(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        op: &ScanOp,
+    ) -> Result<(), Stop> {
+        let slot = one_slot(op);
+        match op.read {
+            Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => {
+                Self::admit_snapshot(cx, ts)?;
+                if !job.commits_seen {
+                    let reads = &mut |key: &Key| is_in(op, key);
+                    if self.commits_below(ts, reads) {
+                        return Err(Stop::Commit);
+                    }
+                    job.commits_seen = true;
+                }
+                let old = self.since.iter().any(|(key, since)| *since > ts && is_in(op, key));
+                if old {
+                    return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+                }
+            }
+            Read::Lock(_) => {
+                let item = Item::Range {
+                    index: op.index,
+                    slot,
+                    range: &op.range,
+                };
+                if !printed!(self, GapsNotLocked) {
+                    self.lock(cx, job, &item, LockMode::Shared)?;
+                }
+            }
+        }
+        // A row may be missing because of a deletion that is not durable.
+        job.wait = job.wait.max(self.installed.all());
+        if let Some(history) = &mut cx.history {
+            let (txn, index, range) = (job.txn, op.index, op.range.clone());
+            history.push(Event::ReadRange { txn, index, range });
+        }
+        let program = op.program.live(cx.decode).map_err(SqlError::from)?;
+        job.scan = Some(Box::new(ScanState {
+            task: program.task(),
+            batch: RowBatch::new(program.width()),
+            program,
+            slots: None,
+            cursor: None,
+            batch_bytes: 0,
+            emitted: 0,
+            fetched: BTreeMap::new(),
+            missing: self.rows_away(op),
+            asked: 0,
+            fetched_remotely: false,
+        }));
+        Ok(())
+    }
+
+    /// Rows of the rest of the scan that are not here.
+    fn rows_away(&self, op: &ScanOp) -> BTreeMap<Key, Option<ShardId>> {
+        let mut missing = BTreeMap::new();
+        if self.table.is_empty() || op.row_limit == 0 {
+            return missing;
+        }
+        let (low, high) = match op.slots {
+            Slots::One(slot) => (slot, Slot(slot.0 + 1)),
+            Slots::All => (Slot(0), Slot(SLOT_COUNT)),
+        };
+        let low = Key::new(op.index, low, Vec::new());
+        let high = Key::new(op.index, high, Vec::new());
+        for key in self.table.range(low..high).map(|(key, _)| key) {
+            if op.range.contains(&key.bytes) && is_ahead(op, key) {
+                missing.insert(key.clone(), None);
+            }
+        }
+        missing
+    }
+
+    /// Gets the rows that are away, from wherever they are by now.
+    fn gather(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        op: &ScanOp,
+        state: &mut ScanState,
+    ) -> Result<(), Stop> {
+        if state.asked > 0 {
+            return Err(Stop::Fetch);
+        }
+        let mut by_owner: BTreeMap<ShardId, Vec<Key>> = BTreeMap::new();
+        let mut waits = false;
+        let table = &self.table;
+        state.missing.retain(|key, asked| {
+            let Some(entry) = table.get(key) else {
+                // It has come home.
+                return false;
+            };
+            match entry.owner {
+                Some(owner) if *asked != Some(owner) || entry.grant.is_none() => {
+                    *asked = Some(owner);
+                    by_owner.entry(owner).or_default().push(key.clone());
+                }
+                Some(_) | None => waits = true,
+            }
+            true
+        });
+        let lock = match op.read {
+            Read::Snapshot(_) => None,
+            Read::Lock(mode) | Read::LockRows { mode, .. } => Some(mode),
+        };
+        for (to, keys) in by_owner {
+            self.next_number += 1;
+            let number = self.next_number;
+            let fetch = Fetch {
+                txn: job.txn,
+                options: job.options,
+                number,
+                at: snapshot_of(op.read),
+                lock,
+                keys,
+            };
+            let again_at = cx.now.after(self.settings.resend_us);
+            let fetching = Fetching {
+                job: job.id,
+                to,
+                fetch,
+                again_at,
+                pause_us: self.settings.resend_us,
+                heard: cx.now,
+            };
+            self.timers.insert((again_at, Timer::Fetching(number)));
+            self.fetches.insert(number, fetching);
+            state.asked += 1;
+            if lock.is_some() {
+                if let Some(visit) = self.visits.get_mut(&job.txn)
+                    && to != job.txn.shard
+                    && !visit.fetched_from.contains(&to)
+                {
+                    visit.fetched_from.push(to);
+                }
+                if let (Origin::Local { .. }, Some(txn)) =
+                    (job.origin, self.txns.get_mut(&job.txn))
+                {
+                    txn.note_asked(to);
+                }
+            }
+            self.send_fetch(cx, number);
+        }
+        if state.asked > 0 {
+            Err(Stop::Fetch)
+        } else if waits {
+            Err(Stop::Moving)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The slots to visit, the first one last.
+    fn slots_of(
+        &self,
+        cx: &Context<'_>,
+        job: &Job,
+        op: &ScanOp,
+        state: &mut ScanState,
+    ) -> Vec<Slot> {
+        let mut slots = BTreeSet::new();
+        match op.slots {
+            Slots::One(slot) => {
+                slots.insert(slot);
+            }
+            Slots::All => {
+                let mut from = Slot(0);
+                while let Some(slot) = cx.store.next_slot(op.index, from) {
+                    // Rows that live here but belong elsewhere are scanned at their home.
+                    if self.home(slot) == self.shard {
+                        slots.insert(slot);
+                    }
+                    from = Slot(slot.0 + 1);
+                }
+                slots.extend(state.fetched.keys().map(|key| key.slot));
+                if let Some(writes) = self.writes_of(job) {
+                    let low = Key::new(op.index, Slot(0), Vec::new());
+                    let high = Key::new(op.index, Slot(SLOT_COUNT), Vec::new());
+                    let own = writes.range(low..high).map(|(key, _)| key.slot);
+                    slots.extend(own.filter(|slot| self.home(*slot) == self.shard));
+                }
+            }
+        }
+        let mut slots: Vec<Slot> = slots.into_iter().collect();
+        if let Some((after_slot, after)) = &op.after {
+            slots.retain(|slot| {
+                if op.reverse {
+                    slot <= after_slot
+                } else {
+                    slot >= after_slot
+                }
+            });
+            if slots.contains(after_slot) {
+                state.cursor = Some((after.clone(), false));
+            }
+        }
+        if !op.reverse {
+            slots.reverse();
+        }
+        if op.row_limit == 0 {
+            slots.clear();
+        }
+        slots
+    }
+
+    fn writes_of(&self, job: &Job) -> Option<&WriteSet> {
+        let writes = &self.txns.get(&job.txn)?.writes;
+        (!writes.is_empty()).then_some(writes)
+    }
+
+    /// Visits the rest of a slot. `Some`: why it is not finished.
+    fn visit_slot(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        op: &ScanOp,
+        state: &mut ScanState,
+        slot: Slot,
+        budget: &mut u32,
+    ) -> Option<Halt> {
+        let range = rest(op, state);
+        let (low, high) = bounds(op, slot, &range);
+        let at = snapshot_of(op.read).unwrap_or(Ts::MAX);
+        // What replaces rows of the store: those of other owners, and own writes. They are few, so
+        // a turn gathers them in order first.
+        let mut extras: Vec<Key> = Vec::new();
+        extras.extend(state.fetched.range((low.clone(), high.clone())).map(|(k, _)| k.clone()));
+        if let Some(writes) = self.writes_of(job) {
+            extras.extend(writes.range((low, high)).map(|(key, _)| key.clone()));
+            extras.sort_unstable();
+            extras.dedup();
+        }
+        if op.reverse {
+            extras.reverse();
+        }
+        let mut extras = extras.into_iter().peekable();
+        let mut found: Vec<(Vec<u8>, Vec<u8>, Ts)> = Vec::new();
+        loop {
+            // Rows of the store, some at a time, because visiting them changes what they lie in.
+            found.clear();
+            let range = rest(op, state);
+            let window = Window::of(&range, op.reverse);
+            let most = (*budget as usize).min(64) + 1;
+            let flow = cx.store.scan_next(op.index, slot, window, at, &mut |key, row, ts| {
+                found.push((key.to_vec(), row.to_vec(), ts));
+                if found.len() < most {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                }
+            });
+            for (key, row, ts) in &found {
+                while let Some(extra) = extras.peek() {
+                    let order = extra.bytes.cmp(key);
+                    let order = if op.reverse { order.reverse() } else { order };
+                    if order.is_gt() {
+                        break;
+                    }
+                    let extra = extras.next().expect("just looked at");
+                    if let Some(halt) = self.visit_extra(cx, job, op, state, &extra, budget) {
+                        return Some(halt);
+                    }
+                    if order.is_eq() {
+                        break;
+                    }
+                }
+                let replaced = state.cursor.as_ref().is_some_and(|(last, again)| !again && last == key);
+                if replaced {
+                    continue;
+                }
+                let key = Key::new(op.index, slot, key.clone());
+                if let Some(halt) = self.visit_row(cx, job, op, state, &key, row, *ts, budget) {
+                    return Some(halt);
+                }
+            }
+            if flow.is_continue() {
+                break;
+            }
+        }
+        for extra in extras {
+            if let Some(halt) = self.visit_extra(cx, job, op, state, &extra, budget) {
+                return Some(halt);
+            }
+        }
+        None
+    }
+
+    /// A row of another owner, or one that the transaction has written.
+    fn visit_extra(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        op: &ScanOp,
+        state: &mut ScanState,
+        key: &Key,
+        budget: &mut u32,
+    ) -> Option<Halt> {
+        if let Some(fetched) = state.fetched.get(key).cloned() {
+            let passes = match op.read {
+                Read::Snapshot(_) => fetched.at,
+                Read::Lock(_) => fetched.newest,
+                Read::LockRows { .. } => match fetched.at {
+                    Some(row) if passes(state, &row) => fetched.newest,
+                    Some(_) | None => None,
+                },
+            };
+            return match passes {
+                Some(row) => self.emit_row(cx, op, state, key, &row, budget),
+                None => {
+                    set_cursor(state, &key.bytes, false);
+                    None
+                }
+            };
+        }
+        let at = snapshot_of(op.read).unwrap_or(Ts::MAX);
+        let mut folded = Vec::new();
+        let (row, wait) = {
+            let seen = look(self.writes_of(job), cx.store, &self.installed, key, at, &mut folded);
+            (seen.row.map(<[u8]>::to_vec), seen.wait)
+        };
+        job.wait = job.wait.max(wait);
+        match row {
+            Some(row) => self.emit_row(cx, op, state, key, &row, budget),
+            None => {
+                set_cursor(state, &key.bytes, false);
+                None
+            }
+        }
+    }
+
+    /// A row of the store.
+    #[expect(clippy::too_many_arguments, reason = "the row, and what a turn works with")]
+    fn visit_row(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        op: &ScanOp,
+        state: &mut ScanState,
+        key: &Key,
+        row: &[u8],
+        version: Ts,
+        budget: &mut u32,
+    ) -> Option<Halt> {
+        if *budget == 0 {
+            return Some(Halt::Stop(Stop::Budget));
+        }
+        let mode = match op.read {
+            Read::Snapshot(_) | Read::Lock(LockMode::Shared) => None,
+            Read::Lock(mode) | Read::LockRows { mode, .. } => Some(mode),
+        };
+        let mut newest = None;
+        if let Some(mode) = mode {
+            // Only rows that pass are locked, unless the program takes them all.
+            if state.task.is_none() && !passes(state, row) {
+                *budget -= 1;
+                set_cursor(state, &key.bytes, false);
+                return None;
+            }
+            if let Err(stop) = self.lock(cx, job, &Item::of(key), mode) {
+                set_cursor(state, &key.bytes, true);
+                return Some(Halt::Stop(stop));
+            }
+            if let Read::LockRows { .. } = op.read {
+                if !self.is_mine(key) {
+                    // It left while the lock was waited for: its owner is to lock it.
+                    set_cursor(state, &key.bytes, true);
+                    state.missing.insert(key.clone(), None);
+                    let gathered = self.gather(cx, job, op, state);
+                    return Some(Halt::Stop(gathered.err().unwrap_or(Stop::Budget)));
+                }
+                let mut folded = Vec::new();
+                let own = self.writes_of(job);
+                let seen = look(own, cx.store, &self.installed, key, Ts::MAX, &mut folded);
+                job.wait = job.wait.max(seen.wait);
+                newest = Some(seen.row.map(<[u8]>::to_vec));
+            }
+        }
+        crate::keyed::note_read(cx, job.txn, key, version);
+        match newest {
+            None => self.emit_row(cx, op, state, key, row, budget),
+            Some(Some(row)) => self.emit_row(cx, op, state, key, &row, budget),
+            Some(None) => {
+                set_cursor(state, &key.bytes, false);
+                None
+            }
+        }
+    }
+
+    /// Gives a row to the program.
+    #[expect(clippy::too_many_arguments, reason = "the row, and what a turn works with")]
+    fn emit_row(
+        &mut self,
+        cx: &mut Context<'_>,
+        op: &ScanOp,
+        state: &mut ScanState,
+        key: &Key,
+        row: &[u8],
+        budget: &mut u32,
+    ) -> Option<Halt> {
+        if *budget == 0 {
+            return Some(Halt::Stop(Stop::Budget));
+        }
+        *budget -= 1;
+        cx.counters.rows_read += 1;
+        let emitted = match &mut state.task {
+            Some(task) => task.row(row).map(|()| false),
+            None => state.program.point(row, &mut state.batch),
+        };
+        set_cursor(state, &key.bytes, false);
+        match emitted {
+            Err(error) => Some(Halt::Stop(error.into())),
+            Ok(false) => None,
+            Ok(true) => {
+                state.emitted += 1;
+                state.batch_bytes += row.len();
+                if state.emitted >= op.row_limit {
+                    Some(Halt::Limit)
+                } else if state.batch.rows >= op.batch_rows.max(1)
+                    || state.batch_bytes >= BATCH_BYTES_MAX
+                {
+                    Some(Halt::Batch)
+                } else {
+                    None
+                }
+            }
+        }
+    }
+}
+
+/// Whether the program would emit the row. An error is left to the program's own turn.
+fn passes(state: &ScanState, row: &[u8]) -> bool {
+    let mut scratch = RowBatch::new(state.program.width());
+    state.program.point(row, &mut scratch).unwrap_or(true)
+}
+
+fn set_cursor(state: &mut ScanState, key: &[u8], again: bool) {
+    match &mut state.cursor {
+        Some((cursor, visit_again)) => {
+            cursor.clear();
+            cursor.extend_from_slice(key);
+            *visit_again = again;
+        }
+        None => state.cursor = Some((key.to_vec(), again)),
+    }
+}
+
+pub(crate) fn one_slot(op: &ScanOp) -> Option<Slot> {
+    match op.slots {
+        Slots::All => None,
+        Slots::One(slot) => Some(slot),
+    }
+}
+
+fn is_in(op: &ScanOp, key: &Key) -> bool {
+    key.index == op.index
+        && one_slot(op).is_none_or(|slot| slot == key.slot)
+        && op.range.contains(&key.bytes)
+}
+
+/// Whether the scan has not passed the key yet.
+fn is_ahead(op: &ScanOp, key: &Key) -> bool {
+    let Some((slot, after)) = &op.after else {
+        return true;
+    };
+    let order = (key.slot, &key.bytes).cmp(&(*slot, after));
+    if op.reverse {
+        order.is_lt()
+    } else {
+        order.is_gt()
+    }
+}
+
+/// The keys of the current slot that are still to be visited.
+fn rest(op: &ScanOp, state: &ScanState) -> KeyRange {
+    let mut range = op.range.clone();
+    let Some((key, again)) = &state.cursor else {
+        return range;
+    };
+    let mut bound = key.clone();
+    if op.reverse {
+        if *again {
+            bound.push(0);
+        }
+        range.high = Some(bound);
+    } else {
+        if !again {
+            bound.push(0);
+        }
+        range.low = bound;
+    }
+    range
+}
+
+/// Bounds of the keys in `range` of the slot; empty if the range is.
+fn bounds(op: &ScanOp, slot: Slot, range: &KeyRange) -> (Bound<Key>, Bound<Key>) {
+    let low = Key::new(op.index, slot, range.low.clone());
+    let high = match &range.high {
+        Some(high) => Key::new(op.index, slot, high.clone()),
+        None => Key::new(op.index, Slot(slot.0 + 1), Vec::new()),
+    };
+    let high = high.max(low.clone());
+    (Bound::Included(low), Bound::Excluded(high))
+}
+
+fn too_much_memory() -> SqlError {
+    SqlError::new(SqlState::OUT_OF_MEMORY, "aggregation needs too much memory")
+        .hint("Group by fewer values, or filter more rows.")
+}

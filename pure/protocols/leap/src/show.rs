@@ -1,0 +1,246 @@
+//! Printing the whole state in canonical order, checking it, and what SHOW OWNERSHIP shows.
+
+use crate::home::{Entry, Stage};
+use crate::owner::Tenure;
+use crate::txns::Phase;
+use crate::Leap;
+use alloc::vec::Vec;
+use base::{Key, ShardId};
+use core::fmt;
+use store::Store;
+use txn::lock::Item;
+use txn::{LockMode, Outcome};
+
+/// What one shard knows about rows that move. Counts grow since the start of the node.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Moves {
+    /// Rows of this home that are elsewhere now.
+    pub rows_away: u64,
+    /// Rows of other homes that this shard owns now.
+    pub rows_here: u64,
+    /// Backups that wait for an acknowledgement.
+    pub backups: u64,
+    /// Bytes of the owner table, about.
+    pub table_bytes: u64,
+    /// Rows that have arrived.
+    pub moved_in: u64,
+    /// Rows that have left.
+    pub moved_out: u64,
+    /// Requests that met an older transaction at the owner.
+    pub refused: u64,
+    /// Arrivals where the requester is the home.
+    pub rp_o: u64,
+    /// Arrivals where the home was the owner.
+    pub r_po: u64,
+    /// Arrivals with requester, home and owner apart.
+    pub r_p_o: u64,
+}
+
+/// A row that moves much.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HotRow {
+    /// Which.
+    pub key: Key,
+    /// Where it is now; `None`: under way.
+    pub owner: Option<ShardId>,
+    /// Moves since it left home.
+    pub moves: u32,
+}
+
+impl Leap {
+    /// Counts and sizes of this shard.
+    pub fn moves(&self) -> Moves {
+        let size = |key: &Key| key.bytes.capacity() + size_of::<Key>() + size_of::<Entry>();
+        let owned = self.held.len() - self.backups.len();
+        Moves {
+            rows_away: self.table.len() as u64,
+            rows_here: owned as u64,
+            backups: self.backups.len() as u64,
+            table_bytes: self.table.keys().map(size).sum::<usize>() as u64,
+            ..self.moves.clone()
+        }
+    }
+
+    /// The rows of this home that have moved most since they left it, at most `count`.
+    pub fn hottest(&self, count: usize) -> Vec<HotRow> {
+        let row = |(key, entry): (&Key, &Entry)| HotRow {
+            key: key.clone(),
+            owner: entry.owner,
+            moves: entry.moves,
+        };
+        let mut rows: Vec<HotRow> = self.table.iter().map(row).collect();
+        rows.sort_by(|a, b| b.moves.cmp(&a.moves).then_with(|| a.key.cmp(&b.key)));
+        rows.truncate(count);
+        rows
+    }
+
+    /// Whether this shard owns the row now.
+    pub fn owns(&self, key: &Key) -> bool {
+        self.is_mine(key)
+    }
+
+    /// Whether nobody holds, waits for or owes anything here.
+    pub fn is_idle(&self) -> bool {
+        self.locks.is_empty()
+            && self.dispatch.is_empty()
+            && self.jobs.is_empty()
+            && self.visits.is_empty()
+            && self.requests.is_empty()
+            && self.grants.is_empty()
+            && self.settling.is_empty()
+            && self.informs.is_empty()
+            && self.backups.is_empty()
+            && self.releasing.is_empty()
+            && self.readings.is_empty()
+            && self.rejoin.is_settled()
+    }
+
+    /// Panics if an invariant is broken; see the crate's documentation.
+    pub(crate) fn check(&self, _store: &Store) {
+        self.locks.validate();
+        self.dispatch.validate();
+        for (key, entry) in &self.table {
+            assert!(self.is_home(key), "a home tracks its own rows");
+            match entry.grant {
+                Some(otag) => {
+                    let grant = self.grants.get(&otag).expect("an entry names its grant");
+                    assert_eq!(grant.key, *key);
+                    assert!(entry.owner.is_none_or(|owner| owner == grant.from));
+                }
+                None => assert!(entry.owner.is_some(), "a row that is nowhere is under way"),
+            }
+            assert!(entry.owner != Some(self.shard), "a row at home has no entry");
+        }
+        for (otag, grant) in &self.grants {
+            let entry = self.table.get(&grant.key).expect("a granted row has an entry");
+            assert_eq!(entry.grant, Some(*otag), "one grant at a time");
+            let incoming = self.incoming.get(&grant.request).expect("a grant keeps its place");
+            assert_eq!(incoming.stage, Stage::Granted(*otag));
+        }
+        for (otag, settling) in &self.settling {
+            assert_eq!(self.settling_of.get(&settling.key), Some(otag));
+        }
+        assert_eq!(self.settling.len(), self.settling_of.len());
+        for (key, held) in &self.held {
+            assert!(!self.is_home(key), "rows at home are not held");
+            assert!(held.otag <= held.seen, "tags never decrease");
+            let backup = matches!(held.tenure, Tenure::Released { .. });
+            assert_eq!(backup, self.backups.contains(key));
+        }
+        for (key, seq) in &self.wanted {
+            assert_eq!(self.requests[seq].key, *key);
+        }
+        for (txn, state) in &self.txns {
+            for key in state.writes.keys() {
+                let held = self.locks.holds(*txn, &Item::of(key), LockMode::Exclusive);
+                assert!(held, "{txn} has written {key:?} without its lock");
+                assert!(!self.rejoin.is_serving() || self.is_mine(key) || self.breaks_rules());
+            }
+        }
+        for (id, job) in &self.jobs {
+            assert_eq!(*id, job.id);
+        }
+    }
+
+    fn breaks_rules(&self) -> bool {
+        #[cfg(test)]
+        return self.printed.is_some();
+        #[cfg(not(test))]
+        false
+    }
+}
+
+impl fmt::Display for Leap {
+    /// One line per transaction, request, row that is away or held, grant and lock.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.rejoin.is_settled() {
+            writeln!(f, "rejoining")?;
+        }
+        for (txn, state) in &self.txns {
+            write!(f, "txn {txn} ")?;
+            match (&state.outcome, &state.phase) {
+                (Some(Outcome::Committed { .. }), _) => f.write_str("committed")?,
+                (Some(Outcome::Aborted(reason)), _) => write!(f, "aborted {reason:?}")?,
+                (Some(Outcome::Unknown), _) => unreachable!("commits are local"),
+                (None, Phase::Running) => f.write_str("running")?,
+                (None, Phase::Confirming { .. }) => f.write_str("confirming")?,
+                (None, Phase::Ended) => unreachable!("an ended transaction has an outcome"),
+            }
+            writeln!(f, " writes {} jobs {}", state.writes.len(), state.local.len())?;
+        }
+        for request in self.requests.values() {
+            writeln!(f, "wants {:?} of {}", request.key, request.home)?;
+        }
+        for (key, held) in &self.held {
+            match held.tenure {
+                Tenure::Owned { confirmed } => {
+                    let doubt = if confirmed { "" } else { " perhaps" };
+                    writeln!(f, "owns {key:?} {}{doubt}", tag(held.otag))?;
+                }
+                Tenure::Released { to, .. } => {
+                    writeln!(f, "backup {key:?} {} given to {to}", tag(held.otag))?;
+                }
+            }
+        }
+        for (key, entry) in &self.table {
+            match entry.owner {
+                Some(owner) => write!(f, "away {key:?} {} at {owner}", tag(entry.otag))?,
+                None => write!(f, "away {key:?} {} leaving", tag(entry.otag))?,
+            }
+            match entry.grant {
+                Some(otag) => {
+                    let cancel = if self.grants[&otag].cancel {
+                        " cancelled"
+                    } else {
+                        ""
+                    };
+                    writeln!(f, " grant {} to {}{cancel}", tag(otag), self.grants[&otag].to)?;
+                }
+                None => f.write_str("\n")?,
+            }
+        }
+        for (otag, settling) in &self.settling {
+            let Settling { key, owner, backup } = settling;
+            writeln!(f, "settling {key:?} {} at {owner} backup {backup}", tag(*otag))?;
+        }
+        for ((from, seq), incoming) in &self.incoming {
+            if let Stage::Queued(_) = incoming.stage {
+                writeln!(f, "queued {:?} for {from} {seq}", incoming.key)?;
+            }
+        }
+        for ((home, otag), pending) in &self.informs {
+            writeln!(f, "tells {home} {:?} {}", pending.fate, tag(*otag))?;
+        }
+        for releasing in self.releasing.values() {
+            let void = if releasing.void { " void" } else { "" };
+            writeln!(f, "releasing {:?} to {}{void}", releasing.key, releasing.to)?;
+        }
+        for reading in self.readings.values() {
+            writeln!(f, "reading {} at {}", reading.txn, reading.to)?;
+        }
+        for job in self.jobs.values() {
+            writeln!(f, "job of {} {:?}", job.txn, job.origin)?;
+        }
+        for (txn, visit) in &self.visits {
+            writeln!(f, "visit {txn} jobs {}", visit.jobs.len())?;
+        }
+        fmt::Display::fmt(&self.locks, f)?;
+        if self.installed.len() > 0 {
+            writeln!(f, "undurable {}", self.installed.len())?;
+        }
+        Ok(())
+    }
+}
+
+use crate::home::Settling;
+
+/// A tag as tests read it.
+fn tag(otag: journal::Otag) -> impl fmt::Display {
+    struct Tag(journal::Otag);
+    impl fmt::Display for Tag {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "#{}.{}", self.0.incarnation, self.0.grant)
+        }
+    }
+    Tag(otag)
+}

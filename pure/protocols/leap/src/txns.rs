@@ -1,0 +1,567 @@
+//! Transactions at their coordinator: operations here, and reads elsewhere.
+
+use crate::job::{Job, Origin, Stop, key_of, read_of};
+use crate::message::{Body, ReadReply, ReadRequest};
+use crate::request::Standing;
+use crate::timers::Timer;
+use crate::view::WriteSet;
+use crate::{Context, Leap};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{IndexId, Key, NodeId, Position, ShardId, SqlError, SqlState, Time, Ts, TxnId};
+use store::{Store, Write};
+use txn::{
+    AbortReason, Op, OpError, OpId, OpReply, OpResult, Outcome, Read, Submitted, TxnCost,
+    TxnOptions,
+};
+
+/// How far a transaction is.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Phase {
+    /// Operations go on.
+    Running,
+    /// Its timestamp is drawn; shards of other nodes that hold its locks are asked whether they
+    /// still do. The commit answers `id`, with this result.
+    Confirming {
+        id: OpId,
+        commit_ts: Ts,
+        result: OpResult,
+    },
+    /// It has an outcome.
+    Ended,
+}
+
+/// One transaction.
+#[derive(Debug)]
+pub(crate) struct Txn {
+    pub(crate) options: TxnOptions,
+    pub(crate) phase: Phase,
+    pub(crate) outcome: Option<Outcome>,
+    /// One write per key, in key order.
+    pub(crate) writes: WriteSet,
+    bytes: usize,
+    /// Indexes written, with the oldest catalog version that a plan assumed.
+    pub(crate) planned: Vec<(IndexId, u64)>,
+    /// Operations that wait here: (operation, job).
+    pub(crate) local: Vec<(OpId, u64)>,
+    /// Reads elsewhere that were not answered.
+    pub(crate) reads: Vec<u64>,
+    /// Shards that hold locks for it, in this incarnation.
+    pub(crate) visited: Vec<(ShardId, u32)>,
+    /// Shards that may hold locks for it.
+    pub(crate) asked: Vec<ShardId>,
+    /// Of `visited`, those that have not confirmed.
+    pub(crate) unconfirmed: Vec<(ShardId, u32)>,
+    pub(crate) ops: u64,
+    /// When the last read elsewhere was answered.
+    pub(crate) read_at: Ts,
+    /// Largest local position that was read.
+    pub(crate) wait: Position,
+    pub(crate) cost: TxnCost,
+    nodes: Vec<NodeId>,
+    pub(crate) moved_rows: u32,
+}
+
+impl Txn {
+    fn new(options: TxnOptions) -> Txn {
+        Txn {
+            options,
+            phase: Phase::Running,
+            outcome: None,
+            writes: WriteSet::new(),
+            bytes: 0,
+            planned: Vec::new(),
+            local: Vec::new(),
+            reads: Vec::new(),
+            visited: Vec::new(),
+            asked: Vec::new(),
+            unconfirmed: Vec::new(),
+            ops: 0,
+            read_at: Ts::ZERO,
+            wait: Position(0),
+            cost: TxnCost::default(),
+            nodes: Vec::new(),
+            moved_rows: 0,
+        }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.local.is_empty() && self.reads.is_empty()
+    }
+
+    /// Notes a shard for [`TxnCost::nodes`].
+    pub(crate) fn note_node(&mut self, shard: ShardId) {
+        if !self.nodes.contains(&shard.node()) {
+            self.nodes.push(shard.node());
+        }
+    }
+
+    pub(crate) fn note_asked(&mut self, shard: ShardId) {
+        if !self.asked.contains(&shard) {
+            self.asked.push(shard);
+        }
+    }
+
+    /// A shard on `node` that held locks for it in a life before `incarnation`.
+    pub(crate) fn lost_at(&self, node: NodeId, incarnation: u32) -> Option<ShardId> {
+        let needed = match &self.phase {
+            Phase::Confirming { .. } => &self.unconfirmed,
+            Phase::Running | Phase::Ended => &self.visited,
+        };
+        let mut lost = needed.iter().filter(|(shard, life)| {
+            shard.node() == node && *life < incarnation
+        });
+        lost.next().map(|(shard, _)| *shard)
+    }
+
+    /// Notes that `index` was written by a plan of catalog version `planned`.
+    pub(crate) fn note_plan(&mut self, index: IndexId, planned: u64) {
+        match self.planned.iter_mut().find(|(noted, _)| *noted == index) {
+            Some((_, version)) => *version = planned.min(*version),
+            None => self.planned.push((index, planned)),
+        }
+    }
+
+    /// Adds a write behind those there are. `Err`: the transaction has become too large.
+    ///
+    /// A formula must have been folded once, so that it cannot fail here.
+    pub(crate) fn add(
+        &mut self,
+        store: &Store,
+        key: Key,
+        write: Write,
+        bytes_max: usize,
+    ) -> Result<(), SqlError> {
+        let size = key.bytes.len() + write.size_bytes();
+        if self.bytes + size > bytes_max {
+            let text = "transaction has written too much";
+            return Err(SqlError::new(SqlState::OUT_OF_MEMORY, text)
+                .hint("Split the work into several transactions."));
+        }
+        self.bytes += size;
+        let Some(before) = self.writes.remove(&key) else {
+            self.writes.insert(key, write);
+            return Ok(());
+        };
+        let was_put = matches!(before, Write::Put(_));
+        let both = before.then(write).expect("a formula was folded before it is added");
+        match both {
+            // A blind put of a new row and its removal leave nothing.
+            Some(Write::Delete)
+                if was_put
+                    && store.get(key.index, key.slot, &key.bytes, Ts::MAX).is_none() => {}
+            Some(both) => {
+                self.writes.insert(key, both);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+/// A read elsewhere that was not answered.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub(crate) txn: TxnId,
+    pub(crate) id: OpId,
+    pub(crate) last: bool,
+    pub(crate) to: ShardId,
+    pub(crate) request: ReadRequest,
+    pub(crate) depth: u32,
+    pub(crate) again_at: Time,
+    pub(crate) pause_us: u64,
+    pub(crate) heard: Time,
+    /// How often the row was not where it was looked for.
+    pub(crate) missed: u32,
+}
+
+/// An operation as the caller hands it over.
+pub(crate) struct Submission {
+    pub(crate) id: OpId,
+    pub(crate) to: ShardId,
+    pub(crate) planned: u64,
+    pub(crate) op: Op,
+    pub(crate) last: bool,
+}
+
+pub(crate) fn failed(reason: AbortReason) -> OpReply {
+    OpReply {
+        result: Err(OpError::Aborted(reason.clone())),
+        outcome: Some(Outcome::Aborted(reason)),
+        wait: Position(0),
+    }
+}
+
+/// Whether the commit may follow an operation with this result.
+pub(crate) fn allows_finish(result: &OpResult) -> bool {
+    !matches!(
+        result,
+        OpResult::Exists
+            | OpResult::Rows {
+                resume: Some(_),
+                ..
+            }
+    )
+}
+
+impl Leap {
+    pub(crate) fn begin_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, options: TxnOptions) {
+        cx.clock.merge(options.priority_ts);
+        let before = self.txns.insert(txn, Box::new(Txn::new(options)));
+        assert!(before.is_none(), "{txn} begins once");
+        if let Some(history) = &mut cx.history {
+            let at = cx.now;
+            history.push(txn::Event::Begin { txn, at });
+        }
+    }
+
+    pub(crate) fn submit_op(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        submission: Submission,
+    ) -> Submitted<OpReply> {
+        let state = self.txns.get_mut(&txn).expect("operations come between begin and forget");
+        if let Some(outcome) = &state.outcome {
+            let reason = match outcome {
+                Outcome::Aborted(reason) => reason.clone(),
+                Outcome::Committed { .. } | Outcome::Unknown => AbortReason::Requested,
+            };
+            return Submitted::Ready(failed(reason));
+        }
+        if state.phase != Phase::Running {
+            self.abort_txn(cx, txn, AbortReason::Requested);
+            return Submitted::Ready(failed(AbortReason::Requested));
+        }
+        let idle = state.is_idle();
+        let fresh = idle && state.visited.is_empty() && state.ops == 0;
+        let options = state.options;
+        state.ops += 1;
+        let alone = fresh && !self.locks.knows(txn);
+        if !alone {
+            self.expose(txn);
+        }
+        let Submission {
+            id,
+            to,
+            planned,
+            op,
+            last,
+        } = submission;
+        let origin = Origin::Local {
+            id,
+            last: last && idle,
+        };
+        let mut job = Box::new(Job::new(txn, options, planned, origin));
+        job.alone = alone;
+        job.id = self.new_job();
+        let elsewhere = match (key_of(&op), read_of(&op)) {
+            (Some(key), Some(Read::Snapshot(_))) => match self.standing(key) {
+                Standing::Mine => false,
+                Standing::Elsewhere => true,
+                Standing::Doubtful => !self.is_home(key),
+            },
+            (Some(_), _) => false,
+            (None, _) => to != self.shard,
+        };
+        job.op = Some(op);
+        if elsewhere {
+            self.read_elsewhere(cx, job, Some(to));
+            return Submitted::Pending;
+        }
+        match self.run(cx, &mut job) {
+            Ok(result) => self.end_submitted(cx, &job, Ok(result)),
+            Err(Stop::Fail(error)) => self.end_submitted(cx, &job, Err(error)),
+            Err(Stop::Elsewhere) => {
+                self.read_elsewhere(cx, job, None);
+                Submitted::Pending
+            }
+            Err(stop) => {
+                let state = self.txns.get_mut(&txn).expect("looked up above");
+                state.local.push((id, job.id));
+                self.park(cx, job, &stop);
+                Submitted::Pending
+            }
+        }
+    }
+
+    fn end_submitted(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &Job,
+        result: Result<OpResult, OpError>,
+    ) -> Submitted<OpReply> {
+        let Origin::Local { id, .. } = job.origin else {
+            unreachable!("a submitted operation is local")
+        };
+        self.ended_op = None;
+        let reply = self.end_local(cx, job, result);
+        if reply.outcome.is_none() && self.ended_op == Some(id) {
+            // The commit that rides on it awaits confirmations.
+            return Submitted::Pending;
+        }
+        Submitted::Ready(reply)
+    }
+
+    /// The transaction is not alone any more.
+    fn expose(&mut self, txn: TxnId) {
+        for (_, job) in &self.txns[&txn].local {
+            if let Some(job) = self.jobs.get_mut(job) {
+                job.alone = false;
+            }
+        }
+        self.locks.expose(txn);
+    }
+
+    /// The answer to an operation that ran here. If the commit rides on it and has to wait, the
+    /// answer comes later: `ended_op` then names the operation.
+    pub(crate) fn end_local(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &Job,
+        result: Result<OpResult, OpError>,
+    ) -> OpReply {
+        let Origin::Local { id, last } = job.origin else {
+            unreachable!("answers to other shards are messages")
+        };
+        let Some(state) = self.txns.get_mut(&job.txn) else {
+            return failed(AbortReason::Requested);
+        };
+        state.local.retain(|(op, _)| *op != id);
+        state.wait = state.wait.max(job.wait);
+        state.cost.delays = state.cost.delays.max(job.delays);
+        let visited = job.visited.clone();
+        self.note_visited(job.txn, &visited);
+        self.end_op(cx, job.txn, id, last, job.wait, result)
+    }
+
+    pub(crate) fn note_visited(&mut self, txn: TxnId, visited: &[(ShardId, u32)]) {
+        let own = self.shard;
+        let Some(state) = self.txns.get_mut(&txn) else {
+            return;
+        };
+        for at in visited {
+            if at.0 != own && !state.visited.contains(at) {
+                state.visited.push(*at);
+                state.note_node(at.0);
+            }
+        }
+    }
+
+    /// What follows an operation, wherever it ran.
+    fn end_op(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        id: OpId,
+        last: bool,
+        wait: Position,
+        result: Result<OpResult, OpError>,
+    ) -> OpReply {
+        let idle = self.txns[&txn].is_idle();
+        match result {
+            Err(OpError::Aborted(reason)) => {
+                self.abort_txn(cx, txn, reason.clone());
+                failed(reason)
+            }
+            Ok(found) if last && idle && allows_finish(&found) => {
+                match self.commit_with(cx, txn, id, found) {
+                    Submitted::Ready(reply) => reply,
+                    Submitted::Pending => {
+                        self.ended_op = Some(id);
+                        OpReply {
+                            result: Ok(OpResult::Done),
+                            outcome: None,
+                            wait,
+                        }
+                    }
+                }
+            }
+            result => OpReply {
+                result,
+                outcome: None,
+                wait,
+            },
+        }
+    }
+
+    /// A snapshot's row has left, or was never here.
+    pub(crate) fn redirect(&mut self, cx: &mut Context<'_>, job: Box<Job>) {
+        match job.origin {
+            Origin::Local { id, .. } => {
+                if let Some(state) = self.txns.get_mut(&job.txn) {
+                    state.local.retain(|(op, _)| *op != id);
+                    self.read_elsewhere(cx, job, None);
+                }
+            }
+            Origin::Read { number } => self.forward_read(cx, &job, number),
+            Origin::Fetch { .. } => unreachable!("a fetch tells which rows are not here"),
+        }
+    }
+
+    /// Where a row is to be looked for.
+    fn whereabouts(&self, key: &Key) -> Option<ShardId> {
+        if !self.is_home(key) {
+            return Some(self.home(key.slot));
+        }
+        self.table.get(key).and_then(|entry| entry.owner)
+    }
+
+    /// Sends a read to the shard where its rows are, or to their home.
+    fn read_elsewhere(&mut self, cx: &mut Context<'_>, mut job: Box<Job>, to: Option<ShardId>) {
+        let Origin::Local { id, last } = job.origin else {
+            unreachable!("only coordinators read elsewhere")
+        };
+        let op = job.op.take().expect("an operation that did not run");
+        let to = match key_of(&op) {
+            Some(key) => self.whereabouts(key),
+            None => to,
+        };
+        let Some(to) = to else {
+            // It is leaving; when it has arrived its home knows where.
+            let state = self.txns.get_mut(&job.txn).expect("it runs");
+            state.local.push((id, job.id));
+            job.op = Some(op);
+            self.park(cx, job, &Stop::Moving);
+            return;
+        };
+        self.next_number += 1;
+        let number = self.next_number;
+        let request = ReadRequest {
+            txn: job.txn,
+            options: job.options,
+            number,
+            planned: job.planned,
+            alone: job.alone,
+            delays: 0,
+            op,
+        };
+        let state = self.txns.get_mut(&job.txn).expect("it runs");
+        state.reads.push(number);
+        if !matches!(read_of(&request.op), Some(Read::Snapshot(_))) {
+            state.note_asked(to);
+        }
+        state.note_node(to);
+        let pause_us = self.settings.resend_us;
+        let reading = Reading {
+            txn: job.txn,
+            id,
+            last,
+            to,
+            request,
+            depth: state.cost.delays,
+            again_at: cx.now.after(pause_us),
+            pause_us,
+            heard: cx.now,
+            missed: 0,
+        };
+        self.timers.insert((reading.again_at, Timer::Reading(number)));
+        self.readings.insert(number, reading);
+        self.send_read(cx, number);
+    }
+
+    pub(crate) fn send_read(&mut self, cx: &mut Context<'_>, number: u64) {
+        let Some(reading) = self.readings.get(&number) else {
+            return;
+        };
+        let (to, txn) = (reading.to, reading.txn);
+        let body = Body::Read(Box::new(reading.request.clone()));
+        let wait = self.txns.get(&txn).map_or(Self::NOTHING, |state| state.wait);
+        let bytes = self.post(cx, to, body, wait);
+        let remote = self.is_remote(to);
+        if let Some(state) = self.txns.get_mut(&txn) {
+            state.cost.message_bytes += bytes;
+            state.cost.messages_in_node += u32::from(!remote);
+        }
+    }
+
+    pub(crate) fn on_reading(&mut self, cx: &mut Context<'_>, number: u64) {
+        if let Some(reading) = self.readings.get_mut(&number) {
+            reading.heard = cx.now;
+        }
+        if let Some(fetching) = self.fetches.get_mut(&number) {
+            fetching.heard = cx.now;
+        }
+    }
+
+    pub(crate) fn on_reply(&mut self, cx: &mut Context<'_>, from: ShardId, reply: ReadReply) {
+        let ReadReply { txn, number, .. } = reply;
+        let Some(reading) = self.readings.get_mut(&number) else {
+            // The transaction is over, but its locks may be there.
+            let over = self.txns.get(&txn).is_none_or(|state| state.outcome.is_some());
+            if over && !reply.visited.is_empty() {
+                for (shard, _) in reply.visited {
+                    self.post(cx, shard, Body::Release(txn), Self::NOTHING);
+                }
+            }
+            return;
+        };
+        reading.heard = cx.now;
+        let Some(result) = reply.result else {
+            reading.missed += 1;
+            if reading.missed == 1 {
+                self.read_again(cx, number);
+            }
+            return;
+        };
+        let reading = self.readings.remove(&number).expect("looked up above");
+        self.timers.remove(&(reading.again_at, Timer::Reading(number)));
+        let remote = self.is_remote(from);
+        let state = self.txns.get_mut(&txn).expect("a read belongs to its transaction");
+        state.reads.retain(|other| *other != number);
+        state.wait = state.wait.max(reply.wait);
+        state.read_at = reply.at;
+        let delays = reading.depth + reply.delays + u32::from(remote);
+        state.cost.delays = state.cost.delays.max(delays);
+        state.cost.messages_on_path += reply.delays + u32::from(remote);
+        self.note_visited(txn, &reply.visited);
+        self.ended_op = None;
+        let answer = self.end_op(cx, txn, reading.id, reading.last, reply.wait, result);
+        if self.ended_op != Some(reading.id) {
+            cx.out.complete(txn, reading.id, answer);
+        }
+    }
+
+    /// A row was not where it was looked for: it may be here by now, or its home knows better.
+    pub(crate) fn read_again(&mut self, cx: &mut Context<'_>, number: u64) {
+        let Some(reading) = self.readings.get(&number) else {
+            return;
+        };
+        let Some(key) = key_of(&reading.request.op).cloned() else {
+            self.send_read(cx, number);
+            return;
+        };
+        if self.standing(&key) == Standing::Elsewhere && !self.is_home(&key) {
+            self.send_read(cx, number);
+            return;
+        }
+        let reading = self.readings.remove(&number).expect("looked up above");
+        self.timers.remove(&(reading.again_at, Timer::Reading(number)));
+        let (txn, id, last) = (reading.txn, reading.id, reading.last);
+        let request = reading.request;
+        let origin = Origin::Local { id, last };
+        let mut job = Box::new(Job::new(txn, request.options, request.planned, origin));
+        job.id = self.new_job();
+        let state = self.txns.get_mut(&txn).expect("a read belongs to its transaction");
+        state.reads.retain(|other| *other != number);
+        state.local.push((id, job.id));
+        job.op = Some(request.op);
+        self.ready.push_back(job.id);
+        self.jobs.insert(job.id, job);
+    }
+
+    pub(crate) fn forget_txn(&mut self, txn: TxnId) {
+        if let Some(state) = self.txns.remove(&txn) {
+            assert!(state.outcome.is_some(), "{txn} is forgotten after its end");
+        }
+    }
+
+    /// For [`TxnCost`]: shards and nodes that took part.
+    pub(crate) fn tally(&mut self, txn: TxnId) {
+        let own = self.shard;
+        let state = self.txns.get_mut(&txn).expect("it ends now");
+        state.note_node(own);
+        state.cost.nodes = state.nodes.len() as u32;
+        state.cost.shards = 1 + state.visited.len() as u32;
+    }
+}

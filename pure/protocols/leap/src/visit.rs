@@ -1,0 +1,219 @@
+//! Reads for transactions of other shards, and the locks that they leave here.
+
+use crate::job::{Job, Origin, Stop, key_of, read_of};
+use crate::message::{Body, Confirm, ReadReply, ReadRequest};
+use crate::request::Standing;
+use crate::timers::Timer;
+use crate::{Context, Leap};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{ShardId, Time, TxnId};
+use txn::lock::{Acquired, Item, LockRequest, Settled};
+use txn::{LockMode, OpError, OpResult, Outcome, Read};
+
+/// What a transaction of another shard has here.
+#[derive(Debug, Default)]
+pub(crate) struct Visit {
+    /// Jobs that have not ended.
+    pub(crate) jobs: Vec<u64>,
+    /// Owners whose rows a scan here has fetched for it, with locks.
+    pub(crate) fetched_from: Vec<ShardId>,
+    /// When its coordinator is asked.
+    pub(crate) timer: Option<Time>,
+}
+
+impl Leap {
+    pub(crate) fn on_read(&mut self, cx: &mut Context<'_>, from: ShardId, request: ReadRequest) {
+        let ReadRequest { txn, number, .. } = request;
+        let origin = Origin::Read { number };
+        let repeated = self.jobs.values().any(|job| job.txn == txn && job.origin == origin);
+        if repeated {
+            self.post(cx, txn.shard, Body::Reading(number), Self::NOTHING);
+            return;
+        }
+        let locks = !matches!(read_of(&request.op), Some(Read::Snapshot(_)));
+        if locks && txn.shard != self.shard {
+            self.open_visit(cx, txn);
+        }
+        let mut job = Box::new(Job::new(txn, request.options, request.planned, origin));
+        job.id = self.new_job();
+        job.alone = request.alone;
+        job.op = Some(request.op);
+        job.delays = request.delays + u32::from(self.is_remote(from));
+        if locks && let Some(visit) = self.visits.get_mut(&txn) {
+            visit.jobs.push(job.id);
+        }
+        self.advance(cx, job);
+    }
+
+    /// Notes that a transaction of another shard may have locks here.
+    pub(crate) fn open_visit(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        self.visits.entry(txn).or_default();
+        self.arm_visit(cx.now, txn);
+    }
+
+    pub(crate) fn end_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &Job,
+        number: u64,
+        result: Result<OpResult, OpError>,
+    ) {
+        let mut visited = job.visited.clone();
+        if let Some(visit) = self.visits.get_mut(&job.txn) {
+            visit.jobs.retain(|id| *id != job.id);
+            if !matches!(job.op.as_ref().and_then(read_of), Some(Read::Snapshot(_))) {
+                visited.push((self.shard, cx.incarnation));
+            }
+        }
+        self.reply(cx, job, number, Some(result), visited);
+    }
+
+    fn reply(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &Job,
+        number: u64,
+        result: Option<Result<OpResult, OpError>>,
+        visited: Vec<(ShardId, u32)>,
+    ) {
+        let to = job.txn.shard;
+        let wait = if self.is_remote(to) {
+            Self::NOTHING
+        } else {
+            job.wait
+        };
+        let reply = ReadReply {
+            txn: job.txn,
+            number,
+            at: cx.clock.tick(cx.now),
+            result,
+            visited,
+            wait,
+            delays: job.delays,
+        };
+        self.post(cx, to, Body::Reply(Box::new(reply)), job.wait);
+    }
+
+    /// The row of a snapshot is not here: its owner is asked, if this is its home.
+    pub(crate) fn forward_read(&mut self, cx: &mut Context<'_>, job: &Job, number: u64) {
+        let op = job.op.clone().expect("it did not run");
+        let key = key_of(&op).expect("a scan runs at the home");
+        let owner = match self.table.get(key) {
+            Some(entry) if self.is_home(key) => entry.owner,
+            Some(_) | None => Some(job.txn.shard),
+        };
+        match owner {
+            None => {
+                let mut job = Box::new(Job::new(job.txn, job.options, job.planned, job.origin));
+                job.id = self.new_job();
+                job.op = Some(op);
+                self.park(cx, job, &Stop::Moving);
+            }
+            // Its own shard has it, or the home must be asked once more.
+            Some(owner) if owner == job.txn.shard => self.reply(cx, job, number, None, Vec::new()),
+            Some(owner) => {
+                let request = ReadRequest {
+                    txn: job.txn,
+                    options: job.options,
+                    number,
+                    planned: job.planned,
+                    alone: false,
+                    delays: job.delays,
+                    op,
+                };
+                self.post(cx, owner, Body::Read(Box::new(request)), Self::NOTHING);
+            }
+        }
+    }
+
+    pub(crate) fn on_confirm(&mut self, cx: &mut Context<'_>, from: ShardId, confirm: Confirm) {
+        let Confirm { txn, expected } = confirm;
+        // The clock has taken in the commit timestamp; a next life must not draw below it.
+        let bounded = cx.clock.last() <= cx.clock_bound;
+        let holds = bounded && expected == cx.incarnation && self.visits.contains_key(&txn);
+        self.arm_visit(cx.now, txn);
+        self.post(cx, from, Body::Confirmed { txn, holds }, Self::NOTHING);
+    }
+
+    /// A transaction of another shard is over.
+    pub(crate) fn end_visit(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        let Some(visit) = self.visits.remove(&txn) else {
+            return;
+        };
+        if let Some(at) = visit.timer {
+            self.timers.remove(&(at, Timer::Visit(txn)));
+        }
+        for id in visit.jobs {
+            self.drop_job(id);
+        }
+        for shard in visit.fetched_from {
+            self.post(cx, shard, Body::Release(txn), Self::NOTHING);
+        }
+        self.locks.release(txn);
+        self.ask_again_for_releases(cx, txn);
+    }
+
+    pub(crate) fn drop_job(&mut self, id: u64) {
+        self.jobs.remove(&id);
+        self.fetches.retain(|_, fetching| fetching.job != id);
+    }
+
+    /// Rows that are to leave in the name of a transaction whose locks were just freed go on
+    /// waiting: the grant runs to its end, whatever becomes of the transaction.
+    fn ask_again_for_releases(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        let waiting: Vec<u64> = self
+            .releasing
+            .iter()
+            .filter(|(_, releasing)| releasing.priority.txn == txn)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in waiting {
+            let releasing = &self.releasing[&id];
+            let acquired = self.locks.acquire(LockRequest {
+                txn: releasing.priority,
+                item: Item::of(&releasing.key),
+                mode: LockMode::Exclusive,
+                alone: false,
+                ordered: false,
+                deadline: None,
+                now: cx.now,
+                request: id,
+            });
+            match acquired {
+                Acquired::Granted => self.on_release_lock(cx, id, Settled::Granted),
+                Acquired::Waiting => {}
+                Acquired::Died(conflict) => {
+                    self.on_release_lock(cx, id, Settled::Died(conflict));
+                }
+            }
+        }
+    }
+
+    /// A shard wants to know whether it still has to keep the locks of a transaction.
+    pub(crate) fn on_inquire(&mut self, cx: &mut Context<'_>, from: ShardId, txn: TxnId) {
+        let outcome = self.txns.get(&txn).map(|state| &state.outcome);
+        let body = match outcome {
+            Some(None) => Body::Running(txn),
+            Some(Some(Outcome::Committed { .. } | Outcome::Aborted(_) | Outcome::Unknown))
+            | None => Body::Release(txn),
+        };
+        self.post(cx, from, body, Self::NOTHING);
+    }
+
+    pub(crate) fn arm_visit(&mut self, now: Time, txn: TxnId) {
+        let Some(visit) = self.visits.get_mut(&txn) else {
+            return;
+        };
+        if let Some(at) = visit.timer {
+            self.timers.remove(&(at, Timer::Visit(txn)));
+        }
+        let at = now.after(self.settings.inquire_us);
+        visit.timer = Some(at);
+        self.timers.insert((at, Timer::Visit(txn)));
+    }
+
+    pub(crate) fn is_mine(&self, key: &base::Key) -> bool {
+        self.standing(key) == Standing::Mine
+    }
+}
