@@ -263,6 +263,12 @@ impl Ask {
 }
 
 impl Plan {
+    /// Whether the clocks of all nodes are the same, always.
+    pub fn clocks_agree(&self) -> bool {
+        let moves = |fault: &Fault| fault.what.kind() == Kind::Clock;
+        self.skew_us == 0 && !self.faults.iter().any(moves)
+    }
+
     /// Draws a run.
     pub fn draw(seed: u64, ask: &Ask) -> Plan {
         let mut prng = Prng::new(seed);
@@ -285,7 +291,7 @@ impl Plan {
             shards,
             clients,
             run_us,
-            skew_us: 20_000,
+            skew_us: if on.contains(&Kind::Clock) { 20_000 } else { 0 },
             delay_us: 1 << prng.between(5, 13),
             sync_us: 1 << prng.between(5, 13),
             loss,

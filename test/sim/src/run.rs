@@ -125,6 +125,7 @@ impl World {
             shards: self.plan.shards,
             clients: self.plan.clients,
             run_us: self.plan.run_us,
+            clocks_agree: self.plan.clocks_agree(),
         };
         let named = |draw: &mut Prng| {
             let entry = find(self.plan.workload).ok_or("there is no such workload")?;

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use workload::history::plan::Plan;
-use workload::history::run::{Client, create, final_reads};
+use workload::history::run::{Client, create, final_reads, final_shape};
 use workload::history::{Kind, SETUP_PROCESS, Shape, empty, judge};
 use workload::tpcc::audit::Finding;
 use workload::wire::Isolation;
@@ -188,9 +188,14 @@ impl Recorder {
         attempt.result
     }
 
-    /// Reads everything by single statements.
+    /// Reads everything.
     fn read_all(&self) -> Result<(), DriveError> {
-        let mut session = self.open(self.connect()?).during("preparing")?;
+        let shape = final_shape(&self.shape);
+        let client = Client::open(self.connect()?, &shape);
+        let mut session = Session {
+            client: ready(client).during("preparing")?,
+            process: self.next_process.fetch_add(1, Ordering::Relaxed),
+        };
         for plan in final_reads(&self.shape, self.next_txn.load(Ordering::Relaxed)) {
             let until = Instant::now() + self.timeout;
             loop {

@@ -122,6 +122,8 @@ pub struct Shape {
     pub txns_per_key: u32,
     /// Level of every transaction.
     pub isolation: Isolation,
+    /// Whether some blocks say READ ONLY, which servers may answer from a snapshot without locks.
+    pub has_read_only: bool,
 }
 
 impl Shape {
@@ -134,6 +136,7 @@ impl Shape {
             txn_len_max: 5,
             txns_per_key: 90,
             isolation,
+            has_read_only: true,
         }
     }
 

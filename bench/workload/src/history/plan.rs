@@ -100,7 +100,7 @@ impl Plan {
         Plan {
             number,
             is_block,
-            is_read_only: is_block && is_only_read && prng.below(2) == 0,
+            is_read_only: is_block && is_only_read && prng.below(2) == 0 && shape.has_read_only,
             is_simple: prng.below(3) == 0,
             is_pipelined: can_pipeline && is_block && prng.below(4) == 0,
             rolls_back: is_block && !is_only_read && prng.below(ROLLBACK_ONE_IN) == 0,
@@ -205,7 +205,7 @@ fn phantom(shape: &Shape, number: u64, prng: &mut Prng) -> Vec<Step> {
 }
 
 fn bank(shape: &Shape, prng: &mut Prng) -> Vec<Step> {
-    if prng.below(4) == 0 {
+    if prng.below(5) < 2 {
         return Vec::from([Step::All]);
     }
     let mut steps = Vec::new();

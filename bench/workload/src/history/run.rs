@@ -3,7 +3,9 @@
 use super::plan::{Plan, Step};
 use super::tables::{Statement, statements, table_of};
 use super::{Kind, Shape};
-use crate::wire::{self, Answers, Connection, Done, Ending, Failure, ParamType, Session};
+use crate::wire::{
+    self, Answers, Connection, Done, Ending, Failure, Isolation, ParamType, Session,
+};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -551,7 +553,17 @@ fn list(text: &str) -> Result<Vec<u64>, String> {
     values.map_err(|_| format!("\"{text}\" is no list"))
 }
 
-/// The plans that read everything at the end; `end` is above the number of every transaction.
+/// The shape of a client that reads everything at the end: in blocks that lock what they read, so
+/// that nothing which was acknowledged is hidden by a clock.
+pub fn final_shape(shape: &Shape) -> Shape {
+    Shape {
+        isolation: Isolation::Serializable,
+        ..*shape
+    }
+}
+
+/// The plans that read everything at the end, for a client of [`final_shape`]; `end` is above the
+/// number of every transaction.
 pub fn final_reads(shape: &Shape, end: u64) -> Vec<Plan> {
     let steps = match shape.has_ranges() {
         true => shape
@@ -564,7 +576,7 @@ pub fn final_reads(shape: &Shape, end: u64) -> Vec<Plan> {
     let plan = |step| Plan {
         number: end,
         steps: vec![step],
-        is_block: false,
+        is_block: true,
         is_read_only: false,
         is_simple: false,
         is_pipelined: false,

@@ -88,7 +88,8 @@ impl Ddl {
                 continue;
             };
             while !cx.stopping() && conn.is_open() {
-                let goes_on = match cx.rng().below(4) {
+                let drawn = cx.rng().below(4);
+                let goes_on = match drawn {
                     0 => self.remake_table(cx, &mut conn).await,
                     _ => self.remake_index(cx, &mut conn).await,
                 };
@@ -192,7 +193,8 @@ impl Ddl {
                 continue;
             };
             while !cx.stopping() && conn.is_open() {
-                let goes_on = match cx.rng().below(3) {
+                let drawn = cx.rng().below(3);
+                let goes_on = match drawn {
                     0 => self.look(cx, &mut conn).await,
                     _ => self.insert(cx, &mut conn).await,
                 };

@@ -50,6 +50,8 @@ pub struct Scale {
     pub clients: u32,
     /// Length of the safety phase, virtual microseconds.
     pub run_us: u64,
+    /// Whether the clocks of all nodes are the same, always.
+    pub clocks_agree: bool,
 }
 
 /// A workload that can be chosen by name.

@@ -4,7 +4,7 @@
 //! specification, but every transaction, statement and condition is. Beside the conditions the
 //! database must have gained what was acknowledged, and at most the unknown ones more.
 
-use super::histories::is_excusable;
+use super::histories::{CLOCKS_APART_US, is_excusable};
 use super::wire::{LinkError, SimLink};
 use super::{Entry, Scale, Verdict, Workload};
 use crate::executor::{SimCx, Task};
@@ -109,8 +109,9 @@ impl Tpcc {
                 return Err(format!("{copy} counted {count} of {rows} rows"));
             }
         }
-        let ledger = read_ledger(&mut link).await;
-        self.before.set(ledger.map_err(|error| error.to_string())?);
+        // Until no clock is behind what has been loaded.
+        cx.sleep(CLOCKS_APART_US).await;
+        self.before.set(read_locked(&mut link).await?);
         Ok(())
     }
 
@@ -197,7 +198,7 @@ impl Tpcc {
             let link = SimLink::connect(cx, node).await;
             let mut link = link.map_err(|error| format!("node {node}: {error}"))?;
             let scale = self.content.scale;
-            let checked = check(&mut link, scale, "BEGIN READ ONLY").await;
+            let checked = check(&mut link, scale, BEGIN_LOCKING).await;
             let verifier = checked.map_err(|error| format!("node {node}: {error}"))?;
             for (at, condition) in verifier.conditions().iter().enumerate() {
                 if condition.failures > 0 {
@@ -206,8 +207,7 @@ impl Tpcc {
                     return Ok(Verdict::Fail(format!("condition {number}: {first}")));
                 }
             }
-            let ledger = read_ledger(&mut link).await;
-            after = ledger.map_err(|error| format!("node {node}: {error}"))?;
+            after = read_locked(&mut link).await?;
         }
         Ok(self.reconcile(after))
     }
@@ -236,6 +236,19 @@ impl Tpcc {
         }
         Verdict::Pass
     }
+}
+
+/// Opens a transaction that locks what it reads, so that no clock hides what was acknowledged.
+const BEGIN_LOCKING: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE";
+
+async fn read_locked(link: &mut SimLink) -> Result<Ledger, String> {
+    let read = async {
+        wire::command(link, BEGIN_LOCKING).await?;
+        let ledger = read_ledger(link).await?;
+        wire::command(link, "COMMIT").await?;
+        Ok(ledger)
+    };
+    read.await.map_err(|error: LinkError| error.to_string())
 }
 
 impl Workload for Tpcc {
