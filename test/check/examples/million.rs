@@ -1,9 +1,9 @@
 //! Judges a large generated list-append history and prints time per operation and memory.
 //!
-//! `cargo run --release -p check --example million -- [OPERATIONS] [faulty]`: the history comes from
-//! an imagined database under snapshot reads with first-committer-wins and validation of reads, 64
-//! clients, 4 operations per transaction. `faulty` leaves the validation of reads out: anomalies are
-//! everywhere.
+//! `cargo run --release -p check --example million -- [OPERATIONS] [faulty]`: the history comes
+//! from an imagined database under snapshot reads with first-committer-wins and validation of
+//! reads, 64 clients, 4 operations per transaction. `faulty` leaves the validation of reads out:
+//! anomalies are everywhere.
 #![expect(clippy::print_stdout, reason = "it is there to print")]
 
 use base::Prng;
@@ -15,7 +15,7 @@ const OPS_PER_TXN: usize = 4;
 /// A key is replaced by a new one when its list is this long.
 const LIST_LENGTH_MAX: usize = 64;
 /// Keys in use at a time.
-const KEYS: u64 = 40;
+const KEYS: u64 = 400;
 
 /// One list: its elements and when each was committed.
 #[derive(Default)]

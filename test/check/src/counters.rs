@@ -1,17 +1,17 @@
 //! What reads of counters prove, although increments commute and leave no trace of their order.
 //!
 //! A read is the initial value plus the increments of a set of transactions, its own earlier ones
-//! among them. So it must lie between the smallest and the largest sum of such a set, and differ from
-//! the initial value by a multiple of the greatest common divisor. Where real time is kept, what was
-//! acknowledged before the reader began is certainly in the set, and what began after it had ended is
-//! not.
+//! among them. So it must lie between the smallest and the largest sum of such a set, and differ
+//! from the initial value by a multiple of the greatest common divisor. Where real time is kept,
+//! what was acknowledged before the reader began is certainly in the set, and what began after it
+//! had ended is not.
 //!
 //! If all increments of a counter have one sign (here: made positive), a state with a smaller value
 //! is an older one. Then:
 //!
 //! * a read of 4 comes before a read of 7: something was added in between;
-//! * an increment that is larger than all that was added when a reader looked came after it; one that
-//!   is larger than all that was still missing came before;
+//! * an increment that is larger than all that was added when a reader looked came after it; one
+//!   that is larger than all that was still missing came before;
 //! * who reads 4 and adds 3 comes behind every other reader of 4 or less, and nobody sees 5 or 6.
 
 use crate::found::{Found, Name};

@@ -1,8 +1,8 @@
 //! Searches the graph for cycles, names them, and has them told.
 //!
 //! Whether a level is violated is decided by tangles (strongly connected parts) under the lens of
-//! that level, in linear time, and never by the search for a small cycle: that one has a budget, and
-//! only makes the story short.
+//! that level, in linear time, and never by the search for a small cycle: that one has a budget,
+//! and only makes the story short.
 //!
 //! | lens | a tangle in it proves |
 //! |---|---|

@@ -1,9 +1,9 @@
 //! The graph of dependencies between transactions, compact enough for millions of edges.
 //!
-//! Nodes below `txn_count` are transactions, by their index in the history. The others are *joints*:
-//! they stand for "all that come after this point", so that n transactions before and m after a
-//! point need n + m edges and not n * m. Edges out of a joint are mostly glue, which means nothing by
-//! itself: what a path through a joint means is said by the edge that led into it.
+//! Nodes below `txn_count` are transactions, by their index in the history. The others are
+//! *joints*: they stand for "all that come after this point", so that n transactions before and m
+//! after a point need n + m edges and not n * m. Edges out of a joint are mostly glue, which means
+//! nothing by itself: what a path through a joint means is said by the edge that led into it.
 
 use crate::level::Basis;
 use alloc::vec;
@@ -409,13 +409,12 @@ mod tests {
                     }
                 }
                 let found = tangles(&lens);
-                for a in 0..count {
-                    for b in 0..a {
-                        let together = found
-                            .iter()
-                            .any(|part| part.contains(&(a as u32)) && part.contains(&(b as u32)));
-                        assert_eq!(together, reach[a][b] && reach[b][a], "{edges:?} {a} {b}");
-                    }
+                let pairs = (0..count).flat_map(|a| (0..a).map(move |b| (a, b)));
+                for (a, b) in pairs {
+                    let together = found
+                        .iter()
+                        .any(|part| part.contains(&(a as u32)) && part.contains(&(b as u32)));
+                    assert_eq!(together, reach[a][b] && reach[b][a], "{edges:?} {a} {b}");
                 }
             }
         }

@@ -4,9 +4,10 @@
 //! three promises, on which every conclusion rests:
 //!
 //! 1. *Written values are unique per key*: no two `Append` or `Write` of one key carry the same
-//!    value, in aborted and repeated transactions too. A retry is a new transaction with new values.
-//! 2. *All times are of one clock* (nanoseconds, virtual time or a plain counter). `invoked` is taken
-//!    before the first statement is sent, `completed` after the last answer has arrived.
+//!    value, in aborted and repeated transactions too. A retry is a new transaction with new
+//!    values.
+//! 2. *All times are of one clock* (nanoseconds, virtual time or a plain counter). `invoked` is
+//!    taken before the first statement is sent, `completed` after the last answer has arrived.
 //! 3. *An outcome is never guessed*: `Aborted` only if the database said so or the client rolled
 //!    back before it asked for the commit. A lost connection at the commit is `Unknown`.
 //!
@@ -124,8 +125,8 @@ pub enum Op {
         /// What it held.
         value: i64,
     },
-    /// Saw a whole table in one statement: the accounts of a bank with their balances, or the places
-    /// of a ring with the place that follows each.
+    /// Saw a whole table in one statement: the accounts of a bank with their balances, or the
+    /// places of a ring with the place that follows each.
     ReadTable {
         /// Keys and values, in any order.
         rows: Vec<(u64, i64)>,

@@ -226,35 +226,7 @@ impl<'h> Ledger<'h> {
     }
 
     fn accesses_of(&self, op: &'h Op, each: &mut impl FnMut(Access<'h>)) {
-        let dense = |key: &u64| {
-            let place = self.key_places.get(key).copied();
-            place.filter(|key| self.use_of(*key) != Use::Spoiled)
-        };
         match op {
-            Op::Append { key, value } => {
-                dense(key).map(|key| each(Access::Append { key, value: *value }));
-            }
-            Op::ReadList { key, values } => {
-                let range = false;
-                dense(key).map(|key| each(Access::ReadList { key, values, range }));
-            }
-            Op::Write { key, value } => {
-                let value = Some(*value);
-                dense(key).map(|key| each(Access::Write { key, value }));
-            }
-            Op::Delete { key } => {
-                dense(key).map(|key| each(Access::Write { key, value: None }));
-            }
-            Op::Read { key, value } => {
-                let (value, range) = (*value, false);
-                dense(key).map(|key| each(Access::Read { key, value, range }));
-            }
-            Op::Add { key, delta } => {
-                dense(key).map(|key| each(Access::Add { key, delta: *delta }));
-            }
-            Op::ReadCounter { key, value } => {
-                dense(key).map(|key| each(Access::ReadCounter { key, value: *value }));
-            }
             Op::ReadLists { low, high, seen } => {
                 let seen: BTreeMap<u64, &Vec<u64>> = seen.iter().map(|(k, v)| (*k, v)).collect();
                 for place in self.range(*low, *high) {
@@ -276,6 +248,19 @@ impl<'h> Ledger<'h> {
                 }
             }
             Op::ReadTable { .. } => {}
+            Op::Append { key, .. }
+            | Op::ReadList { key, .. }
+            | Op::Write { key, .. }
+            | Op::Delete { key }
+            | Op::Read { key, .. }
+            | Op::Add { key, .. }
+            | Op::ReadCounter { key, .. } => {
+                let key = self.key_places.get(key).copied();
+                let key = key.filter(|key| self.use_of(*key) != Use::Spoiled);
+                if let Some(access) = key.and_then(|key| access(op, key)) {
+                    each(access);
+                }
+            }
         }
     }
 
@@ -448,6 +433,29 @@ impl<'h> Ledger<'h> {
                 reader: txn,
             };
         }
+    }
+}
+
+/// The access of an operation on one key.
+fn access(op: &Op, key: u32) -> Option<Access<'_>> {
+    match op {
+        Op::Append { value, .. } => Some(Access::Append { key, value: *value }),
+        Op::ReadList { values, .. } => {
+            let range = false;
+            Some(Access::ReadList { key, values, range })
+        }
+        Op::Write { value, .. } => {
+            let value = Some(*value);
+            Some(Access::Write { key, value })
+        }
+        Op::Delete { .. } => Some(Access::Write { key, value: None }),
+        Op::Read { value, .. } => {
+            let (value, range) = (*value, false);
+            Some(Access::Read { key, value, range })
+        }
+        Op::Add { delta, .. } => Some(Access::Add { key, delta: *delta }),
+        Op::ReadCounter { value, .. } => Some(Access::ReadCounter { key, value: *value }),
+        Op::ReadLists { .. } | Op::ReadRange { .. } | Op::ReadTable { .. } => None,
     }
 }
 

@@ -1,20 +1,21 @@
 //! Isolation levels, the anomalies by their names, and which level forbids which.
 //!
-//! Names and definitions are Adya's (Weak Consistency, 1999), with two that are newer: G-nonadjacent
-//! (a cycle in which no two anti-dependencies follow each other, which snapshot isolation forbids:
-//! Cerone and Gotsman, Analysing Snapshot Isolation, 2016) and the variants with session order and
-//! real time (Daudjee and Salem, 2006).
+//! Names and definitions are Adya's (Weak Consistency, 1999), with two that are newer:
+//! G-nonadjacent (a cycle in which no two anti-dependencies follow each other, which snapshot
+//! isolation forbids: Cerone and Gotsman, Analysing Snapshot Isolation, 2016) and the variants with
+//! session order and real time (Daudjee and Salem, 2006).
 //!
 //! | level | forbids |
 //! |---|---|
 //! | read uncommitted | G0 |
 //! | read committed | and G1a, G1b, G1c, lists and counters that cannot be |
-//! | repeatable read (PL-2.99) | and every cycle without a predicate: G-single, lost update, G2-item |
-//! | snapshot isolation | read committed and G-single, lost update, G-nonadjacent, predicates or not |
+//! | repeatable read (PL-2.99) | and every cycle without a range: G-single, lost update, G2-item |
+//! | snapshot isolation | as read committed, and G-single, lost update, G-nonadjacent |
 //! | serializable | all of these and G2 |
 //!
 //! "Strong session" levels also forbid cycles that need the order inside of a session, "strong" and
-//! "strict" ones also cycles that need real time. PostgreSQL's REPEATABLE READ is snapshot isolation.
+//! "strict" ones also cycles that need real time. PostgreSQL's REPEATABLE READ is snapshot
+//! isolation.
 
 use core::fmt;
 use core::str::FromStr;

@@ -12,13 +12,13 @@
 //!
 //! Rules that everything here keeps:
 //!
-//! * *Sound*: an anomaly is reported only if no execution of the level explains what was seen, given
-//!   what a recorder promises ([`history`]).
+//! * *Sound*: an anomaly is reported only if no execution of the level explains what was seen,
+//!   given what a recorder promises ([`history`]).
 //! * *Complete for lists* whose final state was read: if a level's definition is violated, it is
 //!   reported. Registers and counters show less, so less is found.
 //! * A pass means that enough was exercised ([`Demand`]); what is less is inconclusive.
-//! * Time is linear in operations, edges and the length of the lists that were read (and n log n for
-//!   sorting); nothing depends on hash order, clocks or chance.
+//! * Time is linear in operations, edges and the length of the lists that were read (and n log n
+//!   for sorting); nothing depends on hash order, clocks or chance.
 //!
 //! This is the approach of Elle (Kingsbury and Alvaro, VLDB 2020) with Adya's graphs; real time is
 //! kept in linear space by joints (see `graph`).

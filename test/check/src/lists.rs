@@ -2,8 +2,8 @@
 //!
 //! A list that was read shows its whole past: the order of its elements is the order of its
 //! versions. The longest state that a committed transaction saw is therefore the order of all
-//! versions up to there, and every other read must be a beginning of it. An acknowledged append that
-//! is in no read comes behind all that were read.
+//! versions up to there, and every other read must be a beginning of it. An acknowledged append
+//! that is in no read comes behind all that were read.
 
 use crate::found::{Found, Name};
 use crate::graph::{Dependency, GraphBuilder};

@@ -125,8 +125,8 @@ pub(crate) fn lost_append(
     key: u32,
 ) -> String {
     let mut story = format!(
-        "{}: T{txn} appended to key {} and was acknowledged, T{reader} began afterwards, and no read \
-         of the key shows it",
+        "{}: T{txn} appended to key {} and was acknowledged, T{reader} began afterwards, and no \
+         read of the key shows it",
         name.text(),
         key_name(ledger, key)
     );
@@ -144,8 +144,8 @@ pub(crate) fn wrong_sum(
     bounds: (i128, i128),
 ) -> String {
     let mut story = format!(
-        "{}: no set of increments that T{txn} may have seen makes what it saw of counter {}; those of \
-         others put it between {} and {}",
+        "{}: no set of increments that T{txn} may have seen makes what it saw of counter {}; those \
+         of others put it between {} and {}",
         name.text(),
         key_name(ledger, key),
         bounds.0,

@@ -291,8 +291,8 @@ mod tests {
         let story = &bank(&[(1, 5), (2, 10)], false).anomalies[0].story;
         assert_eq!(
             story,
-            "wrong-total: T0 (process 1, 10 to 20) saw 15 in 2 accounts, -5 beside the 20 that they \
-             always hold\n  meanwhile T1 (process 2, from 12): add -5 to 1; add +5 to 2"
+            "wrong-total: T0 (process 1, 10 to 20) saw 15 in 2 accounts, -5 beside the 20 that \
+             they always hold\n  meanwhile T1 (process 2, from 12): add -5 to 1; add +5 to 2"
         );
     }
 

@@ -4,8 +4,8 @@ use super::form::{Cursor, DEPTH_MAX, Form, ReadError, Wrong};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-/// Passes each form with its line; of a vector on the outermost level, its elements, without holding
-/// them all.
+/// Passes each form with its line; of a vector on the outermost level, its elements, without
+/// holding them all.
 pub(crate) fn each(
     cursor: &mut Cursor<'_>,
     mut each: impl FnMut(u32, Form) -> Result<(), ReadError>,

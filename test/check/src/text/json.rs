@@ -87,8 +87,8 @@ fn members<'t>(
     }
 }
 
-/// Passes each value with its line; of an array on the outermost level, its elements, without holding
-/// them all.
+/// Passes each value with its line; of an array on the outermost level, its elements, without
+/// holding them all.
 pub(crate) fn each(
     cursor: &mut Cursor<'_>,
     mut each: impl FnMut(u32, Form) -> Result<(), ReadError>,

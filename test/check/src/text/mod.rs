@@ -20,8 +20,8 @@
 //! The first two rows are Elle's, the others ours. `nil` for what was read means nothing was there,
 //! or in `invoke`, `fail` and `info` that no answer came. Keys may be numbers, keywords or strings;
 //! values are whole numbers, not negative. Operations of processes that are no numbers (such as
-//! `:nemesis`) and with an `:f` other than `:txn` are skipped. If every operation has a `:time` that
-//! is what counts, otherwise the order of the text.
+//! `:nemesis`) and with an `:f` other than `:txn` are skipped. If every operation has a `:time`
+//! that is what counts, otherwise the order of the text.
 
 mod edn;
 mod form;

@@ -102,7 +102,8 @@ impl<W: Write> Line<'_, W> {
         match self.format {
             Format::Edn => write!(
                 self.out,
-                "{{:type :{kind}, :process {process}, :time {time}, :index {index}, :f :txn, :value ["
+                "{{:type :{kind}, :process {process}, :time {time}, :index {index}, \
+                 :f :txn, :value ["
             )?,
             Format::Json => write!(
                 self.out,

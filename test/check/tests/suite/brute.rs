@@ -154,8 +154,8 @@ fn serializable(history: &History, basis: Basis) -> bool {
 }
 
 /// Whether some placing of begins and commits explains all reads under snapshot isolation: reads
-/// from the snapshot at the begin and from own writes, and of two that overlap not both write a key.
-/// Counters add without conflict.
+/// from the snapshot at the begin and from own writes, and of two that overlap not both write a
+/// key. Counters add without conflict.
 fn snapshot(history: &History, basis: Basis) -> bool {
     #[derive(Clone)]
     struct World<'h> {
