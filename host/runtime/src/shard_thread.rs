@@ -6,6 +6,7 @@ use crate::frame::Hello;
 use crate::journal_file::Journal;
 use crate::mailbox::{Inbox, Mail, Mailboxes};
 use crate::peers::{PeerIn, PeerNews, PeerOut};
+use base::steady::SteadyClock;
 use base::{Position, ShardId, Time};
 use gateway::Incoming;
 use mio::event::Event;
@@ -15,7 +16,7 @@ use node::{CheckpointPart, ConnId, Effects, Input, Message, Shard};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use txn::contract::Outgoing;
 
 /// Token of the waker.
@@ -33,6 +34,8 @@ const READS_MAX: usize = 4;
 const BACKLOG_BYTES_MAX: usize = 256 << 10;
 /// which is looked at once in so many messages.
 const MESSAGES_UNTIL_LOOK: usize = 16;
+/// How often a shard checks its invariants.
+const VALIDATE_EVERY: Duration = Duration::from_secs(10);
 /// Inputs taken from the mailbox before the sockets are looked at again.
 const MAIL_BATCH: usize = 1024;
 
@@ -75,6 +78,10 @@ pub(crate) struct ShardThread {
     /// First shard only: how many shards serve clients.
     shards_ready: usize,
     stopping: bool,
+    clock: SteadyClock,
+    /// What the monotonic clock counts from.
+    began: Instant,
+    validated: Instant,
 }
 
 /// Runs a shard until it is told to stop.
@@ -96,6 +103,9 @@ pub(crate) fn run(start: ShardStart) {
         ready: false,
         shards_ready: 0,
         stopping: false,
+        clock: SteadyClock::default(),
+        began: Instant::now(),
+        validated: Instant::now(),
     };
     thread.listen_to_peers();
     thread.step(Input::Tick);
@@ -112,6 +122,20 @@ fn wall() -> Time {
 }
 
 impl ShardThread {
+    /// The time for the machine: a wall clock that is set back does not stop it.
+    fn now(&mut self) -> Time {
+        let monotonic_us = self.began.elapsed().as_micros() as u64;
+        self.clock.read(monotonic_us, wall())
+    }
+
+    /// Looks at times whether the machine is in order; a shard that is not ends the process.
+    fn validate(&mut self) {
+        if self.validated.elapsed() >= VALIDATE_EVERY {
+            self.validated = Instant::now();
+            self.start.shard.validate_open();
+        }
+    }
+
     fn listen_to_peers(&mut self) {
         if let Some((_, peer)) = &mut self.start.listeners {
             let registry = self.start.poll.registry();
@@ -169,17 +193,18 @@ impl ShardThread {
         self.take_mail();
         self.take_durable();
         self.connect_peers();
-        let due = self.start.shard.deadline().is_some_and(|at| at <= wall());
-        if due {
+        let now = self.now();
+        if self.start.shard.deadline().is_some_and(|at| at <= now) {
             self.step(Input::Tick);
         }
         self.tell_ready();
         self.flush();
+        self.validate();
     }
 
     /// How long the loop may sleep; announces that it is about to.
     fn timeout(&mut self) -> Duration {
-        let now = wall();
+        let now = self.now();
         let peers = self.start.peers.iter().filter_map(PeerOut::deadline).min();
         let deadline = self.start.shard.deadline().into_iter().chain(peers).min();
         let timeout = match deadline {
@@ -202,7 +227,8 @@ impl ShardThread {
     }
 
     fn step(&mut self, input: Input) {
-        self.start.shard.step(wall(), input, &mut self.effects);
+        let now = self.now();
+        self.start.shard.step(now, input, &mut self.effects);
         self.carry_out();
     }
 
@@ -586,7 +612,7 @@ impl ShardThread {
     }
 
     fn connect_peers(&mut self) {
-        let now = wall();
+        let now = self.now();
         let registry = self.start.poll.registry();
         for (index, peer) in self.start.peers.iter_mut().enumerate() {
             if let Some(stream) = peer.connect(now, &self.start.hello) {
@@ -601,8 +627,9 @@ impl ShardThread {
     }
 
     fn on_peer_out(&mut self, index: usize, ending: bool) {
+        let now = self.now();
         let buffer = &mut self.buffer;
-        let news = self.start.peers[index].on_event(wall(), &self.start.hello, ending, buffer);
+        let news = self.start.peers[index].on_event(now, &self.start.hello, ending, buffer);
         self.on_peer_news(index, news);
     }
 
@@ -645,10 +672,11 @@ impl ShardThread {
                 self.remove_client(token);
             }
         }
+        let now = self.now();
         for index in 0..self.start.peers.len() {
             let peer = &mut self.start.peers[index];
             if peer.has_output() && peer.flush().is_err() {
-                let news = peer.on_broken(wall());
+                let news = peer.on_broken(now);
                 self.on_peer_news(index, news);
             }
         }

@@ -91,7 +91,7 @@ impl TwoPhase {
                 part.stage == Stage::Promised,
                 self.promises.contains_key(txn)
             );
-            for (key, write) in &part.writes {
+            for (key, write) in part.writes.iter() {
                 let held = self.locks.holds(*txn, &Item::of(key), mode_of(write));
                 assert!(held, "{txn} has written {key:?} without its lock");
             }
@@ -124,6 +124,17 @@ impl TwoPhase {
                 "own promises are kept at once"
             );
         }
+    }
+
+    /// Checks what [`txn::Protocol::validate`] checks, unless more than `locks_max` locks or writes
+    /// are held; whether it did.
+    pub fn validate_small(&self, locks_max: usize) -> bool {
+        let writes: usize = self.parts.values().map(|part| part.writes.len()).sum();
+        let small = self.locks.len() + writes <= locks_max;
+        if small {
+            self.check();
+        }
+        small
     }
 
     /// Whether nobody holds, waits for or owes anything here.

@@ -151,6 +151,12 @@ impl LockTable {
         });
     }
 
+    /// Rows, ranges and waiters: what [`LockTable::validate`] looks at. Its time may grow with the
+    /// square of it.
+    pub fn len(&self) -> usize {
+        self.points.len() + self.ranges.len() + self.waiters.len()
+    }
+
     /// Whether nothing is held and nobody waits.
     pub fn is_empty(&self) -> bool {
         self.points.is_empty()
