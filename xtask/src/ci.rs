@@ -3,7 +3,7 @@
 //! All steps run even after one has failed, so one run tells everything that is wrong. The last
 //! line counts what was checked: `ci: N passed, N failed`.
 
-use crate::{clients, compare, install, isolation, repo, shell, tidy};
+use crate::{clients, compare, install, isolation, repo, shell, simulate, tidy};
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -28,6 +28,7 @@ const STEPS: &[Step] = &[
     ("test", test),
     ("build", build),
     ("demo", demo),
+    ("sim", simulate::run),
     ("clients", clients::run_all),
     ("slt", clients::run_slt),
     ("isolation", isolation::run_all),

@@ -25,6 +25,7 @@ mod isolation;
 mod repo;
 mod servers;
 mod shell;
+mod simulate;
 mod tidy;
 
 use anyhow::{Result, bail};
