@@ -14,6 +14,7 @@ mod crash;
 mod disk_full;
 mod errors;
 mod frames;
+mod histories;
 mod interrupted;
 mod nodes;
 mod pipeline;
