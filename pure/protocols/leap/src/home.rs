@@ -292,6 +292,10 @@ impl Leap {
             return;
         }
         let owner = grant.from;
+        if !self.has_joined(owner) {
+            // What it knows of this grant turns out when it claims.
+            return;
+        }
         let request = TransferRequest {
             otag,
             floor: self.floor(cx),

@@ -74,9 +74,19 @@ impl Leap {
             self.post(cx, request.to, Body::Refused(Box::new(refused)), Self::NOTHING);
             return;
         }
-        let Some(held) = self.held.get(&request.key) else {
+        let Some(held) = self.held.get_mut(&request.key) else {
             return;
         };
+        if let Tenure::Owned { confirmed } = &mut held.tenure
+            && !*confirmed
+            && otag > held.seen
+        {
+            // The home asks nobody before it has dealt with the claims of this life: the verdict
+            // has got lost.
+            *confirmed = true;
+            self.wake_gate();
+        }
+        let held = &self.held[&request.key];
         match held.tenure {
             Tenure::Released { .. } => {
                 if held.otag == otag {

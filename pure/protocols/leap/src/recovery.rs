@@ -236,6 +236,15 @@ impl Leap {
         for key in old {
             self.void_release(&key);
         }
+        let doubtful = self.held.iter().any(|(key, held)| {
+            held.tenure == Tenure::Owned { confirmed: false } && self.home(key.slot) == home
+        });
+        if doubtful && self.rejoin.awaited.insert(home) && self.rejoin.again_at.is_none() {
+            // The former life of the home had not decided.
+            let at = cx.now.after(self.settings.resend_us);
+            self.rejoin.again_at = Some(at);
+            self.timers.insert((at, Timer::Rejoin));
+        }
         self.send_claims(cx, home, incarnation);
     }
 
@@ -463,6 +472,16 @@ impl Leap {
     pub(crate) fn serves(&self, from: ShardId, incarnation: u32) -> bool {
         let joined = self.rejoin.joined.get(&from).copied().unwrap_or(1);
         self.rejoin.serving && (from == self.shard || joined >= incarnation)
+    }
+
+    /// Whether a shard may be asked for rows: it is in the life whose claims were dealt with.
+    pub(crate) fn has_joined(&self, shard: ShardId) -> bool {
+        let life = if self.is_remote(shard) {
+            self.peers.get(&shard.node()).copied().unwrap_or(0)
+        } else {
+            self.incarnation
+        };
+        self.serves(shard, life)
     }
 
     /// What the checkpoint that begins now must keep, in the step that appends its start record.

@@ -414,7 +414,8 @@ impl Run {
     fn check_owners(&self) {
         for name in NAMES.iter().chain(&FLAGS) {
             let owners = self.world.owners(&key(name));
-            assert!(owners.len() <= 1, "seed {}: {name} is owned by {owners:?}", self.seed);
+            let seed = self.seed;
+            assert!(owners.len() <= 1, "seed {seed}: {name}: {owners:?}\n{}", self.states());
         }
     }
 
@@ -435,11 +436,13 @@ impl Run {
             }
             self.world.tick(if round < 50 { 1_000 } else { 1_000_000 });
         }
-        let shards = self.world.shards.iter();
-        let states: Vec<String> =
-            shards.map(|(id, shard)| format!("{id}:\n{}", shard.protocol)).collect();
         let clients: Vec<&Client> = self.active().iter().map(|at| &self.clients[*at]).collect();
-        panic!("seed {}: somebody is stuck\n{}{clients:?}", self.seed, states.concat());
+        panic!("seed {}: somebody is stuck\n{}{clients:?}", self.seed, self.states());
+    }
+
+    fn states(&self) -> String {
+        let shards = self.world.shards.iter();
+        shards.map(|(id, shard)| format!("{id}:\n{}", shard.protocol)).collect()
     }
 
     /// Commit timestamps of all transactions whose record survived.
@@ -546,6 +549,8 @@ impl Run {
             versions.push((*ts, rows.clone()));
         }
         for name in NAMES.iter().chain(&FLAGS) {
+            let owners = self.world.owners(&key(name));
+            assert_eq!(owners.len(), 1, "seed {}: {name}\n{}", self.seed, self.states());
             let value = self.world.value(&key(name));
             let expected = rows.get(&key(name)).copied();
             assert_eq!(value, expected, "seed {}: {name}", self.seed);
