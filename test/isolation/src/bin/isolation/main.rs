@@ -1,7 +1,6 @@
 //! Runs isolation scripts against PostgreSQL: `isolation HOST:PORT DATABASE FOLDER [SCRIPT...]`.
 //!
-//! The server must trust the user `postgres`, and its `deadlock_timeout` must be at most
-//! [`postgres::DEADLOCK_TIMEOUT_MS`]. What is seen must be what the scripts record for
+//! The server must trust the user `postgres`. What is seen must be what the scripts record for
 //! `postgres-15`; with `UPDATE=1` in the environment it is recorded instead. Nothing that a level
 //! forbids is ever accepted.
 #![forbid(unsafe_code)]

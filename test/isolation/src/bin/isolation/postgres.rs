@@ -1,4 +1,8 @@
 //! PostgreSQL as a system under test: a connection per session, and one that asks who is blocked.
+//!
+//! Which of the sessions of a deadlock is rolled back is the one that looks for it first. So that
+//! this does not depend on how busy the machine is, a session looks soon only if others wait when
+//! its step begins: it is then the last that joins.
 
 use crate::wire::Wire;
 use isolation::run::Broken;
@@ -6,11 +10,12 @@ use isolation::{Answer, Level, Spec, System};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// The server looks for a deadlock when a session has waited this long.
-pub(crate) const DEADLOCK_TIMEOUT_MS: u64 = 3;
-/// A session that still waits so long after it was asked is not part of a deadlock that the server
-/// would break.
-const BLOCKED_AFTER: Duration = Duration::from_millis(5 * DEADLOCK_TIMEOUT_MS);
+/// Whoever may close a circle looks for it when it has waited so long.
+const SOON: &str = "3ms";
+/// Everybody else; not for ever, because a statement that waits twice may close one as well.
+const LATE: &str = "1s";
+/// A session that looks soon and still waits so long after it was asked is not part of a deadlock.
+const BLOCKED_AFTER: Duration = Duration::from_millis(15);
 /// Pause before the server is asked who is blocked.
 const PATIENCE: Duration = Duration::from_millis(1);
 /// A session that neither answers nor is blocked for this long is broken.
@@ -21,6 +26,8 @@ struct Session {
     /// When the question under way was asked.
     asked: Option<Instant>,
     answer: Option<Answer>,
+    /// Its deadlock timeout, if no rollback can have changed it.
+    looks: Option<&'static str>,
 }
 
 /// The server.
@@ -99,6 +106,9 @@ impl Postgres {
                 match session.wire.look() {
                     Ok(Some(answer)) => {
                         session.asked = None;
+                        if answer.failed() {
+                            session.looks = None;
+                        }
                         session.answer = Some(answer);
                     }
                     Ok(None) => all = false,
@@ -134,14 +144,28 @@ impl System for Postgres {
                 wire,
                 asked: None,
                 answer: None,
+                looks: None,
             });
         }
         Ok(())
     }
 
     async fn begin(&mut self, session: usize, sql: &str) -> Result<(), Broken> {
+        let looks = if self.waiting() > 0 { SOON } else { LATE };
         let session = &mut self.sessions[session];
         assert!(session.asked.is_none(), "the session is idle");
+        if session.looks != Some(looks) {
+            let set = format!("set deadlock_timeout = '{looks}'");
+            // Refused in a block that has failed, which waits for nothing.
+            session
+                .wire
+                .ask(&set)
+                .map_err(|error| broken(&set, error))?;
+            session.looks = Some(looks);
+        }
+        if sql == "begin" || sql == "commit" || sql == "rollback" {
+            session.looks = None;
+        }
         session.asked = Some(Instant::now());
         session.answer = None;
         session.wire.send(sql).map_err(|error| broken(sql, error))
@@ -153,8 +177,15 @@ impl System for Postgres {
             if self.look()? {
                 return Ok(());
             }
-            let waits = self.sessions.iter().filter_map(|session| session.asked);
-            let youngest = waits.max().expect("somebody has not answered");
+            let waits = self
+                .sessions
+                .iter()
+                .filter_map(|of| Some((of.asked?, of.looks)));
+            let (youngest, looks) = waits.max().expect("somebody has not answered");
+            let blocked_after = match looks {
+                Some(LATE) => Duration::ZERO,
+                _ => BLOCKED_AFTER,
+            };
             if youngest.elapsed() < PATIENCE {
                 std::thread::sleep(Duration::from_micros(50));
                 continue;
@@ -165,7 +196,7 @@ impl System for Postgres {
                 .iter()
                 .filter(|session| session.asked.is_some());
             if pending.all(|session| blocked.contains(&session.wire.pid)) {
-                if youngest.elapsed() >= BLOCKED_AFTER {
+                if youngest.elapsed() >= blocked_after {
                     // An answer may have come while the server was asked.
                     let waiting = self.waiting();
                     self.look()?;
@@ -173,7 +204,7 @@ impl System for Postgres {
                         return Ok(());
                     }
                 }
-                std::thread::sleep(BLOCKED_AFTER.saturating_sub(youngest.elapsed()));
+                std::thread::sleep(blocked_after.saturating_sub(youngest.elapsed()));
             } else {
                 std::thread::sleep(Duration::from_micros(100));
             }
