@@ -25,6 +25,21 @@ const LICENCES: &[&str] = &[
     "Zlib",
 ];
 
+/// Crates that the build must not need, with the reason: it takes the registry and a C compiler.
+const BANNED: &[(&str, &str)] = &[
+    (
+        "openssl-sys",
+        "needs a library of the system; rustls does not",
+    ),
+    (
+        "native-tls",
+        "needs a library of the system; rustls does not",
+    ),
+    ("bindgen", "needs libclang"),
+    ("cmake", "needs a program that the registry does not have"),
+    ("pkg-config", "looks for libraries of the system"),
+];
+
 /// Checks the document against the crates, and the crates against the rules.
 pub(crate) fn check(workspace: &Workspace, files: &[SourceFile]) -> Vec<Violation> {
     let mut found = Vec::new();
@@ -107,6 +122,10 @@ fn check_origins(workspace: &Workspace) -> Vec<Violation> {
     for external in &workspace.externals {
         if !external.source.starts_with("registry+") {
             let message = format!("comes from {:?}, not from the registry", external.source);
+            found.push(Violation::new(&external.name, 0, message));
+        }
+        if let Some((_, why)) = BANNED.iter().find(|(name, _)| *name == external.name) {
+            let message = format!("`{}` is banned: it {why}", external.name);
             found.push(Violation::new(&external.name, 0, message));
         }
         if !fits(&external.licence) {
