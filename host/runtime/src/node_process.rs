@@ -23,6 +23,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use storage::{CheckpointKeeper, Recovered};
 
+/// Expressions and messages nest up to fixed depths (`base::codec::DEPTH_MAX`, the binder's), for
+/// which this is enough without optimisation, too. What is not used takes no memory.
+const SHARD_STACK_BYTES: usize = 8 << 20;
+
 /// A checkpoint begins when this many bytes of journal would have to be replayed.
 const CHECKPOINT_JOURNAL_BYTES: u64 = 256 << 20;
 /// Transactions that still run so long after the order to stop are cut off.
@@ -140,7 +144,9 @@ impl NodeProcess {
                 if index == 0 { listeners.take() } else { None },
             );
             let (mailboxes, journal) = (mailboxes.clone(), journal.clone());
-            let thread = std::thread::Builder::new().name(format!("shard-{index}"));
+            let thread = std::thread::Builder::new()
+                .name(format!("shard-{index}"))
+                .stack_size(SHARD_STACK_BYTES);
             let thread = thread.spawn(move || start(checkpoints, own, mailboxes, journal));
             shards.push(thread.expect("the process can start a thread"));
         }

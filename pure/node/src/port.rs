@@ -11,7 +11,7 @@ use catalog::{Catalog, Database, Sequence};
 use sql::plan::Isolation;
 use sql::port::{ExecError, OpAnswer, Show, Started};
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
@@ -61,6 +61,8 @@ pub(crate) struct Events {
     pub(crate) to_sessions: VecDeque<(TxnHandle, FromTxn)>,
     /// Statements that gave way and want to run again.
     pub(crate) yielded: Vec<(TxnHandle, StatementNo)>,
+    /// Statements that sleep, and until when; entries of those that were ended are passed over.
+    pub(crate) sleeping: BTreeSet<(Time, TxnHandle, StatementNo)>,
 }
 
 /// The port of one statement.
@@ -293,7 +295,7 @@ impl sql::Port for StatementPort {
         sequence: &Sequence,
         ticket: &mut Option<u64>,
     ) -> Poll<Result<i64, ExecError>> {
-        let drawn = draw(&self.sequences, sequence, &self.catalog, ticket);
+        let drawn = draw(&self.sequences, sequence, ticket);
         if let Poll::Ready(Ok(value)) = &drawn {
             let mut currval = self.currval.borrow_mut();
             match currval.iter_mut().find(|(id, _)| *id == sequence.id) {
@@ -321,6 +323,17 @@ impl sql::Port for StatementPort {
             .borrow_mut()
             .yielded
             .push((self.handle, self.statement));
+        Poll::Pending
+    }
+
+    fn poll_sleep(&self, until: Time, asked: &mut bool) -> Poll<()> {
+        if self.txn.core.borrow().now >= until {
+            return Poll::Ready(());
+        }
+        if !core::mem::replace(asked, true) {
+            let entry = (until, self.handle, self.statement);
+            self.events.borrow_mut().sleeping.insert(entry);
+        }
         Poll::Pending
     }
 

@@ -9,7 +9,7 @@ use crate::port::StatementPort;
 use crate::txns::Running;
 use base::key::Slot;
 use base::{Datum, IndexId, Key, SLOT_COUNT, SqlError, SqlState, Type};
-use catalog::{Catalog, Sequence};
+use catalog::Sequence;
 use sql::port::{ExecError, OpFuture};
 use sql::{Completed, Port, Tag};
 use std::cell::RefCell;
@@ -53,7 +53,6 @@ impl SequenceDraws {
 pub(crate) fn draw(
     draws: &Rc<RefCell<SequenceDraws>>,
     sequence: &Sequence,
-    _: &Catalog,
     ticket: &mut Option<u64>,
 ) -> Poll<Result<i64, ExecError>> {
     let mut draws = draws.borrow_mut();

@@ -576,11 +576,25 @@ impl Txns {
 
     /// When the first statement deadline comes.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        self.deadlines.first().map(|(at, _, _)| *at)
+        let timeout = self.deadlines.first().map(|(at, _, _)| *at);
+        let events = self.events.borrow();
+        let wake = events.sleeping.first().map(|(at, _, _)| *at);
+        timeout.into_iter().chain(wake).min()
     }
 
-    /// Ends statements whose deadline has come.
+    fn wake_sleepers(&mut self, now: Time) {
+        let mut events = self.events.borrow_mut();
+        while let Some((at, handle, statement)) = events.sleeping.first().copied()
+            && at <= now
+        {
+            events.sleeping.pop_first();
+            self.ready.push_back((handle, statement));
+        }
+    }
+
+    /// Wakes statements that have slept enough, and ends those whose deadline has come.
     pub(crate) fn on_tick(&mut self, now: Time) {
+        self.wake_sleepers(now);
         while let Some((at, handle, statement)) = self.deadlines.first().copied() {
             if at > now {
                 return;

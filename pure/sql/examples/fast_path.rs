@@ -134,6 +134,9 @@ impl Port for OneRow {
     fn poll_yield(&self, _: &mut bool) -> Poll<()> {
         Poll::Ready(())
     }
+    fn poll_sleep(&self, _: Time, _: &mut bool) -> Poll<()> {
+        Poll::Ready(())
+    }
     fn poll_show(&self, _: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
         Poll::Ready(Ok(RowBatch::new(0)))
     }

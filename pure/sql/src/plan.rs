@@ -1,8 +1,8 @@
 //! What planning gives: the plan of one statement and what the session must know about it.
 
 use alloc::sync::Arc;
-use base::{SqlError, Type};
-use catalog::Command;
+use base::{SqlError, TableId, Type};
+use catalog::{Command, Table};
 use serde::{Deserialize, Serialize};
 
 /// One column of a result.
@@ -35,6 +35,15 @@ pub struct Plan {
     pub writes: bool,
     /// Whether it takes locks under snapshot isolation levels too (FOR UPDATE).
     pub locks: bool,
+}
+
+impl Plan {
+    /// Tells of the tables whose rows it may write, those that follow by foreign keys included.
+    pub fn each_written(&self, told: &mut dyn FnMut(TableId)) {
+        if let (PlanKind::Run(run), true) = (&self.kind, self.writes) {
+            run.action.each_written(&mut |table: &Table| told(table.id));
+        }
+    }
 }
 
 /// Kinds of statements by who runs them.
@@ -121,6 +130,16 @@ pub struct DdlPlan {
     pub after: Vec<Command>,
     /// Applied when it failed.
     pub undo: Vec<Command>,
+}
+
+impl Fill {
+    /// The table whose rows it goes through.
+    pub fn table(&self) -> &str {
+        match self {
+            Fill::Index { table, .. } | Fill::PrimaryKey { table } => table,
+            Fill::Validate { error, .. } => &error.fields().table,
+        }
+    }
 }
 
 /// Work over existing rows. Names refer to the catalog after `before`.

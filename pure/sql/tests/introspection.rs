@@ -101,6 +101,9 @@ impl Port for CatalogOnly {
     fn poll_yield(&self, _: &mut bool) -> Poll<()> {
         Poll::Ready(())
     }
+    fn poll_sleep(&self, _: Time, _: &mut bool) -> Poll<()> {
+        Poll::Ready(())
+    }
     fn poll_show(&self, what: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
         if what == Show::Sizes {
             // Two shards, each with some of every key space.

@@ -360,6 +360,10 @@ fn deep_statements_are_refused_and_never_overflow() {
     assert_eq!(state(chained(" + ", 200)), "ok");
     assert_eq!(state(chained(" + ", 100_000)), "54001");
     assert_eq!(state(chained(" + ", 2_000)), "54001");
+    // Chains inside of chains add up.
+    let inner = vec!["1"; 150].join(" + ");
+    let twice = format!("SELECT abs({inner}) + {inner}");
+    assert_eq!(state(twice), "54001");
     let ors = vec!["i_id = 1"; 1400].join(" OR ");
     assert_eq!(state(format!("SELECT * FROM item WHERE {ors}")), "ok");
     let list = vec!["1"; 20_000].join(", ");

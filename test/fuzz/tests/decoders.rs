@@ -12,6 +12,8 @@ const INPUTS: u64 = 200_000;
 const SECONDS: u64 = 12;
 /// Fewer inputs than this in that time mean that a decoder is too slow, or that nothing ran.
 const INPUTS_MIN: u64 = 2_000;
+/// The stack of a shard's thread.
+const STACK_BYTES: usize = 8 << 20;
 /// No short input may take longer, on a busy machine and without optimisation.
 const SLOWEST_US_MAX: u128 = 3_000_000;
 
@@ -31,7 +33,10 @@ fn survives(name: &str) {
         inputs: seconds.map_or(INPUTS, |_| u64::MAX),
         time: Duration::from_secs(seconds.unwrap_or(SECONDS)),
     };
-    let ran = run(target, setting("FUZZ_SEED").unwrap_or(1), budget);
+    let seed = setting("FUZZ_SEED").unwrap_or(1);
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    let ran = thread.spawn(move || run(target, seed, budget)).unwrap();
+    let ran = ran.join().expect("the target takes every input");
     assert!(ran.inputs >= INPUTS_MIN, "{name}: {ran:?}");
     assert!(ran.slowest_us <= SLOWEST_US_MAX, "{name}: {ran:?}");
 }

@@ -41,7 +41,7 @@ pub use status::Description;
 
 use crate::client::{ClientMessage, ConnId, Reply, Severity, Tag};
 use crate::message::{SessionFacts, ToTxn, TxnHandle};
-use base::{Position, ShardId, SqlError, SqlState, Time, Ts};
+use base::{Position, ShardId, SqlError, SqlState, TableId, Time, Ts};
 use block::{Block, Modes};
 use catalog::{Catalog, Database};
 use inbox::Inbox;
@@ -142,6 +142,8 @@ pub struct Session {
     txn: Option<OpenTxn>,
     /// Transactions so far, attempts too.
     txn_count: u64,
+    /// Tables that the present block has written to.
+    written: Vec<TableId>,
     steps: Vec<Step>,
     at: usize,
     activity: Activity,
@@ -188,6 +190,7 @@ impl Session {
             block_time: None,
             txn: None,
             txn_count: 0,
+            written: Vec::new(),
             steps: Vec::new(),
             at: 0,
             activity: Activity::Idle,

@@ -128,6 +128,10 @@ impl Session {
                 format!("{tag} cannot run inside a transaction block"),
             )),
             _ if self.present_modes().read_only => Some(read_only(tag)),
+            Block::Explicit if self.would_wait_for_itself(cx, plan) => Some((
+                SqlState::ACTIVE_TXN,
+                format!("{tag} cannot run in a transaction block that has written to the table"),
+            )),
             _ => None,
         };
         if let Some((state, message)) = refused {
@@ -144,6 +148,18 @@ impl Session {
         } else {
             self.start_ddl(cx, plan);
         }
+    }
+
+    /// Whether the change goes through rows that this very block has locked.
+    fn would_wait_for_itself(&self, cx: &SessionCx<'_>, plan: &DdlPlan) -> bool {
+        let (Some(fill), Some(_)) = (&plan.fill, &self.txn) else {
+            return false;
+        };
+        let table = self
+            .database(cx)
+            .ok()
+            .and_then(|database| database.tables.get(fill.table()));
+        table.is_some_and(|table| self.written.contains(&table.id))
     }
 
     pub(super) fn start_ddl(&mut self, cx: &mut SessionCx<'_>, plan: &DdlPlan) {
@@ -202,8 +218,21 @@ impl Session {
             said: 0,
             before: 0,
         };
+        self.note_written(&step.plan);
         self.push_step(step);
         self.run_step(cx);
+    }
+
+    /// Notes the tables that an explicit block writes to.
+    fn note_written(&mut self, plan: &Plan) {
+        if self.block == Block::Explicit {
+            let written = &mut self.written;
+            plan.each_written(&mut |table| {
+                if !written.contains(&table) {
+                    written.push(table);
+                }
+            });
+        }
     }
 
     /// Makes `step` the present one. Steps before it are kept only if they may have to run again.
@@ -228,6 +257,7 @@ impl Session {
             .filter(|home| home.node() == cx.here.node())
             .unwrap_or(cx.here);
         self.txn_count += 1;
+        self.written.clear();
         self.refresh_facts();
         self.txn = Some(OpenTxn {
             handle: TxnHandle {

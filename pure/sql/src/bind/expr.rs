@@ -122,19 +122,29 @@ impl Binder<'_> {
             spine.push((op, right));
             leftmost = unwrapped(left);
         }
-        let arithmetic = spine
-            .iter()
-            .filter(|(op, _)| !matches!(op, Op::And | Op::Or))
-            .count();
-        if arithmetic > super::DEPTH_MAX as usize {
-            return Err(crate::parse::too_complex());
-        }
         if let (Ast::Tuple(left), [(op, Ast::Tuple(right))]) = (leftmost, spine.as_slice()) {
             return self.row_comparison(left, op, right);
         }
         if let (Ast::Tuple(_), [(Op::Eq, Ast::Subquery(query))]) = (leftmost, spine.as_slice()) {
             return self.in_subquery(leftmost, query);
         }
+        // Every operator but AND and OR, which take any number, is a level of the expression.
+        let levels = |(op, _): &&(&Op, &Ast)| !matches!(op, Op::And | Op::Or);
+        let levels = spine.iter().filter(levels).count() as u32;
+        if self.chained + levels > super::DEPTH_MAX {
+            return Err(crate::parse::too_complex());
+        }
+        self.chained += levels;
+        let bound = self.bind_spine(leftmost, spine);
+        self.chained -= levels;
+        bound
+    }
+
+    fn bind_spine(
+        &mut self,
+        leftmost: &Ast,
+        mut spine: Vec<(&Op, &Ast)>,
+    ) -> Result<Expr, SqlError> {
         let mut bound = self.expr(leftmost)?;
         while let Some((op, right)) = spine.pop() {
             bound = match op {

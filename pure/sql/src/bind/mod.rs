@@ -105,6 +105,8 @@ pub(crate) struct Binder<'a> {
     /// Values that are computed when the statement starts.
     pub(crate) inits: Vec<Init<Rel>>,
     depth: u32,
+    /// Operators of the chains that are being bound, one inside the other.
+    chained: u32,
     /// A query has FOR UPDATE or FOR SHARE.
     pub(crate) locks: bool,
     /// A function asks how much memory rows take up.
@@ -124,6 +126,7 @@ impl<'a> Binder<'a> {
             levels: vec![Level::default()],
             inits: Vec::new(),
             depth: 0,
+            chained: 0,
             locks: false,
             sizes: false,
         }

@@ -125,10 +125,8 @@ pub(super) async fn cached_value(
                 .as_float()
                 .unwrap_or(0.0);
             let end = cx.port.now().after((seconds.max(0.0) * 1e6) as u64);
-            while cx.port.now() < end {
-                let mut yielded = false;
-                poll_fn(|_| cx.port.poll_yield(&mut yielded)).await;
-            }
+            let mut asked = false;
+            poll_fn(|_| cx.port.poll_sleep(end, &mut asked)).await;
             Ok(Datum::Text("".into()))
         }
     }

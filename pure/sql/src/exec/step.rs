@@ -204,6 +204,22 @@ pub(crate) struct PointPlan {
     pub(crate) op: PointOp,
 }
 
+impl Action {
+    /// Tells of the tables whose rows are written.
+    pub(crate) fn each_written(&self, told: &mut dyn FnMut(&Table)) {
+        let mut all = |writers: &[Writer]| writers.iter().for_each(|writer| told(&writer.table));
+        match self {
+            Action::Insert(plan) => all(&plan.writers),
+            Action::Write(plan) => all(&plan.writers),
+            Action::Truncate(plans) => plans.iter().for_each(|plan| all(&plan.writers)),
+            Action::CopyFrom(plan) => all(&plan.writers),
+            Action::Point(plan) => told(&plan.table),
+            Action::Explain { run, .. } => run.action.each_written(told),
+            Action::Query(_) | Action::CopyTo(_) | Action::Show(_) => {}
+        }
+    }
+}
+
 /// What is done with the row.
 pub(crate) enum PointOp {
     Get {

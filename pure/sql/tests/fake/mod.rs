@@ -668,6 +668,9 @@ impl Port for FakePort {
             Poll::Pending
         }
     }
+    fn poll_sleep(&self, _: Time, _: &mut bool) -> Poll<()> {
+        Poll::Ready(())
+    }
     fn poll_show(&self, what: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
         Poll::Ready(Ok(RowBatch::new(sql::exec::show_columns(what).len())))
     }
