@@ -134,6 +134,7 @@ impl Leap {
         self.rejoin.awaited = others;
         if printed!(self, HomeServesAtOnce) {
             self.rejoin.serving = true;
+            self.rejoin.waiting.clear();
         }
         self.rejoin_again(cx);
     }
@@ -349,6 +350,9 @@ impl Leap {
         collected: &Collected,
     ) {
         self.rejoin.joined.insert(from, incarnation);
+        if printed!(self, OwnerIgnored) {
+            return;
+        }
         let claims: BTreeMap<&Key, (Otag, Holding)> = collected
             .claims()
             .map(|claim| (&claim.key, (claim.otag, claim.holding)))

@@ -432,7 +432,8 @@ impl Leap {
             options: job.options,
             number,
             planned: job.planned,
-            alone: job.alone,
+            // Nothing will expose it there.
+            alone: job.alone && last,
             delays: 0,
             op,
         };

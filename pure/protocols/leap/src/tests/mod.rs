@@ -5,4 +5,6 @@ mod local;
 #[path = "../../../two_phase/src/tests/programs.rs"]
 mod programs;
 mod random;
+mod restarts;
+mod schedules;
 mod world;
