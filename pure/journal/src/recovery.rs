@@ -418,7 +418,14 @@ impl Replay {
                 }
                 Verdict::PresumeAbort => self.recovery.settled.push(settled(None)),
                 Verdict::Hold => self.recovery.held.push(prepared),
-                other => unreachable!("an open promise is never judged {other:?}"),
+                other @ (Verdict::Redo
+                | Verdict::Nothing
+                | Verdict::Tell
+                | Verdict::CorruptOutcome
+                | Verdict::CorruptChunks
+                | Verdict::CorruptContradiction) => {
+                    unreachable!("an open promise is never judged {other:?}")
+                }
             }
         }
         for (txn, owed) in core::mem::take(&mut self.owed) {

@@ -362,14 +362,17 @@ impl Change {
             Fill::Index { table, index } => Work::Index { table, index },
             Fill::Validate { query, error } => Work::Validate { query, error },
             Fill::PrimaryKey { table } => {
-                let target = self.steps.iter().find_map(|step| match step {
-                    Step::Command(command) => match &**command {
-                        Command::SetPrimaryKey {
-                            primary, columns, ..
-                        } => Some((primary.clone(), columns.clone())),
-                        _ => None,
-                    },
-                    Step::Fill(_) => None,
+                let target = self.steps.iter().find_map(|step| {
+                    let Step::Command(command) = step else {
+                        return None;
+                    };
+                    let Command::SetPrimaryKey {
+                        primary, columns, ..
+                    } = &**command
+                    else {
+                        return None;
+                    };
+                    Some((primary.clone(), columns.clone()))
                 });
                 let (primary, columns) = target.expect("a copy is followed by its use");
                 Work::PrimaryKey {

@@ -715,7 +715,10 @@ impl Shard {
     /// As [`Shard::validate`] for what is open: locks, promises, write sets and decisions. Cheap
     /// enough for a server at times; passed over while so many locks are held that it is not.
     pub fn validate_open(&self) {
-        self.core.borrow().two_phase.validate_small(VALIDATE_LOCKS_MAX);
+        self.core
+            .borrow()
+            .two_phase
+            .validate_small(VALIDATE_LOCKS_MAX);
     }
 
     /// Whether no transaction runs or is owed anything, no lock is held and no schema change is

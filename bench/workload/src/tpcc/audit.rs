@@ -374,7 +374,8 @@ mod tests {
         }
         assert!(sum < RISK / CHANCES, "{sum}");
         // The tail of the normal distribution lies below density / z.
-        let density = (-NORMAL_COVERED * NORMAL_COVERED / 2.0).exp() / f64::sqrt(6.283_185_307);
+        let density =
+            (-NORMAL_COVERED * NORMAL_COVERED / 2.0).exp() / f64::sqrt(core::f64::consts::TAU);
         let tail = 2.0 * density / NORMAL_COVERED;
         assert!(tail < RISK / CHANCES * 1.04, "{tail}");
     }

@@ -68,6 +68,7 @@ impl Session {
     }
 
     pub(super) fn on_copy_message(&mut self, cx: &mut SessionCx<'_>, message: ClientMessage) {
+        let unexpected = || errors::protocol("unexpected message type during COPY from stdin");
         let error = match message {
             ClientMessage::CopyData(bytes) => return self.copy_data(cx, Ok(Some(bytes))),
             ClientMessage::CopyDone => return self.copy_data(cx, Ok(None)),
@@ -82,13 +83,19 @@ impl Session {
                 fatal: false,
             } => error,
             ClientMessage::Malformed { error, fatal: true } => return self.fatal(cx, error),
-            other => {
-                let terminate = other == ClientMessage::Terminate;
-                if terminate {
-                    self.inbox.push(other);
-                }
-                errors::protocol("unexpected message type during COPY from stdin")
+            ClientMessage::Terminate => {
+                self.inbox.push(ClientMessage::Terminate);
+                unexpected()
             }
+            ClientMessage::Startup { .. }
+            | ClientMessage::Query(_)
+            | ClientMessage::Parse { .. }
+            | ClientMessage::Bind { .. }
+            | ClientMessage::DescribeStatement(_)
+            | ClientMessage::DescribePortal(_)
+            | ClientMessage::Execute { .. }
+            | ClientMessage::CloseStatement(_)
+            | ClientMessage::ClosePortal(_) => unexpected(),
         };
         self.copy_data(cx, Err(error));
     }

@@ -157,8 +157,9 @@ fn key_text(key: &Key, table: &Table, index: &Index) -> Option<(String, String)>
 }
 
 fn format_value(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
-    match datum {
-        Datum::Null => out.extend_from_slice(b"null"),
-        _ => base::text::format(ty, datum, out),
+    if datum.is_null() {
+        out.extend_from_slice(b"null");
+    } else {
+        base::text::format(ty, datum, out);
     }
 }

@@ -211,7 +211,7 @@ impl Session {
         let Some(portal) = self.portal(name) else {
             let error = match self.block {
                 Block::Failed => errors::in_failed_block(),
-                _ => errors::no_portal(name),
+                Block::None | Block::Implicit | Block::Explicit => errors::no_portal(name),
             };
             return self.fail(cx, error, Position(0));
         };
@@ -231,7 +231,7 @@ impl Session {
         let Some(mut portal) = self.take_portal(&name) else {
             let error = match self.block {
                 Block::Failed => errors::in_failed_block(),
-                _ => errors::no_portal(&name),
+                Block::None | Block::Implicit | Block::Explicit => errors::no_portal(&name),
             };
             return self.fail(cx, error, Position(0));
         };

@@ -307,7 +307,11 @@ impl Session {
                 self.fatal(cx, error);
             }
             Activity::Idle if !cx.accepting && self.may_end() => self.fatal(cx, errors::shutdown()),
-            _ => {}
+            Activity::Idle
+            | Activity::Backoff(_)
+            | Activity::Running
+            | Activity::Ending
+            | Activity::Ddl(_) => {}
         }
         self.pump(cx);
     }
@@ -317,7 +321,7 @@ impl Session {
         match self.activity {
             Activity::Backoff(at) => Some(at),
             Activity::Idle => self.idle_deadline(),
-            _ => None,
+            Activity::Running | Activity::Ending | Activity::Ddl(_) => None,
         }
     }
 

@@ -132,7 +132,7 @@ impl Session {
                 SqlState::ACTIVE_TXN,
                 format!("{tag} cannot run in a transaction block that has written to the table"),
             )),
-            _ => None,
+            Block::None | Block::Implicit | Block::Explicit | Block::Failed => None,
         };
         if let Some((state, message)) = refused {
             self.fail(cx, SqlError::new(state, message), Position(0));
@@ -533,7 +533,11 @@ impl Session {
                 // Nothing more comes from a transaction that is gone.
                 Activity::Running if gone => self.fail(cx, error, done.wait),
                 Activity::Ending if gone => self.fail_ending(cx, error, done.wait),
-                _ => txn.broken = Some((error, done.wait)),
+                Activity::Idle
+                | Activity::Running
+                | Activity::Ending
+                | Activity::Backoff(_)
+                | Activity::Ddl(_) => txn.broken = Some((error, done.wait)),
             }
         } else if let Some(cursor) = self.cursor(number) {
             cursor.done = Some(Box::new(done));

@@ -14,7 +14,19 @@ impl Session {
                 self.life = Life::Closed;
                 return;
             }
-            _ => Err(errors::protocol("expected a startup message")),
+            ClientMessage::Query(_)
+            | ClientMessage::Parse { .. }
+            | ClientMessage::Bind { .. }
+            | ClientMessage::DescribeStatement(_)
+            | ClientMessage::DescribePortal(_)
+            | ClientMessage::Execute { .. }
+            | ClientMessage::CloseStatement(_)
+            | ClientMessage::ClosePortal(_)
+            | ClientMessage::Sync
+            | ClientMessage::Flush
+            | ClientMessage::CopyData(_)
+            | ClientMessage::CopyDone
+            | ClientMessage::CopyFail(_) => Err(errors::protocol("expected a startup message")),
         };
         if let Err(error) = result {
             self.fatal(cx, error);

@@ -47,7 +47,7 @@ pub(crate) fn mode_of(write: &Write) -> LockMode {
 pub(crate) fn promised_mode_of(write: &Write) -> LockMode {
     match mode_of(write) {
         LockMode::Increment => LockMode::Fold,
-        mode => mode,
+        mode @ (LockMode::Shared | LockMode::Fold | LockMode::Exclusive) => mode,
     }
 }
 

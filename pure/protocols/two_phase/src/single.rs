@@ -26,7 +26,12 @@ impl TwoPhase {
         let writes = match op {
             // It commits at once, so nobody may have promised to.
             Op::Formula { formula, .. } if adds_only(formula) => LockMode::Fold,
-            _ => LockMode::Exclusive,
+            Op::Get { .. }
+            | Op::Scan(_)
+            | Op::Modify { .. }
+            | Op::Insert { .. }
+            | Op::Formula { .. }
+            | Op::Write { .. } => LockMode::Exclusive,
         };
         match op {
             Op::Scan(scan) => {
