@@ -219,11 +219,7 @@ impl<S: Default> Store<S> {
             newest.map(|version| version.value)
         };
         let value = match write {
-            Write::Insert(row) => {
-                assert!(present().is_none(), "an insert needs its row absent");
-                Some(row.as_slice())
-            }
-            Write::Put(row) => Some(row.as_slice()),
+            Write::Insert(row) | Write::Put(row) => Some(row.as_slice()),
             Write::Delete => {
                 assert!(present().is_some(), "a delete needs its row present");
                 None
@@ -236,7 +232,10 @@ impl<S: Default> Store<S> {
                 Some(scratch.as_slice())
             }
         };
-        self.write_version(Place { index, slot, key }, commit_ts, value, horizon);
+        let inserts = matches!(write, Write::Insert(_));
+        let place = Place { index, slot, key };
+        let was_present = self.write_version(place, commit_ts, value, horizon);
+        assert!(!(inserts && was_present), "an insert needs its row absent");
         self.scratch = scratch;
     }
 
@@ -278,13 +277,14 @@ impl<S: Default> Store<S> {
         }
     }
 
+    /// Makes `value` the newest version of a row. Returns whether the row was present.
     pub(crate) fn write_version(
         &mut self,
         place: Place<'_>,
         commit_ts: Ts,
         value: Option<&[u8]>,
         horizon: Ts,
-    ) {
+    ) -> bool {
         let Place { index, slot, key } = place;
         let rows = self.indexes.entry(index).or_insert_with(IndexRows::new);
         let tree = rows.slots[usize::from(slot.0)].get_or_insert_with(Tree::new);
@@ -292,16 +292,20 @@ impl<S: Default> Store<S> {
         counts.rows += usize::from(value.is_some());
         counts.versions += 1;
         counts.bytes += value.map_or(0, <[u8]>::len);
-        let due = match tree.locate_mut(key) {
-            Some((leaf, i)) => supersede(leaf, i, commit_ts, value, horizon, counts),
+        let over = |leaf: &mut Leaf<S>, i: usize| {
+            let present = leaf.value(i).is_some();
+            let due = supersede(leaf, i, commit_ts, value, horizon, counts);
+            (due, present)
+        };
+        let (due, present) = match tree.write(key, commit_ts, value, over) {
+            Some(superseded) => superseded,
             None => {
-                counts.bytes += key.len();
-                tree.insert(key, commit_ts, value);
+                self.counts.bytes += key.len();
                 if value.is_none() {
                     let (leaf, i) = tree.locate_mut(key).expect("just inserted");
                     leaf.set_queued(i, true);
                 }
-                value.is_none()
+                (value.is_none(), false)
             }
         };
         if due {
@@ -312,6 +316,7 @@ impl<S: Default> Store<S> {
                 key: key.into(),
             });
         }
+        present
     }
 
     /// Forgets all rows of `index`. The memory is freed by later calls of [`Store::collect`].

@@ -81,8 +81,45 @@ impl<S: Default> Tree<S> {
         }
     }
 
+    /// The leaf that has `key`, or would get it. `head` is its [`head_of`].
+    #[inline]
+    fn leaf_mut(&mut self, head: u64, key: &[u8]) -> &mut Leaf<S> {
+        let mut page = &mut self.root;
+        loop {
+            match page {
+                Page::Leaf(leaf) => return leaf,
+                Page::Inner(inner) => {
+                    let child = inner.child_of(head, key);
+                    page = inner.child_mut(child);
+                }
+            }
+        }
+    }
+
+    /// Writes over the row of `key` with `over`, which gets its leaf and position, or inserts the
+    /// row if the key is absent. In one walk, unless a leaf splits.
+    pub(crate) fn write<R>(
+        &mut self,
+        key: &[u8],
+        commit_ts: Ts,
+        value: Option<&[u8]>,
+        over: impl FnOnce(&mut Leaf<S>, usize) -> R,
+    ) -> Option<R> {
+        let head = head_of(key);
+        let leaf = self.leaf_mut(head, key);
+        match leaf.search(head, key) {
+            Ok(i) => return Some(over(leaf, i)),
+            Err(i) if !leaf.is_full(key.len() + value.map_or(0, <[u8]>::len)) => {
+                leaf.insert(i, key, commit_ts, value);
+                self.rows += 1;
+            }
+            Err(_) => self.insert(key, commit_ts, value),
+        }
+        None
+    }
+
     /// Inserts a row whose key is absent.
-    pub(crate) fn insert(&mut self, key: &[u8], commit_ts: Ts, value: Option<&[u8]>) {
+    fn insert(&mut self, key: &[u8], commit_ts: Ts, value: Option<&[u8]>) {
         if let Some((separator, right)) = insert_into(&mut self.root, key, commit_ts, value) {
             let placeholder = Page::Inner(Box::new(Inner::new()));
             let left = core::mem::replace(&mut self.root, placeholder);

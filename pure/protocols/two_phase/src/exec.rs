@@ -143,7 +143,7 @@ impl Hands<'_> {
             check_schema(cx, key.index, job.planned)?;
             asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
             let (key, write) = job.writes.next().expect("just looked at");
-            self.add(cx, job, key, write)?;
+            self.add(cx, job, key, write, false)?;
         }
         let found = match job.found.take() {
             Some(found) => found,
@@ -193,9 +193,13 @@ impl Hands<'_> {
                 self.modify(cx, job, key, program)
             }
             Op::Insert { key, row } => {
-                asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
+                let mut first = false;
+                let mode = LockMode::Exclusive;
+                asker.ask_noting(self.locks, Item::of(key), mode, &mut first)?;
                 let mut folded = Vec::new();
-                let seen = see(self.part.as_deref(), cx.store, key, Ts::MAX, &mut folded);
+                // Without a lock on the row it has not written there.
+                let part = self.part.as_deref().filter(|_| !first);
+                let seen = see(part, cx.store, key, Ts::MAX, &mut folded);
                 job.wait = job.wait.max(seen.position(self.installed));
                 let (present, version) = (seen.row.is_some(), seen.ts);
                 note_read(&mut cx.history, job.txn, key, version);
@@ -203,7 +207,9 @@ impl Hands<'_> {
                     return Ok(OpResult::Exists);
                 }
                 let row = core::mem::take(row).into_vec();
-                self.add(cx, job, key.clone(), Write::Insert(row))?;
+                let bytes = core::mem::take(&mut key.bytes);
+                let key = Key::new(key.index, key.slot, bytes);
+                self.add(cx, job, key, Write::Insert(row), first)?;
                 Ok(OpResult::Done)
             }
             Op::Formula { key, formula } => {
@@ -213,7 +219,7 @@ impl Hands<'_> {
             }
             Op::Write { key, write } => {
                 asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
-                self.add(cx, job, key.clone(), write.clone())?;
+                self.add(cx, job, key.clone(), write.clone(), false)?;
                 Ok(OpResult::Done)
             }
             Op::Scan(scan) => self.scan(cx, job, asker, scan),
@@ -312,7 +318,7 @@ impl Hands<'_> {
         };
         let written = write.is_some();
         if let Some(write) = write {
-            self.add(cx, job, key.clone(), write)?;
+            self.add(cx, job, key.clone(), write, false)?;
         }
         Ok(OpResult::Modified {
             found: true,
@@ -341,7 +347,7 @@ impl Hands<'_> {
         };
         // The result is not kept, but it must lie inside the type before the statement is answered.
         formula.fold(row, &mut result)?;
-        self.add(cx, job, key.clone(), Write::Formula(formula.clone()))?;
+        self.add(cx, job, key.clone(), Write::Formula(formula.clone()), false)?;
         Ok(OpResult::Modified {
             found: true,
             written: true,
@@ -349,7 +355,15 @@ impl Hands<'_> {
         })
     }
 
-    fn add(&mut self, cx: &mut Context<'_>, job: &Job, key: Key, write: Write) -> Result<(), Stop> {
+    /// `first`: the key has no write of this transaction yet.
+    fn add(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &Job,
+        key: Key,
+        write: Write,
+        first: bool,
+    ) -> Result<(), Stop> {
         if cx.journal.is_full() {
             return Err(Stop::aborted(AbortReason::DiskFull(cx.shard)));
         }
@@ -364,7 +378,7 @@ impl Hands<'_> {
             .as_deref_mut()
             .expect("a transaction that writes has a part");
         part.note_plan(key.index, job.planned);
-        part.add(cx.store, key, write, self.settings.txn_bytes_max)?;
+        part.add(cx.store, key, write, first, self.settings.txn_bytes_max)?;
         Ok(())
     }
 }

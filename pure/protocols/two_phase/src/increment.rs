@@ -157,7 +157,7 @@ impl Hands<'_> {
             ordered: job.seals_in_order(),
             ..*asker
         };
-        for (key, write) in &part.writes {
+        for (key, write) in part.writes.formulas() {
             if mode_of(write) == LockMode::Increment {
                 asker.ask(self.locks, Item::of(key), LockMode::Fold)?;
             }
@@ -189,8 +189,8 @@ impl TwoPhase {
 
     pub(crate) fn has_increments(&self, txn: TxnId) -> bool {
         self.parts.get(&txn).is_some_and(|part| {
-            let mut writes = part.writes.values();
-            writes.any(|write| mode_of(write) == LockMode::Increment)
+            let mut formulas = part.writes.formulas();
+            formulas.any(|(_, write)| mode_of(write) == LockMode::Increment)
         })
     }
 

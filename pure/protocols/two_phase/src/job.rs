@@ -74,10 +74,21 @@ impl Asker {
         item: Item<'_>,
         mode: LockMode,
     ) -> Result<(), Stop> {
+        self.ask_noting(locks, item, mode, &mut false)
+    }
+
+    /// As [`Asker::ask`]; sets `first` if the transaction held no part of the row before.
+    pub(crate) fn ask_noting(
+        &self,
+        locks: &mut LockTable,
+        item: Item<'_>,
+        mode: LockMode,
+        first: &mut bool,
+    ) -> Result<(), Stop> {
         if self.direct {
             return Ok(());
         }
-        let acquired = locks.acquire(LockRequest {
+        let request = LockRequest {
             txn: self.priority,
             item,
             mode,
@@ -86,8 +97,8 @@ impl Asker {
             deadline: (self.timeout_us > 0).then(|| self.now.after(self.timeout_us)),
             now: self.now,
             request: self.job,
-        });
-        match acquired {
+        };
+        match locks.acquire_noting(request, first) {
             Acquired::Granted => Ok(()),
             Acquired::Waiting => Err(Stop::Lock),
             Acquired::Died(conflict) => Err(Stop::aborted(AbortReason::Die {

@@ -57,6 +57,7 @@ mod scan;
 mod show;
 mod single;
 mod timers;
+mod writes;
 
 #[cfg(test)]
 mod tests;

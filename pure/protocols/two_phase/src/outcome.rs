@@ -91,7 +91,7 @@ impl TwoPhase {
             ));
         }
         part.stage = Stage::Promised;
-        let redo: Writes = core::mem::take(&mut part.writes).into_iter().collect();
+        let redo: Writes = part.writes.take();
         let attempt = part.attempt;
         if durable {
             let prepare = PrepareRef {
@@ -142,7 +142,7 @@ impl TwoPhase {
             "operations end before commit"
         );
         let read = part.wait;
-        let redo: Writes = core::mem::take(&mut part.writes).into_iter().collect();
+        let redo: Writes = part.writes.take();
         let committed = self.commit_writes(cx, txn, &redo, read);
         self.drop_part(txn);
         Ok(committed)

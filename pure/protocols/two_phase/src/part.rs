@@ -2,6 +2,7 @@
 
 use crate::lead::Gathering;
 use crate::message::{Reply, Request};
+use crate::writes::WriteSet;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -28,8 +29,8 @@ pub(crate) struct Part {
     pub(crate) options: Option<TxnOptions>,
     pub(crate) attempt: u32,
     pub(crate) stage: Stage,
-    /// One write per key, in key order; moved into the promise by prepare.
-    pub(crate) writes: BTreeMap<Key, Write>,
+    /// One write per key; moved into the promise by prepare.
+    pub(crate) writes: WriteSet,
     pub(crate) bytes: usize,
     /// Indexes written, with the oldest catalog version that a plan assumed.
     pub(crate) planned: Vec<(IndexId, u64)>,
@@ -77,7 +78,8 @@ impl Part {
         }
     }
 
-    /// Adds a write behind those there are. `Err`: the transaction has become too large.
+    /// Adds a write behind those there are; `first`: there is none of this key. `Err`: the
+    /// transaction has become too large.
     ///
     /// A formula must have been folded once, so that it cannot fail here.
     pub(crate) fn add(
@@ -85,6 +87,7 @@ impl Part {
         store: &Store,
         key: Key,
         write: Write,
+        first: bool,
         bytes_max: usize,
     ) -> Result<(), SqlError> {
         let size = key.bytes.len() + write.size_bytes();
@@ -92,8 +95,12 @@ impl Part {
             return Err(too_large(bytes_max));
         }
         self.bytes += size;
-        let Some(before) = self.writes.remove(&key) else {
-            self.writes.insert(key, write);
+        let before = match first {
+            true => None,
+            false => self.writes.remove(&key),
+        };
+        let Some(before) = before else {
+            self.writes.add_first(key, write);
             return Ok(());
         };
         let was_put = matches!(before, Write::Put(_));
@@ -108,7 +115,7 @@ impl Part {
                         .get(key.index, key.slot, &key.bytes, Ts::MAX)
                         .is_none() => {}
             Some(both) => {
-                self.writes.insert(key, both);
+                self.writes.put_back(key, both);
             }
             None => {}
         }

@@ -5,12 +5,13 @@ use crate::exec::{Hands, note_read, own_row, see};
 use crate::installed::Installed;
 use crate::job::{Asker, Job, Stop};
 use crate::part::Part;
+use crate::writes::Range;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use base::{Key, KeyRange, Position, RowBatch, SLOT_COUNT, Slot, SqlError, SqlState, Ts};
+use base::{Key, KeyRange, Position, RowBatch, Slot, SqlError, SqlState, Ts};
 use core::fmt;
-use core::ops::{Bound, ControlFlow};
+use core::ops::ControlFlow;
 use store::{Store, Window, Write};
 use txn::lock::Item;
 use txn::{Counters, Event, LockMode, LockTable, OpResult, Read, RowProgram, RowTask, ScanOp};
@@ -210,9 +211,7 @@ fn all_slots(store: &Store, part: Option<&Part>, op: &ScanOp) -> Vec<Slot> {
         from = Slot(slot.0 + 1);
     }
     if let Some(part) = part.filter(|part| !part.writes.is_empty()) {
-        let low = Key::new(op.index, Slot(0), Vec::new());
-        let high = Key::new(op.index, Slot(SLOT_COUNT), Vec::new());
-        slots.extend(part.writes.range(low..high).map(|(key, _)| key.slot));
+        slots.extend(part.writes.slots(op.index));
         slots.sort_unstable();
         slots.dedup();
     }
@@ -253,10 +252,8 @@ impl Visitor<'_, '_> {
         let writes = part
             .filter(|part| !part.writes.is_empty())
             .map(|part| &part.writes);
-        let forward = writes.map(|writes| writes.range((low, high)));
         let mut own = Own {
-            range: forward,
-            reverse: op.reverse,
+            range: writes.map(|writes| writes.range(low, high, op.reverse)),
             next: None,
         };
         own.step();
@@ -430,31 +427,24 @@ impl Visitor<'_, '_> {
 
 /// Own writes of the slot in scan order, one ahead.
 struct Own<'a> {
-    range: Option<alloc::collections::btree_map::Range<'a, Key, Write>>,
-    reverse: bool,
+    range: Option<Range<'a>>,
     next: Option<(&'a Key, &'a Write)>,
 }
 
 impl Own<'_> {
     fn step(&mut self) {
-        let reverse = self.reverse;
-        self.next = self.range.as_mut().and_then(|range| {
-            if reverse {
-                range.next_back()
-            } else {
-                range.next()
-            }
-        });
+        self.next = self.range.as_mut().and_then(Range::next);
     }
 }
 
-/// Bounds of the own writes that lie in `range` of the slot; empty if the range is.
-fn bounds(op: &ScanOp, slot: Slot, range: &KeyRange) -> (Bound<Key>, Bound<Key>) {
+/// Bounds of the own writes that lie in `range` of the slot (the upper one excluded); empty if the
+/// range is.
+fn bounds(op: &ScanOp, slot: Slot, range: &KeyRange) -> (Key, Key) {
     let low = Key::new(op.index, slot, range.low.clone());
     let high = match &range.high {
         Some(high) => Key::new(op.index, slot, high.clone()),
         None => Key::new(op.index, Slot(slot.0 + 1), Vec::new()),
     };
     let high = high.max(low.clone());
-    (Bound::Included(low), Bound::Excluded(high))
+    (low, high)
 }

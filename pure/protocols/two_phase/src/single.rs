@@ -113,7 +113,7 @@ impl TwoPhase {
             }
         };
         let redo: Writes = match &mut part {
-            Some(part) => core::mem::take(&mut part.writes).into_iter().collect(),
+            Some(part) => part.writes.take(),
             None => Writes::new(),
         };
         if let Some(part) = part

@@ -44,6 +44,7 @@
 //!
 //! It is not a place where rows are found: a lock on an absent key is as good as any.
 
+mod bulk;
 mod point;
 mod show;
 mod table;

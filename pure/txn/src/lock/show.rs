@@ -58,6 +58,11 @@ impl fmt::Display for LockTable {
                 writeln!(f, ": {} {}", letter(lock.holder.mode), lock.holder.txn.txn)?;
             }
         }
+        for (place, run) in self.runs.iter() {
+            write!(f, "lock {} rows in ", run.rows.len())?;
+            write_range(f, place.0, Some(place.1), &run.range())?;
+            writeln!(f, ": {} {}", letter(run.holder.mode), run.holder.txn.txn)?;
+        }
         for (point, entry) in &self.points {
             write!(f, "lock {:?}:", point.to_key())?;
             holders(f, entry.holders.as_slice())?;
@@ -102,6 +107,21 @@ impl LockTable {
                     .expect("a lock has an owner");
                 assert_eq!(owner.points.iter().filter(|held| *held == point).count(), 1);
             }
+        }
+        for (place, run) in self.runs.iter() {
+            assert_eq!(run.holder.mode, LockMode::Exclusive);
+            let ascend = run.rows.windows(2).all(|pair| pair[0] < pair[1]);
+            assert!(ascend, "the rows of a run ascend");
+            for row in &run.rows {
+                assert_eq!((row.index, row.slot), *place);
+                self.validate_holder(&row.item(), &run.holder);
+                let entry = self.points.get(row);
+                let free = entry.is_none_or(|entry| entry.holders.as_slice().is_empty());
+                assert!(free, "{row:?} is held in one place");
+            }
+            let owner = self.owners.get(&run.holder.txn.txn);
+            let owner = owner.expect("a run has an owner");
+            assert_eq!(owner.runs.iter().filter(|held| *held == place).count(), 1);
         }
         for (place, locks) in &self.ranges {
             assert!(!locks.is_empty(), "an unused list of ranges is removed");
@@ -160,6 +180,7 @@ impl LockTable {
     /// Whether nothing is held and nobody waits.
     pub fn is_empty(&self) -> bool {
         self.points.is_empty()
+            && self.runs.is_empty()
             && self.ranges.is_empty()
             && self.shard.is_empty()
             && self.waiters.is_empty()

@@ -1,5 +1,6 @@
 //! The lock table of one shard: who holds what; granting and releasing.
 
+use super::bulk::{Appended, Place, Runs};
 use super::point::PointKey;
 use super::wait::{Verdict, Waiter};
 use super::{LockMode, Priority};
@@ -295,6 +296,8 @@ pub(super) struct RangeLock {
 #[derive(Default, Debug)]
 pub(super) struct Owner {
     pub(super) points: Vec<PointKey>,
+    /// Where it has runs.
+    pub(super) runs: Vec<Place>,
     pub(super) ranges: Vec<(IndexId, Option<Slot>)>,
     pub(super) shard: bool,
     pub(super) waiting: Vec<u64>,
@@ -304,9 +307,10 @@ pub(super) struct Owner {
 ///
 /// Cost: a free row is locked and released in about 100 ns without allocating (keys of at most 22
 /// bytes, tree nodes aside). Contended requests cost in proportion to the waiters of the item.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub struct LockTable {
     pub(super) points: BTreeMap<PointKey, PointEntry>,
+    pub(super) runs: Runs,
     pub(super) ranges: BTreeMap<(IndexId, Option<Slot>), Vec<RangeLock>>,
     pub(super) shard: Vec<Holder>,
     /// All who wait, by arrival number.
@@ -319,15 +323,39 @@ pub struct LockTable {
     /// Owners of ended transactions: their vectors keep their memory.
     spare: Vec<Owner>,
     arrivals: u64,
+    /// See [`RUNS_FROM`]; less in tests.
+    pub(super) runs_from: usize,
 }
+
+/// Rows of one transaction beyond which it is taken to load many: further ones go into runs.
+const RUNS_FROM: usize = 256;
 
 /// Spare owners kept; more than a shard usually has open transactions.
 const SPARE_OWNERS: usize = 256;
 
+impl Default for LockTable {
+    fn default() -> Self {
+        LockTable::new()
+    }
+}
+
 impl LockTable {
     /// An empty table.
     pub fn new() -> LockTable {
-        LockTable::default()
+        LockTable {
+            points: BTreeMap::new(),
+            runs: Runs::default(),
+            ranges: BTreeMap::new(),
+            shard: Vec::new(),
+            waiters: BTreeMap::new(),
+            wide_waiters: Vec::new(),
+            owners: LookupMap::new(),
+            timeouts: BTreeSet::new(),
+            events: Vec::new(),
+            spare: Vec::new(),
+            arrivals: 0,
+            runs_from: RUNS_FROM,
+        }
     }
 
     /// Asks for a lock. A lock that the transaction holds already, by itself or as part of a larger
@@ -337,10 +365,16 @@ impl LockTable {
     /// May also end the wait of another request of the same transaction that was alone until now:
     /// look at [`LockTable::take_events`] afterwards.
     pub fn acquire(&mut self, request: LockRequest<'_>) -> Acquired {
-        let only_points =
-            self.ranges.is_empty() && self.shard.is_empty() && self.wide_waiters.is_empty();
-        if let (true, Item::Point { index, slot, key }) = (only_points, request.item) {
-            if self.acquire_free_point(PointKey::new(index, slot, key), &request) {
+        self.acquire_noting(request, &mut false)
+    }
+
+    /// As [`LockTable::acquire`]; sets `first` if the lock is granted on a row of which the
+    /// transaction held no part before. So it has not written there.
+    pub fn acquire_noting(&mut self, request: LockRequest<'_>, first: &mut bool) -> Acquired {
+        if let Item::Point { index, slot, key } = request.item
+            && !self.is_near_wide(index, slot)
+        {
+            if self.acquire_free_point(PointKey::new(index, slot, key), &request, first) {
                 return Acquired::Granted;
             }
         } else if self.holds(request.txn.txn, &request.item, request.mode) {
@@ -349,10 +383,30 @@ impl LockTable {
         self.acquire_contended(request)
     }
 
-    /// Grants a row that nobody else wants or that may be shared; nothing but rows is locked.
+    /// Whether a lock or waiter for more than a row may concern rows of this bucket.
     #[inline]
-    fn acquire_free_point(&mut self, point: PointKey, request: &LockRequest<'_>) -> bool {
+    fn is_near_wide(&self, index: IndexId, slot: Slot) -> bool {
+        if !self.shard.is_empty() || !self.wide_waiters.is_empty() {
+            return true;
+        }
+        !self.ranges.is_empty()
+            && (self.ranges.contains_key(&(index, None))
+                || self.ranges.contains_key(&(index, Some(slot))))
+    }
+
+    /// Grants a row that nobody else wants or that may be shared; nothing else that is locked or
+    /// awaited concerns it.
+    #[inline]
+    fn acquire_free_point(
+        &mut self,
+        point: PointKey,
+        request: &LockRequest<'_>,
+        first: &mut bool,
+    ) -> bool {
         use alloc::collections::btree_map::Entry;
+        if let Some(holder) = self.runs.holder(&point) {
+            return holder.txn.txn == request.txn.txn;
+        }
         let holder = Holder {
             txn: request.txn,
             mode: request.mode,
@@ -360,6 +414,22 @@ impl LockTable {
         };
         match self.points.entry(point) {
             Entry::Vacant(entry) => {
+                *first = true;
+                let exclusive = request.mode == LockMode::Exclusive && !request.ordered;
+                if let (true, Some(owner)) = (exclusive, self.owners.get_mut(&request.txn.txn))
+                    && owner.points.len() >= self.runs_from
+                    && owner.waiting.is_empty()
+                {
+                    let place = (entry.key().index, entry.key().slot);
+                    match self.runs.append(entry.key().clone(), holder) {
+                        Appended::Held(false) => return true,
+                        Appended::Held(true) => {
+                            owner.runs.push(place);
+                            return true;
+                        }
+                        Appended::Unordered => {}
+                    }
+                }
                 let point = entry.key().clone();
                 entry.insert(PointEntry {
                     holders: Holders::One(holder),
@@ -437,7 +507,11 @@ impl LockTable {
             return true;
         }
         if let Item::Point { index, slot, key } = item {
-            let entry = self.points.get(&PointKey::new(*index, *slot, key));
+            let point = PointKey::new(*index, *slot, key);
+            if self.runs.holder(&point).is_some_and(strong) {
+                return true;
+            }
+            let entry = self.points.get(&point);
             if entry.is_some_and(|entry| entry.holders.as_slice().iter().any(strong)) {
                 return true;
             }
@@ -457,7 +531,8 @@ impl LockTable {
     /// Whether a request would be granted at once without overtaking anybody: for a transaction
     /// that ends in the same step and so needs no entry here.
     pub fn is_free(&self, txn: TxnId, item: &Item<'_>, mode: LockMode) -> bool {
-        if self.points.is_empty() && self.ranges.is_empty() && self.shard.is_empty() {
+        let no_rows = self.points.is_empty() && self.runs.is_empty();
+        if no_rows && self.ranges.is_empty() && self.shard.is_empty() {
             return self.waiters.is_empty();
         }
         let mut free = true;
@@ -550,16 +625,23 @@ impl LockTable {
             freed.push(waiter.item);
         }
         for point in owner.points.drain(..) {
-            let entry = self
-                .points
-                .get_mut(&point)
-                .expect("a held row has an entry");
-            entry.holders.remove(txn);
-            if entry.holders.as_slice().is_empty() && entry.queue.is_empty() {
-                self.points.remove(&point);
+            use alloc::collections::btree_map::Entry;
+            let freed_point = crowded.then(|| point.clone());
+            let Entry::Occupied(mut entry) = self.points.entry(point) else {
+                unreachable!("a held row has an entry")
+            };
+            let locked = entry.get_mut();
+            locked.holders.remove(txn);
+            if locked.holders.as_slice().is_empty() && locked.queue.is_empty() {
+                entry.remove();
             }
+            freed.extend(freed_point.map(super::wait::OwnedItem::Point));
+        }
+        for place in owner.runs.drain(..) {
+            let run = self.runs.remove(place, txn);
             if crowded {
-                freed.push(super::wait::OwnedItem::Point(point));
+                let item = super::wait::OwnedItem::Range(place.0, Some(place.1), run.range());
+                freed.push(item);
             }
         }
         for place in owner.ranges.drain(..) {
@@ -600,16 +682,24 @@ impl LockTable {
             panic!("only rows are given up alone")
         };
         let point = PointKey::new(index, slot, key);
-        let Some(entry) = self.points.get_mut(&point) else {
-            return;
-        };
-        entry.holders.remove(txn);
-        if entry.holders.as_slice().is_empty() && entry.queue.is_empty() {
-            self.points.remove(&point);
+        let from_run = self.runs.remove_row(&point, txn);
+        if from_run.is_none() {
+            let Some(entry) = self.points.get_mut(&point) else {
+                return;
+            };
+            entry.holders.remove(txn);
+            if entry.holders.as_slice().is_empty() && entry.queue.is_empty() {
+                self.points.remove(&point);
+            }
         }
         if let Some(owner) = self.owners.get_mut(&txn) {
-            owner.points.retain(|held| *held != point);
+            match from_run {
+                None => owner.points.retain(|held| *held != point),
+                Some(true) => owner.runs.retain(|run| *run != (index, slot)),
+                Some(false) => {}
+            }
             let idle = owner.points.is_empty()
+                && owner.runs.is_empty()
                 && owner.ranges.is_empty()
                 && !owner.shard
                 && owner.waiting.is_empty();

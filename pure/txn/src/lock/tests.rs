@@ -439,6 +439,8 @@ fn run_model(seed: u64) {
     // With and without increments.
     let modes = 2 + 2 * (seed % 2);
     let mut table = LockTable::new();
+    // With and without runs of rows.
+    table.runs_from = [0, 1, 2, usize::MAX][(seed / 2 % 4) as usize];
     let mut model = Model::default();
     let (mut next_txn, mut next_request, mut steps_left) = (1u64, 1u64, 400);
     let mut open: BTreeSet<u64> = BTreeSet::new();
@@ -548,6 +550,32 @@ fn random_requests_never_deadlock_and_never_conflict() {
     for seed in 0..400 {
         run_model(seed);
     }
+}
+
+#[test]
+fn loaded_rows_lie_in_runs_and_hold_like_others() {
+    let mut t = Table(LockTable::new());
+    t.0.runs_from = 1;
+    for name in ["a", "b", "d", "c", "e"] {
+        assert_eq!(t.ask(5, name, X, false), Acquired::Granted);
+    }
+    // "a" was the first, "c" came behind "d".
+    let shown = t.0.to_string();
+    assert!(shown.contains("lock 3 rows in"), "{shown}");
+    assert_eq!(t.ask(5, "d", S, false), Acquired::Granted);
+    assert_eq!(t.ask(3, "d", S, false), Acquired::Waiting);
+    assert!(matches!(t.ask(7, "b", S, false), Acquired::Died(_)));
+    // Between them is room.
+    assert_eq!(t.ask(7, "bb", X, false), Acquired::Granted);
+    t.0.validate();
+    let key = key("b");
+    t.0.release_item(txn(5), &Item::of(&key));
+    assert_eq!(t.ask(7, "b", X, false), Acquired::Granted);
+    t.0.validate();
+    assert_eq!(t.release(5), [(3, true)]);
+    t.release(3);
+    t.release(7);
+    assert!(t.0.is_empty());
 }
 
 #[test]

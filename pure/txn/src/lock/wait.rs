@@ -179,6 +179,7 @@ impl LockTable {
         };
         self.shard.iter().for_each(&mut offer);
         self.each_range(item, &mut |lock| offer(&lock.holder));
+        self.runs.each(item, &mut offer);
         match *item {
             Item::Point { index, slot, key } => {
                 if let Some(entry) = self.points.get(&PointKey::new(index, slot, key)) {
@@ -339,6 +340,7 @@ impl LockTable {
         owner.waiting.retain(|queued| *queued != arrival);
         let granted = settled == Settled::Granted;
         let idle = owner.points.is_empty()
+            && owner.runs.is_empty()
             && owner.ranges.is_empty()
             && !owner.shard
             && owner.waiting.is_empty();
