@@ -74,6 +74,8 @@ pub(crate) struct Grant {
     pub(crate) pause_us: u64,
     /// When the owner was heard about it.
     pub(crate) heard: Time,
+    /// Grants of the row that came to nothing before: the owner may know of them only.
+    pub(crate) older: Vec<Otag>,
 }
 
 /// A transfer that the new owner may lose in a crash.
@@ -82,6 +84,8 @@ pub(crate) struct Settling {
     pub(crate) key: Key,
     pub(crate) owner: ShardId,
     pub(crate) backup: ShardId,
+    /// See [`Grant::older`].
+    pub(crate) older: Vec<Otag>,
 }
 
 impl Leap {
@@ -207,7 +211,7 @@ impl Leap {
         incoming.stage = Stage::Locking;
         let incoming = incoming.clone();
         if let Some(backup) = incoming.reclaim {
-            self.reclaim_now(cx, (from, seq), &incoming.key, backup);
+            self.reclaim_now(cx, (from, seq), &incoming.key, backup, Vec::new());
             return;
         }
         match self.table.get(&incoming.key).map(|entry| entry.owner) {
@@ -257,6 +261,7 @@ impl Leap {
             again_at: cx.now.after(self.settings.resend_us),
             pause_us: self.settings.resend_us,
             heard: cx.now,
+            older: Vec::new(),
         };
         let entry = self.table.get_mut(&incoming.key).expect("only rows that are away are granted");
         assert_eq!(entry.grant, None, "one grant at a time");
@@ -413,8 +418,13 @@ impl Leap {
             self.table.insert(key.clone(), entry);
         }
         self.settling_of.insert(key.clone(), otag);
-        let (owner, backup) = (grant.to, grant.from);
-        self.settling.insert(otag, Settling { key, owner, backup });
+        let settling = Settling {
+            key,
+            owner: grant.to,
+            backup: grant.from,
+            older: grant.older,
+        };
+        self.settling.insert(otag, settling);
         self.finish_request(grant.request.0, grant.request.1);
         self.wake_movers();
     }
@@ -424,7 +434,9 @@ impl Leap {
         let Some(settling) = self.settling.remove(&otag) else {
             return;
         };
-        let Settling { key, owner, backup } = settling;
+        let Settling {
+            key, owner, backup, ..
+        } = settling;
         if self.settling_of.get(&key) == Some(&otag) {
             self.settling_of.remove(&key);
         }
@@ -455,14 +467,16 @@ impl Leap {
         } else {
             let entry = self.table.get_mut(&key).expect("a granted row has an entry");
             entry.grant = None;
+            let mut older = grant.older;
+            older.push(otag);
             if entry.lost {
                 let backup = self.backup_of(&key);
-                self.reclaim_now(cx, grant.request, &key, backup);
+                self.reclaim_now(cx, grant.request, &key, backup, older);
                 return;
             }
             if grant.cancel {
                 // The owner may have released it meanwhile, or doubts that it owns it.
-                self.reclaim_now(cx, grant.request, &key, grant.from);
+                self.reclaim_now(cx, grant.request, &key, grant.from, older);
                 return;
             }
         }
@@ -501,9 +515,12 @@ impl Leap {
         request: (ShardId, u64),
         key: &Key,
         backup: ShardId,
+        mut older: Vec<Otag>,
     ) {
         if let Some(otag) = self.settling_of.remove(key) {
-            self.settling.remove(&otag);
+            let settling = self.settling.remove(&otag).expect("listed by its row");
+            older.extend(settling.older);
+            older.push(otag);
         }
         if backup == self.shard {
             self.table.remove(key);
@@ -531,6 +548,7 @@ impl Leap {
             again_at: cx.now.after(self.settings.resend_us),
             pause_us: self.settings.resend_us,
             heard: cx.now,
+            older,
         };
         self.open_grant(otag, grant);
         self.send_transfer(cx, otag);

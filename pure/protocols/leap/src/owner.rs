@@ -281,6 +281,7 @@ impl Leap {
                     again_at: cx.now.after(self.settings.resend_us),
                     pause_us: self.settings.resend_us,
                     heard: cx.now,
+                    older: Vec::new(),
                 };
                 let entry = Entry {
                     owner: None,

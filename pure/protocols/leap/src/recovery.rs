@@ -529,6 +529,8 @@ impl Leap {
             }
         }
         let mut open: Vec<Otag> = self.grants.keys().chain(self.settling.keys()).copied().collect();
+        open.extend(self.grants.values().flat_map(|grant| &grant.older));
+        open.extend(self.settling.values().flat_map(|settling| &settling.older));
         open.sort_unstable();
         open.dedup();
         Ownership {

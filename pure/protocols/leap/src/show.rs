@@ -200,7 +200,9 @@ impl fmt::Display for Leap {
             }
         }
         for (otag, settling) in &self.settling {
-            let Settling { key, owner, backup } = settling;
+            let Settling {
+                key, owner, backup, ..
+            } = settling;
             writeln!(f, "settling {key:?} {} at {owner} backup {backup}", tag(*otag))?;
         }
         for ((from, seq), incoming) in &self.incoming {

@@ -389,6 +389,9 @@ impl World {
 
     /// Delivers one message (through its wire form between nodes); lost if the receiver is down.
     pub(crate) fn deliver(&mut self, flight: Flight) {
+        if std::env::var("TRACE").is_ok() {
+            eprintln!("{} > {} {:?}", flight.from, flight.to, flight.message.body);
+        }
         if !self.nodes[&flight.to.node()].up {
             return;
         }
@@ -456,6 +459,9 @@ impl World {
 
     /// Stops a node: what was not durable is gone (but for `kept` records more).
     pub(crate) fn crash(&mut self, node: NodeId, kept: usize) {
+        if std::env::var("TRACE").is_ok() {
+            eprintln!("CRASH {node} kept {kept}");
+        }
         let state = self.nodes.get_mut(&node).unwrap();
         state.up = false;
         let durable = {
@@ -499,6 +505,9 @@ impl World {
             ..ReplayStart::default()
         };
         let mut recovery = recover(start, records).expect("the journal is whole");
+        if std::env::var("TRACE").is_ok() {
+            eprintln!("RESTART {node} {:?}\n {:?}", recovery.ownership, recovery.redo);
+        }
         let state = self.nodes.get_mut(&node).unwrap();
         state.incarnation = recovery.incarnation + 1;
         state.up = true;
