@@ -14,8 +14,11 @@ use std::time::{Duration, Instant};
 const SOON: &str = "3ms";
 /// Everybody else; not for ever, because a statement that waits twice may close one as well.
 const LATE: &str = "1s";
-/// A session that looks soon and still waits so long after it was asked is not part of a deadlock.
-const BLOCKED_AFTER: Duration = Duration::from_millis(15);
+/// A session that looks soon has looked by then, even on a busy machine; whoever joins later finds
+/// what it closes by itself.
+const LOOKED: Duration = Duration::from_millis(20);
+/// Pause between looks.
+const LOOK: Duration = Duration::from_micros(100);
 /// Pause before the server is asked who is blocked.
 const PATIENCE: Duration = Duration::from_millis(1);
 /// A session that neither answers nor is blocked for this long is broken.
@@ -66,27 +69,24 @@ impl Postgres {
         Ok(())
     }
 
-    /// Sessions that wait for others, of those that have not answered.
-    fn blocked(&mut self) -> Result<Vec<i32>, Broken> {
-        let pending = self
-            .sessions
-            .iter()
-            .filter(|session| session.asked.is_some());
-        let pids: Vec<String> = pending
-            .map(|session| session.wire.pid.to_string())
-            .collect();
+    /// Who waits for whom, of the sessions that have not answered.
+    fn blocked(&mut self) -> Result<Vec<(i32, i32)>, Broken> {
+        let pending = self.sessions.iter().filter(|of| of.asked.is_some());
+        let pids: Vec<String> = pending.map(|of| of.wire.pid.to_string()).collect();
         let sql = format!(
-            "select pid from unnest(array[{}]) as pid where pg_blocking_pids(pid) <> '{{}}'",
+            "select pid, blocker from unnest(array[{}]) pid, unnest(pg_blocking_pids(pid)) blocker",
             pids.join(",")
         );
-        match self
+        let answer = self
             .control
             .ask(&sql)
-            .map_err(|error| broken(&sql, error))?
-        {
-            Answer::Rows(rows) => Ok(rows.iter().filter_map(|row| row[0].parse().ok()).collect()),
-            other => Err(broken(&sql, other)),
-        }
+            .map_err(|error| broken(&sql, error))?;
+        let Answer::Rows(rows) = answer else {
+            return Err(broken(&sql, answer));
+        };
+        let number = |cell: &String| cell.parse().map_err(|error| broken(cell, error));
+        let pair = |row: &Vec<String>| Ok((number(&row[0])?, number(&row[1])?));
+        rows.iter().map(pair).collect()
     }
 
     /// Sessions that have not answered.
@@ -117,6 +117,20 @@ impl Postgres {
             }
         }
         Ok(all)
+    }
+}
+
+/// Whether somebody waits for itself by way of others.
+fn has_circle(waits: &[(i32, i32)]) -> bool {
+    let mut left = waits.to_vec();
+    loop {
+        let before = left.len();
+        // Who waits for nobody that waits is in no circle.
+        let waiters: Vec<i32> = left.iter().map(|(pid, _)| *pid).collect();
+        left.retain(|(_, blocker)| waiters.contains(blocker));
+        if left.len() == before {
+            return before > 0;
+        }
     }
 }
 
@@ -173,47 +187,30 @@ impl System for Postgres {
 
     async fn settle(&mut self) -> Result<(), Broken> {
         let begin = Instant::now();
-        loop {
-            if self.look()? {
-                return Ok(());
-            }
-            let waits = self
-                .sessions
-                .iter()
-                .filter_map(|of| Some((of.asked?, of.looks)));
-            let (youngest, looks) = waits.max().expect("somebody has not answered");
-            let blocked_after = match looks {
-                Some(LATE) => Duration::ZERO,
-                _ => BLOCKED_AFTER,
+        while !self.look()? {
+            let patience = |of: &Session| match of.looks {
+                Some(SOON) => LOOKED,
+                _ => PATIENCE,
             };
-            if youngest.elapsed() < PATIENCE {
-                std::thread::sleep(Duration::from_micros(50));
-                continue;
-            }
-            let blocked = self.blocked()?;
-            let mut pending = self
-                .sessions
-                .iter()
-                .filter(|session| session.asked.is_some());
-            if pending.all(|session| blocked.contains(&session.wire.pid)) {
-                if youngest.elapsed() >= blocked_after {
-                    // An answer may have come while the server was asked.
-                    let waiting = self.waiting();
-                    self.look()?;
-                    if self.waiting() == waiting {
-                        return Ok(());
-                    }
+            let is_due = |of: &Session| of.asked.is_none_or(|at| at.elapsed() >= patience(of));
+            if self.sessions.iter().all(is_due) {
+                let waits = self.blocked()?;
+                let mut pending = self.sessions.iter().filter(|of| of.asked.is_some());
+                let all = pending.all(|of| waits.iter().any(|(pid, _)| *pid == of.wire.pid));
+                let waiting = self.waiting();
+                // An answer may have come while the server was asked. It will break a circle.
+                if all && !has_circle(&waits) && !self.look()? && self.waiting() == waiting {
+                    return Ok(());
                 }
-                std::thread::sleep(blocked_after.saturating_sub(youngest.elapsed()));
-            } else {
-                std::thread::sleep(Duration::from_micros(100));
             }
+            std::thread::sleep(LOOK);
             if begin.elapsed() > LIMIT {
                 return Err(Broken(
                     "a session neither answers nor is blocked".to_owned(),
                 ));
             }
         }
+        Ok(())
     }
 
     fn take(&mut self, session: usize) -> Result<Option<Answer>, Broken> {
@@ -241,5 +238,18 @@ impl System for Postgres {
 
     async fn close(&mut self, spec: &Spec) -> Result<(), Broken> {
         self.must(&spec.teardown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_circle;
+
+    #[test]
+    fn circles_are_told_from_queues() {
+        assert!(!has_circle(&[]));
+        assert!(!has_circle(&[(1, 9), (2, 1), (3, 2), (3, 1)]));
+        assert!(has_circle(&[(1, 2), (2, 1)]));
+        assert!(has_circle(&[(1, 2), (2, 3), (3, 1), (4, 9)]));
     }
 }
