@@ -225,3 +225,35 @@ fn copy_data_waits_at_the_client_while_the_copy_waits() {
     let counted = rows(&mut link, "SELECT count(*), sum(length(body)) FROM t");
     assert_eq!(counted, [[lines.to_string(), (lines * 10_000).to_string()]]);
 }
+
+/// architecture.md, section 11: a connection that does nothing takes at most 32 KiB of its node,
+/// one that has prepared and run a statement included. `TELL=1` prints the number.
+#[test]
+fn an_idle_connection_is_small() {
+    let cluster = Cluster::start("idle", 1, 2);
+    let mut link = cluster.link(0, "postgres");
+    link.command("CREATE TABLE t (id int PRIMARY KEY, n int)")
+        .unwrap();
+    link.command("INSERT INTO t VALUES (1, 1)").unwrap();
+    let open = |count: usize| -> Vec<Wire> {
+        let mut wires: Vec<Wire> = (0..count).map(|_| Wire::connect(&cluster)).collect();
+        for wire in &mut wires {
+            wire.message(b'P', b"s\0SELECT * FROM t WHERE id = 1\0\0\0");
+            wire.message(b'B', b"\0s\0\0\0\0\0\0\0");
+            wire.message(b'E', b"\0\0\0\0\0");
+            wire.message(b'S', b"");
+            wire.read_until(|tag, _| tag == b'Z');
+        }
+        wires
+    };
+    // What the first connections bring with them is not counted.
+    let _first = open(100);
+    let before = resident_kib(&cluster);
+    let count = 600;
+    let _others = open(count);
+    let each = (resident_kib(&cluster) - before) as f64 / count as f64;
+    if std::env::var_os("TELL").is_some() {
+        writeln!(std::io::stderr(), "{each:.1} KiB per idle connection").unwrap();
+    }
+    assert!(each < 32.0, "{each:.1} KiB per idle connection");
+}
