@@ -1,8 +1,8 @@
 //! A lean PostgreSQL client (protocol 3.0): prepared statements in pipelined rounds, simple queries
 //! with streamed rows, COPY in.
 //!
-//! A *round* is a batch of Bind/Execute pairs that ends with one Sync: one write, one wait. The same
-//! client code drives every server, so a comparison compares servers.
+//! A *round* is a batch of Bind/Execute pairs that ends with one Sync: one write, one wait. The
+//! same client code drives every server, so a comparison compares servers.
 //!
 //! Parameters and results travel as text: both sides then do the same work, whatever their inner
 //! form of a number is. The client blocks; one thread per connection.

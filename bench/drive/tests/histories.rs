@@ -108,14 +108,16 @@ fn too_little_is_inconclusive() {
     let found = histories::run(&options, &mut Silent).unwrap();
     assert_eq!(found.verdict.judgement, Judgement::Inconclusive);
     assert!(!found.run.passed());
-    for name in ["history.edn", "history.json"] {
-        let path = peer.folder().join(name);
+    let folder = std::env::temp_dir();
+    for end in ["edn", "json"] {
+        let path = folder.join(format!("trellis-history-{}.{end}", std::process::id()));
         histories::write(&path, &found.history).unwrap();
         let read = histories::read(&path).unwrap();
-        assert_eq!(read.txns.len(), found.history.txns.len(), "{name}");
-        assert_eq!(read.op_count(), found.history.op_count(), "{name}");
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(read.txns.len(), found.history.txns.len(), "{end}");
+        assert_eq!(read.op_count(), found.history.op_count(), "{end}");
     }
-    assert!(histories::write(&peer.folder().join("history"), &found.history).is_err());
+    assert!(histories::write(&folder.join("history"), &found.history).is_err());
     options.shape.keys = 1;
     assert!(
         histories::run(&options, &mut Silent).is_err(),

@@ -72,8 +72,8 @@ pub struct HistoryReport {
 /// The level that a server promises to a transaction that asks for `isolation`.
 ///
 /// Trellis gives SERIALIZABLE where REPEATABLE READ is asked for, and its serial order agrees with
-/// real time. PostgreSQL's does not always: a read-only transaction may be placed before one that had
-/// ended. Its REPEATABLE READ is snapshot isolation, its snapshots are never old.
+/// real time. PostgreSQL's does not always: a read-only transaction may be placed before one that
+/// had ended. Its REPEATABLE READ is snapshot isolation, its snapshots are never old.
 pub fn promised(isolation: Isolation, is_trellis: bool) -> Level {
     match (isolation, is_trellis) {
         (Isolation::ReadCommitted, _) => Level::ReadCommitted,

@@ -95,11 +95,6 @@ impl Peer {
         String::from_utf8(output.stdout).unwrap().trim().to_string()
     }
 
-    /// Where a test may keep files for as long as the server runs.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     fn data(&self) -> PathBuf {
         self.folder.join("data")
     }

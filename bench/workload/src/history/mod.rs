@@ -2,12 +2,12 @@
 //!
 //! | kind | a transaction | what is checked |
 //! |---|---|---|
-//! | list-append | appends unique values to lists, reads lists and ranges of lists | every anomaly of Adya's, the order of versions is known |
-//! | register | writes unique values to rows, reads rows and ranges | the same, as far as the order can be inferred |
-//! | phantom | reads ranges and inserts into them and into others | anti-dependencies on predicates |
-//! | bank | moves money between accounts, reads all of them | the total, and each balance as a sum of transfers |
-//! | ring | takes a place out of a cycle of rows and puts it in elsewhere | every read of all rows is one cycle |
-//! | counter, hot-counter | adds to counters without reading them, reads them | each read is a sum of some of the additions |
+//! | list-append | appends to lists, reads lists and ranges | every anomaly of Adya's |
+//! | register | writes rows, reads rows and ranges | the same, where the order can be inferred |
+//! | phantom | reads ranges, inserts into them and others | anti-dependencies on predicates |
+//! | bank | moves money between accounts, reads all | the total; balances are sums of transfers |
+//! | ring | moves a place of a cycle of rows, reads all | the rows are one cycle |
+//! | counter, hot-counter | adds without reading, reads | reads are sums of additions |
 //!
 //! A transaction is a pure function of the seed and its number ([`plan::Plan::draw`]); the values
 //! that it writes are given to it at each attempt, because a retry is a new transaction. Lists and
@@ -15,8 +15,8 @@
 //! that ranges hold keys that are written now and keys that are not there yet.
 //!
 //! Tables 0 and 1 of lists and registers are found by their primary key, table 2 by a secondary
-//! index. Style is drawn as well: blocks or single statements, simple or extended protocol, one round
-//! for all or one for each statement, now and then a ROLLBACK of all that was done.
+//! index. Style is drawn as well: blocks or single statements, simple or extended protocol, one
+//! round for all or one for each statement, now and then a ROLLBACK of all that was done.
 
 pub mod plan;
 pub mod run;

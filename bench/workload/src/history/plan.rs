@@ -269,21 +269,21 @@ mod tests {
     fn every_style_occurs_and_none_contradicts_itself() {
         for kind in Kind::ALL {
             let plans = plans(kind, Isolation::Serializable);
-            let count = |is: &dyn Fn(&Plan) -> bool| plans.iter().filter(|plan| is(plan)).count();
-            let styles: [(&str, &dyn Fn(&Plan) -> bool); 6] = [
-                ("blocks", &|p| p.is_block),
-                ("statements", &|p| !p.is_block),
-                ("simple", &|p| p.is_simple),
-                ("pipelined", &|p| p.is_pipelined),
-                ("read only", &|p| p.is_read_only),
-                ("rolled back", &|p| p.rolls_back),
+            let count = |is: fn(&Plan) -> bool| plans.iter().filter(|plan| is(plan)).count();
+            let styles = [
+                ("blocks", count(|p| p.is_block)),
+                ("statements", count(|p| !p.is_block)),
+                ("simple", count(|p| p.is_simple)),
+                ("pipelined", count(|p| p.is_pipelined)),
+                ("read only", count(|p| p.is_read_only)),
+                ("rolled back", count(|p| p.rolls_back)),
             ];
-            for (name, is) in styles {
-                assert!(count(is) > 15, "{}: {} {name}", kind.name(), count(is));
+            for (style, count) in styles {
+                assert!(count > 15, "{}: {count} {style}", kind.name());
             }
-            assert_eq!(count(&|p| p.is_read_only && p.writes()), 0);
-            assert_eq!(count(&|p| !p.is_block && p.steps.len() != 1), 0);
-            assert!(count(&Plan::writes) > 1_000 && count(&|p| !p.writes()) > 100);
+            assert_eq!(count(|p| p.is_read_only && p.writes()), 0);
+            assert_eq!(count(|p| !p.is_block && p.steps.len() != 1), 0);
+            assert!(count(Plan::writes) > 1_000 && count(|p| !p.writes()) > 100);
         }
     }
 

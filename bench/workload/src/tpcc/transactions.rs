@@ -111,41 +111,35 @@ async fn new_order<C: Connection>(session: &mut Session<C>, order: &NewOrder) ->
         answers.fixed(2, 0, 1, 4),
     );
     let (Some(w_tax), Some(next), Some(d_tax)) = head else {
-        return Err(session
-            .wrong(format!("new order: no warehouse {w} or district {w}/{d}"))
-            .await);
+        let text = format!("new order: no warehouse {w} or district {w}/{d}");
+        return Err(session.wrong(text).await);
     };
     let Some(discount) = answers.fixed(3, 0, 0, 4) else {
-        return Err(session
-            .wrong(format!("new order: no customer {w}/{d}/{c}"))
-            .await);
+        let text = format!("new order: no customer {w}/{d}/{c}");
+        return Err(session.wrong(text).await);
     };
     let order_id = (next - 1) as u32;
     let (mut priced, unused_item) = price(session, &lines).await?;
     // The total amount that the terminal shows, in cents times 10^8.
-    let sum: i128 = priced
-        .iter()
-        .map(|line| i128::from(line.amount_cents))
-        .sum();
-    black_box(sum * i128::from(10_000 - discount) * i128::from(10_000 + w_tax + d_tax));
+    let amounts = priced.iter().map(|line| i128::from(line.amount_cents));
+    black_box(
+        amounts.sum::<i128>() * i128::from(10_000 - discount) * i128::from(10_000 + w_tax + d_tax),
+    );
 
     priced.sort_by_key(|line| line.number);
     insert_order(session, order, order_id, &priced);
     // Clause 2.4.2.3: with an unused item everything else is done, then rolled back.
-    session.say(if unused_item {
-        Sql::Rollback
-    } else {
-        Sql::Commit
-    });
+    let (end, ending) = match unused_item {
+        true => (Sql::Rollback, Ending::RolledBack),
+        false => (Sql::Commit, Ending::Committed),
+    };
+    session.say(end);
     session.round().await?;
-    match unused_item {
-        true => Ok(Done {
-            ending: Ending::RolledBack,
-            units: 0,
-            skipped: 0,
-        }),
-        false => committed(1),
-    }
+    Ok(Done {
+        ending,
+        units: u64::from(!unused_item),
+        skipped: 0,
+    })
 }
 
 /// Reads items and stock from the answers of the first round. Says beside it whether an item was
@@ -268,16 +262,14 @@ async fn pay<C: Connection>(session: &mut Session<C>, payment: &Payment) -> Outc
 
     let answers = &session.answers;
     if answers.rows(2) != 1 || answers.rows(4) != 1 {
-        return Err(session
-            .wrong(format!("payment: no warehouse {w} or district {w}/{d}"))
-            .await);
+        let text = format!("payment: no warehouse {w} or district {w}/{d}");
+        return Err(session.wrong(text).await);
     }
     let row = chosen_row(answers.rows(5));
     let Some(c) = answers.int(5, row, 0).map(|id| id as u32) else {
         let who = &payment.customer;
-        return Err(session
-            .wrong(format!("payment: no customer {who:?} in {cw}/{cd}"))
-            .await);
+        let text = format!("payment: no customer {who:?} in {cw}/{cd}");
+        return Err(session.wrong(text).await);
     };
     let bad_credit = answers.text(5, row, 11) == "BC";
     // Clause 2.5.2.2: both names, four spaces between.
@@ -286,22 +278,18 @@ async fn pay<C: Connection>(session: &mut Session<C>, payment: &Payment) -> Outc
 
     charge(session, payment, c, bad_credit);
     let at = session.now_unix_us();
-    let history = session
-        .stmt(Sql::HistoryInsert)
-        .int(c)
-        .int(cd)
-        .int(cw)
-        .int(d)
-        .int(w);
+    let history = session.stmt(Sql::HistoryInsert);
+    let history = history.int(c).int(cd).int(cw).int(d).int(w);
     history.time(at).cents(amount).text(&data).send();
     session.say(Sql::Commit);
     session.round().await?;
-    if session.answers.affected(0) != 1 {
-        return Err(Failure::Wrong(format!(
-            "payment: customer {cw}/{cd}/{c} was not updated"
-        )));
+    match session.answers.affected(0) {
+        1 => committed(1),
+        _ => {
+            let text = format!("payment: customer {cw}/{cd}/{c} was not updated");
+            Err(Failure::Wrong(text))
+        }
     }
-    committed(1)
 }
 
 /// Takes the amount from the customer's balance; bad credit also notes it in C_DATA.

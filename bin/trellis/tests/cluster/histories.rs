@@ -76,8 +76,8 @@ fn a_node_that_dies_and_comes_back_breaks_no_history() {
         Kind::ListAppend,
         Isolation::Serializable,
     );
-    // After its return the node's clock is ahead, and a READ ONLY snapshot that is read at the clock
-    // of another node misses what it has acknowledged: today's behaviour, and wrong.
+    // After its return the node's clock is ahead, and a READ ONLY snapshot that is read at the
+    // clock of another node misses what it has acknowledged: today's behaviour, and wrong.
     options.shape.has_read_only = false;
     options.runner.length = Duration::from_secs(8);
     options.runner.timeout = Duration::from_secs(30);

@@ -1,8 +1,8 @@
 //! Schema changes while others read and write.
 //!
-//! * The clients of the register workload go on as always; the history they see is judged as always.
-//! * One client makes and drops indexes on their tables, and reads rows by the index that it has just
-//!   made and by a scan, in one transaction: both must give the same.
+//! * The clients of the register workload go on as always; their history is judged as always.
+//! * One client makes and drops indexes on their tables, and reads rows by the index that it has
+//!   just made and by a scan, in one transaction: both must give the same.
 //! * The same client drops and makes a table that another client writes to and reads. What was
 //!   acknowledged before the table was dropped must be gone; what was acknowledged afterwards must
 //!   be there.
