@@ -93,8 +93,9 @@ impl Histories {
         }
         shape.txn_len_max = 1 + prng.below(6) as u32;
         shape.txns_per_key = 20 << prng.below(4);
-        // Many clients need no pauses to meet; a few would otherwise do too much.
-        let pause_us = (1 << prng.between(9, 15)) * u64::from(scale.clients.clamp(1, 16)) / 8;
+        // Some hundred transactions a second, however many clients: more seeds find more than more
+        // transactions.
+        let pause_us = (1 << prng.between(13, 17)) * u64::from(scale.clients.clamp(1, 16)) / 8;
         // A READ ONLY transaction reads a snapshot at the clock of its node. Where clocks differ it
         // may miss what was acknowledged elsewhere: serializable still, but not in real time.
         shape.has_read_only = scale.clocks_agree || prng.below(2) == 0;

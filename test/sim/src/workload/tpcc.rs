@@ -1,6 +1,6 @@
 //! TPC-C as the benchmark runs it, on a small database, with its twelve conditions at the end.
 //!
-//! Two warehouses with 40 items and ten districts of six customers: not a scale of the
+//! One or two warehouses with 40 items and ten districts of four customers: not a scale of the
 //! specification, but every transaction, statement and condition is. Beside the conditions the
 //! database must have gained what was acknowledged, and at most the unknown ones more.
 
@@ -61,8 +61,8 @@ impl Tpcc {
                 scale: tpcc::Scale {
                     warehouses: 1 + prng.below(2) as u32,
                     items: 40,
-                    customers: 6,
-                    orders: 6,
+                    customers: 4,
+                    orders: 4,
                 },
                 seed,
                 constants,
@@ -75,7 +75,7 @@ impl Tpcc {
                 1 => Isolation::RepeatableRead,
                 _ => Isolation::Serializable,
             },
-            pause_us: 1 << prng.between(12, 17),
+            pause_us: 1 << prng.between(15, 18),
             before: Cell::default(),
             counts: Default::default(),
             wrong: RefCell::default(),
