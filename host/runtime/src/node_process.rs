@@ -47,6 +47,12 @@ pub struct NodeProcess {
     _data: DataDirLock,
 }
 
+fn spawn_shard(index: u16, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    let thread = std::thread::Builder::new().name(format!("shard-{index}"));
+    let thread = thread.stack_size(SHARD_STACK_BYTES).spawn(run);
+    thread.expect("the process can start a thread")
+}
+
 /// Tells a running node to end; may be called from any thread.
 #[derive(Clone)]
 pub struct Shutdown(Sender<CheckpointNews>);
@@ -144,11 +150,8 @@ impl NodeProcess {
                 if index == 0 { listeners.take() } else { None },
             );
             let (mailboxes, journal) = (mailboxes.clone(), journal.clone());
-            let thread = std::thread::Builder::new()
-                .name(format!("shard-{index}"))
-                .stack_size(SHARD_STACK_BYTES);
-            let thread = thread.spawn(move || start(checkpoints, own, mailboxes, journal));
-            shards.push(thread.expect("the process can start a thread"));
+            let run = move || start(checkpoints, own, mailboxes, journal);
+            shards.push(spawn_shard(index, run));
         }
         let _data = DataDirLock { _file: lock };
         Ok(NodeProcess {

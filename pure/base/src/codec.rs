@@ -81,7 +81,8 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
 /// thread's stack well above.
 pub const DEPTH_MAX: u32 = 500;
 
-/// The value that `bytes` encodes, which may have a recursive type; all of `bytes` must be consumed.
+/// The value that `bytes` encodes, which may have a recursive type; all of `bytes` must be
+/// consumed.
 ///
 /// Safe on hostile input: it fails, but neither panics, nor reserves more memory than the input
 /// can fill, nor uses more stack than [`DEPTH_MAX`] levels need.

@@ -80,7 +80,8 @@ pub trait Port {
     fn currval(&self, sequence: &Sequence) -> Option<i64>;
     /// Lets other work of the shard run; ready when polled the second time.
     fn poll_yield(&self, yielded: &mut bool) -> Poll<()>;
-    /// Ready at `until` (`pg_sleep`); the statement is polled again then. `asked` is false at first.
+    /// Ready at `until` (`pg_sleep`); the statement is polled again then. `asked` is false at
+    /// first.
     fn poll_sleep(&self, until: Time, asked: &mut bool) -> Poll<()>;
     /// Rows of a `SHOW STAGES | PLACEMENT | NODES | COUNTERS | ...` collected from all shards.
     fn poll_show(&self, what: Show, ticket: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>>;

@@ -1,10 +1,10 @@
 //! The audit of the drawn inputs (clause 9.2.2.5, 5.2.3 and 2.1.6.1).
 //!
-//! The clause gives limits for long runs, which apply from 100,000 NewOrders on. A count of any size
-//! may also lie anywhere in the interval that correct samples of its size fall into, computed
+//! The clause gives limits for long runs, which apply from 100,000 NewOrders on. A count of any
+//! size may also lie anywhere in the interval that correct samples of its size fall into, computed
 //! exactly from the binomial distribution. The intervals are so wide that of a million correct
-//! runs less than one fails any audit at all, and yet a generator with a wrong share fails soon: they
-//! narrow with the root of the sample.
+//! runs less than one fails any audit at all, and yet a generator with a wrong share fails soon:
+//! they narrow with the root of the sample.
 
 use super::input::{Customer, Input};
 use super::random::c_last_distance_allowed;

@@ -1,6 +1,6 @@
 //! A disk without room: writes are refused with 53100, reads go on, nothing acknowledged is lost,
-//! and the node goes on by itself once there is room. Room runs out by a limit on the size of files,
-//! which anybody may set.
+//! and the node goes on by itself once there is room. Room runs out by a limit on the size of
+//! files, which anybody may set.
 
 use crate::support::{
     Folder, PROGRAM, READY_LIMIT, connect, number, print_tail, signal, sqlstate, wait_until,

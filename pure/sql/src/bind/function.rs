@@ -80,8 +80,7 @@ impl Binder<'_> {
             return Err(unsupported("a set-returning function outside of FROM").at(position));
         }
         let call = resolve::function(&name, bound).map_err(|error| at(error, position))?;
-        self.sizes |= matches!(&call, Expr::Call(Func::Catalog(name), ..)
-            if crate::pg_catalog::functions::is_size(name));
+        self.sizes |= is_size(&call);
         self.note(&call);
         self.computed(call)
     }
@@ -226,6 +225,12 @@ impl Binder<'_> {
         self.note(&call);
         Ok(call)
     }
+}
+
+/// Whether a call asks how much memory rows take up.
+fn is_size(call: &Expr) -> bool {
+    matches!(call, Expr::Call(Func::Catalog(name), ..)
+        if crate::pg_catalog::functions::is_size(name))
 }
 
 /// Whether the expression reads slots behind the client's parameters: they may belong to rows of
