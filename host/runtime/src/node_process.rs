@@ -47,7 +47,7 @@ pub struct NodeProcess {
     _data: DataDirLock,
 }
 
-fn spawn_shard(index: u16, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+fn spawn_shard(index: usize, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     let thread = std::thread::Builder::new().name(format!("shard-{index}"));
     let thread = thread.stack_size(SHARD_STACK_BYTES).spawn(run);
     thread.expect("the process can start a thread")
