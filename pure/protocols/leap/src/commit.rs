@@ -26,7 +26,10 @@ impl Leap {
         txn: TxnId,
         id: OpId,
     ) -> Submitted<OpReply> {
-        let state = self.txns.get(&txn).expect("commit comes between begin and forget");
+        let state = self
+            .txns
+            .get(&txn)
+            .expect("commit comes between begin and forget");
         if let Some(outcome) = &state.outcome {
             return Submitted::Ready(ended(outcome.clone(), state.wait));
         }
@@ -71,7 +74,10 @@ impl Leap {
         // One operation that read at one shard did so at one moment.
         let once = state.writes.is_empty() && state.ops == 1 && state.visited.len() == 1;
         let node = self.shard.node();
-        let remote = state.visited.iter().filter(|(shard, _)| shard.node() != node);
+        let remote = state
+            .visited
+            .iter()
+            .filter(|(shard, _)| shard.node() != node);
         let unconfirmed: Vec<(ShardId, u32)> = remote.copied().collect();
         if once && state.read_at > Ts::ZERO {
             // Its place is where it read: the shard may restart before it hears of a later one.
@@ -170,7 +176,10 @@ impl Leap {
 
     /// Rolls back and answers what is outstanding. Without effect after the end.
     pub(crate) fn abort_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, reason: AbortReason) {
-        let open = self.txns.get(&txn).is_some_and(|state| state.outcome.is_none());
+        let open = self
+            .txns
+            .get(&txn)
+            .is_some_and(|state| state.outcome.is_none());
         if open {
             self.end_txn(cx, txn, Outcome::Aborted(reason));
         }
@@ -179,7 +188,10 @@ impl Leap {
     /// Sets the outcome, frees the locks everywhere, and answers all that is still outstanding.
     fn end_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, outcome: Outcome) {
         self.tally(txn);
-        let state = self.txns.get_mut(&txn).expect("a transaction ends before it is forgotten");
+        let state = self
+            .txns
+            .get_mut(&txn)
+            .expect("a transaction ends before it is forgotten");
         assert!(state.outcome.is_none(), "{txn} ends once");
         state.outcome = Some(outcome.clone());
         let phase = core::mem::replace(&mut state.phase, Phase::Ended);
@@ -190,9 +202,10 @@ impl Leap {
         told.retain(|shard| *shard != self.shard);
         if !told.is_empty() {
             // What its scans elsewhere still fetch from here.
-            let fetches = self.jobs.values().filter(|job| {
-                job.txn == txn && !matches!(job.origin, Origin::Local { .. })
-            });
+            let fetches = self
+                .jobs
+                .values()
+                .filter(|job| job.txn == txn && !matches!(job.origin, Origin::Local { .. }));
             let fetches: Vec<u64> = fetches.map(|job| job.id).collect();
             for id in fetches {
                 self.drop_job(id);
@@ -228,7 +241,10 @@ impl Leap {
             cx.out.complete(txn, id, ended(outcome.clone(), wait));
         }
         let Outcome::Aborted(reason) = outcome else {
-            assert!(local.is_empty() && reads.is_empty(), "operations end before the commit");
+            assert!(
+                local.is_empty() && reads.is_empty(),
+                "operations end before the commit"
+            );
             return;
         };
         for (id, job) in local {
@@ -237,7 +253,8 @@ impl Leap {
         }
         for number in reads {
             if let Some(reading) = self.readings.remove(&number) {
-                self.timers.remove(&(reading.again_at, Timer::Reading(number)));
+                self.timers
+                    .remove(&(reading.again_at, Timer::Reading(number)));
                 cx.out.complete(txn, reading.id, failed(reason.clone()));
             }
         }

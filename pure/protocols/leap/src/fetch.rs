@@ -1,8 +1,8 @@
 //! Rows of a scan that are with other owners: they are sent to the home, which merges them.
 
 use crate::job::{Job, Origin, Stop};
-use crate::message::{Body, Fetch, Fetched, FetchedRow};
 use crate::keyed::note_read;
+use crate::message::{Body, Fetch, Fetched, FetchedRow};
 use crate::request::Standing;
 use crate::timers::Timer;
 use crate::view::look;
@@ -55,7 +55,11 @@ impl Leap {
             if fetch.lock.is_some() {
                 self.open_visit(cx, txn);
             }
-        } else if self.txns.get(&txn).is_none_or(|state| state.outcome.is_some()) {
+        } else if self
+            .txns
+            .get(&txn)
+            .is_none_or(|state| state.outcome.is_some())
+        {
             // A late one: its transaction is over.
             return;
         }
@@ -180,7 +184,8 @@ impl Leap {
         let Some(fetching) = self.fetches.remove(&fetched.number) else {
             return;
         };
-        self.timers.remove(&(fetching.again_at, Timer::Fetching(fetched.number)));
+        self.timers
+            .remove(&(fetching.again_at, Timer::Fetching(fetched.number)));
         let rows = match fetched.rows {
             Ok(rows) => rows,
             Err(reason) => {

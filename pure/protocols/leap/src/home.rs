@@ -103,7 +103,9 @@ impl Leap {
             incarnation: cx.incarnation,
             grant: self.next_grant + 1,
         };
-        self.grants.first_key_value().map_or(next, |(otag, _)| *otag)
+        self.grants
+            .first_key_value()
+            .map_or(next, |(otag, _)| *otag)
     }
 
     pub(crate) fn on_owner_request(
@@ -133,7 +135,10 @@ impl Leap {
             }
         } else {
             let ignored = printed!(self, OwnerIgnored)
-                && self.table.get(&request.key).is_some_and(|entry| entry.owner == Some(from));
+                && self
+                    .table
+                    .get(&request.key)
+                    .is_some_and(|entry| entry.owner == Some(from));
             if ignored {
                 return;
             }
@@ -192,7 +197,10 @@ impl Leap {
             return;
         };
         let other = (conflict.holder.shard, conflict.holder.counter);
-        let holder = self.incoming.get(&other).map_or(conflict.holder, |i| i.priority.txn);
+        let holder = self
+            .incoming
+            .get(&other)
+            .map_or(conflict.holder, |i| i.priority.txn);
         let reason = AbortReason::Die {
             key: conflict.key,
             holder,
@@ -207,7 +215,10 @@ impl Leap {
         let Some((from, seq)) = self.queued.remove(&id) else {
             return;
         };
-        let incoming = self.incoming.get_mut(&(from, seq)).expect("a queued request is kept");
+        let incoming = self
+            .incoming
+            .get_mut(&(from, seq))
+            .expect("a queued request is kept");
         incoming.stage = Stage::Locking;
         let incoming = incoming.clone();
         if let Some(backup) = incoming.reclaim {
@@ -263,7 +274,10 @@ impl Leap {
             heard: cx.now,
             older: Vec::new(),
         };
-        let entry = self.table.get_mut(&incoming.key).expect("only rows that are away are granted");
+        let entry = self
+            .table
+            .get_mut(&incoming.key)
+            .expect("only rows that are away are granted");
         assert_eq!(entry.grant, None, "one grant at a time");
         entry.grant = Some(otag);
         self.open_grant(otag, grant);
@@ -311,7 +325,12 @@ impl Leap {
             seq: grant.seq,
             priority: grant.priority,
         };
-        self.post(cx, owner, Body::TransferRequest(Box::new(request)), Self::NOTHING);
+        self.post(
+            cx,
+            owner,
+            Body::TransferRequest(Box::new(request)),
+            Self::NOTHING,
+        );
     }
 
     fn answer_again(&mut self, cx: &mut Context<'_>, from: ShardId, seq: u64, stage: Stage) {
@@ -369,7 +388,8 @@ impl Leap {
         {
             seen.end(seq);
         }
-        self.dispatch.release(place(from, incoming.incarnation, seq));
+        self.dispatch
+            .release(place(from, incoming.incarnation, seq));
     }
 
     pub(crate) fn on_inform(&mut self, cx: &mut Context<'_>, from: ShardId, inform: &Inform) {
@@ -444,7 +464,10 @@ impl Leap {
             return;
         }
         if backup == self.shard {
-            let elsewhere = self.table.get(&key).is_some_and(|entry| entry.owner.is_some());
+            let elsewhere = self
+                .table
+                .get(&key)
+                .is_some_and(|entry| entry.owner.is_some());
             if evict && elsewhere {
                 self.evict(cx, key);
             }
@@ -465,7 +488,10 @@ impl Leap {
             let entry = self.table.remove(&key).expect("a granted row has an entry");
             assert_eq!(entry.owner, None, "it was on its way from here");
         } else {
-            let entry = self.table.get_mut(&key).expect("a granted row has an entry");
+            let entry = self
+                .table
+                .get_mut(&key)
+                .expect("a granted row has an entry");
             entry.grant = None;
             let mut older = grant.older;
             older.push(otag);
@@ -486,7 +512,10 @@ impl Leap {
 
     /// Who has the backup of a row that its owner has lost.
     fn backup_of(&self, key: &Key) -> ShardId {
-        let otag = self.settling_of.get(key).expect("only what was not durable can be lost");
+        let otag = self
+            .settling_of
+            .get(key)
+            .expect("only what was not durable can be lost");
         self.settling[otag].backup
     }
 
@@ -565,8 +594,14 @@ impl Leap {
             return;
         }
         let done = |(key, otag): &(Key, Otag)| {
-            let moving = self.table.get(key).is_some_and(|entry| entry.grant.is_some());
-            let owner = self.table.get(key).is_some_and(|entry| entry.owner == Some(from));
+            let moving = self
+                .table
+                .get(key)
+                .is_some_and(|entry| entry.grant.is_some());
+            let owner = self
+                .table
+                .get(key)
+                .is_some_and(|entry| entry.owner == Some(from));
             !moving
                 && !owner
                 && !self.grants.contains_key(otag)

@@ -208,7 +208,10 @@ impl Leap {
             job.fetch = Some(fetch);
             return result.map(|()| OpResult::Done);
         }
-        let mut op = job.op.take().expect("a job that is no fetch has an operation");
+        let mut op = job
+            .op
+            .take()
+            .expect("a job that is no fetch has an operation");
         let result = match &mut op {
             Op::Scan(scan) => self.scan(cx, job, scan),
             op => self.run_keyed(cx, job, op),

@@ -1,6 +1,7 @@
 //! Operations on single rows, where the transaction runs: lock, own, then work.
 
 use crate::job::{Job, Stop};
+use crate::request::Standing;
 use crate::view::look;
 use crate::{Context, Leap, printed};
 use alloc::vec::Vec;
@@ -8,7 +9,6 @@ use base::{IndexId, Key, RowBatch, Ts, TxnId};
 use store::{Formula, Write};
 use txn::lock::Item;
 use txn::{AbortReason, Event, LockMode, Modified, Op, OpResult, Program, Read};
-use crate::request::Standing;
 
 impl Leap {
     pub(crate) fn run_keyed(
@@ -128,7 +128,10 @@ impl Leap {
     pub(crate) fn commits_below(&self, ts: Ts, reads: &mut dyn FnMut(&Key) -> bool) -> bool {
         self.committing.iter().any(|(txn, commit_ts)| {
             *commit_ts <= ts
-                && self.txns.get(txn).is_some_and(|txn| txn.writes.keys().any(&mut *reads))
+                && self
+                    .txns
+                    .get(txn)
+                    .is_some_and(|txn| txn.writes.keys().any(&mut *reads))
         })
     }
 
@@ -257,7 +260,10 @@ impl Leap {
                 key: key.clone(),
             });
         }
-        let txn = self.txns.get_mut(&job.txn).expect("writes happen at the coordinator");
+        let txn = self
+            .txns
+            .get_mut(&job.txn)
+            .expect("writes happen at the coordinator");
         txn.note_plan(key.index, job.planned);
         txn.add(cx.store, key, write, self.settings.txn_bytes_max)?;
         Ok(())

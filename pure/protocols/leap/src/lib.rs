@@ -56,7 +56,6 @@ mod txns;
 mod view;
 mod visit;
 
-
 pub use message::Message;
 pub use show::{HotRow, Moves};
 

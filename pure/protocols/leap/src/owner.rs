@@ -1,7 +1,7 @@
 //! The owner of a row: giving it away, keeping the backup, and staying the owner.
 
-use crate::message::{Body, Fate, MovedVersion, Refused, ReleaseAck, Response, TransferRequest};
 use crate::home::{Entry, Grant};
+use crate::message::{Body, Fate, MovedVersion, Refused, ReleaseAck, Response, TransferRequest};
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -59,11 +59,13 @@ impl Leap {
             return;
         }
         let seen = self.grants_seen.entry(home).or_default();
-        if request.otag < request.floor || (seen.is_over(request.otag) && request.to != self.shard) {
+        if request.otag < request.floor || (seen.is_over(request.otag) && request.to != self.shard)
+        {
             return;
         }
         seen.raise(request.floor);
-        self.refusals.retain(|(other, otag), _| *other != home || *otag >= request.floor);
+        self.refusals
+            .retain(|(other, otag), _| *other != home || *otag >= request.floor);
         let otag = request.otag;
         if request.to == self.shard {
             self.stay_owner(cx, home, &request);
@@ -71,7 +73,12 @@ impl Leap {
         }
         if let Some(refused) = self.refusals.get(&(home, otag)) {
             let refused = refused.clone();
-            self.post(cx, request.to, Body::Refused(Box::new(refused)), Self::NOTHING);
+            self.post(
+                cx,
+                request.to,
+                Body::Refused(Box::new(refused)),
+                Self::NOTHING,
+            );
             return;
         }
         let Some(held) = self.held.get_mut(&request.key) else {
@@ -238,12 +245,18 @@ impl Leap {
             Some(otag) => {
                 let held = self.held.get_mut(&releasing.key);
                 held.expect("the owner refuses").seen = otag;
-                self.refusals.insert((releasing.home, otag), refused.clone());
+                self.refusals
+                    .insert((releasing.home, otag), refused.clone());
             }
             None => self.finish_request(releasing.to, releasing.seq),
         }
         self.moves.refused += 1;
-        self.post(cx, releasing.to, Body::Refused(Box::new(refused)), Self::NOTHING);
+        self.post(
+            cx,
+            releasing.to,
+            Body::Refused(Box::new(refused)),
+            Self::NOTHING,
+        );
     }
 
     /// Gives the row up: from here on it is a backup.
@@ -321,15 +334,16 @@ impl Leap {
     ) {
         let (mut versions, mut whole) = (Vec::new(), true);
         let (horizon, versions_max) = (cx.horizon, self.settings.versions_max.max(1));
-        cx.store.versions(key.index, key.slot, &key.bytes, &mut |commit_ts, value| {
-            if versions.len() == versions_max {
-                whole = false;
-                return false;
-            }
-            let row = value.map(Box::from);
-            versions.push(MovedVersion { commit_ts, row });
-            commit_ts > horizon
-        });
+        cx.store
+            .versions(key.index, key.slot, &key.bytes, &mut |commit_ts, value| {
+                if versions.len() == versions_max {
+                    whole = false;
+                    return false;
+                }
+                let row = value.map(Box::from);
+                versions.push(MovedVersion { commit_ts, row });
+                commit_ts > horizon
+            });
         let mut since = horizon;
         let mut position = match self.held.get(key) {
             Some(held) => {
@@ -413,7 +427,10 @@ impl Leap {
             return;
         }
         for key in core::mem::take(&mut self.evictions) {
-            let elsewhere = self.table.get(&key).is_some_and(|entry| entry.owner.is_some());
+            let elsewhere = self
+                .table
+                .get(&key)
+                .is_some_and(|entry| entry.owner.is_some());
             let backup = self.settling_of.get(&key).is_some_and(|otag| {
                 let settling = &self.settling[otag];
                 settling.backup == self.shard

@@ -128,17 +128,25 @@ impl Leap {
             return;
         }
         self.down.insert(node);
-        let asked = self.requests.values_mut().filter(|request| request.home.node() == node);
+        let asked = self
+            .requests
+            .values_mut()
+            .filter(|request| request.home.node() == node);
         let waiters: Vec<(u64, ShardId)> = asked
             .flat_map(|request| {
                 let home = request.home;
-                core::mem::take(&mut request.waiters).into_iter().map(move |id| (id, home))
+                core::mem::take(&mut request.waiters)
+                    .into_iter()
+                    .map(move |id| (id, home))
             })
             .collect();
         for (id, home) in waiters {
             self.fail_job(cx, id, OpError::Aborted(AbortReason::Unreachable(home)));
         }
-        let readings = self.readings.values().filter(|reading| reading.to.node() == node);
+        let readings = self
+            .readings
+            .values()
+            .filter(|reading| reading.to.node() == node);
         let readings: Vec<(TxnId, ShardId)> = readings.map(|r| (r.txn, r.to)).collect();
         for (txn, to) in readings {
             self.abort_txn(cx, txn, AbortReason::Unreachable(to));

@@ -124,7 +124,11 @@ impl Leap {
         if !self.backups.is_empty() {
             self.arm_backups(cx.now);
         }
-        let others = self.homes.iter().copied().filter(|shard| *shard != self.shard);
+        let others = self
+            .homes
+            .iter()
+            .copied()
+            .filter(|shard| *shard != self.shard);
         let others: BTreeSet<ShardId> = others.collect();
         if cx.incarnation <= 1 || others.is_empty() {
             self.rejoin.serving = true;
@@ -197,7 +201,10 @@ impl Leap {
             })
             .collect();
         let restarted = self.rejoin.awaited.contains(&home);
-        let wait = self.arrivals.back().map_or(Self::NOTHING, |(position, ..)| *position);
+        let wait = self
+            .arrivals
+            .back()
+            .map_or(Self::NOTHING, |(position, ..)| *position);
         let parts = held.len().div_ceil(CLAIMS_MAX).max(1) as u32;
         let mut chunks = held.chunks(CLAIMS_MAX);
         for part in 0..parts {
@@ -224,7 +231,8 @@ impl Leap {
         for at in old {
             self.informs.remove(&at);
         }
-        self.refusals.retain(|(other, otag), _| *other != home || *otag >= floor);
+        self.refusals
+            .retain(|(other, otag), _| *other != home || *otag >= floor);
         let old: Vec<Key> = self
             .release_of
             .iter()
@@ -300,7 +308,9 @@ impl Leap {
         let here = self.shard;
         let mut best: BTreeMap<&Key, (Otag, bool, ShardId)> = BTreeMap::new();
         let others = all.iter().flat_map(|(shard, collected)| {
-            let admitted = collected.claims().filter(|c| checkpoint.admits(&c.key, c.otag));
+            let admitted = collected
+                .claims()
+                .filter(|c| checkpoint.admits(&c.key, c.otag));
             admitted.map(move |claim| (*shard, claim))
         });
         for (shard, claim) in own.iter().map(|claim| (here, claim)).chain(others) {
@@ -370,9 +380,13 @@ impl Leap {
                 self.grant_refused(cx, otag);
             }
         }
-        let there = self.table.iter().filter(|(_, entry)| entry.owner == Some(from));
-        let there: Vec<(Key, Otag, Option<Otag>)> =
-            there.map(|(key, e)| (key.clone(), e.otag, e.grant)).collect();
+        let there = self
+            .table
+            .iter()
+            .filter(|(_, entry)| entry.owner == Some(from));
+        let there: Vec<(Key, Otag, Option<Otag>)> = there
+            .map(|(key, e)| (key.clone(), e.otag, e.grant))
+            .collect();
         for (key, otag, grant) in there {
             if owned(&key, otag) {
                 self.settle(cx, otag, true);
@@ -387,7 +401,10 @@ impl Leap {
                 Some(grant) => {
                     let entry = self.table.get_mut(&key).expect("just listed");
                     entry.lost = lost;
-                    let state = self.grants.get_mut(&grant).expect("an entry names its grant");
+                    let state = self
+                        .grants
+                        .get_mut(&grant)
+                        .expect("an entry names its grant");
                     state.cancel = !released;
                     state.heard = cx.now;
                     self.send_transfer(cx, grant);
@@ -395,7 +412,10 @@ impl Leap {
                 None if lost => {
                     let entry = self.table.get_mut(&key).expect("just listed");
                     entry.lost = true;
-                    let backup = self.settling_of.get(&key).map(|otag| self.settling[otag].backup);
+                    let backup = self
+                        .settling_of
+                        .get(&key)
+                        .map(|otag| self.settling[otag].backup);
                     let backup = backup.expect("only what was not durable can be lost");
                     self.reclaim(cx, key, backup);
                 }
@@ -445,16 +465,14 @@ impl Leap {
         waiting.any(|incoming| incoming.reclaim == Some(backup) && incoming.key == *key)
     }
 
-    pub(crate) fn on_verdicts(
-        &mut self,
-        cx: &mut Context<'_>,
-        home: ShardId,
-        verdicts: Verdicts,
-    ) {
+    pub(crate) fn on_verdicts(&mut self, cx: &mut Context<'_>, home: ShardId, verdicts: Verdicts) {
         if verdicts.to_incarnation != cx.incarnation || !self.rejoin.awaited.remove(&home) {
             return;
         }
-        self.grants_seen.entry(home).or_default().raise(verdicts.floor);
+        self.grants_seen
+            .entry(home)
+            .or_default()
+            .raise(verdicts.floor);
         for (key, otag) in verdicts.drop {
             self.drop_backup(cx, key, otag);
         }
@@ -528,7 +546,12 @@ impl Leap {
                 }),
             }
         }
-        let mut open: Vec<Otag> = self.grants.keys().chain(self.settling.keys()).copied().collect();
+        let mut open: Vec<Otag> = self
+            .grants
+            .keys()
+            .chain(self.settling.keys())
+            .copied()
+            .collect();
         open.extend(self.grants.values().flat_map(|grant| &grant.older));
         open.extend(self.settling.values().flat_map(|settling| &settling.older));
         open.sort_unstable();
@@ -549,4 +572,3 @@ impl Leap {
         true
     }
 }
-

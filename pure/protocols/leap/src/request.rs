@@ -86,7 +86,10 @@ impl Leap {
             Standing::Elsewhere => {}
         }
         if let Some(seq) = self.wanted.get(key) {
-            let request = self.requests.get_mut(seq).expect("a wanted row was asked for");
+            let request = self
+                .requests
+                .get_mut(seq)
+                .expect("a wanted row was asked for");
             let other = request.priority;
             // Whoever waits for a request waits for all that it waits for.
             if other.txn != priority.txn && other > priority {
@@ -102,7 +105,10 @@ impl Leap {
         }
         self.next_seq += 1;
         let seq = self.next_seq;
-        let depth = self.txns.get(&priority.txn).map_or(0, |txn| txn.cost.delays);
+        let depth = self
+            .txns
+            .get(&priority.txn)
+            .map_or(0, |txn| txn.cost.delays);
         let pause_us = self.settings.resend_us;
         let request = Request {
             key: key.clone(),
@@ -134,7 +140,12 @@ impl Leap {
             priority: request.priority,
         };
         let txn = request.priority.txn;
-        let bytes = self.post(cx, home, Body::OwnerRequest(Box::new(message)), Self::NOTHING);
+        let bytes = self.post(
+            cx,
+            home,
+            Body::OwnerRequest(Box::new(message)),
+            Self::NOTHING,
+        );
         let remote = self.is_remote(home);
         if let Some(txn) = self.txns.get_mut(&txn).filter(|txn| txn.outcome.is_none()) {
             txn.cost.message_bytes += bytes;
@@ -153,12 +164,7 @@ impl Leap {
     }
 
     /// A row has arrived.
-    pub(crate) fn on_response(
-        &mut self,
-        cx: &mut Context<'_>,
-        from: ShardId,
-        response: Response,
-    ) {
+    pub(crate) fn on_response(&mut self, cx: &mut Context<'_>, from: ShardId, response: Response) {
         if response.to_incarnation != cx.incarnation {
             return;
         }
@@ -194,7 +200,8 @@ impl Leap {
         cx.store.evict(key.index, key.slot, &key.bytes);
         for version in versions.iter().rev() {
             let (commit_ts, row) = (version.commit_ts, version.row.as_deref());
-            cx.store.restore(key.index, key.slot, &key.bytes, commit_ts, row, cx.horizon);
+            cx.store
+                .restore(key.index, key.slot, &key.bytes, commit_ts, row, cx.horizon);
         }
         if let Some(newest) = versions.first()
             && position > cx.journal.durable()
@@ -327,7 +334,10 @@ impl Leap {
             return;
         };
         for id in request.waiters {
-            let named = self.jobs.get(&id).is_some_and(|job| job.txn == request.priority.txn);
+            let named = self
+                .jobs
+                .get(&id)
+                .is_some_and(|job| job.txn == request.priority.txn);
             if named {
                 self.fail_job(cx, id, OpError::Aborted(reason.clone()));
             } else {
@@ -418,13 +428,7 @@ impl Leap {
     }
 
     /// The owner behind a grant has restarted: it is either here already or never will be.
-    pub(crate) fn on_cancel(
-        &mut self,
-        cx: &mut Context<'_>,
-        home: ShardId,
-        key: &Key,
-        otag: Otag,
-    ) {
+    pub(crate) fn on_cancel(&mut self, cx: &mut Context<'_>, home: ShardId, key: &Key, otag: Otag) {
         let held = self.held.get(key).is_some_and(|held| held.otag == otag);
         let seen = self.grants_seen.entry(home).or_default();
         if self.informs.contains_key(&(home, otag)) {

@@ -140,12 +140,7 @@ impl Leap {
         })
     }
 
-    fn begin_scan(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &mut Job,
-        op: &ScanOp,
-    ) -> Result<(), Stop> {
+    fn begin_scan(&mut self, cx: &mut Context<'_>, job: &mut Job, op: &ScanOp) -> Result<(), Stop> {
         let slot = one_slot(op);
         match op.read {
             Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => {
@@ -157,7 +152,10 @@ impl Leap {
                     }
                     job.commits_seen = true;
                 }
-                let old = self.since.iter().any(|(key, since)| *since > ts && is_in(op, key));
+                let old = self
+                    .since
+                    .iter()
+                    .any(|(key, since)| *since > ts && is_in(op, key));
                 if old {
                     return Err(Stop::aborted(AbortReason::SnapshotTooOld));
                 }
@@ -278,8 +276,7 @@ impl Leap {
                 {
                     visit.fetched_from.push(to);
                 }
-                if let (Origin::Local { .. }, Some(txn)) =
-                    (job.origin, self.txns.get_mut(&job.txn))
+                if let (Origin::Local { .. }, Some(txn)) = (job.origin, self.txns.get_mut(&job.txn))
                 {
                     txn.note_asked(to);
                 }
@@ -369,7 +366,12 @@ impl Leap {
         // What replaces rows of the store: those of other owners, and own writes. They are few, so
         // a turn gathers them in order first.
         let mut extras: Vec<Key> = Vec::new();
-        extras.extend(state.fetched.range((low.clone(), high.clone())).map(|(k, _)| k.clone()));
+        extras.extend(
+            state
+                .fetched
+                .range((low.clone(), high.clone()))
+                .map(|(k, _)| k.clone()),
+        );
         if let Some(writes) = self.writes_of(job) {
             extras.extend(writes.range((low, high)).map(|(key, _)| key.clone()));
             extras.sort_unstable();
@@ -386,14 +388,16 @@ impl Leap {
             let range = rest(op, state);
             let window = Window::of(&range, op.reverse);
             let most = (*budget as usize).min(64) + 1;
-            let flow = cx.store.scan_next(op.index, slot, window, at, &mut |key, row, ts| {
-                found.push((key.to_vec(), row.to_vec(), ts));
-                if found.len() < most {
-                    ControlFlow::Continue(())
-                } else {
-                    ControlFlow::Break(())
-                }
-            });
+            let flow = cx
+                .store
+                .scan_next(op.index, slot, window, at, &mut |key, row, ts| {
+                    found.push((key.to_vec(), row.to_vec(), ts));
+                    if found.len() < most {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
+                    }
+                });
             for (key, row, ts) in &found {
                 while let Some(extra) = extras.peek() {
                     let order = extra.bytes.cmp(key);
@@ -409,7 +413,10 @@ impl Leap {
                         break;
                     }
                 }
-                let replaced = state.cursor.as_ref().is_some_and(|(last, again)| !again && last == key);
+                let replaced = state
+                    .cursor
+                    .as_ref()
+                    .is_some_and(|(last, again)| !again && last == key);
                 if replaced {
                     continue;
                 }
@@ -460,7 +467,14 @@ impl Leap {
         let at = snapshot_of(op.read).unwrap_or(Ts::MAX);
         let mut folded = Vec::new();
         let (row, wait) = {
-            let seen = look(self.writes_of(job), cx.store, &self.installed, key, at, &mut folded);
+            let seen = look(
+                self.writes_of(job),
+                cx.store,
+                &self.installed,
+                key,
+                at,
+                &mut folded,
+            );
             (seen.row.map(<[u8]>::to_vec), seen.wait)
         };
         job.wait = job.wait.max(wait);
@@ -474,7 +488,10 @@ impl Leap {
     }
 
     /// A row of the store.
-    #[expect(clippy::too_many_arguments, reason = "the row, and what a turn works with")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the row, and what a turn works with"
+    )]
     fn visit_row(
         &mut self,
         cx: &mut Context<'_>,
@@ -532,7 +549,6 @@ impl Leap {
     }
 
     /// Gives a row to the program.
-    #[expect(clippy::too_many_arguments, reason = "the row, and what a turn works with")]
     fn emit_row(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,9 +1,9 @@
 //! Printing the whole state in canonical order, checking it, and what SHOW OWNERSHIP shows.
 
+use crate::Leap;
 use crate::home::{Entry, Stage};
 use crate::owner::Tenure;
 use crate::txns::Phase;
-use crate::Leap;
 use alloc::vec::Vec;
 use base::{Key, ShardId};
 use core::fmt;
@@ -109,12 +109,21 @@ impl Leap {
                 }
                 None => assert!(entry.owner.is_some(), "a row that is nowhere is under way"),
             }
-            assert!(entry.owner != Some(self.shard), "a row at home has no entry");
+            assert!(
+                entry.owner != Some(self.shard),
+                "a row at home has no entry"
+            );
         }
         for (otag, grant) in &self.grants {
-            let entry = self.table.get(&grant.key).expect("a granted row has an entry");
+            let entry = self
+                .table
+                .get(&grant.key)
+                .expect("a granted row has an entry");
             assert_eq!(entry.grant, Some(*otag), "one grant at a time");
-            let incoming = self.incoming.get(&grant.request).expect("a grant keeps its place");
+            let incoming = self
+                .incoming
+                .get(&grant.request)
+                .expect("a grant keeps its place");
             assert_eq!(incoming.stage, Stage::Granted(*otag));
         }
         for (otag, settling) in &self.settling {
@@ -166,7 +175,12 @@ impl fmt::Display for Leap {
                 (None, Phase::Confirming { .. }) => f.write_str("confirming")?,
                 (None, Phase::Ended) => unreachable!("an ended transaction has an outcome"),
             }
-            writeln!(f, " writes {} jobs {}", state.writes.len(), state.local.len())?;
+            writeln!(
+                f,
+                " writes {} jobs {}",
+                state.writes.len(),
+                state.local.len()
+            )?;
         }
         for request in self.requests.values() {
             writeln!(f, "wants {:?} of {}", request.key, request.home)?;
@@ -194,7 +208,12 @@ impl fmt::Display for Leap {
                     } else {
                         ""
                     };
-                    writeln!(f, " grant {} to {}{cancel}", tag(otag), self.grants[&otag].to)?;
+                    writeln!(
+                        f,
+                        " grant {} to {}{cancel}",
+                        tag(otag),
+                        self.grants[&otag].to
+                    )?;
                 }
                 None => f.write_str("\n")?,
             }
@@ -203,7 +222,11 @@ impl fmt::Display for Leap {
             let Settling {
                 key, owner, backup, ..
             } = settling;
-            writeln!(f, "settling {key:?} {} at {owner} backup {backup}", tag(*otag))?;
+            writeln!(
+                f,
+                "settling {key:?} {} at {owner} backup {backup}",
+                tag(*otag)
+            )?;
         }
         for ((from, seq), incoming) in &self.incoming {
             if let Stage::Queued(_) = incoming.stage {

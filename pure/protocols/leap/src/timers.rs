@@ -46,7 +46,10 @@ impl Leap {
                 Timer::Reading(number) => self.on_reading_timer(cx, number),
                 Timer::Fetching(number) => self.on_fetching_timer(cx, number),
                 Timer::Confirm(txn) => {
-                    let open = self.txns.get(&txn).is_some_and(|t| !t.unconfirmed.is_empty());
+                    let open = self
+                        .txns
+                        .get(&txn)
+                        .is_some_and(|t| !t.unconfirmed.is_empty());
                     if open && self.committing.contains_key(&txn) {
                         self.send_confirms(cx, txn, false);
                     }
@@ -115,7 +118,8 @@ impl Leap {
         }
         reading.pause_us = (reading.pause_us * 2).min(settings.resend_max_us);
         reading.again_at = cx.now.after(reading.pause_us);
-        self.timers.insert((reading.again_at, Timer::Reading(number)));
+        self.timers
+            .insert((reading.again_at, Timer::Reading(number)));
         self.read_again(cx, number);
     }
 
@@ -136,7 +140,8 @@ impl Leap {
         }
         fetching.pause_us = (fetching.pause_us * 2).min(settings.resend_max_us);
         fetching.again_at = cx.now.after(fetching.pause_us);
-        self.timers.insert((fetching.again_at, Timer::Fetching(number)));
+        self.timers
+            .insert((fetching.again_at, Timer::Fetching(number)));
         self.send_fetch(cx, number);
     }
 

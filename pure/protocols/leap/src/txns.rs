@@ -108,9 +108,9 @@ impl Txn {
             Phase::Confirming { .. } => &self.unconfirmed,
             Phase::Running | Phase::Ended => &self.visited,
         };
-        let mut lost = needed.iter().filter(|(shard, life)| {
-            shard.node() == node && *life < incarnation
-        });
+        let mut lost = needed
+            .iter()
+            .filter(|(shard, life)| shard.node() == node && *life < incarnation);
         lost.next().map(|(shard, _)| *shard)
     }
 
@@ -144,12 +144,16 @@ impl Txn {
             return Ok(());
         };
         let was_put = matches!(before, Write::Put(_));
-        let both = before.then(write).expect("a formula was folded before it is added");
+        let both = before
+            .then(write)
+            .expect("a formula was folded before it is added");
         match both {
             // A blind put of a new row and its removal leave nothing.
             Some(Write::Delete)
                 if was_put
-                    && store.get(key.index, key.slot, &key.bytes, Ts::MAX).is_none() => {}
+                    && store
+                        .get(key.index, key.slot, &key.bytes, Ts::MAX)
+                        .is_none() => {}
             Some(both) => {
                 self.writes.insert(key, both);
             }
@@ -221,7 +225,10 @@ impl Leap {
         txn: TxnId,
         submission: Submission,
     ) -> Submitted<OpReply> {
-        let state = self.txns.get_mut(&txn).expect("operations come between begin and forget");
+        let state = self
+            .txns
+            .get_mut(&txn)
+            .expect("operations come between begin and forget");
         if let Some(outcome) = &state.outcome {
             let reason = match outcome {
                 Outcome::Aborted(reason) => reason.clone(),
@@ -456,7 +463,8 @@ impl Leap {
             heard: cx.now,
             missed: 0,
         };
-        self.timers.insert((reading.again_at, Timer::Reading(number)));
+        self.timers
+            .insert((reading.again_at, Timer::Reading(number)));
         self.readings.insert(number, reading);
         self.send_read(cx, number);
     }
@@ -467,7 +475,10 @@ impl Leap {
         };
         let (to, txn) = (reading.to, reading.txn);
         let body = Body::Read(Box::new(reading.request.clone()));
-        let wait = self.txns.get(&txn).map_or(Self::NOTHING, |state| state.wait);
+        let wait = self
+            .txns
+            .get(&txn)
+            .map_or(Self::NOTHING, |state| state.wait);
         let bytes = self.post(cx, to, body, wait);
         let remote = self.is_remote(to);
         if let Some(state) = self.txns.get_mut(&txn) {
@@ -489,7 +500,10 @@ impl Leap {
         let ReadReply { txn, number, .. } = reply;
         let Some(reading) = self.readings.get_mut(&number) else {
             // The transaction is over, but its locks may be there.
-            let over = self.txns.get(&txn).is_none_or(|state| state.outcome.is_some());
+            let over = self
+                .txns
+                .get(&txn)
+                .is_none_or(|state| state.outcome.is_some());
             if over && !reply.visited.is_empty() {
                 for (shard, _) in reply.visited {
                     self.post(cx, shard, Body::Release(txn), Self::NOTHING);
@@ -506,9 +520,13 @@ impl Leap {
             return;
         };
         let reading = self.readings.remove(&number).expect("looked up above");
-        self.timers.remove(&(reading.again_at, Timer::Reading(number)));
+        self.timers
+            .remove(&(reading.again_at, Timer::Reading(number)));
         let remote = self.is_remote(from);
-        let state = self.txns.get_mut(&txn).expect("a read belongs to its transaction");
+        let state = self
+            .txns
+            .get_mut(&txn)
+            .expect("a read belongs to its transaction");
         state.reads.retain(|other| *other != number);
         state.wait = state.wait.max(reply.wait);
         state.read_at = reply.at;
@@ -537,13 +555,17 @@ impl Leap {
             return;
         }
         let reading = self.readings.remove(&number).expect("looked up above");
-        self.timers.remove(&(reading.again_at, Timer::Reading(number)));
+        self.timers
+            .remove(&(reading.again_at, Timer::Reading(number)));
         let (txn, id, last) = (reading.txn, reading.id, reading.last);
         let request = reading.request;
         let origin = Origin::Local { id, last };
         let mut job = Box::new(Job::new(txn, request.options, request.planned, origin));
         job.id = self.new_job();
-        let state = self.txns.get_mut(&txn).expect("a read belongs to its transaction");
+        let state = self
+            .txns
+            .get_mut(&txn)
+            .expect("a read belongs to its transaction");
         state.reads.retain(|other| *other != number);
         state.local.push((id, job.id));
         job.op = Some(request.op);

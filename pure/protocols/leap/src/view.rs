@@ -45,12 +45,16 @@ pub(crate) fn look<'a>(
         Some(Write::Formula(formula)) => {
             // A snapshot may be older than the row that the formula was checked against.
             let newest = || store.get(key.index, key.slot, &key.bytes, Ts::MAX);
-            let base = committed.or_else(newest).expect("a locked row with a formula is present");
+            let base = committed
+                .or_else(newest)
+                .expect("a locked row with a formula is present");
             folded.clear();
             if formula.fold(base.value, folded).is_err() {
                 folded.clear();
                 let newest = newest().expect("a locked row with a formula is present");
-                formula.fold(newest.value, folded).expect("it was folded before");
+                formula
+                    .fold(newest.value, folded)
+                    .expect("it was folded before");
             }
             (Some(folded.as_slice()), Ts::ZERO)
         }

@@ -26,7 +26,10 @@ impl Leap {
     pub(crate) fn on_read(&mut self, cx: &mut Context<'_>, from: ShardId, request: ReadRequest) {
         let ReadRequest { txn, number, .. } = request;
         let origin = Origin::Read { number };
-        let repeated = self.jobs.values().any(|job| job.txn == txn && job.origin == origin);
+        let repeated = self
+            .jobs
+            .values()
+            .any(|job| job.txn == txn && job.origin == origin);
         if repeated {
             self.post(cx, txn.shard, Body::Reading(number), Self::NOTHING);
             return;

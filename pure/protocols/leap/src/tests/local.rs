@@ -78,7 +78,13 @@ fn cost_of(world: &mut World, at: u16, op: Op) -> (u64, u32, u32, u32, u64) {
     assert!(committed(&reply), "{reply:?}");
     let cost = world.shards[&txn.shard].protocol.cost(txn).unwrap();
     let messages = world.count(|c| c.messages) - before;
-    (messages, cost.messages_on_path, cost.messages_off_path, cost.delays, cost.forced_writes.into())
+    (
+        messages,
+        cost.messages_on_path,
+        cost.messages_off_path,
+        cost.delays,
+        cost.forced_writes.into(),
+    )
 }
 
 /// protocols.md, section 1: messages on + off the path, one-way delays, forced writes.
@@ -120,7 +126,10 @@ fn point_operations_go_out_side_by_side() {
     let commit = world.commit(txn);
     assert!(committed(&world.take_answer(commit).unwrap()));
     let cost = world.shards[&shard(3)].protocol.cost(txn).unwrap();
-    assert_eq!((cost.delays, cost.messages_on_path, cost.forced_writes), (2, 4, 1));
+    assert_eq!(
+        (cost.delays, cost.messages_on_path, cost.forced_writes),
+        (2, 4, 1)
+    );
     assert_eq!(world.owner(&key("a0")), shard(3));
     assert_eq!(world.owner(&key("a1")), shard(3));
 }
@@ -155,7 +164,10 @@ fn an_older_request_waits_and_a_younger_one_dies() {
         matches!(&died.result, Err(OpError::Aborted(AbortReason::Die { .. }))),
         "{died:?}"
     );
-    assert!(world.take_answer(waits).is_none(), "older waits for younger");
+    assert!(
+        world.take_answer(waits).is_none(),
+        "older waits for younger"
+    );
     world.commit(holder);
     world.settle();
     assert_eq!(number(&world.take_answer(waits).unwrap()), Some(16));
@@ -181,7 +193,11 @@ fn the_youngest_of_those_who_wait_at_home_is_next() {
         assert_eq!(world.owner(&key("a0")), shard(node));
         let op = asked.iter().find(|(which, _)| *which == at).unwrap().1;
         assert_eq!(number(&world.take_answer(op).unwrap()), Some(value));
-        assert!(asked.iter().all(|(which, op)| *which >= at || world.take_answer(*op).is_none()));
+        assert!(
+            asked
+                .iter()
+                .all(|(which, op)| *which >= at || world.take_answer(*op).is_none())
+        );
     }
 }
 
@@ -225,8 +241,15 @@ fn a_version_leaves_only_when_its_record_is_durable() {
     let read = world.submit(reader, get("a0"), true);
     let request = world.flights.remove(0);
     world.deliver(request);
-    let response = world.flights.iter().find(|flight| kind(flight) == "Response").unwrap();
-    assert!(!world.may_leave(response), "the commit of 15 is not durable");
+    let response = world
+        .flights
+        .iter()
+        .find(|flight| kind(flight) == "Response")
+        .unwrap();
+    assert!(
+        !world.may_leave(response),
+        "the commit of 15 is not durable"
+    );
     world.settle();
     assert_eq!(number(&world.take_answer(read).unwrap()), Some(15));
 }

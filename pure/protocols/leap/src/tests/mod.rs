@@ -1,10 +1,16 @@
 //! Tests with several shards in one process.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "seeds come from outside, and a seed that is asked for is printed"
+)]
 
 mod local;
 #[path = "../../../two_phase/src/tests/programs.rs"]
 mod programs;
 mod random;
 mod restarts;
+mod scans;
 mod schedules;
 mod world;

@@ -234,8 +234,10 @@ impl Run {
             self.clients[at].pending.push((id, Some(number)));
         } else if client.ending == Ending::Abort {
             client.outcome = Some(Outcome::Aborted(txn::AbortReason::Requested));
-            self.world.call(txn.shard, |protocol, cx| protocol.abort(cx, txn));
-            self.world.call(txn.shard, |protocol, _| protocol.forget(txn));
+            self.world
+                .call(txn.shard, |protocol, cx| protocol.abort(cx, txn));
+            self.world
+                .call(txn.shard, |protocol, _| protocol.forget(txn));
         } else {
             let id = self.world.commit(txn);
             self.clients[at].pending.push((id, None));
@@ -246,13 +248,15 @@ impl Run {
     /// ROLLBACK or cancel at any moment, also while the commit is under way.
     fn cancel(&mut self, at: usize) {
         let txn = self.clients[at].txn;
-        self.world.call(txn.shard, |protocol, cx| protocol.abort(cx, txn));
+        self.world
+            .call(txn.shard, |protocol, cx| protocol.abort(cx, txn));
         self.collect();
         let client = &mut self.clients[at];
         if client.outcome.is_none() {
             assert!(client.pending.is_empty(), "what is outstanding is answered");
             client.outcome = Some(Outcome::Aborted(txn::AbortReason::Requested));
-            self.world.call(txn.shard, |protocol, _| protocol.forget(txn));
+            self.world
+                .call(txn.shard, |protocol, _| protocol.forget(txn));
         }
     }
 
@@ -298,7 +302,8 @@ impl Run {
             client.outcome = Some(outcome);
             client.pending.clear();
             let txn = client.txn;
-            self.world.call(txn.shard, |protocol, _| protocol.forget(txn));
+            self.world
+                .call(txn.shard, |protocol, _| protocol.forget(txn));
         }
     }
 
@@ -312,7 +317,12 @@ impl Run {
             // Queues inside a node keep their order.
             let (from, to) = (flight.from, flight.to);
             let same = |f: &Flight| (f.from, f.to) == (from, to);
-            at = self.world.flights.iter().position(same).expect("at least this one");
+            at = self
+                .world
+                .flights
+                .iter()
+                .position(same)
+                .expect("at least this one");
         } else if !self.world.may_leave(flight) {
             return;
         }
@@ -415,7 +425,11 @@ impl Run {
         for name in NAMES.iter().chain(&FLAGS) {
             let owners = self.world.owners(&key(name));
             let seed = self.seed;
-            assert!(owners.len() <= 1, "seed {seed}: {name}: {owners:?}\n{}", self.states());
+            assert!(
+                owners.len() <= 1,
+                "seed {seed}: {name}: {owners:?}\n{}",
+                self.states()
+            );
         }
     }
 
@@ -437,12 +451,18 @@ impl Run {
             self.world.tick(if round < 50 { 1_000 } else { 1_000_000 });
         }
         let clients: Vec<&Client> = self.active().iter().map(|at| &self.clients[*at]).collect();
-        panic!("seed {}: somebody is stuck\n{}{clients:?}", self.seed, self.states());
+        panic!(
+            "seed {}: somebody is stuck\n{}{clients:?}",
+            self.seed,
+            self.states()
+        );
     }
 
     fn states(&self) -> String {
         let shards = self.world.shards.iter();
-        shards.map(|(id, shard)| format!("{id}:\n{}", shard.protocol)).collect()
+        shards
+            .map(|(id, shard)| format!("{id}:\n{}", shard.protocol))
+            .collect()
     }
 
     /// Commit timestamps of all transactions whose record survived.
@@ -484,8 +504,13 @@ impl Run {
 
     #[expect(clippy::print_stdout, reason = "SEED=n asks for it")]
     fn tell(&self, committed: &[(Ts, bool, &Client)]) {
-        committed.iter().for_each(|(ts, _, client)| println!("{ts} {client:?}"));
-        self.world.history.iter().for_each(|event| println!("{event:?}"));
+        committed
+            .iter()
+            .for_each(|(ts, _, client)| println!("{ts} {client:?}"));
+        self.world
+            .history
+            .iter()
+            .for_each(|event| println!("{event:?}"));
     }
 
     fn replay(&self, committed: &[(Ts, bool, &Client)]) {
@@ -493,7 +518,7 @@ impl Run {
         for name in NAMES {
             rows.insert(key(name), INITIAL);
         }
-        if std::env::var("SEED").is_ok() {
+        if self.world.traced {
             self.tell(committed);
         }
         let mut versions = vec![(Ts::ZERO, rows.clone())];
@@ -514,7 +539,8 @@ impl Run {
                             Read::Snapshot(snapshot) => at(*snapshot),
                             Read::Lock(_) | Read::LockRows { .. } => &rows,
                         };
-                        rows.get(&key(name)).map_or(Told::Absent, |value| Told::Value(*value))
+                        rows.get(&key(name))
+                            .map_or(Told::Absent, |value| Told::Value(*value))
                     }
                     Act::Insert { name, value } => match rows.get(&key(name)) {
                         Some(_) => Told::Exists,
@@ -543,14 +569,23 @@ impl Run {
                         (told, expected) => told == expected,
                     };
                     let (seed, txn) = (self.seed, client.txn);
-                    assert!(same, "seed {seed}: {step:?} of {txn} at {ts}, not {expected:?}");
+                    assert!(
+                        same,
+                        "seed {seed}: {step:?} of {txn} at {ts}, not {expected:?}"
+                    );
                 }
             }
             versions.push((*ts, rows.clone()));
         }
         for name in NAMES.iter().chain(&FLAGS) {
             let owners = self.world.owners(&key(name));
-            assert_eq!(owners.len(), 1, "seed {}: {name}\n{}", self.seed, self.states());
+            assert_eq!(
+                owners.len(),
+                1,
+                "seed {}: {name}\n{}",
+                self.seed,
+                self.states()
+            );
             let value = self.world.value(&key(name));
             let expected = rows.get(&key(name)).copied();
             assert_eq!(value, expected, "seed {}: {name}", self.seed);
@@ -570,9 +605,18 @@ impl Client {
 
     /// It removed what it had inserted: perhaps nothing is left to record.
     fn undid(&self) -> bool {
-        let adds = self.steps.iter().any(|step| matches!(step.act, Act::Add { .. }));
-        let inserts = self.steps.iter().any(|step| matches!(step.act, Act::Insert { .. }));
-        let removes = self.steps.iter().any(|step| matches!(step.act, Act::Remove { .. }));
+        let adds = self
+            .steps
+            .iter()
+            .any(|step| matches!(step.act, Act::Add { .. }));
+        let inserts = self
+            .steps
+            .iter()
+            .any(|step| matches!(step.act, Act::Insert { .. }));
+        let removes = self
+            .steps
+            .iter()
+            .any(|step| matches!(step.act, Act::Remove { .. }));
         !adds && inserts && removes
     }
 }
@@ -639,6 +683,10 @@ fn told(result: &OpResult) -> Told {
     }
 }
 
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
 /// What a run got done.
 #[derive(Default)]
 struct Done {
@@ -649,6 +697,7 @@ struct Done {
 
 fn run(seed: u64, printed: Option<Printed>) -> Done {
     let mut run = Run::new(seed, printed);
+    run.world.traced = number("SEED").is_some();
     let steps = 300 + run.prng.below(900) as u32;
     run.chaos(steps);
     run.heal();
@@ -657,17 +706,18 @@ fn run(seed: u64, printed: Option<Printed>) -> Done {
     let committed = |c: &&Client| matches!(c.outcome, Some(Outcome::Committed { .. }));
     Done {
         committed: run.clients.iter().filter(committed).count(),
-        moved: run.world.shards.values().map(|shard| shard.protocol.moves().moved_in).sum(),
+        moved: run
+            .world
+            .shards
+            .values()
+            .map(|shard| shard.protocol.moves().moved_in)
+            .sum(),
         checkpoints: run.world.checkpoints,
     }
 }
 
 #[test]
 fn random_transactions_are_serializable_under_faults() {
-    let number = |name: &str| {
-        let text = std::env::var(name).ok();
-        text.and_then(|text| text.parse::<u64>().ok())
-    };
     // SEED=n runs one seed and prints what happened; SEEDS=n runs that many.
     let seeds = match number("SEED") {
         Some(seed) => seed..seed + 1,
@@ -682,5 +732,29 @@ fn random_transactions_are_serializable_under_faults() {
         done.checkpoints += more.checkpoints;
     }
     assert!(done.committed as u64 >= all, "most runs get something done");
-    assert!(all < 100 || (done.moved > all && done.checkpoints > all), "rows move");
+    assert!(
+        all < 100 || (done.moved > all && done.checkpoints > all),
+        "rows move"
+    );
+}
+
+/// Random runs notice the printed rules too: those that break within few seeds.
+#[test]
+fn runs_by_the_printed_rules_fail() {
+    for rule in [
+        Printed::DuplicateAccepted,
+        Printed::BackupByTimeout,
+        Printed::HomeServesAtOnce,
+        Printed::OwnerServesAtOnce,
+        Printed::AbsentNotOwned,
+        Printed::GapsNotLocked,
+        Printed::ArrivalNotLogged,
+        Printed::VersionNotDurable,
+    ] {
+        let broken = |seed| {
+            let outcome = std::panic::catch_unwind(|| run(seed, Some(rule)).committed);
+            outcome.is_err()
+        };
+        assert!((0..300).any(broken), "the runs do not see {rule:?}");
+    }
 }

@@ -46,7 +46,10 @@ fn run(case: Case, steps: usize, flushes: usize, victims: &[u16], kept: usize) -
         if step % 3 == flushes {
             world.flush_all();
         }
-        let leaves = world.flights.iter().position(|flight| world.may_leave(flight));
+        let leaves = world
+            .flights
+            .iter()
+            .position(|flight| world.may_leave(flight));
         match leaves {
             Some(at) => {
                 let flight = world.flights.remove(at);
@@ -81,17 +84,29 @@ fn run(case: Case, steps: usize, flushes: usize, victims: &[u16], kept: usize) -
     world.settle();
     let states = || -> String {
         let shards = world.shards.iter();
-        shards.map(|(id, shard)| format!("{id}:\n{}", shard.protocol)).collect()
+        shards
+            .map(|(id, shard)| format!("{id}:\n{}", shard.protocol))
+            .collect()
     };
     assert_eq!(world.owners(&key("a1")).len(), 1, "{}\n{}", who(), states());
     let found = world.value(&key("a1")).expect("it is there");
-    assert!(found == expected || found == expected + 1, "{}: {found}", who());
-    assert!(!answered || found == expected + 1, "{}: an answered commit is lost", who());
+    assert!(
+        found == expected || found == expected + 1,
+        "{}: {found}",
+        who()
+    );
+    assert!(
+        !answered || found == expected + 1,
+        "{}: an answered commit is lost",
+        who()
+    );
     for at in [3, 1, 2, 4] {
         let txn = world.begin(shard(at));
         let read = world.submit(txn, get("a1"), true);
         world.settle();
-        let reply = world.take_answer(read).unwrap_or_else(|| panic!("{}", who()));
+        let reply = world
+            .take_answer(read)
+            .unwrap_or_else(|| panic!("{}", who()));
         assert_eq!(number(&reply), Some(found), "{}", who());
     }
     world.tick(500_000);
@@ -103,7 +118,15 @@ fn run(case: Case, steps: usize, flushes: usize, victims: &[u16], kept: usize) -
 #[test]
 fn a_crash_at_every_step_of_a_transfer() {
     for case in [Case::HomeOwns, Case::ThreeNodes, Case::HomeAsks] {
-        for victims in [&[1][..], &[2], &[3], &[1, 2], &[2, 3], &[1, 3], &[1, 2, 3, 4]] {
+        for victims in [
+            &[1][..],
+            &[2],
+            &[3],
+            &[1, 2],
+            &[2, 3],
+            &[1, 3],
+            &[1, 2, 3, 4],
+        ] {
             for (flushes, kept) in [(0, 0), (1, 0), (2, 1), (3, 0), (3, 2)] {
                 let ended = (0..40).any(|steps| run(case, steps, flushes, victims, kept));
                 assert!(ended, "{case:?} {victims:?}: the transfer ends");

@@ -26,7 +26,10 @@ fn ends_well(rule: Option<Printed>, schedule: fn(&mut World) -> bool) -> bool {
 
 fn both(rule: Printed, schedule: fn(&mut World) -> bool) {
     assert!(ends_well(None, schedule), "by our rules");
-    assert!(!ends_well(Some(rule), schedule), "the printed rule goes unnoticed: {rule:?}");
+    assert!(
+        !ends_well(Some(rule), schedule),
+        "the printed rule goes unnoticed: {rule:?}"
+    );
 }
 
 /// Delivers everything but the kinds named; those are returned.
@@ -61,7 +64,9 @@ fn value(world: &mut World, at: u16, name: &str) -> Option<i64> {
 }
 
 fn done(world: &mut World, id: OpId) -> bool {
-    world.take_answer(id).is_some_and(|reply| reply.result.is_ok())
+    world
+        .take_answer(id)
+        .is_some_and(|reply| reply.result.is_ok())
 }
 
 fn write(world: &mut World, at: u16, name: &str, delta: i64) -> bool {
@@ -97,18 +102,26 @@ fn second_response(world: &mut World, variant: bool) -> bool {
     }
     world.settle();
     let owners = world.owners(&key("a1"));
-    let expected = if variant { (shard(4), 12) } else { (shard(1), 11) };
+    let expected = if variant {
+        (shard(4), 12)
+    } else {
+        (shard(1), 11)
+    };
     owners == [expected.0] && value(world, 1, "a1") == Some(expected.1)
 }
 
 #[test]
 fn lost_update_by_a_second_response() {
-    both(Printed::DuplicateAccepted, |world| second_response(world, false));
+    both(Printed::DuplicateAccepted, |world| {
+        second_response(world, false)
+    });
 }
 
 #[test]
 fn two_owners_by_a_second_response() {
-    both(Printed::DuplicateAccepted, |world| second_response(world, true));
+    both(Printed::DuplicateAccepted, |world| {
+        second_response(world, true)
+    });
 }
 
 /// The response is lost, and the backup goes after a pause: no live copy is left.
@@ -154,7 +167,10 @@ fn an_owner_that_has_lost_its_row_is_answered() {
         world.submit(txn, add("a1", 1), false);
         for expected in ["OwnerRequest", "Response", "Inform"] {
             // Nothing is flushed: the arrival is lost with the node.
-            let at = world.flights.iter().position(|flight| kind(flight) == expected);
+            let at = world
+                .flights
+                .iter()
+                .position(|flight| kind(flight) == expected);
             let flight = world.flights.remove(at.expect("it is under way"));
             world.deliver(flight);
         }
@@ -213,7 +229,10 @@ fn a_restarted_owner_waits_for_its_homes() {
         let txn = world.begin(shard(1));
         world.submit(txn, add("a1", 1), true);
         for expected in ["OwnerRequest", "TransferRequest", "Response"] {
-            let at = world.flights.iter().position(|flight| kind(flight) == expected);
+            let at = world
+                .flights
+                .iter()
+                .position(|flight| kind(flight) == expected);
             let flight = world.flights.remove(at.expect("it is under way"));
             world.deliver(flight);
         }
@@ -253,15 +272,16 @@ fn a_scan_keeps_others_out_of_its_gaps() {
         let writes = writes.map(|(txn, name)| world.submit(txn, insert(name, 1), false));
         world.settle();
         for (txn, write) in [one, two].into_iter().zip(writes) {
-            if world.take_answer(write).is_some_and(|reply| reply.result.is_ok()) {
+            if world
+                .take_answer(write)
+                .is_some_and(|reply| reply.result.is_ok())
+            {
                 world.commit(txn);
             }
             world.settle();
         }
         let committed = |txn: &TxnId| {
-            let ended = |event: &txn::Event| {
-                matches!(event, txn::Event::Commit { txn: other, .. } if other == txn)
-            };
+            let ended = |event: &txn::Event| matches!(event, txn::Event::Commit { txn: other, .. } if other == txn);
             world.history.iter().any(ended)
         };
         !(committed(&one) && committed(&two))
@@ -279,7 +299,9 @@ fn a_unique_entry_has_one_owner() {
         let b = world.submit(second, insert("u0", 2), false);
         world.settle();
         assert!(done(world, a));
-        world.take_answer(b).is_some_and(|reply| reply.result == Ok(OpResult::Exists))
+        world
+            .take_answer(b)
+            .is_some_and(|reply| reply.result == Ok(OpResult::Exists))
     });
 }
 
@@ -334,7 +356,11 @@ fn an_undurable_version_does_not_leave() {
         let read = world.submit(reader, get("a1"), true);
         let request = world.flights.remove(0);
         world.deliver(request);
-        let at = world.flights.iter().position(|flight| kind(flight) == "Response").unwrap();
+        let at = world
+            .flights
+            .iter()
+            .position(|flight| kind(flight) == "Response")
+            .unwrap();
         if world.may_leave(&world.flights[at]) {
             let response = world.flights.remove(at);
             world.deliver(response);
@@ -372,7 +398,9 @@ fn an_urgent_request_goes_first() {
     let younger = world.begin(shard(3));
     let dies = world.submit(younger, add("a0", 1), false);
     world.settle();
-    let died = world.take_answer(dies).expect("it may not wait for the urgent one");
+    let died = world
+        .take_answer(dies)
+        .expect("it may not wait for the urgent one");
     assert!(matches!(died.result, Err(OpError::Aborted(_))));
     world.commit(holder);
     world.settle();

@@ -102,6 +102,8 @@ pub(crate) struct World {
     pub(crate) ops: u64,
     printed: Option<Printed>,
     pub(crate) checkpoints: u64,
+    /// Prints what happens.
+    pub(crate) traced: bool,
 }
 
 /// The row `name`; its slot is the last digit, so with three shards `a0`, `a1` and `a2` have
@@ -123,9 +125,8 @@ pub(crate) fn options(priority_ts: Ts) -> TxnOptions {
 
 impl World {
     pub(crate) fn new(nodes: u16, shards: u16) -> World {
-        let ids = (1..=nodes).flat_map(|node| {
-            (0..shards).map(move |index| ShardId::new(NodeId(node), index))
-        });
+        let ids = (1..=nodes)
+            .flat_map(|node| (0..shards).map(move |index| ShardId::new(NodeId(node), index)));
         let homes: Vec<ShardId> = ids.collect();
         let mut world = World {
             now: Time(1_704_067_200_000_000 + 1_000_000),
@@ -140,6 +141,7 @@ impl World {
             ops: 0,
             printed: None,
             checkpoints: 0,
+            traced: false,
         };
         for node in (1..=nodes).map(NodeId) {
             let disk = Rc::new(RefCell::new(Disk::default()));
@@ -199,8 +201,11 @@ impl World {
 
     /// Tells a shard which lives the other nodes are in.
     fn meet(&mut self, id: ShardId) {
-        let others: Vec<(NodeId, u32)> =
-            self.nodes.iter().map(|(node, state)| (*node, state.incarnation)).collect();
+        let others: Vec<(NodeId, u32)> = self
+            .nodes
+            .iter()
+            .map(|(node, state)| (*node, state.incarnation))
+            .collect();
         for (node, incarnation) in others.into_iter().filter(|(node, _)| *node != id.node()) {
             self.call(id, |protocol, cx| protocol.on_peer(cx, node, incarnation));
         }
@@ -321,7 +326,11 @@ impl World {
     }
 
     pub(crate) fn ids_of(&self, node: NodeId) -> Vec<ShardId> {
-        self.shards.keys().copied().filter(|id| id.node() == node).collect()
+        self.shards
+            .keys()
+            .copied()
+            .filter(|id| id.node() == node)
+            .collect()
     }
 
     pub(crate) fn flush(&mut self, node: NodeId) {
@@ -363,10 +372,12 @@ impl World {
         if next.end.is_none() {
             let mut cursor = CheckpointCursor::default();
             let rows = &mut next.rows;
-            let whole = shard.store.checkpoint_next(&mut cursor, usize::MAX, &mut |row| {
-                let key = Key::new(row.index, row.slot, row.key.to_vec());
-                rows.push((key, row.commit_ts, row.value.map(<[u8]>::to_vec)));
-            });
+            let whole = shard
+                .store
+                .checkpoint_next(&mut cursor, usize::MAX, &mut |row| {
+                    let key = Key::new(row.index, row.slot, row.key.to_vec());
+                    rows.push((key, row.commit_ts, row.value.map(<[u8]>::to_vec)));
+                });
             assert!(whole);
             next.end = Some(disk.borrow().end());
         }
@@ -382,6 +393,13 @@ impl World {
         }
     }
 
+    #[expect(clippy::print_stdout, reason = "SEED=n asks for it")]
+    fn trace(&self, line: impl FnOnce() -> String) {
+        if self.traced {
+            println!("{}", line());
+        }
+    }
+
     /// Whether a message may leave its node.
     pub(crate) fn may_leave(&self, flight: &Flight) -> bool {
         flight.wait <= self.nodes[&flight.from.node()].disk.borrow().durable
@@ -389,9 +407,7 @@ impl World {
 
     /// Delivers one message (through its wire form between nodes); lost if the receiver is down.
     pub(crate) fn deliver(&mut self, flight: Flight) {
-        if std::env::var("TRACE").is_ok() {
-            eprintln!("{} > {} {:?}", flight.from, flight.to, flight.message.body);
-        }
+        self.trace(|| format!("{} > {} {:?}", flight.from, flight.to, flight.message.body));
         if !self.nodes[&flight.to.node()].up {
             return;
         }
@@ -459,15 +475,17 @@ impl World {
 
     /// Stops a node: what was not durable is gone (but for `kept` records more).
     pub(crate) fn crash(&mut self, node: NodeId, kept: usize) {
-        if std::env::var("TRACE").is_ok() {
-            eprintln!("CRASH {node} kept {kept}");
-        }
+        self.trace(|| format!("{node} crashes, {kept} more records kept"));
         let state = self.nodes.get_mut(&node).unwrap();
         state.up = false;
         let durable = {
             let mut disk = state.disk.borrow_mut();
             let durable = disk.durable;
-            let whole = disk.records.iter().filter(|(end, _)| *end <= durable).count();
+            let whole = disk
+                .records
+                .iter()
+                .filter(|(end, _)| *end <= durable)
+                .count();
             disk.records.truncate(whole + kept);
             disk.durable = disk.end();
             durable
@@ -505,9 +523,7 @@ impl World {
             ..ReplayStart::default()
         };
         let mut recovery = recover(start, records).expect("the journal is whole");
-        if std::env::var("TRACE").is_ok() {
-            eprintln!("RESTART {node} {:?}\n {:?}", recovery.ownership, recovery.redo);
-        }
+        self.trace(|| format!("{node} restarts {:?}", recovery.ownership));
         let state = self.nodes.get_mut(&node).unwrap();
         state.incarnation = recovery.incarnation + 1;
         state.up = true;
@@ -539,7 +555,9 @@ impl World {
                 }
             }
             let found = recovery.ownership.iter().position(|(shard, _)| shard == id);
-            let ownership = found.map(|at| recovery.ownership.remove(at).1).unwrap_or_default();
+            let ownership = found
+                .map(|at| recovery.ownership.remove(at).1)
+                .unwrap_or_default();
             let shard = self.shards.get_mut(id).unwrap();
             shard.protocol = Leap::new(*id, &self.homes);
             shard.protocol.printed = self.printed;
@@ -570,7 +588,10 @@ impl World {
     }
 
     pub(crate) fn owners(&self, key: &Key) -> Vec<ShardId> {
-        let up = self.shards.iter().filter(|(id, _)| self.nodes[&id.node()].up);
+        let up = self
+            .shards
+            .iter()
+            .filter(|(id, _)| self.nodes[&id.node()].up);
         let owners = up.filter(|(_, shard)| shard.protocol.owns(key));
         owners.map(|(id, _)| *id).collect()
     }

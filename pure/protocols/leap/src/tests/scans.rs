@@ -1,0 +1,181 @@
+//! Scans in place: rows away are part of the result, in order, locked or at a snapshot.
+
+use super::local::{add, get, insert, number, run, shard};
+use super::programs::{Test, program};
+use super::random::sum_op;
+use super::world::{TABLE, World, key};
+use base::{Datum, KeyRange, Ts};
+use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read, ScanOp, Slots};
+
+fn world() -> World {
+    let mut world = World::new(3, 1);
+    for (name, value) in [
+        ("a0", 1),
+        ("b0", 2),
+        ("c0", 3),
+        ("d3", 4),
+        ("e3", 5),
+        ("a1", 100),
+    ] {
+        world.load(key(name), value);
+    }
+    world
+}
+
+fn scan(read: Read, batch_rows: u32, reverse: bool, after: Option<(base::Slot, Vec<u8>)>) -> Op {
+    Op::Scan(ScanOp {
+        index: TABLE,
+        slots: Slots::All,
+        range: KeyRange::all(),
+        reverse,
+        read,
+        program: program(Test::Read),
+        row_limit: u64::MAX,
+        batch_rows,
+        after,
+    })
+}
+
+fn values(reply: &OpReply) -> Vec<i64> {
+    let Ok(OpResult::Rows { batch, .. }) = &reply.result else {
+        panic!("{reply:?}");
+    };
+    let value = |datum: &Datum| match datum {
+        Datum::Int(value) => *value,
+        other => panic!("{other:?}"),
+    };
+    batch.datums.iter().map(value).collect()
+}
+
+/// Scans the slots of node 1 in batches from node `at`; returns all values.
+fn scan_all(world: &mut World, at: u16, read: Read, batch_rows: u32, reverse: bool) -> Vec<i64> {
+    let txn = world.begin(shard(at));
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let op = scan(read, batch_rows, reverse, after.take());
+        let id = world.submit_to(txn, shard(1), op, false);
+        world.settle();
+        let reply = world.take_answer(id).expect("it is answered");
+        all.extend(values(&reply));
+        match reply.result {
+            Ok(OpResult::Rows {
+                resume: Some(resume),
+                ..
+            }) => after = Some(resume),
+            _ => break,
+        }
+    }
+    let commit = world.commit(txn);
+    world.settle();
+    let reply = world.take_answer(commit).expect("it is answered");
+    assert!(
+        matches!(reply.outcome, Some(Outcome::Committed { .. })),
+        "{reply:?}"
+    );
+    all
+}
+
+#[test]
+fn rows_that_are_away_stand_where_they_belong() {
+    let mut world = world();
+    run(&mut world, 2, add("b0", 10));
+    run(&mut world, 3, add("d3", 10));
+    run(&mut world, 3, insert("bb0", 7));
+    for at in [1, 2, 3] {
+        let now = world.call(shard(at), |_, cx| cx.clock.tick(cx.now));
+        for read in [
+            Read::Snapshot(now),
+            Read::Lock(LockMode::Shared),
+            Read::Lock(LockMode::Exclusive),
+            Read::LockRows {
+                snapshot: now,
+                mode: LockMode::Exclusive,
+            },
+        ] {
+            for batch in [1, 2, 100] {
+                let forward = scan_all(&mut world, at, read, batch, false);
+                assert_eq!(forward, [1, 12, 7, 3, 14, 5], "{read:?} from {at}");
+                let mut backward = scan_all(&mut world, at, read, batch, true);
+                backward.reverse();
+                assert_eq!(backward, forward, "{read:?} from {at}");
+            }
+        }
+    }
+    assert_eq!(world.owner(&key("b0")), shard(2), "scans move nothing");
+    world.tick(2_000_000);
+    world.settle();
+    assert!(world.is_idle(), "no lock is left");
+}
+
+#[test]
+fn a_transaction_scans_what_it_has_written() {
+    let mut world = world();
+    let txn = world.begin(shard(2));
+    for op in [add("a0", 100), insert("aa0", 50)] {
+        world.submit(txn, op, false);
+        world.settle();
+    }
+    let sum = world.submit_to(txn, shard(1), sum_op(Read::Lock(LockMode::Shared)), false);
+    world.settle();
+    assert_eq!(number(&world.take_answer(sum).unwrap()), Some(165));
+    let commit = world.commit(txn);
+    world.settle();
+    let reply = world.take_answer(commit).unwrap();
+    assert!(matches!(reply.outcome, Some(Outcome::Committed { .. })));
+    let cost = world.shards[&shard(2)].protocol.cost(txn).unwrap();
+    assert_eq!(cost.forced_writes, 1, "one local record");
+}
+
+#[test]
+fn a_snapshot_sees_the_version_of_its_time_wherever_the_row_is() {
+    let mut world = world();
+    let before = world.call(shard(1), |_, cx| cx.clock.tick(cx.now));
+    run(&mut world, 2, add("a0", 10));
+    let between = world.call(shard(2), |_, cx| cx.clock.tick(cx.now));
+    run(&mut world, 3, add("a0", 10));
+    for at in [1, 2, 3] {
+        for (ts, expected) in [(before, 1), (between, 11), (Ts(between.0 + (1 << 40)), 21)] {
+            let txn = world.begin(shard(at));
+            let read = Op::Get {
+                key: key("a0"),
+                read: Read::Snapshot(ts),
+                program: program(Test::Read),
+            };
+            let id = world.submit(txn, read, true);
+            world.settle();
+            assert_eq!(
+                number(&world.take_answer(id).unwrap()),
+                Some(expected),
+                "at {at}"
+            );
+            let sum = scan_all(&mut world, at, Read::Snapshot(ts), 100, false);
+            assert_eq!(sum[0], expected);
+        }
+    }
+    assert_eq!(world.owner(&key("a0")), shard(3));
+}
+
+#[test]
+fn a_history_that_was_cut_refuses_old_snapshots() {
+    let mut world = world();
+    let mut settings = world.shards[&shard(1)].protocol.settings();
+    settings.versions_max = 2;
+    let protocol = &mut world.shards.get_mut(&shard(1)).unwrap().protocol;
+    protocol.set_settings(settings);
+    let before = world.call(shard(1), |_, cx| cx.clock.tick(cx.now));
+    for _ in 0..3 {
+        run(&mut world, 1, add("a0", 1));
+    }
+    run(&mut world, 2, get("a0"));
+    let txn = world.begin(shard(3));
+    let read = Op::Get {
+        key: key("a0"),
+        read: Read::Snapshot(before),
+        program: program(Test::Read),
+    };
+    let id = world.submit(txn, read, true);
+    world.settle();
+    let reply = world.take_answer(id).unwrap();
+    let error = OpError::Aborted(txn::AbortReason::SnapshotTooOld);
+    assert_eq!(reply.result, Err(error));
+}
