@@ -94,7 +94,12 @@ impl StatementPort {
     fn digest_answer(&self, reply: OpReply) -> OpAnswer {
         self.txn.wait.set(self.txn.wait.get().max(reply.wait));
         if let Some(outcome) = reply.outcome {
+            let unknown = outcome == Outcome::Unknown;
             *self.txn.outcome.borrow_mut() = Some(outcome);
+            if unknown {
+                // There is no result to go on with; the session is told of the outcome.
+                return Err(ExecError::Sql(crate::session::unknown_outcome()));
+            }
         }
         reply.result.map_err(|error| match error {
             OpError::Aborted(reason) => ExecError::Aborted(reason),

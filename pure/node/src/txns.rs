@@ -396,6 +396,11 @@ impl Txns {
         running.future = None;
         let autocommit = running.port.autocommit;
         let rode = txn.shared.outcome.borrow_mut().take();
+        let result = match &rode {
+            // The statement was cut off because nobody knows whether it has happened.
+            Some(Outcome::Unknown) => Ok(Tag::Word("")),
+            Some(Outcome::Committed { .. } | Outcome::Aborted(_)) | None => result,
+        };
         match (result, rode) {
             (result, Some(outcome)) => {
                 self.done(handle, statement, result, Some(outcome), Position(0));

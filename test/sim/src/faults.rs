@@ -152,7 +152,7 @@ impl World {
             return false;
         }
         let conn = open[(pick % open.len() as u64) as usize];
-        let at = self.to_client_ns(conn, self.now_ns);
+        let at = self.arrival_at_client(conn, self.now_ns);
         self.push_at(at, Event::ClientGone { conn });
         true
     }

@@ -194,7 +194,7 @@ impl World {
             .flat_map(|shard| shard.conns.values().map(|conn| conn.client))
             .collect();
         for conn in conns {
-            let at = self.to_client_ns(conn, self.now_ns);
+            let at = self.arrival_at_client(conn, self.now_ns);
             self.push_at(at, Event::ClientLost { conn });
         }
         self.break_links_to(node, running.life);
@@ -388,7 +388,7 @@ impl World {
         self.trace.say(self.now_ns, || {
             format!("n{}.{shard} -> client {conn} {replies:?}", node + 1)
         });
-        let at = self.to_client_ns(conn, from_ns);
+        let at = self.arrival_at_client(conn, from_ns);
         self.push_at(at, Event::ClientOut { conn, replies });
         if drained {
             let conn = id;
@@ -403,7 +403,7 @@ impl World {
             );
         }
         if closes {
-            let at = self.to_client_ns(conn, from_ns);
+            let at = self.arrival_at_client(conn, from_ns);
             self.push_at(at, Event::ClientLost { conn });
             self.drop_server_conn(node, shard, id);
         }

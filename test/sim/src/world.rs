@@ -190,12 +190,12 @@ impl World {
                 self.push(after, Event::Connect { conn, startup });
             }
             Request::Send { conn, messages } => {
-                let at = self.to_server_ns(conn);
+                let at = self.arrival_at_server(conn);
                 self.push_at(at, Event::ClientIn { conn, messages });
             }
             Request::Close { conn } => {
                 if self.clients.contains_key(&conn) {
-                    let at = self.to_server_ns(conn);
+                    let at = self.arrival_at_server(conn);
                     self.push_at(at, Event::ClientGone { conn });
                 }
             }
@@ -215,7 +215,7 @@ impl World {
     }
 
     /// When something that the client sends now arrives: in order.
-    fn to_server_ns(&mut self, conn: u32) -> u64 {
+    fn arrival_at_server(&mut self, conn: u32) -> u64 {
         let at = self.now_ns + self.client_ns();
         match self.clients.get_mut(&conn) {
             Some(link) => {
@@ -227,7 +227,7 @@ impl World {
     }
 
     /// When something that the server sends to the client at `from_ns` arrives: in order.
-    pub(crate) fn to_client_ns(&mut self, conn: u32, from_ns: u64) -> u64 {
+    pub(crate) fn arrival_at_client(&mut self, conn: u32, from_ns: u64) -> u64 {
         let at = from_ns + self.client_ns();
         match self.clients.get_mut(&conn) {
             Some(link) => {

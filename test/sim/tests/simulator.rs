@@ -1,7 +1,7 @@
 //! The simulator itself: it repeats, its faults happen, and what is wrong it says.
 
 use sim::disk::SyncStop;
-use sim::plan::{KINDS, Kind, Wanted};
+use sim::plan::{Fault, KINDS, Kind, Wanted, What};
 use sim::{Ask, Options, Outcome, Plan, SimCx, Task, Verdict, Workload};
 use std::rc::Rc;
 
@@ -127,6 +127,71 @@ fn what_a_check_finds_is_the_verdict() {
         outcome.verdict,
         Verdict::Fail("Some(96) is left of 100".into())
     );
+}
+
+/// Updates of single rows that live elsewhere, while their owner comes and goes.
+#[derive(Default)]
+struct Lonely {
+    unknown: std::cell::Cell<u32>,
+    done: std::cell::Cell<u32>,
+}
+
+impl Workload for Lonely {
+    fn setup(self: Rc<Self>, cx: SimCx) -> Task<Result<(), String>> {
+        Box::pin(async move {
+            let mut conn = cx.connect(1).await.map_err(|error| error.to_string())?;
+            let sql = "CREATE TABLE t (id int PRIMARY KEY, n int)";
+            conn.query(sql).await.map_err(|error| error.to_string())?;
+            let sql = "INSERT INTO t SELECT g, 0 FROM generate_series(1, 20) g";
+            conn.query(sql).await.map_err(|error| error.to_string())?;
+            Ok(())
+        })
+    }
+
+    fn client(self: Rc<Self>, cx: SimCx, _: u32) -> Task {
+        Box::pin(async move {
+            let mut conn = cx.connect(2).await.expect("node 2 stays");
+            while !cx.stopping() {
+                let id = cx.rng().between(1, 20);
+                // A sum of text is no increment, so the row is read and written.
+                let sql = "UPDATE t SET n = length(n::text) WHERE id = $1";
+                match conn.execute(sql, &[id.into()]).await {
+                    Ok(_) => self.done.set(self.done.get() + 1),
+                    Err(error) if error.is_unknown() => self.unknown.set(self.unknown.get() + 1),
+                    Err(_) => cx.sleep(10_000).await,
+                }
+            }
+        })
+    }
+
+    fn finish(self: Rc<Self>, _: SimCx) -> Task<Verdict> {
+        Box::pin(async move {
+            match (self.unknown.get(), self.done.get()) {
+                (1.., 20..) => Verdict::Pass,
+                other => Verdict::Fail(format!("unknown and done: {other:?}")),
+            }
+        })
+    }
+}
+
+/// What a commit that rides on an operation came to is not known when its owner ends.
+#[test]
+fn an_outcome_that_nobody_knows_is_told_as_such() {
+    let mut plan = plan(5, Wanted::Nothing);
+    (plan.nodes, plan.run_us, plan.sync_us) = (2, 4_000_000, 8_000);
+    let kill = |at_us| Fault {
+        at_us,
+        what: What::Kill {
+            node: 1,
+            down_us: 100_000,
+        },
+    };
+    plan.faults = (1..8).map(|count| kill(count * 500_000)).collect();
+    let options = Options {
+        workload: Some(Rc::<Lonely>::default()),
+        ..Options::default()
+    };
+    assert_eq!(sim::run_with(&plan, options).verdict, Verdict::Pass);
 }
 
 /// Clients that never end.

@@ -66,7 +66,7 @@ pub(super) fn no_portal(name: &str) -> SqlError {
 }
 
 /// 08007: nobody here knows whether the transaction has committed.
-pub(super) fn unknown_outcome() -> SqlError {
+pub(crate) fn unknown_outcome() -> SqlError {
     SqlError::new(
         SqlState::TXN_UNKNOWN,
         "the outcome of the transaction is not known",

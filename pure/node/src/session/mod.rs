@@ -36,6 +36,7 @@ mod simple;
 mod startup;
 mod status;
 
+pub(crate) use errors::unknown_outcome;
 pub use plans::PlanCache;
 pub use status::Description;
 
