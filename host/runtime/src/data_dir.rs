@@ -12,7 +12,7 @@ use crate::fs_disk::FsDisk;
 use base::{NodeId, Time};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use storage::{Identity, JournalLimits, Recovered};
 
 /// A data directory that this process owns, read to its end.
@@ -40,10 +40,9 @@ impl DataDir {
             node: NodeId(entry.id),
             shards: cluster.shards,
         };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = Time(now.map_or(0, |since| since.as_micros() as u64));
         let disk = FsDisk::new(&path);
-        let recovered = storage::open(&disk, identity, JournalLimits::default(), now)?;
+        let recovered = storage::open(&disk, identity, JournalLimits::default(), wall())?;
+        std::thread::sleep(Duration::from_micros(recovered.wait_us(wall())));
         if let Some(torn) = &recovered.torn {
             tracing::info!(file = %torn.file, offset = torn.offset, "end of the journal");
         }
@@ -53,6 +52,11 @@ impl DataDir {
             recovered,
         })
     }
+}
+
+fn wall() -> Time {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    Time(now.map_or(0, |since| since.as_micros() as u64))
 }
 
 fn take_lock(path: &Path) -> Result<File, RuntimeError> {

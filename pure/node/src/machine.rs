@@ -72,10 +72,12 @@ pub struct ShardRecovered {
     pub in_doubt: two_phase::InDoubt,
 }
 
-/// A clock bound reaches this far ahead of the clock (a timestamp's worth of 4 s).
-const BOUND_AHEAD: u64 = (4_000_000 * 8) << 10;
-/// A new bound is journaled when the clock comes this near to the old one (2 s).
-const BOUND_NEAR: u64 = (2_000_000 * 8) << 10;
+/// A clock bound reaches this far ahead of the clock (a timestamp's worth of 1 s). A restarted node
+/// waits until its wall clock has passed the bound, so it is short; a statement that comes after
+/// so long a silence waits for a flush, so it is not shorter.
+const BOUND_AHEAD: u64 = (1_000_000 * 8) << 10;
+/// A new bound is journaled when the clock comes this near to the old one (0.5 s).
+const BOUND_NEAR: u64 = (500_000 * 8) << 10;
 /// How often bounds of old reads are announced while there are versions to collect.
 const ANNOUNCE_US: u64 = 200_000;
 /// Locks up to which a server checks its open transactions: well below a millisecond.

@@ -14,8 +14,11 @@ use node::ShardRecovered;
 use std::sync::Arc;
 use store::Store;
 
-/// How far ahead of the wall clock the first clock bound of a life lies: 4 s.
-const BOUND_AHEAD_US: u64 = 4_000_000;
+/// How far ahead of the wall clock the first clock bound of a life lies: 1 s.
+const BOUND_AHEAD_US: u64 = 1_000_000;
+/// Longest wait for the wall clock to pass the bound of former lives. A clock that was set back by
+/// more is not waited for.
+const WAIT_US_MAX: u64 = 2_000_000;
 
 /// Whose files these must be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +43,20 @@ pub struct Recovered<D: Disk> {
     pub writer: JournalWriter<D>,
     /// The torn end that was cut.
     pub torn: Option<Torn>,
+    /// Clocks start above this: no clock of a former life has shown more.
+    pub clock_floor: Ts,
+}
+
+impl<D: Disk> Recovered<D> {
+    /// Microseconds until the wall clock, which shows `now`, has passed every timestamp of former
+    /// lives; the node serves nobody before that.
+    ///
+    /// Clocks start above their bound and so ahead of the wall clock. Until it has caught up, two
+    /// shards would not agree about the time, and a snapshot read by way of one would miss what
+    /// the other has acknowledged seconds ago.
+    pub fn wait_us(&self, now: Time) -> u64 {
+        self.clock_floor.time().since(now).min(WAIT_US_MAX)
+    }
 }
 
 /// Recovers the node, and journals this start. `now` is the wall time.
@@ -66,8 +83,10 @@ pub fn open<D: Disk>(
     writer.sync()?;
     disk.sync_directory()?;
     let catalog = newest_catalog(&manifest, &recovery)?;
+    let clock_floor = recovery.clock_floor;
     let shards = split(recovery, stores, &catalog, bound);
     Ok(Recovered {
+        clock_floor,
         manifest,
         incarnation,
         shards,

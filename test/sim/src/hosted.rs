@@ -9,7 +9,7 @@ use node::{ConnId, Effects, Input, Message, Reply, Shard};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use storage::{CheckpointKeeper, JournalBuffer, JournalWriter};
+use storage::{CheckpointKeeper, JournalBuffer, JournalWriter, Recovered};
 use txn::JournalPort;
 use txn::contract::Outgoing;
 
@@ -229,6 +229,8 @@ pub(crate) struct Hosted {
     /// Starts in this run.
     pub(crate) starts: u32,
     pub(crate) running: Option<Running>,
+    /// Recovered, and not to serve anybody before this virtual time.
+    pub(crate) waiting: Option<(u64, Recovered<SimDisk>)>,
     pub(crate) paused_until_ns: u64,
     pub(crate) slow_disk: u64,
     /// The power goes during the next flush, for so many microseconds.

@@ -1,5 +1,6 @@
 //! How nodes of the world start, work and end.
 
+use crate::disk::SimDisk;
 use crate::hosted::{Hosted, Link, LinkState, Running, ShardHost, SimJournal};
 use crate::plan::Kind;
 use crate::queue::{Event, Life, LinkName};
@@ -12,7 +13,9 @@ use node::{
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use storage::{CheckpointKeeper, DiskFault, Identity, JournalBuffer, JournalLimits, StorageError};
+use storage::{
+    CheckpointKeeper, DiskFault, Identity, JournalBuffer, JournalLimits, Recovered, StorageError,
+};
 use txn::contract::Outgoing;
 
 /// How often a node looks whether a checkpoint is due, and flushes what nobody waits for.
@@ -21,11 +24,33 @@ pub(crate) const HOUSEKEEPING_NS: u64 = 100_000_000;
 const VALIDATE_STEPS: u64 = 512;
 
 impl World {
-    /// Starts a node that is down.
+    /// Starts a node that is down: recovers, waits for its clock, serves.
     pub(crate) fn start(&mut self, node: usize) {
         if self.nodes[node].running.is_some() {
             return;
         }
+        if let Some((until, recovered)) = self.nodes[node].waiting.take() {
+            if until > self.now_ns {
+                // Another start has been asked for meanwhile; this one is under way.
+                self.nodes[node].waiting = Some((until, recovered));
+                return;
+            }
+            return self.serve(node, recovered);
+        }
+        let Some(recovered) = self.recover(node) else {
+            return;
+        };
+        let now = self.wall(node);
+        let wait_ns = recovered.wait_us(now) * 1_000;
+        if wait_ns == 0 {
+            return self.serve(node, recovered);
+        }
+        self.nodes[node].waiting = Some((self.now_ns + wait_ns, recovered));
+        self.push(wait_ns, Event::Start { node });
+    }
+
+    /// Reads the node's files; `None` if it must try again later.
+    fn recover(&mut self, node: usize) -> Option<Recovered<SimDisk>> {
         self.nodes[node].disk.revive();
         if std::mem::take(&mut self.nodes[node].flip) {
             self.check_flip(node);
@@ -35,20 +60,23 @@ impl World {
         let identity = self.identity(node);
         let opened = storage::open(&self.nodes[node].disk, identity, limits, now);
         self.power_if_dead(node);
-        let recovered = match opened {
-            Ok(recovered) if !self.nodes[node].disk.is_dead() => recovered,
-            Ok(_) => return self.start_later(node),
+        match opened {
+            Ok(recovered) if !self.nodes[node].disk.is_dead() => return Some(recovered),
+            Ok(_) => self.start_later(node),
             Err(error) if can_pass(&error) => {
                 self.trace.say(self.now_ns, || {
                     format!("n{} cannot start: {error}", node + 1)
                 });
-                return self.start_later(node);
+                self.start_later(node);
             }
             Err(error) => {
                 self.broken = Some(format!("node {} cannot start: {error}", node + 1));
-                return;
             }
-        };
+        }
+        None
+    }
+
+    fn serve(&mut self, node: usize, recovered: Recovered<SimDisk>) {
         self.starts += 1;
         let hosted = &mut self.nodes[node];
         hosted.starts += 1;

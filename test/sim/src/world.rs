@@ -71,6 +71,7 @@ impl World {
                 clock: NodeClock::new(offset_us),
                 starts: 0,
                 running: None,
+                waiting: None,
                 paused_until_ns: 0,
                 slow_disk: 1,
                 power_at_flush: None,
