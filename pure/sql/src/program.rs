@@ -4,8 +4,10 @@
 //! A program is a body, made once per plan, and the values of the parameters that the body reads.
 //! Bodies number those parameters from 0 without gaps, so a program carries no others.
 
+use crate::exec::point::formula;
+use crate::exec::step::FormulaChange;
 use crate::expr::aggregate::{AggFunc, AggState};
-use crate::expr::{Columns, EncodedRow, Env, Expr, NoSession, eval, eval_bool};
+use crate::expr::{Columns as RowColumns, EncodedRow, Env, Expr, NoSession, eval, eval_bool};
 use crate::rows::{GroupKey, failing_row};
 use base::codec::{self, CodecError};
 use base::row::RowRef;
@@ -13,7 +15,7 @@ use base::{Datum, RowBatch, SqlError, SqlState, Type};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use txn::{Modified, Program, RowProgram, RowTask};
+use txn::{Columns, Formula, Modified, Program, RowProgram, RowTask};
 
 /// What a program does, without its parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -68,6 +70,8 @@ pub(crate) struct ModifyBody {
     pub(crate) shape: TableShape,
     /// Over the new row (the old one of a deletion).
     pub(crate) returning: Vec<Expr>,
+    /// The assignments as commutative changes, if they are.
+    pub(crate) changes: Option<Vec<FormulaChange>>,
 }
 
 /// What errors about a row need to know of its table.
@@ -83,6 +87,7 @@ pub(crate) struct TableShape {
 pub(crate) struct ProgramPlan {
     body: Arc<Body>,
     used: Box<[u32]>,
+    reads: Columns,
     /// The program itself if it has no parameters.
     ready: Option<Arc<dyn RowProgram>>,
 }
@@ -119,17 +124,16 @@ impl ProgramPlan {
                 }
             });
         });
+        let reads = body.reads();
         let body = Arc::new(body);
         let ready = used.is_empty().then(|| {
-            let program = Bound {
-                body: body.clone(),
-                params: Box::default(),
-            };
+            let program = Bound::new(body.clone(), Box::default(), reads);
             Arc::new(program) as Arc<dyn RowProgram>
         });
         ProgramPlan {
             body,
             used: used.into(),
+            reads,
             ready,
         }
     }
@@ -148,10 +152,7 @@ impl ProgramPlan {
                     .iter()
                     .map(|slot| params[*slot as usize].clone())
                     .collect();
-                Arc::new(Bound {
-                    body: self.body.clone(),
-                    params,
-                })
+                Arc::new(Bound::new(self.body.clone(), params, self.reads))
             }
         })
     }
@@ -202,9 +203,21 @@ impl Body {
                     visit(value);
                 }
                 modify.checks.iter_mut().for_each(|(_, check)| visit(check));
+                for change in modify.changes.iter_mut().flatten() {
+                    visit(&mut change.operand);
+                }
                 modify.returning.iter_mut().for_each(visit);
             }
         }
+    }
+
+    /// The columns that its expressions look at.
+    fn reads(&mut self) -> Columns {
+        let mut reads = Columns::NONE;
+        self.each_expr_mut(&mut |expr| {
+            reads = reads.union(crate::expr::walk::columns(expr).into_iter().collect());
+        });
+        reads
     }
 
     fn width(&self) -> usize {
@@ -226,9 +239,36 @@ impl Body {
 struct Bound {
     body: Arc<Body>,
     params: Box<[Datum]>,
+    /// Follows from the body, as the next does with the parameters.
+    #[serde(skip)]
+    reads: Columns,
+    /// What [`Body::Modify`] adds to a row, if that is all it does.
+    #[serde(skip)]
+    adds: Option<Formula>,
 }
 
 impl Bound {
+    fn new(body: Arc<Body>, params: Box<[Datum]>, reads: Columns) -> Bound {
+        let adds = match &*body {
+            Body::Modify(modify) => modify.changes.as_deref().and_then(|changes| {
+                let env = Env {
+                    params: &params,
+                    subqueries: &[],
+                    session: &NoSession,
+                };
+                // The ordinary way raises the error of an operand.
+                formula(changes, &env).ok().flatten()
+            }),
+            Body::Rows { .. } | Body::Aggregate { .. } | Body::Top { .. } => None,
+        };
+        Bound {
+            body,
+            params,
+            reads,
+            adds,
+        }
+    }
+
     fn env(&self) -> Env<'_> {
         Env {
             params: &self.params,
@@ -238,7 +278,7 @@ impl Bound {
     }
 }
 
-fn passes(filter: &Option<Expr>, row: &dyn Columns, env: &Env<'_>) -> Result<bool, SqlError> {
+fn passes(filter: &Option<Expr>, row: &dyn RowColumns, env: &Env<'_>) -> Result<bool, SqlError> {
     match filter {
         None => Ok(true),
         Some(filter) => Ok(eval_bool(filter, row, env)? == Some(true)),
@@ -247,7 +287,7 @@ fn passes(filter: &Option<Expr>, row: &dyn Columns, env: &Env<'_>) -> Result<boo
 
 fn project(
     exprs: &[Expr],
-    row: &dyn Columns,
+    row: &dyn RowColumns,
     env: &Env<'_>,
     out: &mut RowBatch,
 ) -> Result<(), SqlError> {
@@ -276,6 +316,14 @@ impl RowProgram for Bound {
 
     fn width(&self) -> usize {
         self.body.width()
+    }
+
+    fn reads(&self) -> Columns {
+        self.reads
+    }
+
+    fn formula(&self) -> Option<&Formula> {
+        self.adds.as_ref()
     }
 
     fn point(&self, row: &[u8], out: &mut RowBatch) -> Result<bool, SqlError> {
@@ -307,6 +355,11 @@ impl RowProgram for Bound {
             return Ok(Modified::Delete);
         };
         let mut new = Vec::with_capacity(row.len() + 16);
+        if let Some(adds) = &self.adds {
+            adds.fold(row, &mut new)?;
+            project(&body.returning, &EncodedRow(RowRef::new(&new)), &env, out)?;
+            return Ok(Modified::Put(new));
+        }
         if let [(column, value)] = assignments.as_slice() {
             let value = eval(value, &EncodedRow(old), &env)?;
             old.replace(usize::from(*column), &value, &mut new)
@@ -593,5 +646,9 @@ impl RowTask for TopTask {
 /// # Errors
 /// If the bytes are not a program, or one that is nested more than [`codec::DEPTH_MAX`] deep.
 pub fn decode_program(bytes: &[u8]) -> Result<Arc<dyn RowProgram>, CodecError> {
-    Ok(Arc::new(codec::decode_bounded::<Bound>(bytes)?))
+    let Bound {
+        mut body, params, ..
+    } = codec::decode_bounded::<Bound>(bytes)?;
+    let reads = Arc::make_mut(&mut body).reads();
+    Ok(Arc::new(Bound::new(body, params, reads)))
 }

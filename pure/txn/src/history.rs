@@ -12,7 +12,8 @@ pub enum Event {
         /// When.
         at: Time,
     },
-    /// It read a version (`Ts::ZERO`: absent).
+    /// It read a version (`Ts::ZERO`: absent). Of a row to which others add at that time, only
+    /// columns that they do not add to.
     Read {
         /// Which.
         txn: TxnId,

@@ -12,16 +12,18 @@
 
 extern crate alloc;
 
+pub mod columns;
 pub mod contract;
 pub mod counters;
 pub mod history;
 pub mod lock;
 pub mod program;
 
+pub use columns::Columns;
 pub use contract::*;
 pub use counters::Counters;
 pub use history::Event;
-pub use lock::{LockMode, LockTable, Priority};
+pub use lock::{Claim, LockMode, LockTable, Priority};
 pub use program::{Modified, Program, RowProgram, RowTask};
 /// The operations on rows that [`Op`] carries.
 pub use store::{ColumnFormula, Formula, FormulaOp, Write};

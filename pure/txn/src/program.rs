@@ -1,5 +1,6 @@
 //! Work done where the rows are: filter, project, partial aggregate, change.
 
+use crate::columns::Columns;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -7,6 +8,7 @@ use base::codec::CodecError;
 use base::{RowBatch, SqlError};
 use core::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use store::Formula;
 
 /// A pure function over rows, with its parameters bound. `sql` implements it; protocols only run
 /// it.
@@ -16,6 +18,18 @@ pub trait RowProgram: Send + Sync {
 
     /// Columns of the rows that it emits.
     fn width(&self) -> usize;
+
+    /// The columns that it reads of a row, for any row: what it emits and decides depends on no
+    /// other.
+    fn reads(&self) -> Columns {
+        Columns::ALL
+    }
+
+    /// For `Op::Modify`: the formula that [`RowProgram::modify`] applies to every row that it
+    /// changes, if that is all it does and the formula only adds. `None`: it may change anything.
+    fn formula(&self) -> Option<&Formula> {
+        None
+    }
 
     /// Filters and projects one encoded row: appends to `out` and returns true if the row passes.
     ///

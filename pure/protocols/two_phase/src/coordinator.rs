@@ -2,7 +2,7 @@
 
 use crate::coord::{Coord, Outstanding, Phase, Purpose};
 use crate::entrust::Handover;
-use crate::increment::adds_only;
+use crate::increment::op_adds;
 use crate::job::{Job, Origin, Stop, is_snapshot};
 use crate::message::{Body, Finish, ReadRequest, Reference, Request};
 use crate::participant::allows_finish;
@@ -137,7 +137,7 @@ impl TwoPhase {
         // towards a life that is known.
         let acquainted = !self.is_remote(to) || self.peers.contains_key(&to.node());
         let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
-        let adds = matches!(&op, Op::Formula { formula, .. } if adds_only(formula));
+        let adds = op_adds(&op);
         if adds {
             coord.member(to).increments = true;
         }

@@ -1,6 +1,6 @@
 //! Operations on single rows.
 
-use crate::increment::{Escrow, adds_only};
+use crate::increment::{Escrow, adds_only, columns_of};
 use crate::installed::Installed;
 use crate::job::{Asker, Job, Stop};
 use crate::part::{Part, Promise};
@@ -10,8 +10,10 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key, Position, RowBatch, Ts, TxnId};
 use store::{Formula, Store, Write};
-use txn::lock::Item;
-use txn::{AbortReason, Event, LockMode, LockTable, Modified, Op, OpResult, Program, Read};
+use txn::lock::{Claim, Item};
+use txn::{
+    AbortReason, Event, LockMode, LockTable, Modified, Op, OpResult, Program, Read, RowProgram,
+};
 
 /// What an operation works with besides the context.
 pub(crate) struct Hands<'a> {
@@ -188,10 +190,7 @@ impl Hands<'_> {
         check_schema(cx, index_of(op), job.planned)?;
         match op {
             Op::Get { key, read, program } => self.get(cx, job, asker, key, *read, program),
-            Op::Modify { key, program } => {
-                asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
-                self.modify(cx, job, key, program)
-            }
+            Op::Modify { key, program } => self.modify(cx, job, asker, key, program),
             Op::Insert { key, row } => {
                 let mut first = false;
                 let mode = LockMode::Exclusive;
@@ -213,8 +212,8 @@ impl Hands<'_> {
                 Ok(OpResult::Done)
             }
             Op::Formula { key, formula } => {
-                let mode = self.formula_mode(cx, key, formula);
-                asker.ask(self.locks, Item::of(key), mode)?;
+                let claim = self.formula_claim(cx, key, formula);
+                asker.ask(self.locks, Item::of(key), claim)?;
                 self.formula(cx, job, key, formula)
             }
             Op::Write { key, write } => {
@@ -261,7 +260,7 @@ impl Hands<'_> {
                 ts
             }
             Read::Lock(mode) => {
-                asker.ask(self.locks, Item::of(key), mode)?;
+                asker.ask(self.locks, Item::of(key), claim_to_read(mode, &*program))?;
                 Ts::MAX
             }
         };
@@ -294,10 +293,12 @@ impl Hands<'_> {
         &mut self,
         cx: &mut Context<'_>,
         job: &mut Job,
+        asker: &Asker,
         key: &Key,
         program: &Program,
     ) -> Result<OpResult, Stop> {
         let program = program.live(cx.decode).map_err(base::SqlError::from)?;
+        asker.ask(self.locks, Item::of(key), claim_to_modify(&*program))?;
         let mut returning = RowBatch::new(program.width());
         let mut folded = Vec::new();
         let seen = see(self.part.as_deref(), cx.store, key, Ts::MAX, &mut folded);
@@ -313,7 +314,10 @@ impl Hands<'_> {
         };
         let write = match program.modify(row, &mut returning)? {
             Modified::Skipped => None,
-            Modified::Put(row) => Some(Write::Put(row)),
+            Modified::Put(row) => Some(match program.formula() {
+                Some(formula) => Write::Formula(formula.clone()),
+                None => Write::Put(row),
+            }),
             Modified::Delete => Some(Write::Delete),
         };
         let written = write.is_some();
@@ -380,6 +384,26 @@ impl Hands<'_> {
         part.note_plan(key.index, job.planned);
         part.add(cx.store, key, write, first, self.settings.txn_bytes_max)?;
         Ok(())
+    }
+}
+
+/// The claim of a read in `mode`: one that shares the row need not share what it does not look at.
+pub(crate) fn claim_to_read(mode: LockMode, program: &dyn RowProgram) -> Claim {
+    match mode {
+        LockMode::Shared => Claim::reads(program.reads()),
+        LockMode::Increment | LockMode::Fold | LockMode::Exclusive => mode.into(),
+    }
+}
+
+/// The claim of `Op::Modify`. A program that adds reads what it adds to, so nobody else has such
+/// increments pending and its formula needs no escrow.
+pub(crate) fn claim_to_modify(program: &dyn RowProgram) -> Claim {
+    match program.formula() {
+        Some(formula) => {
+            let columns = columns_of(formula);
+            Claim::adds(columns).join(Claim::reads(program.reads().union(columns)))
+        }
+        None => LockMode::Exclusive.into(),
     }
 }
 

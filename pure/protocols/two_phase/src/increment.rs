@@ -23,8 +23,11 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Datum, Key, Position, ShardId, Ts, TxnId};
 use store::{ColumnFormula, Formula, FormulaClass, FormulaOp, Write};
-use txn::lock::Item;
-use txn::{AbortReason, LockMode, OpError, OpId, OpReply, OpResult, Outcome, Submitted};
+use txn::lock::{Claim, Item};
+use txn::{
+    AbortReason, Columns, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Program,
+    Submitted,
+};
 
 /// Whether the formula only adds, so that it commutes with all others that do.
 pub(crate) fn adds_only(formula: &Formula) -> bool {
@@ -35,19 +38,43 @@ pub(crate) fn adds_only(formula: &Formula) -> bool {
         .all(|change| class(change) == FormulaClass::Add)
 }
 
+/// Whether the operation leaves an increment, unless the lock that it gets is exclusive.
+pub(crate) fn op_adds(op: &Op) -> bool {
+    match op {
+        Op::Formula { formula, .. } => adds_only(formula),
+        Op::Modify {
+            program: Program::Live(program),
+            ..
+        } => program.formula().is_some(),
+        Op::Modify {
+            program: Program::Encoded(_),
+            ..
+        } => false,
+        Op::Get { .. } | Op::Insert { .. } | Op::Write { .. } | Op::Scan(_) => false,
+    }
+}
+
+/// The columns that a formula changes.
+pub(crate) fn columns_of(formula: &Formula) -> Columns {
+    let columns = formula.0.iter().map(|change| u32::from(change.column));
+    columns.collect()
+}
+
 /// The weakest lock under which the write may be kept until the commit.
-pub(crate) fn mode_of(write: &Write) -> LockMode {
+pub(crate) fn claim_of(write: &Write) -> Claim {
     match write {
-        Write::Formula(formula) if adds_only(formula) => LockMode::Increment,
-        Write::Formula(_) | Write::Insert(_) | Write::Put(_) | Write::Delete => LockMode::Exclusive,
+        Write::Formula(formula) if adds_only(formula) => Claim::adds(columns_of(formula)),
+        Write::Formula(_) | Write::Insert(_) | Write::Put(_) | Write::Delete => {
+            LockMode::Exclusive.into()
+        }
     }
 }
 
 /// The weakest lock under which the write may be promised.
-pub(crate) fn promised_mode_of(write: &Write) -> LockMode {
-    match mode_of(write) {
-        LockMode::Increment => LockMode::Fold,
-        mode @ (LockMode::Shared | LockMode::Fold | LockMode::Exclusive) => mode,
+pub(crate) fn promised_claim_of(write: &Write) -> Claim {
+    match write {
+        Write::Formula(formula) if adds_only(formula) => Claim::folds(columns_of(formula)),
+        Write::Formula(_) | Write::Insert(_) | Write::Put(_) | Write::Delete => claim_of(write),
     }
 }
 
@@ -117,20 +144,20 @@ impl Hands<'_> {
     /// Exclusive if the row might leave its range depending on who commits, because the answer then
     /// depends on the others; and if the transaction has moved the row the other way before,
     /// because the escrow knows only the sum and not how far it went on the way.
-    pub(crate) fn formula_mode(
+    pub(crate) fn formula_claim(
         &mut self,
         cx: &Context<'_>,
         key: &Key,
         formula: &Formula,
-    ) -> LockMode {
+    ) -> Claim {
         if !adds_only(formula) {
-            return LockMode::Exclusive;
+            return LockMode::Exclusive.into();
         }
         let own = self.part.as_deref().and_then(|part| part.writes.get(key));
         if let Some(write @ Write::Formula(own)) = own
-            && (mode_of(write) == LockMode::Exclusive || turns(own, formula))
+            && (claim_of(write).mode() == LockMode::Exclusive || turns(own, formula))
         {
-            return LockMode::Exclusive;
+            return LockMode::Exclusive.into();
         }
         let newest = cx.store.get(key.index, key.slot, &key.bytes, Ts::MAX);
         let has_room = match (self.escrow.take(), newest) {
@@ -138,9 +165,9 @@ impl Hands<'_> {
             (None, _) | (_, None) => true,
         };
         if has_room {
-            LockMode::Increment
+            Claim::adds(columns_of(formula))
         } else {
-            LockMode::Exclusive
+            LockMode::Exclusive.into()
         }
     }
 
@@ -158,8 +185,8 @@ impl Hands<'_> {
             ..*asker
         };
         for (key, write) in part.writes.formulas() {
-            if mode_of(write) == LockMode::Increment {
-                asker.ask(self.locks, Item::of(key), LockMode::Fold)?;
+            if claim_of(write).mode() == LockMode::Increment {
+                asker.ask(self.locks, Item::of(key), promised_claim_of(write))?;
             }
         }
         Ok(())
@@ -190,7 +217,7 @@ impl TwoPhase {
     pub(crate) fn has_increments(&self, txn: TxnId) -> bool {
         self.parts.get(&txn).is_some_and(|part| {
             let mut formulas = part.writes.formulas();
-            formulas.any(|(_, write)| mode_of(write) == LockMode::Increment)
+            formulas.any(|(_, write)| claim_of(write).mode() == LockMode::Increment)
         })
     }
 

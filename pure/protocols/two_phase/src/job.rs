@@ -8,10 +8,8 @@ use alloc::boxed::Box;
 use alloc::vec::{self, Vec};
 use base::{Key, Position, ShardId, Time, Ts, TxnId};
 use store::Write;
-use txn::lock::{Acquired, Item, LockRequest};
-use txn::{
-    AbortReason, LockMode, LockTable, Op, OpError, OpId, OpResult, Priority, Read, TxnOptions,
-};
+use txn::lock::{Acquired, Claim, Item, LockRequest};
+use txn::{AbortReason, LockTable, Op, OpError, OpId, OpResult, Priority, Read, TxnOptions};
 
 /// Where the answer goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,9 +70,9 @@ impl Asker {
         &self,
         locks: &mut LockTable,
         item: Item<'_>,
-        mode: LockMode,
+        claim: impl Into<Claim>,
     ) -> Result<(), Stop> {
-        self.ask_noting(locks, item, mode, &mut false)
+        self.ask_noting(locks, item, claim, &mut false)
     }
 
     /// As [`Asker::ask`]; sets `first` if the transaction held no part of the row before.
@@ -82,16 +80,16 @@ impl Asker {
         &self,
         locks: &mut LockTable,
         item: Item<'_>,
-        mode: LockMode,
+        claim: impl Into<Claim>,
         first: &mut bool,
     ) -> Result<(), Stop> {
         if self.direct {
             return Ok(());
         }
-        let request = LockRequest {
+        let request = LockRequest::<Claim> {
             txn: self.priority,
             item,
-            mode,
+            mode: claim.into(),
             alone: self.alone,
             ordered: self.ordered,
             deadline: (self.timeout_us > 0).then(|| self.now.after(self.timeout_us)),

@@ -13,7 +13,7 @@ use base::{Key, KeyRange, Position, RowBatch, Slot, SqlError, SqlState, Ts};
 use core::fmt;
 use core::ops::ControlFlow;
 use store::{Store, Window, Write};
-use txn::lock::Item;
+use txn::lock::{Claim, Item};
 use txn::{Counters, Event, LockMode, LockTable, OpResult, Read, RowProgram, RowTask, ScanOp};
 
 /// A batch is answered when its rows came from about so many bytes, whatever their number.
@@ -30,12 +30,26 @@ pub(crate) struct ScanState {
     batch: RowBatch,
     batch_bytes: usize,
     emitted: u64,
+    /// Locks on the part of the range that was visited, so many more; then on all the rest.
+    /// `None`: the whole range is locked, or nothing needs to be.
+    pieces_left: Option<u32>,
 }
 
 impl fmt::Debug for ScanState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "scan with {} slots to go", self.slots.len())
     }
+}
+
+/// Pieces in which a scan locks its range before it locks what is left.
+const PIECES_MAX: u32 = 8;
+
+/// Whether the scan locks its range as far as it goes: it stops after a few rows, and what lies
+/// behind the last of them does not matter to it. Whoever adds rows there is not in its way.
+fn locks_piecewise(op: &ScanOp) -> bool {
+    matches!(op.read, Read::Lock(_))
+        && matches!(op.slots, txn::Slots::One(_))
+        && op.row_limit <= u64::from(PIECES_MAX)
 }
 
 /// Why a slot is not visited any further.
@@ -129,6 +143,8 @@ impl Hands<'_> {
             txn::Slots::All => None,
             txn::Slots::One(slot) => Some(slot),
         };
+        let program = op.program.live(cx.decode).map_err(SqlError::from)?;
+        let piecewise = program.task().is_none() && locks_piecewise(op);
         match op.read {
             Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => {
                 Self::admit_snapshot(cx, ts)?;
@@ -142,22 +158,21 @@ impl Hands<'_> {
                     job.promises_seen = true;
                 }
             }
-            Read::Lock(_) => {
+            Read::Lock(_) if !piecewise => {
                 let item = Item::Range {
                     index: op.index,
                     slot,
                     range: &op.range,
                 };
-                asker.ask(self.locks, item, LockMode::Shared)?;
+                asker.ask(self.locks, item, Claim::reads(program.reads()))?;
             }
+            Read::Lock(_) => {}
         }
         // A row may be missing because of a deletion that is not durable.
         job.wait = job.wait.max(self.installed.all());
-        if let Some(history) = &mut cx.history {
-            let (txn, index, range) = (job.txn, op.index, op.range.clone());
-            history.push(Event::ReadRange { txn, index, range });
+        if !piecewise {
+            note_range(&mut cx.history, job.txn, op.index, &op.range);
         }
-        let program = op.program.live(cx.decode).map_err(SqlError::from)?;
         let mut slots = match slot {
             Some(slot) => alloc::vec![slot],
             None => all_slots(cx.store, self.part.as_deref(), op),
@@ -189,8 +204,21 @@ impl Hands<'_> {
             cursor,
             batch_bytes: 0,
             emitted: 0,
+            pieces_left: piecewise.then_some(PIECES_MAX),
         }));
         Ok(())
+    }
+}
+
+fn note_range(
+    history: &mut Option<&mut Vec<Event>>,
+    txn: base::TxnId,
+    index: base::IndexId,
+    range: &KeyRange,
+) {
+    if let Some(history) = history {
+        let range = range.clone();
+        history.push(Event::ReadRange { txn, index, range });
     }
 }
 
@@ -285,6 +313,9 @@ impl Visitor<'_, '_> {
             }
             own.step();
         }
+        if let Err(stop) = self.lock_piece(None) {
+            let _ = self.stop(Halt::Stop(stop));
+        }
     }
 
     /// The keys of the slot that are still to be visited.
@@ -331,6 +362,10 @@ impl Visitor<'_, '_> {
             return self.stop(Halt::Stop(Stop::Budget));
         }
         *self.budget -= 1;
+        if let Err(stop) = self.lock_piece(Some(key)) {
+            // The cursor stays: rows may come before this one while the scan waits.
+            return self.stop(Halt::Stop(stop));
+        }
         self.counters.rows_read += 1;
         let kept = match self.op.read {
             Read::Snapshot(_) | Read::Lock(LockMode::Shared) => self.emit(row),
@@ -370,6 +405,31 @@ impl Visitor<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Locks what lies between the last row and this one (`None`: the end of the range), if the scan
+    /// locks its range in pieces.
+    fn lock_piece(&mut self, key: Option<&[u8]>) -> Result<(), Stop> {
+        let Some(left) = self.state.pieces_left else {
+            return Ok(());
+        };
+        let mut piece = self.rest();
+        let last = key.filter(|_| left > 1);
+        match last {
+            Some(key) if self.op.reverse => piece.low = key.to_vec(),
+            Some(key) => piece.high = KeyRange::point(key).high,
+            None => {}
+        }
+        let item = Item::Range {
+            index: self.op.index,
+            slot: Some(self.slot),
+            range: &piece,
+        };
+        let claim = Claim::reads(self.state.program.reads());
+        self.asker.ask(self.locks, item, claim)?;
+        note_range(self.history, self.txn, self.op.index, &piece);
+        self.state.pieces_left = last.map(|_| left - 1);
+        Ok(())
     }
 
     /// Gives the row to the program. Returns whether a row was emitted.

@@ -2,7 +2,7 @@
 
 use crate::TwoPhase;
 use crate::coord::{Ballot, Phase};
-use crate::increment::{mode_of, promised_mode_of};
+use crate::increment::{claim_of, promised_claim_of};
 use crate::part::Stage;
 use core::fmt;
 use txn::Outcome;
@@ -80,8 +80,8 @@ impl TwoPhase {
             assert_eq!(part.stage, Stage::Promised);
             assert!(part.jobs.is_empty(), "nothing runs after a promise");
             for (key, write) in &promise.redo {
-                let mode = promised_mode_of(write);
-                let held = self.locks.holds(*txn, &Item::of(key), mode);
+                let claim = promised_claim_of(write);
+                let held = self.locks.holds(*txn, &Item::of(key), claim);
                 let held = held || !self.seals();
                 assert!(held, "{txn} has promised {key:?} without its lock");
             }
@@ -92,7 +92,7 @@ impl TwoPhase {
                 self.promises.contains_key(txn)
             );
             for (key, write) in part.writes.iter() {
-                let held = self.locks.holds(*txn, &Item::of(key), mode_of(write));
+                let held = self.locks.holds(*txn, &Item::of(key), claim_of(write));
                 assert!(held, "{txn} has written {key:?} without its lock");
             }
             let unsettled = self.unsettled.contains_key(txn);

@@ -1,16 +1,16 @@
 //! Transactions of one operation on the coordinator's own shard that find everything free: they
 //! begin and end in one step, so they enter no lock, and what they read is the newest state.
 
-use crate::exec::Hands;
-use crate::increment::adds_only;
+use crate::exec::{Hands, claim_to_modify, claim_to_read};
+use crate::increment::{adds_only, columns_of};
 use crate::job::{Job, Stop, read_of};
 use crate::part::Part;
 use crate::{Context, SPARES_MAX, TwoPhase};
 use alloc::boxed::Box;
 use base::Position;
 use journal::Writes;
-use txn::lock::Item;
-use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slots};
+use txn::lock::{Claim, Item};
+use txn::{Columns, LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slots};
 
 impl TwoPhase {
     /// Runs and commits the job if everything it needs is free. `None`: nothing has happened, it
@@ -23,19 +23,11 @@ impl TwoPhase {
             return None;
         }
         let read = read_of(op);
-        let writes = match op {
-            // It commits at once, so nobody may have promised to.
-            Op::Formula { formula, .. } if adds_only(formula) => LockMode::Fold,
-            Op::Get { .. }
-            | Op::Scan(_)
-            | Op::Modify { .. }
-            | Op::Insert { .. }
-            | Op::Formula { .. }
-            | Op::Write { .. } => LockMode::Exclusive,
-        };
         match op {
             Op::Scan(scan) => {
-                if !serial && !scan_is_free(self, txn, scan) {
+                let program = scan.program.live(cx.decode).ok()?;
+                let claim = Claim::reads(program.reads());
+                if !serial && !scan_is_free(self, txn, scan, claim) {
                     return None;
                 }
                 if scan.read != Read::Lock(LockMode::Shared) || !ends_at_once(scan) {
@@ -52,12 +44,12 @@ impl TwoPhase {
             | Op::Insert { key, .. }
             | Op::Formula { key, .. }
             | Op::Write { key, .. } => {
-                let mode = match read {
-                    Some(Read::Lock(mode)) => mode,
-                    Some(Read::Snapshot(_) | Read::LockRows { .. }) => return None,
-                    None => writes,
-                };
-                if !serial && !self.locks.is_free(txn, &Item::of(key), mode) {
+                if matches!(read, Some(Read::Snapshot(_) | Read::LockRows { .. })) {
+                    return None;
+                }
+                let key = key.clone();
+                let claim = claim_of_op(cx, op)?;
+                if !serial && !self.locks.is_free(txn, &Item::of(&key), claim) {
                     return None;
                 }
                 if let Op::Formula { key, formula } = op
@@ -163,7 +155,25 @@ impl TwoPhase {
     }
 }
 
-fn scan_is_free(protocol: &TwoPhase, txn: base::TxnId, scan: &ScanOp) -> bool {
+/// The claim under which the operation commits at once: nobody may have promised to add where it
+/// adds. `None`: its program does not decode, which the ordinary way reports.
+fn claim_of_op(cx: &Context<'_>, op: &Op) -> Option<Claim> {
+    Some(match op {
+        Op::Get { read, program, .. } => match read {
+            Read::Lock(mode) => claim_to_read(*mode, &*program.live(cx.decode).ok()?),
+            Read::Snapshot(_) | Read::LockRows { .. } => return None,
+        },
+        Op::Modify { program, .. } => {
+            let claim = claim_to_modify(&*program.live(cx.decode).ok()?);
+            claim.join(Claim::folds(Columns::NONE))
+        }
+        Op::Formula { formula, .. } if adds_only(formula) => Claim::folds(columns_of(formula)),
+        Op::Formula { .. } | Op::Insert { .. } | Op::Write { .. } => LockMode::Exclusive.into(),
+        Op::Scan(_) => return None,
+    })
+}
+
+fn scan_is_free(protocol: &TwoPhase, txn: base::TxnId, scan: &ScanOp, claim: Claim) -> bool {
     let slot = match scan.slots {
         Slots::All => None,
         Slots::One(slot) => Some(slot),
@@ -173,7 +183,7 @@ fn scan_is_free(protocol: &TwoPhase, txn: base::TxnId, scan: &ScanOp) -> bool {
         slot,
         range: &scan.range,
     };
-    protocol.locks.is_free(txn, &item, LockMode::Shared)
+    protocol.locks.is_free(txn, &item, claim)
 }
 
 /// The scan will not come back for a second batch, for which it would need its locks.

@@ -686,7 +686,7 @@ impl Binder<'_> {
                 LockType::Share => LockMode::Shared,
                 LockType::Update => LockMode::Exclusive,
             };
-            locking.mode = Some(locking.mode.map_or(mode, |other| other.join(mode)));
+            locking.mode = Some(locking.mode.map_or(mode, |other| other.max(mode)));
             if let Some(of) = &clause.of {
                 locking.of.push(super::scope::object_name(of).1);
             }

@@ -14,7 +14,7 @@ mod fast;
 mod foreign;
 mod insert;
 mod join;
-mod point;
+pub(crate) mod point;
 mod request;
 mod scan;
 mod session;

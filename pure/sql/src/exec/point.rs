@@ -125,7 +125,10 @@ pub(super) fn prepare(
 }
 
 /// The changes with the values of their operands; `None` if one does not fit a formula.
-fn formula(changes: &[FormulaChange], env: &Env<'_>) -> Result<Option<Formula>, SqlError> {
+pub(crate) fn formula(
+    changes: &[FormulaChange],
+    env: &Env<'_>,
+) -> Result<Option<Formula>, SqlError> {
     let mut columns = Vec::with_capacity(changes.len());
     for change in changes {
         let mut computed = Datum::Null;

@@ -8,6 +8,7 @@ use crate::port::Show;
 use crate::program::{ProgramPlan, TableShape};
 use base::Type;
 use catalog::{Index, Table};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use txn::LockMode;
 
@@ -246,6 +247,7 @@ pub(crate) enum PointOp {
 }
 
 /// `column = column + operand`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct FormulaChange {
     pub(crate) column: u16,
     pub(crate) ty: Type,

@@ -109,6 +109,7 @@ pub(super) fn write(
             }
         }
     }
+    let changes = assignments.and_then(|list| formula(table, writer, list));
     let program = ProgramPlan::new(Body::Modify(Box::new(ModifyBody {
         filter: filter.clone(),
         assignments: assignments.map(<[_]>::to_vec),
@@ -119,11 +120,11 @@ pub(super) fn write(
         },
         shape: writer.shape.clone(),
         returning: returning.unwrap_or(&[]).to_vec(),
+        // Without RETURNING it is a formula itself.
+        changes: changes.clone().filter(|_| returning.is_some()),
     })));
     let modify = (program, delete, returning.is_some());
-    if let (None, None, Some(list)) = (&filter, returning, assignments)
-        && let Some(changes) = formula(table, writer, list)
-    {
+    if let (None, None, Some(changes)) = (&filter, returning, changes) {
         let op = PointOp::Formula {
             changes,
             otherwise: modify.0,

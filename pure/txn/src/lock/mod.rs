@@ -28,9 +28,9 @@
 //!
 //! | mode | S | I | F | X | |
 //! |---|---|---|---|---|---|
-//! | Shared | + | | | | reads |
-//! | Increment | | + | + | | has added formulas that commute, not yet committed |
-//! | Fold | | + | | | promises or commits such formulas |
+//! | Shared | + | (+) | (+) | | reads |
+//! | Increment | (+) | + | + | | has added formulas that commute, not yet committed |
+//! | Fold | (+) | + | | | promises or commits such formulas |
 //! | Exclusive | | | | | reads and writes |
 //!
 //! A fold may be *ordered* ([`LockRequest::ordered`]): it waits for anyone, in order of arrival and
@@ -39,12 +39,17 @@
 //! (the increment that it holds excludes the rest); folds in order wait for each other along the
 //! order; those out of order wait for younger ones of their kind only.
 //!
-//! A transaction that is granted two modes on one row holds what excludes all that either excludes
-//! ([`LockMode::join`]); nobody can be in the way of that, so no third request is needed.
+//! A reader and an adder exclude each other only over a column that the one reads and the other
+//! adds to ([`Claim`]): what is read then does not depend on who adds, and adding does not need what
+//! is read.
+//!
+//! A transaction that is granted two claims on one row holds what excludes all that either excludes
+//! ([`Claim::join`]); nobody can be in the way of that, so no third request is needed.
 //!
 //! It is not a place where rows are found: a lock on an absent key is as good as any.
 
 mod bulk;
+mod claim;
 mod point;
 mod show;
 mod table;
@@ -53,14 +58,15 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
+pub use claim::Claim;
 pub use table::{Acquired, Conflict, Item, LockEvent, LockRequest, LockTable, Settled};
 pub use wait::OVERTAKEN_MAX;
 
 use base::{Ts, TxnId};
 use serde::{Deserialize, Serialize};
 
-/// Strength of a lock.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// Strength of a lock; the later the stronger.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum LockMode {
     /// Many readers.
     Shared,
@@ -71,39 +77,6 @@ pub enum LockMode {
     Fold,
     /// One owner.
     Exclusive,
-}
-
-impl LockMode {
-    /// Whether two locks on one item exclude each other.
-    #[inline]
-    pub fn conflicts(self, other: LockMode) -> bool {
-        use LockMode::{Fold, Increment, Shared};
-        !matches!(
-            (self, other),
-            (Shared, Shared) | (Increment, Increment | Fold) | (Fold, Increment)
-        )
-    }
-
-    /// Whether a lock of this mode allows all that one of mode `other` allows.
-    #[inline]
-    pub fn covers(self, other: LockMode) -> bool {
-        self == other
-            || self == LockMode::Exclusive
-            || (self == LockMode::Fold && other == LockMode::Increment)
-    }
-
-    /// The weakest mode that covers both.
-    #[inline]
-    #[must_use]
-    pub fn join(self, other: LockMode) -> LockMode {
-        if self.covers(other) {
-            self
-        } else if other.covers(self) {
-            other
-        } else {
-            LockMode::Exclusive
-        }
-    }
 }
 
 /// Rank in wait-die, fixed per attempt; waiting goes only from higher to lower priority. `Ord`: a

@@ -1,17 +1,19 @@
 //! Printing the lock table in canonical order, and checking it.
 
-use super::LockMode;
 use super::table::{Holder, Item, LockTable};
 use super::wait::{Verdict, Waiter};
+use super::{Claim, LockMode};
 use base::{IndexId, Slot};
 use core::fmt;
 
-fn letter(mode: LockMode) -> char {
-    match mode {
-        LockMode::Shared => 'S',
-        LockMode::Increment => 'I',
-        LockMode::Fold => 'F',
-        LockMode::Exclusive => 'X',
+fn letter(claim: Claim) -> &'static str {
+    match (claim.mode, claim.is_mixed()) {
+        (LockMode::Shared, _) => "S",
+        (LockMode::Increment, false) => "I",
+        (LockMode::Increment, true) => "SI",
+        (LockMode::Fold, false) => "F",
+        (LockMode::Fold, true) => "SF",
+        (LockMode::Exclusive, _) => "X",
     }
 }
 
@@ -33,7 +35,12 @@ fn write_waiter(f: &mut fmt::Formatter<'_>, waiter: &Waiter) -> fmt::Result {
         (false, true) => " ordered",
         (false, false) => "",
     };
-    write!(f, " wait {} {}{alone}", letter(waiter.mode), waiter.txn.txn)
+    write!(
+        f,
+        " wait {} {}{alone}",
+        letter(waiter.claim),
+        waiter.txn.txn
+    )
 }
 
 impl fmt::Display for LockTable {
@@ -44,7 +51,7 @@ impl fmt::Display for LockTable {
             sorted.sort_by_key(|holder| holder.txn.txn);
             sorted
                 .iter()
-                .try_for_each(|h| write!(f, " {} {}", letter(h.mode), h.txn.txn))
+                .try_for_each(|h| write!(f, " {} {}", letter(h.claim), h.txn.txn))
         };
         if !self.shard.is_empty() {
             f.write_str("lock shard:")?;
@@ -55,13 +62,13 @@ impl fmt::Display for LockTable {
             for lock in locks {
                 f.write_str("lock ")?;
                 write_range(f, place.0, place.1, &lock.range)?;
-                writeln!(f, ": {} {}", letter(lock.holder.mode), lock.holder.txn.txn)?;
+                writeln!(f, ": {} {}", letter(lock.holder.claim), lock.holder.txn.txn)?;
             }
         }
         for (place, run) in self.runs.iter() {
             write!(f, "lock {} rows in ", run.rows.len())?;
             write_range(f, place.0, Some(place.1), &run.range())?;
-            writeln!(f, ": {} {}", letter(run.holder.mode), run.holder.txn.txn)?;
+            writeln!(f, ": {} {}", letter(run.holder.claim), run.holder.txn.txn)?;
         }
         for (point, entry) in &self.points {
             write!(f, "lock {:?}:", point.to_key())?;
@@ -109,7 +116,7 @@ impl LockTable {
             }
         }
         for (place, run) in self.runs.iter() {
-            assert_eq!(run.holder.mode, LockMode::Exclusive);
+            assert_eq!(run.holder.claim.mode, LockMode::Exclusive);
             let ascend = run.rows.windows(2).all(|pair| pair[0] < pair[1]);
             assert!(ascend, "the rows of a run ascend");
             for row in &run.rows {
@@ -150,7 +157,7 @@ impl LockTable {
             );
             self.each_holder(
                 &waiter.item.as_item(),
-                waiter.mode,
+                waiter.claim,
                 waiter.txn.txn,
                 &mut |holder| {
                     let downwards = waiter.waits_for_any() || waiter.txn > holder.txn;
@@ -166,7 +173,7 @@ impl LockTable {
     }
 
     fn validate_holder(&self, item: &Item<'_>, holder: &Holder) {
-        self.each_holder(item, holder.mode, holder.txn.txn, &mut |other| {
+        self.each_holder(item, holder.claim, holder.txn.txn, &mut |other| {
             panic!("{other:?} and {holder:?} hold {item:?} at once");
         });
     }

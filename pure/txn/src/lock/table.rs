@@ -3,7 +3,7 @@
 use super::bulk::{Appended, Place, Runs};
 use super::point::PointKey;
 use super::wait::{Verdict, Waiter};
-use super::{LockMode, Priority};
+use super::{Claim, LockMode, Priority};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use base::{IndexId, Key, KeyRange, LookupMap, Slot, Time, TxnId};
@@ -132,13 +132,13 @@ impl<'a> Item<'a> {
 
 /// A request for one lock.
 #[derive(Clone, Copy, Debug)]
-pub struct LockRequest<'a> {
+pub struct LockRequest<'a, C = LockMode> {
     /// Who asks.
     pub txn: Priority,
     /// For what.
     pub item: Item<'a>,
-    /// How strong.
-    pub mode: LockMode,
+    /// How strong: a [`LockMode`], or a [`Claim`].
+    pub mode: C,
     /// The transaction holds no lock on any shard and has no other request outstanding: it may wait
     /// whatever its age. Take it back with [`LockTable::expose`] when that ends.
     pub alone: bool,
@@ -152,6 +152,21 @@ pub struct LockRequest<'a> {
     pub now: Time,
     /// Comes back in the event; unique among the requests that wait.
     pub request: u64,
+}
+
+impl<'a, C: Into<Claim>> LockRequest<'a, C> {
+    fn claimed(self) -> LockRequest<'a, Claim> {
+        LockRequest {
+            txn: self.txn,
+            item: self.item,
+            mode: self.mode.into(),
+            alone: self.alone,
+            ordered: self.ordered,
+            deadline: self.deadline,
+            now: self.now,
+            request: self.request,
+        }
+    }
 }
 
 /// Who stood in the way of a transaction that died.
@@ -202,7 +217,7 @@ pub struct LockEvent {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Holder {
     pub(super) txn: Priority,
-    pub(super) mode: LockMode,
+    pub(super) claim: Claim,
     /// See [`LockRequest::ordered`].
     pub(super) ordered: bool,
 }
@@ -233,7 +248,7 @@ impl Holders {
                 true
             }
             Holders::One(one) if one.txn.txn == holder.txn.txn => {
-                one.mode = one.mode.join(holder.mode);
+                one.claim = one.claim.join(holder.claim);
                 one.ordered |= holder.ordered;
                 false
             }
@@ -266,7 +281,7 @@ fn strengthen(holders: &mut Vec<Holder>, holder: Holder) -> bool {
         .find(|held| held.txn.txn == holder.txn.txn)
     {
         Some(held) => {
-            held.mode = held.mode.join(holder.mode);
+            held.claim = held.claim.join(holder.claim);
             held.ordered |= holder.ordered;
             false
         }
@@ -359,18 +374,23 @@ impl LockTable {
     }
 
     /// Asks for a lock. A lock that the transaction holds already, by itself or as part of a larger
-    /// one, is granted again; one of another mode becomes what covers both ([`LockMode::join`]) if
+    /// one, is granted again; one with another claim becomes what covers both ([`Claim::join`]) if
     /// it can.
     ///
     /// May also end the wait of another request of the same transaction that was alone until now:
     /// look at [`LockTable::take_events`] afterwards.
-    pub fn acquire(&mut self, request: LockRequest<'_>) -> Acquired {
+    pub fn acquire<C: Into<Claim>>(&mut self, request: LockRequest<'_, C>) -> Acquired {
         self.acquire_noting(request, &mut false)
     }
 
     /// As [`LockTable::acquire`]; sets `first` if the lock is granted on a row of which the
     /// transaction held no part before. So it has not written there.
-    pub fn acquire_noting(&mut self, request: LockRequest<'_>, first: &mut bool) -> Acquired {
+    pub fn acquire_noting<C: Into<Claim>>(
+        &mut self,
+        request: LockRequest<'_, C>,
+        first: &mut bool,
+    ) -> Acquired {
+        let request = request.claimed();
         if let Item::Point { index, slot, key } = request.item
             && !self.is_near_wide(index, slot)
         {
@@ -400,7 +420,7 @@ impl LockTable {
     fn acquire_free_point(
         &mut self,
         point: PointKey,
-        request: &LockRequest<'_>,
+        request: &LockRequest<'_, Claim>,
         first: &mut bool,
     ) -> bool {
         use alloc::collections::btree_map::Entry;
@@ -409,13 +429,13 @@ impl LockTable {
         }
         let holder = Holder {
             txn: request.txn,
-            mode: request.mode,
+            claim: request.mode,
             ordered: request.ordered,
         };
         match self.points.entry(point) {
             Entry::Vacant(entry) => {
                 *first = true;
-                let exclusive = request.mode == LockMode::Exclusive && !request.ordered;
+                let exclusive = request.mode.mode() == LockMode::Exclusive && !request.ordered;
                 if let (true, Some(owner)) = (exclusive, self.owners.get_mut(&request.txn.txn))
                     && owner.points.len() >= self.runs_from
                     && owner.waiting.is_empty()
@@ -442,10 +462,10 @@ impl LockTable {
                 let mut free = entry.get().queue.is_empty();
                 for held in entry.get().holders.as_slice() {
                     if held.txn.txn == request.txn.txn {
-                        if held.mode.covers(request.mode) {
+                        if held.claim.covers(request.mode) {
                             return true;
                         }
-                    } else if held.mode.conflicts(request.mode) {
+                    } else if held.claim.conflicts(request.mode) {
                         free = false;
                     }
                 }
@@ -473,7 +493,7 @@ impl LockTable {
         }
     }
 
-    fn acquire_contended(&mut self, request: LockRequest<'_>) -> Acquired {
+    fn acquire_contended(&mut self, request: LockRequest<'_, Claim>) -> Acquired {
         let txn = request.txn.txn;
         let known = self.owners.contains(&txn);
         if known {
@@ -497,12 +517,13 @@ impl LockTable {
         }
     }
 
-    /// Whether the transaction holds a lock of at least `mode` on all of `item`.
-    pub fn holds(&self, txn: TxnId, item: &Item<'_>, mode: LockMode) -> bool {
+    /// Whether the transaction holds a lock that covers `claim` on all of `item`.
+    pub fn holds(&self, txn: TxnId, item: &Item<'_>, claim: impl Into<Claim>) -> bool {
+        let claim = claim.into();
         let Some(owner) = self.owners.get(&txn) else {
             return false;
         };
-        let strong = |holder: &Holder| holder.txn.txn == txn && holder.mode.covers(mode);
+        let strong = |holder: &Holder| holder.txn.txn == txn && holder.claim.covers(claim);
         if owner.shard && self.shard.iter().any(strong) {
             return true;
         }
@@ -530,15 +551,16 @@ impl LockTable {
 
     /// Whether a request would be granted at once without overtaking anybody: for a transaction
     /// that ends in the same step and so needs no entry here.
-    pub fn is_free(&self, txn: TxnId, item: &Item<'_>, mode: LockMode) -> bool {
+    pub fn is_free(&self, txn: TxnId, item: &Item<'_>, claim: impl Into<Claim>) -> bool {
+        let claim = claim.into();
         let no_rows = self.points.is_empty() && self.runs.is_empty();
         if no_rows && self.ranges.is_empty() && self.shard.is_empty() {
             return self.waiters.is_empty();
         }
         let mut free = true;
-        self.each_holder(item, mode, txn, &mut |_| free = false);
+        self.each_holder(item, claim, txn, &mut |_| free = false);
         if free {
-            self.each_waiter(item, mode, txn, &mut |_, _| free = false);
+            self.each_waiter(item, claim, txn, &mut |_, _| free = false);
         }
         free
     }
@@ -554,7 +576,7 @@ impl LockTable {
             .get(&point)
             .map_or(&[][..], |entry| entry.holders.as_slice());
         for holder in holders {
-            let increments = matches!(holder.mode, LockMode::Increment | LockMode::Fold);
+            let increments = matches!(holder.claim.mode, LockMode::Increment | LockMode::Fold);
             if increments && holder.txn.txn != txn {
                 f(holder.txn.txn);
             }
@@ -570,7 +592,7 @@ impl LockTable {
     pub(super) fn hold(&mut self, waiter: &Waiter) {
         let holder = Holder {
             txn: waiter.txn,
-            mode: waiter.mode,
+            claim: waiter.claim,
             ordered: waiter.ordered,
         };
         let txn = waiter.txn.txn;

@@ -1,6 +1,7 @@
 //! Unit tests of the rules, and a random test against a dumb model.
 
 use super::*;
+use crate::columns::Columns;
 use base::{IndexId, Key, KeyRange, NodeId, Prng, ShardId, Slot, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,12 +29,12 @@ fn key(name: &str) -> Key {
 struct Table(LockTable);
 
 impl Table {
-    fn ask(&mut self, who: u64, name: &str, mode: LockMode, alone: bool) -> Acquired {
+    fn ask(&mut self, who: u64, name: &str, claim: impl Into<Claim>, alone: bool) -> Acquired {
         let key = key(name);
-        self.0.acquire(LockRequest {
+        self.0.acquire(LockRequest::<Claim> {
             txn: rank(who),
             item: Item::of(&key),
-            mode,
+            mode: claim.into(),
             alone,
             ordered: false,
             deadline: None,
@@ -186,16 +187,50 @@ fn upgrade_waits_for_younger_readers_and_passes_writers_that_wait_for_it() {
     assert_eq!(t.ask(2, "a", S, false), Acquired::Granted, "held already");
 }
 
+/// All modes over all columns, and over some.
+fn claims() -> Vec<Claim> {
+    let mut all: Vec<Claim> = [S, I, F, X].map(Claim::from).to_vec();
+    for columns in [Columns::NONE, Columns::one(1), Columns::one(2)] {
+        all.extend([
+            Claim::reads(columns),
+            Claim::adds(columns),
+            Claim::folds(columns),
+        ]);
+    }
+    all
+}
+
 #[test]
-fn modes_cover_and_join_as_they_conflict() {
-    let all = [S, I, F, X];
-    for a in all {
-        for b in all {
+fn readers_and_adders_of_other_columns_share_a_row() {
+    let (tax, ytd) = (Columns::one(7), Columns::one(8));
+    let mut t = Table(LockTable::new());
+    assert_eq!(t.ask(5, "a", Claim::reads(tax), false), Acquired::Granted);
+    for who in [6, 7] {
+        assert_eq!(t.ask(who, "a", Claim::adds(ytd), false), Acquired::Granted);
+        assert_eq!(t.ask(who, "a", Claim::reads(tax), false), Acquired::Granted);
+    }
+    assert_eq!(t.ask(6, "a", Claim::folds(ytd), false), Acquired::Granted);
+    // Reading what others add to, and adding to what others read.
+    assert_eq!(t.ask(4, "a", Claim::reads(ytd), false), Acquired::Waiting);
+    assert_eq!(t.ask(3, "a", Claim::adds(tax), false), Acquired::Waiting);
+    assert_eq!(t.ask(2, "a", X, false), Acquired::Waiting);
+    assert_eq!(t.release(5), []);
+    assert_eq!(t.release(6), []);
+    assert_eq!(t.release(7), [(4, true), (3, true)]);
+    assert_eq!(t.release(4), []);
+    assert_eq!(t.release(3), [(2, true)]);
+}
+
+#[test]
+fn claims_cover_and_join_as_they_conflict() {
+    let all = claims();
+    for &a in &all {
+        for &b in &all {
             assert_eq!(a.conflicts(b), b.conflicts(a));
             assert_eq!(a.join(b), b.join(a));
             let both = a.join(b);
             assert!(both.covers(a) && both.covers(b));
-            for other in all {
+            for &other in &all {
                 let parts = a.conflicts(other) || b.conflicts(other);
                 assert_eq!(
                     both.conflicts(other),
@@ -287,7 +322,8 @@ fn increment_and_read_together_are_exclusive() {
         assert_eq!(t.ask(5, "a", first, false), Acquired::Granted);
         assert_eq!(t.ask(5, "a", second, false), Acquired::Granted);
         let item = key("a");
-        assert!(t.0.holds(txn(5), &Item::of(&item), X));
+        assert!(t.0.holds(txn(5), &Item::of(&item), first));
+        assert!(t.0.holds(txn(5), &Item::of(&item), second));
         assert!(matches!(t.ask(6, "a", I, false), Acquired::Died(_)));
         assert!(matches!(t.ask(6, "a", S, false), Acquired::Died(_)));
         // Somebody else is in the way of the second.
@@ -297,7 +333,7 @@ fn increment_and_read_together_are_exclusive() {
         assert_eq!(t.ask(6, "a", beside, false), Acquired::Granted);
         assert_eq!(t.ask(5, "a", second, false), Acquired::Waiting);
         assert_eq!(t.release(6), [(5, true)]);
-        assert!(t.0.holds(txn(5), &Item::of(&item), X));
+        assert!(t.0.holds(txn(5), &Item::of(&item), second));
     }
 }
 
@@ -402,8 +438,8 @@ fn urgent_goes_first() {
 /// What the dumb model knows: who was granted what.
 #[derive(Default)]
 struct Model {
-    held: BTreeMap<u64, Vec<(usize, usize, LockMode)>>,
-    waiting: BTreeMap<u64, (u64, (usize, usize, LockMode))>,
+    held: BTreeMap<u64, Vec<(usize, usize, Claim)>>,
+    waiting: BTreeMap<u64, (u64, (usize, usize, Claim))>,
     alone: BTreeSet<u64>,
 }
 
@@ -436,8 +472,14 @@ impl Model {
 fn run_model(seed: u64) {
     const KEYS: u64 = 5;
     let mut prng = Prng::new(seed);
-    // With and without increments.
-    let modes = 2 + 2 * (seed % 2);
+    // Without increments, with them, and with columns.
+    let columns = claims();
+    let modes = [S, X, I, F].map(Claim::from);
+    let modes = match seed % 3 {
+        0 => &modes[..2],
+        1 => &modes[..],
+        _ => &columns,
+    };
     let mut table = LockTable::new();
     // With and without runs of rows.
     table.runs_from = [0, 1, 2, usize::MAX][(seed / 2 % 4) as usize];
@@ -473,7 +515,7 @@ fn run_model(seed: u64) {
             } else {
                 low + 1
             };
-            let mode = [S, X, I, F][prng.below(modes) as usize];
+            let claim = modes[prng.below(modes.len() as u64) as usize];
             let alone = !model.held.contains_key(&who);
             let request = next_request;
             next_request += 1;
@@ -494,13 +536,13 @@ fn run_model(seed: u64) {
                 (false, _) => Item::of(&key),
             };
             let want = match item {
-                Item::Shard => (0, KEYS as usize, mode),
-                _ => (low, high, mode),
+                Item::Shard => (0, KEYS as usize, claim),
+                _ => (low, high, claim),
             };
             let acquired = table.acquire(LockRequest {
                 txn: rank(who),
                 item,
-                mode,
+                mode: claim,
                 alone,
                 ordered: false,
                 deadline: None,

@@ -5,7 +5,7 @@ use super::table::{
     Conflict, Holder, Holders, Item, LockEvent, LockRequest, LockTable, PointEntry, RangeLock,
     Settled,
 };
-use super::{LockMode, Priority};
+use super::{Claim, LockMode, Priority};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{IndexId, KeyRange, Slot, Time, TxnId};
@@ -43,7 +43,7 @@ impl OwnedItem {
 pub(super) struct Waiter {
     pub(super) txn: Priority,
     pub(super) item: OwnedItem,
-    pub(super) mode: LockMode,
+    pub(super) claim: Claim,
     pub(super) alone: bool,
     pub(super) ordered: bool,
     pub(super) overtaken: u32,
@@ -53,7 +53,7 @@ pub(super) struct Waiter {
 }
 
 impl Waiter {
-    pub(super) fn new(request: &LockRequest<'_>, alone: bool) -> Waiter {
+    pub(super) fn new(request: &LockRequest<'_, Claim>, alone: bool) -> Waiter {
         let item = match request.item {
             Item::Point { index, slot, key } => OwnedItem::Point(PointKey::new(index, slot, key)),
             Item::Range { index, slot, range } => OwnedItem::Range(index, slot, range.clone()),
@@ -62,7 +62,7 @@ impl Waiter {
         Waiter {
             txn: request.txn,
             item,
-            mode: request.mode,
+            claim: request.mode,
             alone,
             ordered: request.ordered,
             overtaken: 0,
@@ -79,7 +79,7 @@ impl Waiter {
 
     /// Whether it must not wait for this lock.
     fn dies_of(&self, holder: &Holder) -> bool {
-        let out_of_order = self.mode == LockMode::Fold && !self.ordered && holder.ordered;
+        let out_of_order = self.claim.mode == LockMode::Fold && !self.ordered && holder.ordered;
         !self.waits_for_any() && (holder.txn > self.txn || out_of_order)
     }
 
@@ -109,7 +109,7 @@ impl LockTable {
             })
         };
         let (mut blocked, mut older) = (false, None);
-        self.each_holder(&item, waiter.mode, txn.txn, &mut |holder| {
+        self.each_holder(&item, waiter.claim, txn.txn, &mut |holder| {
             blocked = true;
             if waiter.dies_of(holder) {
                 older = Some(holder.txn.txn);
@@ -122,7 +122,7 @@ impl LockTable {
             return Verdict::Wait;
         }
         let insists = waiter.insists();
-        self.each_waiter(&item, waiter.mode, txn.txn, &mut |other_arrival, other| {
+        self.each_waiter(&item, waiter.claim, txn.txn, &mut |other_arrival, other| {
             if waiter.alone {
                 let before = if other.waits_for_any() {
                     other_arrival < arrival
@@ -155,7 +155,7 @@ impl LockTable {
         let mut found = false;
         self.each_holder(
             &waiter.item.as_item(),
-            waiter.mode,
+            waiter.claim,
             waiter.txn.txn,
             &mut |holder| {
                 found |= holder.txn.txn == txn;
@@ -164,16 +164,16 @@ impl LockTable {
         found
     }
 
-    /// Calls `f` with every lock of another transaction that conflicts with `item` in `mode`.
+    /// Calls `f` with every lock of another transaction that conflicts with `claim` on `item`.
     pub(super) fn each_holder(
         &self,
         item: &Item<'_>,
-        mode: LockMode,
+        claim: Claim,
         txn: TxnId,
         f: &mut dyn FnMut(&Holder),
     ) {
         let mut offer = |holder: &Holder| {
-            if holder.txn.txn != txn && holder.mode.conflicts(mode) {
+            if holder.txn.txn != txn && holder.claim.conflicts(claim) {
                 f(holder);
             }
         };
@@ -256,18 +256,18 @@ impl LockTable {
         }
     }
 
-    /// Calls `f` with every waiter of another transaction that conflicts with `item` in `mode`.
+    /// Calls `f` with every waiter of another transaction that conflicts with `claim` on `item`.
     pub(super) fn each_waiter(
         &self,
         item: &Item<'_>,
-        mode: LockMode,
+        claim: Claim,
         txn: TxnId,
         f: &mut dyn FnMut(u64, &Waiter),
     ) {
         let mut offer = |arrival: u64| {
             let waiter = &self.waiters[&arrival];
             if waiter.txn.txn != txn
-                && waiter.mode.conflicts(mode)
+                && waiter.claim.conflicts(claim)
                 && waiter.item.as_item().overlaps(item)
             {
                 f(arrival, waiter);
@@ -361,7 +361,7 @@ impl LockTable {
     fn overtake(&mut self, granted: &Waiter) {
         let mut passed = Vec::new();
         let item = granted.item.as_item();
-        self.each_waiter(&item, granted.mode, granted.txn.txn, &mut |arrival, _| {
+        self.each_waiter(&item, granted.claim, granted.txn.txn, &mut |arrival, _| {
             passed.push(arrival);
         });
         for arrival in passed {
@@ -394,7 +394,7 @@ impl LockTable {
                 match self.judge(waiter, arrival) {
                     Verdict::Wait => {}
                     Verdict::Grant => {
-                        if waiter.mode == LockMode::Exclusive
+                        if waiter.claim.mode == LockMode::Exclusive
                             && let OwnedItem::Point(point) = &waiter.item
                         {
                             taken = Some((point.clone(), waiter.txn.txn));
@@ -440,7 +440,7 @@ impl LockTable {
         let item = granted.item.as_item();
         self.each_waiter(
             &item,
-            granted.mode,
+            granted.claim,
             granted.txn.txn,
             &mut |arrival, waiter| {
                 if !waiter.waits_for_any() && waiter.txn < granted.txn {

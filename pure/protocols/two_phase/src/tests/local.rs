@@ -1,6 +1,6 @@
 //! Operations on one shard: scans, own writes, locks, limits, schema changes, large transactions.
 
-use super::programs::{Test, program, row, value};
+use super::programs::{Test, adding, program, row, value};
 use super::world::{TABLE, TRAIL, World, key, options};
 use crate::Settings;
 use base::{Datum, Key, KeyRange, NodeId, ShardId, Slot, SqlState, Ts, TxnId};
@@ -132,6 +132,104 @@ fn scans_merge_own_writes_in_both_directions() {
     assert_eq!(rows(&done(&mut world, txn, Op::Scan(op), false)), [9, 7]);
     let op = scan(SHARED, Test::Sum);
     assert_eq!(rows(&done(&mut world, txn, Op::Scan(op), false)), [51]);
+}
+
+fn died(reply: &OpReply) -> bool {
+    matches!(reply.result, Err(OpError::Aborted(AbortReason::Die { .. })))
+}
+
+#[test]
+fn a_scan_of_few_rows_locks_as_far_as_it_goes() {
+    let first = |read, reverse, row_limit| {
+        Op::Scan(ScanOp {
+            slots: Slots::One(Slot(3)),
+            reverse,
+            row_limit,
+            ..scan(read, Test::Read)
+        })
+    };
+    // Direction, limit, what is seen, which new rows are in the way.
+    for (reverse, limit, seen, blocked) in [
+        (false, 1, vec![2], [true, false, false]),
+        (true, 1, vec![6], [false, false, true]),
+        (false, 2, vec![2, 4], [true, true, false]),
+        (false, 8, vec![2, 4, 6], [true, true, true]),
+        (false, 9, vec![2, 4, 6], [true, true, true]),
+    ] {
+        for read in [SHARED, EXCLUSIVE] {
+            let mut world = one_shard();
+            for n in [2, 4, 6] {
+                world.load(home(), numbered(n), i64::from(n));
+            }
+            let reader = world.begin(home());
+            let reply = done(&mut world, reader, first(read, reverse, limit), false);
+            assert_eq!(rows(&reply), seen);
+            for (n, blocked) in [1u32, 3, 7].into_iter().zip(blocked) {
+                let writer = world.begin(home());
+                // Something else first: a transaction without a lock would wait.
+                let elsewhere = Op::Write {
+                    key: Key::new(TABLE, Slot(4), n.to_be_bytes().to_vec()),
+                    write: Write::Put(row(0)),
+                };
+                done(&mut world, writer, elsewhere, false);
+                let reply = done(&mut world, writer, put(n, 0), false);
+                assert_eq!(died(&reply), blocked, "{reverse} {limit} {n}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_row_that_comes_while_a_scan_waits_is_seen() {
+    let mut world = one_shard();
+    world.load(home(), numbered(4), 4);
+    let reader = world.begin(home());
+    let writer = world.begin(home());
+    done(&mut world, writer, put(2, 2), false);
+    let op = ScanOp {
+        slots: Slots::One(Slot(3)),
+        row_limit: 1,
+        ..scan(SHARED, Test::Read)
+    };
+    let id = world.submit(reader, home(), Op::Scan(op), false);
+    assert!(world.take_answer(id).is_none());
+    world.commit(writer);
+    let reply = world.take_answer(id).expect("nobody is in the way");
+    assert_eq!(rows(&reply), [2]);
+}
+
+#[test]
+fn readers_of_other_columns_pass_an_increment() {
+    let mut world = one_shard();
+    world.load(home(), numbered(1), 10);
+    let get = |test| Op::Get {
+        key: numbered(1),
+        read: SHARED,
+        program: program(test),
+    };
+    let modify = |delta| Op::Modify {
+        key: numbered(1),
+        program: adding(delta),
+    };
+    let adder = world.begin(home());
+    let reply = done(&mut world, adder, modify(5), false);
+    let Ok(OpResult::Modified { returning, .. }) = reply.result else {
+        panic!("{:?}", reply.result);
+    };
+    assert_eq!(returning.datums, [Datum::Int(15)]);
+    // One reads no column, one what is added to, one adds to it as well.
+    let other = world.begin(home());
+    assert_eq!(
+        rows(&done(&mut world, other, get(Test::Exists), false)),
+        [1]
+    );
+    assert!(died(&done(&mut world, other, get(Test::Read), false)));
+    let other = world.begin(home());
+    done(&mut world, other, put(100, 0), false);
+    assert!(died(&done(&mut world, other, modify(1), false)));
+    world.commit(adder);
+    let reader = world.begin(home());
+    assert_eq!(rows(&done(&mut world, reader, get(Test::Read), true)), [15]);
 }
 
 #[test]
