@@ -18,7 +18,7 @@ use crate::record::{Record, ShardWrites, Writes};
 use crate::verdict::{Evidence, Heard, Verdict, judge};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use base::{Key, NodeId, Position, ShardId, Ts, TxnId};
+use base::{Key, NodeId, Planted, Position, ShardId, Ts, TxnId, is_planted};
 use store::Write;
 
 /// What the manifest and the checkpoint files say, as the starting point.
@@ -209,30 +209,7 @@ impl Replay {
                 }
             }
             Record::CheckpointStart { .. } => {}
-            Record::Acquired {
-                shard,
-                key,
-                otag,
-                from: _,
-                at,
-                version,
-            } => {
-                self.saw(at);
-                if self.is_news(shard, end) {
-                    self.held
-                        .insert((shard, key.clone()), (otag, Holding::Owned));
-                    // An absent row may be there from the time when the shard owned it before.
-                    let (commit_ts, write) = match version {
-                        Some((commit_ts, row)) => (commit_ts, Write::Put(row)),
-                        None => (at, Write::Delete),
-                    };
-                    redo(Redo {
-                        shard,
-                        commit_ts,
-                        writes: Writes::from([(key, write)]),
-                    });
-                }
-            }
+            acquired @ Record::Acquired { .. } => self.on_acquired(end, acquired, redo),
             Record::Released {
                 shard,
                 key,
@@ -246,6 +223,38 @@ impl Replay {
             }
         }
         Ok(())
+    }
+
+    /// A row has come.
+    fn on_acquired(&mut self, end: Position, acquired: Record, redo: &mut dyn FnMut(Redo)) {
+        let Record::Acquired {
+            shard,
+            key,
+            otag,
+            from: _,
+            at,
+            version,
+        } = acquired
+        else {
+            unreachable!("called for arrivals only")
+        };
+        self.saw(at);
+        if !self.is_news(shard, end) {
+            return;
+        }
+        self.held
+            .insert((shard, key.clone()), (otag, Holding::Owned));
+        // An absent row may be there from the time when the shard owned it before.
+        let (commit_ts, write) = match version {
+            Some((commit_ts, row)) => (commit_ts, Write::Put(row)),
+            None => (at, Write::Delete),
+        };
+        let writes = Writes::from([(key, write)]);
+        redo(Redo {
+            shard,
+            commit_ts,
+            writes,
+        });
     }
 
     fn on_prepare(&mut self, end: Position, prepare: Record) -> Result<(), Fault> {
@@ -429,7 +438,7 @@ impl Replay {
             }
         }
         for (txn, owed) in core::mem::take(&mut self.owed) {
-            let ended = self.ended.contains(&txn);
+            let ended = self.ended.contains(&txn) || is_planted(Planted::DecisionLost);
             if judge(Evidence::Coordinator {
                 decided: true,
                 ended,

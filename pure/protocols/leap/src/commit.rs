@@ -201,15 +201,7 @@ impl Leap {
         told.extend(state.visited.iter().map(|(shard, _)| *shard));
         told.retain(|shard| *shard != self.shard);
         if !told.is_empty() {
-            // What its scans elsewhere still fetch from here.
-            let fetches = self
-                .jobs
-                .values()
-                .filter(|job| job.txn == txn && !matches!(job.origin, Origin::Local { .. }));
-            let fetches: Vec<u64> = fetches.map(|job| job.id).collect();
-            for id in fetches {
-                self.drop_job(id);
-            }
+            self.drop_fetches(txn);
         }
         told.sort_unstable();
         told.dedup();
@@ -251,11 +243,27 @@ impl Leap {
             self.jobs.remove(&job);
             cx.out.complete(txn, id, failed(reason.clone()));
         }
+        self.fail_reads(cx, reads, &reason);
+    }
+
+    /// Drops what the transaction's scans elsewhere still fetch from here.
+    fn drop_fetches(&mut self, txn: TxnId) {
+        let jobs = self.jobs.values();
+        let fetches =
+            jobs.filter(|job| job.txn == txn && !matches!(job.origin, Origin::Local { .. }));
+        let fetches: Vec<u64> = fetches.map(|job| job.id).collect();
+        for id in fetches {
+            self.drop_job(id);
+        }
+    }
+
+    fn fail_reads(&mut self, cx: &mut Context<'_>, reads: Vec<u64>, reason: &AbortReason) {
         for number in reads {
             if let Some(reading) = self.readings.remove(&number) {
                 self.timers
                     .remove(&(reading.again_at, Timer::Reading(number)));
-                cx.out.complete(txn, reading.id, failed(reason.clone()));
+                let reply = failed(reason.clone());
+                cx.out.complete(reading.txn, reading.id, reply);
             }
         }
     }

@@ -81,6 +81,11 @@ impl Leap {
             );
             return;
         }
+        self.asked_to_release(cx, home, request);
+    }
+
+    fn asked_to_release(&mut self, cx: &mut Context<'_>, home: ShardId, request: TransferRequest) {
+        let otag = request.otag;
         let Some(held) = self.held.get_mut(&request.key) else {
             return;
         };

@@ -368,6 +368,17 @@ impl Leap {
             .map(|claim| (&claim.key, (claim.otag, claim.holding)))
             .collect();
         let owned = |key: &Key, otag: Otag| claims.get(key) == Some(&(otag, Holding::Owned));
+        self.join_coming(cx, from, &owned);
+        self.join_there(cx, from, &claims);
+    }
+
+    /// What was on its way to the restarted shard.
+    fn join_coming(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        owned: &dyn Fn(&Key, Otag) -> bool,
+    ) {
         let coming = self.grants.iter().filter(|(_, grant)| grant.to == from);
         let coming: Vec<(Otag, Key)> = coming.map(|(o, grant)| (*o, grant.key.clone())).collect();
         for (otag, key) in coming {
@@ -380,6 +391,16 @@ impl Leap {
                 self.grant_refused(cx, otag);
             }
         }
+    }
+
+    /// What the restarted shard owned.
+    fn join_there(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        claims: &BTreeMap<&Key, (Otag, Holding)>,
+    ) {
+        let owned = |key: &Key, otag: Otag| claims.get(key) == Some(&(otag, Holding::Owned));
         let there = self
             .table
             .iter()

@@ -242,46 +242,9 @@ impl Leap {
             }
             true
         });
-        let lock = match op.read {
-            Read::Snapshot(_) => None,
-            Read::Lock(mode) | Read::LockRows { mode, .. } => Some(mode),
-        };
         for (to, keys) in by_owner {
-            self.next_number += 1;
-            let number = self.next_number;
-            let fetch = Fetch {
-                txn: job.txn,
-                options: job.options,
-                number,
-                at: snapshot_of(op.read),
-                lock,
-                keys,
-            };
-            let again_at = cx.now.after(self.settings.resend_us);
-            let fetching = Fetching {
-                job: job.id,
-                to,
-                fetch,
-                again_at,
-                pause_us: self.settings.resend_us,
-                heard: cx.now,
-            };
-            self.timers.insert((again_at, Timer::Fetching(number)));
-            self.fetches.insert(number, fetching);
+            self.fetch(cx, job, op, to, keys);
             state.asked += 1;
-            if lock.is_some() {
-                if let Some(visit) = self.visits.get_mut(&job.txn)
-                    && to != job.txn.shard
-                    && !visit.fetched_from.contains(&to)
-                {
-                    visit.fetched_from.push(to);
-                }
-                if let (Origin::Local { .. }, Some(txn)) = (job.origin, self.txns.get_mut(&job.txn))
-                {
-                    txn.note_asked(to);
-                }
-            }
-            self.send_fetch(cx, number);
         }
         if state.asked > 0 {
             Err(Stop::Fetch)
@@ -290,6 +253,47 @@ impl Leap {
         } else {
             Ok(())
         }
+    }
+
+    /// Asks an owner for rows of the scan.
+    fn fetch(&mut self, cx: &mut Context<'_>, job: &Job, op: &ScanOp, to: ShardId, keys: Vec<Key>) {
+        let lock = match op.read {
+            Read::Snapshot(_) => None,
+            Read::Lock(mode) | Read::LockRows { mode, .. } => Some(mode),
+        };
+        self.next_number += 1;
+        let number = self.next_number;
+        let fetch = Fetch {
+            txn: job.txn,
+            options: job.options,
+            number,
+            at: snapshot_of(op.read),
+            lock,
+            keys,
+        };
+        let again_at = cx.now.after(self.settings.resend_us);
+        let fetching = Fetching {
+            job: job.id,
+            to,
+            fetch,
+            again_at,
+            pause_us: self.settings.resend_us,
+            heard: cx.now,
+        };
+        self.timers.insert((again_at, Timer::Fetching(number)));
+        self.fetches.insert(number, fetching);
+        if lock.is_some() {
+            if let Some(visit) = self.visits.get_mut(&job.txn)
+                && to != job.txn.shard
+                && !visit.fetched_from.contains(&to)
+            {
+                visit.fetched_from.push(to);
+            }
+            if let (Origin::Local { .. }, Some(txn)) = (job.origin, self.txns.get_mut(&job.txn)) {
+                txn.note_asked(to);
+            }
+        }
+        self.send_fetch(cx, number);
     }
 
     /// The slots to visit, the first one last.
@@ -360,27 +364,8 @@ impl Leap {
         slot: Slot,
         budget: &mut u32,
     ) -> Option<Halt> {
-        let range = rest(op, state);
-        let (low, high) = bounds(op, slot, &range);
         let at = snapshot_of(op.read).unwrap_or(Ts::MAX);
-        // What replaces rows of the store: those of other owners, and own writes. They are few, so
-        // a turn gathers them in order first.
-        let mut extras: Vec<Key> = Vec::new();
-        extras.extend(
-            state
-                .fetched
-                .range((low.clone(), high.clone()))
-                .map(|(k, _)| k.clone()),
-        );
-        if let Some(writes) = self.writes_of(job) {
-            extras.extend(writes.range((low, high)).map(|(key, _)| key.clone()));
-            extras.sort_unstable();
-            extras.dedup();
-        }
-        if op.reverse {
-            extras.reverse();
-        }
-        let mut extras = extras.into_iter().peekable();
+        let mut extras = self.extras_of(job, op, state, slot).into_iter().peekable();
         let mut found: Vec<(Vec<u8>, Vec<u8>, Ts)> = Vec::new();
         loop {
             // Rows of the store, some at a time, because visiting them changes what they lie in.
@@ -435,6 +420,23 @@ impl Leap {
             }
         }
         None
+    }
+
+    /// What replaces rows of the store in the rest of the slot: those of other owners, and own
+    /// writes. They are few, so a turn gathers them in order first.
+    fn extras_of(&self, job: &Job, op: &ScanOp, state: &ScanState, slot: Slot) -> Vec<Key> {
+        let (low, high) = bounds(op, slot, &rest(op, state));
+        let fetched = state.fetched.range((low.clone(), high.clone()));
+        let mut extras: Vec<Key> = fetched.map(|(key, _)| key.clone()).collect();
+        if let Some(writes) = self.writes_of(job) {
+            extras.extend(writes.range((low, high)).map(|(key, _)| key.clone()));
+            extras.sort_unstable();
+            extras.dedup();
+        }
+        if op.reverse {
+            extras.reverse();
+        }
+        extras
     }
 
     /// A row of another owner, or one that the transaction has written.

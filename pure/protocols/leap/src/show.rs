@@ -1,7 +1,7 @@
 //! Printing the whole state in canonical order, checking it, and what SHOW OWNERSHIP shows.
 
 use crate::Leap;
-use crate::home::{Entry, Stage};
+use crate::home::{Entry, Settling, Stage};
 use crate::owner::Tenure;
 use crate::txns::Phase;
 use alloc::vec::Vec;
@@ -162,6 +162,19 @@ impl Leap {
 impl fmt::Display for Leap {
     /// One line per transaction, request, row that is away or held, grant and lock.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fmt_txns(f)?;
+        self.fmt_rows(f)?;
+        self.fmt_waits(f)?;
+        fmt::Display::fmt(&self.locks, f)?;
+        if self.installed.len() > 0 {
+            writeln!(f, "undurable {}", self.installed.len())?;
+        }
+        Ok(())
+    }
+}
+
+impl Leap {
+    fn fmt_txns(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.rejoin.is_settled() {
             writeln!(f, "rejoining")?;
         }
@@ -185,6 +198,10 @@ impl fmt::Display for Leap {
         for request in self.requests.values() {
             writeln!(f, "wants {:?} of {}", request.key, request.home)?;
         }
+        Ok(())
+    }
+
+    fn fmt_rows(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (key, held) in &self.held {
             match held.tenure {
                 Tenure::Owned { confirmed } => {
@@ -228,6 +245,10 @@ impl fmt::Display for Leap {
                 tag(*otag)
             )?;
         }
+        Ok(())
+    }
+
+    fn fmt_waits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for ((from, seq), incoming) in &self.incoming {
             if let Stage::Queued(_) = incoming.stage {
                 writeln!(f, "queued {:?} for {from} {seq}", incoming.key)?;
@@ -249,15 +270,9 @@ impl fmt::Display for Leap {
         for (txn, visit) in &self.visits {
             writeln!(f, "visit {txn} jobs {}", visit.jobs.len())?;
         }
-        fmt::Display::fmt(&self.locks, f)?;
-        if self.installed.len() > 0 {
-            writeln!(f, "undurable {}", self.installed.len())?;
-        }
         Ok(())
     }
 }
-
-use crate::home::Settling;
 
 /// A tag as tests read it.
 fn tag(otag: journal::Otag) -> impl fmt::Display {

@@ -262,15 +262,7 @@ impl Leap {
         let mut job = Box::new(Job::new(txn, options, planned, origin));
         job.alone = alone;
         job.id = self.new_job();
-        let elsewhere = match (key_of(&op), read_of(&op)) {
-            (Some(key), Some(Read::Snapshot(_))) => match self.standing(key) {
-                Standing::Mine => false,
-                Standing::Elsewhere => true,
-                Standing::Doubtful => !self.is_home(key),
-            },
-            (Some(_), _) => false,
-            (None, _) => to != self.shard,
-        };
+        let elsewhere = self.reads_elsewhere(&op, to);
         job.op = Some(op);
         if elsewhere {
             self.read_elsewhere(cx, job, Some(to));
@@ -289,6 +281,19 @@ impl Leap {
                 self.park(cx, job, &stop);
                 Submitted::Pending
             }
+        }
+    }
+
+    /// Whether an operation does its work where the rows are, on another shard.
+    fn reads_elsewhere(&self, op: &Op, to: ShardId) -> bool {
+        match (key_of(op), read_of(op)) {
+            (Some(key), Some(Read::Snapshot(_))) => match self.standing(key) {
+                Standing::Mine => false,
+                Standing::Elsewhere => true,
+                Standing::Doubtful => !self.is_home(key),
+            },
+            (Some(_), _) => false,
+            (None, _) => to != self.shard,
         }
     }
 

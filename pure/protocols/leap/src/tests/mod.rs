@@ -7,6 +7,7 @@
 )]
 
 mod local;
+#[allow(dead_code, reason = "shared with the tests of two_phase")]
 #[path = "../../../two_phase/src/tests/programs.rs"]
 mod programs;
 mod random;

@@ -281,8 +281,11 @@ fn a_scan_keeps_others_out_of_its_gaps() {
             world.settle();
         }
         let committed = |txn: &TxnId| {
-            let ended = |event: &txn::Event| matches!(event, txn::Event::Commit { txn: other, .. } if other == txn);
-            world.history.iter().any(ended)
+            let mut events = world.history.iter();
+            events.any(|event| match event {
+                txn::Event::Commit { txn: other, .. } => other == txn,
+                _ => false,
+            })
         };
         !(committed(&one) && committed(&two))
     });
