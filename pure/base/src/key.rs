@@ -29,6 +29,7 @@ pub struct Key {
     /// Bucket of the partition key.
     pub slot: Slot,
     /// Order-preserving encoding of the key columns.
+    #[serde(with = "crate::bytes")]
     pub bytes: Vec<u8>,
 }
 
@@ -62,6 +63,7 @@ pub fn slot_of(partition: &[u8]) -> Slot {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KeyRange {
     /// Inclusive lower bound; empty is unbounded.
+    #[serde(with = "crate::bytes")]
     pub low: Vec<u8>,
     /// Exclusive upper bound.
     pub high: Option<Vec<u8>>,

@@ -10,6 +10,7 @@
 extern crate alloc;
 
 pub mod calendar;
+pub mod bytes;
 pub mod codec;
 pub mod crc;
 pub mod datum;

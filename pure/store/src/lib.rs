@@ -25,7 +25,7 @@
 
 extern crate alloc;
 
-pub mod bytes;
+pub use base::bytes;
 mod checkpoint;
 mod digest;
 mod expiry;

@@ -20,7 +20,8 @@ type Run = Vec<(Key, Write)>;
 #[derive(Debug, Default)]
 pub(crate) struct WriteSet {
     tree: BTreeMap<Key, Write>,
-    runs: BTreeMap<(IndexId, Slot), Run>,
+    /// By [`place`].
+    runs: BTreeMap<u64, Run>,
     /// Writes in the runs.
     run_len: usize,
 }
@@ -39,7 +40,7 @@ impl WriteSet {
         if let Some(write) = self.tree.get(key) {
             return Some(write);
         }
-        let run = self.runs.get(&(key.index, key.slot))?;
+        let run = self.runs.get(&place(key.index, key.slot))?;
         find(run, key).map(|at| &run[at].1)
     }
 
@@ -48,7 +49,7 @@ impl WriteSet {
         // Formulas are looked for when the transaction commits, so they all lie in the tree.
         let in_runs = self.tree.len() >= RUNS_FROM && !matches!(write, Write::Formula(_));
         if in_runs {
-            let run = self.runs.entry((key.index, key.slot)).or_default();
+            let run = self.runs.entry(place(key.index, key.slot)).or_default();
             if run.last().is_none_or(|(last, _)| last.bytes < key.bytes) {
                 run.push((key, write));
                 self.run_len += 1;
@@ -62,7 +63,7 @@ impl WriteSet {
     /// Takes the write of a key out. A bucket's run from which a write is taken moves into the tree:
     /// whoever changes loaded rows changes many.
     pub(crate) fn remove(&mut self, key: &Key) -> Option<Write> {
-        let place = (key.index, key.slot);
+        let place = place(key.index, key.slot);
         if self
             .runs
             .get(&place)
@@ -100,14 +101,15 @@ impl WriteSet {
         let low = Key::new(index, Slot(0), Vec::new());
         let high = Key::new(index, Slot(SLOT_COUNT), Vec::new());
         let tree = self.tree.range(low..high).map(|(key, _)| key.slot);
-        let runs = self.runs.range((index, Slot(0))..(index, Slot(SLOT_COUNT)));
-        tree.chain(runs.map(|((_, slot), _)| *slot))
+        let places = place(index, Slot(0))..place(index, Slot(SLOT_COUNT));
+        let runs = self.runs.range(places);
+        tree.chain(runs.map(|(place, _)| Slot(*place as u16)))
     }
 
     /// The writes of one bucket from `low` up to `high` (excluded), in key order or, if `reverse`,
     /// against it.
     pub(crate) fn range(&self, low: Key, high: Key, reverse: bool) -> Range<'_> {
-        let run = self.runs.get(&(low.index, low.slot));
+        let run = self.runs.get(&place(low.index, low.slot));
         let run = run.map_or(&[][..], |run| {
             let from = run.partition_point(|(key, _)| *key < low);
             let to = run.partition_point(|(key, _)| *key < high);
@@ -142,6 +144,12 @@ impl WriteSet {
         all.extend(tree);
         all
     }
+}
+
+/// A bucket as one number that orders like the pair.
+#[inline]
+fn place(index: IndexId, slot: Slot) -> u64 {
+    (u64::from(index.0) << 16) | u64::from(slot.0)
 }
 
 fn find(run: &Run, key: &Key) -> Option<usize> {

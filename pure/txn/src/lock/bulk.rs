@@ -13,8 +13,23 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, KeyRange, Slot, TxnId};
 
-/// A bucket of a key space.
-pub(super) type Place = (IndexId, Slot);
+/// A bucket of a key space, as one number that orders like the pair: a load looks places up for
+/// each row.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Place(u64);
+
+impl Place {
+    #[inline]
+    pub(super) fn new(index: IndexId, slot: Slot) -> Place {
+        Place((u64::from(index.0) << 16) | u64::from(slot.0))
+    }
+    pub(super) fn index(self) -> IndexId {
+        IndexId((self.0 >> 16) as u32)
+    }
+    pub(super) fn slot(self) -> Slot {
+        Slot(self.0 as u16)
+    }
+}
 
 /// Rows of one bucket that one transaction holds exclusively.
 #[derive(Clone, Debug)]
@@ -25,7 +40,14 @@ pub(super) struct Run {
 }
 
 impl Run {
-    fn contains(&self, key: &[u8]) -> bool {
+    /// Whether the transaction's further rows may be appended to it: not if one comes before.
+    #[inline]
+    pub(super) fn ends_before(&self, key: &[u8]) -> bool {
+        self.rows.last().is_some_and(|last| last.key() < key)
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, key: &[u8]) -> bool {
         let last = self.rows.last().expect("a run has rows").key();
         last >= key && self.rows.binary_search_by(|row| row.key().cmp(key)).is_ok()
     }
@@ -46,15 +68,6 @@ impl Run {
             high: Some(high),
         }
     }
-}
-
-/// What became of a row that was offered to the runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Appended {
-    /// It is held; the run is new if `true`.
-    Held(bool),
-    /// It is not behind the last row of its run.
-    Unordered,
 }
 
 /// The runs of all transactions.
@@ -80,29 +93,29 @@ impl Runs {
         if self.places.is_empty() {
             return None;
         }
-        let runs = self.places.get(&(point.index, point.slot))?;
+        let runs = self.places.get(&Place::new(point.index, point.slot))?;
         let found = runs.iter().find(|run| run.contains(point.key()));
         found.map(|run| &run.holder)
     }
 
-    /// Adds a row that nobody holds to the run of `holder`, if it comes behind it.
-    pub(super) fn append(&mut self, point: PointKey, holder: Holder) -> Appended {
-        let runs = self.places.entry((point.index, point.slot)).or_default();
-        let own = |run: &&mut Run| run.holder.txn.txn == holder.txn.txn;
-        let Some(run) = runs.iter_mut().find(own) else {
-            let rows = Vec::from([point]);
-            runs.push(Run { holder, rows });
-            return Appended::Held(true);
-        };
-        if run
-            .rows
-            .last()
-            .is_some_and(|last| last.key() >= point.key())
-        {
-            return Appended::Unordered;
+    /// The runs of the row's bucket.
+    #[inline]
+    pub(super) fn at(&mut self, point: &PointKey) -> Option<&mut Vec<Run>> {
+        if self.places.is_empty() {
+            return None;
         }
-        run.rows.push(point);
-        Appended::Held(false)
+        self.places.get_mut(&Place::new(point.index, point.slot))
+    }
+
+    /// Begins a run with a row that nobody holds, in a bucket where the transaction has none.
+    pub(super) fn begin(&mut self, point: PointKey, holder: Holder) -> Place {
+        let place = Place::new(point.index, point.slot);
+        let rows = Vec::from([point]);
+        self.places
+            .entry(place)
+            .or_default()
+            .push(Run { holder, rows });
+        place
     }
 
     /// Calls `f` with the holder of every run that has a row in `item`.
@@ -112,7 +125,8 @@ impl Runs {
         }
         match *item {
             Item::Point { index, slot, key } => {
-                let runs = self.places.get(&(index, slot)).into_iter().flatten();
+                let runs = self.places.get(&Place::new(index, slot));
+                let runs = runs.into_iter().flatten();
                 let found = runs.filter(|run| run.contains(key));
                 found.for_each(|run| f(&run.holder));
             }
@@ -121,7 +135,8 @@ impl Runs {
                     Some(slot) => (slot, slot),
                     None => (Slot(0), Slot(u16::MAX)),
                 };
-                let places = self.places.range((index, low)..=(index, high));
+                let (low, high) = (Place::new(index, low), Place::new(index, high));
+                let places = self.places.range(low..=high);
                 let runs = places.flat_map(|(_, runs)| runs);
                 let found = runs.filter(|run| run.meets(range));
                 found.for_each(|run| f(&run.holder));
@@ -133,7 +148,7 @@ impl Runs {
     /// Removes one row from the transaction's run, if it lies there; `Some(true)`: that was the last
     /// of the run.
     pub(super) fn remove_row(&mut self, point: &PointKey, txn: TxnId) -> Option<bool> {
-        let place = (point.index, point.slot);
+        let place = Place::new(point.index, point.slot);
         let runs = self.places.get_mut(&place)?;
         let own = |run: &&mut Run| run.holder.txn.txn == txn;
         let run = runs.iter_mut().find(own)?;

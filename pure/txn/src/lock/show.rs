@@ -67,7 +67,7 @@ impl fmt::Display for LockTable {
         }
         for (place, run) in self.runs.iter() {
             write!(f, "lock {} rows in ", run.rows.len())?;
-            write_range(f, place.0, Some(place.1), &run.range())?;
+            write_range(f, place.index(), Some(place.slot()), &run.range())?;
             writeln!(f, ": {} {}", letter(run.holder.claim), run.holder.txn.txn)?;
         }
         for (point, entry) in &self.points {
@@ -120,7 +120,7 @@ impl LockTable {
             let ascend = run.rows.windows(2).all(|pair| pair[0] < pair[1]);
             assert!(ascend, "the rows of a run ascend");
             for row in &run.rows {
-                assert_eq!((row.index, row.slot), *place);
+                assert_eq!((row.index, row.slot), (place.index(), place.slot()));
                 self.validate_holder(&row.item(), &run.holder);
                 let entry = self.points.get(row);
                 let free = entry.is_none_or(|entry| entry.holders.as_slice().is_empty());

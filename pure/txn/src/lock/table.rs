@@ -1,12 +1,12 @@
 //! The lock table of one shard: who holds what; granting and releasing.
 
-use super::bulk::{Appended, Place, Runs};
+use super::bulk::{Place, Runs};
 use super::point::PointKey;
 use super::wait::{Verdict, Waiter};
 use super::{Claim, LockMode, Priority};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use base::{IndexId, Key, KeyRange, LookupMap, Slot, Time, TxnId};
+use base::{IndexId, Key, KeyRange, LookupMap, Planted, Slot, Time, TxnId, is_planted};
 
 /// What is locked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -406,6 +406,9 @@ impl LockTable {
     /// Whether a lock or waiter for more than a row may concern rows of this bucket.
     #[inline]
     fn is_near_wide(&self, index: IndexId, slot: Slot) -> bool {
+        if is_planted(Planted::InsertPastRanges) {
+            return false;
+        }
         if !self.shard.is_empty() || !self.wide_waiters.is_empty() {
             return true;
         }
@@ -424,8 +427,18 @@ impl LockTable {
         first: &mut bool,
     ) -> bool {
         use alloc::collections::btree_map::Entry;
-        if let Some(holder) = self.runs.holder(&point) {
-            return holder.txn.txn == request.txn.txn;
+        let txn = request.txn.txn;
+        let exclusive = request.mode.mode() == LockMode::Exclusive && !request.ordered;
+        let (mut has_run, mut run) = (false, None);
+        for other in self.runs.at(&point).into_iter().flatten() {
+            let own = other.holder.txn.txn == txn;
+            if other.contains(point.key()) {
+                return own;
+            }
+            has_run |= own;
+            if own && exclusive && other.ends_before(point.key()) {
+                run = Some(other);
+            }
         }
         let holder = Holder {
             txn: request.txn,
@@ -435,37 +448,38 @@ impl LockTable {
         match self.points.entry(point) {
             Entry::Vacant(entry) => {
                 *first = true;
-                let exclusive = request.mode.mode() == LockMode::Exclusive && !request.ordered;
-                if let (true, Some(owner)) = (exclusive, self.owners.get_mut(&request.txn.txn))
+                if let Some(run) = run {
+                    run.rows.push(entry.into_key());
+                    return true;
+                }
+                if exclusive
+                    && !has_run
+                    && let Some(owner) = self.owners.get_mut(&txn)
                     && owner.points.len() >= self.runs_from
                     && owner.waiting.is_empty()
                 {
-                    let place = (entry.key().index, entry.key().slot);
-                    match self.runs.append(entry.key().clone(), holder) {
-                        Appended::Held(false) => return true,
-                        Appended::Held(true) => {
-                            owner.runs.push(place);
-                            return true;
-                        }
-                        Appended::Unordered => {}
-                    }
+                    owner.runs.push(self.runs.begin(entry.into_key(), holder));
+                    return true;
                 }
                 let point = entry.key().clone();
                 entry.insert(PointEntry {
                     holders: Holders::One(holder),
                     queue: Vec::new(),
                 });
-                self.note_point(request.txn.txn, point);
+                self.note_point(txn, point);
                 true
             }
             Entry::Occupied(mut entry) => {
                 let mut free = entry.get().queue.is_empty();
+                let mut own = entry.get().holders.as_slice().iter();
+                let pushes =
+                    is_planted(Planted::UpgradePastReaders) && own.any(|held| held.txn.txn == txn);
                 for held in entry.get().holders.as_slice() {
                     if held.txn.txn == request.txn.txn {
                         if held.claim.covers(request.mode) {
                             return true;
                         }
-                    } else if held.claim.conflicts(request.mode) {
+                    } else if held.claim.conflicts(request.mode) && !pushes {
                         free = false;
                     }
                 }
@@ -662,7 +676,8 @@ impl LockTable {
         for place in owner.runs.drain(..) {
             let run = self.runs.remove(place, txn);
             if crowded {
-                let item = super::wait::OwnedItem::Range(place.0, Some(place.1), run.range());
+                let (index, slot) = (place.index(), Some(place.slot()));
+                let item = super::wait::OwnedItem::Range(index, slot, run.range());
                 freed.push(item);
             }
         }
@@ -717,7 +732,7 @@ impl LockTable {
         if let Some(owner) = self.owners.get_mut(&txn) {
             match from_run {
                 None => owner.points.retain(|held| *held != point),
-                Some(true) => owner.runs.retain(|run| *run != (index, slot)),
+                Some(true) => owner.runs.retain(|run| *run != Place::new(index, slot)),
                 Some(false) => {}
             }
             let idle = owner.points.is_empty()

@@ -1,5 +1,5 @@
 //! Serde form of byte strings: one copy instead of one call per byte. Use it with
-//! `#[serde(with = "store::bytes")]`; the encoded form equals that of `Vec<u8>`.
+//! `#[serde(with = "base::bytes")]`; the encoded form equals that of `Vec<u8>`.
 
 use alloc::vec::Vec;
 use core::fmt;
