@@ -7,7 +7,7 @@
 //!   acknowledged before the table was dropped must be gone; what was acknowledged afterwards must
 //!   be there.
 
-use super::histories::{Histories, is_excusable};
+use super::histories::{Histories, is_excusable, patiently};
 use super::{Entry, Scale, Verdict, Workload};
 use crate::client::{Answer, SimConn, SimError};
 use crate::executor::{SimCx, Task};
@@ -16,6 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use workload::history::Kind;
+use workload::wire;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "ddl",
@@ -110,7 +111,11 @@ impl Ddl {
             self.changes.set(self.changes.get() + 1);
         }
         // An index may be there already, or be gone, after a change with an unknown outcome.
-        (is_done, self.excuse(sql, result, &["42P07", "42704"]))
+        // Schema changes need every node.
+        (
+            is_done,
+            self.excuse(sql, result, &["42P07", "42704", "55000"]),
+        )
     }
 
     async fn remake_index(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
@@ -265,9 +270,11 @@ impl Workload for Ddl {
     fn setup(self: Rc<Self>, cx: SimCx) -> Task<Result<(), String>> {
         Box::pin(async move {
             self.rows.make_tables(&cx).await?;
-            let mut conn = cx.connect(1).await.map_err(|error| error.to_string())?;
-            let created = conn.query(CREATE_OTHER).await;
-            created.map_err(|error| error.to_string())?;
+            patiently(&cx, async |link| {
+                wire::command(link, "DROP TABLE IF EXISTS other").await?;
+                wire::command(link, CREATE_OTHER).await
+            })
+            .await?;
             self.stable_since.set(Some(cx.now_ns()));
             Ok(())
         })

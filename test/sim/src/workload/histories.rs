@@ -24,6 +24,8 @@ const DEMAND: Demand = Demand {
     concurrent_conflicts: 5,
 };
 
+/// Attempts at making tables.
+const SETUP_ATTEMPTS_MAX: u32 = 30;
 /// Longer than the clocks of nodes are apart before there are faults.
 pub(super) const CLOCKS_APART_US: u64 = 1_000_000;
 
@@ -209,10 +211,7 @@ impl Histories {
     }
 
     pub(super) async fn make_tables(&self, cx: &SimCx) -> Result<(), String> {
-        let link = SimLink::connect(cx, 1).await;
-        let mut link = link.map_err(|error| error.to_string())?;
-        let created = create(&mut link, &self.shape).await;
-        created.map_err(|error| error.to_string())?;
+        patiently(cx, async |link| create(link, &self.shape).await).await?;
         // Until no clock is behind what has been filled in.
         cx.sleep(CLOCKS_APART_US).await;
         Ok(())
@@ -256,6 +255,34 @@ impl Histories {
             Judgement::Fail => Verdict::Fail(format!("{:?}: {verdict}", self.shape)),
             Judgement::Inconclusive => Verdict::Inconclusive(verdict.to_string()),
         }
+    }
+}
+
+/// Makes tables, again from the start when faults have come between: messages may be lost from the
+/// first moment on.
+pub(super) async fn patiently(
+    cx: &SimCx,
+    make: impl AsyncFn(&mut SimLink) -> Result<(), LinkError>,
+) -> Result<(), String> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let error = match SimLink::connect(cx, 1).await {
+            Ok(mut link) => match make(&mut link).await {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            },
+            Err(_) => LinkError::Lost,
+        };
+        let is_excused = match &error {
+            LinkError::Lost => true,
+            // A schema change needs every node.
+            LinkError::Server(error) => is_excusable(&error.sqlstate) || error.sqlstate == "55000",
+        };
+        if !is_excused || attempts == SETUP_ATTEMPTS_MAX {
+            return Err(error.to_string());
+        }
+        cx.sleep(100_000).await;
     }
 }
 

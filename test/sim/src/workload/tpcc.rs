@@ -4,7 +4,7 @@
 //! specification, but every transaction, statement and condition is. Beside the conditions the
 //! database must have gained what was acknowledged, and at most the unknown ones more.
 
-use super::histories::{CLOCKS_APART_US, is_excusable};
+use super::histories::{CLOCKS_APART_US, is_excusable, patiently};
 use super::wire::{LinkError, SimLink};
 use super::{Entry, Scale, Verdict, Workload};
 use crate::executor::{SimCx, Task};
@@ -15,7 +15,7 @@ use workload::tpcc::check::{Ledger, check, read_ledger};
 use workload::tpcc::input::Terminal;
 use workload::tpcc::random::Constants;
 use workload::tpcc::rows::{Chunk, Content};
-use workload::tpcc::schema::{self, SchemaOptions};
+use workload::tpcc::schema::{self, SchemaOptions, Table};
 use workload::tpcc::{self, Kind, sql, transactions};
 use workload::wire::{self, Ending, Failure, Isolation, Session};
 
@@ -87,15 +87,27 @@ impl Tpcc {
     }
 
     async fn load(&self, cx: &SimCx) -> Result<(), String> {
-        let link = SimLink::connect(cx, 1).await;
-        let mut link = link.map_err(|error| error.to_string())?;
+        patiently(cx, async |link| self.fill(link).await).await?;
+        // Until no clock is behind what has been loaded.
+        cx.sleep(CLOCKS_APART_US).await;
+        patiently(cx, async |link| {
+            self.before.set(read_locked(link).await?);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn fill(&self, link: &mut SimLink) -> Result<(), LinkError> {
+        for table in Table::ALL.iter().rev() {
+            let drop = format!("DROP TABLE IF EXISTS {}", table.name());
+            wire::command(link, &drop).await?;
+        }
         let options = SchemaOptions {
             placement: true,
             foreign_keys: false,
         };
         for statement in schema::create_all(&options) {
-            let created = wire::command(&mut link, &statement).await;
-            created.map_err(|error| error.to_string())?;
+            wire::command(link, &statement).await?;
         }
         let mut bytes = Vec::new();
         for chunk in Chunk::all(&self.content.scale) {
@@ -103,15 +115,11 @@ impl Tpcc {
             let rows = chunk.write(&self.content, &mut bytes);
             let copy = format!("COPY {} FROM STDIN", chunk.table.name());
             let data = String::from_utf8_lossy(&bytes);
-            let copied = link.conn().copy_in(&copy, &data).await;
-            let count = copied.map_err(|error| error.to_string())?.count();
-            if count != rows {
-                return Err(format!("{copy} counted {count} of {rows} rows"));
+            let copied = link.copy_in(&copy, &data).await?;
+            if copied != rows {
+                self.accuse(format!("{copy} counted {copied} of {rows} rows"));
             }
         }
-        // Until no clock is behind what has been loaded.
-        cx.sleep(CLOCKS_APART_US).await;
-        self.before.set(read_locked(&mut link).await?);
         Ok(())
     }
 
@@ -207,7 +215,8 @@ impl Tpcc {
                     return Ok(Verdict::Fail(format!("condition {number}: {first}")));
                 }
             }
-            after = read_locked(&mut link).await?;
+            let ledger = read_locked(&mut link).await;
+            after = ledger.map_err(|error| format!("node {node}: {error}"))?;
         }
         Ok(self.reconcile(after))
     }
@@ -241,14 +250,11 @@ impl Tpcc {
 /// Opens a transaction that locks what it reads, so that no clock hides what was acknowledged.
 const BEGIN_LOCKING: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE";
 
-async fn read_locked(link: &mut SimLink) -> Result<Ledger, String> {
-    let read = async {
-        wire::command(link, BEGIN_LOCKING).await?;
-        let ledger = read_ledger(link).await?;
-        wire::command(link, "COMMIT").await?;
-        Ok(ledger)
-    };
-    read.await.map_err(|error: LinkError| error.to_string())
+async fn read_locked(link: &mut SimLink) -> Result<Ledger, LinkError> {
+    wire::command(link, BEGIN_LOCKING).await?;
+    let ledger = read_ledger(link).await?;
+    wire::command(link, "COMMIT").await?;
+    Ok(ledger)
 }
 
 impl Workload for Tpcc {

@@ -51,9 +51,13 @@ impl SimLink {
         })
     }
 
-    /// The connection below, for COPY.
-    pub(crate) fn conn(&mut self) -> &mut SimConn {
-        &mut self.conn
+    /// COPY FROM STDIN; the number of rows.
+    pub(crate) async fn copy_in(&mut self, sql: &str, data: &str) -> Result<u64, LinkError> {
+        match self.conn.copy_in(sql, data).await {
+            Ok(answer) => Ok(answer.count()),
+            Err(SimError::Sql(error)) => Err(server_error(&error).into()),
+            Err(SimError::Lost) => Err(LinkError::Lost),
+        }
     }
 
     /// Takes the answers to what was begun.
