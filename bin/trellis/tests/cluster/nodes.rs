@@ -1,7 +1,7 @@
 //! SQL over all nodes: what one node writes the others see, and transactions span them.
 
 use crate::support::{Cluster, number, rows, sqlstate, wait_until};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[test]
 fn every_node_sees_what_another_wrote() {
@@ -142,6 +142,21 @@ fn the_cluster_tells_of_itself() {
         let nodes = rows(&mut link, "SHOW NODES");
         nodes.len() == 3 && nodes.iter().any(|row| row[0] == "3" && row[3] == "down")
     });
+    // Nothing is sent to it, so the outcome is known, and at once.
+    let mut refused = 0;
+    for id in 0..12 {
+        let start = Instant::now();
+        match link.command(&format!("INSERT INTO t VALUES ({})", 1_000 + id)) {
+            Ok(()) => {}
+            Err(error) => {
+                refused += 1;
+                assert!(error.to_string().contains("40001"), "{error}");
+            }
+        }
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(2), "answered after {took:?}");
+    }
+    assert!(refused > 0, "some of twelve rows belong there");
     // Rows of the node that is down cannot be asked for; the others can.
     let mut here = 0;
     let mut away = 0;
@@ -158,7 +173,14 @@ fn the_cluster_tells_of_itself() {
     wait_until("all rows answer", Duration::from_secs(20), || {
         link.command("SELECT * FROM t").is_ok()
     });
-    assert_eq!(number(&mut link, "SELECT count(*) FROM t"), 90);
+    let kept = "SELECT count(*) FROM t WHERE id < 1000";
+    assert_eq!(number(&mut link, kept), 90);
+    let added = "SELECT count(*) FROM t WHERE id >= 1000";
+    assert_eq!(
+        number(&mut link, added),
+        12 - refused,
+        "refused means not done"
+    );
 }
 
 /// The functions behind `\dt+`, `\di+` and `\l+` add up what all shards have.
