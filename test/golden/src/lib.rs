@@ -10,7 +10,7 @@
 //! the next block
 //! ```
 //!
-//! A crate's interpreter implements [`Machine`] and calls [`run_folder`] in one test. With `UPDATE=1`
+//! A crate's interpreter implements [`Machine`] and calls [`run_folder`] in one test. `UPDATE=1`
 //! in the environment the traces are written again; a person then reads the difference. An empty
 //! line ends a trace, so a machine's trace has none. A script without a trace is refused: it would
 //! assert nothing.

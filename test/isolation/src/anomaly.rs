@@ -7,7 +7,7 @@
 //! | G1b | a row that its transaction has overwritten later | forbids | forbids | forbids |
 //! | G1c | two transactions see each other's writes | forbids | forbids | forbids |
 //! | OTV | a write that was seen is gone again | forbids | forbids | forbids |
-//! | constraint | rows that contradict a constraint; nobody can go on | forbids | forbids | forbids |
+//! | constraint | broken constraint; nobody can go on | forbids | forbids | forbids |
 //! | PMP | a predicate matches other rows later | | forbids | forbids |
 //! | P4 | an update is lost | | forbids | forbids |
 //! | G-single | one transaction seen in part | | forbids | forbids |

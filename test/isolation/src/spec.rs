@@ -19,7 +19,7 @@
 //!
 //! * One statement per line. Every line of `setup` is a transaction of its own. Tables are dropped
 //!   by `teardown`, for systems that are not made anew for every interleaving.
-//! * A session is a transaction block, begun before the first step in the order of the sessions, and
+//! * A session is a transaction block, begun before the first step in order of the sessions, and
 //!   committed after the last one if its own last step does not end it. With `autocommit` each
 //!   step is a transaction.
 //! * Names of sessions are one letter, names of steps a word, unique in the file.

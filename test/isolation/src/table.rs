@@ -18,33 +18,35 @@ pub fn document(specs: &[(String, Spec)]) -> String {
 const HEAD: &str = "\
 # Isolation
 
-Which anomalies (Adya's names) clients can see, at which level, in which system. Each script of `test/isolation/specs` runs in
-all interleavings of its steps: in the simulator, on one shard (`trellis-1x1`) and on three nodes with two shards each
-(`trellis-3x2`), and against PostgreSQL 15. This page is computed from what the scripts record (`cargo test -p isolation`
-fails when it is out of date, `UPDATE=1` writes it).
+Which anomalies (Adya's names) clients can see, at which level, in which system. Each script of
+`test/isolation/specs` runs in all interleavings of its steps: in the simulator, on one shard
+(`trellis-1x1`) and on three nodes with two shards each (`trellis-3x2`), and against PostgreSQL 15.
+This page is computed from what the scripts record (`cargo test -p isolation` fails when it is out
+of date, `UPDATE=1` writes it).
 
 ## Anomalies
 
-A cell says in how many of the interleavings that could show the anomaly it was visible; **-** says: in none of so many, and
-none would be accepted, because the level forbids it.
+A cell says in how many of the interleavings that could show the anomaly it was visible; **-** says:
+in none of so many, and none would be accepted, because the level forbids it.
 
 ";
 
 const TAIL: &str = "
-An interleaving in which a session would have to take a step while it waits for an earlier one is impossible and not counted;
-so a system that waits more has fewer of them.
+An interleaving in which a session would have to take a step while it waits for an earlier one is
+impossible and not counted; so a system that waits more has fewer of them.
 
 ## Clocks
 
-In the scripts the clocks of the three nodes agree. If they differ, a snapshot that is read on one node may miss a commit that
-another node answered to another client less than that difference ago: READ COMMITTED statements and READ ONLY
-transactions then see an earlier state than PostgreSQL would show. Within a session, and in all other SERIALIZABLE
-transactions, nothing is missed. `test/isolation/tests/clocks_apart.rs` shows it.
+In the scripts the clocks of the three nodes agree. If they differ, a snapshot that is read on one
+node may miss a commit that another node answered to another client less than that difference ago:
+READ COMMITTED statements and READ ONLY transactions then see an earlier state than PostgreSQL would
+show. Within a session, and in all other SERIALIZABLE transactions, nothing is missed.
+`test/isolation/tests/clocks_apart.rs` shows it.
 
 ## Schema changes
 
-A transaction that has read a table is not held up by DROP TABLE and does not hold it up; it may then find another table
-of the same name (`drop_table`). PostgreSQL makes the DROP wait.
+A transaction that has read a table is not held up by DROP TABLE and does not hold it up; it may then
+find another table of the same name (`drop_table`). PostgreSQL makes the DROP wait.
 ";
 
 /// Names of all recorded systems.
