@@ -407,8 +407,8 @@ impl Visitor<'_, '_> {
         }
     }
 
-    /// Locks what lies between the last row and this one (`None`: the end of the range), if the scan
-    /// locks its range in pieces.
+    /// Locks what lies between the last row and this one (`None`: the end of the range), if the
+    /// scan locks its range in pieces.
     fn lock_piece(&mut self, key: Option<&[u8]>) -> Result<(), Stop> {
         let Some(left) = self.state.pieces_left else {
             return Ok(());

@@ -40,8 +40,8 @@
 //! order; those out of order wait for younger ones of their kind only.
 //!
 //! A reader and an adder exclude each other only over a column that the one reads and the other
-//! adds to ([`Claim`]): what is read then does not depend on who adds, and adding does not need what
-//! is read.
+//! adds to ([`Claim`]): what is read then does not depend on who adds, and adding does not need
+//! what is read.
 //!
 //! A transaction that is granted two claims on one row holds what excludes all that either excludes
 //! ([`Claim::join`]); nobody can be in the way of that, so no third request is needed.
