@@ -80,11 +80,7 @@ impl NodeProcess {
             .ok_or_else(|| RuntimeError::Foreign(format!("the cluster file has no node {node}")))?;
         let listeners = (listen(entry.sql)?, listen(entry.peer)?);
         let data = DataDir::open(cluster, entry)?;
-        let DataDir {
-            path,
-            lock,
-            recovered,
-        } = data;
+        let (path, lock, recovered) = (data.path, data.lock, data.recovered);
         let Recovered {
             manifest,
             incarnation,

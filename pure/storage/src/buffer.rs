@@ -1,5 +1,6 @@
 //! Where records stand between a shard's step and the flush.
 
+use alloc::vec::Vec;
 use base::Position;
 use journal::frame;
 
@@ -77,14 +78,14 @@ impl JournalBuffer {
 
     /// Notes that somebody waits; whether that is news.
     pub fn hurry(&mut self) -> bool {
-        !self.bytes.is_empty() && !std::mem::replace(&mut self.urgent, true)
+        !self.bytes.is_empty() && !core::mem::replace(&mut self.urgent, true)
     }
 
     /// Takes what is there for a flush, and leaves the empty `spare` in its place.
     pub fn take(&mut self, spare: Vec<u8>) -> Vec<u8> {
         assert!(spare.is_empty(), "a spare buffer holds nothing");
         self.urgent = false;
-        std::mem::replace(&mut self.bytes, spare)
+        core::mem::replace(&mut self.bytes, spare)
     }
 }
 

@@ -1,6 +1,10 @@
 //! What a disk can do: one directory of files.
 
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 /// One directory. A clone is another handle of the same directory.
 ///
@@ -132,4 +136,4 @@ impl fmt::Display for DiskError {
     }
 }
 
-impl std::error::Error for DiskError {}
+impl core::error::Error for DiskError {}

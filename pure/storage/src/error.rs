@@ -1,10 +1,11 @@
 //! Why the files of a node cannot be used.
 
 use crate::disk::DiskError;
+use alloc::string::String;
 use base::NodeId;
 use base::codec::CodecError;
+use core::fmt;
 use journal::JournalError;
-use std::fmt;
 
 /// What stops a node at its start.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -77,4 +78,4 @@ impl fmt::Display for StorageError {
     }
 }
 
-impl std::error::Error for StorageError {}
+impl core::error::Error for StorageError {}

@@ -6,6 +6,8 @@
 //! ```
 
 use crate::disk::{Disk, DiskError};
+use alloc::string::String;
+use alloc::vec::Vec;
 use base::{Position, ShardId, Ts};
 use catalog::Catalog;
 use journal::Manifest;

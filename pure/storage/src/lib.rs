@@ -13,8 +13,11 @@
 //! * [`CheckpointKeeper`] takes what shards say of their checkpoints, and replaces the manifest.
 //!
 //! Formats are the business of `journal`; this crate knows names, order and syncs.
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
+
+extern crate alloc;
 
 pub mod buffer;
 pub mod disk;

@@ -3,7 +3,10 @@
 use crate::disk::{Disk, DiskFault};
 use crate::error::StorageError;
 use crate::writer::{JournalLimits, JournalWriter};
-use base::{NodeId, Position, ShardId, Time, Ts};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use base::{NodeId, Planted, Position, ShardId, Time, Ts, is_planted};
 use catalog::Catalog;
 use journal::checkpoint::checkpoint_name;
 use journal::manifest::MANIFEST_NAME;
@@ -11,8 +14,7 @@ use journal::reader::Torn;
 use journal::segment::parse_segment_name;
 use journal::{CheckpointReader, Manifest, Reader, Record, Recovery, Replay, ReplayStart, frame};
 use node::ShardRecovered;
-use std::sync::Arc;
-use store::Store;
+use store::{Store, Write};
 
 /// How far ahead of the wall clock the first clock bound of a life lies: 1 s.
 const BOUND_AHEAD_US: u64 = 1_000_000;
@@ -227,7 +229,9 @@ impl Loading {
             last = Some((name.clone(), bytes.len() as u64));
         }
         let tail = reader.finish();
-        if let (Some(torn), Some((name, length))) = (&tail.torn, &mut last) {
+        if let (Some(torn), Some((name, length))) = (&tail.torn, &mut last)
+            && !is_planted(Planted::TornTailAccepted)
+        {
             *length = torn.offset;
             if torn.offset == 0 {
                 disk.remove(name)?;
@@ -261,6 +265,9 @@ fn redo_into(node: NodeId, stores: &mut [Store]) -> impl FnMut(journal::Redo) + 
         );
         let store = &mut stores[usize::from(redo.shard.index())];
         for (key, write) in &redo.writes {
+            if is_planted(Planted::DeleteNotReplayed) && *write == Write::Delete {
+                continue;
+            }
             store.redo(key.index, key.slot, &key.bytes, write, redo.commit_ts);
         }
     }
@@ -306,7 +313,11 @@ fn split(
         .map(|store| ShardRecovered {
             store,
             catalog: catalog.clone(),
-            clock_floor: recovery.clock_floor,
+            clock_floor: if is_planted(Planted::ClockBoundIgnored) {
+                Ts::ZERO
+            } else {
+                recovery.clock_floor
+            },
             clock_bound: bound,
             in_doubt: two_phase::InDoubt::default(),
         })

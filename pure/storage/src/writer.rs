@@ -4,6 +4,8 @@
 //! no file size; that room is also the reserve with which open work ends when the disk is full.
 
 use crate::disk::{Disk, DiskError, DiskFault};
+use alloc::string::String;
+use alloc::vec;
 use base::{NodeId, Position};
 use journal::SegmentHeader;
 use journal::segment::{SEGMENT_BYTES, segment_name};

@@ -64,15 +64,28 @@ impl World {
                 self.push(for_us * 1_000, Event::SlowEnd { from, to });
                 true
             }
+            What::Client { pick } => self.break_client(pick),
+            What::Sync { .. }
+            | What::Full { .. }
+            | What::SlowDisk { .. }
+            | What::Jump { .. }
+            | What::Drift { .. } => {
+                self.apply_to_node(what);
+                true
+            }
+        }
+    }
+
+    /// What spoils a disk or a clock, and always happens.
+    fn apply_to_node(&mut self, what: &What) {
+        match *what {
             What::Sync { node, .. } => {
                 self.nodes[usize::from(node) - 1].disk.fail_next_sync();
-                true
             }
             What::Full { node, room, for_us } => {
                 let node = usize::from(node) - 1;
                 self.nodes[node].disk.set_room(Some(room));
                 self.push(for_us * 1_000, Event::DiskEnd { node });
-                true
             }
             What::SlowDisk {
                 node,
@@ -82,19 +95,23 @@ impl World {
                 let node = usize::from(node) - 1;
                 self.nodes[node].slow_disk = factor;
                 self.push(for_us * 1_000, Event::DiskEnd { node });
-                true
             }
             What::Jump { node, by_us } => {
                 self.nodes[usize::from(node) - 1].clock.jump(by_us);
                 self.look_at_clock(usize::from(node) - 1);
-                true
             }
             What::Drift { node, ppm } => {
                 let now_ns = self.now_ns;
                 self.nodes[usize::from(node) - 1].clock.drift(now_ns, ppm);
-                true
             }
-            What::Client { pick } => self.break_client(pick),
+            What::Kill { .. }
+            | What::Power { .. }
+            | What::Flip { .. }
+            | What::Pause { .. }
+            | What::Cut { .. }
+            | What::Part { .. }
+            | What::Slow { .. }
+            | What::Client { .. } => unreachable!("not a matter of a disk or a clock"),
         }
     }
 

@@ -249,6 +249,20 @@ impl World {
         self.trace.mix(self.now_ns);
         self.trace.mix(event.code());
         match event {
+            Event::Connect { conn, startup } => self.on_connect(conn, startup),
+            Event::ClientIn { conn, messages } => self.on_client_in(conn, messages),
+            Event::ClientOut { conn, replies } => self.on_client_out(conn, replies),
+            Event::ClientLost { conn } => self.on_client_lost(conn),
+            Event::ClientGone { conn } => self.on_client_gone(conn),
+            Event::Cancel { node, pid, secret } => self.on_cancel(node, pid, secret),
+            Event::Wake(task) => self.executor.wake(task),
+            other => self.happen_inside(other),
+        }
+    }
+
+    /// What happens at nodes and between them.
+    fn happen_inside(&mut self, event: Event) {
+        match event {
             Event::Start { node } => self.start(node),
             Event::Tick {
                 node,
@@ -275,11 +289,6 @@ impl World {
             Event::LinkTry(link) => self.on_link_try(link),
             Event::LinkUp(link, life) => self.on_link_up(link, life),
             Event::LinkDown(link) => self.on_link_down(link),
-            Event::Connect { conn, startup } => self.on_connect(conn, startup),
-            Event::ClientIn { conn, messages } => self.on_client_in(conn, messages),
-            Event::ClientOut { conn, replies } => self.on_client_out(conn, replies),
-            Event::ClientLost { conn } => self.on_client_lost(conn),
-            Event::ClientGone { conn } => self.on_client_gone(conn),
             Event::Drained {
                 node,
                 life,
@@ -290,8 +299,6 @@ impl World {
                     self.input(node, shard, Input::Drained { conn });
                 }
             }
-            Event::Cancel { node, pid, secret } => self.on_cancel(node, pid, secret),
-            Event::Wake(task) => self.executor.wake(task),
             Event::Fault(index) => self.on_fault(index),
             Event::PowerCut {
                 node,
@@ -308,6 +315,13 @@ impl World {
                 }
             }
             Event::SlowEnd { from, to } => self.network.speed_up(from, to),
+            Event::Connect { .. }
+            | Event::ClientIn { .. }
+            | Event::ClientOut { .. }
+            | Event::ClientLost { .. }
+            | Event::ClientGone { .. }
+            | Event::Cancel { .. }
+            | Event::Wake(_) => unreachable!("clients are served by the caller"),
             Event::DiskEnd { node } => {
                 self.nodes[node].disk.set_room(None);
                 self.nodes[node].slow_disk = 1;

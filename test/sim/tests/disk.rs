@@ -1,5 +1,7 @@
 //! The simulated disk: what is synced stays, what is not may go.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use base::Prng;
 use sim::disk::{SimDisk, SyncStop};
 use storage::{Disk, DiskFault};

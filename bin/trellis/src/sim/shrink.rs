@@ -1,4 +1,5 @@
-//! Looks for a smaller run that still fails in the same way: fewer kinds, fewer faults, fewer clients, less time.
+//! Looks for a smaller run that still fails in the same way: fewer kinds, fewer faults, fewer
+//! clients, less time.
 
 use super::plan_args::{OneRun, PlanArgs, RATES};
 use super::pool::{Done, Job, Pool, Verdict};
@@ -59,23 +60,15 @@ fn attempt(pool: &mut Pool, run: &OneRun) -> Result<Done> {
 /// What two failures of one cause have in common: the place of an assertion, or the words of a
 /// story without its numbers. A smaller run that fails otherwise is another story.
 fn signature(text: &str) -> String {
-    let first = match text.split_once("panicked at ") {
-        Some((_, place)) => place.lines().next().unwrap_or_default(),
-        None => {
-            let kinds = text.lines().filter(|line| !line.starts_with(' '));
-            kinds
-                .last()
-                .unwrap_or_default()
-                .split(':')
-                .next()
-                .unwrap_or_default()
-        }
-    };
-    let letters = first.chars().filter(|letter| !letter.is_ascii_digit());
-    if text.contains("panicked at ") {
-        return first.to_owned();
+    if let Some((_, place)) = text.split_once("panicked at ") {
+        return place.lines().next().unwrap_or_default().to_owned();
     }
-    letters.collect()
+    let told = text
+        .lines()
+        .rfind(|line| !line.starts_with(' ') && line.contains(':'));
+    let kind = told.and_then(|line| line.split(':').next());
+    let letters = kind.unwrap_or_default().chars();
+    letters.filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
 impl Shrink {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! -> SEED TWICE OPTION...
-//! <- pass|fail|inconclusive VIRTUAL_NS STEPS STARTS CHECKPOINTS LOST TORN KIND=COUNT,... SYNCS TEXT
+//! <- pass|fail|inconclusive VIRTUAL_NS STEPS STARTS CHECKPOINTS LOST TORN KIND=COUNT,... SYNCS
+//!    TEXT (one line)
 //! ```
 
 use super::plan_args::PlanArgs;
@@ -32,6 +33,7 @@ pub(crate) fn run(_: &WorkerArgs) -> Result<()> {
         let words = core::iter::once("worker").chain(line.split_whitespace());
         let line = Line::try_parse_from(words).context("a line of the parent")?;
         let workload = line.plan.one_workload()?;
+        line.plan.plant()?;
         let plan = line.plan.of(workload, line.seed).draw()?;
         let mut outcome = sim::run(&plan);
         if line.twice != 0 {

@@ -1,0 +1,55 @@
+//! Every planted bug is seen at its recorded seed, and nothing is seen there without it.
+//!
+//! `cargo test -p sim --release --features planted --test planted`. A seed means another run after
+//! many a change of the product; then the seeds behind it are tried, a bounded number of them, and
+//! the test asks for a new search (`trellis sim planted --record .`) if none sees the bug.
+#![cfg(feature = "planted")]
+
+use base::{Planted, plant};
+use sim::planted::{Found, parse};
+use sim::{Plan, Verdict};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Seeds that are tried, the recorded one first.
+const TRIES: u64 = 400;
+
+/// How the run fails, if it does; a failed assertion of the product is a failure.
+fn failure(bug: Option<Planted>, plan: &Plan) -> Option<String> {
+    assert!(plant(bug), "this build has the switches");
+    let outcome = catch_unwind(AssertUnwindSafe(|| sim::run(plan)));
+    assert!(plant(None), "this build has the switches");
+    match outcome.map(|outcome| outcome.verdict) {
+        Ok(Verdict::Fail(text)) => Some(text),
+        Ok(Verdict::Pass | Verdict::Inconclusive(_)) => None,
+        Err(_) => Some("an assertion failed".to_owned()),
+    }
+}
+
+/// The first seed from the recorded one on that sees the bug.
+fn seen(found: &Found) -> Option<u64> {
+    let mut seeds = found.seed..found.seed + TRIES;
+    seeds.find(|seed| failure(Some(found.bug), &found.plan_at(*seed)).is_some())
+}
+
+// One test: the switch is the process's.
+#[test]
+fn each_bug_is_seen_and_nothing_without_it() {
+    let all = parse(include_str!("../planted.txt")).expect("the file is well formed");
+    let mut wrong = Vec::new();
+    for bug in Planted::ALL {
+        if !all.iter().any(|found| found.bug == *bug) {
+            wrong.push(format!("{}: no seed is recorded", bug.name()));
+        }
+    }
+    for found in &all {
+        let name = found.bug.name();
+        match seen(found) {
+            Some(seed) => println!("{name}: {} {seed}", found.workload),
+            None => wrong.push(format!("{name}: not seen in {TRIES} seeds")),
+        }
+        if let Some(text) = failure(None, &found.plan()) {
+            wrong.push(format!("{} {}: {text}", found.workload, found.seed));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
