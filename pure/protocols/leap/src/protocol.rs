@@ -1,5 +1,6 @@
 //! The contract of `txn`, as this protocol meets it.
 
+use crate::job::{read_of, snapshot_of};
 use crate::txns::Submission;
 use crate::{Context, Leap, Message};
 use base::{NodeId, Position, ShardId, Time, Ts, TxnId};
@@ -99,7 +100,11 @@ impl Protocol for Leap {
 
     fn oldest_read(&self, now_ts: Ts) -> Ts {
         let here = self.jobs.values().filter_map(|job| job.snapshot());
-        here.min().unwrap_or(now_ts).min(now_ts)
+        let elsewhere = self.readings.values().filter_map(|reading| {
+            let read = read_of(&reading.request.op);
+            read.and_then(snapshot_of)
+        });
+        here.chain(elsewhere).min().unwrap_or(now_ts).min(now_ts)
     }
 
     fn validate(&self, store: &Store) {
