@@ -1,5 +1,5 @@
-//! `cargo xtask isolation`: the scripts of `test/isolation` against a PostgreSQL 15 that the command
-//! starts, which proves the scripts and keeps what they record of it true.
+//! `cargo xtask isolation`: the scripts of `test/isolation` against a PostgreSQL 15 that the
+//! command starts, which proves the scripts and keeps what they record of it true.
 //!
 //! The same scripts run in the simulator as a test of their crate. `UPDATE=1` records what
 //! PostgreSQL does now.

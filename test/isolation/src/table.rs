@@ -45,8 +45,8 @@ show. Within a session, and in all other SERIALIZABLE transactions, nothing is m
 
 ## Schema changes
 
-A transaction that has read a table is not held up by DROP TABLE and does not hold it up; it may then
-find another table of the same name (`drop_table`). PostgreSQL makes the DROP wait.
+A transaction that has read a table is not held up by DROP TABLE and does not hold it up; it may
+then find another table of the same name (`drop_table`). PostgreSQL makes the DROP wait.
 ";
 
 /// Names of all recorded systems.
