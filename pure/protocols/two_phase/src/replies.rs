@@ -6,7 +6,7 @@ use crate::message::{Body, Finished, Message, Reference, Reply};
 use crate::part::{Stage, coordinator_node};
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
-use base::{NodeId, Position, ShardId, TxnId};
+use base::{NodeId, Position, ShardId, Ts, TxnId};
 use txn::{AbortReason, OpError, OpId, OpReply, Outcome, Submitted};
 
 impl TwoPhase {
@@ -152,28 +152,41 @@ impl TwoPhase {
             Finished::Committed { commit_ts, forced } => {
                 let coord = self.coords.get_mut(&txn).expect("looked up above");
                 coord.cost.forced_writes += u32::from(forced);
-                let wait = coord.wait;
-                // Its lead has told the other shards of its node.
-                let others = coord.members.iter_mut().filter(|m| m.shard != txn.shard);
-                let mut ended = Vec::new();
-                for member in others.filter(|member| member.stateful) {
-                    member.stateful = false;
-                    ended.push((member.shard, member.visit));
-                }
-                for (shard, visit) in ended {
-                    self.close_visit(shard, visit);
-                }
-                cx.clock.merge(commit_ts);
-                let outcome = Outcome::Committed { commit_ts };
-                self.end_txn(cx, txn, outcome.clone());
-                let reply = OpReply {
-                    outcome: Some(outcome),
-                    wait,
-                    ..answer
-                };
-                cx.out.complete(txn, id, reply);
+                self.on_committed(cx, txn, id, commit_ts, answer);
             }
         }
+    }
+
+    /// Whoever was entrusted with the commit has done it.
+    fn on_committed(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        id: OpId,
+        commit_ts: Ts,
+        answer: OpReply,
+    ) {
+        let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
+        let wait = coord.wait;
+        // The lead has told the other shards of its node.
+        let others = coord.members.iter_mut().filter(|m| m.shard != txn.shard);
+        let mut ended = Vec::new();
+        for member in others.filter(|member| member.stateful) {
+            member.stateful = false;
+            ended.push((member.shard, member.visit));
+        }
+        for (shard, visit) in ended {
+            self.close_visit(shard, visit);
+        }
+        cx.clock.merge(commit_ts);
+        let outcome = Outcome::Committed { commit_ts };
+        self.end_txn(cx, txn, outcome.clone());
+        let reply = OpReply {
+            outcome: Some(outcome),
+            wait,
+            ..answer
+        };
+        cx.out.complete(txn, id, reply);
     }
 
     /// An answer without the commit that was asked for, or with none asked for.

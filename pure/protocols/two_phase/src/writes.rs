@@ -1,8 +1,8 @@
 //! What a transaction writes on one shard: one write per key, in key order.
 //!
 //! Loads write millions of new rows whose keys ascend in each bucket as a rule. Beyond
-//! [`RUNS_FROM`] writes, such rows are appended to a run per bucket; whatever comes out of order, or
-//! to a row written before, goes into a tree. Readers see both as one.
+//! [`RUNS_FROM`] writes, such rows are appended to a run per bucket; whatever comes out of order,
+//! or to a row written before, goes into a tree. Readers see both as one.
 
 use alloc::collections::{BTreeMap, btree_map};
 use alloc::vec::Vec;
@@ -60,8 +60,8 @@ impl WriteSet {
         assert!(before.is_none(), "the key has no write yet");
     }
 
-    /// Takes the write of a key out. A bucket's run from which a write is taken moves into the tree:
-    /// whoever changes loaded rows changes many.
+    /// Takes the write of a key out. A bucket's run from which a write is taken moves into the
+    /// tree: whoever changes loaded rows changes many.
     pub(crate) fn remove(&mut self, key: &Key) -> Option<Write> {
         let place = place(key.index, key.slot);
         if self

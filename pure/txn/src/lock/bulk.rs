@@ -40,14 +40,14 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Whether the transaction's further rows may be appended to it: not if one comes before.
+    /// Whether a row may be appended.
     #[inline]
-    pub(super) fn ends_before(&self, key: &[u8]) -> bool {
+    fn ends_before(&self, key: &[u8]) -> bool {
         self.rows.last().is_some_and(|last| last.key() < key)
     }
 
     #[inline]
-    pub(super) fn contains(&self, key: &[u8]) -> bool {
+    fn contains(&self, key: &[u8]) -> bool {
         let last = self.rows.last().expect("a run has rows").key();
         last >= key && self.rows.binary_search_by(|row| row.key().cmp(key)).is_ok()
     }
@@ -68,6 +68,22 @@ impl Run {
             high: Some(high),
         }
     }
+}
+
+/// Where a row lies that a transaction asks for.
+pub(super) enum Found<'a> {
+    /// In a run: its own or another's.
+    Held {
+        /// Its own.
+        own: bool,
+    },
+    /// In none.
+    Free {
+        /// The transaction has a run in the bucket.
+        has_run: bool,
+        /// To which the row can be appended.
+        open: Option<&'a mut Run>,
+    },
 }
 
 /// The runs of all transactions.
@@ -98,13 +114,25 @@ impl Runs {
         found.map(|run| &run.holder)
     }
 
-    /// The runs of the row's bucket.
+    /// Looks a row up that `txn` asks for.
     #[inline]
-    pub(super) fn at(&mut self, point: &PointKey) -> Option<&mut Vec<Run>> {
+    pub(super) fn look(&mut self, point: &PointKey, txn: TxnId) -> Found<'_> {
+        let (mut has_run, mut open) = (false, None);
         if self.places.is_empty() {
-            return None;
+            return Found::Free { has_run, open };
         }
-        self.places.get_mut(&Place::new(point.index, point.slot))
+        let place = Place::new(point.index, point.slot);
+        for run in self.places.get_mut(&place).into_iter().flatten() {
+            let own = run.holder.txn.txn == txn;
+            if run.contains(point.key()) {
+                return Found::Held { own };
+            }
+            has_run |= own;
+            if own && run.ends_before(point.key()) {
+                open = Some(run);
+            }
+        }
+        Found::Free { has_run, open }
     }
 
     /// Begins a run with a row that nobody holds, in a bucket where the transaction has none.
@@ -145,8 +173,8 @@ impl Runs {
         }
     }
 
-    /// Removes one row from the transaction's run, if it lies there; `Some(true)`: that was the last
-    /// of the run.
+    /// Removes one row from the transaction's run, if it lies there; `Some(true)`: that was the
+    /// last of the run.
     pub(super) fn remove_row(&mut self, point: &PointKey, txn: TxnId) -> Option<bool> {
         let place = Place::new(point.index, point.slot);
         let runs = self.places.get_mut(&place)?;

@@ -115,21 +115,7 @@ impl LockTable {
                 assert_eq!(owner.points.iter().filter(|held| *held == point).count(), 1);
             }
         }
-        for (place, run) in self.runs.iter() {
-            assert_eq!(run.holder.claim.mode, LockMode::Exclusive);
-            let ascend = run.rows.windows(2).all(|pair| pair[0] < pair[1]);
-            assert!(ascend, "the rows of a run ascend");
-            for row in &run.rows {
-                assert_eq!((row.index, row.slot), (place.index(), place.slot()));
-                self.validate_holder(&row.item(), &run.holder);
-                let entry = self.points.get(row);
-                let free = entry.is_none_or(|entry| entry.holders.as_slice().is_empty());
-                assert!(free, "{row:?} is held in one place");
-            }
-            let owner = self.owners.get(&run.holder.txn.txn);
-            let owner = owner.expect("a run has an owner");
-            assert_eq!(owner.runs.iter().filter(|held| *held == place).count(), 1);
-        }
+        self.validate_runs();
         for (place, locks) in &self.ranges {
             assert!(!locks.is_empty(), "an unused list of ranges is removed");
             for lock in locks {
@@ -169,6 +155,24 @@ impl LockTable {
                 .get(&waiter.txn.txn)
                 .expect("a waiter has an owner");
             assert!(owner.waiting.contains(arrival));
+        }
+    }
+
+    fn validate_runs(&self) {
+        for (place, run) in self.runs.iter() {
+            assert_eq!(run.holder.claim.mode, LockMode::Exclusive);
+            let ascend = run.rows.windows(2).all(|pair| pair[0] < pair[1]);
+            assert!(ascend, "the rows of a run ascend");
+            for row in &run.rows {
+                assert_eq!((row.index, row.slot), (place.index(), place.slot()));
+                self.validate_holder(&row.item(), &run.holder);
+                let entry = self.points.get(row);
+                let free = entry.is_none_or(|entry| entry.holders.as_slice().is_empty());
+                assert!(free, "{row:?} is held in one place");
+            }
+            let owner = self.owners.get(&run.holder.txn.txn);
+            let owner = owner.expect("a run has an owner");
+            assert_eq!(owner.runs.iter().filter(|held| *held == place).count(), 1);
         }
     }
 

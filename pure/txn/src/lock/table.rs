@@ -1,6 +1,6 @@
 //! The lock table of one shard: who holds what; granting and releasing.
 
-use super::bulk::{Place, Runs};
+use super::bulk::{Found, Place, Runs};
 use super::point::PointKey;
 use super::wait::{Verdict, Waiter};
 use super::{Claim, LockMode, Priority};
@@ -429,17 +429,10 @@ impl LockTable {
         use alloc::collections::btree_map::Entry;
         let txn = request.txn.txn;
         let exclusive = request.mode.mode() == LockMode::Exclusive && !request.ordered;
-        let (mut has_run, mut run) = (false, None);
-        for other in self.runs.at(&point).into_iter().flatten() {
-            let own = other.holder.txn.txn == txn;
-            if other.contains(point.key()) {
-                return own;
-            }
-            has_run |= own;
-            if own && exclusive && other.ends_before(point.key()) {
-                run = Some(other);
-            }
-        }
+        let (has_run, open) = match self.runs.look(&point, txn) {
+            Found::Held { own } => return own,
+            Found::Free { has_run, open } => (has_run, open.filter(|_| exclusive)),
+        };
         let holder = Holder {
             txn: request.txn,
             claim: request.mode,
@@ -448,7 +441,7 @@ impl LockTable {
         match self.points.entry(point) {
             Entry::Vacant(entry) => {
                 *first = true;
-                if let Some(run) = run {
+                if let Some(run) = open {
                     run.rows.push(entry.into_key());
                     return true;
                 }
