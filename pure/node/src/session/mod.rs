@@ -516,6 +516,11 @@ impl Session {
         };
         self.activity = Activity::Idle;
         let synced = matches!(self.ending.take(), Some(Ending::Sync));
+        // What was taken back from before the failed statement has happened all the same: a client
+        // that does not hear of its Parse would name the statement again.
+        if let Some(before) = self.steps.get(self.at).map(|step| step.before) {
+            self.say_statics(before);
+        }
         self.retry = None;
         self.steps.clear();
         self.at = 0;
