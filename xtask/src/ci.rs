@@ -29,6 +29,7 @@ const STEPS: &[Step] = &[
     ("build", build),
     ("demo", demo),
     ("sim", simulate::run),
+    ("planted", simulate::planted),
     ("clients", clients::run_all),
     ("slt", clients::run_slt),
     ("isolation", isolation::run_all),
@@ -178,7 +179,7 @@ fn test() -> Result<usize> {
 }
 
 /// The count in a line `test result: ok. 12 passed; ...`.
-fn passed_tests(line: &str) -> usize {
+pub(crate) fn passed_tests(line: &str) -> usize {
     let count = line
         .strip_prefix("test result: ok. ")
         .and_then(|rest| rest.split(' ').next());

@@ -1,6 +1,7 @@
-//! The CI step `sim`: seeds under faults, dealt over all workloads, within a fixed time.
+//! The CI steps `sim`: seeds under faults, dealt over all workloads, within a fixed time; and
+//! `planted`: recorded seeds of planted bugs.
 
-use crate::{repo, shell};
+use crate::{ci, repo, shell};
 use anyhow::{Context, Result, ensure};
 use std::process::Command;
 use std::time::Duration;
@@ -31,4 +32,20 @@ pub(crate) fn run() -> Result<usize> {
         .context("the last line is not `N passed, M failed`")?;
     ensure!(failed == "0", "{failed} seeds failed");
     passed.parse().context("a number of seeds")
+}
+
+/// The time in which the replay of planted bugs must be built and done.
+const PLANTED_LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// Replays the recorded seed of each planted bug, with and without it.
+pub(crate) fn planted() -> Result<usize> {
+    let mut command = ci::cargo();
+    command.args(["test", "--release", "-p", "sim", "--features", "planted"]);
+    command.args(["--test", "planted", "--", "--nocapture"]);
+    let log = repo::cache_dir()?.join("planted.log");
+    let text = shell::run_logged(&mut command, &log, PLANTED_LIMIT)?;
+    println!("{}", shell::tail(&text, 60));
+    let passed: usize = text.lines().map(ci::passed_tests).sum();
+    ensure!(passed > 0, "no planted bug was replayed");
+    Ok(passed)
 }

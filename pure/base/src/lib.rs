@@ -9,8 +9,8 @@
 
 extern crate alloc;
 
-pub mod calendar;
 pub mod bytes;
+pub mod calendar;
 pub mod codec;
 pub mod crc;
 pub mod datum;
@@ -38,7 +38,7 @@ pub use error::{SqlError, SqlState};
 pub use ids::*;
 pub use key::{Key, KeyRange, SLOT_COUNT, Slot, slot_of};
 pub use lookup::{LookupMap, LookupSet};
-pub use planted::{Planted, is_planted};
+pub use planted::{Planted, is_planted, plant};
 pub use prng::Prng;
 pub use row::RowRef;
 pub use time::{Clock, Time, Ts};

@@ -14,12 +14,12 @@ use core::sync::atomic::{AtomicU8, Ordering};
 static ACTIVE: AtomicU8 = AtomicU8::new(0);
 
 macro_rules! planted {
-    ($($(#[$doc:meta])* $bug:ident = $name:literal,)*) => {
+    ($(#[doc = $rule:literal] $bug:ident = $name:literal,)*) => {
         /// A rule that can be broken on purpose; at most one is broken at a time.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         #[repr(u8)]
         pub enum Planted {
-            $($(#[$doc])* $bug,)*
+            $(#[doc = $rule] $bug,)*
         }
 
         impl Planted {
@@ -32,6 +32,18 @@ macro_rules! planted {
                     $(Planted::$bug => $name,)*
                 }
             }
+
+            /// What it does, after the part of the product that it breaks.
+            pub fn about(self) -> &'static str {
+                match self {
+                    $(Planted::$bug => $rule.trim_ascii(),)*
+                }
+            }
+
+            /// The bug of this name.
+            pub fn find(name: &str) -> Option<Planted> {
+                Planted::ALL.iter().copied().find(|bug| bug.name() == name)
+            }
         }
     };
 }
@@ -43,7 +55,7 @@ planted! {
     SharedLockDropped = "shared-lock-dropped",
     /// Locks: a reader that becomes a writer is granted although others still read.
     UpgradePastReaders = "upgrade-past-readers",
-    /// Locks: an insert does not look at the range locks of others.
+    /// Locks: a row is locked, to insert it for example, without a look at the ranges of others.
     InsertPastRanges = "insert-past-ranges",
     /// Wait-die: a younger transaction waits for an older one.
     YoungerWaits = "younger-waits",
@@ -55,7 +67,7 @@ planted! {
     PrepareNotDurable = "prepare-not-durable",
     /// Two-phase commit: participants are told before the decision is durable.
     DecisionNotDurable = "decision-not-durable",
-    /// Two-phase commit: the commit timestamp does not look at the votes.
+    /// Two-phase commit: the commit timestamp is the one with which the transaction began.
     CommitBelowVotes = "commit-below-votes",
     /// Two-phase commit: a late copy of a request is executed once more.
     RequestTwice = "request-twice",
@@ -63,7 +75,7 @@ planted! {
     LostPartGoesOn = "lost-part-goes-on",
     /// Durability: a commit is answered before its record is durable.
     AnswerNotDurable = "answer-not-durable",
-    /// Durability: another node reads a version whose record is not durable.
+    /// Durability: a version is read whose record is not durable, and nobody waits for it.
     ReadNotDurable = "read-not-durable",
     /// Snapshots: they do not wait for promises that may commit below them.
     SnapshotSkipsPromise = "snapshot-skips-promise",
@@ -83,7 +95,7 @@ planted! {
     DeleteNotReplayed = "delete-not-replayed",
     /// Checkpoint: it leaves out what is promised.
     CheckpointSkipsPromises = "checkpoint-skips-promises",
-    /// Checkpoint: it counts as complete before what it needs is journaled.
+    /// Checkpoint: commits that cross its start are not journaled once more.
     CheckpointTooEarly = "checkpoint-too-early",
     /// Gateway: an unknown outcome is reported as an abort.
     UnknownAsAbort = "unknown-as-abort",
@@ -91,8 +103,8 @@ planted! {
     RetryUnknown = "retry-unknown",
     /// Placement: a scan leaves out one shard.
     ScanMissesShard = "scan-misses-shard",
-    /// Placement: a unique index entry is checked on the wrong shard.
-    UniqueMisplaced = "unique-misplaced",
+    /// Placement: an index entry is written where the transaction runs, not where it belongs.
+    IndexMisplaced = "index-misplaced",
 }
 
 /// Whether the code must misbehave here.
@@ -108,10 +120,12 @@ pub fn is_planted(bug: Planted) -> bool {
     }
 }
 
-/// Switches one bug on, or all off, in the whole process.
-#[cfg(feature = "planted")]
-pub fn plant(bug: Option<Planted>) {
+/// Switches one bug on, or all off, in the whole process. Returns whether this build can.
+#[must_use]
+pub fn plant(bug: Option<Planted>) -> bool {
+    #[cfg(feature = "planted")]
     ACTIVE.store(bug.map_or(0, |bug| bug as u8 + 1), Ordering::Relaxed);
+    cfg!(feature = "planted") || bug.is_none()
 }
 
 #[cfg(test)]
@@ -125,5 +139,10 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), Planted::ALL.len());
         assert!(Planted::ALL.iter().all(|bug| !is_planted(*bug)));
+        assert!(Planted::ALL.len() >= 20);
+        for bug in Planted::ALL {
+            assert_eq!(Planted::find(bug.name()), Some(*bug));
+            assert!(bug.about().contains(": "), "{bug:?} says what it breaks");
+        }
     }
 }

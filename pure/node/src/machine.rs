@@ -27,7 +27,10 @@ use crate::session::{PlanCache, Session, SessionCx};
 use crate::show::Shows;
 use crate::stages::{Stage, Stages};
 use crate::txns::{INTERNAL, Txns};
-use base::{IndexId, LookupMap, NodeId, Position, ShardId, SqlError, SqlState, Time, Ts};
+use base::{
+    IndexId, LookupMap, NodeId, Planted, Position, ShardId, SqlError, SqlState, Time, Ts,
+    is_planted,
+};
 use catalog::Catalog;
 use sql::fill::FillPosition;
 use sql::plan::DdlPlan;
@@ -618,11 +621,13 @@ impl Shard {
             Some(_) | None => Position(0),
         };
         self.stages.count(Stage::Reply, self.replies.len() as u64);
-        out.replies.extend(
-            self.replies
-                .drain(..)
-                .map(|(conn, reply, wait)| (conn, reply, wait.max(floor))),
-        );
+        out.replies
+            .extend(self.replies.drain(..).map(|(conn, reply, wait)| {
+                if is_planted(Planted::AnswerNotDurable) {
+                    return (conn, reply, Position(0));
+                }
+                (conn, reply, wait.max(floor))
+            }));
         let core = &mut *core;
         out.messages
             .extend(core.out.messages.drain(..).map(|outgoing| Outgoing {

@@ -20,6 +20,7 @@ mod links;
 mod network;
 mod node_life;
 pub mod plan;
+pub mod planted;
 mod queue;
 pub mod run;
 mod trace;

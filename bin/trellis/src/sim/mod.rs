@@ -4,6 +4,7 @@
 //! process, and its seed is a failed one like any other.
 
 mod plan_args;
+mod planted;
 mod pool;
 mod shrink;
 mod syncs;
@@ -45,6 +46,8 @@ enum SimCommand {
     Shrink(OneArgs),
     /// Run a seed once and count the syncs, then once for each with a power cut there
     Syncs(SyncsArgs),
+    /// Look for the seeds that see planted bugs (builds with the feature `planted`)
+    Planted(planted::PlantedArgs),
     /// List workloads and kinds of faults
     List,
     #[command(hide = true)]
@@ -117,6 +120,7 @@ pub(crate) fn run(args: &SimArgs) -> Result<ExitCode> {
         SimCommand::Replay(args) => replay(args),
         SimCommand::Shrink(args) => shrink::run(args.seed, &args.plan),
         SimCommand::Syncs(args) => syncs::run(args),
+        SimCommand::Planted(args) => planted::run(args),
         SimCommand::List => list().map(|()| ExitCode::SUCCESS),
         SimCommand::Worker(args) => worker::run(args).map(|()| ExitCode::SUCCESS),
     }
@@ -208,6 +212,7 @@ fn report_failure(done: &pool::Done, plan: &PlanArgs) -> Result<()> {
 
 fn replay(args: &ReplayArgs) -> Result<ExitCode> {
     let workload = args.one.plan.one_workload()?;
+    args.one.plan.plant()?;
     let plan = args.one.plan.of(workload, args.one.seed).draw()?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{plan}")?;

@@ -1,6 +1,7 @@
 //! The options that say which run is meant, on the command line and between processes.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use base::Planted;
 use clap::Args;
 use sim::disk::SyncStop;
 use sim::plan::{Ask, KINDS, Kind, Plan, Wanted};
@@ -35,6 +36,9 @@ pub(crate) struct PlanArgs {
     /// Power cut at a sync: node, number of its sync, `before` or `after`, separated by commas
     #[arg(long)]
     stop_at: Option<String>,
+    /// A rule that is broken on purpose; only builds with the feature `planted` can
+    #[arg(long, hide = true)]
+    plant: Option<String>,
 }
 
 /// One run: a seed with its options.
@@ -152,6 +156,7 @@ impl OneRun {
         add("--clients", args.clients.map(|n| n.to_string()));
         add("--millis", args.millis.map(|n| n.to_string()));
         add("--stop-at", args.stop_at.clone());
+        add("--plant", args.plant.clone());
         out
     }
 }
@@ -181,6 +186,21 @@ impl PlanArgs {
     /// So long.
     pub(crate) fn set_millis(&mut self, millis: u64) {
         self.millis = Some(millis);
+    }
+
+    /// This bug is planted, or none.
+    pub(crate) fn set_plant(&mut self, bug: Option<Planted>) {
+        self.plant = bug.map(|bug| bug.name().to_owned());
+    }
+
+    /// Plants the bug in this process.
+    pub(crate) fn plant(&self) -> Result<()> {
+        let find = |name: &String| {
+            Planted::find(name).with_context(|| format!("no bug is called {name:?}"))
+        };
+        let bug = self.plant.as_ref().map(find).transpose()?;
+        ensure!(base::plant(bug), "this build has no planted bugs");
+        Ok(())
     }
 
     /// Power cut at this sync of this node's disk.

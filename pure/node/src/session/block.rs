@@ -4,9 +4,9 @@ use super::run::Ending;
 use super::{Activity, Session, SessionCx, errors};
 use crate::client::{Reply, Severity, Tag, TxnStatus};
 use crate::message::ToTxn;
-use base::{Position, SqlError, SqlState};
+use base::{Planted, Position, ShardId, SqlError, SqlState, is_planted};
 use sql::plan::{Isolation, SessionCommand, TxnModes};
-use txn::Outcome;
+use txn::{AbortReason, Outcome};
 
 /// Whether a transaction block is open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -222,6 +222,9 @@ impl Session {
                 self.ended_well(cx, wait);
             }
             Outcome::Aborted(reason) => self.on_aborted(cx, reason, wait),
+            Outcome::Unknown if is_planted(Planted::RetryUnknown) => {
+                self.on_aborted(cx, AbortReason::ParticipantLost(ShardId(0)), wait);
+            }
             Outcome::Unknown => {
                 self.txn = None;
                 self.fail_ending(cx, errors::unknown_outcome(), wait);

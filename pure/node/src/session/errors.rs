@@ -1,6 +1,6 @@
 //! The errors that the session itself raises, and what the protocol's reasons become.
 
-use base::{Datum, Key, SqlError, SqlState, Type};
+use base::{Datum, Key, Planted, ShardId, SqlError, SqlState, Type, is_planted};
 use catalog::{Database, Index, Table};
 use std::fmt::Write;
 use txn::AbortReason;
@@ -67,6 +67,9 @@ pub(super) fn no_portal(name: &str) -> SqlError {
 
 /// 08007: nobody here knows whether the transaction has committed.
 pub(crate) fn unknown_outcome() -> SqlError {
+    if is_planted(Planted::UnknownAsAbort) {
+        return aborted(&AbortReason::ParticipantLost(ShardId(0)), None);
+    }
     SqlError::new(
         SqlState::TXN_UNKNOWN,
         "the outcome of the transaction is not known",

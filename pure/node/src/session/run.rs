@@ -9,11 +9,11 @@ use crate::client::{Format, Reply, Tag};
 use crate::message::{
     BeginRequest, Done, Failure, FromTxn, RunRequest, SessionFacts, StatementNo, ToTxn, TxnHandle,
 };
-use base::{Position, RowBatch, ShardId, SqlError, SqlState, Time, Ts};
+use base::{Planted, Position, RowBatch, ShardId, SqlError, SqlState, Time, Ts, is_planted};
 use sql::plan::{DdlPlan, Plan, PlanKind};
 use sql::port::Params;
 use std::sync::Arc;
-use txn::Outcome;
+use txn::{AbortReason, Outcome};
 
 /// The transaction that the session has open at a coordinator.
 pub(super) struct OpenTxn {
@@ -553,6 +553,9 @@ impl Session {
                     self.seen = self.seen.max(commit_ts);
                 }
                 self.step_done_well(cx, tag, wait);
+            }
+            (Ok(_), Some(Outcome::Unknown)) if is_planted(Planted::RetryUnknown) => {
+                self.on_aborted(cx, AbortReason::ParticipantLost(ShardId(0)), wait);
             }
             (Ok(_), Some(Outcome::Unknown)) => {
                 self.txn = None;

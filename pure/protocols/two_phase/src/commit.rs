@@ -8,7 +8,7 @@ use crate::message::{Body, Decide, Finish, Vote};
 use crate::timers::Timer;
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
-use base::{Position, ShardId, Ts, TxnId};
+use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
 use journal::{Record, WritesRef};
 use txn::{AbortReason, Event, Op, OpId, OpReply, OpResult, Outcome, Submitted};
 
@@ -301,7 +301,10 @@ impl TwoPhase {
             .max()
             .unwrap_or_default();
         // Every lock is still held: the timestamp lies above all that the transaction depends on.
-        let commit_ts = largest.max(cx.clock.tick(cx.now));
+        let mut commit_ts = largest.max(cx.clock.tick(cx.now));
+        if is_planted(Planted::CommitBelowVotes) {
+            commit_ts = coord.options().priority_ts;
+        }
         cx.clock.merge(commit_ts);
         let own = self
             .promises
@@ -403,7 +406,10 @@ impl TwoPhase {
             return;
         };
         let (commit_ts, attempt) = (decision.commit_ts, decision.attempt);
-        let (position, pause_us) = (decision.position, decision.pause_us);
+        let (mut position, pause_us) = (decision.position, decision.pause_us);
+        if is_planted(Planted::DecisionNotDurable) {
+            position = Position(0);
+        }
         for (shard, visit) in decision.unacked.clone() {
             let commit_ts = Some(commit_ts);
             let decide = Decide {

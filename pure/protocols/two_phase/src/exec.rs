@@ -8,7 +8,7 @@ use crate::participant::allows_finish;
 use crate::{Context, Settings, TwoPhase};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use base::{IndexId, Key, Position, RowBatch, Ts, TxnId};
+use base::{IndexId, Key, Planted, Position, RowBatch, Ts, TxnId, is_planted};
 use store::{Formula, Store, Write};
 use txn::lock::{Claim, Item};
 use txn::{
@@ -231,7 +231,9 @@ impl Hands<'_> {
             return Err(Stop::aborted(AbortReason::SnapshotTooOld));
         }
         // Later prepares and commits on this shard lie above the snapshot.
-        cx.clock.merge(ts);
+        if !is_planted(Planted::SnapshotNotMerged) {
+            cx.clock.merge(ts);
+        }
         Ok(())
     }
 
@@ -250,7 +252,7 @@ impl Hands<'_> {
         let at = match read {
             Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => {
                 Self::admit_snapshot(cx, ts)?;
-                if !job.promises_seen {
+                if !job.promises_seen && !is_planted(Planted::SnapshotSkipsPromise) {
                     let mut promises = self.promises.values();
                     if promises.any(|promise| promise.prepare_ts <= ts && promise.writes(key)) {
                         return Err(Stop::Promise);
@@ -261,6 +263,13 @@ impl Hands<'_> {
             }
             Read::Lock(mode) => {
                 asker.ask(self.locks, Item::of(key), claim_to_read(mode, &*program))?;
+                if is_planted(Planted::SharedLockDropped)
+                    && !self
+                        .locks
+                        .holds(job.txn, &Item::of(key), LockMode::Exclusive)
+                {
+                    self.locks.release_item(job.txn, &Item::of(key));
+                }
                 Ts::MAX
             }
         };

@@ -21,7 +21,7 @@ use crate::message::Finish;
 use crate::{Context, Fault, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{Datum, Key, Position, ShardId, Ts, TxnId};
+use base::{Datum, Key, Planted, Position, ShardId, Ts, TxnId, is_planted};
 use store::{ColumnFormula, Formula, FormulaClass, FormulaOp, Write};
 use txn::lock::{Claim, Item};
 use txn::{
@@ -195,7 +195,7 @@ impl Hands<'_> {
 
 impl TwoPhase {
     pub(crate) fn seals(&self) -> bool {
-        !self.is_faulty(Fault::NoSeal)
+        !self.is_faulty(Fault::NoSeal) && !is_planted(Planted::NoSeal)
     }
 
     /// What other transactions have pending on the row; `None`: nothing.

@@ -1,7 +1,7 @@
 //! Which versions in the store are not durable yet.
 
 use alloc::collections::BTreeMap;
-use base::{Position, Ts};
+use base::{Planted, Position, Ts, is_planted};
 
 /// Positions of commits that are installed but perhaps not durable. Whoever reads such a version
 /// answers only when its record is durable (protocols.md, section 1). Empty when the disk keeps up.
@@ -20,7 +20,7 @@ impl Installed {
     /// What a reader of the version must wait for.
     #[inline]
     pub(crate) fn of(&self, commit_ts: Ts) -> Position {
-        if self.commits.is_empty() {
+        if self.commits.is_empty() || is_planted(Planted::ReadNotDurable) {
             return Position(0);
         }
         self.commits.get(&commit_ts).copied().unwrap_or_default()
@@ -29,7 +29,7 @@ impl Installed {
     /// What a reader of absence must wait for: the row may be gone because of any of them.
     #[inline]
     pub(crate) fn all(&self) -> Position {
-        if self.commits.is_empty() {
+        if self.commits.is_empty() || is_planted(Planted::ReadNotDurable) {
             Position(0)
         } else {
             self.last

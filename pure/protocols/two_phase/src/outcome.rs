@@ -5,7 +5,7 @@ use crate::part::{Part, Promise, Stage};
 use crate::{Context, SPARES_MAX, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{Position, ShardId, Ts, TxnId};
+use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
 use journal::{PrepareRef, Record, Writes};
 use txn::{AbortReason, TxnOptions};
 
@@ -81,6 +81,9 @@ impl TwoPhase {
         let (mut position, mut vote_redo) = (part.wait, Writes::new());
         if part.writes.is_empty() {
             part.stage = Stage::Voted;
+            if is_planted(Planted::ReaderFreedAtVote) {
+                self.locks.release(txn);
+            }
             return Ok((
                 Vote {
                     prepare_ts,
@@ -104,7 +107,10 @@ impl TwoPhase {
                 writes: &redo,
                 chunks: 0,
             };
-            position = position.max(Self::append_prepare(&mut self.scratch, cx, prepare));
+            let promised = Self::append_prepare(&mut self.scratch, cx, prepare);
+            if !is_planted(Planted::PrepareNotDurable) {
+                position = position.max(promised);
+            }
         } else if copy {
             vote_redo = redo.clone();
         }
@@ -118,6 +124,9 @@ impl TwoPhase {
             journal_again: false,
         };
         self.promises.insert(txn, promise);
+        if is_planted(Planted::LocksFreedAtPrepare) {
+            self.locks.release(txn);
+        }
         Ok((
             Vote {
                 prepare_ts,

@@ -5,7 +5,7 @@ use crate::lead::Led;
 use crate::message::{Body, Finish, Finished, Message, ReadRequest, Reference, Reply, Request};
 use crate::{Context, TwoPhase};
 use alloc::boxed::Box;
-use base::{Position, ShardId, Ts, TxnId};
+use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
 use txn::{AbortReason, OpError, OpResult, TxnOptions};
 
 /// Whether the commit may follow an operation with this result.
@@ -116,6 +116,7 @@ impl TwoPhase {
             let visits = self.visits_in.entry((from, txn.incarnation)).or_default();
             visits.raise(request.visit_floor);
             if !self.parts.contains_key(&txn)
+                && !is_planted(Planted::RequestTwice)
                 && let Some(kept) = visits.over(request.visit)
             {
                 let kept = kept
@@ -140,13 +141,16 @@ impl TwoPhase {
         }
         let lost = request.expected != 0 && request.expected != cx.incarnation;
         let fresh = !self.parts.contains_key(&txn);
-        if lost || (fresh && request.acked > 0) {
+        if (lost || (fresh && request.acked > 0)) && !is_planted(Planted::LostPartGoesOn) {
             self.rollback(cx, txn);
             self.refuse(cx, from, message, &request);
             return;
         }
         let part = self.part(txn, request.options);
         part.visit = request.visit;
+        if fresh && is_planted(Planted::LostPartGoesOn) {
+            part.next_seq = request.seq;
+        }
         part.inquiries = 0;
         part.replies
             .retain(|reply| reply.to > Reference::Seq(request.acked));

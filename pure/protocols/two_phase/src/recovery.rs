@@ -4,7 +4,7 @@ use crate::coord::Decision;
 use crate::part::{Promise, Stage};
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
-use base::{Position, Ts};
+use base::{Planted, Position, Ts, is_planted};
 use journal::{CheckpointTables, Owed, Prepared};
 use txn::lock::{Acquired, Item, LockRequest};
 use txn::{LockMode, Priority, TxnOptions};
@@ -59,6 +59,9 @@ impl TwoPhase {
         };
         cx.clock.merge(prepared.prepare_ts);
         for key in prepared.keys() {
+            if is_planted(Planted::PromiseUnlocked) {
+                break;
+            }
             let acquired = self.locks.acquire(LockRequest {
                 txn: Priority {
                     urgent: false,
@@ -107,7 +110,10 @@ impl TwoPhase {
         let mut tables = CheckpointTables::default();
         for (txn, promise) in &mut self.promises {
             if !promise.durable {
-                promise.journal_again = true;
+                promise.journal_again = !is_planted(Planted::CheckpointTooEarly);
+                continue;
+            }
+            if is_planted(Planted::CheckpointSkipsPromises) {
                 continue;
             }
             tables.prepared.push(Prepared {

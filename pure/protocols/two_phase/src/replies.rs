@@ -6,7 +6,7 @@ use crate::message::{Body, Finished, Message, Reference, Reply};
 use crate::part::{Stage, coordinator_node};
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
-use base::{NodeId, Position, ShardId, Ts, TxnId};
+use base::{NodeId, Planted, Position, ShardId, Ts, TxnId, is_planted};
 use txn::{AbortReason, OpError, OpId, OpReply, Outcome, Submitted};
 
 impl TwoPhase {
@@ -24,7 +24,10 @@ impl TwoPhase {
                 self.peer_restarted(cx, from.node(), message.incarnation);
             }
         }
-        cx.clock.merge(message.clock);
+        let reads = matches!(message.body, Body::Read(_));
+        if !(reads && is_planted(Planted::SnapshotNotMerged)) {
+            cx.clock.merge(message.clock);
+        }
         let (txn, attempt) = (message.txn, message.attempt);
         let mut message = message;
         // The body is taken out so that header and body can be used side by side.
@@ -98,7 +101,8 @@ impl TwoPhase {
         }
         if matches!(reply.to, Reference::Seq(_)) {
             let member = coord.member(from);
-            if member.incarnation != 0 && member.incarnation != message.incarnation {
+            let other_life = member.incarnation != 0 && member.incarnation != message.incarnation;
+            if other_life && !is_planted(Planted::LostPartGoesOn) {
                 let reason = AbortReason::ParticipantLost(from);
                 self.give_up(cx, txn, purpose, reason);
                 return;
@@ -298,7 +302,7 @@ impl TwoPhase {
                 .filter(|member| member.shard.node() == node)
             {
                 let safe = matches!(&member.ballot, Ballot::Cast(vote) if vote.durable);
-                if member.stateful && !safe {
+                if member.stateful && !safe && !is_planted(Planted::LostPartGoesOn) {
                     let mut mine = coord.outstanding.iter().filter(|r| r.shard == member.shard);
                     let purpose = mine.next().map_or(Purpose::Op, |request| request.purpose);
                     lost.push((*txn, member.shard, purpose));

@@ -9,7 +9,7 @@ use crate::writes::Range;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use base::{Key, KeyRange, Position, RowBatch, Slot, SqlError, SqlState, Ts};
+use base::{Key, KeyRange, Planted, Position, RowBatch, Slot, SqlError, SqlState, Ts, is_planted};
 use core::fmt;
 use core::ops::ControlFlow;
 use store::{Store, Window, Write};
@@ -144,11 +144,12 @@ impl Hands<'_> {
             txn::Slots::One(slot) => Some(slot),
         };
         let program = op.program.live(cx.decode).map_err(SqlError::from)?;
-        let piecewise = program.task().is_none() && locks_piecewise(op);
+        let piecewise =
+            program.task().is_none() && locks_piecewise(op) && !is_planted(Planted::NoRangeLock);
         match op.read {
             Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => {
                 Self::admit_snapshot(cx, ts)?;
-                if !job.promises_seen {
+                if !job.promises_seen && !is_planted(Planted::SnapshotSkipsPromise) {
                     let mut promises = self.promises.values();
                     if promises.any(|promise| {
                         promise.prepare_ts <= ts && promise.writes_in(op.index, slot, &op.range)
@@ -158,6 +159,7 @@ impl Hands<'_> {
                     job.promises_seen = true;
                 }
             }
+            Read::Lock(_) if is_planted(Planted::NoRangeLock) => {}
             Read::Lock(_) if !piecewise => {
                 let item = Item::Range {
                     index: op.index,
@@ -368,6 +370,7 @@ impl Visitor<'_, '_> {
         }
         self.counters.rows_read += 1;
         let kept = match self.op.read {
+            Read::Lock(_) if is_planted(Planted::NoRangeLock) => self.emit_locked(key, row, None),
             Read::Snapshot(_) | Read::Lock(LockMode::Shared) => self.emit(row),
             Read::Lock(LockMode::Increment | LockMode::Fold | LockMode::Exclusive) => {
                 self.emit_locked(key, row, None)

@@ -6,7 +6,7 @@ use crate::expr::{Columns, Env, eval};
 use crate::keys::key_capacity;
 use crate::port::OpFuture;
 use base::key::{encode_datum, prefix_end, slot_of};
-use base::{Datum, Key, KeyRange, ShardId, Slot, SqlError, SqlState, Type};
+use base::{Datum, Key, KeyRange, Planted, ShardId, Slot, SqlError, SqlState, Type, is_planted};
 use catalog::{Index, Table};
 use txn::{Op, Program, Read, ScanOp, Slots};
 
@@ -237,6 +237,7 @@ pub(super) fn scans(
             .port
             .shards()
             .iter()
+            .skip(usize::from(is_planted(Planted::ScanMissesShard)))
             .map(|shard| (*shard, op.clone()))
             .collect(),
     }

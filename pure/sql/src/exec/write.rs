@@ -14,7 +14,7 @@ use crate::port::{ExecError, OpFuture};
 use crate::program::{Body, ModifyBody, ProgramPlan};
 use crate::rows::shown_key;
 use base::limits::{KEY_BYTES_MAX, ROW_BYTES_MAX};
-use base::{Datum, Key, RowBatch, SqlError, SqlState};
+use base::{Datum, Key, Planted, RowBatch, SqlError, SqlState, is_planted};
 use catalog::Table;
 use std::collections::{BTreeSet, VecDeque};
 use txn::{LockMode, Op, OpResult, Program, Write};
@@ -63,7 +63,12 @@ impl<'p, 'a> Pending<'p, 'a> {
                 send(*shard, op.clone());
             }
         } else {
-            let home = cx.port.home(op_slot(&op));
+            let misplaced = index > 0 && is_planted(Planted::IndexMisplaced);
+            let home = if misplaced {
+                cx.port.here()
+            } else {
+                cx.port.home(op_slot(&op))
+            };
             send(home, op);
         }
         Ok(())

@@ -8,7 +8,7 @@ use super::table::{
 use super::{Claim, LockMode, Priority};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use base::{IndexId, KeyRange, Slot, Time, TxnId};
+use base::{IndexId, KeyRange, Planted, Slot, Time, TxnId, is_planted};
 use core::cmp::Reverse;
 use core::ops::Bound;
 
@@ -80,7 +80,8 @@ impl Waiter {
     /// Whether it must not wait for this lock.
     fn dies_of(&self, holder: &Holder) -> bool {
         let out_of_order = self.claim.mode == LockMode::Fold && !self.ordered && holder.ordered;
-        !self.waits_for_any() && (holder.txn > self.txn || out_of_order)
+        let dies = holder.txn > self.txn || out_of_order;
+        !self.waits_for_any() && dies && !is_planted(Planted::YoungerWaits)
     }
 
     /// It is not overtaken by younger ones any more.

@@ -1,0 +1,233 @@
+//! `trellis sim planted`: which workload sees which planted bug, after how many seeds.
+//!
+//! Needs a build with `--features planted`; no other build has the switches.
+
+use super::plan_args::PlanArgs;
+use super::pool::{Done, Job, Pool, Verdict};
+use anyhow::{Context, Result, bail, ensure};
+use base::Planted;
+use clap::Args;
+use sim::planted::Found;
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Where the seeds are kept, from the repository's folder.
+const SEEDS: &str = "test/sim/planted.txt";
+/// Where the table stands, behind the line [`BEGIN`].
+const PAGE: &str = "docs/planted.md";
+const BEGIN: &str = "<!-- table -->";
+/// Longest account of a failure in the table, in characters.
+const ACCOUNT_CHARS: usize = 90;
+
+/// Arguments of `trellis sim planted`.
+#[derive(Args)]
+pub(crate) struct PlantedArgs {
+    #[command(flatten)]
+    plan: PlanArgs,
+    /// Only this bug; may be given several times
+    #[arg(long)]
+    bug: Vec<String>,
+    /// Runs to try for each bug
+    #[arg(long, default_value_t = 2_000)]
+    seeds: u64,
+    /// First seed
+    #[arg(long, default_value_t = 1)]
+    start: u64,
+    /// Processes that run side by side
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
+    /// Folder of the repository in which the seeds and the table are written anew
+    #[arg(long)]
+    record: Option<PathBuf>,
+}
+
+/// A bug and what has seen it.
+struct Row {
+    bug: Planted,
+    /// The run, how many it took, and what was seen.
+    seen: Option<(Found, u64, String)>,
+}
+
+/// Carries out `trellis sim planted`.
+pub(crate) fn run(args: &PlantedArgs) -> Result<ExitCode> {
+    ensure!(
+        base::plant(None) && cfg!(feature = "planted"),
+        "this build has no planted bugs: build with --features planted"
+    );
+    let mut out = std::io::stdout();
+    let mut search = Search {
+        args,
+        workloads: args.plan.workloads()?,
+        pool: Pool::new(args.jobs.max(1))?,
+    };
+    let mut rows = Vec::new();
+    for bug in wanted(&args.bug)? {
+        let seen = search.first(Some(bug), args.seeds)?;
+        match &seen {
+            Some((found, runs, text)) => writeln!(
+                out,
+                "{:<26}{:<13} seed {:<6} after {runs:>4} runs: {text}",
+                bug.name(),
+                found.workload,
+                found.seed
+            )?,
+            None => writeln!(out, "{:<26}not seen in {} runs", bug.name(), args.seeds)?,
+        }
+        rows.push(Row { bug, seen });
+        if let Some(folder) = &args.record {
+            record(folder, &rows)?;
+        }
+    }
+    let needed = rows.iter().filter_map(|row| row.seen.as_ref());
+    let most = needed.map(|(_, runs, _)| *runs).max().unwrap_or(0);
+    let blamed = search.first(None, most)?;
+    match &blamed {
+        Some((found, _, text)) => {
+            writeln!(
+                out,
+                "without a bug: {} {}: {text}",
+                found.workload, found.seed
+            )?;
+        }
+        None => writeln!(out, "without a bug nothing is seen in {most} runs")?,
+    }
+    let missed = rows.iter().filter(|row| row.seen.is_none()).count();
+    let failed = missed + usize::from(blamed.is_some());
+    writeln!(out, "{} passed, {failed} failed", rows.len() - missed)?;
+    Ok(if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn wanted(names: &[String]) -> Result<Vec<Planted>> {
+    if names.is_empty() {
+        return Ok(Planted::ALL.to_vec());
+    }
+    let find = |name: &String| {
+        Planted::find(name).with_context(|| {
+            let all: Vec<&str> = Planted::ALL.iter().map(|bug| bug.name()).collect();
+            format!("no bug is called {name:?}; there are {}", all.join(", "))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+struct Search<'a> {
+    args: &'a PlantedArgs,
+    workloads: Vec<&'static str>,
+    pool: Pool,
+}
+
+impl Search<'_> {
+    /// The first seed of so many that fails, all workloads in turn; how many runs it took, and what
+    /// was seen. Without a bug none should.
+    fn first(&mut self, bug: Option<Planted>, seeds: u64) -> Result<Option<(Found, u64, String)>> {
+        let start = self.args.start;
+        let mut next = start;
+        let mut best: Option<Done> = None;
+        loop {
+            while self.pool.is_free() && best.is_none() && next < start + seeds {
+                let turn = (next - start) % self.workloads.len() as u64;
+                let workload = self.workloads[turn as usize];
+                let run = self.args.plan.of(workload, next);
+                let run = run.with(|args| args.set_plant(bug));
+                self.pool.start(Job {
+                    seed: next,
+                    workload,
+                    twice: false,
+                    arguments: run.arguments(),
+                })?;
+                next += 1;
+            }
+            // Those that were begun before it are waited for: the smallest seed counts.
+            let Some(done) = self.pool.wait()? else { break };
+            let better = best
+                .as_ref()
+                .is_none_or(|best| done.job.seed < best.job.seed);
+            if done.verdict == Verdict::Fail && better {
+                best = Some(done);
+            }
+        }
+        Ok(best.map(|done| {
+            let found = Found {
+                bug: bug.unwrap_or(Planted::ALL[0]),
+                workload: done.job.workload,
+                seed: done.job.seed,
+            };
+            (found, done.job.seed - start + 1, account(&done.text))
+        }))
+    }
+}
+
+/// One line of what a failed run said.
+fn account(text: &str) -> String {
+    let line = match text.strip_prefix("the process ended: panicked at ") {
+        Some(panic) => {
+            let (place, said) = panic.split_once('\n').unwrap_or((panic, ""));
+            let file = place.split(':').next().unwrap_or(place);
+            format!(
+                "assertion in {file}: {}",
+                said.lines().next().unwrap_or_default()
+            )
+        }
+        None => {
+            let told = text
+                .lines()
+                .find(|line| line.contains("FAIL") || line.contains("anomal"));
+            told.or(text.lines().next()).unwrap_or_default().to_owned()
+        }
+    };
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let line = words.join(" ").replace('|', "/").replace('`', "'");
+    match line.char_indices().nth(ACCOUNT_CHARS) {
+        Some((end, _)) => format!("{} ...", &line[..end]),
+        None => line,
+    }
+}
+
+/// Writes seeds and table of these bugs; what is known of others stays.
+fn record(folder: &Path, rows: &[Row]) -> Result<()> {
+    let path = folder.join(SEEDS);
+    let old = std::fs::read_to_string(&path).unwrap_or_default();
+    let mut found = sim::planted::parse(&old).map_err(anyhow::Error::msg)?;
+    found.retain(|found| rows.iter().all(|row| row.bug != found.bug));
+    let seen = rows.iter().filter_map(|row| row.seen.as_ref());
+    found.extend(seen.map(|(found, ..)| *found));
+    std::fs::write(&path, sim::planted::format(&found))?;
+    let path = folder.join(PAGE);
+    let page = std::fs::read_to_string(&path)?;
+    let Some((before, table)) = page.split_once(BEGIN) else {
+        bail!("{PAGE} has no line {BEGIN}");
+    };
+    std::fs::write(&path, format!("{before}{BEGIN}{}", merged(table, rows)))?;
+    Ok(())
+}
+
+/// The table with these rows in place of those of the same bugs.
+fn merged(table: &str, rows: &[Row]) -> String {
+    let mut out = "\n\n| bug | what it does | seen by | seed | runs | as |\n\
+                   |---|---|---|---|---|---|\n"
+        .to_owned();
+    for bug in Planted::ALL {
+        let name = format!("| `{}` |", bug.name());
+        let old = table.lines().find(|line| line.starts_with(&name));
+        let new = rows.iter().find(|row| row.bug == *bug);
+        match (new.and_then(|row| row.seen.as_ref()), old) {
+            (Some((found, runs, text)), _) => writeln!(
+                out,
+                "{name} {} | {} | {} | {runs} | {text} |",
+                bug.about(),
+                found.workload,
+                found.seed
+            ),
+            (None, Some(old)) if new.is_none() => writeln!(out, "{old}"),
+            (None, _) => writeln!(out, "{name} {} | | | | not seen |", bug.about()),
+        }
+        .expect("a string takes all");
+    }
+    out
+}
