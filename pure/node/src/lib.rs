@@ -19,6 +19,7 @@ mod ddl;
 mod fill;
 pub mod frame;
 pub mod input;
+mod kind;
 pub mod machine;
 pub mod message;
 mod port;

@@ -670,6 +670,11 @@ impl Shard {
         self.core.borrow_mut().counters.message_bytes += bytes;
     }
 
+    /// What this shard has counted since its node started.
+    pub fn counters(&self) -> txn::counters::Counters {
+        self.core.borrow().counters
+    }
+
     /// The catalog in use.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.core.borrow().catalog.clone()

@@ -1,12 +1,96 @@
 //! What things take when the question is speed. Runs that look for faults let steps take no time.
 
 use base::ShardId;
-use node::Input;
+use node::{ClientMessage, Effects, Input};
+use txn::counters::Counters;
+
+/// Names of the amounts of [`Work`].
+pub const AMOUNTS: [&str; 7] = [
+    "statements",
+    "rows_read",
+    "rows_written",
+    "journal_records",
+    "journal_bytes",
+    "messages",
+    "replies",
+];
+
+/// What a step was told and what it did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Work {
+    /// [`Input::kind`].
+    pub kind: &'static str,
+    /// How much of what [`AMOUNTS`] names it did.
+    pub amounts: [u64; AMOUNTS.len()],
+    /// Frames from another node that it took: 0 or 1.
+    pub frames_in: u64,
+    /// Messages to other nodes.
+    pub frames_out: u64,
+    /// Batches of a client's messages that ended here: 0 or 1.
+    pub client_rounds: u64,
+    before: [u64; 5],
+}
+
+fn counted(counters: &Counters) -> [u64; 5] {
+    [
+        counters.statements,
+        counters.rows_read,
+        counters.rows_written,
+        counters.journal_records,
+        counters.journal_bytes,
+    ]
+}
+
+impl Work {
+    /// Before the step.
+    pub(crate) fn begun(shard: ShardId, input: &Input, counters: &Counters) -> Work {
+        let foreign = matches!(input, Input::Message { from, .. } if from.node() != shard.node());
+        let ends_batch = matches!(
+            input,
+            Input::Client {
+                message: ClientMessage::Sync | ClientMessage::Query(_),
+                ..
+            }
+        );
+        Work {
+            kind: input.kind(),
+            amounts: [0; AMOUNTS.len()],
+            frames_in: u64::from(foreign),
+            frames_out: 0,
+            client_rounds: u64::from(ends_batch),
+            before: counted(counters),
+        }
+    }
+
+    /// After the step.
+    pub(crate) fn done(&mut self, shard: ShardId, counters: &Counters, effects: &Effects) {
+        for (at, now) in counted(counters).into_iter().enumerate() {
+            self.amounts[at] = now - self.before[at];
+        }
+        self.amounts[5] = effects.messages.len() as u64;
+        self.amounts[6] = effects.replies.len() as u64;
+        let leaving = effects.messages.iter();
+        let leaving = leaving.filter(|message| message.to.node() != shard.node());
+        self.frames_out = leaving.count() as u64;
+    }
+}
 
 /// Times of a modelled machine, in virtual nanoseconds.
 pub trait CostModel {
+    /// A step begins now.
+    fn step_begins(&mut self) {}
+
+    /// It has ended.
+    fn step_ended(&mut self) {}
+
+    /// A frame is encoded or decoded from now on.
+    fn coding_begins(&mut self) {}
+
+    /// That has ended.
+    fn coding_ended(&mut self) {}
+
     /// How long the shard's core is busy with a step. Its effects appear when it is over.
-    fn step_ns(&mut self, shard: ShardId, input: &Input) -> u64;
+    fn step_ns(&mut self, shard: ShardId, work: &Work) -> u64;
 
     /// How long a frame of so many bytes takes from node to node (indices from 0), queueing behind
     /// others included. `now_ns` is when it is handed over.

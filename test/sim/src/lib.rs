@@ -23,6 +23,7 @@ pub mod plan;
 pub mod planted;
 mod queue;
 pub mod run;
+pub mod scale;
 mod trace;
 pub mod workload;
 mod world;

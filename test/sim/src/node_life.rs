@@ -1,5 +1,6 @@
 //! How nodes of the world start, work and end.
 
+use crate::costs::Work;
 use crate::disk::SimDisk;
 use crate::hosted::{Hosted, Link, LinkState, Running, ShardHost, SimJournal};
 use crate::plan::Kind;
@@ -333,17 +334,24 @@ impl World {
             .expect("the caller has looked");
         let host = &mut running.shards[shard];
         let mut from_ns = self.now_ns;
-        if let Some(costs) = &mut self.costs {
-            let id = ShardId::new(NodeId(node as u16 + 1), shard as u16);
-            from_ns = self.now_ns.max(host.busy_until_ns) + costs.step_ns(id, &input);
-            host.busy_until_ns = from_ns;
-        }
         self.trace.say(self.now_ns, || {
             format!("n{}.{shard} <- {input:?}", node + 1)
         });
+        let id = ShardId::new(NodeId(node as u16 + 1), shard as u16);
+        let mut work = self.costs.as_mut().map(|costs| {
+            let work = Work::begun(id, &input, &host.machine.counters());
+            costs.step_begins();
+            work
+        });
         host.machine.step(now, input, &mut host.effects);
+        if let (Some(costs), Some(work)) = (&mut self.costs, &mut work) {
+            costs.step_ended();
+            work.done(id, &host.machine.counters(), &host.effects);
+            from_ns = self.now_ns.max(host.busy_until_ns) + costs.step_ns(id, work);
+            host.busy_until_ns = from_ns;
+        }
         host.steps += 1;
-        if host.steps.is_multiple_of(VALIDATE_STEPS) {
+        if self.costs.is_none() && host.steps.is_multiple_of(VALIDATE_STEPS) {
             host.machine.validate();
         }
         self.carry_out(node, shard, from_ns);
@@ -496,7 +504,13 @@ impl World {
             return host.machine.note_sent(0);
         };
         let mut bytes = Vec::with_capacity(128);
+        if let Some(costs) = &mut self.costs {
+            costs.coding_begins();
+        }
         let length = frame::encode_message(from, to, message, &mut bytes);
+        if let Some(costs) = &mut self.costs {
+            costs.coding_ended();
+        }
         host.machine.note_sent(length as u64);
         if self.network.is_cut(node, peer) || !link.stalled.is_empty() {
             link.stalled.push_back(bytes);
@@ -575,10 +589,16 @@ impl World {
         self.trace.mix(u64::from_le_bytes(
             bytes[..8].try_into().expect("a frame has a header"),
         ));
+        if let Some(costs) = &mut self.costs {
+            costs.coding_begins();
+        }
         let next = frame::next_frame(bytes).expect("frames are not damaged on the way");
         let (payload, used) = next.expect("frames travel whole");
         assert_eq!(used, bytes.len());
         let message = frame::decode_message(payload);
+        if let Some(costs) = &mut self.costs {
+            costs.coding_ended();
+        }
         let (from, to, message) = message.expect("what a node encodes can be decoded");
         let message = Message::Wire(message);
         let shard = usize::from(to.index());

@@ -180,18 +180,18 @@ impl World {
     }
 
     /// Runs at most so long; whether it is done.
-    fn within(&mut self, for_ns: u64, done: &mut dyn FnMut(&mut World) -> bool) -> bool {
+    pub(crate) fn within(&mut self, for_ns: u64, done: &mut dyn FnMut(&mut World) -> bool) -> bool {
         let limit = self.now_ns + for_ns;
         self.run_until(limit, done)
     }
 
-    fn stuck(&mut self, what: &str) -> String {
+    pub(crate) fn stuck(&mut self, what: &str) -> String {
         let broken = self.broken.take();
         broken.unwrap_or_else(|| format!("no progress: {what}"))
     }
 
     /// The result of a task that has finished.
-    fn result_of<T: 'static>(&mut self, cx: &SimCx, task: Join<T>) -> T {
+    pub(crate) fn result_of<T: 'static>(&mut self, cx: &SimCx, task: Join<T>) -> T {
         let slot = Rc::new(RefCell::new(None));
         let filled = slot.clone();
         cx.spawn(async move { *filled.borrow_mut() = Some(task.join().await) });
@@ -199,7 +199,7 @@ impl World {
         slot.take().expect("a finished task has a result")
     }
 
-    fn boot(&mut self) -> Result<(), String> {
+    pub(crate) fn boot(&mut self) -> Result<(), String> {
         for node in 0..self.nodes.len() {
             let after = self.prng.below(50_000_000);
             self.push(after, Event::Start { node });

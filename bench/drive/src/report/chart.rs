@@ -10,21 +10,26 @@ const TOP: f64 = 12.0;
 const RIGHT: f64 = 12.0;
 
 /// A line.
-pub(super) struct Series {
+pub struct Series {
+    /// Its name in the legend.
     pub name: String,
+    /// Any colour that CSS knows.
     pub colour: &'static str,
     /// x and y; x increases.
     pub points: Vec<(f64, f64)>,
 }
 
 /// How the axes are drawn.
-pub(super) struct Axes {
+pub struct Axes {
+    /// What x is.
     pub x_title: &'static str,
+    /// What y is.
     pub y_title: &'static str,
     /// Logarithmic y, for values above 0.
     pub log_y: bool,
     /// Labels of x positions; without them numbers.
     pub x_labels: Vec<(f64, String)>,
+    /// Writes a value of y.
     pub y_label: fn(f64) -> String,
     /// From here on the background is that of the measured phase.
     pub measured_from: Option<f64>,
@@ -86,7 +91,7 @@ impl Frame {
 }
 
 /// The chart as an SVG element. Points carry titles, which browsers show on hover.
-pub(super) fn lines(axes: &Axes, series: &[Series]) -> String {
+pub fn lines(axes: &Axes, series: &[Series]) -> String {
     let Some(frame) = Frame::around(series, axes.log_y) else {
         return String::from("<p>no samples</p>");
     };

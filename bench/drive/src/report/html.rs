@@ -21,21 +21,33 @@ background:#14181f;color:#dfe5ee}th,td{border-color:#2a323d}.grid{stroke:#2a323d
 fill:#19222a}text{fill:#9aa6b5}.verdict{border-color:#36404d}.good{color:#5ad08c}.bad{\
 color:#ff8a80}}";
 
-const COLOURS: [&str; 5] = ["#2f6fde", "#d9822b", "#2f9e62", "#9b51c9", "#c93d6a"];
+/// Colours of lines that tell each other apart, on light and dark ground.
+pub const COLOURS: [&str; 5] = ["#2f6fde", "#d9822b", "#2f9e62", "#9b51c9", "#c93d6a"];
+
+/// The beginning of a page, up to its body; `title` is HTML.
+fn head(title: &str) -> String {
+    format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\">\
+         <title>{title}</title><style>{STYLE}</style></head><body>"
+    )
+}
+
+/// A page of this style around a body; both are HTML.
+pub fn page(title: &str, body: &str) -> String {
+    let mut out = head(title);
+    let _ = write!(out, "<h1>{title}</h1>{body}</body></html>");
+    out
+}
 
 /// The run as one HTML page.
 pub fn html(report: &RunReport) -> String {
-    let mut out = String::from("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">");
-    out.push_str("<meta name=\"viewport\" content=\"width=device-width\">");
     let title = format!(
         "{} on {}",
         report.description.name,
         escape(&report.server.version)
     );
-    let _ = write!(
-        out,
-        "<title>{title}</title><style>{STYLE}</style></head><body>"
-    );
+    let mut out = head(&title);
     let _ = write!(
         out,
         "<h1>{title}</h1><p>{}</p>",
@@ -398,7 +410,8 @@ fn settings(report: &RunReport, out: &mut String) {
     out.push_str("</table>");
 }
 
-fn escape(text: &str) -> String {
+/// Text as HTML.
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

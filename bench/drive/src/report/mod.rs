@@ -2,12 +2,12 @@
 //!
 //! A run whose consistency check failed has no number in any of them.
 
-mod chart;
+pub mod chart;
 mod html;
 mod json;
 mod table;
 
-pub use html::html;
+pub use html::{COLOURS, escape, html, page};
 pub use json::{check_json, history_json, json, verdict_json};
 pub use table::{check_table, table};
 

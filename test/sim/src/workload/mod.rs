@@ -3,7 +3,7 @@
 mod ddl;
 mod histories;
 mod tpcc;
-mod wire;
+pub(crate) mod wire;
 
 use crate::executor::{SimCx, Task};
 use base::Prng;

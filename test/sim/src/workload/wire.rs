@@ -60,6 +60,15 @@ impl SimLink {
         }
     }
 
+    /// Over a connection that stands.
+    pub(crate) fn over(conn: SimConn, cx: &SimCx) -> SimLink {
+        SimLink {
+            conn,
+            cx: cx.clone(),
+            prepared: 0,
+        }
+    }
+
     /// Takes the answers to what was begun.
     async fn take(&mut self, answers: &mut Answers) -> Result<(), LinkError> {
         answers.clear();

@@ -1,0 +1,75 @@
+//! Names for what a shard can be told: whoever counts or weighs its work does so by them.
+
+use crate::client::ClientMessage;
+use crate::input::Input;
+use crate::message::{LocalMessage, Message, WireMessage};
+use two_phase::message::{Body, Finish};
+
+impl Input {
+    /// What it asks for, as `group.name`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Input::Connect { .. } | Input::Disconnected { .. } => "client.connection",
+            Input::Client { message, .. } => message.kind(),
+            Input::Drained { .. } => "host.drained",
+            Input::Cancel { .. } => "client.cancel",
+            Input::Message { message, .. } => message.kind(),
+            Input::Durable(_) => "host.durable",
+            Input::Tick => "host.tick",
+            Input::PeerUp { .. } | Input::PeerDown { .. } => "host.peer",
+            Input::DiskFull(_) | Input::Checkpoint { .. } | Input::Drain => "host.other",
+        }
+    }
+}
+
+impl ClientMessage {
+    fn kind(&self) -> &'static str {
+        match self {
+            ClientMessage::Query(_) => "client.query",
+            ClientMessage::Parse { .. } => "client.parse",
+            ClientMessage::Bind { .. } => "client.bind",
+            ClientMessage::Execute { .. } => "client.execute",
+            ClientMessage::Sync => "client.sync",
+            ClientMessage::CopyData(_) | ClientMessage::CopyDone | ClientMessage::CopyFail(_) => {
+                "client.copy"
+            }
+            ClientMessage::Startup { .. }
+            | ClientMessage::DescribeStatement(_)
+            | ClientMessage::DescribePortal(_)
+            | ClientMessage::CloseStatement(_)
+            | ClientMessage::ClosePortal(_)
+            | ClientMessage::Flush
+            | ClientMessage::Terminate
+            | ClientMessage::Malformed { .. } => "client.other",
+        }
+    }
+}
+
+impl Message {
+    fn kind(&self) -> &'static str {
+        match self {
+            Message::Wire(WireMessage::TwoPhase(message)) => two_phase_kind(&message.body),
+            Message::Wire(WireMessage::OldestRead { .. }) => "wire.oldest_read",
+            Message::Wire(_) => "wire.other",
+            Message::Local(LocalMessage::ToTxn(..)) => "local.to_txn",
+            Message::Local(LocalMessage::FromTxn(..)) => "local.from_txn",
+            Message::Local(LocalMessage::Cancel { .. }) => "local.cancel",
+        }
+    }
+}
+
+fn two_phase_kind(body: &Body) -> &'static str {
+    match body {
+        Body::Read(_) => "two_phase.read",
+        Body::Request(request) => match request.finish {
+            Finish::No => "two_phase.request",
+            Finish::Prepare(_) => "two_phase.prepare",
+            Finish::Commit(_) => "two_phase.commit",
+        },
+        Body::Reply(_) => "two_phase.reply",
+        Body::Decide(_) => "two_phase.decide",
+        Body::Ack => "two_phase.ack",
+        Body::Gather(_) | Body::Gathered(_) => "two_phase.gather",
+        Body::Working(_) | Body::Expose | Body::Inquire | Body::Running => "two_phase.other",
+    }
+}

@@ -1,0 +1,224 @@
+//! How fast a cluster would be: the machine that ships, under a model of cores, links and disks.
+//!
+//! Tables are loaded while nothing takes time. Then the model is switched on, closed-loop clients
+//! work, and after a warm-up everything is counted for a while of virtual time. The same options
+//! and the same cost table give the same numbers.
+
+mod load;
+mod model;
+#[cfg(test)]
+mod tests;
+
+pub use crate::costs::{AMOUNTS, Work};
+pub use model::{CostTable, Stopwatch, Usage};
+
+use crate::executor::SimCx;
+use crate::plan::Plan;
+use crate::world::World;
+use base::Prng;
+use load::{Clients, Tally};
+use model::Model;
+use std::cell::RefCell;
+use std::rc::Rc;
+use txn::counters::Counters;
+
+/// What the clients do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mix {
+    /// TPC-C: NewOrder and Payment alone, half and half, as in the LEAP paper.
+    TpccPair,
+    /// TPC-C: all five transactions, by the cards of the specification.
+    TpccFull,
+    /// Eight reads or updates (half and half) of single rows in one round.
+    Ycsb,
+}
+
+/// One point of a curve.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScaleOptions {
+    /// Nodes, 1 to 64.
+    pub nodes: u16,
+    /// Shards (cores) per node, 1 to 16.
+    pub shards: u16,
+    /// What the clients do.
+    pub mix: Mix,
+    /// Whether a transaction takes its shards whole (`execution = 'serial'`).
+    pub serial: bool,
+    /// Percentage of transactions that touch a warehouse (or part) of another node, of those that
+    /// may: NewOrder, Payment, and all of ycsb.
+    pub remote_percent: u64,
+    /// Clients per node; they connect to their own node.
+    pub clients_per_node: u32,
+    /// Warehouses (ycsb: parts) per node, dealt evenly to its shards.
+    pub warehouses_per_node: u32,
+    /// Rows of ITEM, and of STOCK per warehouse (ycsb: rows per part).
+    pub items: u32,
+    /// Customers per district, and loaded orders.
+    pub customers: u32,
+    /// Virtual microseconds before anything counts.
+    pub warmup_us: u64,
+    /// Virtual microseconds that count.
+    pub run_us: u64,
+    /// Everything random follows from it.
+    pub seed: u64,
+}
+
+/// What was seen at one point.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Point {
+    /// Committed transactions by kind: those of TPC-C in their order; ycsb in the first place.
+    pub committed: [u64; 5],
+    /// New orders that rolled back as their input says.
+    pub rolled_back: u64,
+    /// Attempts that the server ended and the client repeated.
+    pub retries: u64,
+    /// Nanoseconds from the first attempt to the answer of each transaction, ascending.
+    pub latencies_ns: Vec<u64>,
+    /// What the machines counted.
+    pub counters: Counters,
+    /// What the model counted.
+    pub usage: Usage,
+}
+
+impl Point {
+    /// Committed transactions.
+    pub fn commits(&self) -> u64 {
+        self.committed.iter().sum()
+    }
+
+    /// The latency in nanoseconds that `per_mille` of 1,000 transactions stay below; 0 of none.
+    pub fn latency_ns(&self, per_mille: usize) -> u64 {
+        let count = self.latencies_ns.len();
+        if count == 0 {
+            return 0;
+        }
+        let rank = (count * per_mille).div_ceil(1_000).max(1);
+        self.latencies_ns[rank - 1]
+    }
+
+    /// Mean latency in nanoseconds; 0 of none.
+    pub fn latency_mean_ns(&self) -> u64 {
+        let sum: u64 = self.latencies_ns.iter().sum();
+        sum.checked_div(self.latencies_ns.len() as u64).unwrap_or(0)
+    }
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Loading takes no virtual time but for what waits for a clock.
+const LOAD_NS: u64 = 3_600 * SECOND_NS;
+const CONNECT_NS: u64 = 60 * SECOND_NS;
+
+/// Runs one point.
+///
+/// # Errors
+/// A text: the cluster does not come up, loading fails, or a client got a wrong answer.
+pub fn measure(
+    options: &ScaleOptions,
+    table: &CostTable,
+    watch: Option<Box<dyn Stopwatch>>,
+) -> Result<Point, String> {
+    let usage = Rc::new(RefCell::new(Usage {
+        busy_ns: vec![0; usize::from(options.nodes)],
+        ..Usage::default()
+    }));
+    let model = Model::new(table.clone(), usage.clone(), watch);
+    let mut world = World::new(plan(options), None, Some(Box::new(model)));
+    world.boot()?;
+    world.healed = true;
+    let cx = SimCx::new(world.shared.clone(), Prng::new(options.seed ^ 0x5ca1e));
+    let clients = Rc::new(Clients::new(options));
+    let (loading, loader) = (clients.clone(), cx.fork());
+    let setup = cx.spawn(async move { loading.load(&loader).await });
+    if !world.within(LOAD_NS, &mut |_| setup.is_finished()) {
+        return Err(world.stuck("loading"));
+    }
+    world.result_of(&cx, setup)?;
+
+    let count = u32::from(options.nodes) * options.clients_per_node;
+    for number in 0..count {
+        let (clients, cx_client) = (clients.clone(), cx.fork());
+        cx.spawn(async move { clients.work(&cx_client, number).await });
+    }
+    let ready = clients.clone();
+    if !world.within(CONNECT_NS, &mut |_| {
+        ready.prepared() == count || ready.failed()
+    }) {
+        return Err(world.stuck("connecting"));
+    }
+    usage.borrow_mut().on = true;
+    clients.start();
+    world.within(options.warmup_us * 1_000, &mut |_| false);
+    usage.borrow_mut().clear();
+    clients.count_from_here();
+    let before = world.counted();
+    world.within(options.run_us * 1_000, &mut |_| false);
+    let counters = less(&world.counted(), &before);
+    if let Some(text) = clients.wrong().or_else(|| world.broken.take()) {
+        return Err(text);
+    }
+    let Tally {
+        committed,
+        rolled_back,
+        retries,
+        mut latencies_ns,
+    } = clients.take();
+    latencies_ns.sort_unstable();
+    let usage = usage.borrow().clone();
+    Ok(Point {
+        committed,
+        rolled_back,
+        retries,
+        latencies_ns,
+        counters,
+        usage,
+    })
+}
+
+/// No faults, clocks that agree, no checkpoints.
+fn plan(options: &ScaleOptions) -> Plan {
+    Plan {
+        seed: options.seed,
+        workload: "scale",
+        nodes: options.nodes,
+        shards: options.shards,
+        clients: u32::from(options.nodes) * options.clients_per_node,
+        run_us: options.run_us,
+        skew_us: 0,
+        delay_us: 1,
+        sync_us: 1,
+        loss: 0,
+        duplicate: 0,
+        reorder: 0,
+        any_names: false,
+        checkpoint_bytes: u64::MAX,
+        segment_bytes: 1 << 26,
+        faults: Vec::new(),
+        stop_at: None,
+    }
+}
+
+/// What has been counted since `before`.
+fn less(now: &Counters, before: &Counters) -> Counters {
+    macro_rules! each {
+        ($($name:ident)*) => { Counters { $($name: now.$name - before.$name,)* } };
+    }
+    each!(
+        txn_committed txn_aborted txn_died txn_lock_timeout txn_participant_lost
+        txn_schema_changed txn_unknown txn_shard_local txn_node_local txn_distributed
+        participant_nodes messages messages_on_path messages_in_node message_bytes forced_writes
+        journal_records journal_bytes lock_waits lock_wait_us snapshot_waits statements
+        server_retries rows_read rows_written formulas
+    )
+}
+
+impl World {
+    /// The sum of all shards' counters.
+    fn counted(&self) -> Counters {
+        let mut sum = Counters::default();
+        let running = self.nodes.iter().filter_map(|node| node.running.as_ref());
+        for shard in running.flat_map(|running| &running.shards) {
+            sum.add(&shard.machine.counters());
+        }
+        sum
+    }
+}

@@ -1,0 +1,169 @@
+//! The model against what is known: the delays of the protocol, and itself.
+
+use super::model::{CostTable, Model, Usage};
+use super::{Mix, Point, ScaleOptions, measure, plan};
+use crate::executor::SimCx;
+use crate::world::World;
+use base::Prng;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+const LINK_NS: u64 = 1_000_000;
+
+fn options() -> ScaleOptions {
+    ScaleOptions {
+        nodes: 2,
+        shards: 1,
+        mix: Mix::TpccPair,
+        serial: false,
+        remote_percent: 50,
+        clients_per_node: 4,
+        warehouses_per_node: 2,
+        items: 40,
+        customers: 4,
+        warmup_us: 20_000,
+        run_us: 100_000,
+        seed: 7,
+    }
+}
+
+fn table() -> CostTable {
+    CostTable {
+        amounts: [1_000.0; 7],
+        frame_ns: 5_000.0,
+        client_round_ns: 5_000.0,
+        flush_ns: 100_000.0,
+        link_ns: 50_000,
+        link_bytes_per_s: 1 << 30,
+        local_ns: 1_000,
+        client_ns: 20_000,
+        ..CostTable::default()
+    }
+}
+
+fn point(options: &ScaleOptions) -> Point {
+    measure(options, &table(), None).unwrap()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_numbers() {
+    let one = point(&options());
+    assert!(one.commits() > 50, "{one:?}");
+    assert_eq!(one, point(&options()));
+    let other = ScaleOptions {
+        seed: 8,
+        ..options()
+    };
+    assert_ne!(one.latencies_ns, point(&other).latencies_ns);
+}
+
+#[test]
+fn every_mix_and_execution_works_on_several_shards() {
+    for (mix, serial) in [
+        (Mix::TpccFull, false),
+        (Mix::TpccFull, true),
+        (Mix::Ycsb, false),
+        (Mix::Ycsb, true),
+    ] {
+        let options = ScaleOptions {
+            mix,
+            serial,
+            shards: 2,
+            ..options()
+        };
+        let point = point(&options);
+        assert!(point.commits() > 20, "{mix:?} {serial}: {point:?}");
+        let busy = &point.usage.busy_ns;
+        assert!(busy.iter().all(|ns| *ns > 0), "{busy:?}");
+        assert!(point.usage.flushes > 0 && point.usage.frames > 0);
+    }
+}
+
+#[test]
+fn what_stays_at_home_sends_nothing() {
+    let home = ScaleOptions {
+        remote_percent: 0,
+        ..options()
+    };
+    assert_eq!(point(&home).counters.txn_distributed, 0);
+    let all = ScaleOptions {
+        remote_percent: 100,
+        ..options()
+    };
+    let away = point(&all);
+    let counters = away.counters;
+    assert_eq!(counters.txn_distributed, counters.txn_committed);
+}
+
+/// One-way delays of a link that each of the texts takes, one after the other on a connection to
+/// node 1, when nothing else takes time. Names `local`, `other` and `third` are tables of a row on
+/// nodes 1, 2 and 3.
+fn delays(texts: &'static [&'static str]) -> Vec<u64> {
+    let options = ScaleOptions {
+        nodes: 3,
+        ..options()
+    };
+    let usage = Rc::new(RefCell::new(Usage {
+        busy_ns: vec![0; 3],
+        ..Usage::default()
+    }));
+    let table = CostTable {
+        link_ns: LINK_NS,
+        ..CostTable::default()
+    };
+    let model = Model::new(table, usage.clone(), None);
+    let mut world = World::new(plan(&options), None, Some(Box::new(model)));
+    world.boot().unwrap();
+    let cx = SimCx::new(world.shared.clone(), Prng::new(1));
+    let homes = super::load::homes(&options);
+    let task = cx.fork();
+    let running = cx.spawn(async move {
+        let mut conn = task.connect(1).await.unwrap();
+        let create = "CREATE TABLE t (id integer PRIMARY KEY, v integer)";
+        conn.query(create).await.unwrap();
+        for node in &homes {
+            let insert = format!("INSERT INTO t VALUES ({}, 0)", node[0]);
+            conn.query(&insert).await.unwrap();
+        }
+        // What the insertions still owe is done, and messages that tell of the oldest reader too.
+        task.sleep(2_000_000).await;
+        usage.borrow_mut().on = true;
+        let mut took = Vec::new();
+        for text in texts {
+            let mut text = (*text).to_owned();
+            for (name, node) in ["local", "other", "third"].iter().zip(&homes) {
+                text = text.replace(name, &node[0].to_string());
+            }
+            let began = task.now_ns();
+            conn.query(&text).await.unwrap();
+            let passed = task.now_ns() - began;
+            took.push((passed + LINK_NS / 2) / LINK_NS);
+            assert!(passed % LINK_NS < LINK_NS / 10, "{text}: {passed} ns");
+        }
+        took
+    });
+    assert!(world.within(60_000_000_000, &mut |_| running.is_finished()));
+    world.result_of(&cx, running)
+}
+
+#[test]
+fn dependent_statements_take_the_delays_of_the_table() {
+    // 2k for k dependent remote statements, and 2 for the commit.
+    let texts = &[
+        "BEGIN",
+        "UPDATE t SET v = v + 1 WHERE id = local RETURNING v",
+        "UPDATE t SET v = v + 1 WHERE id = other RETURNING v",
+        "UPDATE t SET v = v + 1 WHERE id = third RETURNING v",
+        "COMMIT",
+    ];
+    assert_eq!(delays(texts), [0, 0, 2, 2, 2]);
+}
+
+#[test]
+fn one_node_takes_none_or_two() {
+    let texts = &[
+        "UPDATE t SET v = v + 1 WHERE id = local RETURNING v",
+        "UPDATE t SET v = v + 1 WHERE id = other RETURNING v",
+    ];
+    assert_eq!(delays(texts), [0, 2]);
+}
