@@ -84,6 +84,8 @@ pub(crate) struct Settling {
     pub(crate) key: Key,
     pub(crate) owner: ShardId,
     pub(crate) backup: ShardId,
+    /// The grant under which the backup was made.
+    pub(crate) backup_otag: Otag,
     /// See [`Grant::older`].
     pub(crate) older: Vec<Otag>,
 }
@@ -222,7 +224,13 @@ impl Leap {
         incoming.stage = Stage::Locking;
         let incoming = incoming.clone();
         if let Some(backup) = incoming.reclaim {
-            self.reclaim_now(cx, (from, seq), &incoming.key, backup, Vec::new());
+            let entry = self.table.get(&incoming.key);
+            if entry.is_some_and(|entry| entry.lost || entry.owner == Some(backup)) {
+                self.reclaim_now(cx, (from, seq), &incoming.key, backup, Vec::new());
+            } else {
+                // It was given back before, and has moved on.
+                self.finish_request(from, seq);
+            }
             return;
         }
         match self.table.get(&incoming.key).map(|entry| entry.owner) {
@@ -420,9 +428,18 @@ impl Leap {
     pub(crate) fn transferred(&mut self, cx: &mut Context<'_>, otag: Otag) {
         let grant = self.grants.remove(&otag).expect("looked up by the caller");
         let key = grant.key;
-        // The owner gave it away, so it had it durably.
-        if let Some(older) = self.settling_of.get(&key).copied() {
-            self.settle(cx, older, grant.to != self.shard);
+        let (mut backup, mut backup_otag, mut older) = (grant.from, otag, grant.older);
+        if let Some(before) = self.settling_of.get(&key).copied() {
+            if grant.from == grant.to {
+                // It has stayed where it was, and whoever had the backup still has it.
+                let settling = self.settling.remove(&before).expect("listed by its row");
+                (backup, backup_otag) = (settling.backup, settling.backup_otag);
+                older.extend(settling.older);
+                older.push(before);
+            } else {
+                // The owner gave it away, so it had it durably.
+                self.settle(cx, before, grant.to != self.shard);
+            }
         }
         let moves = self.table.get(&key).map_or(0, |entry| entry.moves) + 1;
         if grant.to == self.shard {
@@ -441,8 +458,9 @@ impl Leap {
         let settling = Settling {
             key,
             owner: grant.to,
-            backup: grant.from,
-            older: grant.older,
+            backup,
+            backup_otag,
+            older,
         };
         self.settling.insert(otag, settling);
         self.finish_request(grant.request.0, grant.request.1);
@@ -455,7 +473,11 @@ impl Leap {
             return;
         };
         let Settling {
-            key, owner, backup, ..
+            key,
+            owner,
+            backup,
+            backup_otag,
+            ..
         } = settling;
         if self.settling_of.get(&key) == Some(&otag) {
             self.settling_of.remove(&key);
@@ -474,7 +496,7 @@ impl Leap {
             return;
         }
         let ack = ReleaseAck {
-            keys: Vec::from([(key, otag)]),
+            keys: Vec::from([(key, backup_otag)]),
             floor: self.floor(cx),
         };
         self.post(cx, backup, Body::ReleaseAck(ack), Self::NOTHING);
@@ -511,7 +533,7 @@ impl Leap {
     }
 
     /// Who has the backup of a row that its owner has lost.
-    fn backup_of(&self, key: &Key) -> ShardId {
+    pub(crate) fn backup_of(&self, key: &Key) -> ShardId {
         let otag = self
             .settling_of
             .get(key)
@@ -546,10 +568,13 @@ impl Leap {
         backup: ShardId,
         mut older: Vec<Otag>,
     ) {
-        if let Some(otag) = self.settling_of.remove(key) {
-            let settling = self.settling.remove(&otag).expect("listed by its row");
+        let before = self.settling_of.get(key).copied();
+        if let Some(before) = before.filter(|otag| self.settling[otag].backup == backup) {
+            // The backup becomes the row again; the transfer that it was made for is void.
+            self.settling_of.remove(key);
+            let settling = self.settling.remove(&before).expect("listed by its row");
             older.extend(settling.older);
-            older.push(otag);
+            older.push(before);
         }
         if backup == self.shard {
             self.table.remove(key);

@@ -368,6 +368,13 @@ impl Leap {
             .map(|claim| (&claim.key, (claim.otag, claim.holding)))
             .collect();
         let owned = |key: &Key, otag: Otag| claims.get(key) == Some(&(otag, Holding::Owned));
+        for (key, entry) in &mut self.table {
+            if entry.owner == Some(from) {
+                // What it claims of an earlier time does not count.
+                let claim = claims.get(key);
+                entry.lost = claim.is_none_or(|(otag, _)| *otag < entry.otag);
+            }
+        }
         self.join_coming(cx, from, &owned);
         self.join_there(cx, from, &claims);
     }
@@ -415,13 +422,10 @@ impl Leap {
             let released = grant.is_some_and(|grant| {
                 matches!(claims.get(&key), Some((otag, Holding::Released(_))) if *otag == grant)
             });
-            let lost = !owned(&key, otag) && !released;
             match grant {
                 // It is to be given back already.
                 Some(grant) if self.grants[&grant].to == from => {}
                 Some(grant) => {
-                    let entry = self.table.get_mut(&key).expect("just listed");
-                    entry.lost = lost;
                     let state = self
                         .grants
                         .get_mut(&grant)
@@ -430,14 +434,8 @@ impl Leap {
                     state.heard = cx.now;
                     self.send_transfer(cx, grant);
                 }
-                None if lost => {
-                    let entry = self.table.get_mut(&key).expect("just listed");
-                    entry.lost = true;
-                    let backup = self
-                        .settling_of
-                        .get(&key)
-                        .map(|otag| self.settling[otag].backup);
-                    let backup = backup.expect("only what was not durable can be lost");
+                None if self.table[&key].lost => {
+                    let backup = self.backup_of(&key);
                     self.reclaim(cx, key, backup);
                 }
                 None => {}

@@ -718,10 +718,13 @@ fn run(seed: u64, printed: Option<Printed>) -> Done {
 
 #[test]
 fn random_transactions_are_serializable_under_faults() {
-    // SEED=n runs one seed and prints what happened; SEEDS=n runs that many.
+    // SEED=n runs one seed and prints what happened; SEEDS=n runs that many, from FROM=n on.
     let seeds = match number("SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("SEEDS").unwrap_or(400),
+        None => {
+            let from = number("FROM").unwrap_or(0);
+            from..from + number("SEEDS").unwrap_or(400)
+        }
     };
     let all = seeds.end - seeds.start;
     let mut done = Done::default();
