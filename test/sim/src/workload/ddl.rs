@@ -52,7 +52,7 @@ impl Ddl {
     fn draw(prng: &mut Prng, scale: Scale) -> Ddl {
         Ddl {
             rows: Rc::new(Histories::draw(Kind::Register, prng, scale)),
-            pause_us: 1 << prng.between(13, 18),
+            pause_us: 1 << prng.between(12, 16),
             inserted: RefCell::default(),
             dropped: Cell::default(),
             stable_since: Cell::default(),
