@@ -27,6 +27,8 @@ pub(crate) struct Entry {
     pub(crate) owner: Option<ShardId>,
     /// The grant by which the owner got it.
     pub(crate) otag: Otag,
+    /// The owner has not lost it as long as it claims it under this grant or a later one.
+    pub(crate) since: Otag,
     /// The grant under which it is to move on.
     pub(crate) grant: Option<Otag>,
     /// The owner has lost it in a restart; whoever has the backup becomes the owner again.
@@ -86,6 +88,9 @@ pub(crate) struct Settling {
     pub(crate) backup: ShardId,
     /// The grant under which the backup was made.
     pub(crate) backup_otag: Otag,
+    /// The shard with the backup may know of no later grant than this, because its record of the
+    /// release was not durable when it crashed.
+    pub(crate) backup_since: Otag,
     /// See [`Grant::older`].
     pub(crate) older: Vec<Otag>,
 }
@@ -428,12 +433,15 @@ impl Leap {
     pub(crate) fn transferred(&mut self, cx: &mut Context<'_>, otag: Otag) {
         let grant = self.grants.remove(&otag).expect("looked up by the caller");
         let key = grant.key;
+        let entry = self.table.get(&key).expect("a granted row has an entry");
+        let mut backup_since = entry.since;
         let (mut backup, mut backup_otag, mut older) = (grant.from, otag, grant.older);
         if let Some(before) = self.settling_of.get(&key).copied() {
             if grant.from == grant.to {
                 // It has stayed where it was, and whoever had the backup still has it.
                 let settling = self.settling.remove(&before).expect("listed by its row");
                 (backup, backup_otag) = (settling.backup, settling.backup_otag);
+                backup_since = settling.backup_since;
                 older.extend(settling.older);
                 older.push(before);
             } else {
@@ -441,13 +449,20 @@ impl Leap {
                 self.settle(cx, before, grant.to != self.shard);
             }
         }
-        let moves = self.table.get(&key).map_or(0, |entry| entry.moves) + 1;
+        let entry = self.table.get(&key).expect("a granted row has an entry");
+        let moves = entry.moves + 1;
+        let since = if grant.from == grant.to {
+            entry.since
+        } else {
+            otag
+        };
         if grant.to == self.shard {
             self.table.remove(&key);
         } else {
             let entry = Entry {
                 owner: Some(grant.to),
                 otag,
+                since,
                 grant: None,
                 lost: false,
                 moves,
@@ -460,6 +475,7 @@ impl Leap {
             owner: grant.to,
             backup,
             backup_otag,
+            backup_since,
             older,
         };
         self.settling.insert(otag, settling);
@@ -574,7 +590,10 @@ impl Leap {
             self.settling_of.remove(key);
             let settling = self.settling.remove(&before).expect("listed by its row");
             older.extend(settling.older);
-            older.push(before);
+            older.extend([before, settling.backup_since]);
+            if let Some(entry) = self.table.get_mut(key) {
+                entry.since = settling.backup_since;
+            }
         }
         if backup == self.shard {
             self.table.remove(key);

@@ -304,6 +304,7 @@ impl Leap {
                 let entry = Entry {
                     owner: None,
                     otag,
+                    since: otag,
                     grant: Some(otag),
                     lost: false,
                     moves: 0,

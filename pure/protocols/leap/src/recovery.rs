@@ -328,6 +328,7 @@ impl Leap {
             let entry = Entry {
                 owner: Some(shard),
                 otag,
+                since: otag,
                 grant: None,
                 lost: false,
                 moves: 1,
@@ -372,7 +373,7 @@ impl Leap {
             if entry.owner == Some(from) {
                 // What it claims of an earlier time does not count.
                 let claim = claims.get(key);
-                entry.lost = claim.is_none_or(|(otag, _)| *otag < entry.otag);
+                entry.lost = claim.is_none_or(|(otag, _)| *otag < entry.since);
             }
         }
         self.join_coming(cx, from, &owned);
@@ -434,11 +435,13 @@ impl Leap {
                     state.heard = cx.now;
                     self.send_transfer(cx, grant);
                 }
-                None if self.table[&key].lost => {
-                    let backup = self.backup_of(&key);
+                None if owned(&key, otag) => {}
+                None => {
+                    // Lost, or known to it under an older grant only.
+                    let lost = self.table[&key].lost;
+                    let backup = if lost { self.backup_of(&key) } else { from };
                     self.reclaim(cx, key, backup);
                 }
-                None => {}
             }
         }
     }
@@ -573,6 +576,8 @@ impl Leap {
             .collect();
         open.extend(self.grants.values().flat_map(|grant| &grant.older));
         open.extend(self.settling.values().flat_map(|settling| &settling.older));
+        let settling = self.settling.values();
+        open.extend(settling.map(|settling| settling.backup_since));
         open.sort_unstable();
         open.dedup();
         Ownership {
