@@ -24,6 +24,10 @@ pub(crate) struct ClientConn {
     /// Bytes of `out` that are sent.
     sent: usize,
     held: VecDeque<(Reply, Position)>,
+    /// How many of `held` end a round.
+    ends_held: usize,
+    /// The end of a round is in `out`.
+    end_unsent: bool,
     /// Rows were sent since the session last heard that its output is drained.
     rows_sent: bool,
     /// Close when everything is sent.
@@ -103,6 +107,8 @@ impl ClientConn {
             out: Vec::new(),
             sent: 0,
             held: VecDeque::new(),
+            ends_held: 0,
+            end_unsent: false,
             rows_sent: false,
             closing: false,
             dirty: false,
@@ -116,6 +122,7 @@ impl ClientConn {
     /// journal. Returns whether it is held.
     pub(crate) fn reply(&mut self, reply: Reply, wait: Position, durable: Position) -> bool {
         if !self.held.is_empty() || wait > durable {
+            self.ends_held += usize::from(ends_round(&reply));
             self.held.push_back((reply, wait));
             return true;
         }
@@ -130,12 +137,14 @@ impl ClientConn {
                 return true;
             }
             let (reply, _) = self.held.pop_front().expect("just seen");
+            self.ends_held -= usize::from(ends_round(&reply));
             self.encode(&reply);
         }
         false
     }
 
     fn encode(&mut self, reply: &Reply) {
+        self.end_unsent |= ends_round(reply);
         match reply {
             Reply::Close => self.closing = true,
             Reply::Rows(..) | Reply::CopyData(_) => {
@@ -156,11 +165,24 @@ impl ClientConn {
         if self.out.is_empty() {
             return Ok(self.take_drained());
         }
+        if self.awaits_end() {
+            return Ok(false);
+        }
+        self.end_unsent = false;
         self.blocked = !write_some(&mut self.stream, &mut self.out, &mut self.sent)?;
         if self.out.capacity() > 16 * UNSENT_BYTES_LOW && self.out.is_empty() {
             self.out = Vec::new();
         }
         Ok(self.out.len() - self.sent <= UNSENT_BYTES_LOW && self.take_drained())
+    }
+
+    /// What is to be sent is the beginning of a round whose end waits for the journal. The client
+    /// needs the end to go on, so all of it leaves at once, then: fewer calls here and there.
+    fn awaits_end(&self) -> bool {
+        self.ends_held > 0
+            && !self.end_unsent
+            && !self.blocked
+            && self.out.len() - self.sent <= UNSENT_BYTES_LOW
     }
 
     fn take_drained(&mut self) -> bool {
@@ -180,5 +202,59 @@ impl ClientConn {
     /// Whether replies wait for the journal.
     pub(crate) fn is_holding(&self) -> bool {
         !self.held.is_empty()
+    }
+}
+
+/// Whether the client has all answers of what it sent together once it has this one.
+fn ends_round(reply: &Reply) -> bool {
+    matches!(reply, Reply::Ready(_) | Reply::Close)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node::TxnStatus;
+    use std::net::TcpListener;
+
+    const ROW: Reply = Reply::ParseComplete;
+    const END: Reply = Reply::Ready(TxnStatus::Idle);
+
+    fn pair() -> (ClientConn, std::net::TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.set_nonblocking(true).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        server.set_nonblocking(true).unwrap();
+        (ClientConn::new(TcpStream::from_std(server)), client)
+    }
+
+    fn arrived(conn: &mut ClientConn, client: &mut std::net::TcpStream) -> usize {
+        conn.flush().unwrap();
+        client.read(&mut [0; 64]).unwrap_or(0)
+    }
+
+    #[test]
+    fn a_round_leaves_when_its_end_may() {
+        let (mut conn, mut client) = pair();
+        assert!(!conn.reply(ROW, Position(0), Position(5)));
+        assert!(conn.reply(ROW, Position(7), Position(5)));
+        // The end is not known yet: the client may wait for what there is.
+        assert_eq!(arrived(&mut conn, &mut client), 5);
+        assert!(conn.reply(END, Position(9), Position(5)));
+        assert!(conn.release(Position(8)));
+        assert_eq!(arrived(&mut conn, &mut client), 0);
+        assert!(!conn.release(Position(9)));
+        assert_eq!(arrived(&mut conn, &mut client), 5 + 6);
+    }
+
+    #[test]
+    fn a_round_that_has_ended_does_not_wait_for_the_next() {
+        let (mut conn, mut client) = pair();
+        assert!(!conn.reply(END, Position(0), Position(5)));
+        assert!(!conn.reply(ROW, Position(0), Position(5)));
+        assert!(conn.reply(END, Position(7), Position(5)));
+        assert_eq!(arrived(&mut conn, &mut client), 6 + 5);
+        assert!(!conn.release(Position(7)));
+        assert_eq!(arrived(&mut conn, &mut client), 6);
     }
 }
