@@ -3,9 +3,12 @@
 //! Runs happen in child processes ([`worker`]): an assertion of the product that fails ends the
 //! process, and its seed is a failed one like any other.
 
+mod calibrate;
+mod cost_file;
 mod plan_args;
 mod planted;
 mod pool;
+mod scale;
 mod shrink;
 mod syncs;
 mod totals;
@@ -29,7 +32,8 @@ use totals::Totals;
     trellis sim run --workload bank --seeds 100 --faults none\n  \
     trellis sim replay 17 --workload bank --trace     one run, event by event\n  \
     trellis sim shrink 17 --workload bank             fewer faults, clients and time\n  \
-    trellis sim syncs 17 --workload bank              a crash at each sync of that run\n\n\
+    trellis sim syncs 17 --workload bank              a crash at each sync of that run\n  \
+    trellis sim scale --nodes 1,4,16 --remote 0,10,50 throughput by a model\n\n\
     Exit code: 0 if nothing failed.")]
 pub(crate) struct SimArgs {
     #[command(subcommand)]
@@ -48,6 +52,10 @@ enum SimCommand {
     Syncs(SyncsArgs),
     /// Look for the seeds that see planted bugs (builds with the feature `planted`)
     Planted(planted::PlantedArgs),
+    /// How fast clusters would be, by a model of cores, links and disks
+    Scale(scale::ScaleArgs),
+    /// Measure on this machine what the model of `scale` needs to know
+    Calibrate(calibrate::CalibrateArgs),
     /// List workloads and kinds of faults
     List,
     #[command(hide = true)]
@@ -121,6 +129,8 @@ pub(crate) fn run(args: &SimArgs) -> Result<ExitCode> {
         SimCommand::Shrink(args) => shrink::run(args.seed, &args.plan),
         SimCommand::Syncs(args) => syncs::run(args),
         SimCommand::Planted(args) => planted::run(args),
+        SimCommand::Scale(args) => scale::run(args).map(|()| ExitCode::SUCCESS),
+        SimCommand::Calibrate(args) => calibrate::run(args).map(|()| ExitCode::SUCCESS),
         SimCommand::List => list().map(|()| ExitCode::SUCCESS),
         SimCommand::Worker(args) => worker::run(args).map(|()| ExitCode::SUCCESS),
     }
