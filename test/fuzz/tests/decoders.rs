@@ -35,8 +35,9 @@ fn survives(name: &str) {
     };
     let seed = setting("FUZZ_SEED").unwrap_or(1);
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-    let ran = thread.spawn(move || run(target, seed, budget)).unwrap();
-    let ran = ran.join().expect("the target takes every input");
+    let ran = thread.spawn(move || run(target, seed, budget));
+    let ran = ran.expect("a thread can be started").join();
+    let ran = ran.expect("the target takes every input");
     assert!(ran.inputs >= INPUTS_MIN, "{name}: {ran:?}");
     assert!(ran.slowest_us <= SLOWEST_US_MAX, "{name}: {ran:?}");
 }

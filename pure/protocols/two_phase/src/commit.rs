@@ -4,7 +4,7 @@ use crate::coord::{Ballot, Decision, Phase, Purpose};
 use crate::coordinator::failed;
 use crate::entrust::Handover;
 use crate::job::{Origin, in_one_node};
-use crate::message::{Body, Decide, Finish, Vote};
+use crate::message::{Body, Decide, Finish};
 use crate::timers::Timer;
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
@@ -288,12 +288,7 @@ impl TwoPhase {
             .coords
             .get_mut(&txn)
             .expect("the caller has looked it up");
-        let mut votes: Vec<(ShardId, u64, Vote)> = Vec::new();
-        for member in &mut coord.members {
-            if let Ballot::Cast(vote) = core::mem::take(&mut member.ballot) {
-                votes.push((member.shard, member.visit, vote));
-            }
-        }
+        let votes = coord.take_votes();
         let attempt = coord.options().attempt;
         let largest = votes
             .iter()

@@ -154,6 +154,17 @@ impl Coord {
         self.options.expect("a transaction has begun")
     }
 
+    /// Takes the votes out, with the shards and visits that they belong to.
+    pub(crate) fn take_votes(&mut self) -> Vec<(ShardId, u64, Vote)> {
+        let mut votes = Vec::new();
+        for member in &mut self.members {
+            if let Ballot::Cast(vote) = core::mem::take(&mut member.ballot) {
+                votes.push((member.shard, member.visit, vote));
+            }
+        }
+        votes
+    }
+
     pub(crate) fn member(&mut self, shard: ShardId) -> &mut Member {
         let at = match self.members.iter().position(|member| member.shard == shard) {
             Some(at) => at,

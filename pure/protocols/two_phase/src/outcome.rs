@@ -78,20 +78,18 @@ impl TwoPhase {
             "operations end before prepare"
         );
         let prepare_ts = cx.clock.tick(cx.now);
+        let vote = |durable, redo| Vote {
+            prepare_ts,
+            durable,
+            redo,
+        };
         let (mut position, mut vote_redo) = (part.wait, Writes::new());
         if part.writes.is_empty() {
             part.stage = Stage::Voted;
             if is_planted(Planted::ReaderFreedAtVote) {
                 self.locks.release(txn);
             }
-            return Ok((
-                Vote {
-                    prepare_ts,
-                    durable: false,
-                    redo: vote_redo,
-                },
-                position,
-            ));
+            return Ok((vote(false, vote_redo), position));
         }
         part.stage = Stage::Promised;
         let redo: Writes = part.writes.take();
@@ -127,14 +125,7 @@ impl TwoPhase {
         if is_planted(Planted::LocksFreedAtPrepare) {
             self.locks.release(txn);
         }
-        Ok((
-            Vote {
-                prepare_ts,
-                durable,
-                redo: vote_redo,
-            },
-            position,
-        ))
+        Ok((vote(durable, vote_redo), position))
     }
 
     /// Commits a transaction whose writes are all here: one record, installed at once; the locks
