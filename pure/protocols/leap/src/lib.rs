@@ -219,6 +219,8 @@ pub struct Leap {
     /// Backups that scans may still be reading.
     evictions: Vec<Key>,
 
+    /// Where the last arrival or departure is journaled.
+    recorded: Position,
     /// Of this node, known from [`Leap::recover`] on.
     incarnation: u32,
     rejoin: Rejoin,
@@ -287,6 +289,7 @@ impl Leap {
             requests_seen: BTreeMap::new(),
             since: BTreeMap::new(),
             evictions: Vec::new(),
+            recorded: Self::NOTHING,
             incarnation: 0,
             rejoin: Rejoin::default(),
             peers: BTreeMap::new(),

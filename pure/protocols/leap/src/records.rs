@@ -22,7 +22,8 @@ impl Leap {
     }
 
     pub(crate) fn append_record(&mut self, cx: &mut Context<'_>, record: &Record) -> Position {
-        Self::append(&mut self.scratch, cx, |out| record.encode(out))
+        self.recorded = Self::append(&mut self.scratch, cx, |out| record.encode(out));
+        self.recorded
     }
 
     /// One record with all that the transaction wrote; large write sets go into chunks before it.

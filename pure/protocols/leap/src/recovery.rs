@@ -184,8 +184,8 @@ impl Leap {
         self.timers.insert((at, Timer::Rejoin));
     }
 
-    /// Tells a home what this shard has of its rows. What has just arrived must be durable first:
-    /// nobody keeps a backup for the claimant any more.
+    /// Tells a home what this shard has of its rows. What has just come or gone must be durable
+    /// first: the home relies on it, and the claimant must say the same after a crash.
     fn send_claims(&mut self, cx: &mut Context<'_>, home: ShardId, expected: u32) {
         let held: Vec<Claim> = self
             .held
@@ -201,10 +201,7 @@ impl Leap {
             })
             .collect();
         let restarted = self.rejoin.awaited.contains(&home);
-        let wait = self
-            .arrivals
-            .back()
-            .map_or(Self::NOTHING, |(position, ..)| *position);
+        let wait = self.recorded;
         let parts = held.len().div_ceil(CLAIMS_MAX).max(1) as u32;
         let mut chunks = held.chunks(CLAIMS_MAX);
         for part in 0..parts {
