@@ -95,6 +95,8 @@ planted! {
     DeleteNotReplayed = "delete-not-replayed",
     /// Checkpoint: it leaves out what is promised.
     CheckpointSkipsPromises = "checkpoint-skips-promises",
+    /// Checkpoint: it leaves out decisions that not every participant has acknowledged.
+    CheckpointSkipsDecisions = "checkpoint-skips-decisions",
     /// Checkpoint: commits that cross its start are not journaled once more.
     CheckpointTooEarly = "checkpoint-too-early",
     /// Gateway: an unknown outcome is reported as an abort.

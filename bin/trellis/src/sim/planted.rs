@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use base::Planted;
 use clap::Args;
 use sim::planted::Found;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -61,10 +62,11 @@ pub(crate) fn run(args: &PlantedArgs) -> Result<ExitCode> {
         args,
         workloads: args.plan.workloads()?,
         pool: Pool::new(args.jobs.max(1))?,
+        broken: BTreeMap::new(),
     };
     let mut rows = Vec::new();
     for bug in wanted(&args.bug)? {
-        let seen = search.first(Some(bug), args.seeds)?;
+        let seen = search.first(bug, args.seeds)?;
         match &seen {
             Some((found, runs, text)) => writeln!(
                 out,
@@ -82,19 +84,15 @@ pub(crate) fn run(args: &PlantedArgs) -> Result<ExitCode> {
     }
     let needed = rows.iter().filter_map(|row| row.seen.as_ref());
     let most = needed.map(|(_, runs, _)| *runs).max().unwrap_or(0);
-    let blamed = search.first(None, most)?;
-    match &blamed {
-        Some((found, _, text)) => {
-            writeln!(
-                out,
-                "without a bug: {} {}: {text}",
-                found.workload, found.seed
-            )?;
-        }
-        None => writeln!(out, "without a bug nothing is seen in {most} runs")?,
+    search.check_sound(most)?;
+    for text in search.broken.values() {
+        writeln!(out, "without a bug: {text}")?;
+    }
+    if search.broken.is_empty() {
+        writeln!(out, "without a bug nothing is seen in {most} runs")?;
     }
     let missed = rows.iter().filter(|row| row.seen.is_none()).count();
-    let failed = missed + usize::from(blamed.is_some());
+    let failed = missed + search.broken.len();
     writeln!(out, "{} passed, {failed} failed", rows.len() - missed)?;
     Ok(if failed == 0 {
         ExitCode::SUCCESS
@@ -120,18 +118,53 @@ struct Search<'a> {
     args: &'a PlantedArgs,
     workloads: Vec<&'static str>,
     pool: Pool,
+    /// Seeds that fail with nothing planted, and how: they prove nothing about a bug.
+    broken: BTreeMap<u64, String>,
 }
 
 impl Search<'_> {
-    /// The first seed of so many that fails, all workloads in turn; how many runs it took, and what
-    /// was seen. Without a bug none should.
-    fn first(&mut self, bug: Option<Planted>, seeds: u64) -> Result<Option<(Found, u64, String)>> {
+    /// The first of so many seeds that fails because of the bug, all workloads in turn; how many
+    /// runs it took, and what was seen.
+    fn first(&mut self, bug: Planted, seeds: u64) -> Result<Option<(Found, u64, String)>> {
         let start = self.args.start;
-        let mut next = start;
+        let mut from = start;
+        while let Some(done) = self.next_failure(Some(bug), from, start + seeds)? {
+            let (seed, workload) = (done.job.seed, done.job.workload);
+            let guilty = self.next_failure(None, seed, seed + 1)?;
+            let Some(guilty) = guilty else {
+                let found = Found {
+                    bug,
+                    workload,
+                    seed,
+                };
+                return Ok(Some((found, seed - start + 1, account(&done.text))));
+            };
+            let text = format!("{workload} {seed}: {}", account(&guilty.text));
+            self.broken.insert(seed, text);
+            from = seed + 1;
+        }
+        Ok(None)
+    }
+
+    /// Runs all seeds in which bugs were found with nothing planted.
+    fn check_sound(&mut self, runs: u64) -> Result<()> {
+        let (mut from, end) = (self.args.start, self.args.start + runs);
+        while let Some(done) = self.next_failure(None, from, end)? {
+            let (seed, workload) = (done.job.seed, done.job.workload);
+            let text = format!("{workload} {seed}: {}", account(&done.text));
+            self.broken.insert(seed, text);
+            from = seed + 1;
+        }
+        Ok(())
+    }
+
+    /// The first seed from `from` on, and below `end`, that fails with this bug or none.
+    fn next_failure(&mut self, bug: Option<Planted>, from: u64, end: u64) -> Result<Option<Done>> {
+        let mut next = from;
         let mut best: Option<Done> = None;
         loop {
-            while self.pool.is_free() && best.is_none() && next < start + seeds {
-                let turn = (next - start) % self.workloads.len() as u64;
+            while self.pool.is_free() && best.is_none() && next < end {
+                let turn = (next - self.args.start) % self.workloads.len() as u64;
                 let workload = self.workloads[turn as usize];
                 let run = self.args.plan.of(workload, next);
                 let run = run.with(|args| args.set_plant(bug));
@@ -144,42 +177,36 @@ impl Search<'_> {
                 next += 1;
             }
             // Those that were begun before it are waited for: the smallest seed counts.
-            let Some(done) = self.pool.wait()? else { break };
-            let better = best
+            let Some(done) = self.pool.wait()? else {
+                return Ok(best);
+            };
+            let is_first = best
                 .as_ref()
                 .is_none_or(|best| done.job.seed < best.job.seed);
-            if done.verdict == Verdict::Fail && better {
+            if done.verdict == Verdict::Fail && is_first {
                 best = Some(done);
             }
         }
-        Ok(best.map(|done| {
-            let found = Found {
-                bug: bug.unwrap_or(Planted::ALL[0]),
-                workload: done.job.workload,
-                seed: done.job.seed,
-            };
-            (found, done.job.seed - start + 1, account(&done.text))
-        }))
     }
 }
 
 /// One line of what a failed run said.
 fn account(text: &str) -> String {
-    let line = match text.strip_prefix("the process ended: panicked at ") {
-        Some(panic) => {
-            let (place, said) = panic.split_once('\n').unwrap_or((panic, ""));
-            let file = place.split(':').next().unwrap_or(place);
-            format!(
-                "assertion in {file}: {}",
-                said.lines().next().unwrap_or_default()
-            )
-        }
-        None => {
-            let told = text
-                .lines()
-                .find(|line| line.contains("FAIL") || line.contains("anomal"));
-            told.or(text.lines().next()).unwrap_or_default().to_owned()
-        }
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default();
+    let line = if let Some(place) = first.strip_prefix("the process ended: panicked at ") {
+        let file = place.split(':').next().unwrap_or(place);
+        let said = lines.next().unwrap_or_default();
+        format!("assertion in {file}: {said}")
+    } else if let Some((_, level)) = first.rsplit_once("}: ") {
+        // A story of the checker: its level, what was exercised, and the first anomaly.
+        let level = level.split(':').next().unwrap_or(level);
+        let mut stories = lines.skip(1).filter(|line| !line.starts_with("only "));
+        let anomaly = stories.next().unwrap_or_default();
+        let anomaly = anomaly.split(": T").next().unwrap_or(anomaly);
+        format!("{level} history: {anomaly}")
+    } else {
+        first.to_owned()
     };
     let words: Vec<&str> = line.split_whitespace().collect();
     let line = words.join(" ").replace('|', "/").replace('`', "'");
