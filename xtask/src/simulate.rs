@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Time that the simulation has in CI; the run itself ends by it.
-const SECONDS: &str = "420";
+const SECONDS: &str = "240";
 /// Runs that each workload must have had, however slow the machine is.
 const AT_LEAST: &str = "40";
 /// A simulation that does not end by itself is ended.
