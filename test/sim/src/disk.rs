@@ -1,8 +1,8 @@
 //! A disk in memory that remembers what was not synced, and can lose or tear it.
 //!
 //! *Killing* a process loses nothing: the system still writes what it was given. A *power cut*
-//! keeps a prefix of the unsynced writes of each file, the last of them torn, and a prefix (or, if the
-//! plan says so, any subset) of the unsynced changes of the directory.
+//! keeps a prefix of the unsynced writes of each file, the last of them torn, and a prefix (or, if
+//! the plan says so, any subset) of the unsynced changes of the directory.
 
 use base::Prng;
 use std::cell::{RefCell, RefMut};

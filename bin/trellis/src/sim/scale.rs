@@ -44,7 +44,8 @@ pub(crate) struct ScaleArgs {
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     warehouses_per_node: u32,
     /// Items, and rows of stock per warehouse (ycsb: rows per part)
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(16..=100_000))]
+    #[arg(long, default_value_t = 1_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(16..=100_000))]
     items: u32,
     /// Customers per district, and orders at the beginning
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3_000))]
