@@ -1,8 +1,9 @@
 //! What the faults of a plan do to the world, and how it heals.
 
-use crate::plan::{Kind, What};
+use crate::plan::{Kind, Moment, What};
 use crate::queue::Event;
 use crate::world::World;
+use base::crc::Crc32c;
 use journal::checkpoint::checkpoint_name;
 use journal::manifest::MANIFEST_NAME;
 use journal::record::FRAME_BYTES;
@@ -28,11 +29,23 @@ impl World {
             What::Power {
                 node,
                 down_us,
-                in_flush: false,
+                moment: Moment::Now,
             } => self.end(node, down_us, true),
-            What::Power { node, down_us, .. } => {
-                // It counts when it happens.
+            // These count when they happen.
+            What::Power {
+                node,
+                down_us,
+                moment: Moment::Flush,
+            } => {
                 self.nodes[usize::from(node) - 1].power_at_flush = Some(down_us);
+                false
+            }
+            What::Power {
+                node,
+                down_us,
+                moment: Moment::Checkpoint,
+            } => {
+                self.nodes[usize::from(node) - 1].power_at_checkpoint = Some(down_us);
                 false
             }
             What::Flip { node, down_us } => {
@@ -183,9 +196,10 @@ impl World {
         }
         for node in 0..self.nodes.len() {
             let hosted = &mut self.nodes[node];
-            hosted.disk.set_room(None);
+            hosted.disk.calm();
             hosted.slow_disk = 1;
             hosted.power_at_flush = None;
+            hosted.power_at_checkpoint = None;
             hosted.paused_until_ns = hosted.paused_until_ns.min(self.now_ns);
             if hosted.running.is_none() {
                 let after = self.prng.below(100_000_000);
@@ -256,18 +270,26 @@ impl World {
 }
 
 /// Bytes of a segment up to which every flipped bit must be noticed: all records, of the `last`
-/// segment all but the last record.
+/// segment all but the last record. What a power cut has torn is no record.
 fn whole_records(bytes: &[u8], last: bool) -> u64 {
     let mut offset = SEGMENT_HEADER_BYTES;
     let mut before = 0;
-    while let Some(length) = bytes.get(offset..offset + 4) {
-        let length = u32::from_le_bytes(length.try_into().expect("four bytes")) as usize;
-        if length == 0 || offset + FRAME_BYTES + length > bytes.len() {
-            break;
-        }
+    while let Some(length) = bytes.get(offset..).and_then(record_length) {
         before = offset;
         offset += FRAME_BYTES + length;
     }
     let end = if last { before } else { offset };
     end.min(bytes.len()) as u64
+}
+
+/// Length of the payload of the sound record with which `bytes` begins.
+fn record_length(bytes: &[u8]) -> Option<usize> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    let (crc, rest) = rest.split_first_chunk::<4>()?;
+    let payload = rest.get(..u32::from_le_bytes(*length) as usize)?;
+    let mut found = Crc32c::new();
+    found.update(length);
+    found.update(payload);
+    let sound = !payload.is_empty() && found.finish() == u32::from_le_bytes(*crc);
+    sound.then_some(payload.len())
 }

@@ -224,6 +224,9 @@ impl World {
                 self.checkpoints += 1;
                 self.trace
                     .say(self.now_ns, || format!("n{} checkpoint {number}", node + 1));
+                if let Some(down_us) = self.nodes[node].power_at_checkpoint.take() {
+                    self.cut_power(node, down_us);
+                }
             }
             Ok(Completion::GivenUp(_)) => {}
             Err(error) => self.fatal(node, &error.to_string()),

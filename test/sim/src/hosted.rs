@@ -235,6 +235,8 @@ pub(crate) struct Hosted {
     pub(crate) slow_disk: u64,
     /// The power goes during the next flush, for so many microseconds.
     pub(crate) power_at_flush: Option<u64>,
+    /// The power goes when the next checkpoint is in use, for so many microseconds.
+    pub(crate) power_at_checkpoint: Option<u64>,
     /// The next start is to find a flipped bit.
     pub(crate) flip: bool,
 }
