@@ -365,9 +365,12 @@ fn mix_name(mix: Mix) -> &'static str {
     }
 }
 
+/// A chart: its title, the value of a point, and how it is written on the axis.
+type Curve = (&'static str, fn(&Measured) -> f64, fn(f64) -> String);
+
 fn html(args: &ScaleArgs, file: &CostFile, all: &[Measured]) -> String {
     let mut body = format!("<pre>{}</pre>", escape(&honest(args, file)));
-    let charts: [(&'static str, fn(&Measured) -> f64, fn(f64) -> String); 3] = [
+    let charts: [Curve; 3] = [
         (
             "committed per second",
             |m| row(m).per_s,
