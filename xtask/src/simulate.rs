@@ -41,7 +41,7 @@ const PLANTED_LIMIT: Duration = Duration::from_secs(10 * 60);
 pub(crate) fn planted() -> Result<usize> {
     let mut command = ci::cargo();
     command.args(["test", "--release", "-p", "sim", "--features", "planted"]);
-    command.args(["--test", "planted", "--", "--nocapture"]);
+    command.args(["--test", "planted"]);
     let log = repo::cache_dir()?.join("planted.log");
     let text = shell::run_logged(&mut command, &log, PLANTED_LIMIT)?;
     println!("{}", shell::tail(&text, 60));
