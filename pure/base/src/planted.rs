@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn names_differ_and_nothing_is_planted_by_itself() {
-        let mut names: alloc::vec::Vec<_> = Planted::ALL.iter().map(|bug| bug.name()).collect();
+        let mut names: Vec<_> = Planted::ALL.iter().map(|bug| bug.name()).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), Planted::ALL.len());

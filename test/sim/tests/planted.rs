@@ -25,10 +25,10 @@ fn failure(bug: Option<Planted>, plan: &Plan) -> Option<String> {
     }
 }
 
-/// The first seed from the recorded one on that sees the bug.
-fn seen(found: &Found) -> Option<u64> {
+/// Whether the recorded seed, or one behind it, sees the bug.
+fn is_seen(found: &Found) -> bool {
     let mut seeds = found.seed..found.seed + TRIES;
-    seeds.find(|seed| failure(Some(found.bug), &found.plan_at(*seed)).is_some())
+    seeds.any(|seed| failure(Some(found.bug), &found.plan_at(seed)).is_some())
 }
 
 // One test: the switch is the process's.
@@ -43,9 +43,8 @@ fn each_bug_is_seen_and_nothing_without_it() {
     }
     for found in &all {
         let name = found.bug.name();
-        match seen(found) {
-            Some(seed) => println!("{name}: {} {seed}", found.workload),
-            None => wrong.push(format!("{name}: not seen in {TRIES} seeds")),
+        if !is_seen(found) {
+            wrong.push(format!("{name}: not seen in {TRIES} seeds"));
         }
         if let Some(text) = failure(None, &found.plan()) {
             wrong.push(format!("{} {}: {text}", found.workload, found.seed));
