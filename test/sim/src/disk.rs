@@ -124,6 +124,13 @@ impl SimDisk {
         self.0.borrow_mut().fail_next_sync = true;
     }
 
+    /// It has room and does what it is told from now on.
+    pub fn calm(&self) {
+        let mut state = self.0.borrow_mut();
+        state.room = None;
+        state.fail_next_sync = false;
+    }
+
     /// The power goes at the sync with this number (as counted by [`DiskCounts::syncs`], from 1).
     pub fn stop_at(&self, sync: u64, how: SyncStop) {
         self.0.borrow_mut().stop = Some((sync, how));
