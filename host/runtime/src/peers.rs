@@ -33,6 +33,8 @@ pub(crate) struct PeerOut {
     sent: usize,
     input: Vec<u8>,
     retry_us: u64,
+    /// The shard has heard that it is down.
+    told_down: bool,
 }
 
 /// What happened to an outgoing connection.
@@ -41,7 +43,8 @@ pub(crate) enum PeerNews {
     Nothing,
     /// It stands; the other node runs in this incarnation.
     Up(u32),
-    /// It is gone; it was up before if `true`.
+    /// It is gone, or could not be made. `true`: the shard has not heard that it is down, because
+    /// it was up, or because this was the first attempt since the start.
     Down(bool),
 }
 
@@ -55,6 +58,7 @@ impl PeerOut {
             sent: 0,
             input: Vec::new(),
             retry_us: RETRY_US_MIN,
+            told_down: false,
         }
     }
 
@@ -86,19 +90,18 @@ impl PeerOut {
             }
             Err(error) => {
                 tracing::debug!(node = self.node.0, %error, "cannot connect");
-                self.down(now);
+                self.state = State::Idle(now.after(self.retry_us));
                 None
             }
         }
     }
 
     fn down(&mut self, now: Time) -> PeerNews {
-        let was_up = matches!(self.state, State::Up(_));
         self.state = State::Idle(now.after(self.retry_us));
         self.retry_us = (self.retry_us * 2).min(RETRY_US_MAX);
         self.out.clear();
         self.sent = 0;
-        PeerNews::Down(was_up)
+        PeerNews::Down(!std::mem::replace(&mut self.told_down, true))
     }
 
     /// The socket is readable or writable; `ending`: the other side has closed.
@@ -138,6 +141,7 @@ impl PeerOut {
                     self.state = State::Up(stream);
                 }
                 self.retry_us = RETRY_US_MIN;
+                self.told_down = false;
                 PeerNews::Up(hello.incarnation)
             }
             Ok(Some(hello)) => {

@@ -239,11 +239,11 @@ impl Body {
 struct Bound {
     body: Arc<Body>,
     params: Box<[Datum]>,
-    /// Follows from the body, as the next does with the parameters.
+    /// Follows from the body.
     #[serde(skip)]
     reads: Columns,
-    /// What [`Body::Modify`] adds to a row, if that is all it does.
-    #[serde(skip)]
+    /// What [`Body::Modify`] adds to a row, if that is all it does. It travels with the rest, so
+    /// that nothing is evaluated before a shard runs the program.
     adds: Option<Formula>,
 }
 
@@ -646,9 +646,7 @@ impl RowTask for TopTask {
 /// # Errors
 /// If the bytes are not a program, or one that is nested more than [`codec::DEPTH_MAX`] deep.
 pub fn decode_program(bytes: &[u8]) -> Result<Arc<dyn RowProgram>, CodecError> {
-    let Bound {
-        mut body, params, ..
-    } = codec::decode_bounded::<Bound>(bytes)?;
-    let reads = Arc::make_mut(&mut body).reads();
-    Ok(Arc::new(Bound::new(body, params, reads)))
+    let mut bound = codec::decode_bounded::<Bound>(bytes)?;
+    bound.reads = Arc::make_mut(&mut bound.body).reads();
+    Ok(Arc::new(bound))
 }

@@ -48,6 +48,8 @@ pub fn sql() -> Vec<Vec<u8>> {
 /// expression, again and again.
 pub fn programs() -> Vec<Vec<u8>> {
     let mut inputs = vec![vec![0; 4], vec![1; 8], b"\x00\x00\x01\x01\x00\x00".to_vec()];
+    // An addition of a column: once evaluated while it was decoded.
+    inputs.push([&[3][..], &[1; 39]].concat());
     for kind in 0..=40 {
         for head in [&[0, 1][..], &[0, 0, 1], &[3, 1]] {
             inputs.push([head, &[kind; 16_000]].concat());

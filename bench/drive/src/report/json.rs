@@ -88,7 +88,7 @@ pub fn check_json(check: &CheckReport) -> Value {
     })
 }
 
-/// A recorded run as JSON: everything of [`json`], and `history` with the verdict.
+/// A recorded run as JSON: everything of [`json()`], and `history` with the verdict.
 pub fn history_json(report: &HistoryReport) -> Value {
     let mut value = json(&report.run);
     value["history"] = verdict_json(&report.verdict);

@@ -1,6 +1,7 @@
 //! SQL over all nodes: what one node writes the others see, and transactions span them.
 
-use crate::support::{Cluster, number, rows, sqlstate, wait_until};
+use crate::support::{Cluster, number, rows, sqlstate, try_rows, wait_until};
+use drive::link::Link;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -142,21 +143,17 @@ fn the_cluster_tells_of_itself() {
         let nodes = rows(&mut link, "SHOW NODES");
         nodes.len() == 3 && nodes.iter().any(|row| row[0] == "3" && row[3] == "down")
     });
-    // Nothing is sent to it, so the outcome is known, and at once.
-    let mut refused = 0;
-    for id in 0..12 {
-        let start = Instant::now();
-        match link.command(&format!("INSERT INTO t VALUES ({})", 1_000 + id)) {
-            Ok(()) => {}
-            Err(error) => {
-                refused += 1;
-                assert!(error.to_string().contains("40001"), "{error}");
-            }
-        }
-        let took = start.elapsed();
-        assert!(took < Duration::from_secs(2), "answered after {took:?}");
-    }
-    assert!(refused > 0, "some of twelve rows belong there");
+    let refused = insert_twelve(&mut link, 1_000);
+    // A node that has not seen the other one since its own start knows it, too.
+    cluster.kill(1);
+    cluster.spawn(1);
+    cluster.wait_ready(1);
+    wait_until("node 2 knows the table", Duration::from_secs(20), || {
+        let link = cluster.try_link(1, "shop");
+        link.is_ok_and(|mut link| try_rows(&mut link, "SELECT * FROM t LIMIT 0").is_ok())
+    });
+    let mut link = cluster.link(1, "shop");
+    let refused = refused + insert_twelve(&mut link, 2_000);
     // Rows of the node that is down cannot be asked for; the others can.
     let mut here = 0;
     let mut away = 0;
@@ -178,14 +175,14 @@ fn the_cluster_tells_of_itself() {
     let added = "SELECT count(*) FROM t WHERE id >= 1000";
     assert_eq!(
         number(&mut link, added),
-        12 - refused,
+        24 - refused,
         "refused means not done"
     );
 }
 
 /// The functions behind `\dt+`, `\di+` and `\l+` add up what all shards have.
-fn sizes_are_told(link: &mut drive::link::Link) {
-    let bytes = |link: &mut drive::link::Link, call: &str| number(link, &format!("SELECT {call}"));
+fn sizes_are_told(link: &mut Link) {
+    let bytes = |link: &mut Link, call: &str| number(link, &format!("SELECT {call}"));
     let before = bytes(link, "pg_table_size('t'::regclass)");
     assert!(before > 0);
     link.command("CREATE TABLE sized (id int PRIMARY KEY, body text)")
@@ -208,8 +205,8 @@ fn sizes_are_told(link: &mut drive::link::Link) {
 }
 
 /// EXPLAIN ANALYZE counts the shards and nodes of statements that only read, too.
-fn reads_tell_what_they_touched(link: &mut drive::link::Link) {
-    let touched = |link: &mut drive::link::Link, begin: &str, sql: &str| {
+fn reads_tell_what_they_touched(link: &mut Link) {
+    let touched = |link: &mut Link, begin: &str, sql: &str| {
         link.command(begin).unwrap();
         let lines = rows(link, &format!("EXPLAIN ANALYZE {sql}"));
         link.command("COMMIT").unwrap();
@@ -235,4 +232,24 @@ fn reads_tell_what_they_touched(link: &mut drive::link::Link) {
             .any(|line| line[0].contains("shards=6 nodes=3")),
         "{lines:?}"
     );
+}
+
+/// Inserts twelve rows while a node is down; counts those that belong there. Nothing is sent to
+/// it, so the outcome is known, and at once.
+fn insert_twelve(link: &mut Link, first: i64) -> i64 {
+    let mut refused = 0;
+    for id in first..first + 12 {
+        let start = Instant::now();
+        match link.command(&format!("INSERT INTO t VALUES ({id})")) {
+            Ok(()) => {}
+            Err(error) => {
+                refused += 1;
+                assert!(error.to_string().contains("40001"), "{error}");
+            }
+        }
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(2), "answered after {took:?}");
+    }
+    assert!(refused > 0, "some of twelve rows belong there");
+    refused
 }
