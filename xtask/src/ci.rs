@@ -157,8 +157,9 @@ fn test() -> Result<usize> {
     let mut words = TEST_COMMAND.split(' ');
     words.next();
     let mut command = cargo();
-    // A test that needs PostgreSQL beside it may not pass because there is none.
-    command.args(words).env("TRELLIS_REQUIRE_PEERS", "1");
+    // What fails does not hide what else fails. A test that needs PostgreSQL beside it may not
+    // pass because there is none.
+    command.args(words).arg("--no-fail-fast").env("TRELLIS_REQUIRE_PEERS", "1");
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
