@@ -159,7 +159,10 @@ fn test() -> Result<usize> {
     let mut command = cargo();
     // What fails does not hide what else fails. A test that needs PostgreSQL beside it may not
     // pass because there is none.
-    command.args(words).arg("--no-fail-fast").env("TRELLIS_REQUIRE_PEERS", "1");
+    command
+        .args(words)
+        .arg("--no-fail-fast")
+        .env("TRELLIS_REQUIRE_PEERS", "1");
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
