@@ -93,6 +93,7 @@ impl World {
             clock_floor: Ts::ZERO,
             clock_bound: Ts::from_time(now.after(3_600_000_000)),
             in_doubt: two_phase::InDoubt::default(),
+            ownership: Default::default(),
         };
         let mut shard = Shard::new(config, Box::new(journal.clone()), recovered);
         shard.bootstrap(catalog::Placement::new(1, 1));

@@ -29,6 +29,18 @@ pub struct Catalog {
 pub enum ProtocolKind {
     /// Strict two-phase locking and two-phase commit.
     TwoPhase,
+    /// Rows move to the transaction.
+    Leap,
+}
+
+impl ProtocolKind {
+    /// As it is written in `CREATE DATABASE … WITH (protocol = …)`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ProtocolKind::TwoPhase => "two_phase",
+            ProtocolKind::Leap => "leap",
+        }
+    }
 }
 
 /// How a shard runs the transactions of a `two_phase` database.

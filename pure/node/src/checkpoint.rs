@@ -44,7 +44,7 @@ impl CheckpointRun {
         CheckpointRun {
             writer: Some(writer),
             header_bytes,
-            tables: core.two_phase.checkpoint_tables(),
+            tables: core.protocols.checkpoint_tables(),
             cursor: CheckpointCursor::default(),
             start,
             journal_from: core
@@ -72,7 +72,7 @@ impl CheckpointRun {
                 writer.row(row, &mut bytes);
             });
         // A commit that another shard has journaled must be installed here before the end.
-        let done = walked && core.two_phase.checkpoint_may_end();
+        let done = walked && core.protocols.checkpoint_may_end();
         if done {
             let writer = self.writer.take().expect("just used");
             writer.finish(&self.tables, &mut bytes);

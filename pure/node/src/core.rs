@@ -2,14 +2,14 @@
 
 use crate::machine::ShardConfig;
 use crate::message::Message;
+use crate::protocols::Protocols;
 use base::{Clock, IndexId, LookupMap, Position, Prng, ShardId, Time, Ts};
-use catalog::Catalog;
+use catalog::{Catalog, Placement};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::Store;
-use two_phase::TwoPhase;
 use txn::contract::Outgoing;
-use txn::{Counters, Cx, Event, JournalPort, Outbox, Protocol};
+use txn::{Counters, Event, JournalPort};
 
 /// The host's journal, with what the host has said about the room on its disk.
 pub(crate) struct NodeJournal {
@@ -46,14 +46,13 @@ pub(crate) struct Core {
     pub(crate) clock_bound: Ts,
     pub(crate) store: Store,
     pub(crate) journal: NodeJournal,
-    pub(crate) two_phase: TwoPhase,
-    pub(crate) out: Outbox<two_phase::Message>,
+    pub(crate) protocols: Protocols,
     /// Messages of the node itself.
     pub(crate) messages: Vec<Outgoing<Message>>,
     pub(crate) counters: Counters,
     pub(crate) catalog: Arc<Catalog>,
     /// Catalog version at which each key space's table last changed.
-    schema: LookupMap<IndexId, u64>,
+    pub(crate) schema: LookupMap<IndexId, u64>,
     pub(crate) history: Option<Vec<Event>>,
     pub(crate) prng: Prng,
     unique: u64,
@@ -79,6 +78,7 @@ impl Core {
     ) -> Core {
         let shard = config.shard;
         let seed = config.seed ^ u64::from(shard.0);
+        let homes = Placement::new(config.nodes.len() as u16, config.shards_per_node);
         let mut core = Core {
             now: Time(0),
             clock: Clock::new(shard, clock_floor),
@@ -88,8 +88,7 @@ impl Core {
                 port: journal,
                 full: false,
             },
-            two_phase: TwoPhase::new(shard),
-            out: Outbox::default(),
+            protocols: Protocols::new(shard, homes.shards()),
             messages: Vec::new(),
             counters: Counters::default(),
             catalog: Arc::new(Catalog::default()),
@@ -108,32 +107,6 @@ impl Core {
         };
         core.set_catalog(catalog);
         core
-    }
-
-    /// Runs a call of the protocol with everything that it may touch.
-    pub(crate) fn protocol<R>(
-        &mut self,
-        call: impl FnOnce(&mut TwoPhase, &mut Cx<'_, two_phase::Message>) -> R,
-    ) -> R {
-        let schema = &self.schema;
-        let schema_changed = |index: IndexId| schema.get(&index).copied();
-        let mut cx = Cx {
-            now: self.now,
-            shard: self.config.shard,
-            incarnation: self.config.incarnation,
-            view: 1,
-            clock: &mut self.clock,
-            store: &mut self.store,
-            journal: &mut self.journal,
-            out: &mut self.out,
-            horizon: self.horizon,
-            clock_bound: self.clock_bound,
-            decode: crate::program::decode,
-            schema_changed: &schema_changed,
-            counters: &mut self.counters,
-            history: self.history.as_mut(),
-        };
-        call(&mut self.two_phase, &mut cx)
     }
 
     /// Draws the id of a new transaction.
@@ -220,7 +193,7 @@ impl Core {
             .next()
             .copied()
             .unwrap_or(self.clock.last());
-        own.min(self.two_phase.oldest_read(own))
+        own.min(self.protocols.oldest_read(own))
     }
 
     /// Computes the horizon from what this and the other shards announced.

@@ -3,6 +3,7 @@
 use crate::client::ClientMessage;
 use crate::input::Input;
 use crate::message::{LocalMessage, Message, WireMessage};
+use leap::message::Body as LeapBody;
 use two_phase::message::{Body, Finish};
 
 impl Input {
@@ -49,6 +50,7 @@ impl Message {
     fn kind(&self) -> &'static str {
         match self {
             Message::Wire(WireMessage::TwoPhase(message)) => two_phase_kind(&message.body),
+            Message::Wire(WireMessage::Leap(message)) => leap_kind(&message.body),
             Message::Wire(WireMessage::OldestRead { .. }) => "wire.oldest_read",
             Message::Wire(_) => "wire.other",
             Message::Local(LocalMessage::ToTxn(..)) => "local.to_txn",
@@ -71,5 +73,19 @@ fn two_phase_kind(body: &Body) -> &'static str {
         Body::Ack => "two_phase.ack",
         Body::Gather(_) | Body::Gathered(_) => "two_phase.gather",
         Body::Working(_) | Body::Expose | Body::Inquire | Body::Running => "two_phase.other",
+    }
+}
+
+fn leap_kind(body: &LeapBody) -> &'static str {
+    match body {
+        LeapBody::OwnerRequest(_) => "leap.owner_request",
+        LeapBody::TransferRequest(_) => "leap.transfer_request",
+        LeapBody::Response(_) => "leap.response",
+        LeapBody::Inform(_) | LeapBody::Settled(_) => "leap.inform",
+        LeapBody::ReleaseAck(_) | LeapBody::Unacked(_) => "leap.release_ack",
+        LeapBody::Read(_) | LeapBody::Reply(_) => "leap.read",
+        LeapBody::Fetch(_) | LeapBody::Fetched(_) => "leap.fetch",
+        LeapBody::Confirm(_) | LeapBody::Confirmed { .. } => "leap.confirm",
+        _ => "leap.other",
     }
 }

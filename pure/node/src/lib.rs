@@ -24,6 +24,7 @@ pub mod machine;
 pub mod message;
 mod port;
 mod program;
+mod protocols;
 mod sequence;
 pub mod session;
 mod show;

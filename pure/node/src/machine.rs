@@ -31,15 +31,14 @@ use base::{
     IndexId, LookupMap, NodeId, Planted, Position, ShardId, SqlError, SqlState, Time, Ts,
     is_planted,
 };
-use catalog::Catalog;
+use catalog::{Catalog, ProtocolKind};
 use sql::fill::FillPosition;
 use sql::plan::DdlPlan;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
-use txn::contract::Outgoing;
-use txn::{JournalPort, Protocol};
+use txn::JournalPort;
 
 /// What a shard knows about itself and its cluster when it starts.
 #[derive(Clone, Debug)]
@@ -71,8 +70,10 @@ pub struct ShardRecovered {
     pub clock_floor: Ts,
     /// Timestamps up to here may be drawn without another record.
     pub clock_bound: Ts,
-    /// Undecided and untold transactions.
+    /// Undecided and untold transactions (two_phase).
     pub in_doubt: two_phase::InDoubt,
+    /// Rows away from the shard of their slot (leap).
+    pub ownership: journal::Ownership,
 }
 
 /// A clock bound reaches this far ahead of the clock (a timestamp's worth of 1 s). A restarted node
@@ -83,8 +84,6 @@ const BOUND_AHEAD: u64 = (1_000_000 * 8) << 10;
 const BOUND_NEAR: u64 = (500_000 * 8) << 10;
 /// How often bounds of old reads are announced while there are versions to collect.
 const ANNOUNCE_US: u64 = 200_000;
-/// Locks up to which a server checks its open transactions: well below a millisecond.
-const VALIDATE_LOCKS_MAX: usize = 1_000;
 /// Rows whose old versions are collected per step: more than a step writes as a rule.
 const COLLECT_ROWS: usize = 64;
 
@@ -141,11 +140,12 @@ impl Shard {
             clock_floor,
             clock_bound,
             in_doubt,
+            ownership,
         } = recovered;
         let mut core = Core::new(config, journal, clock_floor, store, catalog);
         core.purge_unknown_indexes();
         core.clock_bound = clock_bound;
-        core.protocol(|protocol, cx| protocol.recover(cx, in_doubt));
+        core.recover(in_doubt, ownership);
         let core = Rc::new(RefCell::new(core));
         let events = Rc::new(RefCell::new(Events::default()));
         let shows = Rc::new(RefCell::new(Shows::default()));
@@ -216,7 +216,7 @@ impl Shard {
             Input::Message { from, message } => self.on_message(from, message),
             Input::Durable(position) => {
                 let mut core = self.core.borrow_mut();
-                core.protocol(|protocol, cx| protocol.on_durable(cx, position));
+                core.on_durable(position);
                 if let Some((at, bound)) = self.bound_pending
                     && at <= position
                 {
@@ -228,9 +228,7 @@ impl Shard {
             Input::PeerUp { node, incarnation } => self.peer_up(node, incarnation),
             Input::PeerDown { node } => {
                 self.peers.remove(&node);
-                let mut core = self.core.borrow_mut();
-                core.protocol(|protocol, cx| protocol.on_peer_down(cx, node));
-                drop(core);
+                self.core.borrow_mut().on_peer_down(node);
                 self.full_nodes.remove(&node);
                 self.update_unreachable();
                 if node == CATALOG_NODE {
@@ -305,9 +303,13 @@ impl Shard {
             Message::Wire(WireMessage::TwoPhase(message)) => {
                 self.stages.count(Stage::Transaction, 1);
                 let start = self.stages.start();
-                self.core
-                    .borrow_mut()
-                    .protocol(|protocol, cx| protocol.on_message(cx, from, message));
+                self.core.borrow_mut().on_two_phase(from, message);
+                self.stages.stop(Stage::Transaction, start);
+            }
+            Message::Wire(WireMessage::Leap(message)) => {
+                self.stages.count(Stage::Transaction, 1);
+                let start = self.stages.start();
+                self.core.borrow_mut().on_leap(from, message);
                 self.stages.stop(Stage::Transaction, start);
             }
             Message::Wire(message) => self.on_wire(from, message),
@@ -325,7 +327,9 @@ impl Shard {
 
     fn on_wire(&mut self, from: ShardId, message: WireMessage) {
         match message {
-            WireMessage::TwoPhase(_) => unreachable!("handled by the caller"),
+            WireMessage::TwoPhase(_) | WireMessage::Leap(_) => {
+                unreachable!("handled by the caller")
+            }
             WireMessage::Ddl { id, database, work } => {
                 self.ddl.request(Origin::Shard(from, id), database, work);
             }
@@ -375,7 +379,7 @@ impl Shard {
         self.update_unreachable();
         let (here, shards) = {
             let mut core = self.core.borrow_mut();
-            core.protocol(|protocol, cx| protocol.on_peer(cx, node, incarnation));
+            core.on_peer(node, incarnation);
             (core.config.shard, core.config.shards_per_node)
         };
         if here == ShardId(0) {
@@ -400,9 +404,7 @@ impl Shard {
 
     fn tick(&mut self) {
         let now = self.core.borrow().now;
-        self.core
-            .borrow_mut()
-            .protocol(|protocol, cx| protocol.on_tick(cx));
+        self.core.borrow_mut().on_tick();
         self.txns.on_tick(now);
         self.txns.resume_yielded();
         while let Some((at, conn)) = self.session_deadlines.first().copied() {
@@ -456,16 +458,13 @@ impl Shard {
     }
 
     fn pass_answers(&mut self) -> bool {
-        let mut completions = core::mem::take(&mut self.core.borrow_mut().out.completions);
+        let mut completions = self.core.borrow_mut().protocols.take_completions();
         let any = !completions.is_empty();
         for (txn, op, reply) in completions.drain(..) {
             self.txns.on_answer(txn, op, reply);
         }
-        // Keep the buffer.
         let mut core = self.core.borrow_mut();
-        if core.out.completions.is_empty() {
-            core.out.completions = completions;
-        }
+        core.protocols.reuse_completions(completions);
         any
     }
 
@@ -520,9 +519,11 @@ impl Shard {
             let draws = self.sequences.clone();
             let id = sequence.id;
             let database = self.any_database();
-            let handle = self
-                .txns
-                .spawn(database, move |port| draw_block(port, draws, sequence));
+            // Counters never move, whatever the protocol of the sequence's database.
+            let protocol = ProtocolKind::TwoPhase;
+            let handle = self.txns.spawn(database, protocol, move |port| {
+                draw_block(port, draws, sequence)
+            });
             self.draws.insert(handle, id);
         }
         any |= self.ask_shows();
@@ -629,12 +630,7 @@ impl Shard {
                 (conn, reply, wait.max(floor))
             }));
         let core = &mut *core;
-        out.messages
-            .extend(core.out.messages.drain(..).map(|outgoing| Outgoing {
-                to: outgoing.to,
-                message: Message::Wire(WireMessage::TwoPhase(outgoing.message)),
-                wait: outgoing.wait.max(floor),
-            }));
+        core.protocols.drain_messages(floor, &mut out.messages);
         out.messages.append(&mut core.messages);
     }
 
@@ -646,7 +642,7 @@ impl Shard {
         }
         let session = self.session_deadlines.first().map(|(at, _)| *at);
         let all = [
-            core.two_phase.deadline(),
+            core.protocols.deadline(),
             self.txns.deadline(),
             session,
             self.announce_at,
@@ -689,7 +685,7 @@ impl Shard {
             catalog::Command::Bootstrap(placement),
             catalog::Command::CreateDatabase {
                 name: "postgres".into(),
-                protocol: catalog::ProtocolKind::TwoPhase,
+                protocol: ProtocolKind::TwoPhase,
                 execution: catalog::Execution::Interleaved,
                 if_not_exists: false,
             },
@@ -721,16 +717,13 @@ impl Shard {
     pub fn validate(&self) {
         let core = self.core.borrow();
         core.store.validate();
-        core.two_phase.validate(&core.store);
+        core.protocols.validate(&core.store);
     }
 
     /// As [`Shard::validate`] for what is open: locks, promises, write sets and decisions. Cheap
     /// enough for a server at times; passed over while so many locks are held that it is not.
     pub fn validate_open(&self) {
-        self.core
-            .borrow()
-            .two_phase
-            .validate_small(VALIDATE_LOCKS_MAX);
+        self.core.borrow().protocols.validate_open();
     }
 
     /// Whether no transaction runs or is owed anything, no lock is held and no schema change is
@@ -738,7 +731,7 @@ impl Shard {
     pub fn is_idle(&self) -> bool {
         let core = self.core.borrow();
         self.txns.len() == 0
-            && core.two_phase.is_idle()
+            && core.protocols.is_idle()
             && self.ddl.is_idle()
             && self.ddl_asked.is_empty()
             && self.checkpoint.is_none()
@@ -747,7 +740,7 @@ impl Shard {
     /// What is under way here, for people: transactions, locks, decisions.
     pub fn describe(&self) -> String {
         let core = self.core.borrow();
-        format!("{} statements\n{}", self.txns.len(), core.two_phase)
+        format!("{} statements\n{}", self.txns.len(), core.protocols)
     }
 
     /// An order-independent digest of all rows visible at `at`.

@@ -74,6 +74,8 @@ pub enum WireMessage {
     },
     /// To node 1's first shard, from the first shard of a node: its disk is full, or has room.
     DiskFull(bool),
+    /// The leap protocol's.
+    Leap(leap::Message),
 }
 
 /// Serialisable form of [`sql::port::Show`].
@@ -288,6 +290,7 @@ impl WireMessage {
             WireMessage::ShowRows { .. } => "show_rows",
             WireMessage::OldestRead { .. } => "oldest_read",
             WireMessage::DiskFull(_) => "disk_full",
+            WireMessage::Leap(_) => "leap",
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use crate::core::Core;
 use crate::message::{FromTxn, SessionFacts, StatementNo, TxnHandle};
+use crate::protocols::Submission;
 use crate::sequence::{SequenceDraws, draw};
 use crate::show::Shows;
 use base::{
     IndexId, NodeId, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts, TxnId,
 };
-use catalog::{Catalog, Database, Sequence};
+use catalog::{Catalog, Database, ProtocolKind, Sequence};
 use sql::plan::Isolation;
 use sql::port::{ExecError, OpAnswer, Show, Started};
 use std::cell::{Cell, RefCell};
@@ -16,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use txn::contract::Submitted;
-use txn::{AbortReason, LockMode, Op, OpError, OpId, OpReply, Outcome, Protocol, Read, TxnCost};
+use txn::{AbortReason, LockMode, Op, OpError, OpId, OpReply, Outcome, Read, TxnCost};
 
 /// Bytes that one statement may hold in memory (53200 beyond).
 pub(crate) const STATEMENT_MEMORY_BYTES_MAX: i64 = 1 << 30;
@@ -30,6 +31,7 @@ const COPY_TAKEN_BYTES: usize = 64 << 10;
 /// What the statements of one transaction share.
 pub(crate) struct TxnShared {
     pub(crate) id: TxnId,
+    pub(crate) protocol: ProtocolKind,
     pub(crate) core: Rc<RefCell<Core>>,
     pub(crate) isolation: Isolation,
     pub(crate) read_only: bool,
@@ -163,8 +165,15 @@ impl sql::Port for StatementPort {
         let id = core.next_op();
         let last = last && self.autocommit;
         let txn = self.txn.id;
-        let submitted =
-            core.protocol(|protocol, cx| protocol.submit(cx, txn, id, to, planned, op, last));
+        let submission = Submission {
+            txn,
+            id,
+            to,
+            planned,
+            op,
+            last,
+        };
+        let submitted = core.submit(self.txn.protocol, submission);
         drop(core);
         match submitted {
             Submitted::Ready(reply) => Started::Ready(Some(self.digest_answer(reply))),
@@ -375,8 +384,8 @@ impl sql::Port for StatementPort {
         self.txn
             .core
             .borrow()
-            .two_phase
-            .cost(self.txn.id)
+            .protocols
+            .cost(self.txn.protocol, self.txn.id)
             .unwrap_or_default()
     }
 

@@ -9,6 +9,7 @@ use crate::port::{Events, StatementPort, TxnShared};
 use crate::sequence::SequenceDraws;
 use crate::show::Shows;
 use base::{LookupMap, Position, RowBatch, SqlError, SqlState, Time, TxnId};
+use catalog::{Database, Execution, ProtocolKind};
 use sql::plan::{Isolation, Plan, PlanKind};
 use sql::port::ExecError;
 use sql::{Completed, Fast};
@@ -20,7 +21,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use txn::contract::Submitted;
-use txn::{OpId, OpReply, Outcome, Protocol, TxnOptions};
+use txn::{OpId, OpReply, Outcome, TxnOptions};
 
 /// The connection of work that no client asked for.
 pub(crate) const INTERNAL: crate::client::ConnId = crate::client::ConnId(u32::MAX);
@@ -132,7 +133,12 @@ impl Txns {
 
     fn run(&mut self, handle: TxnHandle, request: RunRequest) {
         if let Some(begin) = request.begin {
-            self.begin(handle, begin, request.database.execution);
+            let Database {
+                protocol,
+                execution,
+                ..
+            } = *request.database;
+            self.begin(handle, begin, protocol, execution);
         }
         let Some(txn) = self.by_handle.get_mut(&handle) else {
             // The transaction has died between two statements: its session has the news on its way.
@@ -178,7 +184,13 @@ impl Txns {
         }
     }
 
-    fn begin(&mut self, handle: TxnHandle, begin: BeginRequest, execution: catalog::Execution) {
+    fn begin(
+        &mut self,
+        handle: TxnHandle,
+        begin: BeginRequest,
+        protocol: ProtocolKind,
+        execution: Execution,
+    ) {
         let mut core = self.core.borrow_mut();
         core.clock.merge(begin.seen);
         let id = core.next_txn();
@@ -194,13 +206,14 @@ impl Txns {
             priority_ts,
             urgent: begin.attempt > ATTEMPTS_UNTIL_URGENT,
             attempt: begin.attempt,
-            serial: execution == catalog::Execution::Serial,
+            serial: execution == Execution::Serial,
             lock_timeout_us: begin.lock_timeout_us,
         };
-        core.protocol(|protocol, cx| protocol.begin(cx, id, options));
+        core.begin(protocol, id, options);
         drop(core);
         let shared = Rc::new(TxnShared {
             id,
+            protocol,
             core: self.core.clone(),
             isolation: begin.isolation,
             read_only: begin.read_only,
@@ -227,7 +240,8 @@ impl Txns {
     /// [`INTERNAL`].
     pub(crate) fn spawn(
         &mut self,
-        database: Arc<catalog::Database>,
+        database: Arc<Database>,
+        protocol: ProtocolKind,
         make: impl FnOnce(Rc<StatementPort>) -> Running,
     ) -> TxnHandle {
         let (catalog, here, number, txn_time) = {
@@ -249,7 +263,7 @@ impl Txns {
             lock_timeout_us: 0,
             seen: base::Ts::ZERO,
         };
-        self.begin(handle, begin, database.execution);
+        self.begin(handle, begin, protocol, database.execution);
         let txn = self.by_handle.get_mut(&handle).expect("just begun");
         let port = Rc::new(StatementPort {
             txn: txn.shared.clone(),
@@ -484,7 +498,7 @@ impl Txns {
         let mut core = self.core.borrow_mut();
         let id = core.next_op();
         let txn_id = txn.shared.id;
-        let submitted = core.protocol(|protocol, cx| protocol.commit(cx, txn_id, id));
+        let submitted = core.commit(txn.shared.protocol, txn_id, id);
         drop(core);
         match submitted {
             Submitted::Ready(reply) => self.ended(handle, reply, ending),
@@ -545,10 +559,8 @@ impl Txns {
         for statement in txn.statements.values_mut() {
             statement.future = None;
         }
-        let id = txn.shared.id;
-        self.core
-            .borrow_mut()
-            .protocol(|protocol, cx| protocol.abort(cx, id));
+        let (protocol, id) = (txn.shared.protocol, txn.shared.id);
+        self.core.borrow_mut().abort(protocol, id);
     }
 
     fn forget(&mut self, handle: TxnHandle) {
@@ -561,7 +573,7 @@ impl Txns {
         if let Some(ts) = txn.shared.snapshot {
             core.release_snapshot(ts);
         }
-        core.two_phase.forget(txn.shared.id);
+        core.protocols.forget(txn.shared.protocol, txn.shared.id);
         self.by_id.remove(&txn.shared.id);
     }
 

@@ -320,6 +320,7 @@ fn split(
             },
             clock_bound: bound,
             in_doubt: two_phase::InDoubt::default(),
+            ownership: journal::Ownership::default(),
         })
         .collect();
     let index = |shard: ShardId| usize::from(shard.index());
@@ -328,6 +329,9 @@ fn split(
     }
     for owed in recovery.owed {
         shards[index(owed.txn.shard)].in_doubt.owed.push(owed);
+    }
+    for (shard, ownership) in recovery.ownership {
+        shards[index(shard)].ownership = ownership;
     }
     shards
 }

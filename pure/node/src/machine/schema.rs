@@ -91,7 +91,8 @@ impl Shard {
                     let database = catalog.databases.get(&database);
                     let database = database.expect("a change holds its database").clone();
                     let next = self.fill_next.clone();
-                    let handle = self.txns.spawn(database, move |port| {
+                    let protocol = database.protocol;
+                    let handle = self.txns.spawn(database, protocol, move |port| {
                         crate::fill::batch(port, work, position, next)
                     });
                     self.ddl.filling(handle);

@@ -6,7 +6,7 @@ use super::settings::{Report, isolation_name};
 use super::{Block, Session, SessionCx, errors};
 use crate::client::{Reply, Tag};
 use base::{Datum, Position, RowBatch, SqlError, SqlState, Type};
-use catalog::{Execution, ProtocolKind};
+use catalog::Execution;
 use sql::plan::{Isolation, Plan, PlanKind, SessionCommand, TxnModes};
 use sql::settings::{self as known, SETTINGS};
 use std::sync::Arc;
@@ -47,9 +47,7 @@ impl Session {
     fn database_fact(&self, cx: &SessionCx<'_>, name: &str) -> Option<String> {
         let database = cx.catalog.databases.get(&*self.database)?;
         let fact = match name {
-            "protocol" => match database.protocol {
-                ProtocolKind::TwoPhase => "two_phase",
-            },
+            "protocol" => database.protocol.name(),
             "execution" => match database.execution {
                 Execution::Interleaved => "interleaved",
                 Execution::Serial => "serial",

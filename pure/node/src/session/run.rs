@@ -10,6 +10,7 @@ use crate::message::{
     BeginRequest, Done, Failure, FromTxn, RunRequest, SessionFacts, StatementNo, ToTxn, TxnHandle,
 };
 use base::{Planted, Position, RowBatch, ShardId, SqlError, SqlState, Time, Ts, is_planted};
+use catalog::ProtocolKind;
 use sql::plan::{DdlPlan, Plan, PlanKind};
 use sql::port::Params;
 use std::sync::Arc;
@@ -253,9 +254,7 @@ impl Session {
         tries: u32,
     ) {
         let home = sql::home_slot(plan, params).map(|slot| cx.catalog.placement.home(slot));
-        let coordinator = home
-            .filter(|home| home.node() == cx.here.node())
-            .unwrap_or(cx.here);
+        let coordinator = home.map_or(cx.here, |home| self.coordinator(cx, home));
         self.txn_count += 1;
         self.written.clear();
         self.refresh_facts();
@@ -274,6 +273,18 @@ impl Session {
             broken: None,
             gone: false,
         });
+    }
+
+    /// Where a transaction runs whose first rows have this home.
+    fn coordinator(&self, cx: &SessionCx<'_>, home: ShardId) -> ShardId {
+        let database = cx.catalog.databases.get(&*self.database);
+        let protocol = database.map(|database| database.protocol);
+        match protocol {
+            // Rows come to the node of the client. On it, all who want them meet at one shard.
+            Some(ProtocolKind::Leap) => ShardId::new(cx.here.node(), home.index()),
+            Some(ProtocolKind::TwoPhase) | None if home.node() == cx.here.node() => home,
+            Some(ProtocolKind::TwoPhase) | None => cx.here,
+        }
     }
 
     /// Hands `steps[at]` to the coordinator.

@@ -116,16 +116,21 @@ fn create_database(name: &str, options: &DatabaseOptions) -> Result<DdlPlan, Sql
     };
     let protocol = match options.protocol.as_deref() {
         None | Some("two_phase") => ProtocolKind::TwoPhase,
-        Some(later @ ("leap" | "formula" | "epoch")) => {
+        Some("leap") => ProtocolKind::Leap,
+        Some(later @ ("formula" | "epoch")) => {
             return Err(unsupported(&format!("protocol {later}")));
         }
-        Some(other) => return Err(unknown("protocol", other, "two_phase")),
+        Some(other) => return Err(unknown("protocol", other, "two_phase, leap")),
     };
     let execution = match options.execution.as_deref() {
         None | Some("interleaved") => Execution::Interleaved,
         Some("serial") => Execution::Serial,
         Some(other) => return Err(unknown("execution", other, "interleaved, serial")),
     };
+    if protocol != ProtocolKind::TwoPhase && execution == Execution::Serial {
+        let text = format!("execution \"serial\" of protocol {}", protocol.name());
+        return Err(unsupported(&text).hint("Only two_phase databases execute serially."));
+    }
     let command = Command::CreateDatabase {
         name: name.to_string(),
         protocol,

@@ -1,0 +1,293 @@
+//! The transaction protocols of one shard, side by side over one store, one clock and one journal.
+//!
+//! A transaction follows the protocol of its database from its begin to its end; key spaces belong
+//! to databases, so protocols never meet at a row. Nothing else in this crate names a protocol but
+//! what is here, the messages that cross nodes, and their names: another protocol is one more lane
+//! and one more arm of `route` and `each`.
+
+use crate::core::Core;
+use crate::message::{Message, WireMessage};
+use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
+use catalog::ProtocolKind;
+use journal::{CheckpointTables, Ownership};
+use leap::Leap;
+use store::Store;
+use two_phase::{InDoubt, TwoPhase};
+use txn::contract::{Outgoing, Submitted};
+use txn::{Cx, Op, OpId, OpReply, Outbox, Protocol, TxnCost, TxnOptions};
+
+/// Locks up to which a server checks its open transactions: well below a millisecond.
+const LOCKS_CHECKED_MAX: usize = 1_000;
+
+/// Answers to operations that were pending.
+pub(crate) type Completions = Vec<(TxnId, OpId, OpReply)>;
+
+/// A protocol and what its last calls want done.
+struct Lane<P: Protocol> {
+    machine: P,
+    out: Outbox<P::Message>,
+}
+
+impl<P: Protocol> Lane<P> {
+    fn new(machine: P) -> Lane<P> {
+        let out = Outbox::default();
+        Lane { machine, out }
+    }
+}
+
+/// The protocols of a shard.
+pub(crate) struct Protocols {
+    two_phase: Lane<TwoPhase>,
+    leap: Lane<Leap>,
+}
+
+/// Calls one protocol with everything that it may touch.
+macro_rules! enter {
+    ($core:expr, $lane:ident, |$machine:ident, $cx:ident| $call:expr) => {{
+        let core: &mut Core = $core;
+        let schema = &core.schema;
+        let schema_changed = |index: IndexId| schema.get(&index).copied();
+        let lane = &mut core.protocols.$lane;
+        let $machine = &mut lane.machine;
+        let $cx = &mut Cx {
+            now: core.now,
+            shard: core.config.shard,
+            incarnation: core.config.incarnation,
+            view: 1,
+            clock: &mut core.clock,
+            store: &mut core.store,
+            journal: &mut core.journal,
+            out: &mut lane.out,
+            horizon: core.horizon,
+            clock_bound: core.clock_bound,
+            decode: crate::program::decode,
+            schema_changed: &schema_changed,
+            counters: &mut core.counters,
+            history: core.history.as_mut(),
+        };
+        $call
+    }};
+}
+
+/// Calls the protocol that a transaction follows.
+macro_rules! route {
+    ($core:expr, $kind:expr, |$machine:ident, $cx:ident| $call:expr) => {
+        match $kind {
+            ProtocolKind::TwoPhase => enter!($core, two_phase, |$machine, $cx| $call),
+            ProtocolKind::Leap => enter!($core, leap, |$machine, $cx| $call),
+        }
+    };
+}
+
+/// Calls every protocol.
+macro_rules! each {
+    ($core:expr, |$machine:ident, $cx:ident| $call:expr) => {{
+        enter!($core, two_phase, |$machine, $cx| $call);
+        enter!($core, leap, |$machine, $cx| $call);
+    }};
+}
+
+/// An operation and its place in a statement; see [`Protocol::submit`].
+pub(crate) struct Submission {
+    pub(crate) txn: TxnId,
+    pub(crate) id: OpId,
+    pub(crate) to: ShardId,
+    pub(crate) planned: u64,
+    pub(crate) op: Op,
+    pub(crate) last: bool,
+}
+
+impl Protocols {
+    /// Those of `shard`, with nothing in doubt. `homes` are the shards of the cluster in the order
+    /// of placement.
+    pub(crate) fn new(shard: ShardId, homes: &[ShardId]) -> Protocols {
+        Protocols {
+            two_phase: Lane::new(TwoPhase::new(shard)),
+            leap: Lane::new(Leap::new(shard, homes)),
+        }
+    }
+
+    /// Takes the answers that have come; give the buffer back with
+    /// [`Protocols::reuse_completions`].
+    pub(crate) fn take_completions(&mut self) -> Completions {
+        let mut all = core::mem::take(&mut self.two_phase.out.completions);
+        all.append(&mut self.leap.out.completions);
+        all
+    }
+
+    /// Keeps an empty buffer for the next answers.
+    pub(crate) fn reuse_completions(&mut self, buffer: Completions) {
+        if self.two_phase.out.completions.is_empty() {
+            self.two_phase.out.completions = buffer;
+        }
+    }
+
+    /// Moves what is to be sent to `out`; nothing leaves before the journal is durable to `floor`.
+    pub(crate) fn drain_messages(&mut self, floor: Position, out: &mut Vec<Outgoing<Message>>) {
+        let two_phase = self.two_phase.out.messages.drain(..);
+        out.extend(two_phase.map(|o| on_wire(o, WireMessage::TwoPhase, floor)));
+        let leap = self.leap.out.messages.drain(..);
+        out.extend(leap.map(|o| on_wire(o, WireMessage::Leap, floor)));
+    }
+
+    /// When the first of them wants a tick.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        let (first, second) = (
+            self.two_phase.machine.deadline(),
+            self.leap.machine.deadline(),
+        );
+        first.into_iter().chain(second).min()
+    }
+
+    /// None of them reads below the result; see [`Protocol::oldest_read`].
+    pub(crate) fn oldest_read(&self, now_ts: Ts) -> Ts {
+        let first = self.two_phase.machine.oldest_read(now_ts);
+        first.min(self.leap.machine.oldest_read(now_ts))
+    }
+
+    /// What a transaction has cost so far; `None` if it is not known here.
+    pub(crate) fn cost(&self, kind: ProtocolKind, txn: TxnId) -> Option<TxnCost> {
+        match kind {
+            ProtocolKind::TwoPhase => self.two_phase.machine.cost(txn),
+            ProtocolKind::Leap => self.leap.machine.cost(txn),
+        }
+    }
+
+    /// The caller is done with an ended transaction.
+    pub(crate) fn forget(&mut self, kind: ProtocolKind, txn: TxnId) {
+        match kind {
+            ProtocolKind::TwoPhase => self.two_phase.machine.forget(txn),
+            ProtocolKind::Leap => self.leap.machine.forget(txn),
+        }
+    }
+
+    /// What a checkpoint that begins now must keep.
+    pub(crate) fn checkpoint_tables(&mut self) -> CheckpointTables {
+        CheckpointTables {
+            ownership: self.leap.machine.checkpoint_tables(),
+            ..self.two_phase.machine.checkpoint_tables()
+        }
+    }
+
+    /// Whether everything that counts as committed at the start of a checkpoint is in the store.
+    pub(crate) fn checkpoint_may_end(&self) -> bool {
+        self.two_phase.machine.checkpoint_may_end() && self.leap.machine.checkpoint_may_end()
+    }
+
+    /// Checks the invariants of all; panics with a description of what is broken.
+    pub(crate) fn validate(&self, store: &Store) {
+        self.two_phase.machine.validate(store);
+        self.leap.machine.validate(store);
+    }
+
+    /// As [`Protocols::validate`] for what is open, while it is little.
+    pub(crate) fn validate_open(&self) {
+        self.two_phase.machine.validate_small(LOCKS_CHECKED_MAX);
+    }
+
+    /// Whether nobody holds, waits for or owes anything.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.two_phase.machine.is_idle() && self.leap.machine.is_idle()
+    }
+}
+
+impl core::fmt::Display for Protocols {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}{}", self.two_phase.machine, self.leap.machine)
+    }
+}
+
+fn on_wire<M>(
+    outgoing: Outgoing<M>,
+    wrap: fn(M) -> WireMessage,
+    floor: Position,
+) -> Outgoing<Message> {
+    Outgoing {
+        to: outgoing.to,
+        message: Message::Wire(wrap(outgoing.message)),
+        wait: outgoing.wait.max(floor),
+    }
+}
+
+impl Core {
+    /// Continues what a former life of the shard has left open. Before the first step.
+    pub(crate) fn recover(&mut self, in_doubt: InDoubt, mut ownership: Ownership) {
+        // Rows of indexes that were dropped since have no owner.
+        let schema = &self.schema;
+        ownership
+            .held
+            .retain(|held| schema.get(&held.key.index).is_some());
+        enter!(self, two_phase, |machine, cx| machine.recover(cx, in_doubt));
+        enter!(self, leap, |machine, cx| machine.recover(cx, ownership));
+    }
+
+    /// See [`Protocol::begin`].
+    pub(crate) fn begin(&mut self, kind: ProtocolKind, txn: TxnId, options: TxnOptions) {
+        route!(self, kind, |machine, cx| machine.begin(cx, txn, options));
+    }
+
+    /// See [`Protocol::submit`].
+    pub(crate) fn submit(
+        &mut self,
+        kind: ProtocolKind,
+        submission: Submission,
+    ) -> Submitted<OpReply> {
+        let Submission {
+            txn,
+            id,
+            to,
+            planned,
+            op,
+            last,
+        } = submission;
+        route!(self, kind, |machine, cx| machine
+            .submit(cx, txn, id, to, planned, op, last))
+    }
+
+    /// See [`Protocol::commit`].
+    pub(crate) fn commit(
+        &mut self,
+        kind: ProtocolKind,
+        txn: TxnId,
+        id: OpId,
+    ) -> Submitted<OpReply> {
+        route!(self, kind, |machine, cx| machine.commit(cx, txn, id))
+    }
+
+    /// See [`Protocol::abort`].
+    pub(crate) fn abort(&mut self, kind: ProtocolKind, txn: TxnId) {
+        route!(self, kind, |machine, cx| machine.abort(cx, txn));
+    }
+
+    /// A message of two_phase has arrived.
+    pub(crate) fn on_two_phase(&mut self, from: ShardId, message: two_phase::Message) {
+        enter!(self, two_phase, |machine, cx| machine
+            .on_message(cx, from, message));
+    }
+
+    /// A message of leap has arrived.
+    pub(crate) fn on_leap(&mut self, from: ShardId, message: leap::Message) {
+        enter!(self, leap, |machine, cx| machine
+            .on_message(cx, from, message));
+    }
+
+    /// See [`Protocol::on_durable`].
+    pub(crate) fn on_durable(&mut self, durable: Position) {
+        each!(self, |machine, cx| machine.on_durable(cx, durable));
+    }
+
+    /// See [`Protocol::on_tick`].
+    pub(crate) fn on_tick(&mut self) {
+        each!(self, |machine, cx| machine.on_tick(cx));
+    }
+
+    /// See [`Protocol::on_peer`].
+    pub(crate) fn on_peer(&mut self, node: NodeId, incarnation: u32) {
+        each!(self, |machine, cx| machine.on_peer(cx, node, incarnation));
+    }
+
+    /// See [`Protocol::on_peer_down`].
+    pub(crate) fn on_peer_down(&mut self, node: NodeId) {
+        each!(self, |machine, cx| machine.on_peer_down(cx, node));
+    }
+}
