@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`arrival`] | due times of an open-loop run, drawn before the run |
 //! | [`history`] | workloads whose histories a checker judges |
+//! | [`spread`] | loads with a set share of work on other nodes |
 //! | [`stats`] | exact binomial intervals and the few float functions that `no_std` lacks |
 //! | [`wire`] | what a transaction needs of a connection |
 //! | [`tpcc`] | TPC-C, with the clause numbers of the specification (revision 5.11) |
@@ -23,6 +24,7 @@ extern crate alloc;
 
 pub mod arrival;
 pub mod history;
+pub mod spread;
 pub mod stats;
 pub mod tpcc;
 pub mod wire;

@@ -1,0 +1,264 @@
+//! Loads whose share of work on other nodes is set: what a comparison of protocols varies.
+//!
+//! | part | content |
+//! |---|---|
+//! | [`Load`] | what a transaction does: TPC-C, key-value steps, a counter |
+//! | [`Spread`] | how much of it is elsewhere, and where: share, locality, reach, hot row |
+//! | [`Plan`] | both, with sizes and a seed: what to create, and the clients' inputs |
+//!
+//! A client belongs to the node that it is connected to, and has a home warehouse (part) there.
+//! Which warehouse lies on which node is an argument, so nothing here knows how rows are placed.
+
+mod counter;
+mod place;
+mod ycsb;
+
+pub use counter::READ as READ_COUNTER;
+pub use place::{Spread, Unit};
+
+use crate::stream;
+use crate::tpcc::input::{Customer, Input, Terminal};
+use crate::tpcc::random::{Constants, customer_id};
+use crate::tpcc::schema::{self, SchemaOptions};
+use crate::tpcc::{Kind, Scale, sql, transactions};
+use crate::wire::{Connection, Done, Failure, Isolation, ParamType, Session};
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use base::Prng;
+use place::Slice;
+use ycsb::Step;
+
+/// What a transaction does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Load {
+    /// NewOrder and Payment of TPC-C, half and half.
+    TpccPair,
+    /// All five transactions of TPC-C, by the cards of the specification.
+    TpccFull,
+    /// Reads and updates of single rows, half and half, in dependent steps: keys of a step come
+    /// out of what the step before has read. Each step is a round of its own.
+    Ycsb {
+        /// Steps, from 1.
+        steps: u32,
+        /// Operations of a step, from 1; the set share of steps has its first on another node.
+        ops: u32,
+    },
+    /// Adds 1 to the one counter of the database.
+    Counter {
+        /// Whether the new value is asked for: then nothing but the row itself will do.
+        returning: bool,
+    },
+}
+
+/// A load, its spread, sizes and seed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// What transactions do.
+    pub load: Load,
+    /// Where they do it.
+    pub spread: Spread,
+    /// Sizes of TPC-C; of key-value rows, `items` is how many each part has.
+    pub scale: Scale,
+    /// NURand's constants for inputs.
+    pub constants: Constants,
+    /// Everything random follows from it.
+    pub seed: u64,
+}
+
+/// One client's inputs.
+#[derive(Clone, Debug)]
+pub struct Source {
+    terminal: Terminal,
+    prng: Prng,
+    /// Index of the client's node.
+    node: usize,
+    /// Its warehouse or part.
+    home: u32,
+}
+
+/// The input of one transaction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Job {
+    /// Of TPC-C.
+    Tpcc(Input),
+    /// Key-value steps.
+    Ycsb(Steps),
+    /// One more on the counter.
+    Counter {
+        /// Whether the new value is asked for.
+        returning: bool,
+    },
+}
+
+/// Dependent steps of a key-value transaction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Steps {
+    rows: u32,
+    steps: Vec<Step>,
+}
+
+impl Plan {
+    /// Statements that make the tables.
+    pub fn tables(&self) -> Vec<String> {
+        match self.load {
+            Load::TpccPair | Load::TpccFull => schema::create_all(&SchemaOptions {
+                placement: true,
+                foreign_keys: false,
+            }),
+            Load::Ycsb { .. } => vec![ycsb::TABLE.to_string()],
+            Load::Counter { .. } => vec![counter::TABLE.to_string(), counter::ROW.to_string()],
+        }
+    }
+
+    /// Rows of one part in the form of COPY; nothing but key-value rows come from here.
+    pub fn part_rows(&self, part: u32, out: &mut Vec<u8>) {
+        ycsb::rows(part, self.scale.items, out);
+    }
+
+    /// What a client prepares.
+    pub fn statements(&self) -> Vec<(String, Vec<ParamType>)> {
+        match self.load {
+            Load::TpccPair | Load::TpccFull => sql::all(Isolation::Serializable),
+            Load::Ycsb { .. } => ycsb::statements(),
+            Load::Counter { .. } => counter::statements(),
+        }
+    }
+
+    /// Names of the kinds of transactions, by [`Job::kind`].
+    pub fn kinds(&self) -> &'static [&'static str] {
+        match self.load {
+            Load::TpccPair | Load::TpccFull => &Kind::NAMES,
+            Load::Ycsb { .. } => &["steps"],
+            Load::Counter { .. } => &["increment"],
+        }
+    }
+
+    /// The inputs of client `number` (from 0). Clients go round the nodes first, then the
+    /// warehouses of their node.
+    pub fn source(&self, number: u32) -> Source {
+        let nodes = self.spread.homes.len() as u32;
+        let homes = &self.spread.homes[(number % nodes) as usize];
+        let turn = (number / nodes) as usize;
+        Source {
+            terminal: Terminal::new(self.scale, self.constants, self.seed, number),
+            prng: stream(self.seed, &[0x7370_7264, u64::from(number)]),
+            node: (number % nodes) as usize,
+            home: homes[turn % homes.len()],
+        }
+    }
+
+    /// The next input. `at_us` is the time since the run began: the reach may change with it.
+    pub fn draw(&self, source: &mut Source, at_us: u64) -> Job {
+        match self.load {
+            Load::TpccPair => {
+                let kind = match source.prng.below(2) {
+                    0 => Kind::NewOrder,
+                    _ => Kind::Payment,
+                };
+                let input = source.terminal.draw_kind(kind);
+                Job::Tpcc(self.settle(source, input, at_us))
+            }
+            Load::TpccFull => {
+                let input = source.terminal.draw();
+                Job::Tpcc(self.settle(source, input, at_us))
+            }
+            Load::Ycsb { steps, ops } => Job::Ycsb(self.draw_steps(source, steps, ops, at_us)),
+            Load::Counter { returning } => Job::Counter { returning },
+        }
+    }
+
+    /// Gives an input its warehouses.
+    fn settle(&self, source: &mut Source, mut input: Input, at_us: u64) -> Input {
+        let home = source.home;
+        match &mut input {
+            Input::NewOrder(order) => {
+                order.warehouse = home;
+                let away = self.spread.leaving(&mut source.prng, order.lines.len());
+                for (at, line) in order.lines.iter_mut().enumerate() {
+                    let unused = line.item > self.scale.items;
+                    let (warehouse, slice) = match away.contains(at) {
+                        true => self.elsewhere(source, at_us),
+                        false => (home, self.spread.home_slice()),
+                    };
+                    line.supply_warehouse = warehouse;
+                    if !unused {
+                        line.item = slice.item(line.item, self.scale.items);
+                    }
+                }
+                if source.prng.below(100) < self.spread.hot_percent {
+                    let (hot, line) = (self.spread.homes[0][0], &mut order.lines[0]);
+                    (line.supply_warehouse, line.item) = (hot, 1);
+                }
+            }
+            Input::Payment(payment) => {
+                payment.warehouse = home;
+                let (warehouse, slice) = match self.spread.leaving(&mut source.prng, 1).contains(0)
+                {
+                    true => self.elsewhere(source, at_us),
+                    false => (home, self.spread.home_slice()),
+                };
+                payment.customer_warehouse = warehouse;
+                if self.spread.customers_by_id() {
+                    let customers = self.scale.customers;
+                    let id = customer_id(&mut source.prng, &self.constants, &self.scale);
+                    let drawn = (payment.customer_district, id);
+                    let (district, id) = slice.customer(drawn, customers, &mut source.prng);
+                    payment.customer_district = district;
+                    payment.customer = Customer::Id(id);
+                }
+            }
+            Input::OrderStatus(status) => status.warehouse = home,
+            Input::Delivery(delivery) => delivery.warehouse = home,
+            Input::StockLevel(level) => level.warehouse = home,
+        }
+        input
+    }
+
+    /// A warehouse of another node, and the rows of it that are meant.
+    fn elsewhere(&self, source: &mut Source, at_us: u64) -> (u32, Slice) {
+        self.spread
+            .elsewhere(&mut source.prng, source.node, source.home, at_us)
+    }
+
+    fn draw_steps(&self, source: &mut Source, steps: u32, ops: u32, at_us: u64) -> Steps {
+        let rows = self.scale.items;
+        let steps = (0..steps)
+            .map(|_| {
+                let leaves = self.spread.leaving(&mut source.prng, 1).contains(0);
+                let away = leaves.then(|| self.elsewhere(source, at_us).0);
+                Step::draw(&mut source.prng, source.home, away, ops, rows)
+            })
+            .collect();
+        Steps { rows, steps }
+    }
+}
+
+impl Job {
+    /// The kind: those of TPC-C in their order, otherwise 0.
+    pub fn kind(&self) -> usize {
+        match self {
+            Job::Tpcc(input) => input.kind().number(),
+            Job::Ycsb(_) | Job::Counter { .. } => 0,
+        }
+    }
+
+    /// One attempt, on a session that has prepared [`Plan::statements`]. On return no transaction
+    /// is open.
+    ///
+    /// # Errors
+    /// [`Failure`]: who ended it, and whether anybody knows.
+    pub async fn execute<C: Connection>(
+        &self,
+        session: &mut Session<C>,
+    ) -> Result<Done, Failure<C::Error>> {
+        match self {
+            Job::Tpcc(input) => transactions::execute(session, input).await,
+            Job::Ycsb(steps) => ycsb::execute(session, &steps.steps, steps.rows).await,
+            Job::Counter { returning } => counter::execute(session, *returning).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
