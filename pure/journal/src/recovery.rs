@@ -82,6 +82,8 @@ pub struct Replay {
     owed: BTreeMap<TxnId, Owed>,
     ended: BTreeSet<TxnId>,
     decided: BTreeMap<TxnId, Ts>,
+    /// Transactions of which a shard of this node had promised, and heard that they aborted.
+    aborted: BTreeSet<TxnId>,
     held: BTreeMap<(ShardId, Key), (Otag, Holding)>,
     ownership: BTreeMap<ShardId, Ownership>,
     recovery: Recovery,
@@ -162,33 +164,7 @@ impl Replay {
                     .insert(seq, writes);
             }
             prepare @ Record::Prepare { .. } => self.on_prepare(end, prepare)?,
-            Record::Decision {
-                txn,
-                commit_ts,
-                participants,
-                writes,
-                chunks,
-            } => {
-                self.saw(commit_ts);
-                self.redo_all(end, txn, commit_ts, writes, &chunks, redo)?;
-                if self
-                    .decided
-                    .insert(txn, commit_ts)
-                    .is_some_and(|other| other != commit_ts)
-                {
-                    return Err(Fault::Contradiction { txn });
-                }
-                if self.is_news(txn.shard, end) {
-                    self.owed.insert(
-                        txn,
-                        Owed {
-                            txn,
-                            commit_ts,
-                            participants,
-                        },
-                    );
-                }
-            }
+            decision @ Record::Decision { .. } => self.on_decision(end, decision, redo)?,
             Record::Resolved {
                 txn,
                 shard,
@@ -221,6 +197,43 @@ impl Replay {
                         .insert((shard, key), (otag, Holding::Released(to)));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// The coordinator on this node has decided to commit.
+    fn on_decision(
+        &mut self,
+        end: Position,
+        decision: Record,
+        redo: &mut dyn FnMut(Redo),
+    ) -> Result<(), Fault> {
+        let Record::Decision {
+            txn,
+            commit_ts,
+            participants,
+            writes,
+            chunks,
+        } = decision
+        else {
+            unreachable!("called for decisions only")
+        };
+        if self.aborted.contains(&txn) {
+            return Err(Fault::Contradiction { txn });
+        }
+        self.saw(commit_ts);
+        self.redo_all(end, txn, commit_ts, writes, &chunks, redo)?;
+        let other = self.decided.insert(txn, commit_ts);
+        if other.is_some_and(|other| other != commit_ts) {
+            return Err(Fault::Contradiction { txn });
+        }
+        if self.is_news(txn.shard, end) {
+            let owed = Owed {
+                txn,
+                commit_ts,
+                participants,
+            };
+            self.owed.insert(txn, owed);
         }
         Ok(())
     }
@@ -399,6 +412,11 @@ impl Replay {
                     commit_ts,
                     writes: prepared.writes,
                 });
+                Ok(())
+            }
+            (Verdict::Nothing, Some(_), None) => {
+                // A decision to commit that comes behind it contradicts it all the same.
+                self.aborted.insert(txn);
                 Ok(())
             }
             (Verdict::Nothing, ..) => Ok(()),

@@ -280,6 +280,12 @@ fn contradictions_are_refused() {
         resolved(here, HERE, None),
     ];
     assert_eq!(run(&both), Err(Fault::Contradiction { txn: here }));
+    let late = [
+        prepare(here, HERE, 1, 0),
+        resolved(here, HERE, None),
+        decision(here, 60),
+    ];
+    assert_eq!(run(&late), Err(Fault::Contradiction { txn: here }));
     let other = [
         prepare(here, HERE, 1, 0),
         decision(here, 60),
