@@ -7,7 +7,7 @@
 //!
 //! | step | waits for |
 //! |---|---|
-//! | command | the record being durable, every shard's `CatalogAck` |
+//! | command | the record being durable on node 1, every shard's `CatalogAck` |
 //! | fill | its transactions, one batch each |
 //!
 //! A node that is down delays a running change until it is back; a new one is refused, and so it is
@@ -20,9 +20,9 @@ use base::{IndexId, NodeId, ShardId, SqlError, SqlState};
 use catalog::{Catalog, Command};
 use sql::fill::FillPosition;
 use sql::plan::Fill;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use txn::AbortReason;
+use txn::{AbortReason, Outcome};
 
 /// Who asked for a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +48,7 @@ pub(crate) enum Action {
         position: Option<FillPosition>,
     },
     /// Answer.
-    Answer(Origin, Result<Vec<String>, SqlError>),
+    Answer(Origin, Answered),
 }
 
 #[derive(Debug)]
@@ -66,7 +66,8 @@ impl From<Command> for Step {
 #[derive(Debug)]
 enum Waiting {
     Nothing,
-    /// For these shards to acknowledge this version.
+    /// For these shards to acknowledge this version; the one that orders the changes does it when
+    /// its own record is durable.
     Acks {
         version: u64,
         missing: BTreeSet<ShardId>,
@@ -99,7 +100,12 @@ struct Change {
 pub(crate) struct Ddl {
     queue: VecDeque<(Origin, String, DdlWork)>,
     current: Option<Change>,
+    /// Answers to other shards that they have not confirmed, by the shard and its number.
+    untold: BTreeMap<(ShardId, u64), Answered>,
 }
+
+/// The notices of a change, or why it did not happen.
+pub(crate) type Answered = Result<Vec<String>, SqlError>;
 
 /// A batch of a fill that conflicts with running transactions is tried again this often.
 const BATCH_ATTEMPTS_MAX: u32 = 100;
@@ -108,6 +114,23 @@ impl Ddl {
     /// Adds a change.
     pub(crate) fn request(&mut self, origin: Origin, database: String, work: DdlWork) {
         self.queue.push_back((origin, database, work));
+    }
+
+    /// An answer goes to another shard; it is kept for the case that the connection breaks.
+    pub(crate) fn tell(&mut self, to: ShardId, id: u64, result: Answered) {
+        self.untold.insert((to, id), result);
+    }
+
+    /// An answer has arrived.
+    pub(crate) fn on_heard(&mut self, from: ShardId, id: u64) {
+        self.untold.remove(&(from, id));
+    }
+
+    /// What shards of a node may not have heard.
+    pub(crate) fn untold(&self, node: NodeId) -> Vec<(ShardId, u64, Answered)> {
+        let of_node = self.untold.iter().filter(|((to, _), _)| to.node() == node);
+        let answers = of_node.map(|((to, id), result)| (*to, *id, result.clone()));
+        answers.collect()
     }
 
     /// Asks for what undoes the changes that a crash of node 1 has cut off: indexes that are still
@@ -191,6 +214,9 @@ impl Ddl {
         let Waiting::Batch { fill, attempts, .. } = waiting else {
             unreachable!("just matched")
         };
+        if done.outcome == Some(Outcome::Unknown) {
+            return change.fail(node_lost());
+        }
         match done.result {
             Ok(_) => {
                 if next.is_some() {
@@ -334,11 +360,9 @@ impl Change {
                 }
                 self.notices.extend(applied.notices);
                 self.applied += 1;
-                let others = next.placement.shards().iter().copied();
-                let missing = others.filter(|shard| *shard != ShardId(0)).collect();
                 self.waiting = Waiting::Acks {
                     version: next.version,
-                    missing,
+                    missing: next.placement.shards().iter().copied().collect(),
                 };
                 Some(Action::Publish(Arc::new(next)))
             }
@@ -388,6 +412,13 @@ impl Change {
             position: self.position.clone(),
         }
     }
+}
+
+fn node_lost() -> SqlError {
+    let text = "a node was lost while the schema change worked over existing rows";
+    SqlError::new(SqlState::OBJECT_NOT_READY, text)
+        .detail("The schema change has been undone.")
+        .hint("Run the statement again.")
 }
 
 fn needs_all_nodes(down: &[ShardId]) -> SqlError {

@@ -119,6 +119,8 @@ pub struct Shard {
     announce_at: Option<Time>,
     rows_written_announced: u64,
     bound_pending: Option<(Position, Ts)>,
+    /// Where the record of the newest catalog ends, and its version, until that is durable.
+    catalog_pending: Option<(Position, u64)>,
     checkpoint: Option<CheckpointRun>,
 }
 
@@ -130,6 +132,7 @@ impl Shard {
         recovered: ShardRecovered,
     ) -> Shard {
         let stages = Stages::new(config.stopwatch);
+        let incarnation = config.incarnation;
         let mut ddl = Ddl::default();
         if config.shard == ShardId(0) {
             ddl.undo_unfinished(&recovered.catalog);
@@ -171,7 +174,7 @@ impl Shard {
             replies: Vec::new(),
             ddl,
             ddl_asked: BTreeMap::new(),
-            ddl_next: 0,
+            ddl_next: u64::from(incarnation) << 32,
             fill_next: Rc::default(),
             draws: BTreeMap::new(),
             peers: BTreeMap::new(),
@@ -182,6 +185,7 @@ impl Shard {
             announce_at: None,
             rows_written_announced: 0,
             bound_pending: None,
+            catalog_pending: None,
             checkpoint: None,
         }
     }
@@ -223,6 +227,8 @@ impl Shard {
                     core.clock_bound = bound;
                     self.bound_pending = None;
                 }
+                drop(core);
+                self.catalog_durable(position);
             }
             Input::Tick => self.tick(),
             Input::PeerUp { node, incarnation } => self.peer_up(node, incarnation),
@@ -334,10 +340,13 @@ impl Shard {
                 self.ddl.request(Origin::Shard(from, id), database, work);
             }
             WireMessage::DdlDone { id, result } => {
+                let heard = Message::Wire(WireMessage::DdlHeard { id });
+                self.core.borrow_mut().send(from, heard, Position(0));
                 if let Some(conn) = self.ddl_asked.remove(&id) {
                     self.with_session(conn, |session, cx| session.on_ddl(cx, result));
                 }
             }
+            WireMessage::DdlHeard { id } => self.ddl.on_heard(from, id),
             WireMessage::Catalog(catalog) => {
                 let position = self.use_catalog(catalog);
                 let mut core = self.core.borrow_mut();
@@ -384,6 +393,9 @@ impl Shard {
         };
         if here == ShardId(0) {
             (0..shards).for_each(|index| self.send_catalog(ShardId::new(node, index)));
+            for (to, id, result) in self.ddl.untold(node) {
+                self.send_ddl_done(to, id, result);
+            }
         } else if node == CATALOG_NODE {
             let wanted = Message::Wire(WireMessage::CatalogWanted);
             self.core.borrow_mut().send(ShardId(0), wanted, Position(0));

@@ -26,19 +26,24 @@ pub enum WireMessage {
     TwoPhase(two_phase::Message),
     /// A schema change for node 1; answered by `DdlDone` with the same id.
     Ddl {
-        /// Chosen by the asking shard.
+        /// Chosen by the asking shard; never used again, by its later lives either.
         id: u64,
         /// Database that the names refer to.
         database: String,
         /// Steps.
         work: DdlWork,
     },
-    /// Answer to `Ddl`: notices, or why not.
+    /// Answer to `Ddl`: notices, or why not. Repeated when connections come back, until `DdlHeard`.
     DdlDone {
         /// Of the request.
         id: u64,
         /// Texts of notices.
         result: Result<Vec<String>, SqlError>,
+    },
+    /// `DdlDone` with this id has arrived.
+    DdlHeard {
+        /// Of the request.
+        id: u64,
     },
     /// The newest catalog, from node 1's first shard to all shards.
     Catalog(Arc<Catalog>),
@@ -283,6 +288,7 @@ impl WireMessage {
             WireMessage::TwoPhase(_) => "two_phase",
             WireMessage::Ddl { .. } => "ddl",
             WireMessage::DdlDone { .. } => "ddl_done",
+            WireMessage::DdlHeard { .. } => "ddl_heard",
             WireMessage::Catalog(_) => "catalog",
             WireMessage::CatalogAck { .. } => "catalog_ack",
             WireMessage::CatalogWanted => "catalog_wanted",

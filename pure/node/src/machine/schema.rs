@@ -2,7 +2,7 @@
 //! taking the new catalog into use.
 
 use super::Shard;
-use crate::ddl::{Action, Origin};
+use crate::ddl::{Action, Answered, Origin};
 use crate::message::{CATALOG_NODE, DdlWork, Message, WireMessage};
 use base::{Position, ShardId, SqlError, SqlState};
 use catalog::Catalog;
@@ -104,12 +104,28 @@ impl Shard {
                     self.with_session(conn, |session, cx| session.on_ddl(cx, result));
                 }
                 Action::Answer(Origin::Shard(to, id), result) => {
-                    let message = Message::Wire(WireMessage::DdlDone { id, result });
-                    self.core.borrow_mut().send(to, message, Position(0));
+                    self.ddl.tell(to, id, result.clone());
+                    self.send_ddl_done(to, id, result);
                 }
             }
         }
         any
+    }
+
+    /// Answers another shard's request for a schema change.
+    pub(super) fn send_ddl_done(&mut self, to: ShardId, id: u64, result: Answered) {
+        let message = Message::Wire(WireMessage::DdlDone { id, result });
+        self.core.borrow_mut().send(to, message, Position(0));
+    }
+
+    /// The record of the newest catalog may have become durable.
+    pub(super) fn catalog_durable(&mut self, durable: Position) {
+        if let Some((position, version)) = self.catalog_pending
+            && position <= durable
+        {
+            self.catalog_pending = None;
+            self.ddl.on_ack(ShardId(0), version);
+        }
     }
 
     pub(super) fn publish(&mut self, catalog: Arc<Catalog>) {
@@ -119,6 +135,7 @@ impl Shard {
             return;
         }
         let catalog = core.catalog.clone();
+        self.catalog_pending = Some((position, catalog.version));
         for shard in catalog.placement.shards() {
             if *shard != core.config.shard {
                 let message = Message::Wire(WireMessage::Catalog(catalog.clone()));

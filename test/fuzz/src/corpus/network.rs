@@ -167,6 +167,7 @@ pub fn frames() -> Vec<Vec<u8>> {
     messages.extend([
         WireMessage::CatalogWanted,
         WireMessage::CatalogAck { version: 300 },
+        WireMessage::DdlHeard { id: 1 << 32 },
         WireMessage::DdlDone {
             id: 1,
             result: Ok(vec!["notice".into()]),
