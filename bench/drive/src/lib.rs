@@ -26,6 +26,7 @@
 //! | [`tpcc`] | TPC-C |
 //! | [`histories`] | records what clients see, and judges it |
 //! | [`server`] | which server, and its counters |
+//! | [`delay`] | a proxy that delays, for links of one machine |
 //! | [`report`] | table, JSON, HTML |
 //! | [`view`] | live view and plain lines |
 //!
@@ -39,6 +40,7 @@ pub mod answers {
     //! Rows, tags and errors of a round.
     pub use workload::wire::{Answers, ServerError};
 }
+pub mod delay;
 mod digest;
 pub mod error;
 pub mod histories;
