@@ -44,6 +44,7 @@ pub mod delay;
 mod digest;
 pub mod error;
 pub mod histories;
+mod homes;
 pub mod link;
 mod login;
 pub mod raw;

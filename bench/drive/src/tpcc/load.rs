@@ -7,6 +7,7 @@
 use super::LoadOptions;
 use crate::answers::Answers;
 use crate::error::{DriveError, While};
+use crate::homes::Homes;
 use crate::link::{Link, LinkError, Status};
 use crate::run::cpu;
 use crate::server::Server;
@@ -177,8 +178,12 @@ pub(super) fn load(
         create_schema(&mut link, &schema)?;
     }
     progress.stage(&format!("loading {} warehouses", content.scale.warehouses));
+    let homes = match server.is_trellis {
+        true => Homes::ask(&mut link, target).during("asking for the nodes")?,
+        false => Homes::default(),
+    };
     load_chunks(
-        target,
+        (target, &homes),
         &content,
         &book,
         options.jobs,
@@ -234,7 +239,7 @@ fn create_schema(link: &mut Link, options: &SchemaOptions) -> Result<(), DriveEr
 }
 
 fn load_chunks(
-    target: &Target,
+    to: (&Target, &Homes),
     content: &Content,
     book: &Book,
     jobs: u32,
@@ -267,13 +272,13 @@ fn load_chunks(
                 rows_now,
             });
         };
-        load_group(target, content, group, jobs, &mut note)?;
+        load_group(to, content, group, jobs, &mut note)?;
     }
     Ok(())
 }
 
 fn load_group(
-    target: &Target,
+    to: (&Target, &Homes),
     content: &Content,
     chunks: &[Chunk],
     jobs: u32,
@@ -289,7 +294,7 @@ fn load_group(
             let (next, report) = (&next, report.clone());
             scope.spawn(move || {
                 let mut take = || chunks.get(next.fetch_add(1, Ordering::Relaxed));
-                if let Err(error) = load_some(target, content, number, &mut take, &report) {
+                if let Err(error) = load_some(to, content, number, &mut take, &report) {
                     // The others stop at their next chunk.
                     next.store(chunks.len(), Ordering::Relaxed);
                     let _ = report.send(Err(error));
@@ -309,23 +314,28 @@ fn load_group(
 }
 
 fn load_some<'c>(
-    target: &Target,
+    (target, homes): (&Target, &Homes),
     content: &Content,
     number: usize,
     take: &mut dyn FnMut() -> Option<&'c Chunk>,
     report: &mpsc::Sender<Result<u64, LinkError>>,
 ) -> Result<(), LinkError> {
-    let endpoint = &target.endpoints[number % target.endpoints.len()];
-    let mut link = Link::connect(endpoint, target, None)?;
+    let mut links: Vec<Option<Link>> = target.endpoints.iter().map(|_| None).collect();
     let mut bytes = Vec::new();
     while let Some(chunk) = take() {
         bytes.clear();
         let rows = chunk.write(content, &mut bytes);
-        load_chunk(&mut link, chunk, &bytes, rows)?;
+        let at = homes.of(chunk.warehouse);
+        let at = at.unwrap_or(number % target.endpoints.len());
+        let link = match &mut links[at] {
+            Some(link) => link,
+            none => none.insert(Link::connect(&target.endpoints[at], target, None)?),
+        };
+        load_chunk(link, chunk, &bytes, rows)?;
         // Nobody listens when the load was given up; the chunk is in the book all the same.
         let _ = report.send(Ok(rows));
     }
-    link.close();
+    links.into_iter().flatten().for_each(Link::close);
     Ok(())
 }
 
