@@ -431,3 +431,6 @@ fn needs_all_nodes(down: &[ShardId]) -> SqlError {
     .detail(format!("Not connected: {}.", names.join(", ")))
     .hint("Restart the missing nodes and run the statement again.")
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+//! Golden scripts of schema changes (`testdata/schema`): two nodes with two shards each, the table
+//! `t (a, b)`.
+//!
+//! ```text
+//! ask ORIGIN SQL            ORIGIN: `session 1` here, `n2.0 7` another shard with its number
+//! ack SHARD VERSION | durable   (the record of node 1)
+//! batch done [more] | batch aborted | batch unknown | batch error
+//! heard SHARD NUMBER | connected NODE | down NODE | up NODE | full NODE
+//! ```
+//!
+//! After each command come the actions that are to be done for it.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "scripts are files, and a switch of the environment writes them again"
+)]
+
+use super::*;
+use crate::client::Tag;
+use crate::message::{Done, Failure};
+use catalog::{Execution, Placement, ProtocolKind};
+use golden::Machine;
+use sql::PlanCx;
+use sql::plan::PlanKind;
+use std::fmt::Write;
+use std::path::Path;
+
+#[test]
+fn golden_scripts() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/schema");
+    golden::run_folder(&folder, World::new);
+}
+
+struct World {
+    ddl: Ddl,
+    catalog: Arc<Catalog>,
+    down: Vec<ShardId>,
+    full: BTreeSet<NodeId>,
+    batches: u64,
+}
+
+fn shard(word: &str) -> ShardId {
+    let (node, index) = word[1..].split_once('.').expect("a shard like n2.0");
+    let node = NodeId(node.parse().expect("a node's number"));
+    ShardId::new(node, index.parse().expect("a shard's number"))
+}
+
+fn node(word: &str) -> NodeId {
+    NodeId(word[1..].parse().expect("a node like n2"))
+}
+
+fn handle(number: u64) -> TxnHandle {
+    TxnHandle {
+        session: ShardId(0),
+        conn: crate::txns::INTERNAL,
+        number,
+    }
+}
+
+impl World {
+    fn new() -> World {
+        let commands = [
+            Command::Bootstrap(Placement::new(2, 2)),
+            Command::CreateDatabase {
+                name: "shop".into(),
+                protocol: ProtocolKind::TwoPhase,
+                execution: Execution::Interleaved,
+                if_not_exists: false,
+            },
+        ];
+        let mut world = World {
+            ddl: Ddl::default(),
+            catalog: Arc::new(Catalog::default()),
+            down: Vec::new(),
+            full: BTreeSet::new(),
+            batches: 0,
+        };
+        for command in commands {
+            world.apply(&command);
+        }
+        for command in world.work("CREATE TABLE t (a int, b int)").before {
+            world.apply(&command);
+        }
+        world
+    }
+
+    fn apply(&mut self, command: &Command) {
+        let (next, _) = self.catalog.apply(command).expect("a command that applies");
+        self.catalog = Arc::new(next);
+    }
+
+    fn work(&self, text: &str) -> DdlWork {
+        let statements = sql::parse(text).expect("SQL");
+        let cx = PlanCx {
+            catalog: &self.catalog,
+            database: &self.catalog.databases["shop"],
+            param_types: &[],
+            settings: &|_| None,
+        };
+        let plan = sql::plan(&statements[0], &cx).expect("a statement that can be planned");
+        let PlanKind::Ddl(plan) = &plan.kind else {
+            panic!("{text} changes no schema");
+        };
+        let plan = plan.clone();
+        DdlWork {
+            before: plan.before,
+            fill: plan.fill,
+            after: plan.after,
+            undo: plan.undo,
+        }
+    }
+
+    fn batch(&mut self, end: &str) {
+        let more = end == "done more";
+        let (result, outcome) = match end {
+            "done" | "done more" => (Ok(Tag::Word("FILL")), None),
+            "unknown" => (Ok(Tag::Word("FILL")), Some(Outcome::Unknown)),
+            "aborted" => {
+                let reason = AbortReason::Unreachable(ShardId::new(NodeId(2), 0));
+                (Err(Failure::Aborted(reason)), None)
+            }
+            "error" => {
+                let error = SqlError::new(SqlState::UNIQUE, "two rows are alike");
+                (Err(Failure::Sql(error)), None)
+            }
+            other => panic!("no end of a batch: {other}"),
+        };
+        let done = Done {
+            result,
+            outcome,
+            wait: base::Position(0),
+            priority_ts: base::Ts::ZERO,
+            currval: Vec::new(),
+        };
+        let next = more.then(FillPosition::default);
+        let from = handle(self.batches);
+        self.ddl.on_txn(from, FromTxn::Done(1, done), next);
+    }
+
+    fn act(&mut self, trace: &mut String) {
+        while let Some(action) = self.ddl.next(&self.catalog, &self.down, &self.full) {
+            match action {
+                Action::Publish(catalog) => {
+                    let tables = &catalog.databases["shop"].tables;
+                    let indexes: Vec<String> = tables
+                        .values()
+                        .flat_map(|table| &table.secondary)
+                        .map(|index| {
+                            let state = if index.building { " (building)" } else { "" };
+                            format!(" {}{state}", index.name)
+                        })
+                        .collect();
+                    let version = catalog.version;
+                    writeln!(trace, "version {version}:{}", indexes.concat())
+                        .expect("a string takes everything");
+                    self.catalog = catalog;
+                }
+                Action::Fill { position, .. } => {
+                    self.batches += 1;
+                    self.ddl.filling(handle(self.batches));
+                    let begins = if position.is_some() { "next" } else { "first" };
+                    writeln!(trace, "{begins} batch").expect("a string takes everything");
+                }
+                Action::Answer(origin, result) => {
+                    let text = match &result {
+                        Ok(_) => "done".to_owned(),
+                        Err(error) => error.to_string(),
+                    };
+                    writeln!(trace, "{origin:?}: {text}").expect("a string takes everything");
+                    if let Origin::Shard(to, id) = origin {
+                        self.ddl.tell(to, id, result);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Machine for World {
+    fn command(&mut self, line: &str, trace: &mut String) {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let words: Vec<&str> = rest.split(' ').collect();
+        match verb {
+            "ask" => {
+                let number = words[1].parse().expect("a number");
+                let origin = match words[0] {
+                    "session" => Origin::Session(ConnId(number as u32)),
+                    from => Origin::Shard(shard(from), number),
+                };
+                let work = self.work(&words[2..].join(" "));
+                self.ddl.request(origin, "shop".into(), work);
+            }
+            "ack" => self
+                .ddl
+                .on_ack(shard(words[0]), words[1].parse().expect("a version")),
+            "durable" => self.ddl.on_ack(ShardId(0), self.catalog.version),
+            "batch" => self.batch(rest),
+            "heard" => self
+                .ddl
+                .on_heard(shard(words[0]), words[1].parse().expect("a number")),
+            "connected" => {
+                for (to, id, _) in self.ddl.untold(node(words[0])) {
+                    writeln!(trace, "again to {to}: answer {id}")
+                        .expect("a string takes everything");
+                }
+            }
+            "down" => {
+                let shards = self.catalog.placement.shards().iter().copied();
+                let gone = shards.filter(|shard| shard.node() == node(words[0]));
+                self.down.extend(gone);
+            }
+            "up" => self.down.retain(|shard| shard.node() != node(words[0])),
+            "full" => {
+                self.full.insert(node(words[0]));
+            }
+            other => panic!("no command: {other}"),
+        }
+        self.act(trace);
+        if trace.is_empty() {
+            trace.push_str("nothing yet\n");
+        }
+    }
+}
