@@ -24,6 +24,7 @@
 //! | [`shape`] | what a workload is: prepare, generate, execute, verify, describe |
 //! | [`run`] | open and closed loop, retries, phases, histograms |
 //! | [`tpcc`] | TPC-C |
+//! | [`spread`] | loads with a set share of work on other nodes |
 //! | [`histories`] | records what clients see, and judges it |
 //! | [`server`] | which server, and its counters |
 //! | [`delay`] | a proxy that delays, for links of one machine |
@@ -52,6 +53,7 @@ pub mod report;
 pub mod run;
 pub mod server;
 pub mod shape;
+pub mod spread;
 pub mod tpcc;
 pub mod url;
 pub mod view;

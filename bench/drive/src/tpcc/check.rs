@@ -12,7 +12,7 @@ use workload::tpcc::check::{self, Ledger};
 use workload::tpcc::conditions::{TITLES, Verifier};
 
 /// Checks a loaded database. All reads see one snapshot.
-pub(super) fn check(
+pub(crate) fn check(
     target: &Target,
     progress: &mut dyn Progress,
 ) -> Result<CheckReport, DriveError> {

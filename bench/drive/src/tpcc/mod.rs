@@ -301,7 +301,7 @@ impl Workload for Tpcc {
 }
 
 /// What the database gained must be what was acknowledged, and at most the unknown ones more.
-fn gained(title: &'static str, before: i64, after: i64, counted: (u64, u64)) -> Finding {
+pub(crate) fn gained(title: &'static str, before: i64, after: i64, counted: (u64, u64)) -> Finding {
     let (acknowledged, unknown) = counted;
     let gain = after - before;
     let low = acknowledged as i64;

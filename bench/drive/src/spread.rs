@@ -1,0 +1,212 @@
+//! Loads with a set share of work on other nodes ([`workload::spread`]), over the wire.
+//!
+//! The plan says which warehouses (parts) lie on which node: that of the first endpoint of the URL
+//! first. Client k talks to endpoint k modulo their number, and its home is there.
+
+use crate::error::{DriveError, While};
+use crate::link::{Link, LinkError, ready};
+use crate::run::tally::Acknowledged;
+use crate::run::{RunReport, RunnerOptions, run as run_workload};
+use crate::server::Server;
+use crate::shape::{CheckReport, Description, Done, Failure, Workload};
+use crate::tpcc::{self, LoadOptions, check};
+use crate::url::Target;
+use crate::view::Progress;
+use crate::{answers::Answers, tpcc::gained};
+use std::sync::OnceLock;
+use std::time::Instant;
+use workload::spread::{Job, Load, Plan, READ_COUNTER, Source};
+use workload::tpcc::Scale;
+use workload::tpcc::audit::Finding;
+use workload::wire::Session;
+
+/// Makes the tables of a plan and fills them. The database must exist and be empty.
+///
+/// # Errors
+/// No connection, or a statement is refused.
+pub fn load(url: &str, plan: &Plan, progress: &mut dyn Progress) -> Result<(), DriveError> {
+    let parts = || plan.spread.homes.iter().flatten();
+    if matches!(plan.load, Load::TpccPair | Load::TpccFull) {
+        // The loader knows only numbers without gaps; a few warehouses are nobody's home.
+        let warehouses = parts().max().copied().unwrap_or(1);
+        let options = LoadOptions {
+            scale: Scale {
+                warehouses,
+                ..plan.scale
+            },
+            seed: plan.seed,
+            ..LoadOptions::new(url, warehouses)
+        };
+        return tpcc::load(&options, progress);
+    }
+    progress.stage("creating tables");
+    let target = Target::parse(url)?;
+    let mut link = Link::connect(&target.endpoints[0], &target, None).during("connecting")?;
+    for statement in plan.tables() {
+        link.command(&statement).during("creating tables")?;
+    }
+    if let Load::Ycsb { .. } = plan.load {
+        let mut rows = Vec::new();
+        for part in parts() {
+            plan.part_rows(*part, &mut rows);
+            link.copy_in("COPY ycsb FROM STDIN", &rows)
+                .during("loading")?;
+            rows.clear();
+        }
+    }
+    link.close();
+    Ok(())
+}
+
+/// Runs a plan on what [`load`] has made, then checks the database: TPC-C's twelve conditions, and
+/// that every acknowledged increment is there.
+///
+/// # Errors
+/// An option that cannot work, or no connection at the beginning or at the end.
+pub fn run(
+    url: &str,
+    plan: &Plan,
+    options: &RunnerOptions,
+    progress: &mut dyn Progress,
+) -> Result<RunReport, DriveError> {
+    let target = Target::parse(url)?;
+    let mut link =
+        Link::connect(&target.endpoints[0], &target, Some(options.timeout)).during("connecting")?;
+    let server = Server::identify(&mut link).during("asking the server for its version")?;
+    link.close();
+    let spread = SpreadRun {
+        url: url.to_string(),
+        target: target.clone(),
+        server,
+        plan: plan.clone(),
+        started: OnceLock::new(),
+    };
+    run_workload(&spread, &target, options, progress)
+}
+
+/// A plan as a [`Workload`].
+struct SpreadRun {
+    url: String,
+    target: Target,
+    server: Server,
+    plan: Plan,
+    /// When the first input was drawn: the plan's time begins.
+    started: OnceLock<Instant>,
+}
+
+impl SpreadRun {
+    fn is_tpcc(&self) -> bool {
+        matches!(self.plan.load, Load::TpccPair | Load::TpccFull)
+    }
+}
+
+impl Workload for SpreadRun {
+    type Terminal = Source;
+    type Input = Job;
+    type Session = Session<Link>;
+    type Audit = ();
+    /// The counter, where there is one.
+    type Ledger = Option<i64>;
+
+    fn describe(&self) -> Description {
+        let spread = &self.plan.spread;
+        let locality = spread.locality_percent;
+        Description {
+            name: "spread",
+            parameters: vec![
+                ("load", format!("{:?}", self.plan.load)),
+                ("remote_percent", spread.remote_percent.to_string()),
+                ("remote_of", format!("{:?}", spread.unit)),
+                (
+                    "locality_percent",
+                    locality.map_or("none".into(), |p| p.to_string()),
+                ),
+                ("homes", format!("{:?}", spread.homes)),
+            ],
+            remarks: Vec::new(),
+        }
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        self.plan.kinds()
+    }
+
+    fn prepare(&self, progress: &mut dyn Progress) -> Result<(), DriveError> {
+        load(&self.url, &self.plan, progress)
+    }
+
+    fn terminal(&self, number: u32) -> Source {
+        self.plan.source(number)
+    }
+
+    fn generate(&self, source: &mut Source) -> Job {
+        let started = self.started.get_or_init(Instant::now);
+        self.plan.draw(source, started.elapsed().as_micros() as u64)
+    }
+
+    fn kind(&self, job: &Job) -> usize {
+        job.kind()
+    }
+
+    fn pauses_us(&self, _: &mut Source, _: usize) -> Option<(u64, u64)> {
+        None
+    }
+
+    fn is_deferred(&self, _: usize) -> bool {
+        false
+    }
+
+    fn open(&self, mut link: Link) -> Result<Session<Link>, LinkError> {
+        self.server.tune(&mut link)?;
+        ready(Session::open(link, &self.plan.statements()))
+    }
+
+    fn execute(&self, session: &mut Session<Link>, job: &Job) -> Result<Done, Failure> {
+        ready(job.execute(session))
+    }
+
+    fn note(&self, (): &mut (), _: &Job) {}
+
+    fn findings(&self, _: Vec<()>) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    fn ledger(&self) -> Result<Option<i64>, DriveError> {
+        if !matches!(self.plan.load, Load::Counter { .. }) {
+            return Ok(None);
+        }
+        let endpoint = &self.target.endpoints[0];
+        let mut link = Link::connect(endpoint, &self.target, None).during("connecting")?;
+        let mut answers = Answers::new();
+        link.query(READ_COUNTER, &mut answers)
+            .during("reading the counter")?;
+        link.close();
+        Ok(answers.int(0, 0, 0))
+    }
+
+    fn reconcile(
+        &self,
+        before: &Option<i64>,
+        after: &Option<i64>,
+        whole: &[Acknowledged],
+    ) -> Vec<Finding> {
+        let (Some(before), Some(after)) = (before, after) else {
+            return Vec::new();
+        };
+        let all = crate::run::whole_of(whole, 0);
+        let counted = (all.committed, all.unknown);
+        vec![gained(
+            "acknowledged increments found",
+            *before,
+            *after,
+            counted,
+        )]
+    }
+
+    fn verify(&self, progress: &mut dyn Progress) -> Result<CheckReport, DriveError> {
+        match self.is_tpcc() {
+            true => check::check(&self.target, progress),
+            false => Ok(CheckReport::default()),
+        }
+    }
+}
