@@ -9,22 +9,36 @@ use clap::{Args, ValueEnum};
 use drive::tpcc::{self, LoadOptions, RunOptions};
 use drive::view::{Progress, Screen};
 use runtime::ClusterFile;
+use sim::plan::ProtocolKind;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Protocols that exist.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub(crate) enum Protocol {
     /// Strict two-phase locking and two-phase commit
+    #[default]
     #[value(name = "two_phase")]
     TwoPhase,
+    /// Rows move to the transaction
+    #[value(name = "leap")]
+    Leap,
 }
 
 impl Protocol {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Protocol::TwoPhase => "two_phase",
+            Protocol::Leap => "leap",
+        }
+    }
+
+    /// As simulations call it.
+    pub(crate) fn kind(self) -> ProtocolKind {
+        match self {
+            Protocol::TwoPhase => ProtocolKind::TwoPhase,
+            Protocol::Leap => ProtocolKind::Leap,
         }
     }
 }
@@ -34,6 +48,7 @@ impl Protocol {
 #[command(after_help = "Examples:\n  \
     trellis demo                              three nodes, three warehouses, 20 seconds\n  \
     trellis demo --seconds 60 --clients 32    longer, with more terminals\n  \
+    trellis demo --protocol leap              rows move to the transactions\n  \
     trellis demo --rate 200 --json out.json   open loop: 200 transactions a second are due")]
 pub(crate) struct DemoArgs {
     /// Node processes

@@ -96,7 +96,10 @@ impl World {
             ownership: Default::default(),
         };
         let mut shard = Shard::new(config, Box::new(journal.clone()), recovered);
-        shard.bootstrap(catalog::Placement::new(1, 1));
+        shard.bootstrap(
+            catalog::Placement::new(1, 1),
+            catalog::ProtocolKind::TwoPhase,
+        );
         let mut world = World {
             shard,
             journal,

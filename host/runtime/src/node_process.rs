@@ -11,7 +11,7 @@ use crate::mailbox::{Mail, Mailboxes};
 use crate::peers::PeerOut;
 use crate::shard_thread::{ShardStart, WAKER, run};
 use base::{NodeId, Prng, ShardId};
-use catalog::Placement;
+use catalog::{Placement, ProtocolKind};
 use mio::net::TcpListener;
 use mio::{Poll, Waker};
 use node::{Shard, ShardConfig};
@@ -123,7 +123,8 @@ impl NodeProcess {
                 let mut shard = Shard::new(config, Box::new(port), recovered);
                 if fresh && id == ShardId(0) {
                     let nodes = cluster.nodes.len() as u16;
-                    shard.bootstrap(Placement::new(nodes, cluster.shards));
+                    let placement = Placement::new(nodes, cluster.shards);
+                    shard.bootstrap(placement, ProtocolKind::TwoPhase);
                 }
                 let peers = peers(&cluster, node);
                 let secrets = Prng::new(random_seed());

@@ -24,6 +24,7 @@ impl Catalog {
         }
         let mut table = table.clone();
         table.check_columns()?;
+        let notices = self.settle_replication(database, &mut table)?;
         table.id = TableId(self.next_number());
         table.changed = self.version;
         table.referenced_by.clear();
@@ -45,8 +46,25 @@ impl Catalog {
         }
         Ok(Applied {
             table: Some(id),
+            notices,
             ..Applied::default()
         })
+    }
+
+    /// A row that moves has one owner, so there is nothing to replicate.
+    fn settle_replication(
+        &mut self,
+        database: &str,
+        table: &mut Table,
+    ) -> Result<Vec<String>, CatalogError> {
+        let moves = self.database_mut(database)?.protocol == ProtocolKind::Leap;
+        if !(table.replicated && moves) {
+            return Ok(Vec::new());
+        }
+        table.replicated = false;
+        let name = &table.name;
+        let text = format!("rows of \"{name}\" move in this database: \"replicated\" is ignored");
+        Ok(Vec::from([text]))
     }
 
     /// Creates the sequences of serial and identity columns, naming those without a name.

@@ -152,10 +152,13 @@ impl Core {
             self.store.drop_index(*index);
         }
         self.schema.clear();
-        for (index, changed) in after {
-            self.schema.insert(index, changed);
+        for (index, changed) in &after {
+            self.schema.insert(*index, *changed);
         }
         self.catalog = catalog;
+        for index in before.keys().filter(|index| !after.contains_key(index)) {
+            self.forget_index(*index);
+        }
     }
 
     /// Drops rows of key spaces that the catalog does not know (after redo).

@@ -689,15 +689,15 @@ impl Shard {
     }
 
     /// Makes the first catalog of a new cluster. Only on the first shard of node 1, before its
-    /// first step, if no catalog was recovered.
-    pub fn bootstrap(&mut self, placement: catalog::Placement) {
+    /// first step, if no catalog was recovered. The database `postgres` runs `protocol`.
+    pub fn bootstrap(&mut self, placement: catalog::Placement, protocol: ProtocolKind) {
         let empty = self.catalog();
         assert_eq!(empty.version, 0, "only an empty cluster is bootstrapped");
         let commands = [
             catalog::Command::Bootstrap(placement),
             catalog::Command::CreateDatabase {
                 name: "postgres".into(),
-                protocol: ProtocolKind::TwoPhase,
+                protocol,
                 execution: catalog::Execution::Interleaved,
                 if_not_exists: false,
             },
@@ -767,6 +767,8 @@ impl Shard {
             ShowKind::Stages => self.stages.rows(&core, self.plans.planned()),
             ShowKind::Placement => crate::show_rows::placement(&core, database),
             ShowKind::Sizes => crate::show_rows::sizes(&core),
+            ShowKind::Ownership => crate::show_rows::ownership(&core),
+            ShowKind::Hottest => crate::show_rows::hottest(&core, database),
             ShowKind::Nodes => crate::show_rows::nodes(&core, &self.peers),
             ShowKind::Sessions => {
                 let sessions = self.conns.iter().filter_map(|conn| self.sessions.get(conn));

@@ -93,6 +93,8 @@ pub enum ShowKind {
     Counters,
     Sessions,
     Sizes,
+    Ownership,
+    Hottest,
 }
 
 /// The steps of a schema change (see [`sql::plan::DdlPlan`]).

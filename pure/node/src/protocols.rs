@@ -185,6 +185,11 @@ impl Protocols {
         self.two_phase.machine.validate_small(LOCKS_CHECKED_MAX);
     }
 
+    /// Who knows which rows have moved.
+    pub(crate) fn leap(&self) -> &Leap {
+        &self.leap.machine
+    }
+
     /// Whether nobody holds, waits for or owes anything.
     pub(crate) fn is_idle(&self) -> bool {
         self.two_phase.machine.is_idle() && self.leap.machine.is_idle()
@@ -219,6 +224,11 @@ impl Core {
             .retain(|held| schema.get(&held.key.index).is_some());
         enter!(self, two_phase, |machine, cx| machine.recover(cx, in_doubt));
         enter!(self, leap, |machine, cx| machine.recover(cx, ownership));
+    }
+
+    /// The catalog does not know an index any more; its rows are removed.
+    pub(crate) fn forget_index(&mut self, index: IndexId) {
+        enter!(self, leap, |machine, cx| machine.forget_index(cx, index));
     }
 
     /// See [`Protocol::begin`].

@@ -6,6 +6,9 @@ use sql::port::{ExecError, Show};
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::Poll;
 
+/// Rows of SHOW HOTTEST.
+pub(crate) const HOTTEST_ROWS: usize = 20;
+
 struct Question {
     kind: ShowKind,
     missing: BTreeSet<ShardId>,
@@ -46,7 +49,9 @@ impl Shows {
                 | ShowKind::Placement
                 | ShowKind::Counters
                 | ShowKind::Sessions
-                | ShowKind::Sizes => up.copied().collect(),
+                | ShowKind::Sizes
+                | ShowKind::Ownership
+                | ShowKind::Hottest => up.copied().collect(),
             };
             let ask = missing.iter().copied().collect();
             self.to_ask
@@ -92,6 +97,8 @@ fn kind_of(what: Show) -> ShowKind {
         Show::Counters => ShowKind::Counters,
         Show::Sessions => ShowKind::Sessions,
         Show::Sizes => ShowKind::Sizes,
+        Show::Ownership => ShowKind::Ownership,
+        Show::Hottest => ShowKind::Hottest,
     }
 }
 
@@ -101,8 +108,15 @@ fn combine(question: Question) -> RowBatch {
         ShowKind::Counters => rows = sum_by_name(&rows),
         // The reader adds up what the shards have.
         ShowKind::Sizes => {}
-        ShowKind::Stages | ShowKind::Placement | ShowKind::Nodes | ShowKind::Sessions => {
-            rows.sort_by(|a, b| compare_rows(a, b));
+        ShowKind::Stages
+        | ShowKind::Placement
+        | ShowKind::Nodes
+        | ShowKind::Sessions
+        | ShowKind::Ownership => rows.sort_by(|a, b| compare_rows(a, b)),
+        ShowKind::Hottest => {
+            let moves = |row: &[Datum]| row.last().cloned().unwrap_or(Datum::Null);
+            rows.sort_by(|a, b| moves(b).compare(&moves(a)).then_with(|| compare_rows(a, b)));
+            rows.truncate(HOTTEST_ROWS);
         }
     }
     let width = rows.first().map_or(0, Vec::len);

@@ -1,7 +1,8 @@
 //! One shard's part of the answers to SHOW.
 
 use crate::core::Core;
-use crate::session::Session;
+use crate::session::{Session, key_text};
+use crate::show::HOTTEST_ROWS;
 use crate::stages::text;
 use base::{Datum, NodeId, RowBatch};
 use std::collections::BTreeMap;
@@ -33,6 +34,65 @@ pub(crate) fn placement(core: &Core, database: &str) -> RowBatch {
                 Datum::Int(counts.bytes as i64),
             ]);
         }
+    }
+    batch
+}
+
+/// One row of SHOW OWNERSHIP: what has moved to, from and through this shard.
+pub(crate) fn ownership(core: &Core) -> RowBatch {
+    let mut batch = RowBatch::new(13);
+    let leap = core.protocols.leap();
+    let moves = leap.moves();
+    let (per_second_in, per_second_out) = leap.moves_per_second(core.now);
+    let counts = [
+        moves.rows_away,
+        moves.rows_here,
+        moves.backups,
+        moves.table_bytes,
+        moves.moved_in,
+        moves.moved_out,
+        per_second_in,
+        per_second_out,
+        moves.rp_o,
+        moves.r_po,
+        moves.r_p_o,
+        moves.refused,
+    ];
+    let shard = text(&core.config.shard.to_string());
+    let counts = counts.into_iter().map(|count| Datum::Int(count as i64));
+    batch.push(core::iter::once(shard).chain(counts));
+    batch
+}
+
+/// (table, index, key, home, owner, moves): rows of `database` whose home is here and that have
+/// moved most since they left it.
+pub(crate) fn hottest(core: &Core, database: &str) -> RowBatch {
+    let mut batch = RowBatch::new(6);
+    let Some(database) = core.catalog.databases.get(database) else {
+        return batch;
+    };
+    let home = text(&core.config.shard.to_string());
+    // Rows of other databases may be among them: a few more are looked at.
+    for hot in core.protocols.leap().hottest(4 * HOTTEST_ROWS) {
+        let tables = database.tables.values();
+        let mut indexes = tables.flat_map(|table| {
+            let all = core::iter::once(&table.primary).chain(&table.secondary);
+            all.map(move |index| (table, index))
+        });
+        let Some((table, index)) = indexes.find(|(_, index)| index.id == hot.key.index) else {
+            continue;
+        };
+        let owner = hot
+            .owner
+            .map_or(Datum::Null, |owner| text(&owner.to_string()));
+        batch.push([
+            text(&table.name),
+            text(&index.name),
+            key_text(&hot.key, table, index).map_or(Datum::Null, |(_, values)| text(&values)),
+            home.clone(),
+            owner,
+            Datum::Int(i64::from(hot.moves)),
+        ]);
     }
     batch
 }

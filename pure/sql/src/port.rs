@@ -110,6 +110,10 @@ pub enum Show {
     Nodes,
     /// Counters summed over the cluster: name, value.
     Counters,
+    /// Per shard: rows away from home, rows of other homes here, moves by kind.
+    Ownership,
+    /// Rows that have moved most since they left home: where they are, how often.
+    Hottest,
     /// Sessions: pid, user, database, state, seconds in it, statement.
     Sessions,
     /// Bytes of the rows of every key space of every database: number, bytes. Only for the size

@@ -113,7 +113,8 @@ impl World {
             let config = self.shard_config(id, recovered.incarnation);
             let mut machine = Shard::new(config, Box::new(journal), recovered_shard);
             if fresh && id == ShardId(0) {
-                machine.bootstrap(Placement::new(self.plan.nodes, self.plan.shards));
+                let placement = Placement::new(self.plan.nodes, self.plan.shards);
+                machine.bootstrap(placement, self.plan.protocol);
             }
             shards.push(self.shard_host(node, machine));
         }
@@ -518,7 +519,8 @@ impl World {
         }
         // What a protocol must live with; everything else travels in order or breaks with its
         // connection.
-        let may_suffer = matches!(message, WireMessage::TwoPhase(_)) && !self.healed;
+        let is_robust = matches!(message, WireMessage::TwoPhase(_) | WireMessage::Leap(_));
+        let may_suffer = is_robust && !self.healed;
         if may_suffer && self.happens(Kind::Loss, self.plan.loss) {
             return;
         }

@@ -2,6 +2,7 @@
 
 use crate::disk::SyncStop;
 use base::Prng;
+pub use catalog::ProtocolKind;
 use std::fmt;
 
 /// A kind of fault that `--faults` can name.
@@ -210,6 +211,8 @@ pub struct Plan {
     pub seed: u64,
     /// Name of the workload.
     pub workload: &'static str,
+    /// What the database `postgres` runs.
+    pub protocol: ProtocolKind,
     /// Nodes.
     pub nodes: u16,
     /// Shards per node.
@@ -247,6 +250,8 @@ pub struct Plan {
 pub struct Ask {
     /// Name of the workload.
     pub workload: &'static str,
+    /// Transaction protocol of the workload's database.
+    pub protocol: ProtocolKind,
     /// Nodes.
     pub nodes: Option<u16>,
     /// Shards per node.
@@ -264,6 +269,7 @@ impl Ask {
     pub fn new(workload: &'static str) -> Ask {
         Ask {
             workload,
+            protocol: ProtocolKind::TwoPhase,
             nodes: None,
             shards: None,
             clients: None,
@@ -298,6 +304,7 @@ impl Plan {
         let mut plan = Plan {
             seed,
             workload: ask.workload,
+            protocol: ask.protocol,
             nodes,
             shards,
             clients,
@@ -465,6 +472,9 @@ impl fmt::Display for Plan {
             self.segment_bytes,
             self.faults.len()
         )?;
+        if self.protocol != ProtocolKind::TwoPhase {
+            write!(f, " protocol {}", self.protocol.name())?;
+        }
         if let Some((node, sync, how)) = self.stop_at {
             write!(f, " power of node {node} goes {how:?} sync {sync}")?;
         }

@@ -14,7 +14,6 @@ mod syncs;
 mod totals;
 mod worker;
 
-use crate::demo::Protocol;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use plan_args::PlanArgs;
@@ -66,9 +65,6 @@ enum SimCommand {
 struct RunArgs {
     #[command(flatten)]
     plan: PlanArgs,
-    /// Transaction protocol of the database
-    #[arg(long, value_enum, default_value = "two_phase")]
-    protocol: Protocol,
     /// Number of runs
     #[arg(long, default_value_t = 100)]
     seeds: u64,
@@ -150,8 +146,6 @@ fn list() -> Result<()> {
 }
 
 fn run_many(args: &RunArgs) -> Result<ExitCode> {
-    // The cluster's first database runs the protocol; there is one so far.
-    let Protocol::TwoPhase = args.protocol;
     let workloads = args.plan.workloads()?;
     let began = Instant::now();
     let until = args

@@ -1,5 +1,6 @@
 //! The options that say which run is meant, on the command line and between processes.
 
+use crate::demo::Protocol;
 use anyhow::{Context, Result, bail, ensure};
 use base::Planted;
 use clap::Args;
@@ -12,6 +13,9 @@ pub(crate) struct PlanArgs {
     /// A workload, or `all`: each in turn
     #[arg(long, default_value = "all")]
     workload: String,
+    /// Transaction protocol of the database
+    #[arg(long, value_enum, default_value = "two_phase")]
+    protocol: Protocol,
     /// `all` (drawn), `none`, or kinds separated by commas (see `trellis sim list`)
     #[arg(long, default_value = "all")]
     faults: String,
@@ -93,6 +97,7 @@ impl OneRun {
     pub(crate) fn draw(&self) -> Result<Plan> {
         let args = &self.args;
         let mut ask = Ask::new(self.workload);
+        ask.protocol = args.protocol.kind();
         (ask.nodes, ask.shards, ask.clients) = (args.nodes, args.shards, args.clients);
         ask.run_us = args.millis.map(|millis| millis * 1_000);
         ask.wanted = match &*args.faults {
@@ -145,6 +150,11 @@ impl OneRun {
                 out.push(value);
             }
         };
+        let protocol = args.protocol;
+        add(
+            "--protocol",
+            (protocol != Protocol::default()).then(|| protocol.name().to_owned()),
+        );
         add(
             "--faults",
             (args.faults != "all" && !args.faults.is_empty()).then(|| args.faults.clone()),

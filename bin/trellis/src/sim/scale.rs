@@ -106,8 +106,10 @@ struct Measured {
 
 /// Carries out `trellis sim scale`.
 pub(crate) fn run(args: &ScaleArgs) -> Result<()> {
-    // The database of the model runs the protocol; there is one so far.
-    let Protocol::TwoPhase = args.protocol;
+    ensure!(
+        args.protocol == Protocol::TwoPhase,
+        "the model runs two_phase only"
+    );
     let whole = |seconds: f64| seconds.is_finite() && (0.0..=3_600.0).contains(&seconds);
     ensure!(
         whole(args.seconds) && whole(args.warmup) && args.seconds > 0.0,

@@ -226,7 +226,7 @@ fn wrong_commands_say_what_to_do() {
             &["start", "--node", "1", "--cluster", broken],
             "broken.toml",
         ),
-        (&["demo", "--protocol", "leap"], "two_phase"),
+        (&["demo", "--protocol", "epoch"], "two_phase"),
         (&["demo", "--rate", "0"], "a rate lies above 0"),
         (&["sql", "--url", "mysql://x"], "postgres://"),
         (

@@ -143,7 +143,7 @@ fn place(key: &Key, database: Option<&Database>) -> (String, String) {
 }
 
 /// Column names and values of a key; `None` if it is not a whole key (a range, a shard).
-fn key_text(key: &Key, table: &Table, index: &Index) -> Option<(String, String)> {
+pub(crate) fn key_text(key: &Key, table: &Table, index: &Index) -> Option<(String, String)> {
     let mut bytes = key.bytes.as_slice();
     let (mut columns, mut values) = (String::new(), Vec::new());
     for part in &index.columns {

@@ -36,7 +36,7 @@ mod simple;
 mod startup;
 mod status;
 
-pub(crate) use errors::unknown_outcome;
+pub(crate) use errors::{key_text, unknown_outcome};
 pub use plans::PlanCache;
 pub use status::Description;
 

@@ -36,6 +36,7 @@
 extern crate alloc;
 
 mod commit;
+mod dropped;
 mod fetch;
 mod home;
 mod installed;
@@ -45,6 +46,7 @@ pub mod message;
 mod owner;
 mod peers;
 mod protocol;
+mod rate;
 mod records;
 mod recovery;
 mod request;
@@ -62,13 +64,14 @@ pub use show::{HotRow, Moves};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use base::{Key, NodeId, Position, ShardId, Slot, Time, Ts, TxnId};
+use base::{IndexId, Key, NodeId, Position, ShardId, Slot, Time, Ts, TxnId};
 use fetch::Fetching;
 use home::{Entry, Grant, Incoming, Settling};
 use installed::Installed;
 use job::Job;
 use journal::Otag;
 use owner::{Held, Releasing};
+use rate::Rate;
 use recovery::Rejoin;
 use request::{PendingInform, Request};
 use seen::Seen;
@@ -218,6 +221,10 @@ pub struct Leap {
     since: BTreeMap<Key, Ts>,
     /// Backups that scans may still be reading.
     evictions: Vec<Key>,
+    /// Indexes that are gone, with rows of this home that are still under way.
+    dropped: BTreeSet<IndexId>,
+    /// Rows of such indexes that their homes have forgotten and that are in use here.
+    forgotten: Vec<(Key, Otag)>,
 
     /// Where the last arrival or departure is journaled.
     recorded: Position,
@@ -232,6 +239,9 @@ pub struct Leap {
     /// Messages of this shard to itself.
     loopback: VecDeque<message::Body>,
     moves: Moves,
+    /// Arrivals and departures.
+    moves_in: Rate,
+    moves_out: Rate,
     scratch: Vec<u8>,
     #[cfg(test)]
     printed: Option<Printed>,
@@ -289,6 +299,8 @@ impl Leap {
             requests_seen: BTreeMap::new(),
             since: BTreeMap::new(),
             evictions: Vec::new(),
+            dropped: BTreeSet::new(),
+            forgotten: Vec::new(),
             recorded: Self::NOTHING,
             incarnation: 0,
             rejoin: Rejoin::default(),
@@ -297,6 +309,8 @@ impl Leap {
             timers: BTreeSet::new(),
             loopback: VecDeque::new(),
             moves: Moves::default(),
+            moves_in: Rate::default(),
+            moves_out: Rate::default(),
             scratch: Vec::new(),
             #[cfg(test)]
             printed: None,

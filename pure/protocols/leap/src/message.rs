@@ -44,6 +44,8 @@ pub enum Body {
     ReleaseAck(ReleaseAck),
     /// Former owner to home: may I forget these?
     Unacked(Vec<(Key, Otag)>),
+    /// Home to owner: the index of these is gone, and nobody owns them any more.
+    Forget(Vec<(Key, Otag)>),
     /// Home to requester: the owner has restarted. If you have not got it, refuse it.
     Cancel(Key, Otag),
 

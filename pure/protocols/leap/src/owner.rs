@@ -323,6 +323,7 @@ impl Leap {
         };
         self.append_record(cx, &record);
         self.moves.moved_out += 1;
+        self.moves_out.note(cx.now);
         self.respond(cx, home, otag, &key, to, to_incarnation, seq);
     }
 

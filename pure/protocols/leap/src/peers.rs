@@ -75,6 +75,7 @@ impl Leap {
             Body::Settled(otags) => self.on_settled(from, &otags),
             Body::ReleaseAck(ack) => self.on_release_ack(cx, from, ack),
             Body::Unacked(keys) => self.on_unacked(cx, from, keys),
+            Body::Forget(keys) => self.on_forget(cx, keys),
             Body::Cancel(key, otag) => self.on_cancel(cx, from, &key, otag),
             Body::Read(request) => self.on_read(cx, from, *request),
             Body::Reply(reply) => self.on_reply(cx, from, *reply),

@@ -244,6 +244,7 @@ impl Leap {
             self.held.insert(key.clone(), held);
             self.backups.remove(&key);
         }
+        self.moves_in.note(cx.now);
         self.count_arrival(from, home, seq, &versions);
         // The table of a home that is the requester itself is brought up to date at once.
         self.inform(cx, home, otag, Fate::Acquired, arrival);

@@ -5,7 +5,7 @@ use crate::home::{Entry, Settling, Stage};
 use crate::owner::Tenure;
 use crate::txns::Phase;
 use alloc::vec::Vec;
-use base::{Key, ShardId};
+use base::{Key, ShardId, Time};
 use core::fmt;
 use store::Store;
 use txn::lock::Item;
@@ -59,6 +59,14 @@ impl Leap {
             table_bytes: self.table.keys().map(size).sum::<usize>() as u64,
             ..self.moves.clone()
         }
+    }
+
+    /// Rows that have arrived and left in the last whole second.
+    pub fn moves_per_second(&self, now: Time) -> (u64, u64) {
+        (
+            self.moves_in.per_second(now),
+            self.moves_out.per_second(now),
+        )
     }
 
     /// The rows of this home that have moved most since they left it, at most `count`.

@@ -31,6 +31,8 @@ pub(crate) enum Timer {
     Backups,
     /// Claims and questions after a restart.
     Rejoin,
+    /// Rows of dropped indexes that were in use.
+    Dropped,
 }
 
 impl Leap {
@@ -64,6 +66,7 @@ impl Leap {
                 Timer::Informs => self.on_informs_timer(cx),
                 Timer::Backups => self.on_backups_timer(cx),
                 Timer::Rejoin => self.rejoin_again(cx),
+                Timer::Dropped => self.forget_dropped(cx),
             }
         }
     }

@@ -276,6 +276,8 @@ fn show(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     let cluster = [
         ("STAGES", Show::Stages),
         ("PLACEMENT", Show::Placement),
+        ("OWNERSHIP", Show::Ownership),
+        ("HOTTEST", Show::Hottest),
         ("NODES", Show::Nodes),
         ("COUNTERS", Show::Counters),
         ("SESSIONS", Show::Sessions),

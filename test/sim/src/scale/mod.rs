@@ -13,7 +13,7 @@ pub use crate::costs::{AMOUNTS, Work};
 pub use model::{CostTable, Stopwatch, Usage};
 
 use crate::executor::SimCx;
-use crate::plan::Plan;
+use crate::plan::{Plan, ProtocolKind};
 use crate::world::World;
 use base::Prng;
 use load::{Clients, Tally};
@@ -179,6 +179,7 @@ fn plan(options: &ScaleOptions) -> Plan {
     Plan {
         seed: options.seed,
         workload: "scale",
+        protocol: ProtocolKind::TwoPhase,
         nodes: options.nodes,
         shards: options.shards,
         clients: u32::from(options.nodes) * options.clients_per_node,

@@ -1,0 +1,108 @@
+//! Rows of indexes that are gone: nobody owns them any more.
+//!
+//! ```text
+//! home of a row   no grant under way: the entry goes   ──Forget(keys)──> owner: forgets them too
+//! ```
+//!
+//! The home is the place where the row's next move would be decided, so nobody asks the owner for
+//! what the home has forgotten. Rows under way are waited for. A `Forget` that is lost leaves a few
+//! bytes at the owner until it restarts: a shard claims nothing of an index that it does not know.
+
+use crate::message::Body;
+use crate::owner::Tenure;
+use crate::timers::Timer;
+use crate::{Context, Leap};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use base::{IndexId, Key, ShardId, Slot};
+use journal::Otag;
+
+/// Keys in one message.
+const KEYS_MAX: usize = 10_000;
+
+impl Leap {
+    /// The catalog of this shard does not know the index any more, and its rows are removed.
+    pub fn forget_index(&mut self, cx: &mut Context<'_>, index: IndexId) {
+        self.dropped.insert(index);
+        self.forget_dropped(cx);
+    }
+
+    /// Forgets what can be forgotten, and comes back for the rest.
+    pub(crate) fn forget_dropped(&mut self, cx: &mut Context<'_>) {
+        let dropped = core::mem::take(&mut self.dropped);
+        for index in dropped {
+            if !self.forget_entries(cx, index) {
+                self.dropped.insert(index);
+            }
+        }
+        let later = core::mem::take(&mut self.forgotten);
+        self.on_forget(cx, later);
+        if !self.dropped.is_empty() || !self.forgotten.is_empty() {
+            let at = cx.now.after(self.settings.resend_us);
+            self.timers.insert((at, Timer::Dropped));
+        }
+    }
+
+    /// Forgets the rows of an index that are away from this home; false if some are under way.
+    fn forget_entries(&mut self, cx: &mut Context<'_>, index: IndexId) -> bool {
+        if !self.rejoin.is_serving() {
+            return false;
+        }
+        let mut quiet = true;
+        let mut by_owner: BTreeMap<ShardId, Vec<(Key, Otag)>> = BTreeMap::new();
+        for (key, entry) in self.table.range(first_key(index)..) {
+            if key.index != index {
+                break;
+            }
+            match entry.owner {
+                Some(owner)
+                    if entry.grant.is_none()
+                        && !entry.lost
+                        && !self.settling_of.contains_key(key) =>
+                {
+                    let keys = by_owner.entry(owner).or_default();
+                    keys.push((key.clone(), entry.otag));
+                }
+                Some(_) | None => quiet = false,
+            }
+        }
+        for (owner, keys) in by_owner {
+            for (key, _) in &keys {
+                self.table.remove(key);
+            }
+            for some in keys.chunks(KEYS_MAX) {
+                self.post(cx, owner, Body::Forget(some.to_vec()), Self::NOTHING);
+            }
+        }
+        quiet
+    }
+
+    /// The home of these rows has forgotten them.
+    pub(crate) fn on_forget(&mut self, cx: &mut Context<'_>, keys: Vec<(Key, Otag)>) {
+        for (key, otag) in keys {
+            let owned = self.held.get(&key).is_some_and(|held| {
+                held.otag == otag && matches!(held.tenure, Tenure::Owned { .. })
+            });
+            if !owned {
+                continue;
+            }
+            // A transaction that has written it cannot commit any more, but it is not over.
+            let written = |txn: &crate::txns::Txn| txn.writes.get(&key).is_some();
+            if self.release_of.contains_key(&key) || self.txns.values().any(|txn| written(txn)) {
+                if self.forgotten.is_empty() && self.dropped.is_empty() {
+                    let at = cx.now.after(self.settings.resend_us);
+                    self.timers.insert((at, Timer::Dropped));
+                }
+                self.forgotten.push((key, otag));
+                continue;
+            }
+            self.held.remove(&key);
+            cx.store.evict(key.index, key.slot, &key.bytes);
+        }
+    }
+}
+
+/// The smallest key of an index.
+fn first_key(index: IndexId) -> Key {
+    Key::new(index, Slot(0), Vec::new())
+}
