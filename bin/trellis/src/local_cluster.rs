@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use drive::link::Link;
 use drive::url::Target;
 use runtime::{ClusterFile, NodeEntry};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,16 @@ impl LocalCluster {
         file: &ClusterFile,
         is_called_off: &mut dyn FnMut() -> bool,
     ) -> Result<Started> {
+        LocalCluster::start_each(|_| path.to_path_buf(), file, is_called_off)
+    }
+
+    /// As [`LocalCluster::start`], with a cluster file for each node: the addresses by which they
+    /// reach each other may differ.
+    pub(crate) fn start_each(
+        path: impl Fn(&NodeEntry) -> PathBuf,
+        file: &ClusterFile,
+        is_called_off: &mut dyn FnMut() -> bool,
+    ) -> Result<Started> {
         let program = std::env::current_exe().context("cannot find the trellis program")?;
         let mut cluster = LocalCluster {
             children: Vec::new(),
@@ -43,7 +53,7 @@ impl LocalCluster {
             let mut command = Command::new(&program);
             command
                 .args(["start", "--node", &node.id.to_string(), "--cluster"])
-                .arg(path);
+                .arg(path(node));
             let child = command
                 .stdin(Stdio::null())
                 .spawn()

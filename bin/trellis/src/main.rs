@@ -4,6 +4,7 @@ mod bench;
 mod cluster_dir;
 mod demo;
 mod local_cluster;
+mod paper;
 mod signals;
 mod sim;
 mod sql;
@@ -51,6 +52,8 @@ enum Command {
     Bench(bench::BenchArgs),
     /// Run clusters in virtual time, under faults, from a seed
     Sim(sim::SimArgs),
+    /// Repeat the evaluation of a paper
+    Paper(paper::PaperArgs),
 }
 
 fn main() -> ExitCode {
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Command::Sql(args) => sql::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Bench(args) => bench::run(&args),
         Command::Sim(args) => sim::run(&args),
+        Command::Paper(args) => paper::run(&args).map(|()| ExitCode::SUCCESS),
     };
     match result {
         Ok(code) => code,

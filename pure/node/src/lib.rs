@@ -34,5 +34,6 @@ mod txns;
 
 pub use client::{ClientMessage, ConnId, Format, Reply, Severity, Tag, TxnStatus};
 pub use input::{CheckpointPart, Effects, Input};
+pub use leap::Moves;
 pub use machine::{Shard, ShardConfig, ShardRecovered};
 pub use message::{LocalMessage, Message, WireMessage};

@@ -683,6 +683,11 @@ impl Shard {
         self.core.borrow().counters
     }
 
+    /// Rows that this shard has given and taken, under the protocol that moves rows.
+    pub fn moves(&self) -> leap::Moves {
+        self.core.borrow().protocols.moves()
+    }
+
     /// The catalog in use.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.core.borrow().catalog.clone()

@@ -169,6 +169,16 @@ impl Protocols {
         }
     }
 
+    /// Who knows which rows have moved.
+    pub(crate) fn leap(&self) -> &Leap {
+        &self.leap.machine
+    }
+
+    /// Rows that have moved.
+    pub(crate) fn moves(&self) -> leap::Moves {
+        self.leap.machine.moves()
+    }
+
     /// Whether everything that counts as committed at the start of a checkpoint is in the store.
     pub(crate) fn checkpoint_may_end(&self) -> bool {
         self.two_phase.machine.checkpoint_may_end() && self.leap.machine.checkpoint_may_end()
@@ -183,11 +193,6 @@ impl Protocols {
     /// As [`Protocols::validate`] for what is open, while it is little.
     pub(crate) fn validate_open(&self) {
         self.two_phase.machine.validate_small(LOCKS_CHECKED_MAX);
-    }
-
-    /// Who knows which rows have moved.
-    pub(crate) fn leap(&self) -> &Leap {
-        &self.leap.machine
     }
 
     /// Whether nobody holds, waits for or owes anything.

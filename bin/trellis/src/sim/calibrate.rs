@@ -9,7 +9,8 @@ use super::cost_file::CostFile;
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use serde_json::{Map, Value, json};
-use sim::scale::{AMOUNTS, CostTable, Mix, ScaleOptions, Stopwatch, Work, measure};
+use sim::scale::{AMOUNTS, CostTable, Load, ScaleOptions, Spread, Stopwatch, System, Work};
+use sim::scale::{Unit, measure};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -58,12 +59,15 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<()> {
 
     let rough = rough(args, flush_ns);
     let mut samples = Samples::default();
-    for (mix, serial) in [
-        (Mix::TpccFull, false),
-        (Mix::TpccPair, false),
-        (Mix::Ycsb, false),
-    ] {
-        samples.add(watched(args, &rough, mix, serial, 1)?);
+    let steps = Load::Ycsb { steps: 1, ops: 8 };
+    for system in [System::Interleaved, System::Leap] {
+        for load in [Load::TpccFull, Load::TpccPair, steps] {
+            samples.add(watched(args, &rough, load, system, 1)?);
+        }
+    }
+    for returning in [false, true] {
+        let counter = Load::Counter { returning };
+        samples.add(watched(args, &rough, counter, System::Leap, 1)?);
     }
     let coding_ns = samples.coding_ns();
     let mut table = samples.fit(&rough);
@@ -74,7 +78,9 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<()> {
 
     // What has not been fitted to: another seed.
     let mut other = Samples::default();
-    other.add(watched(args, &rough, Mix::TpccFull, false, 2)?);
+    for system in [System::Interleaved, System::Leap] {
+        other.add(watched(args, &rough, Load::TpccFull, system, 2)?);
+    }
     let fit = json!({
         "steps": samples.steps.len(),
         "r_squared": rounded(samples.r_squared(&table)),
@@ -175,22 +181,26 @@ impl Stopwatch for Watch {
 fn watched(
     args: &CalibrateArgs,
     table: &CostTable,
-    mix: Mix,
-    serial: bool,
+    load: Load,
+    system: System,
     seed: u64,
 ) -> Result<Pass> {
     let options = ScaleOptions {
         nodes: 3,
         shards: 2,
-        mix,
-        serial,
-        remote_percent: 20,
+        system,
+        load,
+        spread: Spread {
+            unit: Unit::Access,
+            ..Spread::new(Vec::new(), 20)
+        },
         clients_per_node: 8,
         warehouses_per_node: 4,
         items: 1_000,
         customers: 30,
         warmup_us: 100_000,
         run_us: (args.seconds * 1e6) as u64,
+        slices: 1,
         seed,
     };
     let mut passes = Vec::new();

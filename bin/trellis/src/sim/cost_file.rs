@@ -3,22 +3,23 @@
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use sim::scale::{AMOUNTS, CostTable};
+use std::path::Path;
 
 /// The costs that this program brings; the file says where they are from.
-pub(super) const DEFAULT: &str = include_str!("costs.json");
+const DEFAULT: &str = include_str!("costs.json");
 
 /// A table of costs and where it is from.
-pub(super) struct CostFile {
+pub(crate) struct CostFile {
     /// Which machine, in words.
-    pub(super) machine: String,
-    pub(super) table: CostTable,
+    pub(crate) machine: String,
+    pub(crate) table: CostTable,
     /// How well the table explains what was measured.
     pub(super) fit: Value,
 }
 
 impl CostFile {
     /// As JSON.
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let table = &self.table;
         let round = |ns: f64| (ns * 10.0).round() / 10.0;
         let each = |(name, ns): (&str, f64)| (name.to_owned(), json!(round(ns)));
@@ -38,6 +39,18 @@ impl CostFile {
             "client_ns": table.client_ns,
             "fit": self.fit,
         })
+    }
+
+    /// The file at `path`, or what this program brings.
+    pub(crate) fn of_option(path: Option<&Path>) -> Result<CostFile> {
+        match path {
+            Some(path) => {
+                let text = std::fs::read_to_string(path);
+                let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+                CostFile::read(&text)
+            }
+            None => CostFile::read(DEFAULT),
+        }
     }
 
     /// Reads what [`CostFile::json`] gives.

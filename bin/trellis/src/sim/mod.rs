@@ -14,6 +14,8 @@ mod syncs;
 mod totals;
 mod worker;
 
+pub(crate) use cost_file::CostFile;
+
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use plan_args::PlanArgs;

@@ -1,14 +1,14 @@
 //! `trellis sim scale`: throughput and latency of clusters that nobody has at hand, by the model of
 //! `sim::scale`, as a table, JSON and one HTML page.
 
-use super::cost_file::{CostFile, DEFAULT};
+use super::cost_file::CostFile;
 use crate::demo::Protocol;
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, ValueEnum};
 use drive::report::chart::{Axes, Series, lines};
 use drive::report::{COLOURS, escape, page};
 use serde_json::{Value, json};
-use sim::scale::{CostTable, Mix, Point, ScaleOptions, measure};
+use sim::scale::{CostTable, Load, Point, ScaleOptions, Spread, System, Unit, measure};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
@@ -37,6 +37,12 @@ pub(crate) struct ScaleArgs {
     #[arg(long, value_delimiter = ',', default_value = "10",
           value_parser = clap::value_parser!(u64).range(0..=100))]
     remote: Vec<u64>,
+    /// What --remote is a percentage of
+    #[arg(long, value_enum, default_value = "transactions")]
+    of: Share,
+    /// Percentage of remote accesses whose rows nobody else uses [default: no such rows]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(0..=100))]
+    locality: Option<u64>,
     /// Clients per node, each with one transaction at a time and no pauses
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     clients_per_node: u32,
@@ -88,6 +94,14 @@ enum Execution {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Share {
+    /// Transactions: one access of theirs is remote
+    Transactions,
+    /// Lines of NewOrder and customers of Payment, each by itself
+    Accesses,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ScaleWorkload {
     /// NewOrder and Payment, half and half
     Tpcc,
@@ -95,6 +109,27 @@ enum ScaleWorkload {
     TpccFull,
     /// Eight single-row reads or updates in one round
     Ycsb,
+}
+
+impl ScaleArgs {
+    fn system(&self) -> System {
+        match (self.protocol, self.execution) {
+            (Protocol::Leap, _) => System::Leap,
+            (Protocol::TwoPhase, Execution::Interleaved) => System::Interleaved,
+            (Protocol::TwoPhase, Execution::Serial) => System::Serial,
+        }
+    }
+
+    fn spread(&self, remote_percent: u64) -> Spread {
+        Spread {
+            unit: match self.of {
+                Share::Transactions => Unit::Transaction,
+                Share::Accesses => Unit::Access,
+            },
+            locality_percent: self.locality,
+            ..Spread::new(Vec::new(), remote_percent)
+        }
+    }
 }
 
 /// A point with its place on the curves.
@@ -107,8 +142,8 @@ struct Measured {
 /// Carries out `trellis sim scale`.
 pub(crate) fn run(args: &ScaleArgs) -> Result<()> {
     ensure!(
-        args.protocol == Protocol::TwoPhase,
-        "the model runs two_phase only"
+        args.protocol == Protocol::TwoPhase || args.execution == Execution::Interleaved,
+        "--execution serial is one of two_phase"
     );
     let whole = |seconds: f64| seconds.is_finite() && (0.0..=3_600.0).contains(&seconds);
     ensure!(
@@ -144,12 +179,7 @@ fn write_file(path: &PathBuf, text: &str) -> Result<()> {
 }
 
 fn costs(args: &ScaleArgs) -> Result<CostFile> {
-    let text = match &args.costs {
-        Some(path) => std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}", path.display()))?,
-        None => DEFAULT.to_owned(),
-    };
-    let mut file = CostFile::read(&text)?;
+    let mut file = CostFile::of_option(args.costs.as_deref())?;
     let table = &mut file.table;
     if let Some(us) = args.link_delay_us {
         table.link_ns = us * 1_000;
@@ -167,19 +197,20 @@ fn one(args: &ScaleArgs, table: &CostTable, nodes: u16, remote_percent: u64) -> 
     let options = ScaleOptions {
         nodes,
         shards: args.shards,
-        mix: match args.workload {
-            ScaleWorkload::Tpcc => Mix::TpccPair,
-            ScaleWorkload::TpccFull => Mix::TpccFull,
-            ScaleWorkload::Ycsb => Mix::Ycsb,
+        system: args.system(),
+        load: match args.workload {
+            ScaleWorkload::Tpcc => Load::TpccPair,
+            ScaleWorkload::TpccFull => Load::TpccFull,
+            ScaleWorkload::Ycsb => Load::Ycsb { steps: 1, ops: 8 },
         },
-        serial: args.execution == Execution::Serial,
-        remote_percent,
+        spread: args.spread(remote_percent),
         clients_per_node: args.clients_per_node,
         warehouses_per_node: args.warehouses_per_node,
         items: args.items,
         customers: args.customers,
         warmup_us: (args.warmup * 1e6) as u64,
         run_us: (args.seconds * 1e6) as u64,
+        slices: 1,
         seed: args.seed,
     };
     let began = Instant::now();
@@ -292,7 +323,7 @@ fn line(measured: &Measured) -> String {
     format!(
         "{:>8} {:>5} {:>10.0} {:>10.0} {:>7.2} {:>7.2} {:>7.2} {:>10.2} {:>8.0} {:>10.2} \
          {:>10.2} {:>11.3} {:>6.1} {:>14.1} {:>8.1}",
-        options.remote_percent,
+        options.spread.remote_percent,
         options.nodes,
         row.per_s,
         row.per_s / f64::from(options.nodes),
@@ -327,9 +358,9 @@ fn point_json(measured: &Measured) -> Value {
     json!({
         "nodes": options.nodes,
         "shards_per_node": options.shards,
-        "mix": mix_name(options.mix),
-        "execution": if options.serial { "serial" } else { "interleaved" },
-        "remote_percent": options.remote_percent,
+        "mix": load_name(options.load),
+        "system": options.system.name(),
+        "remote_percent": options.spread.remote_percent,
         "clients_per_node": options.clients_per_node,
         "warehouses_per_node": options.warehouses_per_node,
         "items": options.items,
@@ -359,11 +390,12 @@ fn point_json(measured: &Measured) -> Value {
     })
 }
 
-fn mix_name(mix: Mix) -> &'static str {
-    match mix {
-        Mix::TpccPair => "tpcc NewOrder+Payment",
-        Mix::TpccFull => "tpcc all five",
-        Mix::Ycsb => "ycsb",
+fn load_name(load: Load) -> &'static str {
+    match load {
+        Load::TpccPair => "tpcc NewOrder+Payment",
+        Load::TpccFull => "tpcc all five",
+        Load::Ycsb { .. } => "ycsb",
+        Load::Counter { .. } => "counter",
     }
 }
 
@@ -408,7 +440,7 @@ fn html(args: &ScaleArgs, file: &CostFile, all: &[Measured]) -> String {
             colour: COLOURS[at % COLOURS.len()],
             points: all
                 .iter()
-                .filter(|m| m.options.remote_percent == *remote)
+                .filter(|m| m.options.spread.remote_percent == *remote)
                 .map(|m| (f64::from(m.options.nodes), value(m)))
                 .collect(),
         };

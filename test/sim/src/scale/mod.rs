@@ -12,6 +12,10 @@ mod tests;
 pub use crate::costs::{AMOUNTS, Work};
 pub use model::{CostTable, Stopwatch, Usage};
 
+pub use load::homes;
+pub use node::Moves;
+pub use workload::spread::{Load, Spread, Unit};
+
 use crate::executor::SimCx;
 use crate::plan::{Plan, ProtocolKind};
 use crate::world::World;
@@ -19,18 +23,39 @@ use base::Prng;
 use load::{Clients, Tally};
 use model::Model;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use txn::counters::Counters;
 
-/// What the clients do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mix {
-    /// TPC-C: NewOrder and Payment alone, half and half, as in the LEAP paper.
-    TpccPair,
-    /// TPC-C: all five transactions, by the cards of the specification.
-    TpccFull,
-    /// Eight reads or updates (half and half) of single rows in one round.
-    Ycsb,
+/// Which protocol the database runs, and how.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum System {
+    /// `leap`: rows move to the transaction.
+    Leap,
+    /// `two_phase`: transactions interleave, rows are locked.
+    Interleaved,
+    /// `two_phase` with `execution = 'serial'`: a transaction takes its shards whole.
+    Serial,
+}
+
+impl System {
+    /// What stands in `CREATE DATABASE ... WITH (...)`.
+    pub fn options(self) -> &'static str {
+        match self {
+            System::Leap => "protocol = 'leap'",
+            System::Interleaved => "protocol = 'two_phase', execution = 'interleaved'",
+            System::Serial => "protocol = 'two_phase', execution = 'serial'",
+        }
+    }
+
+    /// In words, for reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            System::Leap => "leap",
+            System::Interleaved => "two_phase interleaved",
+            System::Serial => "two_phase serial",
+        }
+    }
 }
 
 /// One point of a curve.
@@ -40,27 +65,41 @@ pub struct ScaleOptions {
     pub nodes: u16,
     /// Shards (cores) per node, 1 to 16.
     pub shards: u16,
+    /// The protocol.
+    pub system: System,
     /// What the clients do.
-    pub mix: Mix,
-    /// Whether a transaction takes its shards whole (`execution = 'serial'`).
-    pub serial: bool,
-    /// Percentage of transactions that touch a warehouse (or part) of another node, of those that
-    /// may: NewOrder, Payment, and all of ycsb.
-    pub remote_percent: u64,
+    pub load: Load,
+    /// How much of it is elsewhere. Its `homes` are filled in here.
+    pub spread: Spread,
     /// Clients per node; they connect to their own node.
     pub clients_per_node: u32,
-    /// Warehouses (ycsb: parts) per node, dealt evenly to its shards.
+    /// Warehouses (parts) per node, dealt evenly to its shards.
     pub warehouses_per_node: u32,
-    /// Rows of ITEM, and of STOCK per warehouse (ycsb: rows per part).
+    /// Rows of ITEM, and of STOCK per warehouse (key-value: rows per part).
     pub items: u32,
-    /// Customers per district, and loaded orders.
+    /// Customers per district; of the full mix also the loaded orders.
     pub customers: u32,
     /// Virtual microseconds before anything counts.
     pub warmup_us: u64,
     /// Virtual microseconds that count.
     pub run_us: u64,
+    /// Parts of the run that are told apart in [`Point::slices`]; 1 or more.
+    pub slices: u32,
     /// Everything random follows from it.
     pub seed: u64,
+}
+
+/// A part of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Slice {
+    /// Transactions that committed in it.
+    pub commits: u64,
+    /// Their mean latency, nanoseconds.
+    pub latency_mean_ns: u64,
+    /// Bytes of frames between nodes.
+    pub frame_bytes: u64,
+    /// Rows that arrived at another owner.
+    pub moves: u64,
 }
 
 /// What was seen at one point.
@@ -74,6 +113,12 @@ pub struct Point {
     pub retries: u64,
     /// Nanoseconds from the first attempt to the answer of each transaction, ascending.
     pub latencies_ns: Vec<u64>,
+    /// Transactions by the attempts that the client made.
+    pub tries: BTreeMap<u64, u64>,
+    /// The run in parts.
+    pub slices: Vec<Slice>,
+    /// Rows that moved, under a protocol that moves any. Sizes are those at the end.
+    pub moves: Moves,
     /// What the machines counted.
     pub counters: Counters,
     /// What the model counted.
@@ -146,32 +191,72 @@ pub fn measure(
         return Err(world.stuck("connecting"));
     }
     usage.borrow_mut().on = true;
-    clients.start();
+    clients.start(world.now_ns);
     world.within(options.warmup_us * 1_000, &mut |_| false);
     usage.borrow_mut().clear();
-    clients.count_from_here();
-    let before = world.counted();
-    world.within(options.run_us * 1_000, &mut |_| false);
-    let counters = less(&world.counted(), &before);
-    if let Some(text) = clients.wrong().or_else(|| world.broken.take()) {
-        return Err(text);
+    clients.take();
+    let before = (world.counted(), world.moved());
+    let mut point = Point::default();
+    let slices = u64::from(options.slices.max(1));
+    for number in 0..slices {
+        let ends_us = |number| options.run_us * number / slices;
+        let begun = (usage.borrow().frame_bytes, moves_of(&world.moved()));
+        let length_us = ends_us(number + 1) - ends_us(number);
+        world.within(length_us * 1_000, &mut |_| false);
+        if let Some(text) = clients.wrong().or_else(|| world.broken.take()) {
+            return Err(text);
+        }
+        let mut slice = point.take(clients.take());
+        slice.frame_bytes = usage.borrow().frame_bytes - begun.0;
+        slice.moves = moves_of(&world.moved()) - begun.1;
+        point.slices.push(slice);
     }
-    let Tally {
-        committed,
-        rolled_back,
-        retries,
-        mut latencies_ns,
-    } = clients.take();
-    latencies_ns.sort_unstable();
-    let usage = usage.borrow().clone();
-    Ok(Point {
-        committed,
-        rolled_back,
-        retries,
-        latencies_ns,
-        counters,
-        usage,
-    })
+    point.counters = less(&world.counted(), &before.0);
+    point.moves = moved_since(world.moved(), &before.1);
+    point.latencies_ns.sort_unstable();
+    point.usage = usage.borrow().clone();
+    Ok(point)
+}
+
+impl Point {
+    /// Adds what the clients counted in a slice.
+    fn take(&mut self, tally: Tally) -> Slice {
+        let commits: u64 = tally.committed.iter().sum();
+        let sum_ns: u64 = tally.latencies_ns.iter().sum();
+        let count = tally.latencies_ns.len() as u64;
+        for (sum, more) in self.committed.iter_mut().zip(tally.committed) {
+            *sum += more;
+        }
+        for (tries, count) in tally.tries {
+            *self.tries.entry(tries).or_default() += count;
+        }
+        self.rolled_back += tally.rolled_back;
+        self.retries += tally.retries;
+        self.latencies_ns.extend(tally.latencies_ns);
+        Slice {
+            commits,
+            latency_mean_ns: sum_ns.checked_div(count).unwrap_or(0),
+            ..Slice::default()
+        }
+    }
+}
+
+/// Rows that arrived, however they came.
+fn moves_of(moves: &Moves) -> u64 {
+    moves.rp_o + moves.r_po + moves.r_p_o
+}
+
+/// Counts since `before`; sizes as they are now.
+fn moved_since(now: Moves, before: &Moves) -> Moves {
+    Moves {
+        moved_in: now.moved_in - before.moved_in,
+        moved_out: now.moved_out - before.moved_out,
+        refused: now.refused - before.refused,
+        rp_o: now.rp_o - before.rp_o,
+        r_po: now.r_po - before.r_po,
+        r_p_o: now.r_p_o - before.r_p_o,
+        ..now
+    }
 }
 
 /// No faults, clocks that agree, no checkpoints.
@@ -186,6 +271,7 @@ fn plan(options: &ScaleOptions) -> Plan {
         run_us: options.run_us,
         skew_us: 0,
         delay_us: 1,
+        local_us: 1,
         sync_us: 1,
         loss: 0,
         duplicate: 0,
@@ -208,7 +294,7 @@ fn less(now: &Counters, before: &Counters) -> Counters {
         txn_schema_changed txn_unknown txn_shard_local txn_node_local txn_distributed
         participant_nodes messages messages_on_path messages_in_node message_bytes forced_writes
         journal_records journal_bytes lock_waits lock_wait_us snapshot_waits statements
-        server_retries rows_read rows_written formulas
+        snapshot_raises statement_restarts server_retries rows_read rows_written formulas
     )
 }
 
@@ -219,6 +305,26 @@ impl World {
         let running = self.nodes.iter().filter_map(|node| node.running.as_ref());
         for shard in running.flat_map(|running| &running.shards) {
             sum.add(&shard.machine.counters());
+        }
+        sum
+    }
+
+    /// What all shards say of rows that move.
+    fn moved(&self) -> Moves {
+        let mut sum = Moves::default();
+        let running = self.nodes.iter().filter_map(|node| node.running.as_ref());
+        for shard in running.flat_map(|running| &running.shards) {
+            let one = shard.machine.moves();
+            sum.rows_away += one.rows_away;
+            sum.rows_here += one.rows_here;
+            sum.backups += one.backups;
+            sum.table_bytes += one.table_bytes;
+            sum.moved_in += one.moved_in;
+            sum.moved_out += one.moved_out;
+            sum.refused += one.refused;
+            sum.rp_o += one.rp_o;
+            sum.r_po += one.r_po;
+            sum.r_p_o += one.r_p_o;
         }
         sum
     }

@@ -1,7 +1,7 @@
 //! The model against what is known: the delays of the protocol, and itself.
 
 use super::model::{CostTable, Model, Usage};
-use super::{Mix, Point, ScaleOptions, measure, plan};
+use super::{Load, Point, ScaleOptions, Spread, System, measure, plan};
 use crate::executor::SimCx;
 use crate::world::World;
 use base::Prng;
@@ -14,15 +14,16 @@ fn options() -> ScaleOptions {
     ScaleOptions {
         nodes: 2,
         shards: 1,
-        mix: Mix::TpccPair,
-        serial: false,
-        remote_percent: 50,
+        system: System::Interleaved,
+        load: Load::TpccPair,
+        spread: Spread::new(Vec::new(), 50),
         clients_per_node: 4,
         warehouses_per_node: 2,
         items: 40,
         customers: 4,
         warmup_us: 20_000,
         run_us: 100_000,
+        slices: 4,
         seed: 7,
     }
 }
@@ -58,41 +59,58 @@ fn the_same_seed_gives_the_same_numbers() {
 }
 
 #[test]
-fn every_mix_and_execution_works_on_several_shards() {
-    for (mix, serial) in [
-        (Mix::TpccFull, false),
-        (Mix::TpccFull, true),
-        (Mix::Ycsb, false),
-        (Mix::Ycsb, true),
+fn every_load_and_system_works_on_several_shards() {
+    let ycsb = Load::Ycsb { steps: 2, ops: 3 };
+    for (load, system) in [
+        (Load::TpccFull, System::Interleaved),
+        (Load::TpccFull, System::Serial),
+        (Load::TpccPair, System::Leap),
+        (ycsb, System::Leap),
+        (ycsb, System::Serial),
+        (Load::Counter { returning: false }, System::Interleaved),
+        (Load::Counter { returning: true }, System::Leap),
     ] {
         let options = ScaleOptions {
-            mix,
-            serial,
+            load,
+            system,
             shards: 2,
             ..options()
         };
         let point = point(&options);
-        assert!(point.commits() > 20, "{mix:?} {serial}: {point:?}");
+        assert!(point.commits() > 20, "{load:?} {system:?}: {point:?}");
         let busy = &point.usage.busy_ns;
         assert!(busy.iter().all(|ns| *ns > 0), "{busy:?}");
         assert!(point.usage.flushes > 0 && point.usage.frames > 0);
+        assert_eq!(point.moves.moved_in > 0, system == System::Leap);
+        let parts = point.slices.iter().map(|slice| slice.commits);
+        assert_eq!((point.slices.len(), parts.sum()), (4, point.commits()));
     }
 }
 
 #[test]
 fn what_stays_at_home_sends_nothing() {
-    let home = ScaleOptions {
-        remote_percent: 0,
+    let remote = |remote_percent| ScaleOptions {
+        spread: Spread::new(Vec::new(), remote_percent),
         ..options()
     };
-    assert_eq!(point(&home).counters.txn_distributed, 0);
-    let all = ScaleOptions {
-        remote_percent: 100,
-        ..options()
-    };
-    let away = point(&all);
-    let counters = away.counters;
+    assert_eq!(point(&remote(0)).counters.txn_distributed, 0);
+    let counters = point(&remote(100)).counters;
     assert_eq!(counters.txn_distributed, counters.txn_committed);
+}
+
+#[test]
+fn rows_that_nobody_else_uses_move_once() {
+    let mut options = ScaleOptions {
+        system: System::Leap,
+        warmup_us: 0,
+        run_us: 1_200_000,
+        slices: 6,
+        ..options()
+    };
+    options.spread.locality_percent = Some(100);
+    let point = point(&options);
+    let moves: Vec<u64> = point.slices.iter().map(|slice| slice.moves).collect();
+    assert!(moves[0] > 50 && moves[5] * 20 < moves[0], "{moves:?}");
 }
 
 /// One-way delays of a link that each of the texts takes, one after the other on a connection to
@@ -115,7 +133,7 @@ fn delays(texts: &'static [&'static str]) -> Vec<u64> {
     let mut world = World::new(plan(&options), None, Some(Box::new(model)));
     world.boot().unwrap();
     let cx = SimCx::new(world.shared.clone(), Prng::new(1));
-    let homes = super::load::homes(&options);
+    let homes = super::homes(options.nodes, options.shards, options.warehouses_per_node);
     let task = cx.fork();
     let running = cx.spawn(async move {
         let mut conn = task.connect(1).await.unwrap();
