@@ -7,8 +7,7 @@ use crate::timers::Timer;
 use crate::txns::{Phase, failed};
 use crate::{Context, Leap};
 use alloc::vec::Vec;
-use base::{Key, Position, ShardId, Ts, TxnId};
-use store::Write;
+use base::{Position, ShardId, Ts, TxnId};
 use txn::{AbortReason, Event, OpId, OpReply, OpResult, Outcome, Submitted};
 
 fn ended(outcome: Outcome, wait: Position) -> OpReply {
@@ -43,7 +42,7 @@ impl Leap {
                 outcome: Some(outcome),
                 wait,
             }) => Submitted::Ready(ended(outcome, wait)),
-            other => other,
+            other @ (Submitted::Ready(_) | Submitted::Pending) => other,
         }
     }
 
@@ -155,7 +154,7 @@ impl Leap {
         result: OpResult,
     ) -> OpReply {
         let state = self.txns.get_mut(&txn).expect("it commits");
-        let writes: Vec<(Key, Write)> = core::mem::take(&mut state.writes).into_iter().collect();
+        let writes = state.writes.take();
         let mut wait = state.wait;
         if !writes.is_empty() {
             let position = self.append_commit(cx, txn, commit_ts, &writes);
@@ -164,6 +163,7 @@ impl Leap {
             let state = self.txns.get_mut(&txn).expect("looked up above");
             state.cost.forced_writes += 1;
             state.wait = wait;
+            state.writes.clear(Some(writes));
         }
         let outcome = Outcome::Committed { commit_ts };
         self.end_txn(cx, txn, outcome.clone());
@@ -180,13 +180,16 @@ impl Leap {
             .txns
             .get(&txn)
             .is_some_and(|state| state.outcome.is_none());
-        if open {
+        if open && self.is_entrusted(txn) {
+            // It may be in other hands: nobody knows how it ends.
+            self.lose_errand(cx, txn);
+        } else if open {
             self.end_txn(cx, txn, Outcome::Aborted(reason));
         }
     }
 
     /// Sets the outcome, frees the locks everywhere, and answers all that is still outstanding.
-    fn end_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, outcome: Outcome) {
+    pub(crate) fn end_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, outcome: Outcome) {
         self.tally(txn);
         let state = self
             .txns
@@ -206,18 +209,25 @@ impl Leap {
         told.sort_unstable();
         told.dedup();
         let state = self.txns.get_mut(&txn).expect("looked up above");
-        state.writes.clear();
+        state.writes.clear(None);
         let node = self.shard.node();
         let remote = told.iter().filter(|shard| shard.node() != node).count() as u32;
         state.cost.messages_off_path += remote;
         state.cost.messages_in_node += told.len() as u32 - remote;
         let cost = state.cost;
         let wait = state.wait;
-        count(cx, &outcome, cost.shards, cost.nodes);
-        cx.counters.messages_on_path += u64::from(cost.messages_on_path);
-        cx.counters.forced_writes += u64::from(cost.forced_writes);
-        if let (Outcome::Aborted(_), Some(history)) = (&outcome, &mut cx.history) {
-            history.push(Event::Abort { txn });
+        // A guest is counted where it came from.
+        if state.guest.is_none() {
+            count(cx, &outcome, cost.shards, cost.nodes);
+            cx.counters.messages_on_path += u64::from(cost.messages_on_path);
+            cx.counters.forced_writes += u64::from(cost.forced_writes);
+            if let Some(history) = &mut cx.history {
+                match outcome {
+                    Outcome::Aborted(_) => history.push(Event::Abort { txn }),
+                    Outcome::Unknown => history.push(Event::Unknown { txn }),
+                    Outcome::Committed { .. } => {}
+                }
+            }
         }
         for shard in told {
             // It tells its clock as well: later commits there lie above this one.

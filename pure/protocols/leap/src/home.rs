@@ -249,6 +249,7 @@ impl Leap {
                     seq,
                     priority: incoming.priority,
                     void: false,
+                    held_back: false,
                 };
                 self.begin_release(cx, releasing);
             }

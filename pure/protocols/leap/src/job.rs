@@ -16,6 +16,8 @@ pub(crate) enum Origin {
     Local { id: OpId, last: bool },
     /// A read for a coordinator elsewhere.
     Read { number: u64 },
+    /// A transaction of that shard, entrusted to this one.
+    Errand { from: ShardId, number: u64 },
     /// Rows for a scan on that shard.
     Fetch { from: ShardId, number: u64 },
 }
@@ -62,6 +64,8 @@ pub(crate) struct Job {
     pub(crate) txn: TxnId,
     pub(crate) options: TxnOptions,
     pub(crate) alone: bool,
+    /// It ends in the step in which it begins, and nobody is in its way: it needs no lock.
+    pub(crate) free: bool,
     pub(crate) planned: u64,
     pub(crate) op: Option<Op>,
     pub(crate) origin: Origin,
@@ -84,6 +88,7 @@ impl Job {
             txn,
             options,
             alone: false,
+            free: false,
             planned,
             op: None,
             origin,
@@ -150,6 +155,9 @@ impl Leap {
         item: &Item<'_>,
         mode: LockMode,
     ) -> Result<(), Stop> {
+        if job.free {
+            return Ok(());
+        }
         let timeout_us = job.options.lock_timeout_us;
         let acquired = self.locks.acquire(LockRequest {
             txn: job.priority(),
@@ -214,7 +222,11 @@ impl Leap {
             .expect("a job that is no fetch has an operation");
         let result = match &mut op {
             Op::Scan(scan) => self.scan(cx, job, scan),
-            op => self.run_keyed(cx, job, op),
+            op @ (Op::Get { .. }
+            | Op::Modify { .. }
+            | Op::Insert { .. }
+            | Op::Formula { .. }
+            | Op::Write { .. }) => self.run_keyed(cx, job, op),
         };
         if !matches!(result, Ok(_) | Err(Stop::Fail(_))) {
             job.op = Some(op);
@@ -266,6 +278,7 @@ impl Leap {
                 }
             }
             Origin::Read { number } => self.end_read(cx, &job, number, result),
+            Origin::Errand { from, number } => self.end_errand(cx, &job, from, number, result),
             Origin::Fetch { from, number } => self.end_fetch(cx, *job, from, number, result),
         }
     }

@@ -1,6 +1,6 @@
 //! Operations on single rows, where the transaction runs: lock, own, then work.
 
-use crate::job::{Job, Stop};
+use crate::job::{Job, Origin, Stop};
 use crate::request::Standing;
 use crate::view::look;
 use crate::{Context, Leap, printed};
@@ -83,7 +83,13 @@ impl Leap {
         key: &Key,
         mode: LockMode,
     ) -> Result<(), Stop> {
+        if matches!(job.origin, Origin::Local { .. }) {
+            self.errands.note_use(key);
+        }
         self.lock(cx, job, &Item::of(key), mode)?;
+        if self.stays_away(job, key) {
+            return Err(Stop::Elsewhere);
+        }
         self.own(cx, key, job.id, job.priority())
     }
 
@@ -174,11 +180,11 @@ impl Leap {
             return Err(Stop::aborted(AbortReason::SnapshotTooOld));
         }
         let before = self.get(cx, job, key, snapshot, program)?;
-        match &before {
-            OpResult::Rows { batch, .. } if batch.rows > 0 => {
-                self.get(cx, job, key, Ts::MAX, program)
-            }
-            _ => Ok(before),
+        let passes = matches!(&before, OpResult::Rows { batch, .. } if batch.rows > 0);
+        if passes {
+            self.get(cx, job, key, Ts::MAX, program)
+        } else {
+            Ok(before)
         }
     }
 

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Modules: [`message`] what shards say; `request` the requester; `home` the home; `owner` the
-//! owner; `txns`, `commit` transactions at their coordinator; `job`, `keyed`, `scan` operations on
-//! rows; `visit` locks that transactions of other shards hold here; `recovery` what a restart
+//! owner; `txns`, `commit` transactions at their coordinator; `entrust` those that go to their row; `job`, `keyed`, `scan` operations on
+//! rows; `heat` rows that go to and fro; `visit` locks that transactions of other shards hold here; `recovery` what a restart
 //! leaves; `timers` what time makes happen; `show` printing and checking.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/leap.md` says why):
@@ -32,12 +32,15 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 extern crate alloc;
 
 mod commit;
 mod dropped;
+mod entrust;
 mod fetch;
+mod heat;
 mod home;
 mod installed;
 mod job;
@@ -46,8 +49,8 @@ pub mod message;
 mod owner;
 mod peers;
 mod protocol;
-mod rate;
 mod records;
+mod rate;
 mod recovery;
 mod request;
 mod scan;
@@ -65,7 +68,9 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, ShardId, Slot, Time, Ts, TxnId};
+use entrust::Errands;
 use fetch::Fetching;
+use heat::Heat;
 use home::{Entry, Grant, Incoming, Settling};
 use installed::Installed;
 use job::Job;
@@ -101,6 +106,11 @@ pub struct Settings {
     /// Versions that travel with a row; snapshots older than the oldest of them are refused at the
     /// new owner.
     pub versions_max: usize,
+    /// A row that goes to and fro stays at least so long where it has come. 0: no longer than it is
+    /// locked. Microseconds.
+    pub hold_us: u64,
+    /// Transactions of one operation may go to their row instead of moving it.
+    pub entrusts: bool,
 }
 
 impl Default for Settings {
@@ -113,6 +123,8 @@ impl Default for Settings {
             txn_bytes_max: 4 << 30,
             scan_rows_max: 1_000,
             versions_max: 64,
+            hold_us: 2_000,
+            entrusts: true,
         }
     }
 }
@@ -154,6 +166,9 @@ pub struct Leap {
 
     /// Transactions that this shard coordinates, until their caller forgets them.
     txns: BTreeMap<TxnId, Box<Txn>>,
+    /// Memory of forgotten ones.
+    #[expect(clippy::vec_box, reason = "boxes go to and from `txns` as they are")]
+    spare_txns: Vec<Box<Txn>>,
     /// Operations that wait: for a lock, a row, or their turn.
     jobs: BTreeMap<u64, Box<Job>>,
     /// Jobs that can go on in this step.
@@ -173,6 +188,10 @@ pub struct Leap {
     visits: BTreeMap<TxnId, Visit>,
     /// Reads elsewhere that were not answered.
     readings: BTreeMap<u64, Reading>,
+    /// Transactions of one operation that go to their row.
+    errands: Errands,
+    /// Rows that come and go.
+    heat: Heat,
     /// The operation whose answer has to wait for the commit that rides on it.
     ended_op: Option<txn::OpId>,
     /// Fetches that scans of this shard wait for.
@@ -262,6 +281,7 @@ impl Leap {
             locks: LockTable::new(),
             installed: Installed::default(),
             txns: BTreeMap::new(),
+            spare_txns: Vec::new(),
             jobs: BTreeMap::new(),
             ready: VecDeque::new(),
             parked: VecDeque::new(),
@@ -272,6 +292,8 @@ impl Leap {
             moving_waits: Vec::new(),
             visits: BTreeMap::new(),
             readings: BTreeMap::new(),
+            errands: Errands::default(),
+            heat: Heat::default(),
             ended_op: None,
             fetches: BTreeMap::new(),
             next_number: 0,

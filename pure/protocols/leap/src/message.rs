@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use base::{Key, Position, ShardId, Ts, TxnId};
 use journal::{Held, Otag};
 use serde::{Deserialize, Serialize};
-use txn::{AbortReason, LockMode, Op, OpError, OpResult, Priority, TxnOptions};
+use txn::{AbortReason, LockMode, Op, OpError, OpResult, Outcome, Priority, TxnOptions};
 
 /// One message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -59,6 +59,10 @@ pub enum Body {
     Fetch(Box<Fetch>),
     /// The answer to a fetch.
     Fetched(Box<Fetched>),
+    /// Coordinator to an owner: run and commit this transaction. Repeated until answered.
+    Entrust(Box<Entrust>),
+    /// The answer: always the same.
+    Performed(Box<Performed>),
     /// Coordinator: do you still hold my locks? I am about to commit.
     Confirm(Confirm),
     /// The answer to that.
@@ -229,6 +233,55 @@ pub struct ReadReply {
     pub wait: Position,
     /// One-way delays between nodes until it was sent.
     pub delays: u32,
+}
+
+/// See [`Body::Entrust`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Entrust {
+    /// The transaction; its shard is the coordinator and gets the answer.
+    pub txn: TxnId,
+    /// Priority and limits.
+    pub options: TxnOptions,
+    /// Number of the errand at the coordinator: it is run at most once.
+    pub number: u64,
+    /// Errands of the sender to this shard below this are over.
+    pub floor: u64,
+    /// Life of the receiver that is meant.
+    pub expected: u32,
+    /// Catalog version of the plan.
+    pub planned: u64,
+    /// The only operation, on one row.
+    pub op: Op,
+}
+
+/// See [`Body::Performed`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Performed {
+    /// Number of the errand.
+    pub number: u64,
+    /// What has come of it.
+    pub performance: Performance,
+}
+
+/// What has come of an entrusted transaction.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Performance {
+    /// It was run.
+    Ended {
+        /// What the operation found, or why not.
+        result: Result<OpResult, OpError>,
+        /// `None`: the operation has failed, nothing was done.
+        outcome: Option<Outcome>,
+        /// Between shards of one node: position that an answer waits for.
+        wait: Position,
+        /// Nobody else uses the row: the coordinator should take it.
+        take: bool,
+    },
+    /// The row is not here: nothing was done, and nothing will be under this number.
+    NotHere {
+        /// Who may have the row; `None`: ask for it in the ordinary way.
+        owner: Option<ShardId>,
+    },
 }
 
 /// See [`Body::Fetch`].

@@ -2,6 +2,7 @@
 
 use crate::home::{Entry, Grant};
 use crate::message::{Body, Fate, MovedVersion, Refused, ReleaseAck, Response, TransferRequest};
+use crate::timers::Timer;
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -46,6 +47,8 @@ pub(crate) struct Releasing {
     pub(crate) priority: Priority,
     /// It is not wanted any more.
     pub(crate) void: bool,
+    /// The row has just come and stays a little: its lock is not asked for yet.
+    pub(crate) held_back: bool,
 }
 
 impl Leap {
@@ -131,6 +134,7 @@ impl Leap {
                     seq: request.seq,
                     priority: request.priority,
                     void: false,
+                    held_back: false,
                 };
                 self.begin_release(cx, releasing);
             }
@@ -181,8 +185,29 @@ impl Leap {
     }
 
     /// Waits for the local transactions, in the name of the one that wants the row.
-    pub(crate) fn begin_release(&mut self, cx: &mut Context<'_>, releasing: Releasing) {
+    pub(crate) fn begin_release(&mut self, cx: &mut Context<'_>, mut releasing: Releasing) {
         let id = self.new_job();
+        let key = &releasing.key;
+        let until = self.heat.held_until(key, self.settings.hold_us, cx.now);
+        releasing.held_back = until.is_some();
+        self.release_of.insert(releasing.key.clone(), id);
+        self.releasing.insert(id, releasing);
+        match until {
+            Some(until) => {
+                self.timers.insert((until, Timer::Release(id)));
+            }
+            None => self.lock_release(cx, id),
+        }
+    }
+
+    /// Asks for the lock of a row that is to leave.
+    pub(crate) fn lock_release(&mut self, cx: &mut Context<'_>, id: u64) {
+        if let Some(releasing) = self.releasing.get_mut(&id) {
+            releasing.held_back = false;
+        }
+        let Some(releasing) = self.releasing.get(&id) else {
+            return;
+        };
         let acquired = self.locks.acquire(LockRequest {
             txn: releasing.priority,
             item: Item::of(&releasing.key),
@@ -193,8 +218,6 @@ impl Leap {
             now: cx.now,
             request: id,
         });
-        self.release_of.insert(releasing.key.clone(), id);
-        self.releasing.insert(id, releasing);
         match acquired {
             Acquired::Granted => self.on_release_lock(cx, id, Settled::Granted),
             Acquired::Waiting => cx.counters.lock_waits += 1,
@@ -322,6 +345,11 @@ impl Leap {
             to,
         };
         self.append_record(cx, &record);
+        self.errands.note_use(&key);
+        self.heat.note_departure(&key, cx.now);
+        if home != self.shard {
+            self.errands.note_whereabouts(&key, to);
+        }
         self.moves.moved_out += 1;
         self.moves_out.note(cx.now);
         self.respond(cx, home, otag, &key, to, to_incarnation, seq);

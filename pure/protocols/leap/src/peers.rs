@@ -82,9 +82,14 @@ impl Leap {
             Body::Reading(number) => self.on_reading(cx, number),
             Body::Fetch(fetch) => self.on_fetch(cx, from, *fetch),
             Body::Fetched(fetched) => self.on_fetched(cx, from, incarnation, *fetched),
+            Body::Entrust(entrust) => self.on_entrust(cx, from, *entrust),
+            Body::Performed(performed) => self.on_performed(cx, from, *performed),
             Body::Confirm(confirm) => self.on_confirm(cx, from, confirm),
             Body::Confirmed { txn, holds } => self.on_confirmed(cx, from, txn, holds),
-            Body::Release(txn) => self.end_visit(cx, txn),
+            Body::Release(txn) => {
+                self.give_up_errand(txn);
+                self.end_visit(cx, txn);
+            }
             Body::Inquire(txn) => self.on_inquire(cx, from, txn),
             Body::Running(txn) => self.arm_visit(cx.now, txn),
             Body::Ask => self.on_ask(cx, from, incarnation),
@@ -106,6 +111,8 @@ impl Leap {
         for txn in visits {
             self.end_visit(cx, txn);
         }
+        self.give_up_errands(node, incarnation);
+        self.lose_errands(cx, node, incarnation);
         if first {
             return;
         }
@@ -144,6 +151,7 @@ impl Leap {
         for (id, home) in waiters {
             self.fail_job(cx, id, OpError::Aborted(AbortReason::Unreachable(home)));
         }
+        self.lose_errands(cx, node, u32::MAX);
         let readings = self
             .readings
             .values()

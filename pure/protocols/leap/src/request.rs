@@ -85,6 +85,10 @@ impl Leap {
             Standing::Doubtful => return Err(Stop::Gate),
             Standing::Elsewhere => {}
         }
+        let home = self.home(key.slot);
+        if self.down.contains(&home.node()) {
+            return Err(Stop::aborted(AbortReason::Unreachable(home)));
+        }
         if let Some(seq) = self.wanted.get(key) {
             let request = self
                 .requests
@@ -98,10 +102,6 @@ impl Leap {
             }
             request.waiters.push(job);
             return Err(Stop::Row);
-        }
-        let home = self.home(key.slot);
-        if self.down.contains(&home.node()) {
-            return Err(Stop::aborted(AbortReason::Unreachable(home)));
         }
         self.next_seq += 1;
         let seq = self.next_seq;
@@ -244,6 +244,7 @@ impl Leap {
             self.held.insert(key.clone(), held);
             self.backups.remove(&key);
         }
+        self.heat.note_arrival(&key, cx.now);
         self.moves_in.note(cx.now);
         self.count_arrival(from, home, seq, &versions);
         // The table of a home that is the requester itself is brought up to date at once.

@@ -322,7 +322,7 @@ impl Leap {
                 if let Some(writes) = self.writes_of(job) {
                     let low = Key::new(op.index, Slot(0), Vec::new());
                     let high = Key::new(op.index, Slot(SLOT_COUNT), Vec::new());
-                    let own = writes.range(low..high).map(|(key, _)| key.slot);
+                    let own = writes.keys_in(low..high).map(|key| key.slot);
                     slots.extend(own.filter(|slot| self.home(*slot) == self.shard));
                 }
             }
@@ -429,7 +429,7 @@ impl Leap {
         let fetched = state.fetched.range((low.clone(), high.clone()));
         let mut extras: Vec<Key> = fetched.map(|(key, _)| key.clone()).collect();
         if let Some(writes) = self.writes_of(job) {
-            extras.extend(writes.range((low, high)).map(|(key, _)| key.clone()));
+            extras.extend(writes.keys_in((low, high)).cloned());
             extras.sort_unstable();
             extras.dedup();
         }

@@ -100,6 +100,7 @@ impl Leap {
             && self.backups.is_empty()
             && self.releasing.is_empty()
             && self.readings.is_empty()
+            && self.errands.out.is_empty()
             && self.rejoin.is_settled()
     }
 
@@ -191,7 +192,8 @@ impl Leap {
             match (&state.outcome, &state.phase) {
                 (Some(Outcome::Committed { .. }), _) => f.write_str("committed")?,
                 (Some(Outcome::Aborted(reason)), _) => write!(f, "aborted {reason:?}")?,
-                (Some(Outcome::Unknown), _) => unreachable!("commits are local"),
+                (Some(Outcome::Unknown), _) => f.write_str("unknown")?,
+                (None, Phase::Entrusted) => f.write_str("entrusted")?,
                 (None, Phase::Running) => f.write_str("running")?,
                 (None, Phase::Confirming { .. }) => f.write_str("confirming")?,
                 (None, Phase::Ended) => unreachable!("an ended transaction has an outcome"),

@@ -21,6 +21,10 @@ pub(crate) enum Timer {
     Reading(u64),
     /// A fetch was not answered.
     Fetching(u64),
+    /// A row that has just come may leave now.
+    Release(u64),
+    /// An entrusted transaction was not answered.
+    Errand(u64),
     /// Confirmations are missing.
     Confirm(TxnId),
     /// A coordinator is to be asked what has become of its transaction.
@@ -47,6 +51,8 @@ impl Leap {
                 Timer::Grant(otag) => self.on_grant_timer(cx, otag),
                 Timer::Reading(number) => self.on_reading_timer(cx, number),
                 Timer::Fetching(number) => self.on_fetching_timer(cx, number),
+                Timer::Release(id) => self.lock_release(cx, id),
+                Timer::Errand(number) => self.on_errand_timer(cx, number),
                 Timer::Confirm(txn) => {
                     let open = self
                         .txns

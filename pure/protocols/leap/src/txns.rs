@@ -10,10 +10,14 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, ShardId, SqlError, SqlState, Time, Ts, TxnId};
 use store::{Store, Write};
+use txn::lock::Item;
 use txn::{
-    AbortReason, Op, OpError, OpId, OpReply, OpResult, Outcome, Read, Submitted, TxnCost,
+    AbortReason, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Read, Submitted, TxnCost,
     TxnOptions,
 };
+
+/// Ended transactions whose memory is kept.
+const SPARES_MAX: usize = 256;
 
 /// How far a transaction is.
 #[derive(Clone, PartialEq, Debug)]
@@ -27,6 +31,8 @@ pub(crate) enum Phase {
         commit_ts: Ts,
         result: OpResult,
     },
+    /// Another shard runs and commits it.
+    Entrusted,
     /// It has an outcome.
     Ended,
 }
@@ -60,6 +66,10 @@ pub(crate) struct Txn {
     pub(crate) cost: TxnCost,
     nodes: Vec<NodeId>,
     pub(crate) moved_rows: u32,
+    /// The number under which it is entrusted to another shard.
+    pub(crate) errand: Option<u64>,
+    /// It is another shard's, entrusted to this one because of this row.
+    pub(crate) guest: Option<Key>,
 }
 
 impl Txn {
@@ -68,7 +78,7 @@ impl Txn {
             options,
             phase: Phase::Running,
             outcome: None,
-            writes: WriteSet::new(),
+            writes: WriteSet::default(),
             bytes: 0,
             planned: Vec::new(),
             local: Vec::new(),
@@ -82,11 +92,24 @@ impl Txn {
             cost: TxnCost::default(),
             nodes: Vec::new(),
             moved_rows: 0,
+            errand: None,
+            guest: None,
         }
     }
 
+    /// Makes it a new one; its lists keep their memory.
+    fn reset(&mut self, options: TxnOptions) {
+        let old = core::mem::replace(self, Txn::new(options));
+        let (mut planned, mut nodes) = (old.planned, old.nodes);
+        planned.clear();
+        nodes.clear();
+        let mut writes = old.writes;
+        writes.clear(None);
+        (self.planned, self.nodes, self.writes) = (planned, nodes, writes);
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
-        self.local.is_empty() && self.reads.is_empty()
+        self.local.is_empty() && self.reads.is_empty() && self.errand.is_none()
     }
 
     /// Notes a shard for [`TxnCost::nodes`].
@@ -106,7 +129,7 @@ impl Txn {
     pub(crate) fn lost_at(&self, node: NodeId, incarnation: u32) -> Option<ShardId> {
         let needed = match &self.phase {
             Phase::Confirming { .. } => &self.unconfirmed,
-            Phase::Running | Phase::Ended => &self.visited,
+            Phase::Running | Phase::Entrusted | Phase::Ended => &self.visited,
         };
         let mut lost = needed
             .iter()
@@ -140,7 +163,7 @@ impl Txn {
         }
         self.bytes += size;
         let Some(before) = self.writes.remove(&key) else {
-            self.writes.insert(key, write);
+            self.writes.add(key, write);
             return Ok(());
         };
         let was_put = matches!(before, Write::Put(_));
@@ -154,9 +177,7 @@ impl Txn {
                     && store
                         .get(key.index, key.slot, &key.bytes, Ts::MAX)
                         .is_none() => {}
-            Some(both) => {
-                self.writes.insert(key, both);
-            }
+            Some(both) => self.writes.add(key, both),
             None => {}
         }
         Ok(())
@@ -211,11 +232,29 @@ pub(crate) fn allows_finish(result: &OpResult) -> bool {
 impl Leap {
     pub(crate) fn begin_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, options: TxnOptions) {
         cx.clock.merge(options.priority_ts);
-        let before = self.txns.insert(txn, Box::new(Txn::new(options)));
+        let state = self.fresh_txn(options);
+        let before = self.txns.insert(txn, state);
         assert!(before.is_none(), "{txn} begins once");
         if let Some(history) = &mut cx.history {
             let at = cx.now;
             history.push(txn::Event::Begin { txn, at });
+        }
+    }
+
+    pub(crate) fn fresh_txn(&mut self, options: TxnOptions) -> Box<Txn> {
+        match self.spare_txns.pop() {
+            Some(mut state) => {
+                state.reset(options);
+                state
+            }
+            None => Box::new(Txn::new(options)),
+        }
+    }
+
+    /// Keeps the memory of a transaction that is forgotten.
+    pub(crate) fn spare(&mut self, state: Box<Txn>) {
+        if self.spare_txns.len() < SPARES_MAX {
+            self.spare_txns.push(state);
         }
     }
 
@@ -245,7 +284,7 @@ impl Leap {
         let options = state.options;
         state.ops += 1;
         let alone = fresh && !self.locks.knows(txn);
-        if !alone {
+        if !alone && !idle {
             self.expose(txn);
         }
         let Submission {
@@ -259,29 +298,61 @@ impl Leap {
             id,
             last: last && idle,
         };
-        let mut job = Box::new(Job::new(txn, options, planned, origin));
+        let mut job = Job::new(txn, options, planned, origin);
         job.alone = alone;
         job.id = self.new_job();
-        let elsewhere = self.reads_elsewhere(&op, to);
-        job.op = Some(op);
-        if elsewhere {
-            self.read_elsewhere(cx, job, Some(to));
+        if self.reads_elsewhere(&op, to) {
+            job.op = Some(op);
+            self.read_elsewhere(cx, Box::new(job), Some(to));
             return Submitted::Pending;
         }
+        if alone
+            && last
+            && let Some(to) = self.entrustee(cx.now, &op)
+        {
+            job.op = Some(op);
+            self.entrust(cx, job, to);
+            return Submitted::Pending;
+        }
+        job.free = alone && last && self.is_free(cx, txn, &op);
+        job.op = Some(op);
         match self.run(cx, &mut job) {
             Ok(result) => self.end_submitted(cx, &job, Ok(result)),
             Err(Stop::Fail(error)) => self.end_submitted(cx, &job, Err(error)),
             Err(Stop::Elsewhere) => {
-                self.read_elsewhere(cx, job, None);
+                self.read_elsewhere(cx, Box::new(job), None);
                 Submitted::Pending
             }
             Err(stop) => {
                 let state = self.txns.get_mut(&txn).expect("looked up above");
                 state.local.push((id, job.id));
-                self.park(cx, job, &stop);
+                self.park(cx, Box::new(job), &stop);
                 Submitted::Pending
             }
         }
+    }
+
+    /// Whether a transaction of this one operation can begin and end in this step without a lock:
+    /// its row is here, and nobody is in its way.
+    pub(crate) fn is_free(&self, cx: &Context<'_>, txn: TxnId, op: &Op) -> bool {
+        let mode = match read_of(op) {
+            Some(Read::Lock(mode)) => mode,
+            Some(_) => return false,
+            None => LockMode::Exclusive,
+        };
+        let Some(key) = key_of(op) else {
+            return false;
+        };
+        // An insert that finds its row does not commit, and needs the lock.
+        if let Op::Insert { .. } = op
+            && cx
+                .store
+                .get(key.index, key.slot, &key.bytes, Ts::MAX)
+                .is_some()
+        {
+            return false;
+        }
+        self.standing(key) == Standing::Mine && self.locks.is_free(txn, &Item::of(key), mode)
     }
 
     /// Whether an operation does its work where the rows are, on another shard.
@@ -342,8 +413,9 @@ impl Leap {
         state.local.retain(|(op, _)| *op != id);
         state.wait = state.wait.max(job.wait);
         state.cost.delays = state.cost.delays.max(job.delays);
-        let visited = job.visited.clone();
-        self.note_visited(job.txn, &visited);
+        if !job.visited.is_empty() {
+            self.note_visited(job.txn, &job.visited);
+        }
         self.end_op(cx, job.txn, id, last, job.wait, result)
     }
 
@@ -407,6 +479,7 @@ impl Leap {
                 }
             }
             Origin::Read { number } => self.forward_read(cx, &job, number),
+            Origin::Errand { from, number } => self.decline(cx, &job, from, number),
             Origin::Fetch { .. } => unreachable!("a fetch tells which rows are not here"),
         }
     }
@@ -499,6 +572,7 @@ impl Leap {
         if let Some(fetching) = self.fetches.get_mut(&number) {
             fetching.heard = cx.now;
         }
+        self.note_errand_heard(cx.now, number);
     }
 
     pub(crate) fn on_reply(&mut self, cx: &mut Context<'_>, from: ShardId, reply: ReadReply) {
@@ -581,6 +655,7 @@ impl Leap {
     pub(crate) fn forget_txn(&mut self, txn: TxnId) {
         if let Some(state) = self.txns.remove(&txn) {
             assert!(state.outcome.is_some(), "{txn} is forgotten after its end");
+            self.spare(state);
         }
     }
 

@@ -4,10 +4,93 @@ use crate::installed::Installed;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{Key, Position, Ts};
+use core::ops::RangeBounds;
 use store::{Store, Write};
 
-/// Writes of one transaction, one per key.
-pub(crate) type WriteSet = BTreeMap<Key, Write>;
+/// Writes up to which a transaction is small.
+const SMALL_MAX: usize = 32;
+
+/// Writes of one transaction, one per key: ascending in `few`, or, when there are many, all in
+/// `many`. Most transactions write a few rows, and a list keeps its memory for the next one.
+#[derive(Debug, Default)]
+pub(crate) struct WriteSet {
+    few: Vec<(Key, Write)>,
+    many: BTreeMap<Key, Write>,
+}
+
+impl WriteSet {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.few.is_empty() && self.many.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.few.len() + self.many.len()
+    }
+
+    fn find(&self, key: &Key) -> Result<usize, usize> {
+        self.few.binary_search_by(|(other, _)| other.cmp(key))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, key: &Key) -> Option<&Write> {
+        if self.many.is_empty() {
+            return self.find(key).ok().map(|at| &self.few[at].1);
+        }
+        self.many.get(key)
+    }
+
+    /// Adds a write to a key that has none.
+    pub(crate) fn add(&mut self, key: Key, write: Write) {
+        if self.many.is_empty() && self.few.len() < SMALL_MAX {
+            let at = self.find(&key).expect_err("the key has no write yet");
+            self.few.insert(at, (key, write));
+            return;
+        }
+        self.many.extend(self.few.drain(..));
+        let before = self.many.insert(key, write);
+        assert!(before.is_none(), "the key has no write yet");
+    }
+
+    pub(crate) fn remove(&mut self, key: &Key) -> Option<Write> {
+        match self.find(key) {
+            Ok(at) => Some(self.few.remove(at).1),
+            Err(_) => self.many.remove(key),
+        }
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        let few = self.few.iter().map(|(key, _)| key);
+        few.chain(self.many.keys())
+    }
+
+    /// The keys in `range`, ascending.
+    pub(crate) fn keys_in<R: RangeBounds<Key> + Clone>(
+        &self,
+        range: R,
+    ) -> impl Iterator<Item = &Key> {
+        let many = self.many.range(range.clone()).map(|(key, _)| key);
+        let few = self.few.iter().map(|(key, _)| key);
+        few.filter(move |key| range.contains(key)).chain(many)
+    }
+
+    /// Empties it into a list, ascending.
+    pub(crate) fn take(&mut self) -> Vec<(Key, Write)> {
+        if self.many.is_empty() {
+            return core::mem::take(&mut self.few);
+        }
+        core::mem::take(&mut self.many).into_iter().collect()
+    }
+
+    /// Empties it. The list that was taken out of it, if there is one, lends its memory again.
+    pub(crate) fn clear(&mut self, taken: Option<Vec<(Key, Write)>>) {
+        if let Some(taken) = taken.filter(|taken| taken.len() <= SMALL_MAX) {
+            self.few = taken;
+        }
+        self.few.clear();
+        self.many.clear();
+    }
+}
 
 /// What was found under a key.
 pub(crate) struct Seen<'a> {

@@ -168,7 +168,7 @@ impl Leap {
         let waiting: Vec<u64> = self
             .releasing
             .iter()
-            .filter(|(_, releasing)| releasing.priority.txn == txn)
+            .filter(|(_, releasing)| releasing.priority.txn == txn && !releasing.held_back)
             .map(|(id, _)| *id)
             .collect();
         for id in waiting {

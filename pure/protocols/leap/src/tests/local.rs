@@ -2,8 +2,11 @@
 
 use super::programs::{Test, program, row};
 use super::world::{World, key, kind};
-use base::{Datum, NodeId, ShardId, TxnId};
-use txn::{AbortReason, LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read};
+use base::{Datum, NodeId, ShardId, TxnId, Type};
+use txn::{
+    AbortReason, ColumnFormula, Formula, FormulaOp, LockMode, Op, OpError, OpReply, OpResult,
+    Outcome, Protocol, Read,
+};
 
 pub(crate) fn shard(node: u16) -> ShardId {
     ShardId::new(NodeId(node), 0)
@@ -13,6 +16,15 @@ pub(crate) fn add(name: &str, delta: i64) -> Op {
     Op::Modify {
         key: key(name),
         program: program(Test::Add(delta)),
+    }
+}
+
+/// A blind change, which goes to its row.
+pub(crate) fn bump(name: &str, delta: i64) -> Op {
+    let change = ColumnFormula::new(0, Type::Int8, FormulaOp::Add(Datum::Int(delta)));
+    Op::Formula {
+        key: key(name),
+        formula: Formula(vec![change.expect("integers add exactly")]),
     }
 }
 

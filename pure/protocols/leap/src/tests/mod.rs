@@ -6,11 +6,14 @@
     reason = "seeds come from outside, and a seed that is asked for is printed"
 )]
 
+mod entrust;
+mod hot;
 mod local;
 #[allow(dead_code, reason = "shared with the tests of two_phase")]
 #[path = "../../../two_phase/src/tests/programs.rs"]
 mod programs;
 mod random;
+mod refusals;
 mod restarts;
 mod scans;
 mod schedules;

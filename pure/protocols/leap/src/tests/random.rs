@@ -2,7 +2,7 @@
 //! the committed ones, run one after the other in the order of their timestamps, must have seen and
 //! left exactly what was seen and left; every row has one owner.
 
-use super::local::{add, get};
+use super::local::{add, bump, get};
 use super::programs::{Test, program, row};
 use super::world::{Flight, TABLE, World, key};
 use crate::Printed;
@@ -18,11 +18,30 @@ const INITIAL: i64 = 100;
 
 #[derive(Clone, Debug)]
 enum Act {
-    Add { name: &'static str, delta: i64 },
-    Get { name: &'static str, read: Read },
-    Insert { name: &'static str, value: i64 },
-    Remove { name: &'static str },
-    Sum { at: ShardId, read: Read },
+    Add {
+        name: &'static str,
+        delta: i64,
+    },
+    /// A formula: blind, so it goes to the row if it is alone.
+    Bump {
+        name: &'static str,
+        delta: i64,
+    },
+    Get {
+        name: &'static str,
+        read: Read,
+    },
+    Insert {
+        name: &'static str,
+        value: i64,
+    },
+    Remove {
+        name: &'static str,
+    },
+    Sum {
+        at: ShardId,
+        read: Read,
+    },
 }
 
 /// What an operation told: a value, or whether it found its row.
@@ -133,11 +152,20 @@ impl Run {
                 act: Act::Get { name, read },
                 told: None,
             });
+        } else if self.prng.below(4) == 0 {
+            let name = NAMES[self.prng.below(3) as usize];
+            let delta = self.prng.between(-9, 9);
+            let act = Act::Bump { name, delta };
+            steps.push(Step { act, told: None });
         } else {
             for _ in 0..1 + self.prng.below(4) {
                 let name = NAMES[self.prng.below(6) as usize];
                 let flag = FLAGS[self.prng.below(4) as usize];
-                let act = match self.prng.below(12) {
+                let act = match self.prng.below(13) {
+                    12 => Act::Bump {
+                        name,
+                        delta: self.prng.between(-9, 9),
+                    },
                     0..=4 => Act::Add {
                         name,
                         delta: self.prng.between(-9, 9),
@@ -177,6 +205,7 @@ impl Run {
             .iter()
             .map(|step| match &step.act {
                 Act::Add { name, .. }
+                | Act::Bump { name, .. }
                 | Act::Get { name, .. }
                 | Act::Insert { name, .. }
                 | Act::Remove { name } => name,
@@ -495,7 +524,12 @@ impl Run {
                 (Some(Outcome::Aborted(_)), Some(_)) => panic!("aborted, {}", who()),
                 (Some(Outcome::Aborted(_)) | None, None) => {}
                 (None, Some(commit_ts)) => committed.push((commit_ts, true, client)),
-                (Some(Outcome::Unknown), _) => panic!("commits are local, {}", who()),
+                // In the hands of another shard, which has committed it or not.
+                (Some(Outcome::Unknown), Some(commit_ts)) => {
+                    assert!(client.entrusts(), "{}", who());
+                    committed.push((commit_ts, true, client));
+                }
+                (Some(Outcome::Unknown), None) => assert!(client.entrusts(), "{}", who()),
             }
         }
         committed.sort_by_key(|(ts, writes, _)| (*ts, !*writes));
@@ -533,6 +567,10 @@ impl Run {
                         let value = rows.get_mut(&key(name)).expect("an account");
                         *value += delta;
                         Told::Value(*value)
+                    }
+                    Act::Bump { name, delta } => {
+                        *rows.get_mut(&key(name)).expect("an account") += delta;
+                        Told::Done
                     }
                     Act::Get { name, read } => {
                         let rows = match read {
@@ -596,11 +634,16 @@ impl Run {
 impl Client {
     fn wrote(&self) -> bool {
         self.steps.iter().any(|step| match (&step.act, step.told) {
-            (Act::Add { .. }, _) => true,
+            (Act::Add { .. } | Act::Bump { .. }, _) => true,
             (Act::Insert { .. }, told) => told == Some(Told::Done),
             (Act::Remove { .. }, told) => told == Some(Told::Done),
             (Act::Get { .. } | Act::Sum { .. }, _) => false,
         }) && !self.undid()
+    }
+
+    /// It may have gone to its row.
+    fn entrusts(&self) -> bool {
+        self.steps.len() == 1
     }
 
     /// It removed what it had inserted: perhaps nothing is left to record.
@@ -608,7 +651,7 @@ impl Client {
         let adds = self
             .steps
             .iter()
-            .any(|step| matches!(step.act, Act::Add { .. }));
+            .any(|step| matches!(step.act, Act::Add { .. } | Act::Bump { .. }));
         let inserts = self
             .steps
             .iter()
@@ -624,6 +667,7 @@ impl Client {
 fn op_of(act: &Act) -> Op {
     match act {
         Act::Add { name, delta } => add(name, *delta),
+        Act::Bump { name, delta } => bump(name, *delta),
         Act::Get { name, read } => match get(name) {
             Op::Get { key, program, .. } => Op::Get {
                 key,

@@ -20,6 +20,7 @@ pub(crate) const TABLE: IndexId = IndexId(1);
 pub(crate) struct Disk {
     pub(crate) records: Vec<(Position, Vec<u8>)>,
     pub(crate) durable: Position,
+    pub(crate) is_full: bool,
 }
 
 impl Disk {
@@ -41,6 +42,9 @@ impl JournalPort for Port {
     }
     fn durable(&self) -> Position {
         self.0.borrow().durable
+    }
+    fn is_full(&self) -> bool {
+        self.0.borrow().is_full
     }
 }
 
@@ -291,7 +295,7 @@ impl World {
             | Op::Insert { key, .. }
             | Op::Formula { key, .. }
             | Op::Write { key, .. } => self.home(key),
-            Op::Scan(_) => panic!("a scan is submitted to a shard"),
+            Op::Scan(_) => panic!("it is submitted to a shard"),
         };
         self.submit_to(txn, to, op, last)
     }
@@ -632,6 +636,9 @@ pub(crate) fn kind(flight: &Flight) -> &'static str {
         Body::Reading(_) => "Reading",
         Body::Fetch(_) => "Fetch",
         Body::Fetched(_) => "Fetched",
+        Body::Forget(_) => "Forget",
+        Body::Entrust(_) => "Entrust",
+        Body::Performed(_) => "Performed",
         Body::Confirm(_) => "Confirm",
         Body::Confirmed { .. } => "Confirmed",
         Body::Release(_) => "Release",

@@ -1,0 +1,578 @@
+//! Transactions of one operation that go to the row instead of the row coming to them (L10).
+//!
+//! A blind change of one row (a formula, alone in its transaction) is *entrusted* to the owner of
+//! the row, which runs and commits it there with a record of its own; the coordinator holds nothing
+//! and learns the outcome from the answer. So many nodes change a hot row at the pace of its owner,
+//! one round trip each, all of them overlapping, and the row stays where it is.
+//!
+//! ```text
+//! coordinator ──Entrust(number)──> owner      lock, run, Commit record, locks go
+//!             <──Performed──────── owner      leaves when the record is durable
+//!             <──not here─────────            it will never be run under this number: the next
+//!                                             shard is asked, or the row comes after all
+//! ```
+//!
+//! * A number is run once: whoever gets it notes it, and answers it again in the same way. It is
+//!   sent again to the same shard only, and meant for one life of that shard.
+//! * If that life ends, or nothing is heard, or the client cancels, the outcome is unknown.
+//! * A shard that keeps entrusting changes of a row that nobody else uses is told to take the row.
+
+use crate::job::{Job, Origin, Stop, key_of, read_of};
+use crate::message::{Body, Entrust, Performance, Performed};
+use crate::request::Standing;
+use crate::timers::Timer;
+use crate::txns::{Phase, allows_finish, failed};
+use crate::{Context, Leap, Seen};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use base::{Key, NodeId, Position, ShardId, Time, TxnId};
+use txn::{Op, OpError, OpId, OpReply, OpResult, Outcome, Program, Read, Submitted};
+
+/// Changes of a row that one shard entrusts in a row, before it is told to take it.
+const TAKE_AFTER: u32 = 32;
+
+/// Rows whose owner a shard remembers, and rows that an owner counts for.
+const REMEMBERED_MAX: usize = 10_000;
+
+/// Shards that are asked before the row is asked for.
+const HOPS_MAX: u32 = 3;
+
+/// A transaction in the hands of another shard.
+#[derive(Debug)]
+pub(crate) struct Errand {
+    txn: TxnId,
+    id: OpId,
+    pub(crate) to: ShardId,
+    message: Entrust,
+    hops: u32,
+    again_at: Time,
+    pause_us: u64,
+    heard: Time,
+}
+
+/// What a shard has to do with entrusted transactions, as coordinator and as owner.
+#[derive(Debug, Default)]
+pub(crate) struct Errands {
+    /// Those of this shard, by number.
+    pub(crate) out: BTreeMap<u64, Errand>,
+    /// Numbers that came here, per coordinator in its life.
+    seen: BTreeMap<ShardId, (u32, Seen<u64>)>,
+    /// Answers that may be asked for again, with the position of what they tell.
+    answers: BTreeMap<(ShardId, u64), (Performed, Position)>,
+    /// Where rows were last.
+    whereabouts: BTreeMap<Key, ShardId>,
+    /// Rows that this shard was told to take.
+    takes: BTreeSet<Key>,
+    /// Who entrusted changes of a row here that nobody else has used since, and how many.
+    regulars: BTreeMap<Key, (ShardId, u32)>,
+}
+
+impl Errands {
+    /// Somebody else uses the row.
+    #[inline]
+    pub(crate) fn note_use(&mut self, key: &Key) {
+        if !self.regulars.is_empty() {
+            self.regulars.remove(key);
+        }
+    }
+
+    /// The row has gone there.
+    pub(crate) fn note_whereabouts(&mut self, key: &Key, at: ShardId) {
+        if self.whereabouts.len() >= REMEMBERED_MAX {
+            self.whereabouts.clear();
+        }
+        self.whereabouts.insert(key.clone(), at);
+    }
+
+    /// Another change that `from` entrusts. Whether it should take the row.
+    fn count(&mut self, key: &Key, from: ShardId) -> bool {
+        if self.regulars.len() >= REMEMBERED_MAX {
+            self.regulars.clear();
+        }
+        let regular = self.regulars.entry(key.clone()).or_insert((from, 0));
+        if regular.0 != from {
+            *regular = (from, 0);
+        }
+        regular.1 += 1;
+        regular.1 >= TAKE_AFTER
+    }
+}
+
+/// Whether an operation changes a row without the transaction having to know it.
+fn is_blind(op: &Op) -> bool {
+    match op {
+        Op::Formula { .. } => true,
+        Op::Modify {
+            program: Program::Live(program),
+            ..
+        } => program.formula().is_some(),
+        Op::Modify { .. } | Op::Get { .. } | Op::Insert { .. } | Op::Write { .. } | Op::Scan(_) => {
+            false
+        }
+    }
+}
+
+impl Leap {
+    /// Whom to entrust a transaction of this one operation to; `None`: the row comes here.
+    pub(crate) fn entrustee(&mut self, now: Time, op: &Op) -> Option<ShardId> {
+        let key = key_of(op)?;
+        if !self.settings.entrusts || self.standing(key) != Standing::Elsewhere {
+            return None;
+        }
+        if self.wanted.contains_key(key) || !(is_blind(op) || self.goes_to_row(now, op, key)) {
+            return None;
+        }
+        if self.errands.takes.remove(key) {
+            return None;
+        }
+        let to = match self.table.get(key) {
+            Some(entry) => entry.owner?,
+            None => {
+                let last = self.errands.whereabouts.get(key).copied();
+                last.filter(|at| *at != self.shard)
+                    .unwrap_or_else(|| self.home(key.slot))
+            }
+        };
+        self.is_acquainted(to).then_some(to)
+    }
+
+    /// Whether an operation had better go to its row, because the row would not stay here.
+    fn goes_to_row(&self, now: Time, op: &Op, key: &Key) -> bool {
+        let one_row = matches!(op, Op::Modify { .. }) || matches!(read_of(op), Some(Read::Lock(_)));
+        one_row && self.heat.is_contended(key, now)
+    }
+
+    /// Two lives of a shard must not both run what it is entrusted with, so its life is known.
+    fn is_acquainted(&self, to: ShardId) -> bool {
+        to != self.shard
+            && !self.down.contains(&to.node())
+            && (!self.is_remote(to) || self.peers.contains_key(&to.node()))
+    }
+
+    /// Hands a transaction of one operation over.
+    pub(crate) fn entrust(&mut self, cx: &mut Context<'_>, mut job: Job, to: ShardId) {
+        let Origin::Local { id, .. } = job.origin else {
+            unreachable!("only coordinators entrust")
+        };
+        let op = job.op.take().expect("an operation that did not run");
+        let message = Entrust {
+            txn: job.txn,
+            options: job.options,
+            number: 0,
+            floor: 0,
+            expected: self.life_of(to),
+            planned: job.planned,
+            op,
+        };
+        let errand = Errand {
+            txn: job.txn,
+            id,
+            to,
+            message,
+            hops: 0,
+            again_at: cx.now,
+            pause_us: self.settings.resend_us,
+            heard: cx.now,
+        };
+        let state = self.txns.get_mut(&job.txn).expect("it runs");
+        state.phase = Phase::Entrusted;
+        self.begin_errand(cx, errand);
+    }
+
+    fn life_of(&self, shard: ShardId) -> u32 {
+        match self.is_remote(shard) {
+            true => self.peers.get(&shard.node()).copied().unwrap_or(0),
+            false => self.incarnation,
+        }
+    }
+
+    /// Sends an errand under a new number.
+    fn begin_errand(&mut self, cx: &mut Context<'_>, mut errand: Errand) {
+        self.next_number += 1;
+        let number = self.next_number;
+        errand.message.number = number;
+        errand.again_at = cx.now.after(errand.pause_us);
+        let state = self.txns.get_mut(&errand.txn).expect("it runs");
+        state.errand = Some(number);
+        state.note_node(errand.to);
+        if self.is_remote(errand.to) {
+            self.timers.insert((errand.again_at, Timer::Errand(number)));
+        }
+        self.errands.out.insert(number, errand);
+        self.send_errand(cx, number);
+    }
+
+    fn send_errand(&mut self, cx: &mut Context<'_>, number: u64) {
+        let Some(errand) = self.errands.out.get(&number) else {
+            return;
+        };
+        let (to, txn) = (errand.to, errand.txn);
+        let mut message = errand.message.clone();
+        let oldest = self.errands.out.iter().find(|(_, other)| other.to == to);
+        message.floor = oldest.map_or(number, |(oldest, _)| *oldest);
+        let bytes = self.post(cx, to, Body::Entrust(Box::new(message)), Self::NOTHING);
+        let remote = self.is_remote(to);
+        if let Some(state) = self.txns.get_mut(&txn) {
+            state.cost.message_bytes += bytes;
+            state.cost.messages_on_path += u32::from(remote);
+            state.cost.messages_in_node += u32::from(!remote);
+        }
+    }
+
+    pub(crate) fn on_errand_timer(&mut self, cx: &mut Context<'_>, number: u64) {
+        let settings = self.settings;
+        let Some(errand) = self.errands.out.get_mut(&number) else {
+            return;
+        };
+        if cx.now.since(errand.heard) >= settings.request_timeout_us {
+            let txn = errand.txn;
+            self.lose_errand(cx, txn);
+            return;
+        }
+        errand.pause_us = (errand.pause_us * 2).min(settings.resend_max_us);
+        errand.again_at = cx.now.after(errand.pause_us);
+        self.timers.insert((errand.again_at, Timer::Errand(number)));
+        self.send_errand(cx, number);
+    }
+
+    pub(crate) fn note_errand_heard(&mut self, now: Time, number: u64) {
+        if let Some(errand) = self.errands.out.get_mut(&number) {
+            errand.heard = now;
+        }
+    }
+
+    fn take_errand(&mut self, number: u64) -> Option<Errand> {
+        let errand = self.errands.out.remove(&number)?;
+        self.timers
+            .remove(&(errand.again_at, Timer::Errand(number)));
+        if let Some(state) = self.txns.get_mut(&errand.txn) {
+            state.errand = None;
+        }
+        Some(errand)
+    }
+
+    /// Nobody will learn any more how it ended: the client is told so, and the owner to give it up
+    /// if it has not begun.
+    pub(crate) fn lose_errand(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        let number = self.txns.get(&txn).and_then(|state| state.errand);
+        let Some(errand) = number.and_then(|number| self.take_errand(number)) else {
+            return;
+        };
+        self.post(cx, errand.to, Body::Release(txn), Self::NOTHING);
+        self.end_txn(cx, txn, Outcome::Unknown);
+        let reply = OpReply {
+            result: Ok(OpResult::Done),
+            outcome: Some(Outcome::Unknown),
+            wait: Self::NOTHING,
+        };
+        cx.out.complete(txn, errand.id, reply);
+    }
+
+    /// A node has a new life, or cannot be reached: what it was entrusted with is lost.
+    pub(crate) fn lose_errands(&mut self, cx: &mut Context<'_>, node: NodeId, before: u32) {
+        let lost = |errand: &&Errand| errand.to.node() == node && errand.message.expected < before;
+        let lost: Vec<TxnId> = self
+            .errands
+            .out
+            .values()
+            .filter(lost)
+            .map(|e| e.txn)
+            .collect();
+        for txn in lost {
+            self.lose_errand(cx, txn);
+        }
+    }
+
+    /// A transaction of another shard is to be run here.
+    pub(crate) fn on_entrust(&mut self, cx: &mut Context<'_>, from: ShardId, entrust: Entrust) {
+        let (txn, number) = (entrust.txn, entrust.number);
+        if entrust.expected != cx.incarnation {
+            return;
+        }
+        let (life, seen) = self.errands.seen.entry(from).or_default();
+        if txn.incarnation < *life {
+            return;
+        }
+        if txn.incarnation > *life {
+            (*life, *seen) = (txn.incarnation, Seen::default());
+        }
+        let floor = entrust.floor;
+        seen.raise(floor);
+        if seen.is_over(number) {
+            if let Some((answer, position)) = self.errands.answers.get(&(from, number)) {
+                let (answer, position) = (answer.clone(), *position);
+                self.post(cx, from, Body::Performed(Box::new(answer)), position);
+            } else if self.txns.contains_key(&txn) {
+                self.post(cx, from, Body::Reading(number), Self::NOTHING);
+            }
+            return;
+        }
+        seen.end(number);
+        let answers = &mut self.errands.answers;
+        while let Some((&at, _)) = answers.range((from, 0)..(from, floor)).next() {
+            answers.remove(&at);
+        }
+        let origin = Origin::Errand { from, number };
+        let mut job = Job::new(txn, entrust.options, entrust.planned, origin);
+        job.alone = true;
+        let here = key_of(&entrust.op).filter(|key| self.is_mine(key)).cloned();
+        if here.is_none() || self.txns.contains_key(&txn) {
+            job.op = Some(entrust.op);
+            self.decline(cx, &job, from, number);
+            return;
+        }
+        let mut state = self.fresh_txn(entrust.options);
+        state.guest = here;
+        state.ops = 1;
+        self.txns.insert(txn, state);
+        job.id = self.new_job();
+        job.free = self.is_free(cx, txn, &entrust.op);
+        job.op = Some(entrust.op);
+        match self.run(cx, &mut job) {
+            Ok(result) => self.end_errand(cx, &job, from, number, Ok(result)),
+            Err(Stop::Fail(error)) => self.end_errand(cx, &job, from, number, Err(error)),
+            Err(Stop::Elsewhere) => self.decline(cx, &job, from, number),
+            Err(stop) => self.park(cx, Box::new(job), &stop),
+        }
+    }
+
+    /// It was run here, or failed.
+    pub(crate) fn end_errand(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &Job,
+        from: ShardId,
+        number: u64,
+        result: Result<OpResult, OpError>,
+    ) {
+        let txn = job.txn;
+        let Some(state) = self.txns.get_mut(&txn) else {
+            return;
+        };
+        let Some(key) = state.guest.clone() else {
+            return;
+        };
+        state.wait = state.wait.max(job.wait);
+        let performance = match result {
+            Ok(found) if !allows_finish(&found) => Performance::NotHere { owner: None },
+            Ok(found) => match self.commit_with(cx, txn, OpId(number), found) {
+                Submitted::Ready(OpReply {
+                    result,
+                    outcome,
+                    wait,
+                }) => Performance::Ended {
+                    result,
+                    outcome,
+                    wait,
+                    take: false,
+                },
+                Submitted::Pending => unreachable!("it holds nothing elsewhere"),
+            },
+            Err(error) => Performance::Ended {
+                result: Err(error),
+                outcome: None,
+                wait: job.wait,
+                take: false,
+            },
+        };
+        self.dismiss(txn);
+        self.answer_errand(cx, from, number, performance, Some(&key));
+    }
+
+    /// The row is not here, and the number is used up: nothing was done.
+    pub(crate) fn decline(&mut self, cx: &mut Context<'_>, job: &Job, from: ShardId, number: u64) {
+        let owner = job.op.as_ref().and_then(key_of).and_then(|key| {
+            let known = match self.is_home(key) {
+                true => self.table.get(key).and_then(|entry| entry.owner),
+                false => Some(self.home(key.slot)),
+            };
+            known.filter(|owner| *owner != from && *owner != self.shard)
+        });
+        self.dismiss(job.txn);
+        self.answer_errand(cx, from, number, Performance::NotHere { owner }, None);
+    }
+
+    fn has_guest(&self, txn: TxnId) -> bool {
+        self.txns
+            .get(&txn)
+            .is_some_and(|state| state.guest.is_some())
+    }
+
+    /// Forgets a transaction of another shard, and what it waits for.
+    fn dismiss(&mut self, txn: TxnId) {
+        if self.has_guest(txn)
+            && let Some(state) = self.txns.remove(&txn)
+        {
+            self.spare(state);
+            self.locks.release(txn);
+        }
+    }
+
+    fn answer_errand(
+        &mut self,
+        cx: &mut Context<'_>,
+        to: ShardId,
+        number: u64,
+        mut performance: Performance,
+        key: Option<&Key>,
+    ) {
+        let mut position = Self::NOTHING;
+        if let Performance::Ended { wait, take, .. } = &mut performance {
+            position = *wait;
+            if self.is_remote(to) {
+                *wait = Self::NOTHING;
+            }
+            *take = key.is_some_and(|key| self.errands.count(key, to));
+        }
+        let answer = Performed {
+            number,
+            performance,
+        };
+        if self.is_remote(to) {
+            let kept = (answer.clone(), position);
+            self.errands.answers.insert((to, number), kept);
+        }
+        self.post(cx, to, Body::Performed(Box::new(answer)), position);
+    }
+
+    /// The coordinator of an entrusted transaction has given it up, or is gone.
+    pub(crate) fn give_up_errand(&mut self, txn: TxnId) {
+        if !self.has_guest(txn) {
+            return;
+        }
+        let jobs = self.jobs.values().filter(|job| job.txn == txn);
+        let jobs: Vec<u64> = jobs.map(|job| job.id).collect();
+        for id in jobs {
+            self.drop_job(id);
+        }
+        self.dismiss(txn);
+    }
+
+    /// Gives up what was entrusted by former lives of a node.
+    pub(crate) fn give_up_errands(&mut self, node: NodeId, incarnation: u32) {
+        let dead = |txn: &&TxnId| txn.shard.node() == node && txn.incarnation < incarnation;
+        let dead: Vec<TxnId> = self.txns.keys().filter(dead).copied().collect();
+        for txn in dead {
+            self.give_up_errand(txn);
+        }
+    }
+
+    pub(crate) fn on_performed(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        performed: Performed,
+    ) {
+        let Some(errand) = self.take_errand(performed.number) else {
+            return;
+        };
+        let hops = 1 + u32::from(self.is_remote(from));
+        let txn = errand.txn;
+        let state = self
+            .txns
+            .get_mut(&txn)
+            .expect("an errand belongs to its transaction");
+        if hops > 1 {
+            state.cost.delays += hops;
+            state.cost.messages_on_path += 1;
+        }
+        match performed.performance {
+            Performance::NotHere { owner } => self.redirect_errand(cx, errand, owner),
+            Performance::Ended {
+                result,
+                outcome,
+                wait,
+                take,
+            } => {
+                if let (true, Some(key)) = (take, key_of(&errand.message.op)) {
+                    self.errands.takes.insert(key.clone());
+                }
+                let reply = self.end_performed(cx, txn, result, outcome, wait);
+                cx.out.complete(txn, errand.id, reply);
+            }
+        }
+    }
+
+    fn end_performed(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        result: Result<OpResult, OpError>,
+        outcome: Option<Outcome>,
+        wait: Position,
+    ) -> OpReply {
+        let reason = match (&result, &outcome) {
+            (Err(OpError::Aborted(reason)), _) | (_, Some(Outcome::Aborted(reason))) => {
+                Some(reason.clone())
+            }
+            _ => None,
+        };
+        let state = self.txns.get_mut(&txn).expect("looked up by the caller");
+        state.wait = state.wait.max(wait);
+        if let Some(reason) = reason {
+            self.end_txn(cx, txn, Outcome::Aborted(reason.clone()));
+            return failed(reason);
+        }
+        match &outcome {
+            Some(outcome) => {
+                state.cost.forced_writes += 1;
+                self.end_txn(cx, txn, outcome.clone());
+            }
+            // The statement has failed; the caller rolls back.
+            None => state.phase = Phase::Running,
+        }
+        OpReply {
+            result,
+            outcome,
+            wait,
+        }
+    }
+
+    /// The next shard is asked, or the row is asked for.
+    fn redirect_errand(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut errand: Errand,
+        owner: Option<ShardId>,
+    ) {
+        let key = key_of(&errand.message.op).expect("an errand is about one row");
+        self.errands.whereabouts.remove(key);
+        let next = owner.filter(|owner| errand.hops < HOPS_MAX && self.is_acquainted(*owner));
+        if let Some(owner) = next {
+            let key = key.clone();
+            if owner != self.home(key.slot) {
+                self.errands.note_whereabouts(&key, owner);
+            }
+            errand.hops += 1;
+            errand.to = owner;
+            errand.message.expected = self.life_of(owner);
+            self.begin_errand(cx, errand);
+            return;
+        }
+        let (txn, id) = (errand.txn, errand.id);
+        let origin = Origin::Local { id, last: true };
+        let message = errand.message;
+        let mut job = Box::new(Job::new(txn, message.options, message.planned, origin));
+        job.alone = true;
+        job.id = self.new_job();
+        job.op = Some(message.op);
+        let state = self.txns.get_mut(&txn).expect("it runs");
+        state.phase = Phase::Running;
+        state.local.push((id, job.id));
+        self.ready.push_back(job.id);
+        self.jobs.insert(job.id, job);
+    }
+
+    /// Why an operation of another shard's transaction stops here instead of asking for its row.
+    pub(crate) fn stays_away(&self, job: &Job, key: &Key) -> bool {
+        matches!(job.origin, Origin::Errand { .. }) && !self.is_mine(key)
+    }
+
+    /// A cancelled transaction may be in other hands: then nobody knows how it ends.
+    pub(crate) fn is_entrusted(&self, txn: TxnId) -> bool {
+        self.txns
+            .get(&txn)
+            .is_some_and(|state| state.errand.is_some())
+    }
+}

@@ -1,0 +1,129 @@
+//! What ends a transaction besides wait-die: silence, nodes that are away, timeouts, a full disk.
+
+use super::local::{add, get, shard};
+use super::world::{World, key, options};
+use base::{NodeId, TxnId};
+use txn::{AbortReason, OpError, OpId, OpReply, Outcome, Protocol, Submitted, TxnOptions};
+
+fn world() -> World {
+    let mut world = World::new(3, 1);
+    world.load(key("a0"), 10);
+    world.load(key("a1"), 10);
+    world
+}
+
+fn reason(reply: &OpReply) -> Option<&AbortReason> {
+    match &reply.result {
+        Err(OpError::Aborted(reason)) => Some(reason),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_home_that_is_away_ends_those_who_wait_for_it() {
+    let mut world = world();
+    let waiting = world.begin(shard(2));
+    let id = world.submit(waiting, add("a0", 1), true);
+    world.call(shard(2), |protocol, cx| {
+        protocol.on_peer_down(cx, NodeId(1))
+    });
+    let reply = world.take_answer(id).unwrap();
+    assert_eq!(reason(&reply), Some(&AbortReason::Unreachable(shard(1))));
+    // Nobody asks it again until it is back, and other rows are not concerned.
+    let other = world.begin(shard(2));
+    let id = world.submit(other, add("a0", 1), true);
+    let reply = world.take_answer(id).unwrap();
+    assert_eq!(reason(&reply), Some(&AbortReason::Unreachable(shard(1))));
+    let own = world.begin(shard(2));
+    let id = world.submit(own, add("a1", 1), true);
+    assert!(world.take_answer(id).unwrap().outcome.is_some());
+    world.call(shard(2), |protocol, cx| protocol.on_peer(cx, NodeId(1), 1));
+    world.settle();
+    let again = world.begin(shard(2));
+    let id = world.submit(again, add("a0", 1), true);
+    world.settle();
+    assert!(world.take_answer(id).unwrap().outcome.is_some());
+    assert_eq!(world.value(&key("a0")), Some(11));
+}
+
+#[test]
+fn a_silent_home_is_given_up_and_the_row_comes_when_it_speaks() {
+    let mut world = world();
+    let txn = world.begin(shard(2));
+    let id = world.submit(txn, add("a0", 1), true);
+    world.flights.clear();
+    for _ in 0..40 {
+        world.tick(500_000);
+        world.flights.clear();
+    }
+    let reply = world.take_answer(id).unwrap();
+    assert_eq!(reason(&reply), Some(&AbortReason::Unreachable(shard(1))));
+    // The request goes on: who asked for the row gets it, though its transaction is over.
+    for _ in 0..3 {
+        world.tick(5_000_000);
+        world.settle();
+    }
+    assert_eq!(world.owner(&key("a0")), shard(2));
+    assert_eq!(world.value(&key("a0")), Some(10));
+    assert!(world.is_idle());
+}
+
+fn submit_with(world: &mut World, at: u16, timeout_us: u64) -> OpId {
+    let (txn, id) = (
+        TxnId {
+            shard: shard(at),
+            incarnation: 1,
+            counter: 1_000_000,
+        },
+        OpId(1_000_000),
+    );
+    world.now = world.now.after(1);
+    let submitted = world.call(shard(at), |protocol, cx| {
+        // Old enough to wait for whoever has the row.
+        let chosen = TxnOptions {
+            lock_timeout_us: timeout_us,
+            ..options(base::Ts(2))
+        };
+        protocol.begin(cx, txn, chosen);
+        protocol.submit(cx, txn, id, shard(1), 1, add("a0", 1), true)
+    });
+    assert_eq!(submitted, Submitted::Pending);
+    id
+}
+
+#[test]
+fn a_lock_that_is_not_free_in_time_ends_its_transaction() {
+    let mut world = world();
+    let holder = world.begin(shard(1));
+    world.submit(holder, get("a0"), false);
+    let id = submit_with(&mut world, 1, 50_000);
+    world.tick(49_000);
+    assert!(world.take_answer(id).is_none());
+    world.tick(2_000);
+    let reply = world.take_answer(id).unwrap();
+    assert_eq!(reason(&reply), Some(&AbortReason::LockTimeout(key("a0"))));
+    world.commit(holder);
+    assert!(world.is_idle());
+}
+
+#[test]
+fn a_full_disk_refuses_writes_and_lets_rows_move() {
+    let mut world = world();
+    world.nodes[&NodeId(2)].disk.borrow_mut().is_full = true;
+    let writer = world.begin(shard(2));
+    let id = world.submit(writer, add("a0", 1), true);
+    world.settle();
+    let reply = world.take_answer(id).unwrap();
+    assert_eq!(reason(&reply), Some(&AbortReason::DiskFull(shard(2))));
+    let reader = world.begin(shard(2));
+    let id = world.submit(reader, get("a0"), true);
+    world.settle();
+    let reply = world.take_answer(id).unwrap();
+    assert!(matches!(reply.outcome, Some(Outcome::Committed { .. })));
+    // Another node can have the row and write it.
+    let writer = world.begin(shard(3));
+    let id = world.submit(writer, add("a0", 1), true);
+    world.settle();
+    assert!(world.take_answer(id).unwrap().outcome.is_some());
+    assert_eq!(world.value(&key("a0")), Some(11));
+}
