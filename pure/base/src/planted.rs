@@ -40,6 +40,11 @@ macro_rules! planted {
                 }
             }
 
+            /// Whether it breaks a rule of the protocol leap, so that nothing else can notice it.
+            pub fn is_of_leap(self) -> bool {
+                self.name().starts_with("leap-")
+            }
+
             /// The bug of this name.
             pub fn find(name: &str) -> Option<Planted> {
                 Planted::ALL.iter().copied().find(|bug| bug.name() == name)
@@ -81,6 +86,8 @@ planted! {
     SnapshotSkipsPromise = "snapshot-skips-promise",
     /// Snapshots: their timestamp does not push the shard's clock.
     SnapshotNotMerged = "snapshot-not-merged",
+    /// Snapshots: they are not raised to what was answered before their reader began.
+    SnapshotNotRaised = "snapshot-not-raised",
     /// Increments: they vote without being sealed.
     NoSeal = "no-seal",
     /// Recovery: decisions without an `End` are forgotten.
@@ -107,6 +114,26 @@ planted! {
     ScanMissesShard = "scan-misses-shard",
     /// Placement: an index entry is written where the transaction runs, not where it belongs.
     IndexMisplaced = "index-misplaced",
+    /// Leap: responses are not filtered at the requester, as the paper prints it (appendix D).
+    LeapDuplicateAccepted = "leap-duplicate-accepted",
+    /// Leap: the backup goes after a pause, acknowledged or not (appendix D).
+    LeapBackupByTimeout = "leap-backup-by-timeout",
+    /// Leap: a request of the owner is ignored, whatever it has lost (appendix D).
+    LeapOwnerIgnored = "leap-owner-ignored",
+    /// Leap: a restarted home serves at once what its table does not name elsewhere (section 4.2).
+    LeapHomeServesAtOnce = "leap-home-serves-at-once",
+    /// Leap: a restarted owner serves what its log says it owned (section 4.2).
+    LeapOwnerServesAtOnce = "leap-owner-serves-at-once",
+    /// Leap: absent keys have no owner.
+    LeapAbsentNotOwned = "leap-absent-not-owned",
+    /// Leap: a scan locks the rows that it finds, and no range.
+    LeapGapsNotLocked = "leap-gaps-not-locked",
+    /// Leap: what arrived is not logged by the receiver: its value is in another node's log.
+    LeapArrivalNotLogged = "leap-arrival-not-logged",
+    /// Leap: versions leave before their record is durable.
+    LeapVersionNotDurable = "leap-version-not-durable",
+    /// Leap: the next owner's queue is not judged again: whoever waits goes on waiting.
+    LeapYoungerWaits = "leap-younger-waits",
 }
 
 /// Whether the code must misbehave here.

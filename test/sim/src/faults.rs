@@ -29,24 +29,11 @@ impl World {
             What::Power {
                 node,
                 down_us,
-                moment: Moment::Now,
-            } => self.end(node, down_us, true),
-            // These count when they happen.
-            What::Power {
-                node,
-                down_us,
-                moment: Moment::Flush,
-            } => {
-                self.nodes[usize::from(node) - 1].power_at_flush = Some(down_us);
-                false
-            }
-            What::Power {
-                node,
-                down_us,
-                moment: Moment::Checkpoint,
-            } => {
-                self.nodes[usize::from(node) - 1].power_at_checkpoint = Some(down_us);
-                false
+                moment,
+                mute_us,
+            } => self.power(node, down_us, moment, mute_us),
+            What::Blackout { down_us } => {
+                (1..=self.plan.nodes).fold(false, |any, node| self.end(node, down_us, true) | any)
             }
             What::Flip { node, down_us } => {
                 // It counts when a start has found it.
@@ -119,6 +106,7 @@ impl World {
             }
             What::Kill { .. }
             | What::Power { .. }
+            | What::Blackout { .. }
             | What::Flip { .. }
             | What::Pause { .. }
             | What::Cut { .. }
@@ -126,6 +114,22 @@ impl World {
             | What::Slow { .. }
             | What::Client { .. } => unreachable!("not a matter of a disk or a clock"),
         }
+    }
+
+    /// Whether the power has gone. What comes later counts when it happens.
+    fn power(&mut self, node: u16, down_us: u64, moment: Moment, mute_us: u64) -> bool {
+        let place = usize::from(node) - 1;
+        match moment {
+            Moment::Now => return self.end(node, down_us, true),
+            Moment::Flush(factor) => self.nodes[place].power_at_flush = Some((down_us, factor)),
+            Moment::Checkpoint => self.nodes[place].power_at_checkpoint = Some(down_us),
+        }
+        if mute_us > 0 && self.nodes[place].running.is_some() {
+            for to in (0..self.nodes.len()).filter(|to| *to != place) {
+                self.cut(place, to, mute_us);
+            }
+        }
+        false
     }
 
     fn end(&mut self, node: u16, down_us: u64, power: bool) -> bool {

@@ -34,15 +34,17 @@ impl World {
         if let Err(error) = written {
             return self.fatal(node, &error.to_string());
         }
+        let power = self.nodes[node].power_at_flush.take();
         let after = match &mut self.costs {
             Some(costs) => costs.flush_ns(node, bytes.len()),
             None => {
-                let median = self.plan.sync_us * 1_000 * self.nodes[node].slow_disk;
+                let slow = power.map_or(1, |(_, factor)| factor) * self.nodes[node].slow_disk;
+                let median = self.plan.sync_us * 1_000 * slow;
                 median / 2 + self.prng.below(median + 1)
             }
         };
         self.push(after, Event::FlushDone { node, life });
-        if let Some(down_us) = self.nodes[node].power_at_flush.take() {
+        if let Some((down_us, _)) = power {
             let after = self.prng.below(after);
             self.push(
                 after,

@@ -233,8 +233,9 @@ pub(crate) struct Hosted {
     pub(crate) waiting: Option<(u64, Recovered<SimDisk>)>,
     pub(crate) paused_until_ns: u64,
     pub(crate) slow_disk: u64,
-    /// The power goes during the next flush, for so many microseconds.
-    pub(crate) power_at_flush: Option<u64>,
+    /// The power goes during the next flush, for so many microseconds; the flush takes so many
+    /// times as long as others.
+    pub(crate) power_at_flush: Option<(u64, u64)>,
     /// The power goes when the next checkpoint is in use, for so many microseconds.
     pub(crate) power_at_checkpoint: Option<u64>,
     /// The next start is to find a flipped bit.

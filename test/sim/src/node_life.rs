@@ -463,7 +463,7 @@ impl World {
             let host = &mut running.shards[shard];
             let delay = match &mut self.costs {
                 Some(costs) => costs.local_ns(),
-                None => 500 + self.prng.below(20_000),
+                None => 500 + self.prng.below(self.plan.local_us * 1_000),
             };
             let at = (from_ns + delay).max(host.local_last_ns + 1);
             host.local_last_ns = at;

@@ -110,8 +110,8 @@ pub struct Fault {
 pub enum Moment {
     /// At once.
     Now,
-    /// During the next flush.
-    Flush,
+    /// During the next flush, which takes so many times as long as others.
+    Flush(u64),
     /// When the next checkpoint has just come into use: the next start relies on it.
     Checkpoint,
 }
@@ -124,10 +124,16 @@ pub enum What {
         node: u16,
         down_us: u64,
     },
+    /// From now on nothing that the node sends arrives for `mute_us`.
     Power {
         node: u16,
         down_us: u64,
         moment: Moment,
+        mute_us: u64,
+    },
+    /// The power of all nodes at once.
+    Blackout {
+        down_us: u64,
     },
     Pause {
         node: u16,
@@ -184,7 +190,7 @@ impl What {
     pub fn kind(&self) -> Kind {
         match self {
             What::Kill { .. } => Kind::Kill,
-            What::Power { .. } => Kind::Power,
+            What::Power { .. } | What::Blackout { .. } => Kind::Power,
             What::Pause { .. } => Kind::Pause,
             What::Cut { .. } | What::Part { .. } => Kind::Cut,
             What::Slow { .. } => Kind::Slow,
@@ -225,6 +231,9 @@ pub struct Plan {
     pub skew_us: u64,
     /// Median delay of a message between nodes, microseconds.
     pub delay_us: u64,
+    /// Longest delay of a message between shards of a node, microseconds: shards are threads that
+    /// the system lets wait.
+    pub local_us: u64,
     /// Median time of a sync, microseconds.
     pub sync_us: u64,
     /// Messages of the protocol in a million that are lost.
@@ -311,6 +320,7 @@ impl Plan {
             run_us,
             skew_us: if on.contains(&Kind::Clock) { 20_000 } else { 0 },
             delay_us: 1 << prng.between(5, 13),
+            local_us: 1 << prng.between(0, 11),
             sync_us: 1 << prng.between(5, 13),
             loss,
             duplicate,
@@ -395,17 +405,7 @@ fn what(prng: &mut Prng, plan: &Plan, kind: Kind) -> Option<What> {
     let from = node;
     Some(match kind {
         Kind::Kill => What::Kill { node, down_us },
-        Kind::Power => What::Power {
-            node,
-            down_us,
-            moment: [
-                Moment::Now,
-                Moment::Now,
-                Moment::Flush,
-                Moment::Flush,
-                Moment::Checkpoint,
-            ][prng.below(5) as usize],
-        },
+        Kind::Power => power(prng, node, down_us),
         Kind::Pause => What::Pause { node, for_us },
         Kind::Cut if nodes == 1 => return None,
         Kind::Cut if prng.below(3) == 0 => What::Part {
@@ -451,12 +451,29 @@ fn what(prng: &mut Prng, plan: &Plan, kind: Kind) -> Option<What> {
     })
 }
 
+fn power(prng: &mut Prng, node: u16, down_us: u64) -> What {
+    // A node that is mute before it ends has told nobody what it has decided last.
+    let mute_us = (1 << prng.between(12, 19)) * prng.below(2);
+    let moment = match prng.below(6) {
+        0 => return What::Blackout { down_us },
+        1 => Moment::Now,
+        2 | 3 => Moment::Flush(1 << prng.between(0, 6)),
+        _ => Moment::Checkpoint,
+    };
+    What::Power {
+        node,
+        down_us,
+        moment,
+        mute_us: if moment == Moment::Now { 0 } else { mute_us },
+    }
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "seed {} workload {} nodes {} shards {} clients {} run {}ms delay {}us sync {}us \
-             loss {} duplicate {} reorder {} per million, checkpoint {} segment {} faults {}",
+             local {}us loss {} duplicate {} reorder {} per million, checkpoint {} segment {} faults {}",
             self.seed,
             self.workload,
             self.nodes,
@@ -465,6 +482,7 @@ impl fmt::Display for Plan {
             self.run_us / 1_000,
             self.delay_us,
             self.sync_us,
+            self.local_us,
             self.loss,
             self.duplicate,
             self.reorder,

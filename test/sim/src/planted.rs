@@ -4,10 +4,10 @@
 //! BUG WORKLOAD SEED
 //! ```
 //!
-//! A seed is drawn with nothing asked for but the workload, as `trellis sim run` draws it. What
+//! A seed is drawn with nothing asked for but the workload, and the protocol of bugs of leap. What
 //! searches and writes the file is `trellis sim planted`; what replays it is `tests/planted.rs`.
 
-use crate::plan::{Ask, Plan};
+use crate::plan::{Ask, Plan, ProtocolKind};
 use crate::workload::find;
 use base::Planted;
 use std::fmt::Write;
@@ -31,8 +31,17 @@ impl Found {
 
     /// The run of another seed with the same workload.
     pub fn plan_at(&self, seed: u64) -> Plan {
-        Plan::draw(seed, &Ask::new(self.workload))
+        Plan::draw(seed, &ask(self.bug, self.workload))
     }
+}
+
+/// What is asked for to see a bug: its protocol and the workload.
+pub fn ask(bug: Planted, workload: &'static str) -> Ask {
+    let mut ask = Ask::new(workload);
+    if bug.is_of_leap() {
+        ask.protocol = ProtocolKind::Leap;
+    }
+    ask
 }
 
 /// Reads the file.

@@ -33,7 +33,7 @@ fn a_workload_is_the_same_twice() {
 #[test]
 fn too_short_a_run_is_inconclusive() {
     let mut plan = calm("register", 4);
-    plan.run_us = 1_000;
+    (plan.run_us, plan.clients) = (1_000, 1);
     let verdict = sim::run(&plan).verdict;
     assert!(matches!(verdict, Verdict::Inconclusive(_)), "{verdict:?}");
 }

@@ -198,6 +198,11 @@ impl PlanArgs {
         self.millis = Some(millis);
     }
 
+    /// The database runs this protocol.
+    pub(crate) fn set_protocol(&mut self, protocol: Protocol) {
+        self.protocol = protocol;
+    }
+
     /// This bug is planted, or none.
     pub(crate) fn set_plant(&mut self, bug: Option<Planted>) {
         self.plant = bug.map(|bug| bug.name().to_owned());

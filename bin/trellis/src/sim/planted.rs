@@ -4,6 +4,7 @@
 
 use super::plan_args::PlanArgs;
 use super::pool::{Done, Job, Pool, Verdict};
+use crate::demo::Protocol;
 use anyhow::{Context, Result, bail, ensure};
 use base::Planted;
 use clap::Args;
@@ -82,9 +83,14 @@ pub(crate) fn run(args: &PlantedArgs) -> Result<ExitCode> {
             record(folder, &rows)?;
         }
     }
-    let needed = rows.iter().filter_map(|row| row.seen.as_ref());
-    let most = needed.map(|(_, runs, _)| *runs).max().unwrap_or(0);
-    search.check_sound(most)?;
+    let mut most = 0;
+    for protocol in [Protocol::TwoPhase, Protocol::Leap] {
+        let of_it = rows.iter().filter(|row| protocol_of(row.bug) == protocol);
+        let needed = of_it.filter_map(|row| row.seen.as_ref());
+        let runs = needed.map(|(_, runs, _)| *runs).max().unwrap_or(0);
+        search.check_sound(protocol, runs)?;
+        most = most.max(runs);
+    }
     for text in search.broken.values() {
         writeln!(out, "without a bug: {text}")?;
     }
@@ -99,6 +105,15 @@ pub(crate) fn run(args: &PlantedArgs) -> Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// The protocol whose rule it breaks, or that of most databases.
+fn protocol_of(bug: Planted) -> Protocol {
+    if bug.is_of_leap() {
+        Protocol::Leap
+    } else {
+        Protocol::TwoPhase
+    }
 }
 
 fn wanted(names: &[String]) -> Result<Vec<Planted>> {
@@ -119,7 +134,7 @@ struct Search<'a> {
     workloads: Vec<&'static str>,
     pool: Pool,
     /// Seeds that fail with nothing planted, and how: they prove nothing about a bug.
-    broken: BTreeMap<u64, String>,
+    broken: BTreeMap<(&'static str, u64), String>,
 }
 
 impl Search<'_> {
@@ -128,9 +143,10 @@ impl Search<'_> {
     fn first(&mut self, bug: Planted, seeds: u64) -> Result<Option<(Found, u64, String)>> {
         let start = self.args.start;
         let mut from = start;
-        while let Some(done) = self.next_failure(Some(bug), from, start + seeds)? {
+        let protocol = protocol_of(bug);
+        while let Some(done) = self.next_failure(protocol, Some(bug), from, start + seeds)? {
             let (seed, workload) = (done.job.seed, done.job.workload);
-            let guilty = self.next_failure(None, seed, seed + 1)?;
+            let guilty = self.next_failure(protocol, None, seed, seed + 1)?;
             let Some(guilty) = guilty else {
                 let found = Found {
                     bug,
@@ -139,27 +155,37 @@ impl Search<'_> {
                 };
                 return Ok(Some((found, seed - start + 1, account(&done.text))));
             };
-            let text = format!("{workload} {seed}: {}", account(&guilty.text));
-            self.broken.insert(seed, text);
+            self.note_broken(protocol, workload, seed, &guilty.text);
             from = seed + 1;
         }
         Ok(None)
     }
 
-    /// Runs all seeds in which bugs were found with nothing planted.
-    fn check_sound(&mut self, runs: u64) -> Result<()> {
+    fn note_broken(&mut self, protocol: Protocol, workload: &str, seed: u64, text: &str) {
+        let name = protocol.name();
+        let text = format!("{name} {workload} {seed}: {}", account(text));
+        self.broken.insert((name, seed), text);
+    }
+
+    /// Runs all seeds in which bugs of a protocol were found with nothing planted.
+    fn check_sound(&mut self, protocol: Protocol, runs: u64) -> Result<()> {
         let (mut from, end) = (self.args.start, self.args.start + runs);
-        while let Some(done) = self.next_failure(None, from, end)? {
+        while let Some(done) = self.next_failure(protocol, None, from, end)? {
             let (seed, workload) = (done.job.seed, done.job.workload);
-            let text = format!("{workload} {seed}: {}", account(&done.text));
-            self.broken.insert(seed, text);
+            self.note_broken(protocol, workload, seed, &done.text);
             from = seed + 1;
         }
         Ok(())
     }
 
     /// The first seed from `from` on, and below `end`, that fails with this bug or none.
-    fn next_failure(&mut self, bug: Option<Planted>, from: u64, end: u64) -> Result<Option<Done>> {
+    fn next_failure(
+        &mut self,
+        protocol: Protocol,
+        bug: Option<Planted>,
+        from: u64,
+        end: u64,
+    ) -> Result<Option<Done>> {
         let mut next = from;
         let mut best: Option<Done> = None;
         loop {
@@ -167,7 +193,10 @@ impl Search<'_> {
                 let turn = (next - self.args.start) % self.workloads.len() as u64;
                 let workload = self.workloads[turn as usize];
                 let run = self.args.plan.of(workload, next);
-                let run = run.with(|args| args.set_plant(bug));
+                let run = run.with(|args| {
+                    args.set_protocol(protocol);
+                    args.set_plant(bug);
+                });
                 self.pool.start(Job {
                     seed: next,
                     workload,
@@ -201,8 +230,10 @@ fn account(text: &str) -> String {
     } else if let Some((_, level)) = first.rsplit_once("}: ") {
         // A story of the checker: its level, what was exercised, and the first anomaly.
         let level = level.split(':').next().unwrap_or(level);
-        let mut stories = lines.skip(1).filter(|line| !line.starts_with("only "));
-        let anomaly = stories.next().unwrap_or_default();
+        // What was exercised and what was too little of it stand further to the right.
+        let anomaly = lines
+            .find(|line| !line.starts_with(' '))
+            .unwrap_or_default();
         let anomaly = anomaly.split(": T").next().unwrap_or(anomaly);
         format!("{level} history: {anomaly}")
     } else {

@@ -6,7 +6,9 @@
 //! * The same client drops and makes a table that another client writes to and reads. What was
 //!   acknowledged before the table was dropped must be gone; what was acknowledged afterwards must
 //!   be there.
+//! * Both do the same with constraints: [`super::constraints`].
 
+use super::constraints::Constraints;
 use super::histories::{Histories, is_excusable, patiently};
 use super::{Entry, Scale, Verdict, Workload};
 use crate::client::{Answer, SimConn, SimError};
@@ -29,9 +31,15 @@ pub(super) const ENTRY: Entry = Entry {
 const CHANGES_MIN: u64 = 4;
 const COMPARED_MIN: u64 = 1;
 const LOOKS_MIN: u64 = 1;
+/// Rounds of a client with the healed cluster, where faults let too little happen.
+const MORE_MAX: u32 = 40;
+/// With fewer clients than this, those that change and look also do what others do.
+const CLIENTS_FEW: u32 = 4;
 
 struct Ddl {
     rows: Rc<Histories>,
+    constraints: Constraints,
+    clients: u32,
     pause_us: u64,
     /// Keys that were inserted into the table that comes and goes: when that was begun, and when it
     /// was acknowledged.
@@ -50,8 +58,11 @@ struct Ddl {
 
 impl Ddl {
     fn draw(prng: &mut Prng, scale: Scale) -> Ddl {
+        let rows = Rc::new(Histories::draw(Kind::Register, prng, scale));
         Ddl {
-            rows: Rc::new(Histories::draw(Kind::Register, prng, scale)),
+            constraints: Constraints::new(rows.clone()),
+            rows,
+            clients: scale.clients,
             pause_us: 1 << prng.between(12, 16),
             inserted: RefCell::default(),
             dropped: Cell::default(),
@@ -82,19 +93,22 @@ impl Ddl {
 
     /// Changes the schema until the end.
     async fn change(&self, cx: &SimCx) {
-        while !cx.stopping() {
+        let mut more = 0;
+        let is_little = || self.changes.get() < CHANGES_MIN || self.compared.get() < COMPARED_MIN;
+        while goes_on(cx, is_little(), &mut more) {
             let node = cx.rng().below(u64::from(cx.nodes())) as u16 + 1;
             let Ok(mut conn) = cx.connect(node).await else {
                 cx.sleep(50_000).await;
                 continue;
             };
-            while !cx.stopping() && conn.is_open() {
-                let drawn = cx.rng().below(4);
-                let goes_on = match drawn {
+            while goes_on(cx, is_little(), &mut more) && conn.is_open() {
+                let drawn = cx.rng().below(8);
+                let may_go_on = match drawn {
                     0 => self.remake_table(cx, &mut conn).await,
+                    1..=3 => self.constraints.change(cx, &mut conn).await,
                     _ => self.remake_index(cx, &mut conn).await,
                 };
-                if !goes_on {
+                if !may_go_on {
                     break;
                 }
                 let pause = cx.rng().below(self.pause_us);
@@ -191,19 +205,22 @@ impl Ddl {
 
     /// Writes to the table that comes and goes, and reads it.
     async fn visit(&self, cx: &SimCx) {
-        while !cx.stopping() {
+        let mut more = 0;
+        let is_little = || self.looks.get() < LOOKS_MIN;
+        while goes_on(cx, is_little(), &mut more) {
             let node = cx.rng().below(u64::from(cx.nodes())) as u16 + 1;
             let Ok(mut conn) = cx.connect(node).await else {
                 cx.sleep(50_000).await;
                 continue;
             };
-            while !cx.stopping() && conn.is_open() {
-                let drawn = cx.rng().below(3);
-                let goes_on = match drawn {
+            while goes_on(cx, is_little(), &mut more) && conn.is_open() {
+                let drawn = cx.rng().below(6);
+                let may_go_on = match drawn {
                     0 => self.look(cx, &mut conn).await,
-                    _ => self.insert(cx, &mut conn).await,
+                    1 | 2 => self.insert(cx, &mut conn).await,
+                    _ => self.constraints.visit(cx, &mut conn).await,
                 };
-                if !goes_on {
+                if !may_go_on {
                     break;
                 }
                 let pause = cx.rng().below(self.pause_us);
@@ -264,6 +281,16 @@ impl Ddl {
     }
 }
 
+/// Whether a client has more to do: until it is told to stop, and a while longer if too little has
+/// happened. `more` counts its rounds then.
+fn goes_on(cx: &SimCx, is_little: bool, more: &mut u32) -> bool {
+    if !cx.stopping() {
+        return true;
+    }
+    *more += 1;
+    is_little && *more <= MORE_MAX
+}
+
 const CREATE_OTHER: &str = "CREATE TABLE other (k bigint PRIMARY KEY, v bigint NOT NULL)";
 
 impl Workload for Ddl {
@@ -276,28 +303,36 @@ impl Workload for Ddl {
             })
             .await?;
             self.stable_since.set(Some(cx.now_ns()));
-            Ok(())
+            self.constraints.make_tables(&cx).await
         })
     }
 
     fn client(self: Rc<Self>, cx: SimCx, client: u32) -> Task {
         Box::pin(async move {
+            let also = (client < 2 && self.clients < CLIENTS_FEW).then(|| {
+                let (rows, own) = (self.rows.clone(), cx.fork());
+                cx.spawn(async move { rows.work(&own).await })
+            });
             match client {
                 0 => self.change(&cx).await,
                 1 => self.visit(&cx).await,
                 _ => self.rows.work(&cx).await,
+            }
+            if let Some(also) = also {
+                also.join().await;
             }
         })
     }
 
     fn finish(self: Rc<Self>, cx: SimCx) -> Task<Verdict> {
         Box::pin(async move {
-            if let Err(text) = self.rows.read_all(&cx).await {
-                return Verdict::Fail(text);
+            let mut read = self.rows.read_all(&cx).await;
+            if read.is_ok() {
+                read = self.constraints.look_at_all(&cx).await;
             }
             let (changes, compared) = (self.changes.get(), self.compared.get());
             let looks = self.looks.get();
-            match self.rows.judge() {
+            match self.rows.judge_after(read) {
                 Verdict::Pass
                     if changes < CHANGES_MIN || compared < COMPARED_MIN || looks < LOOKS_MIN =>
                 {

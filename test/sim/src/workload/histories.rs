@@ -24,6 +24,11 @@ const DEMAND: Demand = Demand {
     concurrent_conflicts: 5,
 };
 
+/// Transactions in which, as a rule, that much happens, and rounds of a client with the healed
+/// cluster until there are so many.
+const ENOUGH: u64 = 60;
+const MORE_MAX: u32 = 100;
+
 /// Attempts at making tables.
 const SETUP_ATTEMPTS_MAX: u32 = 30;
 /// Longer than the clocks of nodes are apart before there are faults.
@@ -66,6 +71,7 @@ pub(super) struct Histories {
     next_txn: Cell<u64>,
     next_value: Cell<u64>,
     next_process: Cell<u32>,
+    committed: Cell<u64>,
     history: RefCell<History>,
     /// An answer that no fault explains.
     wrong: RefCell<Option<String>>,
@@ -116,6 +122,7 @@ impl Histories {
             next_txn: Cell::new(0),
             next_value: Cell::new(1),
             next_process: Cell::new(SETUP_PROCESS + 1),
+            committed: Cell::new(0),
             history: RefCell::new(empty(&shape)),
             wrong: RefCell::default(),
         }
@@ -164,7 +171,10 @@ impl Histories {
         let txn = attempt.record(process, invoked, cx.now_ns());
         self.history.borrow_mut().push(txn);
         match attempt.result {
-            Ok(_) => Next::Another,
+            Ok(_) => {
+                self.committed.set(self.committed.get() + 1);
+                Next::Another
+            }
             Err(Failure::Wrong(text)) => {
                 self.accuse(format!("process {process}: {text}"));
                 Next::NoMore
@@ -181,18 +191,29 @@ impl Histories {
     }
 
     pub(super) async fn work(&self, cx: &SimCx) {
-        while !cx.stopping() {
+        let mut more = 0;
+        while self.goes_on(cx, &mut more) {
             let node = cx.rng().below(u64::from(cx.nodes())) as u16 + 1;
             let Some(mut client) = self.open(cx, node, &self.shape).await else {
                 cx.sleep(50_000).await;
                 continue;
             };
             let process = self.process();
-            while !cx.stopping() && self.transact(cx, &mut client, process).await {
+            while self.goes_on(cx, &mut more) && self.transact(cx, &mut client, process).await {
                 let pause = cx.rng().below(self.pause_us);
                 cx.sleep(pause).await;
             }
         }
+    }
+
+    /// Whether a client has more to do. Where faults let little happen, it goes on with the healed
+    /// cluster until there is enough to be judged; `more` counts its rounds there.
+    fn goes_on(&self, cx: &SimCx, more: &mut u32) -> bool {
+        if !cx.stopping() {
+            return true;
+        }
+        *more += 1;
+        self.committed.get() < ENOUGH && *more <= MORE_MAX
     }
 
     /// The next transaction, mostly again and again until it commits, as applications do. Tells
@@ -244,8 +265,17 @@ impl Histories {
         Ok(())
     }
 
+    /// Judges what has been recorded; `read` is how the reading of everything ended. What the
+    /// history shows tells more than that.
+    pub(super) fn judge_after(&self, read: Result<(), String>) -> Verdict {
+        match (self.judge(), read) {
+            (verdict @ Verdict::Fail(_), _) | (verdict, Ok(())) => verdict,
+            (_, Err(text)) => Verdict::Fail(text),
+        }
+    }
+
     /// Judges what has been recorded.
-    pub(super) fn judge(&self) -> Verdict {
+    fn judge(&self) -> Verdict {
         if let Some(text) = self.wrong.take() {
             return Verdict::Fail(text);
         }
@@ -305,10 +335,8 @@ impl Workload for Histories {
 
     fn finish(self: Rc<Self>, cx: SimCx) -> Task<Verdict> {
         Box::pin(async move {
-            match self.read_all(&cx).await {
-                Ok(()) => self.judge(),
-                Err(text) => Verdict::Fail(text),
-            }
+            let read = self.read_all(&cx).await;
+            self.judge_after(read)
         })
     }
 }

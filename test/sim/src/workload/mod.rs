@@ -1,5 +1,6 @@
 //! What clients do to the cluster, and how the result is judged.
 
+mod constraints;
 mod ddl;
 mod histories;
 mod tpcc;

@@ -1,0 +1,184 @@
+//! Constraints that come while rows are written: a part of the workload `ddl`.
+//!
+//! One client adds a check, a unique constraint and a foreign key to tables that it also drops and
+//! makes anew; another writes rows, some of which violate them. From when a constraint is
+//! acknowledged until its tables are about to be dropped, no row violates it.
+
+use super::histories::{Histories, is_excusable, patiently};
+use crate::client::{Answer, SimConn, SimError};
+use crate::executor::SimCx;
+use std::cell::Cell;
+use std::rc::Rc;
+use workload::wire;
+
+/// A check is violated from here on.
+const TOO_LARGE: i64 = 1_000_000;
+
+/// Statements that make the tables anew.
+const TABLES: [&str; 4] = [
+    "DROP TABLE IF EXISTS owned",
+    "DROP TABLE IF EXISTS owner",
+    "CREATE TABLE owner (k bigint PRIMARY KEY, v bigint NOT NULL)",
+    "CREATE TABLE owned (k bigint PRIMARY KEY, o bigint NOT NULL)",
+];
+
+/// What is added, and a query for what violates it.
+const CONSTRAINTS: [(&str, &str); 3] = [
+    (
+        "ALTER TABLE owner ADD CONSTRAINT owner_small CHECK (v < 1000000)",
+        "SELECT k, v FROM owner WHERE v >= 1000000",
+    ),
+    (
+        "ALTER TABLE owner ADD CONSTRAINT owner_v UNIQUE (v)",
+        "SELECT a.k, b.k FROM owner a JOIN owner b ON a.v = b.v WHERE a.k < b.k",
+    ),
+    (
+        "ALTER TABLE owned ADD CONSTRAINT owned_o FOREIGN KEY (o) REFERENCES owner (k)",
+        "SELECT d.k, d.o FROM owned d LEFT JOIN owner w ON w.k = d.o WHERE w.k IS NULL",
+    ),
+];
+
+/// SQLSTATEs that a schema change may give beside those of faults: what it makes is there already
+/// or gone after a change with an unknown outcome, a row violates what is added, a node is missing.
+const OF_CHANGES: [&str; 7] = [
+    "42P07", "42710", "42P01", "42704", "23514", "23503", "55000",
+];
+/// SQLSTATEs that a write may give beside those of faults.
+const OF_WRITES: [&str; 3] = ["42P01", "23514", "23503"];
+
+/// What the clients of a run share.
+pub(super) struct Constraints {
+    rows: Rc<Histories>,
+    /// Since when each constraint is there, by its acknowledgement; `None` unless it is known.
+    since: [Cell<Option<u64>>; 3],
+    /// Nobody knows what became of a change of the tables. It may take effect at any time.
+    is_uncertain: Cell<bool>,
+    next_key: Cell<i64>,
+    /// Acknowledged constraints, and looks for rows that violate one.
+    pub(super) added: Cell<u64>,
+    pub(super) looks: Cell<u64>,
+}
+
+impl Constraints {
+    pub(super) fn new(rows: Rc<Histories>) -> Constraints {
+        Constraints {
+            rows,
+            since: Default::default(),
+            is_uncertain: Cell::new(false),
+            next_key: Cell::new(1),
+            added: Cell::new(0),
+            looks: Cell::new(0),
+        }
+    }
+
+    pub(super) async fn make_tables(&self, cx: &SimCx) -> Result<(), String> {
+        patiently(cx, async |link| {
+            for statement in TABLES {
+                wire::command(link, statement).await?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// One schema change, or the tables anew. Tells whether the connection goes on.
+    pub(super) async fn change(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
+        let drawn = cx.rng().below(8) as usize;
+        let Some((statement, _)) = CONSTRAINTS.get(drawn % 4) else {
+            self.since.iter().for_each(|since| since.set(None));
+            for statement in TABLES {
+                if !self.say(conn, statement).await.1 {
+                    return false;
+                }
+            }
+            return true;
+        };
+        let (is_done, goes_on) = self.say(conn, statement).await;
+        if is_done {
+            self.added.set(self.added.get() + 1);
+            self.since[drawn % 4].set(Some(cx.now_ns()));
+        }
+        goes_on
+    }
+
+    /// Tells whether it was acknowledged, and whether the connection goes on.
+    async fn say(&self, conn: &mut SimConn, sql: &str) -> (bool, bool) {
+        let result = conn.query(sql).await;
+        if let Err(error) = &result
+            && error.is_unknown()
+        {
+            self.is_uncertain.set(true);
+        }
+        (result.is_ok(), self.excuse(sql, result, &OF_CHANGES))
+    }
+
+    /// A write, or a look for rows that violate a constraint. Tells whether the connection goes on.
+    pub(super) async fn visit(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
+        let (drawn, back) = {
+            let mut rng = cx.rng();
+            (rng.below(8), rng.below(8) as i64)
+        };
+        let key = self.next_key.get();
+        let sql = match drawn {
+            0 => return self.look(cx, conn, (back % 3) as usize).await,
+            // Now and then a row that must not be there once it is forbidden.
+            1 => format!(
+                "INSERT INTO owner (k, v) VALUES ({key}, {})",
+                TOO_LARGE + key
+            ),
+            2 => format!("INSERT INTO owner (k, v) VALUES ({key}, {})", key - back),
+            3 => format!("INSERT INTO owner (k, v) VALUES ({key}, {key})"),
+            4 | 5 => format!("INSERT INTO owned (k, o) VALUES ({key}, {})", key - back),
+            6 => format!("UPDATE owned SET o = {} WHERE k = {}", key, key - back),
+            _ => format!("DELETE FROM owner WHERE k = {}", key - back),
+        };
+        self.next_key.set(key + 1);
+        let result = conn.query(&sql).await;
+        self.excuse(&sql, result, &OF_WRITES)
+    }
+
+    async fn look(&self, cx: &SimCx, conn: &mut SimConn, which: usize) -> bool {
+        let begun_ns = cx.now_ns();
+        let (statement, query) = CONSTRAINTS[which];
+        let since = self.since[which].get().filter(|since| *since < begun_ns);
+        let result = conn.query(query).await;
+        // Only if it was there before, and nothing was changed while we looked.
+        if let Ok(answer) = &result
+            && since.is_some()
+            && self.since[which].get() == since
+            && !self.is_uncertain.get()
+        {
+            self.looks.set(self.looks.get() + 1);
+            if let Some(row) = answer.rows.first() {
+                let text = format!("{statement} was acknowledged, and {row:?} violates it");
+                self.rows.accuse(text);
+            }
+        }
+        self.excuse(query, result, &["42P01"])
+    }
+
+    /// Looks once more at everything, on the healed cluster.
+    pub(super) async fn look_at_all(&self, cx: &SimCx) -> Result<(), String> {
+        for which in 0..CONSTRAINTS.len() {
+            let conn = cx.connect(1).await;
+            let mut conn = conn.map_err(|error| format!("looking at constraints: {error}"))?;
+            self.look(cx, &mut conn, which).await;
+        }
+        Ok(())
+    }
+
+    /// Tells whether the connection can be used further; accuses of errors that nothing explains.
+    fn excuse(&self, doing: &str, result: Result<Answer, SimError>, also: &[&str]) -> bool {
+        match result {
+            Ok(_) => true,
+            Err(SimError::Lost) => false,
+            Err(SimError::Sql(error)) => {
+                let state = error.state();
+                if !is_excusable(state.as_str()) && !also.contains(&state.as_str()) {
+                    self.rows.accuse(format!("{doing}: {error}"));
+                }
+                true
+            }
+        }
+    }
+}
