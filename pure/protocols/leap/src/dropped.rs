@@ -6,7 +6,8 @@
 //!
 //! The home is the place where the row's next move would be decided, so nobody asks the owner for
 //! what the home has forgotten. Rows under way are waited for. A `Forget` that is lost leaves a few
-//! bytes at the owner until it restarts: a shard claims nothing of an index that it does not know.
+//! bytes at the owner until it restarts and claims, which the home then refuses. An index that a
+//! restarted shard does not know is not taken for dropped: its catalog may be behind.
 
 use crate::message::Body;
 use crate::owner::Tenure;

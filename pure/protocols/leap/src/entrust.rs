@@ -107,9 +107,13 @@ fn is_blind(op: &Op) -> bool {
             program: Program::Live(program),
             ..
         } => program.formula().is_some(),
-        Op::Modify { .. } | Op::Get { .. } | Op::Insert { .. } | Op::Write { .. } | Op::Scan(_) => {
-            false
-        }
+        Op::Modify { .. }
+        | Op::Get { .. }
+        | Op::Insert { .. }
+        | Op::InsertMany(_)
+        | Op::Write { .. }
+        | Op::Scan(_)
+        | Op::Clock(_) => false,
     }
 }
 

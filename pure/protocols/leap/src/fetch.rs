@@ -158,7 +158,7 @@ impl Leap {
         let rows = match result {
             Ok(_) => Ok(fetch.rows),
             Err(OpError::Aborted(reason)) => Err(reason),
-            Err(OpError::Sql(_)) => unreachable!("a fetch evaluates nothing"),
+            Err(OpError::Sql(_) | OpError::Raise(_)) => unreachable!("a fetch evaluates nothing"),
         };
         let wait = if self.is_remote(from) {
             Self::NOTHING

@@ -141,7 +141,7 @@ impl Leap {
                 self.refuse_request(cx, from, incarnation, seq, None);
             }
         } else {
-            let ignored = printed!(self, OwnerIgnored)
+            let ignored = printed!(self, LeapOwnerIgnored)
                 && self
                     .table
                     .get(&request.key)

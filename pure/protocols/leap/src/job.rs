@@ -57,6 +57,17 @@ impl From<SqlError> for Stop {
     }
 }
 
+/// How far the insertion of many rows has come.
+#[derive(Debug, Default)]
+pub(crate) struct Inserting {
+    /// Bytes of [`txn::NewRows`] that are done.
+    pub(crate) at: usize,
+    /// Rows that are done.
+    pub(crate) count: u32,
+    /// Those of them that were there already.
+    pub(crate) present: Vec<u32>,
+}
+
 /// One operation.
 #[derive(Debug)]
 pub(crate) struct Job {
@@ -71,6 +82,7 @@ pub(crate) struct Job {
     pub(crate) origin: Origin,
     pub(crate) scan: Option<Box<ScanState>>,
     pub(crate) fetch: Option<Box<FetchJob>>,
+    pub(crate) inserting: Inserting,
     /// Transactions that commit below the snapshot were looked at; later ones lie above it.
     pub(crate) commits_seen: bool,
     /// Largest position read.
@@ -94,6 +106,7 @@ impl Job {
             origin,
             scan: None,
             fetch: None,
+            inserting: Inserting::default(),
             commits_seen: false,
             wait: Position(0),
             visited: Vec::new(),
@@ -120,18 +133,14 @@ impl Job {
 
 pub(crate) fn snapshot_of(read: Read) -> Option<Ts> {
     match read {
-        Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => Some(ts),
+        Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => Some(snapshot.at),
         Read::Lock(_) => None,
     }
 }
 
 /// How an operation reads, if it is a get or scan.
 pub(crate) fn read_of(op: &Op) -> Option<Read> {
-    match op {
-        Op::Get { read, .. } => Some(*read),
-        Op::Scan(scan) => Some(scan.read),
-        Op::Modify { .. } | Op::Insert { .. } | Op::Formula { .. } | Op::Write { .. } => None,
-    }
+    op.read()
 }
 
 /// The row of an operation on one row.
@@ -142,7 +151,7 @@ pub(crate) fn key_of(op: &Op) -> Option<&Key> {
         | Op::Insert { key, .. }
         | Op::Formula { key, .. }
         | Op::Write { key, .. } => Some(key),
-        Op::Scan(_) => None,
+        Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) => None,
     }
 }
 
@@ -222,9 +231,14 @@ impl Leap {
             .expect("a job that is no fetch has an operation");
         let result = match &mut op {
             Op::Scan(scan) => self.scan(cx, job, scan),
+            Op::Clock(snapshot) => {
+                cx.clock.merge(snapshot.at);
+                Ok(OpResult::Clock(cx.clock.reached()))
+            }
             op @ (Op::Get { .. }
             | Op::Modify { .. }
             | Op::Insert { .. }
+            | Op::InsertMany(_)
             | Op::Formula { .. }
             | Op::Write { .. }) => self.run_keyed(cx, job, op),
         };

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use base::{IndexId, Key, RowBatch, Ts, TxnId};
 use store::{Formula, Write};
 use txn::lock::Item;
-use txn::{AbortReason, Event, LockMode, Modified, Op, OpResult, Program, Read};
+use txn::{AbortReason, Event, LockMode, Modified, NewRows, Op, OpResult, Program, Read};
 
 impl Leap {
     pub(crate) fn run_keyed(
@@ -21,12 +21,15 @@ impl Leap {
             Op::Get { key, read, program } => {
                 check_schema(cx, key.index, job.planned)?;
                 match *read {
-                    Read::Snapshot(ts) => self.get_snapshot(cx, job, key, ts, program),
+                    Read::Snapshot(snapshot) => {
+                        self.get_snapshot(cx, job, key, snapshot.at, program)
+                    }
                     Read::Lock(mode) => {
                         self.take(cx, job, key, mode)?;
                         self.get(cx, job, key, Ts::MAX, program)
                     }
                     Read::LockRows { snapshot, mode } => {
+                        let snapshot = snapshot.at;
                         Self::admit_snapshot(cx, snapshot)?;
                         self.take(cx, job, key, mode)?;
                         self.get_twice(cx, job, key, snapshot, program)
@@ -40,25 +43,16 @@ impl Leap {
             }
             Op::Insert { key, row } => {
                 check_schema(cx, key.index, job.planned)?;
-                if printed!(self, AbsentNotOwned) && self.standing(key) == Standing::Elsewhere {
+                if printed!(self, LeapAbsentNotOwned) && self.standing(key) == Standing::Elsewhere {
                     self.lock(cx, job, &Item::of(key), LockMode::Exclusive)?;
                 } else {
                     self.take(cx, job, key, LockMode::Exclusive)?;
                 }
-                let (present, version) = {
-                    let mut folded = Vec::new();
-                    let writes = self.txns.get(&job.txn).map(|txn| &txn.writes);
-                    let seen = look(writes, cx.store, &self.installed, key, Ts::MAX, &mut folded);
-                    job.wait = job.wait.max(seen.wait);
-                    (seen.row.is_some(), seen.version)
-                };
-                note_read(cx, job.txn, key, version);
-                if present {
-                    return Ok(OpResult::Exists);
-                }
-                let row = core::mem::take(row).into_vec();
-                self.write(cx, job, key.clone(), Write::Insert(row))?;
-                Ok(OpResult::Done)
+                self.insert(cx, job, key, || core::mem::take(row).into_vec())
+            }
+            Op::InsertMany(rows) => {
+                check_schema(cx, rows.index(), job.planned)?;
+                self.insert_many(cx, job, rows)
             }
             Op::Formula { key, formula } => {
                 check_schema(cx, key.index, job.planned)?;
@@ -71,7 +65,62 @@ impl Leap {
                 self.write(cx, job, key.clone(), write.clone())?;
                 Ok(OpResult::Done)
             }
-            Op::Scan(_) => unreachable!("scans go another way"),
+            Op::Scan(_) | Op::Clock(_) => unreachable!("they go another way"),
+        }
+    }
+
+    /// Writes the row that `row` gives if there is none; its lock is held.
+    fn insert(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        key: &Key,
+        row: impl FnOnce() -> Vec<u8>,
+    ) -> Result<OpResult, Stop> {
+        let (present, version) = {
+            let mut folded = Vec::new();
+            let writes = self.txns.get(&job.txn).map(|txn| &txn.writes);
+            let seen = look(writes, cx.store, &self.installed, key, Ts::MAX, &mut folded);
+            job.wait = job.wait.max(seen.wait);
+            (seen.row.is_some(), seen.version)
+        };
+        note_read(cx, job.txn, key, version);
+        if present {
+            return Ok(OpResult::Exists);
+        }
+        self.write(cx, job, key.clone(), Write::Insert(row()))?;
+        Ok(OpResult::Done)
+    }
+
+    /// Inserts one row after the other; goes on where it stopped.
+    fn insert_many(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        rows: &NewRows,
+    ) -> Result<OpResult, Stop> {
+        let mut budget = self.settings.scan_rows_max;
+        loop {
+            let mut rest = rows.from(job.inserting.at);
+            let Some(row) = rest.next() else {
+                let present = core::mem::take(&mut job.inserting).present;
+                return Ok(match present.is_empty() {
+                    true => OpResult::Done,
+                    false => OpResult::SomeExist(present),
+                });
+            };
+            if budget == 0 {
+                return Err(Stop::Budget);
+            }
+            budget -= 1;
+            let key = Key::new(rows.index(), row.slot, row.key.to_vec());
+            self.take(cx, job, &key, LockMode::Exclusive)?;
+            if self.insert(cx, job, &key, || row.row.to_vec())? == OpResult::Exists {
+                let place = job.inserting.count;
+                job.inserting.present.push(place);
+            }
+            job.inserting.count += 1;
+            job.inserting.at = rest.at();
         }
     }
 

@@ -49,8 +49,8 @@ pub mod message;
 mod owner;
 mod peers;
 mod protocol;
-mod records;
 mod rate;
+mod records;
 mod recovery;
 mod request;
 mod scan;
@@ -127,32 +127,6 @@ impl Default for Settings {
             entrusts: true,
         }
     }
-}
-
-/// Rules of the paper that were replaced; tests switch one on to see that they would notice.
-#[cfg(test)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Printed {
-    /// Responses are not filtered at the requester (appendix D).
-    DuplicateAccepted,
-    /// The backup goes after a pause, acknowledged or not (appendix D).
-    BackupByTimeout,
-    /// A request of the owner is ignored, whatever it has lost (appendix D).
-    OwnerIgnored,
-    /// A restarted home serves at once what its table does not name elsewhere (section 4.2).
-    HomeServesAtOnce,
-    /// A restarted owner serves what its log says it owned (section 4.2).
-    OwnerServesAtOnce,
-    /// Absent keys have no owner.
-    AbsentNotOwned,
-    /// A scan locks the rows that it finds, and no range.
-    GapsNotLocked,
-    /// What arrived is not logged by the receiver: its value is in another node's log.
-    ArrivalNotLogged,
-    /// Versions leave before their record is durable.
-    VersionNotDurable,
-    /// The next owner's queue is not judged again: whoever waits goes on waiting.
-    YoungerWaits,
 }
 
 /// The protocol on one shard. See the crate's documentation.
@@ -263,7 +237,7 @@ pub struct Leap {
     moves_out: Rate,
     scratch: Vec<u8>,
     #[cfg(test)]
-    printed: Option<Printed>,
+    printed: Option<base::Planted>,
 }
 
 /// What a protocol may touch, for this protocol's messages.
@@ -364,7 +338,7 @@ impl Leap {
 
     /// Whether a rule as the paper prints it is to be followed, to see a test fail.
     #[cfg(test)]
-    pub(crate) fn prints(&self, rule: Printed) -> bool {
+    pub(crate) fn prints(&self, rule: base::Planted) -> bool {
         self.printed == Some(rule)
     }
 
@@ -377,13 +351,14 @@ impl Leap {
     pub(crate) const NOTHING: Position = Position(0);
 }
 
-/// Checks a rule that a test may replace by the printed one; constant outside tests.
+/// Whether a rule is replaced by the one that the paper prints: in this crate's tests by a world of
+/// its own, elsewhere in builds with planted bugs.
 macro_rules! printed {
     ($leap:expr, $rule:ident) => {{
         #[cfg(test)]
-        let on = $leap.prints(crate::Printed::$rule);
+        let on = $leap.prints(base::Planted::$rule);
         #[cfg(not(test))]
-        let on = false;
+        let on = base::is_planted(base::Planted::$rule);
         on
     }};
 }

@@ -212,7 +212,7 @@ impl Leap {
             txn: releasing.priority,
             item: Item::of(&releasing.key),
             mode: LockMode::Exclusive,
-            alone: printed!(self, YoungerWaits),
+            alone: printed!(self, LeapYoungerWaits),
             ordered: false,
             deadline: None,
             now: cx.now,
@@ -400,7 +400,7 @@ impl Leap {
             Some(newest) => self.installed.of(newest.commit_ts),
             None => self.installed.all(),
         });
-        if printed!(self, VersionNotDurable) {
+        if printed!(self, LeapVersionNotDurable) {
             position = Self::NOTHING;
         }
         let remote = self.is_remote(to);

@@ -103,7 +103,7 @@ impl Leap {
             }
             let tenure = match claim.holding {
                 Holding::Owned => Tenure::Owned {
-                    confirmed: printed!(self, OwnerServesAtOnce),
+                    confirmed: printed!(self, LeapOwnerServesAtOnce),
                 },
                 Holding::Released(to) => {
                     self.backups.insert(claim.key.clone());
@@ -136,7 +136,7 @@ impl Leap {
         }
         self.rejoin.waiting.clone_from(&others);
         self.rejoin.awaited = others;
-        if printed!(self, HomeServesAtOnce) {
+        if printed!(self, LeapHomeServesAtOnce) {
             self.rejoin.serving = true;
             self.rejoin.waiting.clear();
         }
@@ -358,7 +358,7 @@ impl Leap {
         collected: &Collected,
     ) {
         self.rejoin.joined.insert(from, incarnation);
-        if printed!(self, OwnerIgnored) {
+        if printed!(self, LeapOwnerIgnored) {
             return;
         }
         let claims: BTreeMap<&Key, (Otag, Holding)> = collected

@@ -169,7 +169,7 @@ impl Leap {
             return;
         }
         let (home, otag) = (response.home, response.otag);
-        let filtered = !printed!(self, DuplicateAccepted);
+        let filtered = !printed!(self, LeapDuplicateAccepted);
         let seen = self.grants_seen.entry(home).or_default();
         seen.raise(response.floor);
         if seen.is_over(otag) && filtered {
@@ -212,7 +212,7 @@ impl Leap {
         }
         let at = cx.clock.tick(cx.now);
         let version = self.newest(cx, &key);
-        let arrival = if printed!(self, ArrivalNotLogged) {
+        let arrival = if printed!(self, LeapArrivalNotLogged) {
             Self::NOTHING
         } else {
             let key = key.clone();

@@ -143,7 +143,8 @@ impl Leap {
     fn begin_scan(&mut self, cx: &mut Context<'_>, job: &mut Job, op: &ScanOp) -> Result<(), Stop> {
         let slot = one_slot(op);
         match op.read {
-            Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => {
+            Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => {
+                let ts = snapshot.at;
                 Self::admit_snapshot(cx, ts)?;
                 if !job.commits_seen {
                     let reads = &mut |key: &Key| is_in(op, key);
@@ -166,7 +167,7 @@ impl Leap {
                     slot,
                     range: &op.range,
                 };
-                if !printed!(self, GapsNotLocked) {
+                if !printed!(self, LeapGapsNotLocked) {
                     self.lock(cx, job, &item, LockMode::Shared)?;
                 }
             }

@@ -212,7 +212,7 @@ impl Leap {
                 due.entry(home).or_default().push((key.clone(), held.otag));
             }
         }
-        if printed!(self, BackupByTimeout) {
+        if printed!(self, LeapBackupByTimeout) {
             for (key, otag) in due.into_values().flatten() {
                 self.drop_backup(cx, key, otag);
             }

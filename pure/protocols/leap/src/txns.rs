@@ -222,6 +222,7 @@ pub(crate) fn allows_finish(result: &OpResult) -> bool {
     !matches!(
         result,
         OpResult::Exists
+            | OpResult::SomeExist(_)
             | OpResult::Rows {
                 resume: Some(_),
                 ..
@@ -364,7 +365,9 @@ impl Leap {
                 Standing::Doubtful => !self.is_home(key),
             },
             (Some(_), _) => false,
-            (None, _) => to != self.shard,
+            // Rows are written where the transaction runs.
+            (None, None) => false,
+            (None, Some(_)) => to != self.shard,
         }
     }
 

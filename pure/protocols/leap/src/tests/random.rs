@@ -5,11 +5,14 @@
 use super::local::{add, bump, get};
 use super::programs::{Test, program, row};
 use super::world::{Flight, TABLE, World, key};
-use crate::Printed;
+use base::Planted;
 use base::{Datum, Key, KeyRange, NodeId, Position, Prng, ShardId, Ts, TxnId};
 use journal::Record;
 use std::collections::BTreeMap;
-use txn::{LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Protocol, Read, ScanOp, Slots};
+use txn::{
+    LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Protocol, Read, ScanOp, Slots,
+    Snapshot,
+};
 
 const NAMES: [&str; 6] = ["a0", "b0", "a1", "b1", "a2", "b2"];
 /// Rows that come and go.
@@ -94,7 +97,7 @@ struct Run {
 }
 
 impl Run {
-    fn new(seed: u64, printed: Option<Printed>) -> Run {
+    fn new(seed: u64, printed: Option<Planted>) -> Run {
         let mut prng = Prng::new(seed);
         let nodes = 1 + prng.below(4) as u16;
         let shards = 1 + prng.below(if nodes == 1 { 3 } else { 2 }) as u16;
@@ -139,7 +142,7 @@ impl Run {
         let mut steps = Vec::new();
         if self.prng.below(6) == 0 {
             let ts = self.world.call(coordinator, |_, cx| cx.clock.tick(cx.now));
-            let read = Read::Snapshot(ts);
+            let read = Read::Snapshot(Snapshot::exactly(ts));
             for at in self.world.homes.clone() {
                 let told = None;
                 steps.push(Step {
@@ -319,7 +322,7 @@ impl Run {
                 }
             }
             Err(OpError::Aborted(reason)) => outcome = Some(Outcome::Aborted(reason)),
-            Err(OpError::Sql(error)) => panic!("{error}"),
+            Err(error @ (OpError::Sql(_) | OpError::Raise(_))) => panic!("{error:?}"),
         }
         if let (None, Some(outcome)) = (&client.outcome, outcome) {
             client.held = matches!(outcome, Outcome::Committed { .. });
@@ -574,7 +577,7 @@ impl Run {
                     }
                     Act::Get { name, read } => {
                         let rows = match read {
-                            Read::Snapshot(snapshot) => at(*snapshot),
+                            Read::Snapshot(snapshot) => at(snapshot.at),
                             Read::Lock(_) | Read::LockRows { .. } => &rows,
                         };
                         rows.get(&key(name))
@@ -593,7 +596,7 @@ impl Run {
                     },
                     Act::Sum { at: home, read } => {
                         let rows = match read {
-                            Read::Snapshot(snapshot) => at(*snapshot),
+                            Read::Snapshot(snapshot) => at(snapshot.at),
                             Read::Lock(_) | Read::LockRows { .. } => &rows,
                         };
                         let mine = rows.iter().filter(|(key, _)| self.world.home(key) == *home);
@@ -719,7 +722,8 @@ fn told(result: &OpResult) -> Told {
             returning
         }
         OpResult::Done => return Told::Done,
-        OpResult::Exists => return Told::Exists,
+        OpResult::Clock(_) => panic!("nobody asks for clocks"),
+        OpResult::Exists | OpResult::SomeExist(_) => return Told::Exists,
     };
     match batch.datums.first() {
         Some(Datum::Int(value)) => Told::Value(*value),
@@ -739,7 +743,7 @@ struct Done {
     checkpoints: u64,
 }
 
-fn run(seed: u64, printed: Option<Printed>) -> Done {
+fn run(seed: u64, printed: Option<Planted>) -> Done {
     let mut run = Run::new(seed, printed);
     run.world.traced = number("SEED").is_some();
     let steps = 300 + run.prng.below(900) as u32;
@@ -789,14 +793,14 @@ fn random_transactions_are_serializable_under_faults() {
 #[test]
 fn runs_by_the_printed_rules_fail() {
     for rule in [
-        Printed::DuplicateAccepted,
-        Printed::BackupByTimeout,
-        Printed::HomeServesAtOnce,
-        Printed::OwnerServesAtOnce,
-        Printed::AbsentNotOwned,
-        Printed::GapsNotLocked,
-        Printed::ArrivalNotLogged,
-        Printed::VersionNotDurable,
+        Planted::LeapDuplicateAccepted,
+        Planted::LeapBackupByTimeout,
+        Planted::LeapHomeServesAtOnce,
+        Planted::LeapOwnerServesAtOnce,
+        Planted::LeapAbsentNotOwned,
+        Planted::LeapGapsNotLocked,
+        Planted::LeapArrivalNotLogged,
+        Planted::LeapVersionNotDurable,
     ] {
         let broken = |seed| {
             let outcome = std::panic::catch_unwind(|| run(seed, Some(rule)).committed);

@@ -5,7 +5,9 @@ use super::programs::{Test, program};
 use super::random::sum_op;
 use super::world::{TABLE, World, key};
 use base::{Datum, KeyRange, Ts};
-use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read, ScanOp, Slots};
+use txn::{
+    LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read, ScanOp, Slots, Snapshot,
+};
 
 fn world() -> World {
     let mut world = World::new(3, 1);
@@ -84,11 +86,11 @@ fn rows_that_are_away_stand_where_they_belong() {
     for at in [1, 2, 3] {
         let now = world.call(shard(at), |_, cx| cx.clock.tick(cx.now));
         for read in [
-            Read::Snapshot(now),
+            Read::Snapshot(Snapshot::exactly(now)),
             Read::Lock(LockMode::Shared),
             Read::Lock(LockMode::Exclusive),
             Read::LockRows {
-                snapshot: now,
+                snapshot: Snapshot::exactly(now),
                 mode: LockMode::Exclusive,
             },
         ] {
@@ -138,7 +140,7 @@ fn a_snapshot_sees_the_version_of_its_time_wherever_the_row_is() {
             let txn = world.begin(shard(at));
             let read = Op::Get {
                 key: key("a0"),
-                read: Read::Snapshot(ts),
+                read: Read::Snapshot(Snapshot::exactly(ts)),
                 program: program(Test::Read),
             };
             let id = world.submit(txn, read, true);
@@ -148,7 +150,13 @@ fn a_snapshot_sees_the_version_of_its_time_wherever_the_row_is() {
                 Some(expected),
                 "at {at}"
             );
-            let sum = scan_all(&mut world, at, Read::Snapshot(ts), 100, false);
+            let sum = scan_all(
+                &mut world,
+                at,
+                Read::Snapshot(Snapshot::exactly(ts)),
+                100,
+                false,
+            );
             assert_eq!(sum[0], expected);
         }
     }
@@ -170,7 +178,7 @@ fn a_history_that_was_cut_refuses_old_snapshots() {
     let txn = world.begin(shard(3));
     let read = Op::Get {
         key: key("a0"),
-        read: Read::Snapshot(before),
+        read: Read::Snapshot(Snapshot::exactly(before)),
         program: program(Test::Read),
     };
     let id = world.submit(txn, read, true);

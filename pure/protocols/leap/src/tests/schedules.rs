@@ -4,13 +4,13 @@
 use super::local::{add, get, insert, number, shard};
 use super::random::sum_op;
 use super::world::{Flight, World, key, kind};
-use crate::Printed;
+use base::Planted;
 use base::{NodeId, TxnId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use txn::{LockMode, OpError, OpId, OpResult, Outcome, Protocol, Read};
 
 /// Whether the schedule ends well; a broken invariant is no good end.
-fn ends_well(rule: Option<Printed>, schedule: fn(&mut World) -> bool) -> bool {
+fn ends_well(rule: Option<Planted>, schedule: fn(&mut World) -> bool) -> bool {
     let mut world = World::new(4, 1);
     for name in ["a0", "b0", "a1", "b1", "a2"] {
         world.load(key(name), 10);
@@ -24,7 +24,7 @@ fn ends_well(rule: Option<Printed>, schedule: fn(&mut World) -> bool) -> bool {
     }
 }
 
-fn both(rule: Printed, schedule: fn(&mut World) -> bool) {
+fn both(rule: Planted, schedule: fn(&mut World) -> bool) {
     assert!(ends_well(None, schedule), "by our rules");
     assert!(
         !ends_well(Some(rule), schedule),
@@ -112,14 +112,14 @@ fn second_response(world: &mut World, variant: bool) -> bool {
 
 #[test]
 fn lost_update_by_a_second_response() {
-    both(Printed::DuplicateAccepted, |world| {
+    both(Planted::LeapDuplicateAccepted, |world| {
         second_response(world, false)
     });
 }
 
 #[test]
 fn two_owners_by_a_second_response() {
-    both(Printed::DuplicateAccepted, |world| {
+    both(Planted::LeapDuplicateAccepted, |world| {
         second_response(world, true)
     });
 }
@@ -127,7 +127,7 @@ fn two_owners_by_a_second_response() {
 /// The response is lost, and the backup goes after a pause: no live copy is left.
 #[test]
 fn backup_is_kept_while_the_response_is_lost() {
-    both(Printed::BackupByTimeout, |world| {
+    both(Planted::LeapBackupByTimeout, |world| {
         assert!(write(world, 3, "a1", 7));
         let txn = world.begin(shard(1));
         let op = world.submit(txn, add("a1", 1), true);
@@ -146,7 +146,7 @@ fn backup_is_kept_while_the_response_is_lost() {
 /// A commits v1, K goes to B, which commits v2; K comes back unmodified; A crashes.
 #[test]
 fn one_log_does_not_resurrect_a_stale_value() {
-    both(Printed::ArrivalNotLogged, |world| {
+    both(Planted::LeapArrivalNotLogged, |world| {
         assert!(write(world, 1, "a1", 1));
         assert!(write(world, 3, "a1", 1));
         assert_eq!(value(world, 1, "a1"), Some(12));
@@ -162,7 +162,7 @@ fn one_log_does_not_resurrect_a_stale_value() {
 /// S1 crashes after its inform and has lost K: it asks again, and is not ignored.
 #[test]
 fn an_owner_that_has_lost_its_row_is_answered() {
-    both(Printed::OwnerIgnored, |world| {
+    both(Planted::LeapOwnerIgnored, |world| {
         let txn = world.begin(shard(1));
         world.submit(txn, add("a1", 1), false);
         for expected in ["OwnerRequest", "Response", "Inform"] {
@@ -184,7 +184,7 @@ fn an_owner_that_has_lost_its_row_is_answered() {
 /// A record in flight is reported by nobody; "not in the table means at home" makes two owners.
 #[test]
 fn a_restarted_home_waits_for_what_is_in_flight() {
-    both(Printed::HomeServesAtOnce, |world| {
+    both(Planted::LeapHomeServesAtOnce, |world| {
         assert!(write(world, 3, "a1", 5));
         world.tick(300_000);
         world.settle();
@@ -221,7 +221,7 @@ fn a_restarted_home_waits_for_what_is_in_flight() {
 /// What a restarted owner's log says it owned may have gone since.
 #[test]
 fn a_restarted_owner_waits_for_its_homes() {
-    both(Printed::OwnerServesAtOnce, |world| {
+    both(Planted::LeapOwnerServesAtOnce, |world| {
         assert!(write(world, 3, "a1", 5));
         world.tick(300_000);
         world.settle();
@@ -245,7 +245,7 @@ fn a_restarted_owner_waits_for_its_homes() {
 /// Two nodes insert the same absent key.
 #[test]
 fn an_absent_key_has_one_owner() {
-    both(Printed::AbsentNotOwned, |world| {
+    both(Planted::LeapAbsentNotOwned, |world| {
         let (first, second) = (world.begin(shard(2)), world.begin(shard(3)));
         let a = world.submit(first, insert("new0", 1), false);
         let b = world.submit(second, insert("new0", 2), false);
@@ -261,7 +261,7 @@ fn an_absent_key_has_one_owner() {
 /// Rows are owned, gaps are not: an insert elsewhere is a phantom, and two of them a write skew.
 #[test]
 fn a_scan_keeps_others_out_of_its_gaps() {
-    both(Printed::GapsNotLocked, |world| {
+    both(Planted::LeapGapsNotLocked, |world| {
         let read = Read::Lock(LockMode::Shared);
         let (one, two) = (world.begin(shard(2)), world.begin(shard(3)));
         let sums = [one, two].map(|txn| world.submit_to(txn, shard(1), sum_op(read), false));
@@ -294,7 +294,7 @@ fn a_scan_keeps_others_out_of_its_gaps() {
 /// An entry of a unique index is a row like any other.
 #[test]
 fn a_unique_entry_has_one_owner() {
-    both(Printed::AbsentNotOwned, |world| {
+    both(Planted::LeapAbsentNotOwned, |world| {
         let first = world.begin(shard(2));
         let a = world.submit(first, insert("u0", 1), true);
         world.settle();
@@ -312,7 +312,7 @@ fn a_unique_entry_has_one_owner() {
 /// one then wants what the younger one holds.
 #[test]
 fn a_younger_request_does_not_wait_for_an_older_holder() {
-    both(Printed::YoungerWaits, |world| {
+    both(Planted::LeapYoungerWaits, |world| {
         let older = world.begin(shard(1));
         let younger = world.begin(shard(2));
         let holder = world.begin(shard(1));
@@ -352,7 +352,7 @@ fn a_younger_request_does_not_wait_for_an_older_holder() {
 /// A version that another node has read must survive a crash.
 #[test]
 fn an_undurable_version_does_not_leave() {
-    both(Printed::VersionNotDurable, |world| {
+    both(Planted::LeapVersionNotDurable, |world| {
         let txn = world.begin(shard(2));
         world.submit(txn, add("a1", 1), true);
         let reader = world.begin(shard(1));

@@ -1,7 +1,8 @@
 //! A cluster in memory: shards, a journal per node, and messages in the tester's hands.
 
 use crate::message::Body;
-use crate::{Leap, Message, Printed};
+use crate::{Leap, Message};
+use base::Planted;
 use base::{Clock, IndexId, Key, NodeId, Position, ShardId, Slot, Time, Ts, TxnId};
 use journal::reader::Entry;
 use journal::{CheckpointTables, Record, ReplayStart, recover};
@@ -104,7 +105,7 @@ pub(crate) struct World {
     initial: Vec<(Key, i64)>,
     counter: u64,
     pub(crate) ops: u64,
-    printed: Option<Printed>,
+    printed: Option<Planted>,
     pub(crate) checkpoints: u64,
     /// Prints what happens.
     pub(crate) traced: bool,
@@ -179,7 +180,7 @@ impl World {
     }
 
     /// Follows a rule as the paper prints it.
-    pub(crate) fn print(&mut self, rule: Printed) {
+    pub(crate) fn print(&mut self, rule: Planted) {
         self.printed = Some(rule);
         let shards = self.shards.values_mut();
         shards.for_each(|shard| shard.protocol.printed = Some(rule));
@@ -295,7 +296,7 @@ impl World {
             | Op::Insert { key, .. }
             | Op::Formula { key, .. }
             | Op::Write { key, .. } => self.home(key),
-            Op::Scan(_) => panic!("it is submitted to a shard"),
+            Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) => panic!("it is submitted to a shard"),
         };
         self.submit_to(txn, to, op, last)
     }
