@@ -223,7 +223,7 @@ impl ShardThread {
     }
 
     fn is_holding(&self) -> bool {
-        !self.holding.is_empty() || !self.held.is_empty()
+        !self.holding.is_empty() || !self.held.is_empty() || self.start.shard.awaits_durable()
     }
 
     fn step(&mut self, input: Input) {
@@ -274,7 +274,7 @@ impl ShardThread {
     /// Does what the machine asked for.
     fn carry_out(&mut self) {
         let mut effects = std::mem::take(&mut self.effects);
-        let mut wanted = false;
+        let mut wanted = self.start.shard.awaits_durable();
         for (conn, reply, wait) in effects.replies.drain(..) {
             let token = conn.0 as usize;
             let Some(client) = self.clients.get_mut(&token) else {

@@ -250,6 +250,12 @@ impl Shard {
         }
     }
 
+    /// Whether it goes on only when a record of its own is durable, though nothing is held back
+    /// for that: a host that flushes when somebody waits does it for this, too.
+    pub fn awaits_durable(&self) -> bool {
+        self.catalog_pending.is_some()
+    }
+
     fn disconnect(&mut self, conn: ConnId) {
         self.with_session(conn, |session, cx| session.on_disconnect(cx));
         self.sessions.remove(&conn);
