@@ -221,12 +221,7 @@ fn on_wire<M>(
 
 impl Core {
     /// Continues what a former life of the shard has left open. Before the first step.
-    pub(crate) fn recover(&mut self, in_doubt: InDoubt, mut ownership: Ownership) {
-        // Rows of indexes that were dropped since have no owner.
-        let schema = &self.schema;
-        ownership
-            .held
-            .retain(|held| schema.get(&held.key.index).is_some());
+    pub(crate) fn recover(&mut self, in_doubt: InDoubt, ownership: Ownership) {
         enter!(self, two_phase, |machine, cx| machine.recover(cx, in_doubt));
         enter!(self, leap, |machine, cx| machine.recover(cx, ownership));
     }
