@@ -47,6 +47,11 @@ pub fn encode(values: &[Datum], out: &mut Vec<u8>) {
     write_row(values.len(), |i| Column::Value(&values[i]), out);
 }
 
+/// As [`encode`], of `count` columns whose values `value` gives; it may be asked several times.
+pub fn encode_with<'a>(count: usize, value: impl Fn(usize) -> &'a Datum, out: &mut Vec<u8>) {
+    write_row(count, |i| Column::Value(value(i)), out);
+}
+
 /// The encoding of a row in a vector of its own.
 pub fn to_vec(values: &[Datum]) -> Vec<u8> {
     let mut out = Vec::new();

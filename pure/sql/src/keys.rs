@@ -15,19 +15,38 @@ pub(crate) fn key_capacity(columns: usize) -> usize {
 
 /// Key of the entry of a full table row in one of the table's indexes.
 pub(crate) fn entry_key(table: &Table, index: &Index, row: &[Datum]) -> Key {
+    let mut bytes = Vec::with_capacity(key_capacity(index.columns.len() + 1));
+    let slot = append_key(table, index, row, &mut bytes);
+    Key::new(index.id, slot, bytes)
+}
+
+/// Appends the key of the entry of a full table row; gives its slot.
+pub(crate) fn append_key(table: &Table, index: &Index, row: &[Datum], bytes: &mut Vec<u8>) -> Slot {
     let value = |column: u16| &row[usize::from(column)];
-    let own = index.columns.len();
-    let mut bytes = Vec::with_capacity(key_capacity(own + 1));
-    for key in &index.columns {
-        encode_datum(&mut bytes, value(key.column), key.descending);
-    }
-    let short = index.unique && !index.columns.iter().any(|key| value(key.column).is_null());
-    if index.id != table.primary.id && !short {
-        for key in &index.stored_columns(table)[own..] {
-            encode_datum(&mut bytes, value(key.column), key.descending);
+    let (start, own) = (bytes.len(), index.columns.len());
+    // The slot of a key that begins with the partition columns is that of its first bytes.
+    let partition = index.slot_columns.len();
+    let mut leads = own >= partition;
+    let mut partition_end = start;
+    for (i, key) in index.columns.iter().enumerate() {
+        encode_datum(bytes, value(key.column), key.descending);
+        if i < partition {
+            leads &= index.slot_columns[i] == key.column && !key.descending;
+            partition_end = bytes.len();
         }
     }
-    Key::new(index.id, row_slot(index, row), bytes)
+    let slot = match leads {
+        true => slot_of(&bytes[start..partition_end]),
+        false => row_slot(index, row),
+    };
+    let is_primary = index.id == table.primary.id;
+    let has_null = || index.columns.iter().any(|key| value(key.column).is_null());
+    if !is_primary && (!index.unique || has_null()) {
+        for key in &index.stored_columns(table)[own..] {
+            encode_datum(bytes, value(key.column), key.descending);
+        }
+    }
+    slot
 }
 
 /// Slot of the entry of a full table row.
@@ -41,12 +60,16 @@ pub(crate) fn row_slot(index: &Index, row: &[Datum]) -> Slot {
 
 /// The row of a secondary index entry: the primary key of the table row.
 pub(crate) fn entry_row(table: &Table, row: &[Datum]) -> Vec<u8> {
-    let key = table
-        .primary
-        .columns
-        .iter()
-        .map(|key| row[usize::from(key.column)].clone());
-    base::row::to_vec(&key.collect::<Vec<_>>())
+    let mut out = Vec::new();
+    append_entry_row(table, row, &mut out);
+    out
+}
+
+/// Appends the row of a secondary index entry.
+pub(crate) fn append_entry_row(table: &Table, row: &[Datum], out: &mut Vec<u8>) {
+    let columns = &table.primary.columns;
+    let value = |i: usize| &row[usize::from(columns[i].column)];
+    base::row::encode_with(columns.len(), value, out);
 }
 
 /// Whether two rows have different entries in an index.

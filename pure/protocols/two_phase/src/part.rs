@@ -10,6 +10,7 @@ use base::{IndexId, Key, NodeId, Position, ShardId, Slot, SqlError, SqlState, Ti
 use journal::Writes;
 use store::{Store, Write};
 use txn::TxnOptions;
+use txn::rows::NewRow;
 
 /// How far a participant is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -119,6 +120,23 @@ impl Part {
             }
             None => {}
         }
+        Ok(())
+    }
+
+    /// Adds inserts of rows of one bucket, in the order of their keys, which have no write.
+    pub(crate) fn add_rows(
+        &mut self,
+        index: IndexId,
+        slot: Slot,
+        rows: &[NewRow<'_>],
+        bytes_max: usize,
+    ) -> Result<(), SqlError> {
+        let size: usize = rows.iter().map(|row| row.key.len() + row.row.len()).sum();
+        if self.bytes + size > bytes_max {
+            return Err(too_large(bytes_max));
+        }
+        self.bytes += size;
+        self.writes.add_rows(index, slot, rows);
         Ok(())
     }
 }

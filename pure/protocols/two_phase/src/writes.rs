@@ -10,6 +10,7 @@ use base::{IndexId, Key, SLOT_COUNT, Slot};
 use core::cmp::Ordering;
 use journal::Writes;
 use store::Write;
+use txn::rows::NewRow;
 
 /// Writes of small transactions stay in the tree, which costs less for a few.
 const RUNS_FROM: usize = 64;
@@ -58,6 +59,38 @@ impl WriteSet {
         }
         let before = self.tree.insert(key, write);
         assert!(before.is_none(), "the key has no write yet");
+    }
+
+    /// Whether there is a write to a key from `low` to `high`, both included, of one bucket.
+    pub(crate) fn has_between(&self, low: &Key, high: &Key) -> bool {
+        let run = self.runs.get(&place(low.index, low.slot));
+        let in_run = run.is_some_and(|run| {
+            let from = run.partition_point(|(key, _)| key.bytes < low.bytes);
+            let first = run.get(from);
+            first.is_some_and(|(key, _)| key.bytes <= high.bytes)
+        });
+        in_run || self.tree.range(low..=high).next().is_some()
+    }
+
+    /// Adds inserts to ascending keys of one bucket that have no write.
+    pub(crate) fn add_rows(&mut self, index: IndexId, slot: Slot, rows: &[NewRow<'_>]) {
+        let Some(first) = rows.first() else {
+            return;
+        };
+        let entry = |row: &NewRow<'_>| {
+            let key = Key::new(index, slot, row.key.to_vec());
+            (key, Write::Insert(row.row.to_vec()))
+        };
+        let run = self.runs.entry(place(index, slot)).or_default();
+        let behind = run
+            .last()
+            .is_none_or(|(last, _)| last.bytes.as_slice() < first.key);
+        if behind {
+            run.extend(rows.iter().map(entry));
+            self.run_len += rows.len();
+        } else {
+            self.tree.extend(rows.iter().map(entry));
+        }
     }
 
     /// Takes the write of a key out. A bucket's run from which a write is taken moves into the
@@ -225,6 +258,7 @@ mod tests {
         for seed in 0..50 {
             let mut prng = Prng::new(seed);
             let (mut writes, mut model) = (WriteSet::default(), BTreeMap::new());
+            let mut in_runs = 0;
             for round in 0..600u64 {
                 let slot = prng.below(3) as u16;
                 // Ascending at first, anywhere later.
@@ -242,6 +276,30 @@ mod tests {
                             model.insert(key, write);
                         }
                     }
+                    None if prng.below(4) == 0 => {
+                        // It and the free ones behind it.
+                        let names: Vec<[u8; 1]> = (name..=name.saturating_add(3))
+                            .map(|name| [name])
+                            .take_while(|name| !model.contains_key(&self::key(slot, name[0])))
+                            .collect();
+                        let last = self::key(slot, names.last().expect("the first is free")[0]);
+                        assert!(!writes.has_between(&key, &last));
+                        let row = [round as u8];
+                        let new = |key| NewRow {
+                            slot: Slot(slot),
+                            key,
+                            row: &row,
+                        };
+                        let rows: Vec<NewRow<'_>> = names.iter().map(|name| new(name)).collect();
+                        writes.add_rows(IndexId(1), Slot(slot), &rows);
+                        let insert = Write::Insert(row.to_vec());
+                        model.extend(
+                            names
+                                .iter()
+                                .map(|n| (self::key(slot, n[0]), insert.clone())),
+                        );
+                        assert!(writes.has_between(&key, &last));
+                    }
                     None => {
                         assert!(!model.contains_key(&key));
                         writes.add_first(key.clone(), write.clone());
@@ -249,6 +307,7 @@ mod tests {
                     }
                 }
                 assert_eq!(writes.len(), model.len());
+                in_runs = in_runs.max(writes.run_len);
                 let (low, high) = (prng.below(250) as u8, prng.below(250) as u8);
                 let (low, high) = (
                     self::key(slot, low.min(high)),
@@ -260,7 +319,7 @@ mod tests {
                 let backward = writes.range(low.clone(), high.clone(), true);
                 assert!(backward.eq(expected().rev()));
             }
-            assert!(writes.run_len > 0, "some lie in runs");
+            assert!(in_runs > 5, "some lie in runs");
             let mut slots: Vec<Slot> = writes.slots(IndexId(1)).collect();
             slots.dedup();
             assert!(slots.len() >= 3);

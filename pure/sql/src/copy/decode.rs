@@ -66,6 +66,15 @@ impl<'a> Fields<'a> {
         self.spans.is_empty()
     }
 
+    /// Bytes of all fields.
+    pub fn size_bytes(&self) -> usize {
+        let size = |span: &Span| match span {
+            Span::Null => 0,
+            Span::Line(start, end) | Span::Scratch(start, end) => end - start,
+        };
+        self.spans.iter().map(size).sum()
+    }
+
     /// The bytes of field `index`, from 0, after escapes; `None` is NULL.
     pub fn bytes(&self, index: usize) -> Option<&'a [u8]> {
         match self.spans[index] {

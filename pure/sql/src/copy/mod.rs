@@ -71,12 +71,15 @@ pub fn in_column(
     })
 }
 
-/// Adds the line to an error that storing a row gave, unless it has a detail of its own.
+/// Adds the line to an error that storing a row gave, behind the detail that it has.
 pub fn in_line(error: SqlError, table: &str, line: u64) -> SqlError {
-    if error.fields().detail.is_empty() {
-        error.detail(at_line(table, line))
-    } else {
-        error
+    let place = at_line(table, line);
+    match error.fields().detail.as_str() {
+        "" => error.detail(place),
+        detail => {
+            let detail = format!("{detail}\n{place}");
+            error.detail(detail)
+        }
     }
 }
 

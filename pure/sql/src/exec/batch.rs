@@ -3,18 +3,19 @@
 use super::request::get;
 use super::scan::{primary_key, rows_of};
 use super::step::{Action, Run};
-use super::write::{duplicate, encoded_row};
-use super::{Cx, statement};
+use super::write::duplicate;
+use super::{Cx, bulk, statement};
 use crate::expr::Expr;
-use crate::keys::{entry_key, entry_row};
+use crate::keys::entry_key;
 use crate::port::{ExecError, OpFuture, Port};
 use crate::program::{Body, ProgramPlan};
-use base::{Datum, Key, KeyRange, Slot};
+use base::{Datum, KeyRange, Slot};
 use catalog::Table;
 use txn::{LockMode, Op, OpResult, ScanOp, Slots as ScanSlots};
 
-/// Rows of one batch: few enough for a short transaction.
-const FILL_ROWS: u32 = 1000;
+/// Rows of one batch: few enough for a transaction of some milliseconds, enough for the flush at
+/// its end to cost little.
+const FILL_ROWS: u32 = 8192;
 
 /// Where the next batch of a schema change starts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -104,38 +105,16 @@ impl<'a> FillCx<'a> {
         })
     }
 
-    /// Inserts what `entry` gives for every row, on all shards if the table is replicated; answers
-    /// the rows whose entry existed.
+    /// Inserts the entry of every row in index `number`; answers the rows whose entry existed.
     async fn insert(
         &self,
         table: &Table,
+        number: usize,
         rows: &[Vec<Datum>],
-        entry: impl Fn(&[Datum]) -> Result<(Key, Vec<u8>), base::SqlError>,
     ) -> Result<Vec<usize>, ExecError> {
-        let port = self.0.port;
-        let mut started = Vec::new();
-        for (i, row) in rows.iter().enumerate() {
-            let (key, row) = entry(row)?;
-            let homes = if table.replicated {
-                port.shards().to_vec()
-            } else {
-                vec![port.home(key.slot)]
-            };
-            for to in homes {
-                let op = Op::Insert {
-                    key: key.clone(),
-                    row: row.clone().into(),
-                };
-                started.push((i, OpFuture::start(port, to, self.0.planned, op, false)));
-            }
-        }
-        let mut existing = Vec::new();
-        for (i, future) in started {
-            if future.await? == OpResult::Exists && !existing.contains(&i) {
-                existing.push(i);
-            }
-        }
-        Ok(existing)
+        let rows: Vec<&[Datum]> = rows.iter().map(Vec::as_slice).collect();
+        let inserted = bulk::insert_entries(&self.0, table, number, &rows).await;
+        inserted.map_err(|failed| failed.error)
     }
 
     /// Writes the entries of index `number`. An entry of the same row may be there already: its
@@ -147,8 +126,7 @@ impl<'a> FillCx<'a> {
         rows: &[Vec<Datum>],
     ) -> Result<(), ExecError> {
         let index = super::step::table_index(table, number);
-        let entry = |row: &[Datum]| Ok((entry_key(table, index, row), entry_row(table, row)));
-        let existing = self.insert(table, rows, entry).await?;
+        let existing = self.insert(table, number, rows).await?;
         let keys = table.primary.columns.iter().enumerate();
         let projection: Vec<Expr> = keys
             .map(|(i, key)| Expr::Column(i as u32, table.column_at(key.column).ty))
@@ -177,13 +155,7 @@ impl<'a> FillCx<'a> {
         table: &Table,
         rows: &[Vec<Datum>],
     ) -> Result<(), ExecError> {
-        let entry = |row: &[Datum]| {
-            Ok((
-                entry_key(table, &table.primary, row),
-                encoded_row(&table.name, row)?,
-            ))
-        };
-        match self.insert(table, rows, entry).await?.first() {
+        match self.insert(table, 0, rows).await?.first() {
             Some(i) => {
                 let message = format!("could not create unique index \"{}\"", table.primary.name);
                 let found = duplicate(table, 0, &rows[*i]);

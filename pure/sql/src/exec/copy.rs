@@ -1,17 +1,19 @@
 //! COPY FROM and TO.
 
 use super::source::{collect, open};
-use super::step::{CopyFromPlan, CopyToPlan};
-use super::write::{Change, apply};
-use super::{Charge, Cx, Slots, insert};
+use super::step::{CopyFromPlan, CopyToPlan, Writer};
+use super::write::{Change, check_row};
+use super::{Charge, Cx, Slots, bulk, foreign, insert};
 use crate::copy::{Decoder, Encoder, Fields, Format, in_column, in_line};
 use crate::port::ExecError;
 use base::{Datum, SqlError, Type};
 use catalog::Table;
 use core::future::poll_fn;
 
-/// Rows that are written at a time.
-const COPY_ROWS: usize = 500;
+/// Rows that are written at a time: enough that some lie in each slot.
+const COPY_ROWS: usize = 4096;
+/// Bytes of fields beyond which no more rows are added to those.
+const COPY_BYTES: usize = 1 << 20;
 /// Bytes of a chunk to the client, about.
 const CHUNK_BYTES: usize = 64 << 10;
 
@@ -29,39 +31,33 @@ pub(super) async fn from(
     let binary = plan.options.format == Format::Binary;
     let mut defaults: Option<Vec<Datum>> = None;
     let mut charge = Charge::new(cx.port);
-    let mut changes: Vec<Change> = Vec::with_capacity(COPY_ROWS);
-    let (mut count, mut first_line, mut last_line) = (0, 0, 0);
+    let mut batch = Batch::default();
+    let mut count = 0;
     let mut end = false;
     loop {
         // The fields are lent by the decoder, so they become a row before anything is awaited.
         let parsed = match decoder.next_row()? {
             Some(fields) => {
-                let line = fields.line;
-                Some((line, parse_row(table, &plan.columns, &fields, binary)?))
+                let (line, size) = (fields.line, fields.size_bytes());
+                Some((
+                    line,
+                    size,
+                    parse_row(table, &plan.columns, &fields, binary)?,
+                ))
             }
             None => None,
         };
-        if let Some((line, given)) = parsed {
+        if let Some((line, size, given)) = parsed {
             if defaults.is_none() || !plan.constant_defaults {
                 let rows = collect(cx, &plan.defaults, slots, &mut charge).await?;
                 defaults = rows.into_iter().next();
             }
-            let mut row = defaults
-                .clone()
-                .expect("the source of defaults gives one row");
-            for (column, value) in plan.columns.iter().zip(given) {
-                row[usize::from(*column)] = value;
-            }
+            let defaults = defaults.as_deref();
+            let defaults = defaults.expect("the source of defaults gives one row");
+            let mut row = full_row(defaults, &plan.columns, given);
             insert::number_row(cx, table.rowid(), &mut row);
-            if changes.is_empty() {
-                first_line = line;
-            }
-            last_line = line;
-            changes.push(Change {
-                old: None,
-                new: Some(row),
-            });
-            if changes.len() < COPY_ROWS {
+            batch.push(line, size, row);
+            if !batch.is_full() {
                 continue;
             }
         } else if !end {
@@ -74,26 +70,80 @@ pub(super) async fn from(
             }
             continue;
         }
-        // A batch is full, or everything has been read.
-        let applied = apply(cx, &plan.writers, 0, &changes, slots).await;
-        applied.map_err(|error| placed(error, table, first_line, last_line))?;
-        count += changes.len() as u64;
-        cx.breathe(changes.len()).await;
-        let full = changes.len() >= COPY_ROWS;
-        changes.clear();
+        let full = batch.is_full();
+        count += batch.write(cx, &plan.writers[0]).await?;
         if end && !full {
             return Ok(count);
         }
     }
 }
 
-/// An error of a batch names its line if the batch is one row.
-fn placed(error: ExecError, table: &Table, first: u64, last: u64) -> ExecError {
-    match error {
-        ExecError::Sql(error) if first == last => {
-            ExecError::Sql(in_line(error, &table.name, first))
+/// The given values in their columns, the rest by default.
+fn full_row(defaults: &[Datum], columns: &[u16], given: Vec<Datum>) -> Vec<Datum> {
+    let in_order = (0..).zip(columns).all(|(i, column)| i == *column);
+    if in_order {
+        let mut row = given;
+        row.extend_from_slice(&defaults[row.len()..]);
+        return row;
+    }
+    let mut row = defaults.to_vec();
+    for (column, value) in columns.iter().zip(given) {
+        row[usize::from(*column)] = value;
+    }
+    row
+}
+
+/// Rows that were read and are not written yet.
+#[derive(Default)]
+struct Batch {
+    changes: Vec<Change>,
+    lines: Vec<u64>,
+    size_bytes: usize,
+}
+
+impl Batch {
+    fn push(&mut self, line: u64, size_bytes: usize, row: Vec<Datum>) {
+        self.lines.push(line);
+        self.size_bytes += size_bytes;
+        self.changes.push(Change {
+            old: None,
+            new: Some(row),
+        });
+    }
+
+    fn is_full(&self) -> bool {
+        self.changes.len() >= COPY_ROWS || self.size_bytes >= COPY_BYTES
+    }
+
+    /// Writes the rows and empties the batch; gives their number.
+    ///
+    /// # Errors
+    /// Those of a row name its line. What is wrong with a row itself is found first.
+    async fn write(&mut self, cx: &Cx<'_>, writer: &Writer) -> Result<u64, ExecError> {
+        let table = &*writer.table;
+        let rows: Vec<&[Datum]> = self
+            .changes
+            .iter()
+            .filter_map(|change| change.new.as_deref())
+            .collect();
+        for (row, line) in rows.iter().zip(&self.lines) {
+            check_row(cx, writer, row).map_err(|error| in_line(error, &table.name, *line))?;
         }
-        other => other,
+        bulk::insert(cx, table, &rows).await.map_err(|failed| {
+            match (failed.row, failed.error) {
+                (Some(row), ExecError::Sql(error)) => {
+                    ExecError::Sql(in_line(error, &table.name, self.lines[row]))
+                }
+                (_, error) => error,
+            }
+        })?;
+        foreign::check_parents(cx, writer, &self.changes).await?;
+        let count = self.changes.len();
+        cx.breathe(count).await;
+        self.changes.clear();
+        self.lines.clear();
+        self.size_bytes = 0;
+        Ok(count as u64)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod aggregate;
 pub(crate) mod batch;
+mod bulk;
 mod calls;
 mod conflict;
 mod copy;

@@ -8,10 +8,132 @@
 //! waits in the row's entry, which then has no holder.
 
 use super::point::PointKey;
-use super::table::{Holder, Item};
+use super::table::{Holder, Item, LockTable};
+use super::{Claim, LockMode, Priority};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use base::{IndexId, KeyRange, Slot, TxnId};
+use base::{IndexId, KeyRange, Planted, Slot, TxnId, is_planted};
+
+/// The answer to [`LockTable::take_rows`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Taken {
+    /// All rows are locked; the transaction held none of them before, so it has written none.
+    New,
+    /// The transaction holds all of them, as part of something larger.
+    Covered,
+    /// Nothing was locked: ask for each row.
+    No,
+}
+
+impl LockTable {
+    /// Locks rows of one bucket exclusively if nobody holds, wants or surrounds any of them; `keys`
+    /// ascend. All of them, or none: then each one has to be asked for, as by
+    /// [`LockTable::acquire`].
+    ///
+    /// Cost: some searches for all rows together, and 32 bytes per row.
+    pub fn take_rows(
+        &mut self,
+        txn: Priority,
+        index: IndexId,
+        slot: Slot,
+        keys: &[&[u8]],
+    ) -> Taken {
+        let (Some(first), Some(last)) = (keys.first(), keys.last()) else {
+            return Taken::New;
+        };
+        match self.surroundings(txn.txn, index, slot, first, last) {
+            Surroundings::Free => {}
+            Surroundings::Own => return Taken::Covered,
+            Surroundings::Others => return Taken::No,
+        }
+        if self
+            .owners
+            .get(&txn.txn)
+            .is_some_and(|owner| !owner.waiting.is_empty())
+        {
+            return Taken::No;
+        }
+        let (low, high) = (
+            PointKey::new(index, slot, first),
+            PointKey::new(index, slot, last),
+        );
+        let meets_entry = |from, to| self.points.range(from..=to).next().is_some();
+        if !self.points.is_empty() && meets_entry(low, high) {
+            return Taken::No;
+        }
+        let holder = Holder {
+            txn,
+            claim: Claim::from(LockMode::Exclusive),
+            ordered: false,
+        };
+        match self.runs.append(holder, index, slot, keys) {
+            Appended::No => return Taken::No,
+            Appended::ToOwn => {}
+            Appended::AsNew => self.owner(txn.txn).runs.push(Place::new(index, slot)),
+        }
+        Taken::New
+    }
+
+    /// Who else may hold or want more than single rows between `first` and `last`.
+    fn surroundings(
+        &self,
+        txn: TxnId,
+        index: IndexId,
+        slot: Slot,
+        first: &[u8],
+        last: &[u8],
+    ) -> Surroundings {
+        if is_planted(Planted::InsertPastRanges) {
+            return Surroundings::Free;
+        }
+        if !self.wide_waiters.is_empty() {
+            return Surroundings::Others;
+        }
+        let exclusive = |holder: &Holder| holder.claim.mode == LockMode::Exclusive;
+        let mut covered = false;
+        for holder in &self.shard {
+            if holder.txn.txn != txn {
+                return Surroundings::Others;
+            }
+            covered |= exclusive(holder);
+        }
+        if !self.ranges.is_empty() {
+            for place in [(index, None), (index, Some(slot))] {
+                for lock in self.ranges.get(&place).into_iter().flatten() {
+                    let range = &lock.range;
+                    let all = range.contains(first) && range.contains(last);
+                    let before = range.high.as_deref().is_some_and(|high| high <= first);
+                    let apart = before || range.low.as_slice() > last;
+                    if lock.holder.txn.txn != txn && !apart {
+                        return Surroundings::Others;
+                    }
+                    covered |= all && lock.holder.txn.txn == txn && exclusive(&lock.holder);
+                }
+            }
+        }
+        match covered {
+            true => Surroundings::Own,
+            false => Surroundings::Free,
+        }
+    }
+}
+
+/// Locks for more than a row around some rows.
+enum Surroundings {
+    /// None that matters.
+    Free,
+    /// The transaction itself holds all of it exclusively.
+    Own,
+    /// Others hold or want something.
+    Others,
+}
+
+/// See [`Runs::append`].
+enum Appended {
+    No,
+    ToOwn,
+    AsNew,
+}
 
 /// A bucket of a key space, as one number that orders like the pair: a load looks places up for
 /// each row.
@@ -144,6 +266,40 @@ impl Runs {
             .or_default()
             .push(Run { holder, rows });
         place
+    }
+
+    /// Appends rows of one bucket to the run that the transaction has there, or begins one, unless
+    /// they lie between or before the rows of runs.
+    fn append(&mut self, holder: Holder, index: IndexId, slot: Slot, keys: &[&[u8]]) -> Appended {
+        let (Some(first), Some(last)) = (keys.first(), keys.last()) else {
+            return Appended::No;
+        };
+        let runs = self.places.entry(Place::new(index, slot)).or_default();
+        let (mut own, mut free) = (None, true);
+        for (at, run) in runs.iter().enumerate() {
+            if run.holder.txn.txn == holder.txn.txn {
+                own = Some(at);
+                free &= run.ends_before(first);
+            } else {
+                let from = run.rows.partition_point(|row| row.key() < *first);
+                free &= run.rows.get(from).is_none_or(|row| row.key() > *last);
+            }
+        }
+        if !free {
+            return Appended::No;
+        }
+        let rows = keys.iter().map(|key| PointKey::new(index, slot, key));
+        match own {
+            Some(at) => {
+                runs[at].rows.extend(rows);
+                Appended::ToOwn
+            }
+            None => {
+                let rows = rows.collect();
+                runs.push(Run { holder, rows });
+                Appended::AsNew
+            }
+        }
     }
 
     /// Calls `f` with the holder of every run that has a row in `item`.

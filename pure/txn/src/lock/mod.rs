@@ -58,6 +58,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
+pub use bulk::Taken;
 pub use claim::Claim;
 pub use table::{Acquired, Conflict, Item, LockEvent, LockRequest, LockTable, Settled};
 pub use wait::OVERTAKEN_MAX;

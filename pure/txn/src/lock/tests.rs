@@ -469,7 +469,8 @@ impl Model {
     }
 }
 
-fn run_model(seed: u64) {
+/// Gives how often rows were taken together.
+fn run_model(seed: u64) -> u32 {
     const KEYS: u64 = 5;
     let mut prng = Prng::new(seed);
     // Without increments, with them, and with columns.
@@ -486,7 +487,7 @@ fn run_model(seed: u64) {
     let mut model = Model::default();
     let (mut next_txn, mut next_request, mut steps_left) = (1u64, 1u64, 400);
     let mut open: BTreeSet<u64> = BTreeSet::new();
-    let mut ended = 0;
+    let (mut ended, mut taken_rows) = (0, 0);
     while steps_left > 0 || !open.is_empty() {
         if steps_left > 0 {
             steps_left -= 1;
@@ -539,6 +540,30 @@ fn run_model(seed: u64) {
                 Item::Shard => (0, KEYS as usize, claim),
                 _ => (low, high, claim),
             };
+            if claim.mode() == X && prng.below(2) == 0 {
+                let names: Vec<[u8; 1]> = (low..high).map(|name| [name as u8]).collect();
+                let names: Vec<&[u8]> = names.iter().map(|name| &name[..]).collect();
+                let taken = table.take_rows(rank(who), IndexId(1), Slot(0), &names);
+                let own = model.held.entry(who).or_default();
+                match taken {
+                    Taken::New => own.push((low, high, claim)),
+                    Taken::Covered => assert!(
+                        own.iter().any(|have| have.0 <= low && high <= have.1),
+                        "seed {seed}: t{who} holds it"
+                    ),
+                    Taken::No => {}
+                }
+                match taken {
+                    Taken::New | Taken::Covered => {
+                        taken_rows += 1;
+                        table.validate();
+                        model.check();
+                        continue;
+                    }
+                    Taken::No if own.is_empty() => drop(model.held.remove(&who)),
+                    Taken::No => {}
+                }
+            }
             let acquired = table.acquire(LockRequest {
                 txn: rank(who),
                 item,
@@ -585,13 +610,13 @@ fn run_model(seed: u64) {
     }
     assert!(table.is_empty() && model.waiting.is_empty());
     assert!(ended > 20);
+    taken_rows
 }
 
 #[test]
 fn random_requests_never_deadlock_and_never_conflict() {
-    for seed in 0..400 {
-        run_model(seed);
-    }
+    let taken_rows: u32 = (0..400).map(run_model).sum();
+    assert!(taken_rows > 500, "{taken_rows}");
 }
 
 #[test]
@@ -617,6 +642,47 @@ fn loaded_rows_lie_in_runs_and_hold_like_others() {
     assert_eq!(t.release(5), [(3, true)]);
     t.release(3);
     t.release(7);
+    assert!(t.0.is_empty());
+}
+
+#[test]
+fn rows_are_taken_together_or_not_at_all() {
+    let mut t = Table(LockTable::new());
+    let take = |t: &mut Table, who, names: &[&str]| {
+        let names: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+        let taken = t.0.take_rows(rank(who), IndexId(1), Slot(0), &names);
+        t.0.validate();
+        taken
+    };
+    assert_eq!(take(&mut t, 5, &["b", "d"]), Taken::New);
+    assert_eq!(take(&mut t, 5, &["e", "f"]), Taken::New);
+    assert!(t.0.to_string().contains("lock 4 rows in"), "{}", t.0);
+    // Own rows, rows before them, and rows of others are for `acquire`.
+    assert_eq!(take(&mut t, 5, &["f", "g"]), Taken::No);
+    assert_eq!(take(&mut t, 5, &["c"]), Taken::No);
+    assert_eq!(take(&mut t, 7, &["c", "d", "g"]), Taken::No);
+    // Others may have runs between and behind them.
+    assert_eq!(take(&mut t, 7, &["c"]), Taken::New);
+    assert_eq!(take(&mut t, 7, &["g", "h"]), Taken::New);
+    assert_eq!(t.ask(3, "g", S, false), Acquired::Waiting);
+    assert_eq!(
+        t.ask(6, "d", S, false),
+        Acquired::Died(Conflict {
+            key: key("d"),
+            holder: txn(5),
+        })
+    );
+    // Ranges count where they overlap.
+    assert_eq!(t.range(8, "m", "p", S), Acquired::Granted);
+    assert_eq!(take(&mut t, 5, &["l", "m"]), Taken::No);
+    assert_eq!(take(&mut t, 8, &["n"]), Taken::New);
+    assert_eq!(t.range(9, "q", "z", X), Acquired::Granted);
+    assert_eq!(take(&mut t, 9, &["r", "s"]), Taken::Covered);
+    assert_eq!(take(&mut t, 9, &["s", "z"]), Taken::New);
+    assert_eq!(t.release(7), [(3, true)]);
+    for who in [3, 5, 8, 9] {
+        t.release(who);
+    }
     assert!(t.0.is_empty());
 }
 
