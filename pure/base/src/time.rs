@@ -99,6 +99,11 @@ impl Clock {
     pub fn last(&self) -> Ts {
         Ts((self.last << SHARD_BITS) | u64::from(self.shard.0))
     }
+    /// All that was drawn or merged so far, by whichever shard, is at or below it, and all that
+    /// will be drawn here lies above.
+    pub fn reached(&self) -> Ts {
+        Ts((self.last << SHARD_BITS) | ((1 << SHARD_BITS) - 1))
+    }
 }
 
 #[cfg(test)]
@@ -124,8 +129,11 @@ mod tests {
                 let seen = clocks[prng.below(4) as usize].last();
                 clocks[i].merge(seen);
                 assert!(clocks[i].last() >= Ts((seen.0 >> SHARD_BITS) << SHARD_BITS));
+                assert!(clocks[i].reached() >= seen);
             }
+            let reached = clocks[i].reached();
             let ts = clocks[i].tick(Time(now));
+            assert!(ts > reached && ts <= clocks[i].reached());
             assert!(ts > last[i] && ts >= Ts::from_time(Time(now)));
             assert!(drawn.insert(ts), "{ts} was drawn twice");
             last[i] = ts;

@@ -29,6 +29,7 @@ mod sequence;
 pub mod session;
 mod show;
 mod show_rows;
+mod snapshot;
 mod stages;
 mod txns;
 

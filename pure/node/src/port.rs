@@ -5,6 +5,7 @@ use crate::message::{FromTxn, SessionFacts, StatementNo, TxnHandle};
 use crate::protocols::Submission;
 use crate::sequence::{SequenceDraws, draw};
 use crate::show::Shows;
+use crate::snapshot::Held;
 use base::{
     IndexId, NodeId, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts, TxnId,
 };
@@ -17,7 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use txn::contract::Submitted;
-use txn::{AbortReason, LockMode, Op, OpError, OpId, OpReply, Outcome, Read, TxnCost};
+use txn::{AbortReason, LockMode, Op, OpError, OpId, OpReply, Outcome, Read, Snapshot, TxnCost};
 
 /// Bytes that one statement may hold in memory (53200 beyond).
 pub(crate) const STATEMENT_MEMORY_BYTES_MAX: i64 = 1 << 30;
@@ -36,8 +37,8 @@ pub(crate) struct TxnShared {
     pub(crate) isolation: Isolation,
     pub(crate) read_only: bool,
     pub(crate) txn_time: Time,
-    /// Snapshot of the whole transaction, drawn at the start of a read-only one.
-    pub(crate) snapshot: Option<Ts>,
+    /// Snapshot of the whole transaction: of a read-only one of several statements.
+    pub(crate) snapshot: Cell<Option<Held>>,
     /// Operations that the protocol has not answered yet.
     pub(crate) pending: Cell<u32>,
     /// Answers that have arrived and were not fetched yet. A handful at most.
@@ -86,7 +87,13 @@ pub(crate) struct StatementPort {
     /// Bytes taken out of `copy` since the session was last told.
     pub(crate) copy_taken: Cell<usize>,
     /// Snapshot of this statement under READ COMMITTED, drawn at its first read.
-    pub(crate) snapshot: Cell<Option<Ts>>,
+    pub(crate) snapshot: Cell<Option<Held>>,
+    /// Its first operation since it started, or started again.
+    pub(crate) first_op: Cell<Option<OpId>>,
+    /// It has sent, written or taken what cannot be taken back.
+    pub(crate) spent: Cell<bool>,
+    /// How often it has started again at a later snapshot.
+    pub(crate) restarts: Cell<u32>,
     pub(crate) memory_bytes: Cell<i64>,
     pub(crate) currval: RefCell<Vec<(IndexId, i64)>>,
 }
@@ -106,19 +113,62 @@ impl StatementPort {
         reply.result.map_err(|error| match error {
             OpError::Aborted(reason) => ExecError::Aborted(reason),
             OpError::Sql(error) => ExecError::Sql(error),
+            OpError::Raise(at) => ExecError::Raised(at),
         })
     }
 
-    fn statement_snapshot(&self) -> Ts {
-        if let Some(ts) = self.snapshot.get() {
-            return ts;
-        }
+    fn statement_snapshot(&self) -> Snapshot {
+        let held = self.snapshot.get().unwrap_or_else(|| {
+            let mut core = self.txn.core.borrow_mut();
+            let now = core.now;
+            let held = Held::begin(core.clock.tick(now));
+            core.hold_snapshot(held.at);
+            self.snapshot.set(Some(held));
+            held
+        });
+        held.snapshot()
+    }
+
+    /// The snapshot that plain reads use: the transaction's or the statement's.
+    pub(crate) fn held(&self) -> Option<Held> {
+        self.txn.snapshot.get().or(self.snapshot.get())
+    }
+
+    /// Reads at a later snapshot from now on.
+    pub(crate) fn hold(&self, raised: Held) {
+        let whole = self.txn.snapshot.get().is_some();
+        let place = if whole {
+            &self.txn.snapshot
+        } else {
+            &self.snapshot
+        };
+        let before = place.replace(Some(raised)).expect("only raised");
         let mut core = self.txn.core.borrow_mut();
-        let now = core.now;
-        let ts = core.clock.tick(now);
-        core.hold_snapshot(ts);
-        self.snapshot.set(Some(ts));
-        ts
+        core.hold_snapshot(raised.at);
+        core.release_snapshot(before.at);
+    }
+
+    /// Whether the shard is on a node that cannot answer now.
+    pub(crate) fn is_unreachable(&self, shard: ShardId) -> bool {
+        self.shows.borrow().unreachable.contains(&shard)
+    }
+
+    /// Waits for what the statement has under way and forgets the answers. Gives the largest
+    /// timestamp to which one of them wanted the snapshot raised, or zero.
+    pub(crate) fn poll_drained(&self) -> Poll<Ts> {
+        if self.txn.pending.get() > 0 {
+            return Poll::Pending;
+        }
+        let mut latest = Ts::ZERO;
+        if let Some(first) = self.first_op.take() {
+            self.txn.answers.borrow_mut().retain(|(op, reply)| {
+                if let (true, Err(OpError::Raise(at))) = (*op >= first, &reply.result) {
+                    latest = latest.max(*at);
+                }
+                *op < first
+            });
+        }
+        Poll::Ready(latest)
     }
 
     /// Tells the session now and then how much COPY data is taken, so that it asks for more.
@@ -149,8 +199,8 @@ impl Drop for StatementPort {
     fn drop(&mut self) {
         let mut core = self.txn.core.borrow_mut();
         core.memory_bytes -= self.memory_bytes.get();
-        if let Some(ts) = self.snapshot.get() {
-            core.release_snapshot(ts);
+        if let Some(held) = self.snapshot.get() {
+            core.release_snapshot(held.at);
         }
     }
 }
@@ -163,6 +213,23 @@ impl sql::Port for StatementPort {
             return Started::Ready(Some(Err(ExecError::Sql(error))));
         }
         let id = core.next_op();
+        let mut op = op;
+        let first = self.first_op.get().is_none();
+        if let (true, true, None) = (first, last, self.txn.snapshot.get())
+            && let Some(snapshot) = op.snapshot_mut()
+        {
+            snapshot.sole = true;
+            if to == self.txn.id.shard {
+                // Drawn from this shard's clock just before.
+                snapshot.bound = snapshot.at;
+            }
+        }
+        if first {
+            self.first_op.set(Some(id));
+        }
+        if is_write(&op) {
+            self.spent.set(true);
+        }
         let last = last && self.autocommit;
         let txn = self.txn.id;
         let submission = Submission {
@@ -204,8 +271,11 @@ impl sql::Port for StatementPort {
     }
 
     fn read(&self) -> Read {
-        if let Some(ts) = self.txn.snapshot {
-            return Read::Snapshot(ts);
+        if let Some(held) = self.txn.snapshot.get() {
+            return Read::Snapshot(held.snapshot());
+        }
+        if self.txn.read_only {
+            return Read::Snapshot(self.statement_snapshot());
         }
         match self.txn.isolation {
             Isolation::ReadUncommitted | Isolation::ReadCommitted => {
@@ -274,6 +344,7 @@ impl sql::Port for StatementPort {
             return Poll::Pending;
         }
         let batch = batch.take().expect("a batch is emitted once");
+        self.spent.set(true);
         self.emit(FromTxn::Rows(self.statement, batch, self.txn.wait.get()));
         Poll::Ready(())
     }
@@ -283,6 +354,7 @@ impl sql::Port for StatementPort {
             return Poll::Pending;
         }
         let bytes = bytes.take().expect("a chunk is emitted once");
+        self.spent.set(true);
         self.emit(FromTxn::CopyOut(self.statement, bytes, self.txn.wait.get()));
         Poll::Ready(())
     }
@@ -298,6 +370,7 @@ impl sql::Port for StatementPort {
         let Some(chunk) = self.copy.borrow_mut().pop_front() else {
             return Poll::Pending;
         };
+        self.spent.set(true);
         if let Ok(Some(bytes)) = &chunk {
             self.note_taken(bytes.len());
         }
@@ -390,14 +463,18 @@ impl sql::Port for StatementPort {
     }
 
     fn snapshot(&self) -> Option<Ts> {
-        self.txn.snapshot.or(self.snapshot.get())
+        self.held().map(|held| held.at)
     }
 }
 
 fn is_write(op: &Op) -> bool {
     match op {
-        Op::Modify { .. } | Op::Insert { .. } | Op::Formula { .. } | Op::Write { .. } => true,
-        Op::Get { .. } | Op::Scan(_) => false,
+        Op::Modify { .. }
+        | Op::Insert { .. }
+        | Op::InsertMany(_)
+        | Op::Formula { .. }
+        | Op::Write { .. } => true,
+        Op::Get { .. } | Op::Scan(_) | Op::Clock(_) => false,
     }
 }
 

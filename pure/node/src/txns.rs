@@ -8,6 +8,7 @@ use crate::message::{
 use crate::port::{Events, StatementPort, TxnShared};
 use crate::sequence::SequenceDraws;
 use crate::show::Shows;
+use crate::snapshot::{Held, raise_to_clocks};
 use base::{LookupMap, Position, RowBatch, SqlError, SqlState, Time, TxnId};
 use catalog::{Database, Execution, ProtocolKind};
 use sql::plan::{Isolation, Plan, PlanKind};
@@ -15,13 +16,13 @@ use sql::port::ExecError;
 use sql::{Completed, Fast};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use txn::contract::Submitted;
-use txn::{OpId, OpReply, Outcome, TxnOptions};
+use txn::{AbortReason, OpId, OpReply, Outcome, TxnOptions};
 
 /// The connection of work that no client asked for.
 pub(crate) const INTERNAL: crate::client::ConnId = crate::client::ConnId(u32::MAX);
@@ -31,8 +32,13 @@ pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Completed, ExecErro
 /// A transaction that is restarted this often becomes urgent (protocols.md 6.3.3 L9).
 const ATTEMPTS_UNTIL_URGENT: u32 = 5;
 
+/// Number of the first statement of a transaction.
+const FIRST_STATEMENT: StatementNo = 1;
+
 struct Statement {
     port: Rc<StatementPort>,
+    /// What to execute again at a later snapshot.
+    again: Option<(Arc<Plan>, sql::port::Params)>,
     /// `None` once it has ended and only its commit is outstanding.
     future: Option<Running>,
     deadline: Option<Time>,
@@ -132,13 +138,15 @@ impl Txns {
     }
 
     fn run(&mut self, handle: TxnHandle, request: RunRequest) {
+        let begins = request.begin.is_some();
         if let Some(begin) = request.begin {
+            let whole = !request.autocommit;
             let Database {
                 protocol,
                 execution,
                 ..
             } = *request.database;
-            self.begin(handle, begin, protocol, execution);
+            self.begin(handle, begin, whole, protocol, execution);
         }
         let Some(txn) = self.by_handle.get_mut(&handle) else {
             // The transaction has died between two statements: its session has the news on its way.
@@ -160,11 +168,20 @@ impl Txns {
             copy_asked: Cell::new(false),
             copy_taken: Cell::new(0),
             snapshot: Cell::new(None),
+            first_op: Cell::new(None),
+            spent: Cell::new(false),
+            restarts: Cell::new(0),
             memory_bytes: Cell::new(0),
             currval: RefCell::default(),
         });
         self.core.borrow_mut().counters.statements += 1;
-        let future = start(request.plan, request.params, port.clone());
+        let (plan, params) = (request.plan, request.params);
+        let again = Some((plan.clone(), params.clone()));
+        let future = if begins && txn.shared.snapshot.get().is_some_and(|held| !held.exact) {
+            Start::Running(start_exact(plan, params, port.clone()))
+        } else {
+            start(plan, params, port.clone())
+        };
         let (future, result) = match future {
             Start::Over(result) => (None, Some(result)),
             Start::Running(future) => (Some(future), None),
@@ -174,6 +191,7 @@ impl Txns {
         }
         let entry = Statement {
             port,
+            again,
             future,
             deadline: request.deadline,
         };
@@ -188,6 +206,7 @@ impl Txns {
         &mut self,
         handle: TxnHandle,
         begin: BeginRequest,
+        whole: bool,
         protocol: ProtocolKind,
         execution: Execution,
     ) {
@@ -197,10 +216,14 @@ impl Txns {
         let now = core.now;
         let first = core.clock.tick(now);
         let priority_ts = begin.priority_ts.unwrap_or(first);
-        let whole_snapshot = begin.read_only && begin.isolation != Isolation::ReadCommitted;
-        let snapshot = whole_snapshot.then_some(first);
-        if let Some(ts) = snapshot {
-            core.hold_snapshot(ts);
+        let whole = whole && begin.read_only && begin.isolation != Isolation::ReadCommitted;
+        let alone = core.catalog.placement.shards().len() == 1;
+        let snapshot = whole.then_some(Held {
+            exact: alone,
+            ..Held::begin(first)
+        });
+        if let Some(held) = snapshot {
+            core.hold_snapshot(held.at);
         }
         let options = TxnOptions {
             priority_ts,
@@ -218,7 +241,7 @@ impl Txns {
             isolation: begin.isolation,
             read_only: begin.read_only,
             txn_time: begin.txn_time,
-            snapshot,
+            snapshot: Cell::new(snapshot),
             pending: Cell::new(0),
             answers: RefCell::default(),
             wait: Cell::new(Position(0)),
@@ -263,7 +286,7 @@ impl Txns {
             lock_timeout_us: 0,
             seen: base::Ts::ZERO,
         };
-        self.begin(handle, begin, protocol, database.execution);
+        self.begin(handle, begin, false, protocol, database.execution);
         let txn = self.by_handle.get_mut(&handle).expect("just begun");
         let port = Rc::new(StatementPort {
             txn: txn.shared.clone(),
@@ -281,6 +304,9 @@ impl Txns {
             copy_asked: Cell::new(false),
             copy_taken: Cell::new(0),
             snapshot: Cell::new(None),
+            first_op: Cell::new(None),
+            spent: Cell::new(false),
+            restarts: Cell::new(0),
             memory_bytes: Cell::new(0),
             currval: RefCell::default(),
         });
@@ -289,6 +315,7 @@ impl Txns {
             1,
             Statement {
                 port,
+                again: None,
                 future,
                 deadline: None,
             },
@@ -390,7 +417,36 @@ impl Txns {
             Err(ExecError::Aborted(reason)) => {
                 self.end_statement(handle, statement, Err(Failure::Aborted(reason)));
             }
+            Err(ExecError::Raised(at)) => {
+                if !self.start_again(handle, statement, at) {
+                    let failure = Failure::Aborted(AbortReason::SnapshotMisses);
+                    self.end_statement(handle, statement, Err(failure));
+                }
+            }
         }
+    }
+
+    /// Executes a statement once more at a snapshot that is at least `at`. False: something of it,
+    /// or of its transaction's snapshot, has been seen.
+    fn start_again(&mut self, handle: TxnHandle, statement: StatementNo, at: base::Ts) -> bool {
+        let txn = self
+            .by_handle
+            .get_mut(&handle)
+            .expect("statements end inside a transaction");
+        let first = statement == FIRST_STATEMENT || txn.shared.snapshot.get().is_none();
+        let running = txn
+            .statements
+            .get_mut(&statement)
+            .expect("a statement that ran is known");
+        let port = running.port.clone();
+        let Some((plan, params)) = running.again.clone().filter(|_| first && !port.spent.get())
+        else {
+            return false;
+        };
+        running.future = Some(execute_raised(plan, params, port, at));
+        self.core.borrow_mut().counters.statement_restarts += 1;
+        self.ready.push_back((handle, statement));
+        true
     }
 
     fn end_statement(
@@ -424,7 +480,7 @@ impl Txns {
             (Err(failure), None) if autocommit || matches!(failure, Failure::Aborted(_)) => {
                 let reason = match &failure {
                     Failure::Aborted(reason) => reason.clone(),
-                    Failure::Sql(_) => txn::AbortReason::Requested,
+                    Failure::Sql(_) => AbortReason::Requested,
                 };
                 self.abort(handle);
                 let outcome = Some(Outcome::Aborted(reason));
@@ -477,7 +533,7 @@ impl Txns {
                 ending.is_none(),
                 "an autocommit statement ends inside its transaction"
             );
-            let outcome = Outcome::Aborted(txn::AbortReason::Requested);
+            let outcome = Outcome::Aborted(AbortReason::Requested);
             let ended = FromTxn::Ended {
                 outcome,
                 wait: Position(0),
@@ -540,7 +596,7 @@ impl Txns {
             }
             None => {}
         }
-        let outcome = Outcome::Aborted(txn::AbortReason::Requested);
+        let outcome = Outcome::Aborted(AbortReason::Requested);
         let ended = FromTxn::Ended {
             outcome,
             wait: Position(0),
@@ -570,8 +626,8 @@ impl Txns {
             .expect("only known transactions are forgotten");
         drop(txn.statements);
         let mut core = self.core.borrow_mut();
-        if let Some(ts) = txn.shared.snapshot {
-            core.release_snapshot(ts);
+        if let Some(held) = txn.shared.snapshot.get() {
+            core.release_snapshot(held.at);
         }
         core.protocols.forget(txn.shared.protocol, txn.shared.id);
         self.by_id.remove(&txn.shared.id);
@@ -629,6 +685,50 @@ impl Txns {
 enum Start {
     Over(Result<Completed, ExecError>),
     Running(Running),
+}
+
+/// Executes a statement again at a snapshot that is at least `at`. The second time it asks all
+/// shards for their clocks, so that there is no third time.
+fn execute_raised(
+    plan: Arc<Plan>,
+    params: sql::port::Params,
+    port: Rc<StatementPort>,
+    at: base::Ts,
+) -> Running {
+    Box::pin(async move {
+        let latest = poll_fn(|_| port.poll_drained()).await;
+        port.restarts.set(port.restarts.get() + 1);
+        let held = port.held().expect("only a snapshot is raised");
+        let at = held.at.max(at).max(latest);
+        let mut raised = Held { at, ..held };
+        if port.restarts.get() > 1 {
+            raised = raise_to_clocks(&port, raised).await?;
+        }
+        port.hold(raised);
+        execute(plan, params, port).await
+    })
+}
+
+/// Executes the first statement of a transaction whose snapshot is to miss nothing.
+fn start_exact(plan: Arc<Plan>, params: sql::port::Params, port: Rc<StatementPort>) -> Running {
+    Box::pin(async move {
+        let held = port.held().expect("the transaction has a snapshot");
+        let raised = raise_to_clocks(&port, held).await?;
+        port.hold(raised);
+        execute(plan, params, port).await
+    })
+}
+
+/// Runs a plan to its end.
+async fn execute(
+    plan: Arc<Plan>,
+    params: sql::port::Params,
+    port: Rc<StatementPort>,
+) -> Result<Completed, ExecError> {
+    match start(plan, params, port) {
+        Start::Over(result) => result,
+        Start::Running(future) => future.await,
+    }
 }
 
 /// Starts a plan; a statement that touches one free local row is over at once.

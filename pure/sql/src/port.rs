@@ -15,6 +15,9 @@ pub enum ExecError {
     Sql(SqlError),
     /// The protocol has rolled the transaction back; it may be run again.
     Aborted(AbortReason),
+    /// The snapshot misses what it must not: the statement may be executed again at this timestamp,
+    /// if nothing of it has become visible.
+    Raised(Ts),
 }
 
 impl From<SqlError> for ExecError {

@@ -31,6 +31,7 @@ mod digest;
 mod expiry;
 pub mod formula;
 mod moving;
+mod newer;
 mod store;
 mod tree;
 pub mod write;

@@ -23,6 +23,8 @@ pub(crate) enum Page<S> {
 pub(crate) struct Tree<S> {
     root: Page<S>,
     rows: usize,
+    /// No row has a version above it.
+    newest: Ts,
 }
 
 /// Where a walk over keys begins and ends: `low` (excluded if `after`) up to `high`, excluded.
@@ -41,7 +43,14 @@ impl<S: Default> Tree<S> {
         Tree {
             root: Page::Leaf(Box::new(Leaf::new())),
             rows: 0,
+            newest: Ts::ZERO,
         }
+    }
+
+    /// A timestamp at or above all versions that were ever written here.
+    #[inline]
+    pub(crate) fn newest(&self) -> Ts {
+        self.newest
     }
 
     /// Rows, tombstones included.
@@ -105,6 +114,7 @@ impl<S: Default> Tree<S> {
         value: Option<&[u8]>,
         over: impl FnOnce(&mut Leaf<S>, usize) -> R,
     ) -> Option<R> {
+        self.newest = self.newest.max(commit_ts);
         let head = head_of(key);
         let leaf = self.leaf_mut(head, key);
         match leaf.search(head, key) {

@@ -4,6 +4,8 @@ use crate::counters::Counters;
 use crate::history::Event;
 use crate::lock::LockMode;
 use crate::program::{DecodeProgram, Program};
+use crate::rows::NewRows;
+use crate::snapshot::Snapshot;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{
@@ -22,8 +24,9 @@ pub struct OpId(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Read {
     /// The versions at a timestamp, without locks; waits only for prepared transactions that may
-    /// commit at or below it. Own writes of the transaction are seen.
-    Snapshot(Ts),
+    /// commit at or below it, and for those that may have been answered before the reader began.
+    /// Own writes of the transaction are seen.
+    Snapshot(Snapshot),
     /// The newest versions, locked until the end of the transaction (strict two-phase locking);
     /// scans lock their range as well, in the same mode if it is shared, shared if it is exclusive.
     Lock(LockMode),
@@ -31,7 +34,7 @@ pub enum Read {
     /// runs again on the newest version. Locks no range.
     LockRows {
         /// Where candidates are found.
-        snapshot: Ts,
+        snapshot: Snapshot,
         /// How they are locked.
         mode: LockMode,
     },
@@ -97,6 +100,10 @@ pub enum Op {
         /// Its encoded columns.
         row: Box<[u8]>,
     },
+    /// Writes rows of one index that must be absent: [`OpResult::Done`], or
+    /// [`OpResult::SomeExist`] (all others are written). As one insert after the other, in their
+    /// order, but others of the shard may come in between.
+    InsertMany(NewRows),
     /// Changes a row by a commutative function: [`OpResult::Modified`] (without rows).
     Formula {
         /// Which row.
@@ -116,6 +123,53 @@ pub enum Op {
     },
     /// Reads many rows: [`OpResult::Rows`].
     Scan(ScanOp),
+    /// Reads nothing and asks for the clock: [`OpResult::Clock`]. The shard draws larger timestamps
+    /// than the snapshot's afterwards, and the reader has come to it (see [`crate::snapshot`]).
+    Clock(Snapshot),
+}
+
+impl Op {
+    /// How it reads rows, if that is all it does.
+    pub fn read(&self) -> Option<Read> {
+        match self {
+            Op::Get { read, .. } => Some(*read),
+            Op::Scan(scan) => Some(scan.read),
+            Op::Clock(snapshot) => Some(Read::Snapshot(*snapshot)),
+            Op::Modify { .. }
+            | Op::Insert { .. }
+            | Op::InsertMany(_)
+            | Op::Formula { .. }
+            | Op::Write { .. } => None,
+        }
+    }
+
+    /// The snapshot that it reads, or finds candidates in.
+    pub fn snapshot_mut(&mut self) -> Option<&mut Snapshot> {
+        let read = match self {
+            Op::Get { read, .. } => read,
+            Op::Scan(scan) => &mut scan.read,
+            Op::Clock(snapshot) => return Some(snapshot),
+            Op::Modify { .. }
+            | Op::Insert { .. }
+            | Op::InsertMany(_)
+            | Op::Formula { .. }
+            | Op::Write { .. } => return None,
+        };
+        match read {
+            Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => Some(snapshot),
+            Read::Lock(_) => None,
+        }
+    }
+}
+
+impl Read {
+    /// The snapshot in which rows are read or found.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        match self {
+            Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => Some(*snapshot),
+            Read::Lock(_) => None,
+        }
+    }
 }
 
 /// What an operation found.
@@ -139,6 +193,11 @@ pub enum OpResult {
     },
     /// An insert met an existing row.
     Exists,
+    /// An insert of many rows met existing ones (or the same key twice): their places among the
+    /// rows of the operation, from 0, ascending.
+    SomeExist(Vec<u32>),
+    /// Where the shard's clock stands: all that was answered before is at or below it there.
+    Clock(Ts),
     /// Done, nothing to tell.
     Done,
 }
@@ -164,6 +223,9 @@ pub enum AbortReason {
     SchemaChanged,
     /// The snapshot is older than the versions that are still kept.
     SnapshotTooOld,
+    /// A commit that may have been answered before the reader began lies above its snapshot, and
+    /// it has read or written too much to begin again by itself.
+    SnapshotMisses,
     /// The disk of this shard's node is full, and it was to write. Trying again at once does not
     /// help.
     DiskFull(ShardId),
@@ -193,6 +255,9 @@ pub enum OpError {
     /// The statement failed; the transaction still holds its locks and must be aborted by the
     /// caller.
     Sql(SqlError),
+    /// The reader must not miss what lies above its snapshot: it may read again at this timestamp,
+    /// and the shards that it has been to will not refuse that. The transaction goes on.
+    Raise(Ts),
 }
 
 /// The answer to [`Protocol::submit`].

@@ -64,6 +64,10 @@ counters! {
     lock_wait_us,
     /// Snapshot reads that waited for a prepared transaction.
     snapshot_waits,
+    /// Reads of snapshots that would have missed a commit which may have been answered.
+    snapshot_raises,
+    /// Statements started again at a later snapshot.
+    statement_restarts,
     /// Statements executed.
     statements,
     /// Transactions restarted by the server itself.

@@ -18,6 +18,8 @@ pub mod counters;
 pub mod history;
 pub mod lock;
 pub mod program;
+pub mod rows;
+pub mod snapshot;
 
 pub use columns::Columns;
 pub use contract::*;
@@ -25,5 +27,7 @@ pub use counters::Counters;
 pub use history::Event;
 pub use lock::{Claim, LockMode, LockTable, Priority};
 pub use program::{Modified, Program, RowProgram, RowTask};
+pub use rows::{NewRow, NewRows};
+pub use snapshot::{Contact, Snapshot};
 /// The operations on rows that [`Op`] carries.
 pub use store::{ColumnFormula, Formula, FormulaOp, Write};

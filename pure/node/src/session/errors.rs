@@ -115,6 +115,8 @@ pub(super) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlE
         AbortReason::SnapshotTooOld => {
             conflict("snapshot too old").detail("Row versions that it needs are no longer kept.")
         }
+        AbortReason::SnapshotMisses => conflict("could not serialize access due to clock skew")
+            .detail("A commit of another node lies above the transaction's snapshot."),
         AbortReason::DiskFull(shard) => crate::port::disk_full(shard.node()),
         AbortReason::Requested => {
             SqlError::new(SqlState::TXN_ROLLBACK, "transaction was rolled back").hint(RETRY)

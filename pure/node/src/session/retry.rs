@@ -46,7 +46,8 @@ impl Session {
             AbortReason::Die { .. }
             | AbortReason::ParticipantLost(_)
             | AbortReason::SchemaChanged
-            | AbortReason::SnapshotTooOld => ATTEMPTS_MAX,
+            | AbortReason::SnapshotTooOld
+            | AbortReason::SnapshotMisses => ATTEMPTS_MAX,
         };
         if txn.retryable && txn.tries < attempts_max {
             self.restart(cx);

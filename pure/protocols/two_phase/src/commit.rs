@@ -650,8 +650,10 @@ fn count(cx: &mut Context<'_>, outcome: &Outcome, shards: u32, nodes: u32) {
                     counters.txn_participant_lost += 1;
                 }
                 AbortReason::SchemaChanged => counters.txn_schema_changed += 1,
-                AbortReason::SnapshotTooOld | AbortReason::DiskFull(_) | AbortReason::Requested => {
-                }
+                AbortReason::SnapshotTooOld
+                | AbortReason::SnapshotMisses
+                | AbortReason::DiskFull(_)
+                | AbortReason::Requested => {}
             }
         }
     }

@@ -1,6 +1,7 @@
 //! A transaction as its coordinator sees it.
 
 use crate::message::{Message, Reference, Vote};
+use crate::snapshot::Known;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{Position, ShardId, Time, Ts};
@@ -130,6 +131,8 @@ pub(crate) struct Coord {
     pub(crate) wait: Position,
     pub(crate) reads: u64,
     pub(crate) cost: TxnCost,
+    /// Shards that its snapshot readers came to.
+    pub(crate) contacts: Vec<Known>,
     pub(crate) outcome: Option<Outcome>,
     pub(crate) timer: Option<Time>,
 }
@@ -139,13 +142,16 @@ impl Coord {
         let mut members = core::mem::take(&mut self.members);
         let mut outstanding = core::mem::take(&mut self.outstanding);
         let mut local = core::mem::take(&mut self.local);
+        let mut contacts = core::mem::take(&mut self.contacts);
         members.clear();
         outstanding.clear();
         local.clear();
+        contacts.clear();
         *self = Coord {
             members,
             outstanding,
             local,
+            contacts,
             ..Coord::default()
         };
     }

@@ -72,6 +72,10 @@ impl TwoPhase {
             self.abort_txn(cx, txn, AbortReason::Requested);
             return Submitted::Ready(failed(AbortReason::Requested));
         }
+        let mut submission = submission;
+        if let Some(snapshot) = submission.op.snapshot_mut() {
+            coord.inform(submission.to, snapshot);
+        }
         if submission.to == self.shard {
             return self.submit_local(cx, txn, submission);
         }
@@ -419,6 +423,9 @@ impl TwoPhase {
         };
         coord.local.retain(|(op, _)| *op != id);
         coord.wait = coord.wait.max(job.wait);
+        if let Some(contact) = job.arrival.contact {
+            coord.note_contact(txn.shard, contact);
+        }
         let idle = coord.outstanding.is_empty() && coord.local.is_empty();
         let only = coord.is_only(txn.shard);
         match result {

@@ -5,6 +5,7 @@ use crate::installed::Installed;
 use crate::job::{Asker, Job, Stop};
 use crate::part::{Part, Promise};
 use crate::participant::allows_finish;
+use crate::snapshot::{arrive, raise};
 use crate::{Context, Settings, TwoPhase};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -13,6 +14,7 @@ use store::{Formula, Store, Write};
 use txn::lock::{Claim, Item};
 use txn::{
     AbortReason, Event, LockMode, LockTable, Modified, Op, OpResult, Program, Read, RowProgram,
+    Snapshot,
 };
 
 /// What an operation works with besides the context.
@@ -32,7 +34,7 @@ pub(crate) struct Hands<'a> {
 /// A row as the transaction sees it.
 pub(crate) struct Seen<'a> {
     pub(crate) row: Option<&'a [u8]>,
-    ts: Ts,
+    pub(crate) ts: Ts,
     own: bool,
     /// The committed version that it rests on; zero if on none.
     base: Ts,
@@ -187,30 +189,17 @@ impl Hands<'_> {
         asker: &Asker,
         op: &mut Op,
     ) -> Result<OpResult, Stop> {
-        check_schema(cx, index_of(op), job.planned)?;
+        if let Some(index) = index_of(op) {
+            check_schema(cx, index, job.planned)?;
+        }
         match op {
+            Op::Clock(snapshot) => Ok(OpResult::Clock(arrive(cx, job, *snapshot))),
             Op::Get { key, read, program } => self.get(cx, job, asker, key, *read, program),
             Op::Modify { key, program } => self.modify(cx, job, asker, key, program),
             Op::Insert { key, row } => {
-                let mut first = false;
-                let mode = LockMode::Exclusive;
-                asker.ask_noting(self.locks, Item::of(key), mode, &mut first)?;
-                let mut folded = Vec::new();
-                // Without a lock on the row it has not written there.
-                let part = self.part.as_deref().filter(|_| !first);
-                let seen = see(part, cx.store, key, Ts::MAX, &mut folded);
-                job.wait = job.wait.max(seen.position(self.installed));
-                let (present, version) = (seen.row.is_some(), seen.ts);
-                note_read(&mut cx.history, job.txn, key, version);
-                if present {
-                    return Ok(OpResult::Exists);
-                }
-                let row = core::mem::take(row).into_vec();
-                let bytes = core::mem::take(&mut key.bytes);
-                let key = Key::new(key.index, key.slot, bytes);
-                self.add(cx, job, key, Write::Insert(row), first)?;
-                Ok(OpResult::Done)
+                self.insert_one(cx, job, asker, key, || core::mem::take(row).into_vec())
             }
+            Op::InsertMany(rows) => self.insert_many(cx, job, asker, rows),
             Op::Formula { key, formula } => {
                 let claim = self.formula_claim(cx, key, formula);
                 asker.ask(self.locks, Item::of(key), claim)?;
@@ -225,16 +214,28 @@ impl Hands<'_> {
         }
     }
 
-    /// Merges the snapshot into the clock and refuses what is not kept any more.
-    pub(crate) fn admit_snapshot(cx: &mut Context<'_>, ts: Ts) -> Result<(), Stop> {
-        if ts < cx.horizon {
-            return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+    /// The timestamp at which a row is read: the snapshot's, unless that misses a version and may
+    /// be moved to it.
+    fn snapshot_of_row(
+        &self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        key: &Key,
+        snapshot: Snapshot,
+    ) -> Result<Ts, Stop> {
+        let bound = self.settle(cx, job, snapshot, &mut |promise| promise.writes(key))?;
+        if bound <= snapshot.at || is_planted(Planted::SnapshotNotRaised) {
+            return Ok(snapshot.at);
         }
-        // Later prepares and commits on this shard lie above the snapshot.
-        if !is_planted(Planted::SnapshotNotMerged) {
-            cx.clock.merge(ts);
+        let newer = cx
+            .store
+            .newer(key.index, key.slot, &key.bytes, snapshot.at, bound);
+        match newer {
+            None => Ok(snapshot.at),
+            // Whoever promises to write the row now promises above its newest version.
+            Some(newer) if snapshot.sole => Ok(newer),
+            Some(_) => Err(raise(cx, bound)),
         }
-        Ok(())
     }
 
     fn get(
@@ -250,16 +251,8 @@ impl Hands<'_> {
         let mut batch = RowBatch::new(program.width());
         let mut folded = Vec::new();
         let at = match read {
-            Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => {
-                Self::admit_snapshot(cx, ts)?;
-                if !job.promises_seen && !is_planted(Planted::SnapshotSkipsPromise) {
-                    let mut promises = self.promises.values();
-                    if promises.any(|promise| promise.prepare_ts <= ts && promise.writes(key)) {
-                        return Err(Stop::Promise);
-                    }
-                    job.promises_seen = true;
-                }
-                ts
+            Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => {
+                self.snapshot_of_row(cx, job, key, snapshot)?
             }
             Read::Lock(mode) => {
                 asker.ask(self.locks, Item::of(key), claim_to_read(mode, &*program))?;
@@ -369,7 +362,7 @@ impl Hands<'_> {
     }
 
     /// `first`: the key has no write of this transaction yet.
-    fn add(
+    pub(crate) fn add(
         &mut self,
         cx: &mut Context<'_>,
         job: &Job,
@@ -425,15 +418,17 @@ pub(crate) fn check_schema(cx: &Context<'_>, index: IndexId, planned: u64) -> Re
 }
 
 /// The key space of an operation.
-pub(crate) fn index_of(op: &Op) -> IndexId {
-    match op {
+pub(crate) fn index_of(op: &Op) -> Option<IndexId> {
+    Some(match op {
         Op::Get { key, .. }
         | Op::Modify { key, .. }
         | Op::Insert { key, .. }
         | Op::Formula { key, .. }
         | Op::Write { key, .. } => key.index,
+        Op::InsertMany(rows) => rows.index(),
         Op::Scan(scan) => scan.index,
-    }
+        Op::Clock(_) => return None,
+    })
 }
 
 pub(crate) fn note_read(history: &mut Option<&mut Vec<Event>>, txn: TxnId, key: &Key, version: Ts) {

@@ -50,7 +50,12 @@ pub(crate) fn op_adds(op: &Op) -> bool {
             program: Program::Encoded(_),
             ..
         } => false,
-        Op::Get { .. } | Op::Insert { .. } | Op::Write { .. } | Op::Scan(_) => false,
+        Op::Get { .. }
+        | Op::Insert { .. }
+        | Op::InsertMany(_)
+        | Op::Write { .. }
+        | Op::Scan(_)
+        | Op::Clock(_) => false,
     }
 }
 
@@ -397,6 +402,6 @@ impl TwoPhase {
 fn reason_of(error: OpError) -> AbortReason {
     match error {
         OpError::Aborted(reason) => reason,
-        OpError::Sql(error) => unreachable!("a seal only takes locks: {error}"),
+        OpError::Sql(_) | OpError::Raise(_) => unreachable!("a seal only takes locks: {error:?}"),
     }
 }

@@ -1,8 +1,10 @@
 //! One operation on this shard's rows, from its arrival to its answer.
 
+use crate::bulk::Inserting;
 use crate::message::{Finish, Reference};
 use crate::part::coordinator_node;
 use crate::scan::ScanState;
+use crate::snapshot::Arrival;
 use crate::{Context, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::{self, Vec};
@@ -127,8 +129,9 @@ pub(crate) struct Job {
     pub(crate) finish: Finish,
     pub(crate) origin: Origin,
     pub(crate) scan: Option<Box<ScanState>>,
-    /// Promises below the snapshot were looked at; later ones lie above it.
-    pub(crate) promises_seen: bool,
+    pub(crate) inserting: Option<Inserting>,
+    /// How far it has come into the snapshot that it reads.
+    pub(crate) arrival: Arrival,
     /// Largest position read.
     pub(crate) wait: Position,
 }
@@ -150,7 +153,8 @@ impl Job {
             finish: Finish::No,
             origin,
             scan: None,
-            promises_seen: false,
+            inserting: None,
+            arrival: Arrival::default(),
             wait: Position(0),
         }
     }
@@ -202,10 +206,8 @@ impl Job {
 
     /// The snapshot that it reads, if it does.
     pub(crate) fn snapshot(&self) -> Option<Ts> {
-        read_of(self.op.as_ref()?).and_then(|read| match read {
-            Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => Some(ts),
-            Read::Lock(_) => None,
-        })
+        let snapshot = self.op.as_ref()?.read()?.snapshot()?;
+        Some(snapshot.at)
     }
 }
 
@@ -215,18 +217,9 @@ pub(crate) fn in_one_node(txn: TxnId, writers: &[ShardId]) -> bool {
     writers.iter().all(|shard| shard.node() == node)
 }
 
-/// How an operation reads, if it is a get or scan.
-pub(crate) fn read_of(op: &Op) -> Option<Read> {
-    match op {
-        Op::Get { read, .. } => Some(*read),
-        Op::Scan(scan) => Some(scan.read),
-        Op::Modify { .. } | Op::Insert { .. } | Op::Formula { .. } | Op::Write { .. } => None,
-    }
-}
-
 /// Whether an operation takes no lock and writes nothing.
 pub(crate) fn is_snapshot(op: &Op) -> bool {
-    matches!(read_of(op), Some(Read::Snapshot(_)))
+    matches!(op.read(), Some(Read::Snapshot(_)))
 }
 
 impl TwoPhase {

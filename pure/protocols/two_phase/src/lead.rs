@@ -161,7 +161,7 @@ impl TwoPhase {
             Ok(_) => self.prepare(cx, txn, participants, true),
             Err(OpError::Aborted(reason)) => Err(reason),
             // It has written too much.
-            Err(OpError::Sql(_)) => Err(AbortReason::Requested),
+            Err(OpError::Sql(_) | OpError::Raise(_)) => Err(AbortReason::Requested),
         };
         let (vote, wait) = match prepared {
             Ok((vote, position)) => (Ok(vote), position.max(job.wait)),

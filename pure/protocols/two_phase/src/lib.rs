@@ -16,7 +16,7 @@
 //!
 //! Modules: [`message`] what shards say; `coordinator`, `commit`, `entrust`, `replies` the
 //! coordinator; `participant`, `outcome`, `lead` the participant; `job`, `exec`, `scan` operations
-//! on rows; `writes` what a transaction writes; `increment` formulas that add; `timers` what time
+//! on rows; `snapshot` reads without locks; `writes` what a transaction writes; `increment` formulas that add; `timers` what time
 //! makes happen; `recovery` what a restart leaves; `show` printing and checking.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/two_phase.md` says why):
@@ -36,6 +36,7 @@
 
 extern crate alloc;
 
+mod bulk;
 mod commit;
 mod coord;
 mod coordinator;
@@ -56,6 +57,7 @@ mod replies;
 mod scan;
 mod show;
 mod single;
+mod snapshot;
 mod timers;
 mod writes;
 

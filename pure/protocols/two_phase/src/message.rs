@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use base::{Position, ShardId, Ts, TxnId};
 use journal::Writes;
 use serde::{Deserialize, Serialize};
-use txn::{AbortReason, Op, OpError, OpResult, TxnOptions};
+use txn::{AbortReason, Contact, Op, OpError, OpResult, TxnOptions};
 
 /// One message about one transaction.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -174,6 +174,8 @@ pub struct Reply {
     pub wrote: bool,
     /// Between shards of one node: position that an answer built from this waits for.
     pub wait: Position,
+    /// A reader of a snapshot has come to this shard for the first time.
+    pub contact: Option<Contact>,
 }
 
 /// How far the participant went.

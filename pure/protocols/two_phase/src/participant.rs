@@ -13,6 +13,7 @@ pub(crate) fn allows_finish(result: &OpResult) -> bool {
     !matches!(
         result,
         OpResult::Exists
+            | OpResult::SomeExist(_)
             | OpResult::Rows {
                 resume: Some(_),
                 ..
@@ -243,6 +244,7 @@ impl TwoPhase {
             finished: Finished::Open,
             wrote: false,
             wait: Position(0),
+            contact: None,
         };
         let visits = self
             .visits_in
@@ -314,6 +316,7 @@ impl TwoPhase {
             finished: Finished::Open,
             wrote,
             wait,
+            contact: job.arrival.contact,
         };
         if !job.stateless {
             match self.finish_remote(cx, txn, job.finish, reply) {
@@ -336,7 +339,7 @@ impl TwoPhase {
         let visit = self.parts.get(&txn).map_or(0, |part| part.visit);
         let failed = match (&reply.result, finish) {
             (Err(OpError::Aborted(reason)), _) => Some(reason.clone()),
-            (Err(OpError::Sql(_)), _) | (Ok(_), Finish::No) => None,
+            (Err(OpError::Sql(_) | OpError::Raise(_)), _) | (Ok(_), Finish::No) => None,
             (Ok(result), _) if !allows_finish(result) => None,
             (Ok(_), Finish::Prepare(participants)) => {
                 match self.prepare(cx, txn, participants, true) {

@@ -111,6 +111,9 @@ impl TwoPhase {
             member.wrote |= reply.wrote;
         }
         coord.wait = coord.wait.max(reply.wait);
+        if let Some(contact) = reply.contact {
+            coord.note_contact(from, contact);
+        }
         if let Err(OpError::Aborted(reason)) = reply.result {
             // A refusal after a restart says nothing about what the former life did.
             if matches!(reason, AbortReason::ParticipantLost(_)) {

@@ -4,7 +4,8 @@ use crate::Context;
 use crate::exec::{Hands, note_read, own_row, see};
 use crate::installed::Installed;
 use crate::job::{Asker, Job, Stop};
-use crate::part::Part;
+use crate::part::{Part, Promise};
+use crate::snapshot::{raise, scan_misses};
 use crate::writes::Range;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -147,16 +148,11 @@ impl Hands<'_> {
         let piecewise =
             program.task().is_none() && locks_piecewise(op) && !is_planted(Planted::NoRangeLock);
         match op.read {
-            Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => {
-                Self::admit_snapshot(cx, ts)?;
-                if !job.promises_seen && !is_planted(Planted::SnapshotSkipsPromise) {
-                    let mut promises = self.promises.values();
-                    if promises.any(|promise| {
-                        promise.prepare_ts <= ts && promise.writes_in(op.index, slot, &op.range)
-                    }) {
-                        return Err(Stop::Promise);
-                    }
-                    job.promises_seen = true;
+            Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => {
+                let reads = &mut |promise: &Promise| promise.writes_in(op.index, slot, &op.range);
+                let bound = self.settle(cx, job, snapshot, reads)?;
+                if scan_misses(cx.store, op, snapshot.at, bound) {
+                    return Err(raise(cx, bound));
                 }
             }
             Read::Lock(_) if is_planted(Planted::NoRangeLock) => {}
@@ -227,7 +223,7 @@ fn note_range(
 /// Which versions the scan visits.
 fn read_ts(read: Read) -> Ts {
     match read {
-        Read::Snapshot(ts) | Read::LockRows { snapshot: ts, .. } => ts,
+        Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => snapshot.at,
         Read::Lock(_) => Ts::MAX,
     }
 }

@@ -3,14 +3,16 @@
 
 use crate::exec::{Hands, claim_to_modify, claim_to_read};
 use crate::increment::{adds_only, columns_of};
-use crate::job::{Job, Stop, read_of};
+use crate::job::{Job, Stop};
 use crate::part::Part;
 use crate::{Context, SPARES_MAX, TwoPhase};
 use alloc::boxed::Box;
 use base::Position;
 use journal::Writes;
 use txn::lock::{Claim, Item};
-use txn::{Columns, LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slots};
+use txn::{
+    Columns, LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slots, Snapshot,
+};
 
 impl TwoPhase {
     /// Runs and commits the job if everything it needs is free. `None`: nothing has happened, it
@@ -22,7 +24,7 @@ impl TwoPhase {
         if serial && !self.locks.is_free(txn, &Item::Shard, LockMode::Exclusive) {
             return None;
         }
-        let read = read_of(op);
+        let read = op.read();
         match op {
             Op::Scan(scan) => {
                 let program = scan.program.live(cx.decode).ok()?;
@@ -35,10 +37,11 @@ impl TwoPhase {
                 }
                 // No lock conflicts, so no promise can be in the range, and a snapshot drawn now is
                 // the newest state, however long the scan goes on.
-                scan.read = Read::Snapshot(cx.clock.tick(cx.now));
+                scan.read = Read::Snapshot(Snapshot::exactly(cx.clock.tick(cx.now)));
                 job.stateless = true;
                 return None;
             }
+            Op::InsertMany(_) | Op::Clock(_) => return None,
             Op::Get { key, .. }
             | Op::Modify { key, .. }
             | Op::Insert { key, .. }
@@ -77,7 +80,7 @@ impl TwoPhase {
     fn run_free(&mut self, cx: &mut Context<'_>, job: &mut Job) -> OpReply {
         let txn = job.txn;
         job.direct = true;
-        let reads = job.op.as_ref().is_some_and(|op| read_of(op).is_some());
+        let reads = job.op.as_ref().is_some_and(|op| op.read().is_some());
         let mut part = match reads {
             true => None,
             false => {
@@ -169,7 +172,7 @@ fn claim_of_op(cx: &Context<'_>, op: &Op) -> Option<Claim> {
         }
         Op::Formula { formula, .. } if adds_only(formula) => Claim::folds(columns_of(formula)),
         Op::Formula { .. } | Op::Insert { .. } | Op::Write { .. } => LockMode::Exclusive.into(),
-        Op::Scan(_) => return None,
+        Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) => return None,
     })
 }
 

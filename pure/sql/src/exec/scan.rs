@@ -12,7 +12,7 @@ use base::{Datum, RowBatch, ShardId, SqlError};
 use catalog::{Index, Table};
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
-use core::task::Poll;
+use core::task::{Context, Poll};
 use std::collections::VecDeque;
 use txn::{LockMode, OpResult, Program, Read, ScanOp};
 
@@ -94,6 +94,36 @@ struct Part<'a> {
     to: ShardId,
     op: ScanOp,
     future: OpFuture<'a>,
+    /// What the future has given, until it is looked at.
+    answer: Option<OpAnswer>,
+}
+
+impl<'a> Part<'a> {
+    fn start(cx: &Cx<'a>, step: u32, to: ShardId, op: ScanOp) -> Part<'a> {
+        let future = start_scan(cx, step, to, op.clone());
+        Part {
+            to,
+            op,
+            future,
+            answer: None,
+        }
+    }
+
+    /// Asks for the rows after `after`.
+    fn go_on(&mut self, cx: &Cx<'a>, step: u32, after: (base::Slot, Vec<u8>)) {
+        self.op.after = Some(after);
+        self.future = start_scan(cx, step, self.to, self.op.clone());
+    }
+
+    /// Whether there is an answer.
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        if self.answer.is_none()
+            && let Poll::Ready(answer) = Pin::new(&mut self.future).poll(context)
+        {
+            self.answer = Some(answer);
+        }
+        self.answer.is_some()
+    }
 }
 
 impl<'a> ScanRows<'a> {
@@ -254,14 +284,18 @@ impl<'a> Ranges<'a> {
         step: u32,
     ) -> Result<Option<RowBatch>, ExecError> {
         loop {
+            let mut started = false;
             while self.parts.len() < WINDOW
                 && self.limit > 0
                 && let Some(target) = self.waiting.pop_front()
             {
                 for (to, op) in scans(cx, scan, &target, self.read, &self.program, self.limit) {
-                    let future = start_scan(cx, step, to, op.clone());
-                    self.parts.push(Part { to, op, future });
+                    self.parts.push(Part::start(cx, step, to, op));
+                    started = true;
                 }
+            }
+            if started && self.read.snapshot().is_some() {
+                first_answers(&mut self.parts).await?;
             }
             if self.parts.is_empty() || self.limit == 0 {
                 return Ok(None);
@@ -276,8 +310,7 @@ impl<'a> Ranges<'a> {
                     let part = &mut self.parts[at];
                     let left = part.op.row_limit;
                     part.op.row_limit = left.saturating_sub(u64::from(batch.rows)).max(1);
-                    part.op.after = Some(after);
-                    part.future = start_scan(cx, step, part.to, part.op.clone());
+                    part.go_on(cx, step, after);
                 }
                 _ => {
                     self.parts.remove(at);
@@ -294,13 +327,38 @@ impl<'a> Ranges<'a> {
 async fn first_of(parts: &mut [Part<'_>]) -> (usize, OpAnswer) {
     poll_fn(|context| {
         for (i, part) in parts.iter_mut().enumerate() {
-            if let Poll::Ready(answer) = Pin::new(&mut part.future).poll(context) {
-                return Poll::Ready((i, answer));
+            if part.poll(context) {
+                return Poll::Ready((i, part.answer.take().expect("just polled")));
             }
         }
         Poll::Pending
     })
     .await
+}
+
+/// Waits until every part has an answer: a shard that refuses the snapshot is known before a row
+/// of another one is used.
+///
+/// # Errors
+/// The first that was answered.
+async fn first_answers(parts: &mut [Part<'_>]) -> Result<(), ExecError> {
+    poll_fn(|context| {
+        let waiting = parts
+            .iter_mut()
+            .filter_map(|part| (!part.poll(context)).then_some(()));
+        if waiting.count() > 0 {
+            Poll::Pending
+        } else {
+            Poll::Ready(())
+        }
+    })
+    .await;
+    for part in parts {
+        if let Some(Err(error)) = &part.answer {
+            return Err(error.clone());
+        }
+    }
+    Ok(())
 }
 
 fn point_key(index: &Index, target: Target) -> Key {
@@ -374,8 +432,7 @@ pub(super) async fn lookups<'a>(
         for (i, row) in outer.iter().enumerate() {
             for target in targets(&scan.table, scan.index(), &scan.access, *row, &env)? {
                 for (to, op) in scans(cx, scan, &target, mode, &first, u64::MAX) {
-                    let future = start_scan(cx, step, to, op.clone());
-                    parts.push((i, Part { to, op, future }));
+                    parts.push((i, Part::start(cx, step, to, op)));
                 }
             }
         }
@@ -386,8 +443,7 @@ pub(super) async fn lookups<'a>(
                 };
                 let more = resume.is_some();
                 if let Some(after) = resume {
-                    part.op.after = Some(after);
-                    part.future = start_scan(cx, step, part.to, part.op.clone());
+                    part.go_on(cx, step, after);
                 }
                 if secondary {
                     keys.extend(batch.iter().map(|e| (i, primary_key(&scan.table, e))));

@@ -7,7 +7,7 @@ use super::request::get;
 use super::scan::rows_of;
 use super::source::collect;
 use super::step::{WritePlan, Writer, table_index};
-use super::{BATCH_ROWS, Charge, Cx, Slots, WINDOW, foreign};
+use super::{BATCH_ROWS, Charge, Cx, Slots, WINDOW, bulk, foreign};
 use crate::expr::{Expr, eval};
 use crate::keys::{entry_differs, entry_key, entry_row};
 use crate::port::{ExecError, OpFuture};
@@ -17,7 +17,7 @@ use base::limits::{KEY_BYTES_MAX, ROW_BYTES_MAX};
 use base::{Datum, Key, Planted, RowBatch, SqlError, SqlState, is_planted};
 use catalog::Table;
 use std::collections::{BTreeSet, VecDeque};
-use txn::{LockMode, Op, OpResult, Program, Write};
+use txn::{LockMode, Op, OpResult, Program, Read, Write};
 
 /// A row before and after a statement.
 pub(super) struct Change {
@@ -103,7 +103,7 @@ fn op_slot(op: &Op) -> base::Slot {
         | Op::Insert { key, .. }
         | Op::Formula { key, .. }
         | Op::Write { key, .. } => key.slot,
-        Op::Scan(_) => unreachable!("scans are not writes"),
+        Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) => unreachable!("it is no write"),
     }
 }
 
@@ -137,27 +137,30 @@ pub(super) fn duplicate(table: &Table, index: usize, row: &[Datum]) -> SqlError 
 
 /// The key, if it is not too long.
 pub(super) fn checked_key(key: Key, name: &str) -> Result<Key, SqlError> {
-    if key.bytes.len() > KEY_BYTES_MAX {
-        let message = format!(
-            "index row size {} exceeds maximum {KEY_BYTES_MAX} for index \"{name}\"",
-            key.bytes.len()
-        );
-        return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message));
+    match key.bytes.len() > KEY_BYTES_MAX {
+        true => Err(key_too_long(key.bytes.len(), name)),
+        false => Ok(key),
     }
-    Ok(key)
+}
+
+pub(super) fn key_too_long(size_bytes: usize, name: &str) -> SqlError {
+    let message =
+        format!("index row size {size_bytes} exceeds maximum {KEY_BYTES_MAX} for index \"{name}\"");
+    SqlError::new(SqlState::PROGRAM_LIMIT, message)
 }
 
 /// The encoding of a full row.
 pub(super) fn encoded_row(table: &str, row: &[Datum]) -> Result<Vec<u8>, SqlError> {
     let encoded = base::row::to_vec(row);
-    if encoded.len() > ROW_BYTES_MAX {
-        let message = format!(
-            "row is too big: size {}, maximum size {ROW_BYTES_MAX}",
-            encoded.len()
-        );
-        return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message).table(table));
+    match encoded.len() > ROW_BYTES_MAX {
+        true => Err(too_big(table, encoded.len())),
+        false => Ok(encoded),
     }
-    Ok(encoded)
+}
+
+pub(super) fn too_big(table: &str, size_bytes: usize) -> SqlError {
+    let message = format!("row is too big: size {size_bytes}, maximum size {ROW_BYTES_MAX}");
+    SqlError::new(SqlState::PROGRAM_LIMIT, message).table(table)
 }
 
 /// Checks the constraints that concern a new row alone.
@@ -189,6 +192,12 @@ pub(super) async fn apply(
         if let Some(new) = &change.new {
             check_row(cx, writer, new)?;
         }
+    }
+    if let Some(rows) = all_new(changes) {
+        let inserted = bulk::insert(cx, table, &rows).await;
+        inserted.map_err(|failed| failed.error)?;
+        cx.breathe(rows.len()).await;
+        return foreign::check_parents(cx, writer, changes).await;
     }
     if table.replicated {
         lock_copies(cx, table, changes).await?;
@@ -257,6 +266,20 @@ pub(super) async fn apply(
     foreign::follow_children(cx, writers, number, changes, slots).await
 }
 
+/// The rows of a statement that inserts several and does nothing else.
+fn all_new(changes: &[Change]) -> Option<Vec<&[Datum]>> {
+    let new = |change: &Change| change.old.is_none() && change.new.is_some();
+    if changes.len() < 2 || !changes.iter().all(new) {
+        return None;
+    }
+    Some(
+        changes
+            .iter()
+            .filter_map(|change| change.new.as_deref())
+            .collect(),
+    )
+}
+
 /// The program that removes a row whatever it holds.
 fn removal_program(writer: &Writer) -> Program {
     let body = ModifyBody {
@@ -277,7 +300,8 @@ async fn lock_copies(cx: &Cx<'_>, table: &Table, changes: &[Change]) -> Result<(
         projection: Vec::new(),
     })
     .bind(&[]);
-    let read = cx.port.read_locking(LockMode::Exclusive);
+    // Found and locked here already: what counts is the newest version.
+    let read = Read::Lock(LockMode::Exclusive);
     for change in changes {
         let Some(old) = &change.old else { continue };
         let key = entry_key(table, &table.primary, old);
@@ -407,7 +431,7 @@ pub(super) async fn locked_row(
         projection,
     })
     .bind(&[]);
-    let read = txn::Read::Lock(LockMode::Exclusive);
+    let read = Read::Lock(LockMode::Exclusive);
     let batch = rows_of(get(cx, 0, table, key, read, program).await)?;
     Ok((batch.rows > 0).then_some(batch.datums))
 }

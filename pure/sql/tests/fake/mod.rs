@@ -295,7 +295,7 @@ impl Cluster {
     fn fill(&self, ddl: &DdlPlan, after: &mut [Command]) -> Result<(), SqlError> {
         let sql_error = |error| match error {
             ExecError::Sql(error) => error,
-            ExecError::Aborted(reason) => panic!("aborted: {reason:?}"),
+            ExecError::Aborted(_) | ExecError::Raised(_) => panic!("rolled back: {error:?}"),
         };
         let Some(fill) = &ddl.fill else { return Ok(()) };
         match fill {
@@ -396,7 +396,7 @@ fn drive(plan: &Arc<Plan>, params: &[Datum], port: &Rc<FakePort>) -> Result<Done
     match result {
         Ok((batch, completed)) => Ok((completed.tag, batch)),
         Err(ExecError::Sql(error)) => Err(error),
-        Err(ExecError::Aborted(reason)) => panic!("aborted: {reason:?}"),
+        Err(error) => panic!("rolled back: {error:?}"),
     }
 }
 
@@ -453,6 +453,22 @@ impl FakePort {
                 rows.insert(keyed(&key), row.into());
                 done(OpResult::Done)
             }
+            Op::InsertMany(new) => {
+                let mut present = Vec::new();
+                for (place, row) in (0..).zip(new.iter()) {
+                    assert!(RowRef::new(row.row).validate().is_ok(), "a well-formed row");
+                    let key = keyed(&base::Key::new(new.index(), row.slot, row.key.to_vec()));
+                    if rows.contains_key(&key) {
+                        present.push(place);
+                    } else {
+                        rows.insert(key, row.row.to_vec());
+                    }
+                }
+                done(match present.is_empty() {
+                    true => OpResult::Done,
+                    false => OpResult::SomeExist(present),
+                })
+            }
             Op::Formula { key, formula } => {
                 let returning = RowBatch::new(0);
                 let Some(row) = rows.get(&keyed(&key)) else {
@@ -485,6 +501,7 @@ impl FakePort {
                 done(OpResult::Done)
             }
             Op::Scan(scan) => self.scan(rows, &scan),
+            Op::Clock(snapshot) => done(OpResult::Clock(snapshot.at)),
         }
     }
 

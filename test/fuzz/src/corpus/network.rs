@@ -10,7 +10,7 @@ use store::Write;
 use two_phase::message::{
     Body, Decide, Finish, Finished, Message, Reference, Reply, Request, Vote,
 };
-use txn::{Op, OpError, OpResult, TxnOptions};
+use txn::{Contact, NewRows, Op, OpError, OpResult, Snapshot, TxnOptions};
 
 /// A message of PostgreSQL's protocol.
 fn message(tag: u8, body: &[u8]) -> Vec<u8> {
@@ -88,6 +88,10 @@ fn bodies() -> Vec<Body> {
             }),
             wrote: true,
             wait: Position(77),
+            contact: Some(Contact {
+                since: Ts(3),
+                bound: Ts(5),
+            }),
         }))
     };
     let request = |op| {
@@ -111,13 +115,19 @@ fn bodies() -> Vec<Body> {
             finish: Finish::Prepare(vec![ShardId(1), ShardId(17)]),
         }))
     };
+    let mut rows = NewRows::new(IndexId(70_000), 0);
+    rows.push(Slot(7), b"key", |out| out.extend_from_slice(&[7; 20]));
+    rows.push(Slot(7), b"key2", |_| {});
     let failed = OpError::Sql(SqlError::new(SqlState::UNIQUE, "duplicate key"));
     vec![
         request(None),
+        request(Some(Op::Clock(Snapshot::recent(Ts(7), Ts(6))))),
+        reply(Err(OpError::Raise(Ts(9)))),
         request(Some(Op::Insert {
             key: key(),
             row: Box::new([7; 40]),
         })),
+        request(Some(Op::InsertMany(rows))),
         request(Some(Op::Write {
             key: key(),
             write: Write::Insert(vec![0; 9]),
@@ -127,6 +137,7 @@ fn bodies() -> Vec<Body> {
             resume: Some((Slot(3), b"after".to_vec())),
         })),
         reply(Ok(OpResult::Exists)),
+        reply(Ok(OpResult::SomeExist(vec![0, 7]))),
         reply(Err(failed)),
         Body::Working(Reference::Read(1)),
         Body::Expose,

@@ -21,7 +21,7 @@ use base::{Datum, NodeId, ShardId, TxnId};
 use std::fmt::Write as _;
 use std::path::Path;
 use store::Write;
-use txn::{LockMode, Op, OpReply, OpResult, Outcome, Protocol, Read};
+use txn::{LockMode, Op, OpReply, OpResult, Outcome, Protocol, Read, Snapshot};
 
 struct Script {
     world: World,
@@ -140,7 +140,7 @@ impl Script {
             "xget" => Read::Lock(LockMode::Exclusive),
             "snap" => {
                 let ts = self.world.call(txn.shard, |_, cx| cx.clock.tick(cx.now));
-                Read::Snapshot(ts)
+                Read::Snapshot(Snapshot::exactly(ts))
             }
             _ => Read::Lock(LockMode::Shared),
         };
@@ -226,7 +226,9 @@ fn answer(reply: &OpReply) -> String {
     let result = match &reply.result {
         Err(error) => format!("{error:?}"),
         Ok(OpResult::Exists) => "exists".to_string(),
+        Ok(OpResult::SomeExist(places)) => format!("{places:?} exist"),
         Ok(OpResult::Done) => "done".to_string(),
+        Ok(OpResult::Clock(_)) => "clock".to_string(),
         Ok(OpResult::Rows { batch, .. }) => values(&batch.datums),
         Ok(OpResult::Modified { found: false, .. }) => "not found".to_string(),
         Ok(OpResult::Modified { returning, .. }) => values(&returning.datums),

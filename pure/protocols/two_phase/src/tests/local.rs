@@ -8,6 +8,7 @@ use journal::Record;
 use store::Write;
 use txn::{
     AbortReason, LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read, ScanOp, Slots,
+    Snapshot,
 };
 
 fn home() -> ShardId {
@@ -85,7 +86,11 @@ fn scans_merge_own_writes_in_both_directions() {
     };
     done(&mut world, txn, delete, false);
     let expected = [0, 1, 30, 4, 7, 9];
-    for read in [SHARED, EXCLUSIVE, Read::Snapshot(Ts::from_time(world.now))] {
+    for read in [
+        SHARED,
+        EXCLUSIVE,
+        Read::Snapshot(Snapshot::exactly(Ts::from_time(world.now))),
+    ] {
         for batch_rows in [1, 2, 100] {
             for reverse in [false, true] {
                 let mut seen = Vec::new();
@@ -340,7 +345,7 @@ fn lock_rows_looks_at_the_newest_version() {
     done(&mut world, other, add, false);
     let txn = world.begin(home());
     let read = Read::LockRows {
-        snapshot,
+        snapshot: Snapshot::exactly(snapshot),
         mode: LockMode::Exclusive,
     };
     let id = world.submit(txn, home(), Op::Scan(scan(read, Test::AtLeast(15))), false);
@@ -454,7 +459,7 @@ fn old_snapshots_are_refused() {
     let mut world = one_shard();
     world.horizon = Ts(1 << 20);
     let txn = world.begin(home());
-    let read = Read::Snapshot(Ts(1 << 19));
+    let read = Read::Snapshot(Snapshot::exactly(Ts(1 << 19)));
     let get = Op::Get {
         key: key(TABLE, "a"),
         read,

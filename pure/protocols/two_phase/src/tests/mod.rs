@@ -10,4 +10,5 @@ mod golden;
 mod local;
 mod programs;
 mod random;
+mod recent;
 mod world;

@@ -97,6 +97,8 @@ pub(crate) struct World {
     initial: Vec<(ShardId, Key, i64)>,
     counter: u64,
     pub(crate) ops: u64,
+    /// How far the clocks of nodes are ahead, microseconds.
+    pub(crate) ahead: BTreeMap<NodeId, u64>,
     /// Transactions ask for one lock per shard.
     pub(crate) serial: bool,
     /// A fault of all shards.
@@ -135,6 +137,7 @@ impl World {
             initial: Vec::new(),
             counter: 0,
             ops: 0,
+            ahead: BTreeMap::new(),
             serial: false,
             fault: None,
         };
@@ -223,8 +226,9 @@ impl World {
         let shard = self.shards.get_mut(&id).expect("a shard");
         let mut out = Outbox::default();
         let schema = self.schema;
+        let ahead = self.ahead.get(&id.node()).copied().unwrap_or(0);
         let mut cx = Cx {
-            now: self.now,
+            now: self.now.after(ahead),
             shard: id,
             incarnation,
             view: 1,

@@ -1,0 +1,70 @@
+//! Snapshots of statements and read-only transactions: which timestamp they read at, and how they
+//! come to miss nothing that a client was told before they began (see [`txn::snapshot`]).
+//!
+//! A statement begins at its shard's clock. If a shard refuses to be read there, the statement
+//! starts again at the timestamp that it was told, and the second time at one that no shard can
+//! refuse, because all of them were asked for their clocks. A read-only transaction of several
+//! statements asks for them before its first one, so that it never has to begin again.
+
+use crate::port::StatementPort;
+use base::Ts;
+use sql::Port;
+use sql::port::{ExecError, OpFuture};
+use txn::{Op, OpResult, Snapshot};
+
+/// The snapshot of a statement or transaction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    /// Read at this timestamp; the horizon stays below it.
+    pub(crate) at: Ts,
+    /// Drawn when the reader began.
+    pub(crate) since: Ts,
+    /// Everything that was answered before the reader began is at or below `at`.
+    pub(crate) exact: bool,
+}
+
+impl Held {
+    /// A snapshot at the timestamp with which its reader begins.
+    pub(crate) fn begin(at: Ts) -> Held {
+        Held {
+            at,
+            since: at,
+            exact: false,
+        }
+    }
+
+    /// For the protocol.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        if self.exact {
+            Snapshot::exactly(self.at)
+        } else {
+            Snapshot::recent(self.at, self.since)
+        }
+    }
+}
+
+/// Raises a snapshot to the largest clock of all shards that can be reached. If that is all of
+/// them, the reader misses nothing: whoever answered a commit before had a clock at or above it.
+pub(crate) async fn raise_to_clocks(port: &StatementPort, held: Held) -> Result<Held, ExecError> {
+    let planned = port.catalog().version;
+    let mut raised = Held {
+        exact: true,
+        ..held
+    };
+    let mut asked = Vec::new();
+    for shard in port.shards().iter() {
+        if port.is_unreachable(*shard) {
+            raised.exact = false;
+            continue;
+        }
+        let op = Op::Clock(Snapshot::recent(held.at, held.since));
+        asked.push(OpFuture::start(port, *shard, planned, op, false));
+    }
+    for answer in asked {
+        let OpResult::Clock(clock) = answer.await? else {
+            unreachable!("a shard that is asked for its clock tells it")
+        };
+        raised.at = raised.at.max(clock);
+    }
+    Ok(raised)
+}

@@ -1,0 +1,161 @@
+//! Reads without locks: what they wait for, and what they must not miss (see [`txn::snapshot`]).
+
+use crate::Context;
+use crate::coord::Coord;
+use crate::exec::Hands;
+use crate::job::{Job, Stop};
+use crate::part::Promise;
+use base::{Planted, ShardId, Slot, Ts, is_planted};
+use store::{Store, Window};
+use txn::{AbortReason, Contact, OpError, ScanOp, Slots, Snapshot};
+
+/// Rows of a range that are looked at to find out whether a snapshot misses one of them. If there
+/// are more, it is taken to miss one as soon as anything was written in the slot.
+const SEARCH_ROWS_MAX: u32 = 256;
+
+/// Shards that a transaction's readers came to and whose clocks are remembered. Whoever is
+/// forgotten is come to for the first time again, which costs a restart at worst.
+const CONTACTS_MAX: usize = 1_024;
+
+/// A read on its way into the snapshot.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arrival {
+    /// The first contact of its reader with this shard, if it is that.
+    pub(crate) contact: Option<Contact>,
+    /// Versions and promises at or below this were here when the reader came first.
+    bound: Option<Ts>,
+    /// It has waited for one of those promises, which may have been kept above the bound.
+    overtaken: bool,
+    /// Nothing need be awaited any more; the versions up to here must not be missed.
+    settled: Option<Ts>,
+}
+
+impl Hands<'_> {
+    /// Merges the snapshot into the clock, refuses what is not kept any more, and waits for the
+    /// promises of what it `reads` that may be kept at or below it, or that were there when the
+    /// reader came. Returns the timestamp up to which no version may be missed.
+    pub(crate) fn settle(
+        &self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        snapshot: Snapshot,
+        reads: &mut dyn FnMut(&Promise) -> bool,
+    ) -> Result<Ts, Stop> {
+        if snapshot.at < cx.horizon {
+            return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+        }
+        if let Some(bound) = job.arrival.settled {
+            return Ok(bound);
+        }
+        let bound = arrive(cx, job, snapshot);
+        let mut waits = false;
+        if !is_planted(Planted::SnapshotSkipsPromise) {
+            let last = snapshot.at.max(bound);
+            for promise in self.promises.values() {
+                if promise.prepare_ts <= last && reads(promise) {
+                    waits = true;
+                    job.arrival.overtaken |= promise.prepare_ts <= bound;
+                }
+            }
+        }
+        if waits {
+            return Err(Stop::Promise);
+        }
+        let settled = if job.arrival.overtaken {
+            cx.clock.reached()
+        } else {
+            bound
+        };
+        job.arrival.settled = Some(settled);
+        Ok(settled)
+    }
+}
+
+/// The bound of the reader here: what it was told, or else where the clock stands now.
+pub(crate) fn arrive(cx: &mut Context<'_>, job: &mut Job, snapshot: Snapshot) -> Ts {
+    if let Some(bound) = job.arrival.bound {
+        return bound;
+    }
+    // Later prepares and commits on this shard lie above the snapshot.
+    if !is_planted(Planted::SnapshotNotMerged) {
+        cx.clock.merge(snapshot.at);
+    }
+    let bound = if snapshot.bound == Ts::MAX {
+        let bound = cx.clock.reached();
+        if !snapshot.sole {
+            let since = snapshot.since;
+            job.arrival.contact = Some(Contact { since, bound });
+        }
+        bound
+    } else {
+        snapshot.bound
+    };
+    job.arrival.bound = Some(bound);
+    bound
+}
+
+/// The refusal of a read whose snapshot misses a version.
+pub(crate) fn raise(cx: &mut Context<'_>, bound: Ts) -> Stop {
+    cx.counters.snapshot_raises += 1;
+    Stop::Fail(OpError::Raise(bound))
+}
+
+/// Whether a scan at `at` misses a version up to `bound`, as far as can be said cheaply.
+pub(crate) fn scan_misses(store: &Store, op: &ScanOp, at: Ts, bound: Ts) -> bool {
+    // A scan that goes on was looked through as a whole when it began.
+    if bound <= at || op.after.is_some() || is_planted(Planted::SnapshotNotRaised) {
+        return false;
+    }
+    let window = Window::of(&op.range, op.reverse);
+    let mut budget = SEARCH_ROWS_MAX;
+    let mut misses = |slot| store.has_newer(op.index, slot, window, at, bound, &mut budget);
+    match op.slots {
+        Slots::One(slot) => misses(slot),
+        Slots::All => {
+            let mut from = Slot(0);
+            while let Some(slot) = store.next_slot(op.index, from) {
+                if misses(slot) {
+                    return true;
+                }
+                from = Slot(slot.0 + 1);
+            }
+            false
+        }
+    }
+}
+
+/// The clock of a shard as a reader found it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    shard: ShardId,
+    contact: Contact,
+}
+
+impl Coord {
+    /// Tells a read what its reader knows of the shard that it goes to.
+    pub(crate) fn inform(&self, to: ShardId, snapshot: &mut Snapshot) {
+        if snapshot.bound != Ts::MAX || snapshot.sole {
+            return;
+        }
+        let mut known = self.contacts.iter();
+        let known = known.find(|k| k.shard == to && k.contact.since == snapshot.since);
+        if let Some(known) = known {
+            snapshot.bound = known.contact.bound;
+        }
+    }
+
+    /// Notes that a reader has come to a shard. If two operations came at the same time, the first
+    /// answer counts: both say what was there after the reader began.
+    pub(crate) fn note_contact(&mut self, shard: ShardId, contact: Contact) {
+        let known = |k: &Known| k.shard == shard && k.contact.since == contact.since;
+        if self.contacts.iter().any(known) {
+            return;
+        }
+        if self.contacts.len() >= CONTACTS_MAX {
+            self.contacts.retain(|k| k.contact.since == contact.since);
+        }
+        if self.contacts.len() < CONTACTS_MAX {
+            self.contacts.push(Known { shard, contact });
+        }
+    }
+}
