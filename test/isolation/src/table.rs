@@ -37,11 +37,12 @@ impossible and not counted; so a system that waits more has fewer of them.
 
 ## Clocks
 
-In the scripts the clocks of the three nodes agree. If they differ, a snapshot that is read on one
-node may miss a commit that another node answered to another client less than that difference ago:
-READ COMMITTED statements and READ ONLY transactions then see an earlier state than PostgreSQL would
-show. Within a session, and in all other SERIALIZABLE transactions, nothing is missed.
-`test/isolation/tests/clocks_apart.rs` shows it.
+In the scripts the clocks of the three nodes agree. If they differ, nobody sees an earlier state
+than PostgreSQL would show: a READ COMMITTED statement and a READ ONLY transaction, too, see all
+that any node has answered to any client before they began
+([two_phase](protocols/two_phase.md#snapshots), `test/isolation/tests/clocks_apart.rs`). A statement
+that meets a commit above its snapshot begins again by itself; if the client has seen rows of it
+already, it fails with 40001.
 
 ## Schema changes
 
