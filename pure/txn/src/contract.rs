@@ -316,6 +316,10 @@ pub struct TxnCost {
     pub delays: u32,
     /// Durable positions awaited on the path to the answer.
     pub forced_writes: u32,
+    /// Rows that came from other shards to be owned here.
+    pub rows_moved: u32,
+    /// Sum of the waits for them, microseconds; waits at the same time count each.
+    pub move_wait_us: u64,
 }
 
 /// A message of a protocol on its way to another shard.

@@ -78,4 +78,8 @@ counters! {
     rows_written,
     /// Formula writes applied.
     formulas,
+    /// Rows that came from other shards to be owned here.
+    rows_moved,
+    /// Microseconds spent waiting for them.
+    move_wait_us,
 }

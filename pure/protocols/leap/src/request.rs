@@ -29,6 +29,8 @@ pub(crate) struct Request {
     pub(crate) depth: u32,
     pub(crate) again_at: Time,
     pub(crate) pause_us: u64,
+    /// When it was asked for.
+    pub(crate) asked: Time,
     /// When something was last heard about it.
     pub(crate) heard: Time,
 }
@@ -118,6 +120,7 @@ impl Leap {
             depth,
             again_at: cx.now.after(pause_us),
             pause_us,
+            asked: cx.now,
             heard: cx.now,
         };
         self.timers.insert((request.again_at, Timer::Request(seq)));
@@ -246,7 +249,7 @@ impl Leap {
         }
         self.heat.note_arrival(&key, cx.now);
         self.moves_in.note(cx.now);
-        self.count_arrival(from, home, seq, &versions);
+        self.count_arrival(cx, from, home, seq, &versions);
         // The table of a home that is the requester itself is brought up to date at once.
         self.inform(cx, home, otag, Fate::Acquired, arrival);
         self.end_request(seq);
@@ -254,6 +257,7 @@ impl Leap {
 
     fn count_arrival(
         &mut self,
+        cx: &mut Context<'_>,
         from: ShardId,
         home: ShardId,
         seq: u64,
@@ -268,9 +272,12 @@ impl Leap {
             (false, true) => self.moves.r_po += 1,
             (false, false) => self.moves.r_p_o += 1,
         }
+        cx.counters.rows_moved += 1;
         let Some(request) = self.requests.get(&seq) else {
             return;
         };
+        let waited_us = cx.now.since(request.asked);
+        cx.counters.move_wait_us += waited_us;
         let delays = request.depth + hop(here, home) + back;
         if let Some(txn) = self.txns.get_mut(&request.priority.txn) {
             let size = |version: &crate::message::MovedVersion| {
@@ -287,7 +294,8 @@ impl Leap {
                     2 * hop(here, home) + hop(home, from)
                 };
                 txn.cost.message_bytes += versions.iter().map(size).sum::<u64>();
-                txn.moved_rows += 1;
+                txn.cost.rows_moved += 1;
+                txn.cost.move_wait_us += waited_us;
                 for shard in [home, from] {
                     txn.note_node(shard);
                 }

@@ -65,7 +65,6 @@ pub(crate) struct Txn {
     pub(crate) wait: Position,
     pub(crate) cost: TxnCost,
     nodes: Vec<NodeId>,
-    pub(crate) moved_rows: u32,
     /// The number under which it is entrusted to another shard.
     pub(crate) errand: Option<u64>,
     /// It is another shard's, entrusted to this one because of this row.
@@ -91,7 +90,6 @@ impl Txn {
             wait: Position(0),
             cost: TxnCost::default(),
             nodes: Vec::new(),
-            moved_rows: 0,
             errand: None,
             guest: None,
         }

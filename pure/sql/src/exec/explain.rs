@@ -42,6 +42,13 @@ pub(super) async fn run(
             cost.messages_in_node,
             cost.message_bytes
         ));
+        if cost.rows_moved > 0 {
+            lines.out.push(format!(
+                "Transfers: rows={} waited={:.3} ms",
+                cost.rows_moved,
+                cost.move_wait_us as f64 / 1000.0
+            ));
+        }
         lines
             .out
             .push(format!("Execution Time: {:.3} ms", took as f64 / 1000.0));
