@@ -8,9 +8,10 @@
 use crate::core::Core;
 use crate::message::{Message, WireMessage};
 use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
-use catalog::ProtocolKind;
+use catalog::{Catalog, ProtocolKind};
 use journal::{CheckpointTables, Ownership};
 use leap::Leap;
+use std::collections::BTreeSet;
 use store::Store;
 use two_phase::{InDoubt, TwoPhase};
 use txn::contract::{Outgoing, Submitted};
@@ -207,6 +208,16 @@ impl core::fmt::Display for Protocols {
     }
 }
 
+/// Key spaces whose rows may be elsewhere than at the home of their slot because they move there.
+/// Those of replicated tables are everywhere, and stay.
+fn moving_indexes(catalog: &Catalog) -> BTreeSet<IndexId> {
+    let databases = catalog.databases.values();
+    let leap = databases.filter(|database| database.protocol == ProtocolKind::Leap);
+    let tables = leap.flat_map(|database| database.tables.values());
+    let indexes = tables.flat_map(|table| table.indexes());
+    indexes.map(|index| index.id).collect()
+}
+
 fn on_wire<M>(
     outgoing: Outgoing<M>,
     wrap: fn(M) -> WireMessage,
@@ -223,7 +234,11 @@ impl Core {
     /// Continues what a former life of the shard has left open. Before the first step.
     pub(crate) fn recover(&mut self, in_doubt: InDoubt, ownership: Ownership) {
         enter!(self, two_phase, |machine, cx| machine.recover(cx, in_doubt));
-        enter!(self, leap, |machine, cx| machine.recover(cx, ownership));
+        let moving = moving_indexes(&self.catalog);
+        enter!(self, leap, |machine, cx| {
+            let moves = |index| moving.contains(&index);
+            machine.recover(cx, ownership, &moves);
+        });
     }
 
     /// The catalog does not know an index any more; its rows are removed.

@@ -16,7 +16,7 @@ use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use base::{Key, NodeId, ShardId, Slot, Time, Ts};
+use base::{IndexId, Key, NodeId, ShardId, Slot, Time, Ts};
 use core::ops::ControlFlow;
 use journal::{Away, Held as Claim, Holding, Otag, Ownership};
 use store::{Store, Window};
@@ -90,8 +90,14 @@ impl Leap {
     /// Continues what a former life owned. Call it once, before the first step, with what
     /// `journal::Recovery::ownership` has for this shard (nothing at the first start).
     ///
-    /// Rows of the store that belong elsewhere and were not owned are removed.
-    pub fn recover(&mut self, cx: &mut Context<'_>, ownership: Ownership) {
+    /// Rows of the store that belong elsewhere and were not owned are removed, of the indexes that
+    /// `moves` names: all others are none of this protocol's.
+    pub fn recover(
+        &mut self,
+        cx: &mut Context<'_>,
+        ownership: Ownership,
+        moves: &dyn Fn(IndexId) -> bool,
+    ) {
         self.incarnation = cx.incarnation;
         // Late answers to a former life meet no number of this one.
         self.next_number = u64::from(cx.incarnation) << 32;
@@ -120,7 +126,7 @@ impl Leap {
             self.held.insert(claim.key, held);
         }
         self.rejoin.checkpoint = checkpoint;
-        self.evict_strangers(cx.store);
+        self.evict_strangers(cx.store, moves);
         if !self.backups.is_empty() {
             self.arm_backups(cx.now);
         }
@@ -144,9 +150,9 @@ impl Leap {
     }
 
     /// Removes rows that belong elsewhere and are not held here.
-    fn evict_strangers(&self, store: &mut Store) {
+    fn evict_strangers(&self, store: &mut Store, moves: &dyn Fn(IndexId) -> bool) {
         let mut strangers = Vec::new();
-        for index in store.indexes() {
+        for index in store.indexes().into_iter().filter(|index| moves(*index)) {
             let mut from = Slot(0);
             while let Some(slot) = store.next_slot(index, from) {
                 from = Slot(slot.0 + 1);

@@ -172,7 +172,7 @@ impl World {
         }
         for id in world.homes.clone() {
             world.call(id, |protocol, cx| {
-                protocol.recover(cx, journal::Ownership::default());
+                protocol.recover(cx, journal::Ownership::default(), &|_| true);
             });
             world.meet(id);
         }
@@ -569,7 +569,7 @@ impl World {
             shard.store = store;
             shard.clock = Clock::new(*id, floor);
             shard.horizon = floor;
-            self.call(*id, |protocol, cx| protocol.recover(cx, ownership));
+            self.call(*id, |protocol, cx| protocol.recover(cx, ownership, &|_| true));
             self.meet(*id);
         }
     }
