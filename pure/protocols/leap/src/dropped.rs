@@ -25,6 +25,7 @@ impl Leap {
     /// The catalog of this shard does not know the index any more, and its rows are removed.
     pub fn forget_index(&mut self, cx: &mut Context<'_>, index: IndexId) {
         self.dropped.insert(index);
+        self.sharing.forget_index(index);
         self.forget_dropped(cx);
     }
 

@@ -27,7 +27,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use base::{Key, NodeId, Position, ShardId, Time, TxnId};
-use txn::{Op, OpError, OpId, OpReply, OpResult, Outcome, Program, Read, Submitted};
+use txn::{LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Program, Read, Submitted};
 
 /// Changes of a row that one shard entrusts in a row, before it is told to take it.
 const TAKE_AFTER: u32 = 32;
@@ -124,7 +124,10 @@ impl Leap {
         if !self.settings.entrusts || self.standing(key) != Standing::Elsewhere {
             return None;
         }
-        if self.wanted.contains_key(key) || !(is_blind(op) || self.goes_to_row(now, op, key)) {
+        if self.sharing.has_copy(key) || self.wanted.contains_key(key) {
+            return None;
+        }
+        if !is_blind(op) && !self.goes_to_row(now, op, key) {
             return None;
         }
         if self.errands.takes.remove(key) {
@@ -143,7 +146,8 @@ impl Leap {
 
     /// Whether an operation had better go to its row, because the row would not stay here.
     fn goes_to_row(&self, now: Time, op: &Op, key: &Key) -> bool {
-        let one_row = matches!(op, Op::Modify { .. }) || matches!(read_of(op), Some(Read::Lock(_)));
+        let one_row = matches!(op, Op::Modify { .. })
+            || matches!(read_of(op), Some(Read::Lock(LockMode::Exclusive)));
         one_row && self.heat.is_contended(key, now)
     }
 

@@ -54,6 +54,8 @@ pub(crate) struct Incoming {
     pub(crate) key: Key,
     pub(crate) priority: Priority,
     pub(crate) incarnation: u32,
+    /// A copy will do.
+    pub(crate) shared: bool,
     pub(crate) stage: Stage,
     /// Not a request: the shard that has the backup is to become the owner again.
     pub(crate) reclaim: Option<ShardId>,
@@ -153,6 +155,7 @@ impl Leap {
                 key: request.key,
                 priority: request.priority,
                 incarnation,
+                shared: request.shared,
                 stage: Stage::Locking,
                 reclaim: None,
             };
@@ -238,7 +241,15 @@ impl Leap {
             }
             return;
         }
+        let lends = incoming.shared && from != self.shard && self.lends(cx, &incoming.key);
+        if !lends {
+            self.sharing.note_write(&incoming.key);
+        }
         match self.table.get(&incoming.key).map(|entry| entry.owner) {
+            None if lends => self.begin_lend(cx, from, seq, &incoming),
+            Some(Some(owner)) if lends && owner != from => {
+                self.bring_home(cx, (from, seq), &incoming, owner);
+            }
             None if from != self.shard => {
                 let releasing = Releasing {
                     key: incoming.key,
@@ -480,7 +491,17 @@ impl Leap {
             older,
         };
         self.settling.insert(otag, settling);
-        self.finish_request(grant.request.0, grant.request.1);
+        let (from, seq) = grant.request;
+        let brought = grant.to == self.shard && from != self.shard;
+        let life = self
+            .incoming
+            .get(&(from, seq))
+            .map(|i| (i.incarnation, i.reclaim));
+        self.finish_request(from, seq);
+        if let (true, Some((incarnation, None))) = (brought, life) {
+            // It was brought home to be lent.
+            self.refuse_request(cx, from, incarnation, seq, None);
+        }
         self.wake_movers();
     }
 
@@ -570,6 +591,7 @@ impl Leap {
                 txn: place(self.shard, cx.incarnation, seq),
             },
             incarnation: cx.incarnation,
+            shared: false,
             stage: Stage::Locking,
             reclaim: Some(backup),
         };

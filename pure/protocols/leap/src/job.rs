@@ -35,6 +35,8 @@ pub(crate) enum Stop {
     Commit,
     /// It waits until a row has arrived wherever it goes.
     Moving,
+    /// It waits until copies of its row are gone.
+    Recall,
     /// It waits for rows of other owners.
     Fetch,
     /// Others get their turn.
@@ -195,6 +197,9 @@ impl Leap {
                 self.on_release_lock(cx, event.request, event.settled);
                 continue;
             }
+            if self.settle_share(cx, event.request, &event.settled) {
+                continue;
+            }
             match event.settled {
                 Settled::Granted => self.ready.push_back(event.request),
                 Settled::Died(conflict) => {
@@ -262,7 +267,7 @@ impl Leap {
     pub(crate) fn park(&mut self, cx: &mut Context<'_>, job: Box<Job>, stop: &Stop) {
         match stop {
             Stop::Lock => cx.counters.lock_waits += 1,
-            Stop::Row | Stop::Fetch => {}
+            Stop::Row | Stop::Recall | Stop::Fetch => {}
             Stop::Gate => self.gate_waits.push(job.id),
             Stop::Commit => {
                 cx.counters.snapshot_waits += 1;

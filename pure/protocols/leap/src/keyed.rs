@@ -2,6 +2,7 @@
 
 use crate::job::{Job, Origin, Stop};
 use crate::request::Standing;
+use crate::share::Writer;
 use crate::view::look;
 use crate::{Context, Leap, printed};
 use alloc::vec::Vec;
@@ -139,7 +140,22 @@ impl Leap {
         if self.stays_away(job, key) {
             return Err(Stop::Elsewhere);
         }
-        self.own(cx, key, job.id, job.priority())
+        if mode == LockMode::Shared && self.uses_copy(job.txn, key) {
+            return Ok(());
+        }
+        self.own(cx, key, job.id, job.priority(), mode)?;
+        if mode != LockMode::Shared {
+            self.sharing.note_write(key);
+            if self.sharing.is_lent(key) {
+                let writer = Writer::Job(job.id);
+                match self.recalled(cx, key, job.priority(), writer) {
+                    Ok(true) => {}
+                    Ok(false) => return Err(Stop::Recall),
+                    Err(reason) => return Err(Stop::aborted(reason)),
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Merges the snapshot into the clock and refuses what is not kept any more.

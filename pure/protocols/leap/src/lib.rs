@@ -14,7 +14,7 @@
 //!
 //! Modules: [`message`] what shards say; `request` the requester; `home` the home; `owner` the
 //! owner; `txns`, `commit` transactions at their coordinator; `entrust` those that go to their row; `job`, `keyed`, `scan` operations on
-//! rows; `heat` rows that go to and fro; `visit` locks that transactions of other shards hold here; `recovery` what a restart
+//! rows; `share` copies; `heat` rows that go to and fro; `visit` locks that transactions of other shards hold here; `recovery` what a restart
 //! leaves; `timers` what time makes happen; `show` printing and checking.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/leap.md` says why):
@@ -55,6 +55,7 @@ mod recovery;
 mod request;
 mod scan;
 mod seen;
+mod share;
 mod show;
 mod timers;
 mod txns;
@@ -80,6 +81,7 @@ use rate::Rate;
 use recovery::Rejoin;
 use request::{PendingInform, Request};
 use seen::Seen;
+use share::Sharing;
 use timers::Timer;
 use txn::{Cx, LockTable};
 use txns::{Reading, Txn};
@@ -109,6 +111,9 @@ pub struct Settings {
     /// A row that goes to and fro stays at least so long where it has come. 0: no longer than it is
     /// locked. Microseconds.
     pub hold_us: u64,
+    /// A row that was wanted for reading so often is lent to its readers instead of moving; writes
+    /// count against that. 0: never.
+    pub share_after: u32,
     /// Transactions of one operation may go to their row instead of moving it.
     pub entrusts: bool,
 }
@@ -124,6 +129,7 @@ impl Default for Settings {
             scan_rows_max: 1_000,
             versions_max: 64,
             hold_us: 2_000,
+            share_after: 4,
             entrusts: true,
         }
     }
@@ -166,6 +172,8 @@ pub struct Leap {
     errands: Errands,
     /// Rows that come and go.
     heat: Heat,
+    /// Copies of rows, given and got.
+    sharing: Sharing,
     /// The operation whose answer has to wait for the commit that rides on it.
     ended_op: Option<txn::OpId>,
     /// Fetches that scans of this shard wait for.
@@ -268,6 +276,7 @@ impl Leap {
             readings: BTreeMap::new(),
             errands: Errands::default(),
             heat: Heat::default(),
+            sharing: Sharing::default(),
             ended_op: None,
             fetches: BTreeMap::new(),
             next_number: 0,

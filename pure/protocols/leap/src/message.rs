@@ -46,6 +46,12 @@ pub enum Body {
     Unacked(Vec<(Key, Otag)>),
     /// Home to owner: the index of these is gone, and nobody owns them any more.
     Forget(Vec<(Key, Otag)>),
+    /// Home to reader: a copy of the row.
+    Share(Box<Share>),
+    /// Home to reader: give the copy up. Repeated until answered.
+    Recall(Box<Recall>),
+    /// The answer to that.
+    Recalled(Box<Recalled>),
     /// Home to requester: the owner has restarted. If you have not got it, refuse it.
     Cancel(Key, Otag),
 
@@ -98,6 +104,49 @@ pub struct OwnerRequest {
     pub key: Key,
     /// In whose name.
     pub priority: Priority,
+    /// To read it only: a copy will do.
+    pub shared: bool,
+}
+
+/// See [`Body::Share`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Share {
+    /// Names the copy; grows with every copy and grant of the home.
+    pub tag: Otag,
+    /// Life of the reader that asked.
+    pub to_incarnation: u32,
+    /// Its request.
+    pub seq: u64,
+    /// Which row.
+    pub key: Key,
+    /// Its newest version.
+    pub version: MovedVersion,
+    /// Between shards of one node: position of the version's record.
+    pub position: Position,
+}
+
+/// See [`Body::Recall`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Recall {
+    /// Which row.
+    pub key: Key,
+    /// Which copy.
+    pub tag: Otag,
+    /// In whose name.
+    pub priority: Priority,
+}
+
+/// See [`Body::Recalled`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Recalled {
+    /// Which row.
+    pub key: Key,
+    /// Which copy.
+    pub tag: Otag,
+    /// In whose name it was called back.
+    pub writer: TxnId,
+    /// Why that transaction must be rolled back; `None`: the copy is gone.
+    pub refused: Option<AbortReason>,
 }
 
 /// See [`Body::TransferRequest`].

@@ -2,6 +2,7 @@
 
 use crate::home::{Entry, Grant};
 use crate::message::{Body, Fate, MovedVersion, Refused, ReleaseAck, Response, TransferRequest};
+use crate::share::Writer;
 use crate::timers::Timer;
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
@@ -245,6 +246,17 @@ impl Leap {
         let (txn, key) = (releasing.priority.txn, releasing.key.clone());
         match settled {
             Settled::Granted => {
+                if !releasing.void && self.sharing.is_lent(&key) {
+                    let priority = releasing.priority;
+                    self.release_of.insert(key.clone(), id);
+                    self.releasing.insert(id, releasing);
+                    match self.recalled(cx, &key, priority, Writer::Release(id)) {
+                        Ok(true) => unreachable!("looked at above"),
+                        Ok(false) => {}
+                        Err(reason) => self.fail_release(cx, id, reason),
+                    }
+                    return;
+                }
                 if !releasing.void {
                     self.release(cx, releasing);
                 }
@@ -256,6 +268,19 @@ impl Leap {
             }
             Settled::TimedOut(key) => self.refuse(cx, releasing, AbortReason::LockTimeout(key)),
         }
+    }
+
+    /// A row whose lock is held in the name of its requester stays after all.
+    pub(crate) fn fail_release(&mut self, cx: &mut Context<'_>, id: u64, reason: AbortReason) {
+        let Some(releasing) = self.releasing.remove(&id) else {
+            return;
+        };
+        if self.release_of.get(&releasing.key) == Some(&id) {
+            self.release_of.remove(&releasing.key);
+        }
+        let (txn, key) = (releasing.priority.txn, releasing.key.clone());
+        self.refuse(cx, releasing, reason);
+        self.locks.release_item(txn, &Item::of(&key));
     }
 
     fn refuse(&mut self, cx: &mut Context<'_>, releasing: Releasing, reason: AbortReason) {
@@ -449,6 +474,9 @@ impl Leap {
 
     /// Removes a row that lives elsewhere, unless a scan may still visit it.
     pub(crate) fn evict(&mut self, cx: &mut Context<'_>, key: Key) {
+        if self.sharing.has_copy(&key) {
+            return;
+        }
         if self.is_home(&key) && self.jobs.values().any(|job| job.scan.is_some()) {
             self.evictions.push(key);
             return;

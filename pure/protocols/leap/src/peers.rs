@@ -82,6 +82,9 @@ impl Leap {
             Body::Reading(number) => self.on_reading(cx, number),
             Body::Fetch(fetch) => self.on_fetch(cx, from, *fetch),
             Body::Fetched(fetched) => self.on_fetched(cx, from, incarnation, *fetched),
+            Body::Share(share) => self.on_share(cx, from, *share),
+            Body::Recall(recall) => self.on_recall(cx, from, *recall),
+            Body::Recalled(recalled) => self.on_recalled(cx, from, *recalled),
             Body::Entrust(entrust) => self.on_entrust(cx, from, *entrust),
             Body::Performed(performed) => self.on_performed(cx, from, *performed),
             Body::Confirm(confirm) => self.on_confirm(cx, from, confirm),
@@ -117,6 +120,7 @@ impl Leap {
             return;
         }
         self.forget_requests(node, incarnation);
+        self.forget_readers(cx, node, incarnation);
         self.rejoin.peer_restarted(node, incarnation);
         let lost: Vec<(TxnId, ShardId)> = self
             .txns
@@ -152,6 +156,7 @@ impl Leap {
             self.fail_job(cx, id, OpError::Aborted(AbortReason::Unreachable(home)));
         }
         self.lose_errands(cx, node, u32::MAX);
+        self.fail_recalls(cx, node);
         let readings = self
             .readings
             .values()

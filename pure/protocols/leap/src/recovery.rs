@@ -224,6 +224,7 @@ impl Leap {
 
     /// A home has restarted. From here on nothing is accepted that a former life of it granted.
     pub(crate) fn on_ask(&mut self, cx: &mut Context<'_>, home: ShardId, incarnation: u32) {
+        self.drop_copies_of(cx, home);
         let floor = Otag {
             incarnation,
             grant: 0,

@@ -14,7 +14,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{Key, Position, ShardId, Time, Ts};
 use journal::{Otag, Record};
-use txn::{AbortReason, OpError, Priority};
+use txn::{AbortReason, LockMode, OpError, Priority};
 
 /// A row that was asked for.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(crate) struct Request {
     pub(crate) home: ShardId,
     /// In whose name.
     pub(crate) priority: Priority,
+    /// To read it only.
+    pub(crate) shared: bool,
     /// Jobs that go on when it has come.
     pub(crate) waiters: Vec<u64>,
     /// Delays between nodes before it was sent.
@@ -81,6 +83,7 @@ impl Leap {
         key: &Key,
         job: u64,
         priority: Priority,
+        mode: LockMode,
     ) -> Result<(), Stop> {
         match self.standing(key) {
             Standing::Mine => return Ok(()),
@@ -116,6 +119,7 @@ impl Leap {
             key: key.clone(),
             home,
             priority,
+            shared: mode == LockMode::Shared,
             waiters: Vec::from([job]),
             depth,
             again_at: cx.now.after(pause_us),
@@ -141,6 +145,7 @@ impl Leap {
             floor: floor.map_or(seq, |(seq, _)| *seq),
             key: request.key.clone(),
             priority: request.priority,
+            shared: request.shared,
         };
         let txn = request.priority.txn;
         let bytes = self.post(
@@ -201,6 +206,7 @@ impl Leap {
             ..
         } = response;
         cx.store.evict(key.index, key.slot, &key.bytes);
+        self.forget_copy(&key);
         // The index may have been dropped while the row was under way.
         let dropped = (cx.schema_changed)(key.index).is_none();
         for version in versions.iter().rev().filter(|_| !dropped) {
@@ -304,7 +310,7 @@ impl Leap {
     }
 
     /// A request has been answered: whoever waited goes on.
-    fn end_request(&mut self, seq: u64) {
+    pub(crate) fn end_request(&mut self, seq: u64) {
         if let Some(request) = self.requests.remove(&seq) {
             self.wanted.remove(&request.key);
             self.timers.remove(&(request.again_at, Timer::Request(seq)));

@@ -34,6 +34,14 @@ pub struct Moves {
     pub r_po: u64,
     /// Arrivals with requester, home and owner apart.
     pub r_p_o: u64,
+    /// Rows of this home that others have copies of now.
+    pub rows_lent: u64,
+    /// Copies that this shard has now.
+    pub copies: u64,
+    /// Copies that were given.
+    pub lent: u64,
+    /// Copies that have come.
+    pub copied: u64,
 }
 
 /// A row that moves much.
@@ -56,6 +64,8 @@ impl Leap {
             rows_away: self.table.len() as u64,
             rows_here: owned as u64,
             backups: self.backups.len() as u64,
+            rows_lent: self.sharing.lent_count() as u64,
+            copies: self.sharing.copy_count() as u64,
             table_bytes: self.table.keys().map(size).sum::<usize>() as u64,
             ..self.moves.clone()
         }
@@ -101,6 +111,7 @@ impl Leap {
             && self.releasing.is_empty()
             && self.readings.is_empty()
             && self.errands.out.is_empty()
+            && self.sharing.is_idle()
             && self.rejoin.is_settled()
     }
 
@@ -108,6 +119,7 @@ impl Leap {
     pub(crate) fn check(&self, _store: &Store) {
         self.locks.validate();
         self.dispatch.validate();
+        self.check_sharing();
         for (key, entry) in &self.table {
             assert!(self.is_home(key), "a home tracks its own rows");
             match entry.grant {

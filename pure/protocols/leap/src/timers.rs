@@ -23,6 +23,8 @@ pub(crate) enum Timer {
     Fetching(u64),
     /// A row that has just come may leave now.
     Release(u64),
+    /// Copies that are called back.
+    Recalls,
     /// An entrusted transaction was not answered.
     Errand(u64),
     /// Confirmations are missing.
@@ -52,6 +54,7 @@ impl Leap {
                 Timer::Reading(number) => self.on_reading_timer(cx, number),
                 Timer::Fetching(number) => self.on_fetching_timer(cx, number),
                 Timer::Release(id) => self.lock_release(cx, id),
+                Timer::Recalls => self.on_recalls_timer(cx),
                 Timer::Errand(number) => self.on_errand_timer(cx, number),
                 Timer::Confirm(txn) => {
                     let open = self

@@ -351,7 +351,13 @@ impl Leap {
         {
             return false;
         }
-        self.standing(key) == Standing::Mine && self.locks.is_free(txn, &Item::of(key), mode)
+        let here = match mode {
+            LockMode::Shared => self.sharing.has_copy(key) || self.is_mine(key),
+            LockMode::Increment | LockMode::Fold | LockMode::Exclusive => {
+                self.is_mine(key) && !self.sharing.is_lent(key)
+            }
+        };
+        here && self.locks.is_free(txn, &Item::of(key), mode)
     }
 
     /// Whether an operation does its work where the rows are, on another shard.

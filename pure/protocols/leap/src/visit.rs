@@ -155,6 +155,7 @@ impl Leap {
         }
         self.locks.release(txn);
         self.ask_again_for_releases(cx, txn);
+        self.ask_again_for_recalls(cx, txn);
     }
 
     pub(crate) fn drop_job(&mut self, id: u64) {

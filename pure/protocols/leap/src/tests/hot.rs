@@ -48,9 +48,7 @@ struct Hot {
 fn run(settings: Settings, nodes: &[u16], per_node: usize, micros: u64, op: fn() -> Op) -> Score {
     let mut world = World::new(4, 1);
     world.load(key("a0"), 0);
-    for state in world.shards.values_mut() {
-        state.protocol.set_settings(settings);
-    }
+    world.settings(settings);
     let start = world.now;
     let clients: Vec<Client> = nodes
         .iter()

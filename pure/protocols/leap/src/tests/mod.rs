@@ -17,4 +17,5 @@ mod refusals;
 mod restarts;
 mod scans;
 mod schedules;
+mod share;
 mod world;

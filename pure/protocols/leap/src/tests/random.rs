@@ -5,6 +5,7 @@
 use super::local::{add, bump, get};
 use super::programs::{Test, program, row};
 use super::world::{Flight, TABLE, World, key};
+use crate::Settings;
 use base::Planted;
 use base::{Datum, Key, KeyRange, NodeId, Position, Prng, ShardId, Ts, TxnId};
 use journal::Record;
@@ -110,6 +111,11 @@ impl Run {
         for name in NAMES {
             world.load(key(name), INITIAL);
         }
+        let share_after = prng.below(3) as u32;
+        world.settings(Settings {
+            share_after,
+            ..Settings::default()
+        });
         Run {
             seed,
             prng,

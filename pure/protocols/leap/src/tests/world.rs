@@ -1,7 +1,7 @@
 //! A cluster in memory: shards, a journal per node, and messages in the tester's hands.
 
 use crate::message::Body;
-use crate::{Leap, Message};
+use crate::{Leap, Message, Settings};
 use base::Planted;
 use base::{Clock, IndexId, Key, NodeId, Position, ShardId, Slot, Time, Ts, TxnId};
 use journal::reader::Entry;
@@ -106,6 +106,7 @@ pub(crate) struct World {
     counter: u64,
     pub(crate) ops: u64,
     printed: Option<Planted>,
+    settings: Settings,
     pub(crate) checkpoints: u64,
     /// Prints what happens.
     pub(crate) traced: bool,
@@ -145,6 +146,7 @@ impl World {
             counter: 0,
             ops: 0,
             printed: None,
+            settings: Settings::default(),
             checkpoints: 0,
             traced: false,
         };
@@ -184,6 +186,13 @@ impl World {
         self.printed = Some(rule);
         let shards = self.shards.values_mut();
         shards.for_each(|shard| shard.protocol.printed = Some(rule));
+    }
+
+    /// Settings of all shards, in all lives.
+    pub(crate) fn settings(&mut self, settings: Settings) {
+        self.settings = settings;
+        let shards = self.shards.values_mut();
+        shards.for_each(|shard| shard.protocol.set_settings(settings));
     }
 
     pub(crate) fn home(&self, key: &Key) -> ShardId {
@@ -566,10 +575,13 @@ impl World {
             let shard = self.shards.get_mut(id).unwrap();
             shard.protocol = Leap::new(*id, &self.homes);
             shard.protocol.printed = self.printed;
+            shard.protocol.set_settings(self.settings);
             shard.store = store;
             shard.clock = Clock::new(*id, floor);
             shard.horizon = floor;
-            self.call(*id, |protocol, cx| protocol.recover(cx, ownership, &|_| true));
+            self.call(*id, |protocol, cx| {
+                protocol.recover(cx, ownership, &|_| true)
+            });
             self.meet(*id);
         }
     }
@@ -638,6 +650,9 @@ pub(crate) fn kind(flight: &Flight) -> &'static str {
         Body::Fetch(_) => "Fetch",
         Body::Fetched(_) => "Fetched",
         Body::Forget(_) => "Forget",
+        Body::Share(_) => "Share",
+        Body::Recall(_) => "Recall",
+        Body::Recalled(_) => "Recalled",
         Body::Entrust(_) => "Entrust",
         Body::Performed(_) => "Performed",
         Body::Confirm(_) => "Confirm",

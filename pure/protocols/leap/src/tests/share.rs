@@ -1,0 +1,235 @@
+//! Copies of rows that are read much: given, used without messages, called back, lost.
+
+use super::local::{add, get, number, run, shard};
+use super::world::{World, key, kind};
+use crate::Settings;
+use base::NodeId;
+use txn::{AbortReason, OpError, Outcome, Protocol};
+
+/// Nodes 2 and 3 have copies of `a0`, whose home is node 1.
+fn lent() -> World {
+    let mut world = World::new(3, 1);
+    world.load(key("a0"), 10);
+    world.settings(Settings {
+        share_after: 1,
+        ..Settings::default()
+    });
+    for at in [2, 3] {
+        let (_, reply) = run(&mut world, at, get("a0"));
+        assert_eq!(number(&reply), Some(10));
+    }
+    assert_eq!(world.owner(&key("a0")), shard(1));
+    world
+}
+
+fn copies(world: &World) -> u64 {
+    let shards = world.shards.values();
+    shards.map(|shard| shard.protocol.moves().copies).sum()
+}
+
+#[test]
+fn reads_of_a_copy_cost_no_message() {
+    let mut world = lent();
+    assert_eq!(copies(&world), 2);
+    let before = world.count(|c| c.messages);
+    for at in [1, 2, 3, 2, 3] {
+        let (_, reply) = run(&mut world, at, get("a0"));
+        assert_eq!(number(&reply), Some(10));
+    }
+    assert_eq!(world.count(|c| c.messages), before);
+}
+
+#[test]
+fn a_copy_costs_one_round_trip_and_nothing_afterwards() {
+    let mut world = World::new(2, 1);
+    world.load(key("a0"), 10);
+    world.settings(Settings {
+        share_after: 1,
+        ..Settings::default()
+    });
+    let before = world.count(|c| c.messages);
+    let (txn, _) = run(&mut world, 2, get("a0"));
+    let cost = world.shards[&shard(2)].protocol.cost(txn).unwrap();
+    assert_eq!((cost.delays, cost.messages_on_path), (2, 2));
+    assert_eq!(world.count(|c| c.messages) - before, 2);
+    assert!(world.is_idle());
+}
+
+#[test]
+fn a_writer_waits_until_every_copy_is_gone() {
+    let mut world = lent();
+    let writer = world.begin(shard(1));
+    let write = world.submit(writer, add("a0", 1), false);
+    assert!(world.take_answer(write).is_none());
+    assert_eq!(world.flights.len(), 2, "both are called back at once");
+    let flight = world.flights.remove(0);
+    world.deliver(flight);
+    assert!(world.take_answer(write).is_none());
+    world.settle();
+    assert_eq!(number(&world.take_answer(write).unwrap()), Some(11));
+    assert_eq!(copies(&world), 0);
+    world.commit(writer);
+    for at in [2, 3] {
+        let (_, reply) = run(&mut world, at, get("a0"));
+        assert_eq!(number(&reply), Some(11));
+    }
+}
+
+#[test]
+fn a_writer_waits_for_younger_readers_and_dies_of_older_ones() {
+    let mut world = lent();
+    let older = world.begin(shard(1));
+    let reader = world.begin(shard(2));
+    let read = world.submit(reader, get("a0"), false);
+    assert_eq!(number(&world.take_answer(read).unwrap()), Some(10));
+    let younger = world.begin(shard(3));
+    let waits = world.submit(older, add("a0", 1), true);
+    world.settle();
+    assert!(world.take_answer(waits).is_none());
+    let dies = world.submit(younger, add("a0", 1), true);
+    world.settle();
+    let died = world.take_answer(dies).unwrap();
+    assert!(matches!(
+        died.result,
+        Err(OpError::Aborted(AbortReason::Die { .. }))
+    ));
+    world.commit(reader);
+    world.settle();
+    assert_eq!(number(&world.take_answer(waits).unwrap()), Some(11));
+    // Now an older reader.
+    world.settings(Settings {
+        share_after: 1,
+        ..Settings::default()
+    });
+    run(&mut world, 2, get("a0"));
+    let reader = world.begin(shard(2));
+    world.submit(reader, get("a0"), false);
+    world.settle();
+    let writer = world.begin(shard(1));
+    let dies = world.submit(writer, add("a0", 1), true);
+    world.settle();
+    let died = world.take_answer(dies).unwrap();
+    assert!(matches!(
+        died.result,
+        Err(OpError::Aborted(AbortReason::Die { .. }))
+    ));
+}
+
+#[test]
+fn a_reader_that_turns_writer_gets_the_row() {
+    let mut world = lent();
+    let txn = world.begin(shard(2));
+    let read = world.submit(txn, get("a0"), false);
+    assert_eq!(number(&world.take_answer(read).unwrap()), Some(10));
+    let write = world.submit(txn, add("a0", 1), true);
+    world.settle();
+    let reply = world.take_answer(write).unwrap();
+    assert_eq!(number(&reply), Some(11));
+    assert_eq!(world.owner(&key("a0")), shard(2));
+    assert_eq!(copies(&world), 0);
+    assert_eq!(world.value(&key("a0")), Some(11));
+}
+
+#[test]
+fn a_row_that_is_away_comes_home_to_be_lent() {
+    let mut world = World::new(3, 1);
+    world.load(key("a0"), 10);
+    run(&mut world, 2, add("a0", 1));
+    world.settings(Settings {
+        share_after: 1,
+        ..Settings::default()
+    });
+    let (_, reply) = run(&mut world, 3, get("a0"));
+    assert_eq!(number(&reply), Some(11));
+    assert_eq!(world.owner(&key("a0")), shard(1));
+    assert_eq!(copies(&world), 1);
+    let (_, reply) = run(&mut world, 2, get("a0"));
+    assert_eq!(number(&reply), Some(11));
+    assert_eq!(copies(&world), 2);
+}
+
+/// What was given before the recall and comes after it does not count.
+#[test]
+fn a_late_copy_is_not_taken() {
+    let mut world = World::new(2, 1);
+    world.load(key("a0"), 10);
+    world.settings(Settings {
+        share_after: 1,
+        ..Settings::default()
+    });
+    let reader = world.begin(shard(2));
+    let read = world.submit(reader, get("a0"), true);
+    let asked = world.flights.remove(0);
+    world.deliver(asked);
+    let late = world.flights.remove(0);
+    assert_eq!(kind(&late), "Share");
+    let (_, reply) = run(&mut world, 1, add("a0", 1));
+    assert_eq!(number(&reply), Some(11));
+    world.deliver(late);
+    assert_eq!(copies(&world), 0);
+    world.tick(300_000);
+    world.settle();
+    assert_eq!(number(&world.take_answer(read).unwrap()), Some(11));
+}
+
+#[test]
+fn a_restarted_reader_has_no_copy_and_stops_no_writer() {
+    let mut world = lent();
+    world.crash(NodeId(2), 0);
+    let writer = world.begin(shard(1));
+    let write = world.submit(writer, add("a0", 1), true);
+    world.settle();
+    assert!(
+        world.take_answer(write).is_none(),
+        "it may still be read there"
+    );
+    world.restart(NodeId(2));
+    world.announce(NodeId(2));
+    world.settle();
+    assert_eq!(number(&world.take_answer(write).unwrap()), Some(11));
+    let (_, reply) = run(&mut world, 2, get("a0"));
+    assert_eq!(number(&reply), Some(11));
+}
+
+/// A transaction that has read a copy ends when the home has forgotten that it was given.
+#[test]
+fn a_restarted_home_has_lent_nothing() {
+    let mut world = lent();
+    let reader = world.begin(shard(2));
+    let read = world.submit(reader, get("a0"), false);
+    assert_eq!(number(&world.take_answer(read).unwrap()), Some(10));
+    world.crash(NodeId(1), 0);
+    world.restart(NodeId(1));
+    world.announce(NodeId(1));
+    world.settle();
+    assert_eq!(copies(&world), 0);
+    let commit = world.commit(reader);
+    let reply = world.take_answer(commit).unwrap();
+    assert!(matches!(
+        reply.outcome,
+        Some(Outcome::Aborted(AbortReason::ParticipantLost(_)))
+    ));
+    let (_, reply) = run(&mut world, 1, add("a0", 1));
+    assert_eq!(number(&reply), Some(11));
+}
+
+#[test]
+fn a_reader_that_is_away_gives_the_writer_a_reason_to_stop() {
+    let mut world = lent();
+    let writer = world.begin(shard(1));
+    let write = world.submit(writer, add("a0", 1), true);
+    world.flights.clear();
+    world.call(shard(1), |protocol, cx| {
+        protocol.on_peer_down(cx, NodeId(2));
+    });
+    let reply = world.take_answer(write).unwrap();
+    assert_eq!(
+        reply.result,
+        Err(OpError::Aborted(AbortReason::Unreachable(shard(2))))
+    );
+    // It is back, in the same life.
+    world.call(shard(1), |protocol, cx| protocol.on_peer(cx, NodeId(2), 1));
+    let (_, reply) = run(&mut world, 1, add("a0", 1));
+    assert_eq!(number(&reply), Some(11));
+    assert!(world.is_idle());
+}
