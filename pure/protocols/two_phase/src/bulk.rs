@@ -135,7 +135,7 @@ impl Hands<'_> {
         };
         let slot = first.slot;
         let ascend = group.windows(2).all(|pair| pair[0].key < pair[1].key);
-        if !ascend || cx.journal.is_full() || any_between(cx.store, index, first, last) {
+        if !ascend || cx.journal.is_full() || any_present(cx.store, index, group) {
             return Ok(false);
         }
         let keys: Vec<&[u8]> = group.iter().map(|row| row.key).collect();
@@ -182,9 +182,14 @@ fn collect_group<'a>(
     }
 }
 
-/// Whether there is a committed row from `first` to `last`.
-fn any_between(store: &Store, index: IndexId, first: &NewRow<'_>, last: &NewRow<'_>) -> bool {
-    let mut high = last.key.to_vec();
+/// Whether one of the rows, which ascend, has a committed version.
+fn any_present(store: &Store, index: IndexId, group: &[NewRow<'_>]) -> bool {
+    let (Some(first), Some(last)) = (group.first(), group.last()) else {
+        return false;
+    };
+    // Most loads go where nothing is.
+    let mut high = Vec::with_capacity(last.key.len() + 1);
+    high.extend_from_slice(last.key);
     high.push(0);
     let window = Window {
         low: first.key,
@@ -192,10 +197,10 @@ fn any_between(store: &Store, index: IndexId, first: &NewRow<'_>, last: &NewRow<
         high: Some(&high),
         reverse: false,
     };
-    let found = |_: &[u8], _: &[u8], _: Ts| ControlFlow::Break(());
-    store
-        .scan_next(index, first.slot, window, Ts::MAX, &mut { found })
-        .is_break()
+    let mut found = |_: &[u8], _: &[u8], _: Ts| ControlFlow::Break(());
+    let between = store.scan_next(index, first.slot, window, Ts::MAX, &mut found);
+    let present = |row: &NewRow<'_>| store.get(index, row.slot, row.key, Ts::MAX).is_some();
+    between.is_break() && group.iter().any(present)
 }
 
 fn note_inserts(cx: &mut Context<'_>, job: &Job, index: IndexId, slot: Slot, keys: &[&[u8]]) {

@@ -8,7 +8,6 @@ use crate::port::{ExecError, OpFuture};
 use base::limits::{KEY_BYTES_MAX, ROW_BYTES_MAX};
 use base::{Datum, Planted, ShardId, Slot, SqlError, is_planted};
 use catalog::{Index, Table};
-use core::ops::Range;
 use txn::{NewRows, Op, OpResult};
 
 /// Bytes of one operation, about: far below [`base::limits::FRAME_BYTES_MAX`] even with one more
@@ -27,14 +26,79 @@ impl From<ExecError> for RowError {
     }
 }
 
-/// The entry of one row in an index.
-struct Entry {
-    slot: Slot,
-    /// The first bytes of the key, as a number that orders like them.
-    head: u64,
-    /// Where the key lies.
-    key: Range<u32>,
-    row: u32,
+/// The entry of one row in an index, as a number that orders like (slot, first eight bytes of the
+/// key, number of the row).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u128);
+
+impl Entry {
+    fn new(slot: Slot, key: &[u8], row: u32) -> Entry {
+        let mut head = [0; 8];
+        let first = key.len().min(8);
+        head[..first].copy_from_slice(&key[..first]);
+        let (slot, head) = (u128::from(slot.0), u128::from(u64::from_be_bytes(head)));
+        Entry(slot << 96 | head << 32 | u128::from(row))
+    }
+    fn slot(self) -> Slot {
+        Slot((self.0 >> 96) as u16)
+    }
+    /// Slot and first bytes.
+    fn head(self) -> u128 {
+        self.0 >> 32
+    }
+    fn row(self) -> usize {
+        self.0 as u32 as usize
+    }
+}
+
+/// The entries of rows in one index.
+struct Entries {
+    /// In the order of slots and keys.
+    sorted: Vec<Entry>,
+    /// All keys.
+    bytes: Vec<u8>,
+    /// Where the key of each row ends.
+    ends: Vec<u32>,
+}
+
+impl Entries {
+    fn new(table: &Table, index: &Index, rows: &[&[Datum]]) -> Result<Entries, RowError> {
+        let mut entries = Entries {
+            sorted: Vec::with_capacity(rows.len()),
+            bytes: Vec::with_capacity(rows.len() * 16),
+            ends: Vec::with_capacity(rows.len()),
+        };
+        for (number, row) in rows.iter().enumerate() {
+            let start = entries.bytes.len();
+            let slot = append_key(table, index, row, &mut entries.bytes);
+            let key = &entries.bytes[start..];
+            if key.len() > KEY_BYTES_MAX {
+                let error = super::write::key_too_long(key.len(), &index.name);
+                return Err(of_row(number, error));
+            }
+            entries.sorted.push(Entry::new(slot, key, number as u32));
+            entries.ends.push(entries.bytes.len() as u32);
+        }
+        entries.sort();
+        Ok(entries)
+    }
+
+    fn key(&self, row: usize) -> &[u8] {
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start as usize..self.ends[row] as usize]
+    }
+
+    /// Rows with one key stay in their order: the later one is the duplicate.
+    fn sort(&mut self) {
+        let mut sorted = core::mem::take(&mut self.sorted);
+        sorted.sort_unstable();
+        for same in sorted.chunk_by_mut(|a, b| a.head() == b.head()) {
+            if same.len() > 1 {
+                same.sort_by(|a, b| self.key(a.row()).cmp(self.key(b.row())));
+            }
+        }
+        self.sorted = sorted;
+    }
 }
 
 /// Inserts all entries of new rows of a table.
@@ -89,7 +153,7 @@ fn send<'a>(
     sent: &mut Vec<Sent<'a>>,
 ) -> Result<(), RowError> {
     let index = table_index(table, number);
-    let (entries, keys) = sorted_entries(table, index, rows)?;
+    let entries = Entries::new(table, index, rows)?;
     let mut batches = Batches {
         cx,
         number,
@@ -102,22 +166,22 @@ fn send<'a>(
         false => Vec::new(),
     };
     let mut before = None;
-    let size = entries.len() * 32;
-    for entry in entries {
-        if !table.replicated && before != Some(entry.slot) {
+    let size = entries.bytes.len() + rows.len() * 32;
+    for entry in &entries.sorted {
+        let slot = entry.slot();
+        if !table.replicated && before != Some(slot) {
             let misplaced = number > 0 && is_planted(Planted::IndexMisplaced);
             homes.clear();
             homes.push(match misplaced {
                 true => cx.port.here(),
-                false => cx.port.home(entry.slot),
+                false => cx.port.home(slot),
             });
-            before = Some(entry.slot);
+            before = Some(slot);
         }
-        let row = rows[entry.row as usize];
+        let row = rows[entry.row()];
         let batch = batches.open(homes[0], index, size);
-        let key = &keys[entry.key.start as usize..entry.key.end as usize];
         let mut size_bytes = 0;
-        batch.rows.push(entry.slot, key, |out| {
+        batch.rows.push(slot, entries.key(entry.row()), |out| {
             let start = out.len();
             match number {
                 0 => base::row::encode(row, out),
@@ -125,10 +189,10 @@ fn send<'a>(
             }
             size_bytes = out.len() - start;
         });
-        batch.numbers.push(entry.row);
+        batch.numbers.push(entry.row() as u32);
         if size_bytes > ROW_BYTES_MAX {
             let error = too_big(&table.name, size_bytes);
-            return Err(of_row(entry.row as usize, error));
+            return Err(of_row(entry.row(), error));
         }
         if batch.rows.size_bytes() >= BATCH_BYTES {
             batches.close(&homes);
@@ -143,42 +207,6 @@ fn of_row(row: usize, error: SqlError) -> RowError {
         row: Some(row),
         error: error.into(),
     }
-}
-
-/// The entries of rows in the order of their slots and keys, and the bytes of the keys.
-fn sorted_entries(
-    table: &Table,
-    index: &Index,
-    rows: &[&[Datum]],
-) -> Result<(Vec<Entry>, Vec<u8>), RowError> {
-    let mut keys = Vec::with_capacity(rows.len() * 16);
-    let mut entries = Vec::with_capacity(rows.len());
-    for (number, row) in rows.iter().enumerate() {
-        let start = keys.len();
-        let slot = append_key(table, index, row, &mut keys);
-        let key = &keys[start..];
-        if key.len() > KEY_BYTES_MAX {
-            let error = super::write::key_too_long(key.len(), &index.name);
-            return Err(of_row(number, error));
-        }
-        let mut head = [0; 8];
-        let first = key.len().min(8);
-        head[..first].copy_from_slice(&key[..first]);
-        entries.push(Entry {
-            slot,
-            head: u64::from_be_bytes(head),
-            key: start as u32..keys.len() as u32,
-            row: number as u32,
-        });
-    }
-    let bytes = |key: &Range<u32>| &keys[key.start as usize..key.end as usize];
-    // Rows with one key stay in their order: the later one is the duplicate.
-    entries.sort_unstable_by(|a, b| {
-        let heads = (a.slot, a.head).cmp(&(b.slot, b.head));
-        let keys = || bytes(&a.key).cmp(bytes(&b.key));
-        heads.then_with(keys).then(a.row.cmp(&b.row))
-    });
-    Ok((entries, keys))
 }
 
 /// Rows for one shard.

@@ -153,7 +153,7 @@ fn parse_row(
     fields: &Fields<'_>,
     binary: bool,
 ) -> Result<Vec<Datum>, SqlError> {
-    let mut row = Vec::with_capacity(columns.len());
+    let mut row = Vec::with_capacity(table.columns.len());
     for (i, column) in columns.iter().enumerate() {
         let described = table.column_at(*column);
         let value = field(described.ty, fields, i, binary).map_err(|error| {

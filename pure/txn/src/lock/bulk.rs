@@ -53,13 +53,12 @@ impl LockTable {
         {
             return Taken::No;
         }
-        let (low, high) = (
-            PointKey::new(index, slot, first),
-            PointKey::new(index, slot, last),
-        );
-        let meets_entry = |from, to| self.points.range(from..=to).next().is_some();
-        if !self.points.is_empty() && meets_entry(low, high) {
-            return Taken::No;
+        if !self.points.is_empty() {
+            let point = |key: &[u8]| PointKey::new(index, slot, key);
+            let between = self.points.range(point(first)..=point(last)).next();
+            if between.is_some() && keys.iter().any(|key| self.points.contains_key(&point(key))) {
+                return Taken::No;
+            }
         }
         let holder = Holder {
             txn,
