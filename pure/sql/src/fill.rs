@@ -39,6 +39,7 @@ pub async fn index(
     };
     let cx = FillCx::new(&*port);
     let Batch { rows, next } = cx.rows(&table, position).await?;
+    let rows: Vec<&[Datum]> = rows.iter().collect();
     cx.write_entries(&table, number, &rows).await?;
     Ok(next)
 }
@@ -64,9 +65,9 @@ pub async fn primary_key(
         ..(*table).clone()
     };
     let cx = FillCx::new(&*port);
-    let Batch { mut rows, next } = cx.rows(&table, position).await?;
-    for row in &mut rows {
-        row.truncate(columns.len());
+    let Batch { rows, next } = cx.rows(&table, position).await?;
+    let rows: Vec<&[Datum]> = rows.iter().map(|row| &row[..columns.len()]).collect();
+    for row in &rows {
         for key in &primary.columns {
             if row[usize::from(key.column)] == Datum::Null {
                 let name = &columns[usize::from(key.column)].name;

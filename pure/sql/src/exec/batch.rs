@@ -9,7 +9,7 @@ use crate::expr::Expr;
 use crate::keys::entry_key;
 use crate::port::{ExecError, OpFuture, Port};
 use crate::program::{Body, ProgramPlan};
-use base::{Datum, KeyRange, Slot};
+use base::{Datum, KeyRange, RowBatch, Slot};
 use catalog::Table;
 use txn::{LockMode, Op, OpResult, ScanOp, Slots as ScanSlots};
 
@@ -27,7 +27,7 @@ pub struct FillPosition {
 
 /// Rows of a table and where to go on.
 pub(crate) struct Batch {
-    pub(crate) rows: Vec<Vec<Datum>>,
+    pub(crate) rows: RowBatch,
     pub(crate) next: Option<FillPosition>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> FillCx<'a> {
         };
         let Some(shard) = shards.get(position.shard) else {
             return Ok(Batch {
-                rows: Vec::new(),
+                rows: RowBatch::default(),
                 next: None,
             });
         };
@@ -100,7 +100,7 @@ impl<'a> FillCx<'a> {
             None => None,
         };
         Ok(Batch {
-            rows: batch.iter().map(<[Datum]>::to_vec).collect(),
+            rows: batch,
             next,
         })
     }
@@ -110,10 +110,9 @@ impl<'a> FillCx<'a> {
         &self,
         table: &Table,
         number: usize,
-        rows: &[Vec<Datum>],
+        rows: &[&[Datum]],
     ) -> Result<Vec<usize>, ExecError> {
-        let rows: Vec<&[Datum]> = rows.iter().map(Vec::as_slice).collect();
-        let inserted = bulk::insert_entries(&self.0, table, number, &rows).await;
+        let inserted = bulk::insert_entries(&self.0, table, number, rows).await;
         inserted.map_err(|failed| failed.error)
     }
 
@@ -123,7 +122,7 @@ impl<'a> FillCx<'a> {
         &self,
         table: &Table,
         number: usize,
-        rows: &[Vec<Datum>],
+        rows: &[&[Datum]],
     ) -> Result<(), ExecError> {
         let index = super::step::table_index(table, number);
         let existing = self.insert(table, number, rows).await?;
@@ -136,7 +135,7 @@ impl<'a> FillCx<'a> {
             projection,
         });
         for i in existing {
-            let row = &rows[i];
+            let row = rows[i];
             let read = txn::Read::Lock(LockMode::Exclusive);
             let key = entry_key(table, index, row);
             let found = get(&self.0, 0, table, key, read, program.bind(&[])).await;
@@ -153,12 +152,12 @@ impl<'a> FillCx<'a> {
     pub(crate) async fn write_rows(
         &self,
         table: &Table,
-        rows: &[Vec<Datum>],
+        rows: &[&[Datum]],
     ) -> Result<(), ExecError> {
         match self.insert(table, 0, rows).await?.first() {
             Some(i) => {
                 let message = format!("could not create unique index \"{}\"", table.primary.name);
-                let found = duplicate(table, 0, &rows[*i]);
+                let found = duplicate(table, 0, rows[*i]);
                 let detail = found
                     .fields()
                     .detail
