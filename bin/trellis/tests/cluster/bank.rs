@@ -30,10 +30,16 @@ pub(crate) struct Ledger {
 
 /// Makes the tables and opens the accounts.
 pub(crate) fn open(cluster: &Cluster) {
+    open_as("two_phase", cluster);
+}
+
+/// As [`open`], under this protocol.
+pub(crate) fn open_as(protocol: &str, cluster: &Cluster) {
     let values: Vec<String> = (0..ACCOUNTS)
         .map(|id| format!("({id}, {OPENING})"))
         .collect();
-    cluster.create(
+    cluster.create_as(
+        protocol,
         DATABASE,
         &[
             "CREATE TABLE account (id int PRIMARY KEY, balance bigint NOT NULL)",

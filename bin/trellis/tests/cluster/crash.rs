@@ -14,8 +14,17 @@ fn pause(prng: &mut Prng, below_ms: u64) {
 
 #[test]
 fn nodes_killed_under_load_lose_no_acknowledged_transfer() {
-    let mut cluster = Cluster::start("kill", 3, 2);
-    bank::open(&cluster);
+    kill_nodes_under_load("kill", "two_phase");
+}
+
+#[test]
+fn nodes_that_own_rows_killed_under_load_lose_no_acknowledged_transfer() {
+    kill_nodes_under_load("killleap", "leap");
+}
+
+fn kill_nodes_under_load(name: &str, protocol: &str) {
+    let mut cluster = Cluster::start(name, 3, 2);
+    bank::open_as(protocol, &cluster);
     let clients = Clients::start(&cluster, 6);
     let mut prng = Prng::new(7);
     for round in 0..9 {
@@ -36,8 +45,17 @@ fn nodes_killed_under_load_lose_no_acknowledged_transfer() {
 
 #[test]
 fn all_nodes_killed_at_once_lose_no_acknowledged_transfer() {
-    let mut cluster = Cluster::start("killall", 3, 1);
-    bank::open(&cluster);
+    kill_all_nodes("killall", "two_phase");
+}
+
+#[test]
+fn all_nodes_killed_at_once_keep_the_owners_of_rows() {
+    kill_all_nodes("killallleap", "leap");
+}
+
+fn kill_all_nodes(name: &str, protocol: &str) {
+    let mut cluster = Cluster::start(name, 3, 1);
+    bank::open_as(protocol, &cluster);
     let mut prng = Prng::new(8);
     for _ in 0..4 {
         let clients = Clients::start(&cluster, 6);
@@ -81,8 +99,17 @@ fn recovery_that_is_killed_begins_anew() {
 
 #[test]
 fn tpcc_under_kills_keeps_its_twelve_conditions() {
-    let mut cluster = Cluster::start("tpcc", 3, 1);
-    cluster.create("tpcc", &[]);
+    run_tpcc_under_kills("tpcc", "two_phase");
+}
+
+#[test]
+fn tpcc_with_rows_that_move_keeps_its_twelve_conditions_under_kills() {
+    run_tpcc_under_kills("tpccleap", "leap");
+}
+
+fn run_tpcc_under_kills(name: &str, protocol: &str) {
+    let mut cluster = Cluster::start(name, 3, 1);
+    cluster.create_as(protocol, "tpcc", &[]);
     let url = cluster.url("tpcc");
     let load = LoadOptions {
         scale: Scale::reduced(2),

@@ -9,6 +9,7 @@
 )]
 
 mod bank;
+mod bulk;
 mod commands;
 mod crash;
 mod disk_full;
@@ -16,6 +17,7 @@ mod errors;
 mod frames;
 mod histories;
 mod interrupted;
+mod leap;
 mod nodes;
 mod pipeline;
 mod restart;

@@ -249,10 +249,15 @@ impl Cluster {
         }
     }
 
-    /// Makes a database and statements in it, on the first node.
+    /// Makes a two_phase database and statements in it, on the first node.
     pub(crate) fn create(&self, database: &str, statements: &[&str]) {
+        self.create_as("two_phase", database, statements);
+    }
+
+    /// As [`Cluster::create`], under this protocol.
+    pub(crate) fn create_as(&self, protocol: &str, database: &str, statements: &[&str]) {
         let mut link = self.link(0, "postgres");
-        let create = format!("CREATE DATABASE {database} WITH (protocol = 'two_phase')");
+        let create = format!("CREATE DATABASE {database} WITH (protocol = '{protocol}')");
         link.command(&create).unwrap();
         let mut link = self.link(0, database);
         for statement in statements {

@@ -1,0 +1,126 @@
+//! Databases whose rows move to the transactions, beside others in one cluster.
+
+use crate::support::{Cluster, number, patiently, rows};
+use std::time::{Duration, Instant};
+
+/// Rows that are away from home, and rows that came from elsewhere, over all shards, once nothing
+/// moves any more.
+fn away_and_here(cluster: &Cluster) -> (i64, i64) {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let shown = rows(&mut cluster.link(0, "shop"), "SHOW OWNERSHIP");
+        let sum = |column: usize| {
+            let cells = shown.iter().map(|row| row[column].parse::<i64>().unwrap());
+            cells.sum::<i64>()
+        };
+        let (away, here, backups) = (sum(1), sum(2), sum(3));
+        if shown.len() == 3 && away == here && backups == 0 {
+            return (away, here);
+        }
+        assert!(
+            Instant::now() < until,
+            "rows do not come to rest: {shown:?}"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn rows_move_to_the_node_that_writes_them_and_stay_there() {
+    let mut cluster = Cluster::start("leap", 3, 1);
+    cluster.create_as(
+        "leap",
+        "shop",
+        &[
+            "CREATE TABLE item (id int PRIMARY KEY, name text, stock int NOT NULL)",
+            "CREATE INDEX item_name ON item (name)",
+            "CREATE TABLE note (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, text text)",
+        ],
+    );
+    let mut first = cluster.link(0, "shop");
+    assert_eq!(rows(&mut first, "SHOW protocol"), [["leap"]]);
+    for id in 1..=30 {
+        let insert = format!("INSERT INTO item VALUES ({id}, 'item {id}', 10)");
+        patiently(&mut first, &insert);
+    }
+    let mut second = cluster.link(1, "shop");
+    for _ in 0..3 {
+        // Statements of several operations: they are not sent to the rows.
+        second.command("BEGIN").unwrap();
+        second
+            .command("UPDATE item SET stock = stock + 1 WHERE id = 7")
+            .unwrap();
+        second
+            .command("UPDATE item SET name = 'x' WHERE id = 8")
+            .unwrap();
+        second.command("COMMIT").unwrap();
+    }
+    patiently(&mut second, "INSERT INTO note (text) VALUES ('a')");
+    let before = away_and_here(&cluster);
+    assert!(
+        before.0 > 20,
+        "rows are where they were written: {before:?}"
+    );
+    let hot = rows(&mut first, "SHOW HOTTEST");
+    assert!(hot.iter().any(|row| row[0] == "item"), "{hot:?}");
+
+    // The whole cluster stops, once in good order and once not: every row is where it was.
+    for kill in [false, true] {
+        if kill {
+            (0..3).for_each(|at| cluster.kill(at));
+        } else {
+            cluster.stop_all();
+        }
+        cluster.start_all();
+        assert_eq!(away_and_here(&cluster), before, "killed: {kill}");
+        for at in 0..3 {
+            let mut link = cluster.link(at, "shop");
+            assert_eq!(number(&mut link, "SELECT count(*) FROM item"), 30);
+            assert_eq!(number(&mut link, "SELECT stock FROM item WHERE id = 7"), 13);
+            let found = rows(&mut link, "SELECT id FROM item WHERE name = 'x'");
+            assert_eq!(found, [["8"]]);
+        }
+    }
+    drop_everything(&cluster);
+}
+
+/// What is dropped has no owners.
+fn drop_everything(cluster: &Cluster) {
+    let mut link = cluster.link(2, "shop");
+    patiently(&mut link, "CREATE INDEX item_stock ON item (stock)");
+    assert_eq!(
+        rows(&mut link, "SELECT id FROM item WHERE stock = 13"),
+        [["7"]]
+    );
+    patiently(&mut link, "TRUNCATE item");
+    assert_eq!(number(&mut link, "SELECT count(*) FROM item"), 0);
+    patiently(&mut link, "DROP TABLE item");
+    patiently(&mut link, "DROP TABLE note");
+    assert_eq!(away_and_here(cluster), (0, 0));
+}
+
+#[test]
+fn protocols_live_side_by_side() {
+    let cluster = Cluster::start("beside", 2, 2);
+    let tables = ["CREATE TABLE t (id int PRIMARY KEY, v int) WITH (replicated = true)"];
+    cluster.create_as("leap", "moving", &tables);
+    cluster.create("fixed", &tables);
+    for at in 0..2 {
+        for database in ["moving", "fixed"] {
+            let mut link = cluster.link(at, database);
+            for id in 0..20 {
+                let insert = format!("INSERT INTO t VALUES ({}, 0)", 100 * at + id);
+                patiently(&mut link, &insert);
+            }
+        }
+    }
+    for (database, protocol) in [("moving", "leap"), ("fixed", "two_phase")] {
+        let mut link = cluster.link(1, database);
+        assert_eq!(rows(&mut link, "SHOW protocol"), [[protocol]]);
+        assert_eq!(number(&mut link, "SELECT count(*) FROM t"), 40);
+    }
+    let mut link = cluster.link(0, "fixed");
+    let serial = "CREATE DATABASE s WITH (protocol = 'leap', execution = 'serial')";
+    let refused = link.command(serial);
+    assert!(refused.is_err_and(|error| error.to_string().contains("0A000")));
+}
