@@ -7,7 +7,7 @@
 //! statements asks for them before its first one, so that it never has to begin again.
 
 use crate::port::StatementPort;
-use base::Ts;
+use base::{Planted, Ts, is_planted};
 use sql::Port;
 use sql::port::{ExecError, OpFuture};
 use txn::{Op, OpResult, Snapshot};
@@ -64,7 +64,9 @@ pub(crate) async fn raise_to_clocks(port: &StatementPort, held: Held) -> Result<
         let OpResult::Clock(clock) = answer.await? else {
             unreachable!("a shard that is asked for its clock tells it")
         };
-        raised.at = raised.at.max(clock);
+        if !is_planted(Planted::SnapshotNotRaised) {
+            raised.at = raised.at.max(clock);
+        }
     }
     Ok(raised)
 }
