@@ -3,7 +3,7 @@
 use crate::support::{Cluster, number, sqlstate};
 
 /// Well above the rows of one batch on each of four shards.
-const ROWS: i64 = 9_000;
+const ROWS: i64 = 36_000;
 
 #[test]
 fn a_primary_key_and_an_index_come_to_a_table_with_rows() {
