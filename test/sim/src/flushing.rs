@@ -151,7 +151,10 @@ impl World {
         self.push(HOUSEKEEPING_NS, Event::Housekeeping { node, life });
         let running = self.nodes[node].running.as_mut().expect("just seen");
         let end = running.buffer.borrow().end();
-        let due = running.keeper.journal_bytes(end) > self.plan.checkpoint_bytes;
+        // A fault that waits for a checkpoint brings it about.
+        let wanted = self.nodes[node].power_at_checkpoint.is_some();
+        let running = self.nodes[node].running.as_mut().expect("just seen");
+        let due = wanted || running.keeper.journal_bytes(end) > self.plan.checkpoint_bytes;
         if due && !running.keeper.is_running() {
             let begun = running.keeper.begin(end);
             if self.power_if_dead(node) {

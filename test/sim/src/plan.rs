@@ -320,7 +320,7 @@ impl Plan {
             run_us,
             skew_us: if on.contains(&Kind::Clock) { 20_000 } else { 0 },
             delay_us: 1 << prng.between(5, 13),
-            local_us: 1 << prng.between(0, 11),
+            local_us: 1 << prng.between(4, 12),
             sync_us: 1 << prng.between(5, 13),
             loss,
             duplicate,
@@ -452,8 +452,9 @@ fn what(prng: &mut Prng, plan: &Plan, kind: Kind) -> Option<What> {
 }
 
 fn power(prng: &mut Prng, node: u16, down_us: u64) -> What {
-    // A node that is mute before it ends has told nobody what it has decided last.
-    let mute_us = (1 << prng.between(12, 19)) * prng.below(2);
+    // A node that is mute before it ends has told nobody what it has decided last. A checkpoint
+    // takes until the next housekeeping.
+    let mute_us = (1 << prng.between(17, 20)) * prng.below(2);
     let moment = match prng.below(6) {
         0 => return What::Blackout { down_us },
         1 => Moment::Now,
