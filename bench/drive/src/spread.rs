@@ -45,16 +45,21 @@ pub fn load(url: &str, plan: &Plan, progress: &mut dyn Progress) -> Result<(), D
     for statement in plan.tables() {
         link.command(&statement).during("creating tables")?;
     }
+    link.close();
     if let Load::Ycsb { .. } = plan.load {
         let mut rows = Vec::new();
-        for part in parts() {
-            plan.part_rows(*part, &mut rows);
-            link.copy_in("COPY ycsb FROM STDIN", &rows)
-                .during("loading")?;
-            rows.clear();
+        // By way of its home: see `homes`.
+        for (endpoint, parts) in target.endpoints.iter().zip(&plan.spread.homes) {
+            let mut link = Link::connect(endpoint, &target, None).during("connecting")?;
+            for part in parts {
+                plan.part_rows(*part, &mut rows);
+                link.copy_in("COPY ycsb FROM STDIN", &rows)
+                    .during("loading")?;
+                rows.clear();
+            }
+            link.close();
         }
     }
-    link.close();
     Ok(())
 }
 

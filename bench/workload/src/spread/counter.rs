@@ -1,4 +1,7 @@
-//! One counter that everybody adds to.
+//! Counters: one that everybody adds to, and one of each home beside it.
+//!
+//! A transaction that adds to its own counter first runs where its client is; the common counter is
+//! remote to all but one node.
 
 use crate::wire::{Connection, Done, Ending, Failure, ParamType, Session};
 use alloc::format;
@@ -7,28 +10,58 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 pub(super) const TABLE: &str = "CREATE TABLE counter (id integer PRIMARY KEY, v bigint NOT NULL)";
-pub(super) const ROW: &str = "INSERT INTO counter VALUES (1, 0)";
 
-/// Reads the counter: every acknowledged increment is in it.
-pub const READ: &str = "SELECT v FROM counter WHERE id = 1";
+/// Reads the common counter: every acknowledged increment is in it.
+pub const READ: &str = "SELECT v FROM counter WHERE id = 0";
+
+/// Makes the common counter and those of the homes.
+pub(super) fn rows(homes: &[Vec<u32>]) -> String {
+    let rows = homes.iter().flatten().map(|home| format!(", ({home}, 0)"));
+    format!(
+        "INSERT INTO counter VALUES (0, 0){}",
+        rows.collect::<String>()
+    )
+}
+
+const BEGIN: usize = 0;
+const ADD: usize = 1;
+const ADD_RETURNING: usize = 2;
+const COMMIT: usize = 3;
 
 pub(super) fn statements() -> Vec<(String, Vec<ParamType>)> {
-    let add = "UPDATE counter SET v = v + 1 WHERE id = 1";
+    let add = "UPDATE counter SET v = v + 1 WHERE id = $1";
     vec![
-        (add.to_string(), vec![]),
-        (format!("{add} RETURNING v"), vec![]),
+        ("BEGIN ISOLATION LEVEL SERIALIZABLE".to_string(), vec![]),
+        (add.to_string(), vec![ParamType::Int]),
+        (format!("{add} RETURNING v"), vec![ParamType::Int]),
+        ("COMMIT".to_string(), vec![]),
     ]
 }
 
-/// One attempt: a statement that commits by itself.
+/// One attempt, in one round; without a home it is one statement that commits by itself.
 pub(super) async fn execute<C: Connection>(
     session: &mut Session<C>,
+    home: Option<u32>,
     returning: bool,
 ) -> Result<Done, Failure<C::Error>> {
-    session.commits_itself();
-    session.bind(usize::from(returning)).send();
+    let common = if returning { ADD_RETURNING } else { ADD };
+    let at = match home {
+        Some(home) => {
+            session.bind(BEGIN).send();
+            session.bind(ADD).int(home).send();
+            session.bind(common).int(0).send();
+            session.commits_block();
+            session.bind(COMMIT).send();
+            2
+        }
+        None => {
+            session.commits_itself();
+            session.bind(common).int(0).send();
+            0
+        }
+    };
     session.round().await?;
-    match session.answers.affected(0) {
+    match session.answers.affected(at) {
         1 => Ok(Done {
             ending: Ending::Committed,
             units: 1,

@@ -44,9 +44,12 @@ pub enum Load {
         /// Operations of a step, from 1; the set share of steps has its first on another node.
         ops: u32,
     },
-    /// Adds 1 to the one counter of the database.
+    /// Adds 1 to the one counter that all have in common.
     Counter {
-        /// Whether the new value is asked for: then nothing but the row itself will do.
+        /// Whether 1 is added to the counter of the client's home first, in the same transaction:
+        /// then it runs where the client is. Otherwise it is one statement that commits by itself.
+        block: bool,
+        /// Whether the common counter's value is asked for: then nothing but the row will do.
         returning: bool,
     },
 }
@@ -84,9 +87,11 @@ pub enum Job {
     Tpcc(Input),
     /// Key-value steps.
     Ycsb(Steps),
-    /// One more on the counter.
+    /// One more on the common counter.
     Counter {
-        /// Whether the new value is asked for.
+        /// The counter of the client's home, if that one is counted up first.
+        home: Option<u32>,
+        /// Whether the common one's value is asked for.
         returning: bool,
     },
 }
@@ -107,7 +112,12 @@ impl Plan {
                 foreign_keys: false,
             }),
             Load::Ycsb { .. } => vec![ycsb::TABLE.to_string()],
-            Load::Counter { .. } => vec![counter::TABLE.to_string(), counter::ROW.to_string()],
+            Load::Counter { .. } => {
+                vec![
+                    counter::TABLE.to_string(),
+                    counter::rows(&self.spread.homes),
+                ]
+            }
         }
     }
 
@@ -164,7 +174,10 @@ impl Plan {
                 Job::Tpcc(self.settle(source, input, at_us))
             }
             Load::Ycsb { steps, ops } => Job::Ycsb(self.draw_steps(source, steps, ops, at_us)),
-            Load::Counter { returning } => Job::Counter { returning },
+            Load::Counter { block, returning } => Job::Counter {
+                home: block.then_some(source.home),
+                returning,
+            },
         }
     }
 
@@ -255,7 +268,7 @@ impl Job {
         match self {
             Job::Tpcc(input) => transactions::execute(session, input).await,
             Job::Ycsb(steps) => ycsb::execute(session, &steps.steps, steps.rows).await,
-            Job::Counter { returning } => counter::execute(session, *returning).await,
+            Job::Counter { home, returning } => counter::execute(session, *home, *returning).await,
         }
     }
 }

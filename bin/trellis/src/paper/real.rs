@@ -2,10 +2,11 @@
 
 use super::Lab;
 use super::cluster::{Cluster, NODES, Seen, pair};
+use super::counter::WAYS;
 use super::figure::{Chart, Figure};
 use super::model::SYSTEMS;
 use anyhow::{Context, Result};
-use sim::scale::{Load, System};
+use sim::scale::System;
 use std::time::Duration;
 use workload::spread::Plan;
 
@@ -210,24 +211,24 @@ fn links(lab: &mut Lab, figure: &mut Figure) -> Result<()> {
 fn increments(lab: &mut Lab, figure: &mut Figure, late: &mut Vec<f64>) -> Result<()> {
     let mut cluster = Cluster::start(FAR_LINK)?;
     let mut rates = Vec::new();
-    figure.columns(&["one hot counter, links of 1 ms", "increment", "tx/s"]);
+    figure.columns(&["one hot counter, links of 1 ms", "transaction", "tx/s"]);
     for system in [System::Leap, System::Interleaved] {
-        for returning in [false, true] {
+        for way in WAYS {
             let plan = Plan {
-                load: Load::Counter { returning },
+                load: way.load(),
                 ..pair(0)
             };
             let seen = run(&mut cluster, "counter", system, &plan, lengths(lab))?;
             rates.push(rate(&seen));
             figure.rows.push(vec![
                 system.name().to_owned(),
-                if returning { "RETURNING" } else { "blind" }.to_owned(),
+                way.name.to_owned(),
                 format!("{:.0}", rate(&seen)),
             ]);
         }
     }
     stop(cluster, late)?;
-    let ratio = rates[0] / rates[1].max(1.0);
+    let ratio = rates[0] / rates[2].max(1.0);
     lab.report(
         "5b",
         "cluster, 1 ms links: blind increments against moving the row",

@@ -1,8 +1,8 @@
 //! `trellis sim calibrate`: what this machine takes for the work that the scale model weighs.
 //!
 //! The machines of a small cluster run in this process, with a real clock read around every step.
-//! The same run happens several times; a step counts with the median of its times, so that what
-//! else the machine was doing rarely shows. Then a fixed cost for every kind of step and one for
+//! The same run happens several times; a step counts with the shortest of its times: what else the
+//! machine was doing only ever adds. Then a fixed cost for every kind of step and one for
 //! every unit of what it did are fitted to all of them, none below zero, by least squares.
 
 use super::cost_file::CostFile;
@@ -24,7 +24,7 @@ use std::time::Instant;
 pub(crate) struct CalibrateArgs {
     /// Where the costs go
     file: PathBuf,
-    /// Times that the run is repeated; odd
+    /// Times that the run is repeated
     #[arg(long, default_value_t = 5)]
     passes: usize,
     /// Virtual seconds of each run
@@ -33,6 +33,9 @@ pub(crate) struct CalibrateArgs {
     /// Directory on the disk whose flushes count
     #[arg(long, value_name = "DIR", default_value = ".")]
     disk: PathBuf,
+    /// A flush of nothing that the file says, microseconds [default: what --disk takes]
+    #[arg(long)]
+    flush_us: Option<f64>,
     /// One-way delay between nodes that the file says, microseconds: it is not measured here
     #[arg(long, default_value_t = 50)]
     link_delay_us: u64,
@@ -43,14 +46,15 @@ pub(crate) struct CalibrateArgs {
 
 /// Carries out `trellis sim calibrate`.
 pub(crate) fn run(args: &CalibrateArgs) -> Result<()> {
-    ensure!(args.passes % 2 == 1, "--passes is odd: a median is taken");
+    ensure!(args.passes > 0, "--passes is 1 or more");
     let mut out = std::io::stdout().lock();
     let (frame_ns, round_ns) = system_ns()?;
     writeln!(
         out,
         "system: {frame_ns:.0} ns to send or take a frame over loopback"
     )?;
-    let (flush_ns, flush_byte_ns) = flush_ns(&args.disk)?;
+    let (measured_ns, flush_byte_ns) = flush_ns(&args.disk)?;
+    let flush_ns = args.flush_us.map_or(measured_ns, |us| us * 1_000.0);
     writeln!(
         out,
         "disk: {:.0} us a flush of 4 KiB",
@@ -66,7 +70,10 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<()> {
         }
     }
     for returning in [false, true] {
-        let counter = Load::Counter { returning };
+        let counter = Load::Counter {
+            block: returning,
+            returning,
+        };
         samples.add(watched(args, &rough, counter, System::Leap, 1)?);
     }
     let coding_ns = samples.coding_ns();
@@ -127,7 +134,7 @@ fn rough(args: &CalibrateArgs, flush_ns: f64) -> CostTable {
     }
 }
 
-/// A step and its median time.
+/// A step and its shortest time.
 struct Step {
     kind: &'static str,
     amounts: [u64; AMOUNTS.len()],
@@ -177,7 +184,7 @@ impl Stopwatch for Watch {
     }
 }
 
-/// Runs a small cluster several times; its steps with the medians of their times.
+/// Runs a small cluster several times; its steps with the shortest of their times.
 fn watched(
     args: &CalibrateArgs,
     table: &CostTable,
@@ -222,11 +229,11 @@ fn watched(
     }
     for (at, step) in first.steps.iter_mut().enumerate() {
         let others = passes.iter().map(|pass| pass.steps[at].ns);
-        step.ns = median(others.chain([step.ns]).collect());
+        step.ns = others.fold(step.ns, f64::min);
     }
     for (at, ns) in first.coding_ns.iter_mut().enumerate() {
         let others = passes.iter().map(|pass| pass.coding_ns[at]);
-        *ns = median(others.chain([*ns]).collect());
+        *ns = others.fold(*ns, f64::min);
     }
     Ok(first)
 }

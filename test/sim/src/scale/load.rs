@@ -143,23 +143,31 @@ impl Clients {
             self.system.options()
         );
         wire::command(&mut plain, &create).await.map_err(text)?;
-        let mut link = SimLink::over(connect(cx, 1).await?, cx);
+        // Rows are written at their home: a protocol that moves rows to who writes them has none
+        // to bring back.
+        let mut links = Vec::new();
+        for node in 1..=self.plan.spread.homes.len() {
+            links.push(SimLink::over(connect(cx, node as u16).await?, cx));
+        }
         for statement in self.plan.tables() {
-            wire::command(&mut link, &statement).await.map_err(text)?;
+            let link = &mut links[0];
+            wire::command(link, &statement).await.map_err(text)?;
         }
         let mut bytes = Vec::new();
         match self.plan.load {
             Load::Counter { .. } => {}
             Load::Ycsb { .. } => {
-                for part in self.plan.spread.homes.iter().flatten() {
-                    self.plan.part_rows(*part, &mut bytes);
-                    copy(&mut link, "ycsb", &mut bytes).await?;
+                for (link, parts) in links.iter_mut().zip(&self.plan.spread.homes) {
+                    for part in parts {
+                        self.plan.part_rows(*part, &mut bytes);
+                        copy(link, "ycsb", &mut bytes).await?;
+                    }
                 }
             }
             Load::TpccPair | Load::TpccFull => {
                 let chunks = Chunk::all(&self.content.scale).into_iter();
                 for chunk in chunks.filter(|chunk| self.is_read(chunk.table)) {
-                    self.load_chunk(&mut link, chunk, &mut bytes).await?;
+                    self.load_chunk(&mut links, chunk, &mut bytes).await?;
                 }
             }
         }
@@ -182,20 +190,22 @@ impl Clients {
     /// Loads a chunk of the first warehouse for all of them.
     async fn load_chunk(
         &self,
-        link: &mut SimLink,
+        links: &mut [SimLink],
         chunk: Chunk,
         bytes: &mut Vec<u8>,
     ) -> Result<(), String> {
         let name = chunk.table.name();
         if chunk.table == Table::Item {
             chunk.write(&self.content, bytes);
-            return copy(link, name, bytes).await;
+            return copy(&mut links[0], name, bytes).await;
         }
-        for warehouse in self.plan.spread.homes.iter().flatten() {
-            let warehouse = *warehouse;
-            let chunk = Chunk { warehouse, ..chunk };
-            chunk.write(&self.content, bytes);
-            copy(link, name, bytes).await?;
+        for (link, warehouses) in links.iter_mut().zip(&self.plan.spread.homes) {
+            for warehouse in warehouses {
+                let warehouse = *warehouse;
+                let chunk = Chunk { warehouse, ..chunk };
+                chunk.write(&self.content, bytes);
+                copy(link, name, bytes).await?;
+            }
         }
         Ok(())
     }
