@@ -167,3 +167,58 @@ fn scripts_give_what_they_say() {
     assert!(count > 0, "there are scripts");
     assert!(failures.is_empty() || update, "{failures}");
 }
+
+/// A load fails with the line of the first row that cannot be stored, far into the data.
+#[test]
+fn failing_loads_name_the_line() {
+    let cluster = Cluster::new();
+    let create = "CREATE TABLE t (a int PRIMARY KEY, b int UNIQUE, c int CHECK (c > 0))";
+    cluster.run_with(create, &[], "").expect("the table is new");
+    let rows = |wrong: usize, row: &str| {
+        let mut data = String::new();
+        for line in 1..=6_000 {
+            match line == wrong {
+                true => data.push_str(row),
+                false => data.push_str(&format!("{line}\t{line}\t1")),
+            }
+            data.push('\n');
+        }
+        data
+    };
+    let copy = "COPY t FROM STDIN";
+    for (line, row, state, detail) in [
+        (
+            4_321,
+            "9999\t77\t1",
+            "23505",
+            "Key (b)=(77) already exists.",
+        ),
+        (
+            5_000,
+            "4999\t5000\t1",
+            "23505",
+            "Key (a)=(4999) already exists.",
+        ),
+        (
+            6_000,
+            "6000\t6000\t0",
+            "23514",
+            "Failing row contains (6000, 6000, 0).",
+        ),
+        (
+            3,
+            "\\N\t3\t1",
+            "23502",
+            "Failing row contains (null, 3, 1).",
+        ),
+    ] {
+        let error = cluster
+            .run_with(copy, &[], &rows(line, row))
+            .expect_err("a row is wrong");
+        assert_eq!(error.state().as_str(), state);
+        let place = format!("{detail}\nCOPY t, line {line}");
+        assert_eq!(error.fields().detail, place);
+    }
+    let loaded = cluster.run_with(copy, &[], &rows(0, ""));
+    assert_eq!(loaded.expect("all rows are right").tag, "COPY 6000");
+}

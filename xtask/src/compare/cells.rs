@@ -12,13 +12,24 @@ pub(crate) enum Work {
         script: &'static str,
         synchronous_commit: bool,
     },
+    /// pgbench's tables are made and filled; one part of that is measured, in rows per second.
+    Load(LoadPart),
     /// TPC-C by our driver, closed loop.
     Tpcc,
 }
 
+/// See [`Work::Load`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LoadPart {
+    /// The rows, in one COPY.
+    Rows,
+    /// The primary keys of tables with rows.
+    Keys,
+}
+
 impl Work {
     pub(crate) fn is_pgbench(self) -> bool {
-        self != Work::Tpcc
+        matches!(self, Work::Pgbench { .. })
     }
 }
 
@@ -69,6 +80,9 @@ const fn cell(
     }
 }
 
+/// Cells that are only reported.
+const NO_FLOOR: (f64, f64) = (0.0, 0.0);
+
 /// All rows.
 pub(crate) const CELLS: &[Cell] = &[
     cell("select-only 4 rc", SELECT, 4, READ_COMMITTED, (0.9, 1.2)),
@@ -86,6 +100,8 @@ pub(crate) const CELLS: &[Cell] = &[
         SERIALIZABLE,
         (2.0, 2.0),
     ),
+    cell("load rows", Work::Load(LoadPart::Rows), 1, SERIALIZABLE, NO_FLOOR),
+    cell("load keys", Work::Load(LoadPart::Keys), 1, SERIALIZABLE, NO_FLOOR),
 ];
 
 /// Most of a server's transactions that may fail for good.
@@ -94,7 +110,7 @@ pub(crate) const FAILED_SHARE_MAX: f64 = 0.01;
 /// One run of one server.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Sample {
-    /// Transactions per second; NewOrder per minute for TPC-C.
+    /// Transactions per second; NewOrder per minute for TPC-C; rows per second for loads.
     pub(crate) rate: f64,
     /// Mean of pgbench, median of TPC-C's driver.
     pub(crate) latency_ms: f64,
@@ -111,6 +127,7 @@ pub(crate) fn sample(cell: &Cell, server: &Server, seconds: u32) -> Result<Sampl
             script,
             synchronous_commit,
         } => pgbench::sample(cell, script, synchronous_commit, server, seconds),
+        Work::Load(part) => pgbench::sample_load(part, server),
         Work::Tpcc => tpcc::sample(cell, server, seconds),
     }
 }

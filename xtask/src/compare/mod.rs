@@ -19,7 +19,7 @@ use crate::repo;
 use crate::servers::{Postgres, Server, Setting, Trellis};
 use crate::shell;
 use anyhow::{Context, Result, bail, ensure};
-use cells::{Cell, Outcome};
+use cells::{Cell, Outcome, Work};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -205,13 +205,17 @@ fn measure(plan: &Plan, postgres: &Server, trellis: &Server) -> Result<Vec<Outco
         .collect();
     ensure!(!cells.is_empty(), "no cell has such a name");
     let with_pgbench = cells.iter().any(|cell| cell.work.is_pgbench());
-    let with_tpcc = cells.iter().any(|cell| !cell.work.is_pgbench());
+    let with_tpcc = cells.iter().any(|cell| cell.work == Work::Tpcc);
+    let with_loads = cells.iter().any(|cell| matches!(cell.work, Work::Load(_)));
     for server in [postgres, trellis] {
         if with_pgbench {
             pgbench::load(server, plan.scale)?;
         }
         if with_tpcc {
             tpcc::load(server)?;
+        }
+        if with_loads {
+            pgbench::prepare_loads(server)?;
         }
     }
     let mut outcomes = Vec::new();
@@ -232,16 +236,9 @@ fn measure_cell(
     trellis: &Server,
 ) -> Result<Outcome> {
     let mut outcome = Outcome::new(cell);
-    let is_pgbench = cell.work.is_pgbench();
-    let rounds = if is_pgbench {
-        plan.rounds
-    } else {
-        plan.tpcc_rounds
-    };
-    let seconds = if is_pgbench {
-        plan.seconds
-    } else {
-        plan.tpcc_seconds
+    let (rounds, seconds) = match cell.work {
+        Work::Pgbench { .. } | Work::Load(_) => (plan.rounds, plan.seconds),
+        Work::Tpcc => (plan.tpcc_rounds, plan.tpcc_seconds),
     };
     cells::sample(cell, postgres, seconds.div_ceil(5))?;
     cells::sample(cell, trellis, seconds.div_ceil(5))?;

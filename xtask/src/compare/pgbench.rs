@@ -1,6 +1,6 @@
 //! pgbench: initialisation and one measured run.
 
-use super::cells::{Cell, Sample};
+use super::cells::{Cell, LoadPart, Sample};
 use crate::servers::Server;
 use crate::{repo, shell};
 use anyhow::{Context, Result, ensure};
@@ -26,6 +26,42 @@ pub(super) fn load(server: &Server, scale: u32) -> Result<()> {
         shell::output(command.args(["-X", "-q", "-c", "CHECKPOINT"]))?;
     }
     Ok(())
+}
+
+/// Rows of a load: scale 10.
+const LOAD_SCALE: u32 = 10;
+const LOAD_ROWS: f64 = 1e6;
+/// Loads leave the tables of the other cells alone.
+const LOAD_DATABASE: &str = "load";
+
+/// What loads need.
+pub(super) fn prepare_loads(server: &Server) -> Result<()> {
+    server.create_database(LOAD_DATABASE)
+}
+
+/// Loads once and measures a part of it.
+pub(super) fn sample_load(part: LoadPart, server: &Server) -> Result<Sample> {
+    let (steps, measured) = match part {
+        LoadPart::Rows => ("dtg", "client-side generate"),
+        LoadPart::Keys => ("dtgp", "primary keys"),
+    };
+    let mut command = server.client("pgbench", 0, LOAD_DATABASE);
+    command.args(["-i", "-q", "-s", &LOAD_SCALE.to_string(), "-I", steps]);
+    let log = repo::cache_dir()?.join("pgbench.log");
+    let text = shell::run_logged(&mut command, &log, LOAD_LIMIT)?;
+    let seconds = seconds_of(&text, measured)
+        .with_context(|| format!("pgbench wrote something unexpected\n{text}"))?;
+    Ok(Sample {
+        rate: LOAD_ROWS / seconds,
+        ..Sample::default()
+    })
+}
+
+/// The time of a step in pgbench's last line.
+fn seconds_of(text: &str, step: &str) -> Option<f64> {
+    let line = text.lines().rev().find(|line| line.starts_with("done in"))?;
+    let rest = line.split_once(step)?.1;
+    rest.split_whitespace().next()?.parse().ok()
 }
 
 /// Runs a built-in script with prepared statements.
@@ -113,6 +149,16 @@ tps = 8765.432100 (without initial connection time)
         assert_eq!((sample.rate, sample.latency_ms), (8765.4321, 0.456));
         assert_eq!((sample.failed_share, sample.retried_share), (0.25, 0.1));
         assert!(parse("pgbench: error: connection refused").is_none());
+    }
+
+    #[test]
+    fn the_steps_of_a_load_are_told_apart() {
+        let text = "creating primary keys...\n\
+            done in 1.92 s (drop tables 0.01 s, create tables 0.02 s, \
+            client-side generate 1.31 s, primary keys 0.58 s).\n";
+        assert_eq!(seconds_of(text, "client-side generate"), Some(1.31));
+        assert_eq!(seconds_of(text, "primary keys"), Some(0.58));
+        assert_eq!(seconds_of(text, "vacuum"), None);
     }
 
     #[test]

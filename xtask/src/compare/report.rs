@@ -1,6 +1,6 @@
 //! The table and the JSON.
 
-use super::cells::{CELLS, Outcome, Sample, median};
+use super::cells::{CELLS, Outcome, Sample, Work, median};
 use super::{Plan, SETTINGS};
 use crate::{repo, shell};
 use serde_json::{Value, json};
@@ -19,7 +19,8 @@ pub(super) fn line(outcome: &Outcome) -> String {
     )
 }
 
-/// The whole table. Rates are transactions per second, NewOrder per minute for TPC-C.
+/// The whole table. Rates are transactions per second, NewOrder per minute for TPC-C, rows per
+/// second for loads.
 pub(super) fn table(outcomes: &[Outcome]) -> String {
     let mut text = format!(
         "\n{:<25} {:>10} {:>10} {:>6} {:>13} {:>6} {:>7} {:>8}  {}\n",
@@ -29,6 +30,7 @@ pub(super) fn table(outcomes: &[Outcome]) -> String {
         let ratios = outcome.ratios();
         let spread = format!("{:.2} to {:.2}", least(&ratios), greatest(&ratios));
         let verdict = match (outcome.is_met(), outcome.ratio() >= outcome.cell.aim) {
+            (true, _) if outcome.cell.floor == 0.0 => "reported",
             (false, _) => "MISSED",
             (true, false) => "met, below the aim",
             (true, true) => "met",
@@ -77,7 +79,11 @@ fn cell_json(outcome: &Outcome) -> Value {
         "name": outcome.cell.name,
         "clients": outcome.cell.clients,
         "isolation": outcome.cell.isolation,
-        "unit": if outcome.cell.work.is_pgbench() { "txn/s" } else { "new_order/min" },
+        "unit": match outcome.cell.work {
+            Work::Pgbench { .. } => "txn/s",
+            Work::Load(_) => "rows/s",
+            Work::Tpcc => "new_order/min",
+        },
         "postgres": samples_json(&outcome.postgres),
         "trellis": samples_json(&outcome.trellis),
         "ratios": ratios,
