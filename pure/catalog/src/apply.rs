@@ -40,6 +40,12 @@ impl Catalog {
                 if_not_exists,
             } => self.create_database(name, *protocol, *execution, *if_not_exists),
             Command::DropDatabase { name, if_exists } => self.drop_database(name, *if_exists),
+            Command::Switch {
+                database,
+                protocol,
+                switching,
+            } => self.switch(database, *protocol, *switching),
+            Command::SetProtocol { database, protocol } => self.set_protocol(database, *protocol),
             Command::CreateTable {
                 database,
                 table,
@@ -166,6 +172,7 @@ impl Catalog {
             execution,
             tables: Default::default(),
             sequences: Default::default(),
+            switching: None,
         };
         self.databases.insert(name.into(), Arc::new(database));
         Ok(Applied::default())
@@ -182,6 +189,37 @@ impl Catalog {
                 skip_or_fail(if_exists, SqlState::INVALID_DATABASE, message)
             }
         }
+    }
+
+    fn switch(
+        &mut self,
+        name: &str,
+        protocol: ProtocolKind,
+        switching: Option<Switching>,
+    ) -> Result<Applied, CatalogError> {
+        let database = self.database_mut(name)?;
+        if switching == Some(Switching::Draining) {
+            if database.protocol == protocol {
+                let text = format!("database \"{name}\" runs {} already", protocol.name());
+                return skip_or_fail(true, SqlState::DUPLICATE_DATABASE, text);
+            }
+            if let Some(reason) = database.keeps_from(protocol) {
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, reason));
+            }
+        }
+        database.switching = switching;
+        Ok(Applied::default())
+    }
+
+    fn set_protocol(
+        &mut self,
+        name: &str,
+        protocol: ProtocolKind,
+    ) -> Result<Applied, CatalogError> {
+        let database = self.database_mut(name)?;
+        database.protocol = protocol;
+        database.switching = None;
+        Ok(Applied::default())
     }
 
     fn create_sequence(
@@ -243,6 +281,23 @@ impl Catalog {
 }
 
 impl Database {
+    /// What of this database another protocol does not have.
+    fn keeps_from(&self, protocol: ProtocolKind) -> Option<String> {
+        if protocol == ProtocolKind::TwoPhase {
+            return None;
+        }
+        if self.execution == Execution::Serial {
+            return Some(format!("{} does not execute serially", protocol.name()));
+        }
+        let mut tables = self.tables.values();
+        let table = tables.find(|table| table.replicated)?;
+        let name = &table.name;
+        Some(format!(
+            "{} has no replicated tables like \"{name}\"",
+            protocol.name()
+        ))
+    }
+
     /// The table, to be changed: it gets the new version.
     pub(crate) fn table_mut(
         &mut self,

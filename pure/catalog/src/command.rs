@@ -22,6 +22,18 @@ pub enum Command {
     },
     /// Removes a database and everything in it.
     DropDatabase { name: String, if_exists: bool },
+    /// A database that is to run `protocol` closes (`Draining`), goes on (`Gathering`), or opens
+    /// again as it was (`None`).
+    Switch {
+        database: String,
+        protocol: ProtocolKind,
+        switching: Option<Switching>,
+    },
+    /// A database runs another protocol from here on, and is open.
+    SetProtocol {
+        database: String,
+        protocol: ProtocolKind,
+    },
     /// A new table with its indexes and constraints and the sequences of its serial columns. No
     /// columns in `primary` means no primary key: the table gets the hidden row number. A sequence
     /// without a name is named after its owner, and becomes that column's default unless the

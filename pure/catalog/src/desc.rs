@@ -43,6 +43,15 @@ impl ProtocolKind {
     }
 }
 
+/// How far a database is that changes its protocol. It takes no new transactions meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Switching {
+    /// Open transactions come to their end.
+    Draining,
+    /// Every row comes to the shard of its slot.
+    Gathering,
+}
+
 /// How a shard runs the transactions of a `two_phase` database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, Default)]
 pub enum Execution {
@@ -68,6 +77,8 @@ pub struct Database {
     pub tables: BTreeMap<String, Arc<Table>>,
     /// Sequences by name.
     pub sequences: BTreeMap<String, Sequence>,
+    /// It is changing its protocol.
+    pub switching: Option<Switching>,
 }
 
 /// One table.

@@ -138,6 +138,13 @@ impl Ddl {
     pub(crate) fn undo_unfinished(&mut self, catalog: &Catalog) {
         let mut before = Vec::new();
         for (database, content) in &catalog.databases {
+            if content.switching.is_some() {
+                before.push(Command::Switch {
+                    database: database.clone(),
+                    protocol: content.protocol,
+                    switching: None,
+                });
+            }
             for (name, table) in &content.tables {
                 let building = table.secondary.iter().filter(|index| index.building);
                 let names: Vec<String> = building.map(|index| index.name.clone()).collect();

@@ -12,6 +12,7 @@
 //!   budgets and continued on the next step.
 
 mod schema;
+mod switch;
 
 use crate::checkpoint::CheckpointRun;
 use crate::client::{ConnId, Reply, Severity};
@@ -38,6 +39,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+use switch::Switch;
 use txn::JournalPort;
 
 /// What a shard knows about itself and its cluster when it starts.
@@ -121,6 +123,7 @@ pub struct Shard {
     bound_pending: Option<(Position, Ts)>,
     /// Where the record of the newest catalog ends, and its version, until that is durable.
     catalog_pending: Option<(Position, u64)>,
+    switch: Switch,
     checkpoint: Option<CheckpointRun>,
 }
 
@@ -186,6 +189,7 @@ impl Shard {
             rows_written_announced: 0,
             bound_pending: None,
             catalog_pending: None,
+            switch: Switch::default(),
             checkpoint: None,
         }
     }
@@ -355,13 +359,7 @@ impl Shard {
             WireMessage::DdlHeard { id } => self.ddl.on_heard(from, id),
             WireMessage::Catalog(catalog) => {
                 let position = self.use_catalog(catalog);
-                let mut core = self.core.borrow_mut();
-                let version = core.catalog.version;
-                core.send(
-                    from,
-                    Message::Wire(WireMessage::CatalogAck { version }),
-                    position,
-                );
+                self.acknowledge(from, position);
             }
             WireMessage::CatalogAck { version } => self.ddl.on_ack(from, version),
             WireMessage::CatalogWanted => self.send_catalog(from),
@@ -509,6 +507,9 @@ impl Shard {
 
     /// News of a transaction that the node itself started.
     fn on_internal(&mut self, handle: TxnHandle, message: FromTxn) {
+        if self.gathered(handle) {
+            return;
+        }
         let Some(sequence) = self.draws.get(&handle).copied() else {
             let next = self.fill_next.borrow_mut().take();
             self.ddl.on_txn(handle, message, next);
@@ -547,6 +548,7 @@ impl Shard {
         any |= self.ask_shows();
         any |= self.ask_ddl();
         any |= self.run_ddl();
+        any |= self.tend_switch();
         any
     }
 
@@ -664,6 +666,7 @@ impl Shard {
             self.txns.deadline(),
             session,
             self.announce_at,
+            self.switch.deadline(),
         ];
         all.into_iter().flatten().min()
     }
@@ -756,6 +759,7 @@ impl Shard {
         self.txns.len() == 0
             && core.protocols.is_idle()
             && self.ddl.is_idle()
+            && !self.switch.is_open()
             && self.ddl_asked.is_empty()
             && self.checkpoint.is_none()
     }

@@ -7,7 +7,8 @@ use crate::sequence::{SequenceDraws, draw};
 use crate::show::Shows;
 use crate::snapshot::Held;
 use base::{
-    IndexId, NodeId, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts, TxnId,
+    DatabaseId, IndexId, NodeId, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts,
+    TxnId,
 };
 use catalog::{Catalog, Database, ProtocolKind, Sequence};
 use sql::plan::Isolation;
@@ -33,6 +34,7 @@ const COPY_TAKEN_BYTES: usize = 64 << 10;
 pub(crate) struct TxnShared {
     pub(crate) id: TxnId,
     pub(crate) protocol: ProtocolKind,
+    pub(crate) database: DatabaseId,
     pub(crate) core: Rc<RefCell<Core>>,
     pub(crate) isolation: Isolation,
     pub(crate) read_only: bool,

@@ -196,6 +196,18 @@ impl Protocols {
         self.two_phase.machine.validate_small(LOCKS_CHECKED_MAX);
     }
 
+    /// Whether no write to these indexes is under way here, and none of their rows is away from
+    /// home: they may be handed to another protocol.
+    pub(crate) fn is_quiet(&self, kind: ProtocolKind, indexes: &[IndexId]) -> bool {
+        match kind {
+            ProtocolKind::TwoPhase => !self.two_phase.machine.is_writing(indexes),
+            ProtocolKind::Leap => {
+                let leap = &self.leap.machine;
+                indexes.iter().all(|index| leap.is_gathered(*index))
+            }
+        }
+    }
+
     /// Whether nobody holds, waits for or owes anything.
     pub(crate) fn is_idle(&self) -> bool {
         self.two_phase.machine.is_idle() && self.leap.machine.is_idle()

@@ -9,7 +9,7 @@ use crate::port::{Events, StatementPort, TxnShared};
 use crate::sequence::SequenceDraws;
 use crate::show::Shows;
 use crate::snapshot::{Held, raise_to_clocks};
-use base::{LookupMap, Position, RowBatch, SqlError, SqlState, Time, TxnId};
+use base::{DatabaseId, LookupMap, Position, RowBatch, SqlError, SqlState, Time, TxnId};
 use catalog::{Database, Execution, ProtocolKind};
 use sql::plan::{Isolation, Plan, PlanKind};
 use sql::port::ExecError;
@@ -61,6 +61,9 @@ struct Txn {
     priority_ts: base::Ts,
     statements: BTreeMap<StatementNo, Statement>,
     commit: Commit,
+    /// Its database has closed, and the protocol has rolled it back; the session hears of it next
+    /// time.
+    ended: bool,
 }
 
 /// All transactions of one shard's coordinator.
@@ -141,12 +144,17 @@ impl Txns {
         let begins = request.begin.is_some();
         if let Some(begin) = request.begin {
             let whole = !request.autocommit;
-            let Database {
-                protocol,
-                execution,
-                ..
-            } = *request.database;
-            self.begin(handle, begin, whole, protocol, execution);
+            if !self.admits(&request.database) {
+                self.refuse(handle, request.statement, begin.priority_ts);
+                return;
+            }
+            let protocol = request.database.protocol;
+            self.begin(handle, begin, whole, protocol, &request.database);
+        }
+        if self.by_handle.get(&handle).is_some_and(|txn| txn.ended) {
+            self.forget(handle);
+            self.refuse(handle, request.statement, None);
+            return;
         }
         let Some(txn) = self.by_handle.get_mut(&handle) else {
             // The transaction has died between two statements: its session has the news on its way.
@@ -208,7 +216,7 @@ impl Txns {
         begin: BeginRequest,
         whole: bool,
         protocol: ProtocolKind,
-        execution: Execution,
+        database: &Database,
     ) {
         let mut core = self.core.borrow_mut();
         core.clock.merge(begin.seen);
@@ -229,7 +237,7 @@ impl Txns {
             priority_ts,
             urgent: begin.attempt > ATTEMPTS_UNTIL_URGENT,
             attempt: begin.attempt,
-            serial: execution == Execution::Serial,
+            serial: database.execution == Execution::Serial,
             lock_timeout_us: begin.lock_timeout_us,
         };
         core.begin(protocol, id, options);
@@ -237,6 +245,7 @@ impl Txns {
         let shared = Rc::new(TxnShared {
             id,
             protocol,
+            database: database.id,
             core: self.core.clone(),
             isolation: begin.isolation,
             read_only: begin.read_only,
@@ -252,10 +261,72 @@ impl Txns {
             priority_ts,
             statements: BTreeMap::new(),
             commit: Commit::NotYet,
+            ended: false,
         };
         self.by_id.insert(id, handle);
         let old = self.by_handle.insert(handle, txn);
         assert!(old.is_none(), "a transaction begins once");
+    }
+
+    /// Whether a transaction of this database may begin: the session may know an older catalog.
+    fn admits(&self, database: &Database) -> bool {
+        let core = self.core.borrow();
+        let known = core.catalog.databases.get(&database.name);
+        known.is_none_or(|known| known.switching.is_none() && known.protocol == database.protocol)
+    }
+
+    /// Tells a session that its statement, and the transaction with it, must be run again.
+    fn refuse(&mut self, handle: TxnHandle, statement: StatementNo, priority_ts: Option<base::Ts>) {
+        let reason = AbortReason::SchemaChanged;
+        let priority_ts = priority_ts.unwrap_or_else(|| {
+            let mut core = self.core.borrow_mut();
+            let now = core.now;
+            core.clock.tick(now)
+        });
+        let done = Done {
+            result: Err(Failure::Aborted(reason.clone())),
+            outcome: Some(Outcome::Aborted(reason)),
+            wait: Position(0),
+            priority_ts,
+            currval: Vec::new(),
+        };
+        let message = FromTxn::Done(statement, done);
+        let mut events = self.events.borrow_mut();
+        events.to_sessions.push_back((handle, message));
+    }
+
+    /// Open transactions of clients in a database.
+    pub(crate) fn open_in(&self, database: DatabaseId) -> usize {
+        let open = self.by_handle.iter().filter(|(handle, txn)| {
+            handle.conn != INTERNAL && txn.shared.database == database && !txn.ended
+        });
+        open.count()
+    }
+
+    /// Rolls back what is open in a database and is not committing.
+    pub(crate) fn end_all(&mut self, database: DatabaseId) {
+        let open = self.by_handle.iter().filter(|(handle, txn)| {
+            handle.conn != INTERNAL
+                && txn.shared.database == database
+                && !txn.ended
+                && matches!(txn.commit, Commit::NotYet)
+        });
+        let open: Vec<TxnHandle> = open.map(|(handle, _)| *handle).collect();
+        for handle in open {
+            let statements = &self.by_handle[&handle].statements;
+            let running = statements.iter().find(|(_, s)| s.future.is_some());
+            match running.map(|(number, _)| *number) {
+                Some(number) => {
+                    let failure = Failure::Aborted(AbortReason::SchemaChanged);
+                    self.end_statement(handle, number, Err(failure));
+                }
+                None => {
+                    self.abort(handle);
+                    let txn = self.by_handle.get_mut(&handle).expect("just listed");
+                    txn.ended = true;
+                }
+            }
+        }
     }
 
     /// Runs work of the node itself as a transaction of its own, under SERIALIZABLE, committed when
@@ -286,7 +357,7 @@ impl Txns {
             lock_timeout_us: 0,
             seen: base::Ts::ZERO,
         };
-        self.begin(handle, begin, false, protocol, database.execution);
+        self.begin(handle, begin, false, protocol, &database);
         let txn = self.by_handle.get_mut(&handle).expect("just begun");
         let port = Rc::new(StatementPort {
             txn: txn.shared.clone(),
@@ -544,6 +615,17 @@ impl Txns {
                 .push_back((handle, ended));
             return;
         };
+        if txn.ended {
+            let outcome = Outcome::Aborted(AbortReason::SchemaChanged);
+            let wait = Position(0);
+            let ended = FromTxn::Ended { outcome, wait };
+            self.events
+                .borrow_mut()
+                .to_sessions
+                .push_back((handle, ended));
+            self.forget(handle);
+            return;
+        }
         // Open portals end with their transaction.
         let keep = ending.as_ref().map(|(statement, _)| *statement);
         txn.statements.retain(|number, _| Some(*number) == keep);
@@ -590,8 +672,10 @@ impl Txns {
         match self.by_handle.get(&handle) {
             // The client is gone while its commit is under way: it ends as it ends.
             Some(txn) if !matches!(txn.commit, Commit::NotYet) => return,
-            Some(_) => {
-                self.abort(handle);
+            Some(txn) => {
+                if !txn.ended {
+                    self.abort(handle);
+                }
                 self.forget(handle);
             }
             None => {}

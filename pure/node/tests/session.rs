@@ -437,6 +437,7 @@ fn catalog() -> Catalog {
         execution: catalog::Execution::Interleaved,
         tables: BTreeMap::from([("t".to_owned(), Arc::new(table))]),
         sequences: BTreeMap::new(),
+        switching: None,
     };
     Catalog {
         version: 3,

@@ -105,6 +105,7 @@ fn a_prepared_point_query_allocates_its_parameters_only() {
         execution: catalog::Execution::Interleaved,
         tables: Default::default(),
         sequences: Default::default(),
+        switching: None,
     };
     let databases = [("shop".to_owned(), Arc::new(database))].into();
     let placement = catalog::Placement::new(1, 1);

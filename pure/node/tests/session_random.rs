@@ -74,6 +74,7 @@ impl World {
             execution: catalog::Execution::Interleaved,
             tables: BTreeMap::new(),
             sequences: BTreeMap::new(),
+            switching: None,
         };
         let databases = [("shop".to_owned(), Arc::new(database))].into();
         let placement = catalog::Placement::new(1, 1);

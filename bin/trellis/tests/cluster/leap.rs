@@ -1,6 +1,7 @@
 //! Databases whose rows move to the transactions, beside others in one cluster.
 
-use crate::support::{Cluster, number, patiently, rows};
+use crate::bank::{self, Clients, TOTAL};
+use crate::support::{Cluster, number, patiently, rows, sqlstate};
 use std::time::{Duration, Instant};
 
 /// Rows that are away from home, and rows that came from elsewhere, over all shards, once nothing
@@ -123,4 +124,39 @@ fn protocols_live_side_by_side() {
     let serial = "CREATE DATABASE s WITH (protocol = 'leap', execution = 'serial')";
     let refused = link.command(serial);
     assert!(refused.is_err_and(|error| error.to_string().contains("0A000")));
+}
+
+#[test]
+fn a_database_changes_its_protocol_under_load() {
+    let cluster = Cluster::start("switch", 3, 2);
+    bank::open(&cluster);
+    let clients = Clients::start(&cluster, 6);
+    let mut idle = cluster.link(2, bank::DATABASE);
+    for round in 0..4 {
+        clients.wait_progress(60);
+        // A transaction that nobody goes on with does not keep the database from changing.
+        patiently(&mut idle, "BEGIN");
+        let opened = idle.command("UPDATE account SET balance = balance WHERE id = 1");
+        let protocol = ["leap", "two_phase"][round % 2];
+        let mut link = cluster.link(round % 3, "postgres");
+        let alter = format!("ALTER DATABASE bank SET (protocol = '{protocol}')");
+        link.command(&alter)
+            .unwrap_or_else(|error| panic!("{alter}: {error}"));
+        for at in 0..3 {
+            let mut link = cluster.link(at, bank::DATABASE);
+            assert_eq!(rows(&mut link, "SHOW protocol"), [[protocol]]);
+            assert_eq!(bank::total(&mut link), TOTAL, "round {round}");
+        }
+        if opened.is_ok() {
+            assert_eq!(sqlstate(&mut idle, "SELECT 1 FROM account"), "40001");
+        }
+        idle.command("ROLLBACK").unwrap();
+    }
+    clients.wait_progress(60);
+    let ledger = clients.finish();
+    bank::verify(&cluster, &ledger);
+    // Rows that are to stay at home do.
+    for row in rows(&mut idle, "SHOW OWNERSHIP") {
+        assert_eq!(row[1..4], ["0", "0", "0"], "{row:?}");
+    }
 }

@@ -5,7 +5,7 @@ use super::Shard;
 use crate::ddl::{Action, Answered, Origin};
 use crate::message::{CATALOG_NODE, DdlWork, Message, WireMessage};
 use base::{Position, ShardId, SqlError, SqlState};
-use catalog::Catalog;
+use catalog::{Catalog, Switching};
 use std::sync::Arc;
 use txn::JournalPort;
 
@@ -26,6 +26,8 @@ impl Shard {
             position = core.journal.append(&record);
         }
         core.set_catalog(catalog);
+        drop(core);
+        self.begin_switch();
         position
     }
 
@@ -97,19 +99,41 @@ impl Shard {
                     });
                     self.ddl.filling(handle);
                 }
-                Action::Answer(Origin::Restart, result) => {
-                    result.expect("what undoes a change cannot fail");
-                }
-                Action::Answer(Origin::Session(conn), result) => {
-                    self.with_session(conn, |session, cx| session.on_ddl(cx, result));
-                }
-                Action::Answer(Origin::Shard(to, id), result) => {
-                    self.ddl.tell(to, id, result.clone());
-                    self.send_ddl_done(to, id, result);
+                Action::Answer(origin, result) => {
+                    let result = self.tell_pause(result);
+                    self.answer_ddl(origin, result);
                 }
             }
         }
         any
+    }
+
+    /// Adds to the notices how long a database was closed.
+    fn tell_pause(&mut self, result: Answered) -> Answered {
+        let now = self.core.borrow().now;
+        match self.switch.closed_at.take() {
+            Some(began) => result.map(|mut notices| {
+                let ms = now.since(began) as f64 / 1000.0;
+                notices.push(format!("the database was closed for {ms:.1} ms"));
+                notices
+            }),
+            None => result,
+        }
+    }
+
+    fn answer_ddl(&mut self, origin: Origin, result: Answered) {
+        match origin {
+            Origin::Restart => {
+                result.expect("what undoes a change cannot fail");
+            }
+            Origin::Session(conn) => {
+                self.with_session(conn, |session, cx| session.on_ddl(cx, result));
+            }
+            Origin::Shard(to, id) => {
+                self.ddl.tell(to, id, result.clone());
+                self.send_ddl_done(to, id, result);
+            }
+        }
     }
 
     /// Answers another shard's request for a schema change.
@@ -122,6 +146,7 @@ impl Shard {
     pub(super) fn catalog_durable(&mut self, durable: Position) {
         if let Some((position, version)) = self.catalog_pending
             && position <= durable
+            && !self.switch.is_open()
         {
             self.catalog_pending = None;
             self.ddl.on_ack(ShardId(0), version);
@@ -136,6 +161,10 @@ impl Shard {
         }
         let catalog = core.catalog.clone();
         self.catalog_pending = Some((position, catalog.version));
+        let mut databases = catalog.databases.values();
+        if databases.any(|database| database.switching == Some(Switching::Draining)) {
+            self.switch.closed_at = Some(core.now);
+        }
         for shard in catalog.placement.shards() {
             if *shard != core.config.shard {
                 let message = Message::Wire(WireMessage::Catalog(catalog.clone()));

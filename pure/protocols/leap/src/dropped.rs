@@ -105,6 +105,6 @@ impl Leap {
 }
 
 /// The smallest key of an index.
-fn first_key(index: IndexId) -> Key {
+pub(crate) fn first_key(index: IndexId) -> Key {
     Key::new(index, Slot(0), Vec::new())
 }

@@ -40,6 +40,7 @@ mod commit;
 mod dropped;
 mod entrust;
 mod fetch;
+mod gather;
 mod heat;
 mod home;
 mod installed;

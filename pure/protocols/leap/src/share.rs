@@ -17,6 +17,7 @@
 //! transactions that rely on them, before it answers the home's question what it owns. A row that
 //! is away when it is to be lent is brought home first.
 
+use crate::gather::keys_of;
 use crate::home::{Grant, Incoming};
 use crate::message::{Body, MovedVersion, Recall, Recalled, Share};
 use crate::timers::Timer;
@@ -141,6 +142,19 @@ impl Sharing {
         self.lending.is_empty()
             && self.recalling.is_empty()
             && self.lent.values().all(|lent| lent.recall.is_none())
+    }
+
+    /// Rows of an index that are lent.
+    pub(crate) fn lent_of(&self, index: IndexId) -> impl Iterator<Item = &Key> {
+        keys_of(&self.lent, index)
+    }
+
+    /// No row of the index is lent, or copied here, or about to be.
+    pub(crate) fn is_unshared(&self, index: IndexId) -> bool {
+        let mut lending = self.lending.values();
+        keys_of(&self.lent, index).next().is_none()
+            && keys_of(&self.copies, index).next().is_none()
+            && !lending.any(|lending| lending.key.index == index)
     }
 
     /// The index is gone.

@@ -3,7 +3,8 @@
 use crate::TwoPhase;
 use crate::coord::{Ballot, Phase};
 use crate::increment::{claim_of, promised_claim_of};
-use crate::part::Stage;
+use crate::part::{Part, Stage};
+use base::{IndexId, Key};
 use core::fmt;
 use txn::Outcome;
 use txn::lock::Item;
@@ -135,6 +136,19 @@ impl TwoPhase {
             self.check();
         }
         small
+    }
+
+    /// Whether a transaction has written, or will perhaps write, rows of one of these indexes here.
+    pub fn is_writing(&self, indexes: &[IndexId]) -> bool {
+        let written = |key: &Key| indexes.contains(&key.index);
+        let planned = |part: &Part| {
+            part.planned
+                .iter()
+                .any(|(index, _)| indexes.contains(index))
+        };
+        let mut promises = self.promises.values();
+        self.parts.values().any(|part| planned(part))
+            || promises.any(|promise| promise.redo.iter().any(|(key, _)| written(key)))
     }
 
     /// Whether nobody holds, waits for or owes anything here.

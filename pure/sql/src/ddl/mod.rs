@@ -9,7 +9,7 @@ use crate::bind::{Binder, unsupported};
 use crate::parse::{DatabaseOptions, Kind};
 use crate::plan::{DdlPlan, Fill};
 use base::{IndexId, SqlError, SqlState, Type};
-use catalog::{Command, Execution, Index, IndexColumn, ProtocolKind, Sequence, Table};
+use catalog::{Command, Execution, Index, IndexColumn, ProtocolKind, Sequence, Switching, Table};
 use sqlparser::ast::{self, ObjectType, SequenceOptions};
 
 /// Plans a schema change.
@@ -21,6 +21,7 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
     match kind {
         Kind::CreateTable(statement) => table::create(statement, binder),
         Kind::CreateDatabase { name, options } => create_database(name, options),
+        Kind::AlterDatabase { name, protocol } => alter_database(name, protocol),
         Kind::DropDatabase { name, if_exists } => {
             if *name == binder.cx.database.name {
                 let message = "cannot drop the currently open database";
@@ -107,21 +108,7 @@ fn own_name(name: &ast::ObjectName) -> Result<String, SqlError> {
 }
 
 fn create_database(name: &str, options: &DatabaseOptions) -> Result<DdlPlan, SqlError> {
-    let unknown = |what: &str, value: &str, known: &str| {
-        SqlError::new(
-            SqlState::INVALID_PARAMETER,
-            format!("unrecognized {what} \"{value}\""),
-        )
-        .hint(format!("Available: {known}."))
-    };
-    let protocol = match options.protocol.as_deref() {
-        None | Some("two_phase") => ProtocolKind::TwoPhase,
-        Some("leap") => ProtocolKind::Leap,
-        Some(later @ ("formula" | "epoch")) => {
-            return Err(unsupported(&format!("protocol {later}")));
-        }
-        Some(other) => return Err(unknown("protocol", other, "two_phase, leap")),
-    };
+    let protocol = protocol(options.protocol.as_deref().unwrap_or("two_phase"))?;
     let execution = match options.execution.as_deref() {
         None | Some("interleaved") => Execution::Interleaved,
         Some("serial") => Execution::Serial,
@@ -138,6 +125,43 @@ fn create_database(name: &str, options: &DatabaseOptions) -> Result<DdlPlan, Sql
         if_not_exists: options.if_not_exists,
     };
     Ok(simple("CREATE DATABASE", vec![command]))
+}
+
+/// Closes the database, brings its rows home, and opens it under the other protocol.
+fn alter_database(name: &str, text: &str) -> Result<DdlPlan, SqlError> {
+    let protocol = protocol(text)?;
+    let database = name.to_string();
+    let switch = |switching| Command::Switch {
+        database: database.clone(),
+        protocol,
+        switching,
+    };
+    let before = vec![
+        switch(Some(Switching::Draining)),
+        switch(Some(Switching::Gathering)),
+        Command::SetProtocol {
+            database: database.clone(),
+            protocol,
+        },
+    ];
+    Ok(DdlPlan {
+        undo: vec![switch(None)],
+        ..simple("ALTER DATABASE", before)
+    })
+}
+
+fn unknown(what: &str, value: &str, known: &str) -> SqlError {
+    let text = format!("unrecognized {what} \"{value}\"");
+    SqlError::new(SqlState::INVALID_PARAMETER, text).hint(format!("Available: {known}."))
+}
+
+fn protocol(text: &str) -> Result<ProtocolKind, SqlError> {
+    match text {
+        "two_phase" => Ok(ProtocolKind::TwoPhase),
+        "leap" => Ok(ProtocolKind::Leap),
+        "formula" | "epoch" => Err(unsupported(&format!("protocol {text}"))),
+        other => Err(unknown("protocol", other, "two_phase, leap")),
+    }
 }
 
 /// A column of a table by name.

@@ -108,6 +108,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "CREATE" if tables::is_create_table(words) => tables::create_table(words).map(Some),
         "CREATE" => create_other(words),
         "DROP" if words.is(&["DROP", "DATABASE"]) => drop_database(words).map(Some),
+        "ALTER" if words.is(&["ALTER", "DATABASE"]) => alter_database(words).map(Some),
         "ALTER" if !words.is(&["ALTER", "TABLE"]) => Err(words.unsupported("ALTER")),
         _ => Ok(None),
     }
@@ -449,6 +450,29 @@ fn create_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     }
     words.expect_end()?;
     Ok(Kind::CreateDatabase { name, options })
+}
+
+/// `ALTER DATABASE name SET (protocol = 'leap')`, with or without parentheses.
+fn alter_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["ALTER", "DATABASE"])?;
+    let name = words.identifier()?;
+    if !words.take(&["SET"]) {
+        return Err(words.unsupported("ALTER DATABASE of anything but its protocol"));
+    }
+    let parenthesised = words.take_token(&Token::LParen);
+    let option = words.identifier()?;
+    if option != "protocol" {
+        return Err(words.unsupported("ALTER DATABASE of anything but its protocol"));
+    }
+    if !words.take_token(&Token::Eq) {
+        words.expect(&["TO"])?;
+    }
+    let protocol = words.value()?.to_lowercase();
+    if parenthesised && !words.take_token(&Token::RParen) {
+        return Err(words.unexpected());
+    }
+    words.expect_end()?;
+    Ok(Kind::AlterDatabase { name, protocol })
 }
 
 fn drop_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {

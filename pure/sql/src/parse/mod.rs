@@ -61,6 +61,10 @@ pub(crate) enum Kind {
         name: String,
         if_exists: bool,
     },
+    AlterDatabase {
+        name: String,
+        protocol: String,
+    },
     Session(SessionCommand),
     /// EXECUTE with arguments that are still expressions.
     Execute {

@@ -72,7 +72,10 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         }
         Kind::Explain { analyze, statement } => explain(statement, *analyze, binder)?,
         Kind::Copy(copy) => copy::plan(copy, binder)?,
-        Kind::CreateDatabase { .. } | Kind::DropDatabase { .. } | Kind::CreateTable(_) => {
+        Kind::CreateDatabase { .. }
+        | Kind::DropDatabase { .. }
+        | Kind::AlterDatabase { .. }
+        | Kind::CreateTable(_) => {
             let change = crate::ddl::plan(statement.kind(), binder)?;
             plain(binder, PlanKind::Ddl(change))
         }

@@ -1,0 +1,187 @@
+//! How a shard takes part when a database changes its protocol.
+//!
+//! The change is three versions of the catalog, and a shard acknowledges each only when it is
+//! through with what the version asks for:
+//!
+//! | version | no new transactions, and | acknowledged when |
+//! |---|---|---|
+//! | draining | those that are open may end, for a while | none is open here |
+//! | gathering | rows come home | all are, and no write is under way |
+//! | switched | the new protocol | at once |
+//!
+//! A transaction that is refused or ended by this gets 40001, like after any schema change.
+
+use super::Shard;
+use crate::message::{Message, WireMessage};
+use crate::port::StatementPort;
+use crate::txns::Running;
+use base::{Key, Position, ShardId, Time};
+use catalog::{Database, ProtocolKind, Switching};
+use sql::port::OpFuture;
+use sql::{Completed, Port, Tag};
+use std::rc::Rc;
+use std::sync::Arc;
+use txn::{JournalPort, LockMode, Op, Read};
+
+/// Open transactions may go on for so long.
+const DRAIN_US: u64 = 1_000_000;
+/// Pause between two looks whether a shard is through.
+const LOOK_US: u64 = 5_000;
+/// Rows that one transaction brings home.
+const GATHER_ROWS: usize = 500;
+
+/// What a shard has to do before it may acknowledge the catalog in use.
+#[derive(Default)]
+pub(super) struct Switch {
+    /// Databases are changing their protocol, and this shard is not through.
+    is_open: bool,
+    /// Whom to tell when it is, with the position of the catalog's record.
+    owed: Option<(ShardId, Position)>,
+    /// Open transactions are ended then.
+    drain_by: Option<Time>,
+    look_at: Option<Time>,
+    gathering: Option<crate::message::TxnHandle>,
+    /// On the shard that orders schema changes: when the database was closed.
+    pub(super) closed_at: Option<Time>,
+}
+
+impl Switch {
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.look_at
+    }
+}
+
+impl Shard {
+    /// A newer catalog is in use.
+    pub(super) fn begin_switch(&mut self) {
+        let core = self.core.borrow();
+        let mut databases = core.catalog.databases.values();
+        self.switch.is_open = databases.any(|database| database.switching.is_some());
+        self.switch.drain_by = self.switch.is_open.then(|| core.now.after(DRAIN_US));
+        self.switch.look_at = None;
+    }
+
+    /// Acknowledges the catalog in use, now or when this shard is through with it.
+    pub(super) fn acknowledge(&mut self, to: ShardId, position: Position) {
+        if self.switch.is_open {
+            let before = self.switch.owed.map_or(Position(0), |(_, wait)| wait);
+            self.switch.owed = Some((to, position.max(before)));
+            return;
+        }
+        let mut core = self.core.borrow_mut();
+        let version = core.catalog.version;
+        let ack = Message::Wire(WireMessage::CatalogAck { version });
+        core.send(to, ack, position);
+    }
+
+    /// Looks whether this shard is through; true if it has begun something.
+    pub(super) fn tend_switch(&mut self) -> bool {
+        if !self.switch.is_open {
+            return false;
+        }
+        let (catalog, now) = {
+            let core = self.core.borrow();
+            (core.catalog.clone(), core.now)
+        };
+        let databases = catalog.databases.values();
+        for database in databases.filter(|database| database.switching.is_some()) {
+            if self.is_through(database) {
+                continue;
+            }
+            if self.switch.look_at.is_some_and(|at| at > now) {
+                return false;
+            }
+            self.switch.look_at = Some(now.after(LOOK_US));
+            return self.go_on(database, now);
+        }
+        self.switch.is_open = false;
+        self.switch.look_at = None;
+        if let Some((to, position)) = self.switch.owed.take() {
+            self.acknowledge(to, position);
+        }
+        let durable = self.core.borrow().journal.durable();
+        self.catalog_durable(durable);
+        true
+    }
+
+    fn is_through(&self, database: &Database) -> bool {
+        match database.switching {
+            None => true,
+            Some(Switching::Draining) => self.txns.open_in(database.id) == 0,
+            Some(Switching::Gathering) => {
+                let core = self.core.borrow();
+                let indexes = database.key_spaces();
+                core.protocols.is_quiet(database.protocol, &indexes)
+            }
+        }
+    }
+
+    /// Does what brings this shard nearer to the end.
+    fn go_on(&mut self, database: &Arc<Database>, now: Time) -> bool {
+        match (database.switching, database.protocol) {
+            (Some(Switching::Draining), _) => {
+                if self.switch.drain_by.is_some_and(|at| at <= now) {
+                    self.txns.end_all(database.id);
+                }
+                true
+            }
+            (Some(Switching::Gathering), ProtocolKind::Leap) if self.switch.gathering.is_none() => {
+                let keys = {
+                    let core = self.core.borrow();
+                    let indexes = database.key_spaces().into_iter();
+                    let leap = core.protocols.leap();
+                    let strayed = indexes.flat_map(|index| leap.strayed(index, GATHER_ROWS));
+                    strayed.take(GATHER_ROWS).collect::<Vec<Key>>()
+                };
+                if keys.is_empty() {
+                    return false;
+                }
+                let protocol = database.protocol;
+                let spawned = self
+                    .txns
+                    .spawn(database.clone(), protocol, |port| gather(port, keys));
+                self.switch.gathering = Some(spawned);
+                true
+            }
+            (Some(Switching::Gathering) | None, _) => false,
+        }
+    }
+
+    /// News of a transaction of the node: true if it was the one that brings rows home.
+    pub(super) fn gathered(&mut self, handle: crate::message::TxnHandle) -> bool {
+        if self.switch.gathering != Some(handle) {
+            return false;
+        }
+        self.switch.gathering = None;
+        true
+    }
+}
+
+/// Takes rows in by locking them here, at their home.
+fn gather(port: Rc<StatementPort>, keys: Vec<Key>) -> Running {
+    Box::pin(async move {
+        let planned = port.catalog().version;
+        let ops: Vec<OpFuture<'_>> = keys
+            .into_iter()
+            .map(|key| {
+                let to = port.home(key.slot);
+                let op = Op::Get {
+                    key,
+                    read: Read::Lock(LockMode::Exclusive),
+                    program: sql::whole_row(&[]),
+                };
+                OpFuture::start(&*port, to, planned, op, false)
+            })
+            .collect();
+        for op in ops {
+            op.await?;
+        }
+        Ok(Completed {
+            tag: Tag::Word("GATHER"),
+        })
+    })
+}

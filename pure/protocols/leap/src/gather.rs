@@ -1,0 +1,41 @@
+//! Bringing the rows of an index home, before its database follows another protocol.
+
+use crate::Leap;
+use crate::dropped::first_key;
+use crate::job::key_of;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use base::{IndexId, Key};
+
+impl Leap {
+    /// Rows of this home that are elsewhere or lent, at most `count`. An exclusive lock on each of
+    /// them, taken here, brings them back.
+    pub fn strayed(&self, index: IndexId, count: usize) -> Vec<Key> {
+        let away = keys_of(&self.table, index).chain(self.sharing.lent_of(index));
+        away.take(count).cloned().collect()
+    }
+
+    /// Whether every row of the index is at its home and nowhere else, as far as this shard is
+    /// concerned as home, owner or requester, and nothing is under way.
+    pub fn is_gathered(&self, index: IndexId) -> bool {
+        let at_work = self.jobs.values().any(|job| {
+            let key = job.op.as_ref().and_then(key_of);
+            key.is_some_and(|key| key.index == index)
+        });
+        self.rejoin.is_settled()
+            && !at_work
+            && keys_of(&self.table, index).next().is_none()
+            && keys_of(&self.held, index).next().is_none()
+            && keys_of(&self.settling_of, index).next().is_none()
+            && keys_of(&self.wanted, index).next().is_none()
+            && keys_of(&self.release_of, index).next().is_none()
+            && !self.evictions.iter().any(|key| key.index == index)
+            && self.sharing.is_unshared(index)
+    }
+}
+
+/// The keys of an index in a map.
+pub(crate) fn keys_of<V>(map: &BTreeMap<Key, V>, index: IndexId) -> impl Iterator<Item = &Key> {
+    let from = map.range(first_key(index)..).map(|(key, _)| key);
+    from.take_while(move |key| key.index == index)
+}
