@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn numbers_have_about_three_digits() {
-        let shown = [0.0, 0.25, 3.14159, 250.4, 12_345.0, 2_500_000.0].map(short);
-        assert_eq!(shown, ["0", "0.250", "3.1", "250", "12k", "2.50M"]);
+        let shown = [0.0, 0.25, 4.5678, 250.4, 12_345.0, 2_500_000.0].map(short);
+        assert_eq!(shown, ["0", "0.250", "4.6", "250", "12k", "2.50M"]);
     }
 }

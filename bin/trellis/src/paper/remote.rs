@@ -46,6 +46,8 @@ pub(super) fn figure_9(lab: &mut Lab) -> Result<Figure> {
     let mut distributed = chart("a. distributed transactions", "%");
     let mut throughput = chart("b. throughput", "tx/s").logarithmic();
     let mut latency = chart("c. mean latency", "ms").logarithmic();
+    let mut messages = chart("messages between nodes, per transaction", "messages");
+    let mut busy = chart("use of the cores", "%");
     let mut rates = Vec::new();
     for system in SYSTEMS {
         let points = points(lab, system, &REMOTE)?;
@@ -59,6 +61,15 @@ pub(super) fn figure_9(lab: &mut Lab) -> Result<Figure> {
             100.0 * counters.txn_distributed as f64 / all as f64
         };
         distributed.curve(system.name(), points.iter().map(share));
+        let each = points.iter();
+        let each = each.map(|point| point.usage.frames as f64 / point.commits().max(1) as f64);
+        messages.curve(system.name(), each);
+        let cores_ns = f64::from(options.nodes) * options.run_us as f64 * 1e3;
+        let used = |point: &Rc<Point>| {
+            let busy_ns: u64 = point.usage.busy_ns.iter().sum();
+            100.0 * busy_ns as f64 / cores_ns
+        };
+        busy.curve(system.name(), points.iter().map(used));
         rates.push(of_system);
     }
     let ratio = |to: usize| -> Vec<f64> {
@@ -68,7 +79,7 @@ pub(super) fn figure_9(lab: &mut Lab) -> Result<Figure> {
     let mut speedup = chart("leap's throughput over the others'", "ratio");
     speedup.curve("over two_phase serial", ratio(2));
     speedup.curve("over two_phase interleaved", ratio(1));
-    figure.charts = vec![distributed, throughput, latency, speedup];
+    figure.charts = vec![distributed, throughput, latency, speedup, messages, busy];
     judge(lab, &ratio(2), &ratio(1), &mut figure);
     Ok(figure)
 }
