@@ -86,6 +86,20 @@ fn leap_kind(body: &LeapBody) -> &'static str {
         LeapBody::Read(_) | LeapBody::Reply(_) => "leap.read",
         LeapBody::Fetch(_) | LeapBody::Fetched(_) => "leap.fetch",
         LeapBody::Confirm(_) | LeapBody::Confirmed { .. } => "leap.confirm",
-        _ => "leap.other",
+        LeapBody::Share(_) | LeapBody::Recall(_) | LeapBody::Recalled(_) | LeapBody::Forget(_) => {
+            "leap.share"
+        }
+        LeapBody::Entrust(_) | LeapBody::Performed(_) => "leap.entrust",
+        LeapBody::Refused(_)
+        | LeapBody::Working(_)
+        | LeapBody::Waiting(_)
+        | LeapBody::Cancel(..)
+        | LeapBody::Reading(_)
+        | LeapBody::Release(_)
+        | LeapBody::Inquire(_)
+        | LeapBody::Running(_)
+        | LeapBody::Ask
+        | LeapBody::Claims(_)
+        | LeapBody::Verdicts(_) => "leap.other",
     }
 }
