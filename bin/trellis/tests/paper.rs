@@ -5,7 +5,8 @@ use std::process::{Command, Output};
 fn paper(dir: &std::path::Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trellis"));
     command.current_dir(dir).args(["paper", "leap"]);
-    command.args(arguments).output().unwrap()
+    let done = command.args(arguments).output();
+    done.expect("the program starts")
 }
 
 #[test]
