@@ -99,10 +99,7 @@ impl<'a> FillCx<'a> {
             }),
             None => None,
         };
-        Ok(Batch {
-            rows: batch,
-            next,
-        })
+        Ok(Batch { rows: batch, next })
     }
 
     /// Inserts the entry of every row in index `number`; answers the rows whose entry existed.
