@@ -493,6 +493,7 @@ impl Leap {
                 wait,
                 take,
             } => {
+                self.moves.entrusted += 1;
                 if let (true, Some(key)) = (take, key_of(&errand.message.op)) {
                     self.errands.takes.insert(key.clone());
                 }

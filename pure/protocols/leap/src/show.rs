@@ -42,6 +42,8 @@ pub struct Moves {
     pub lent: u64,
     /// Copies that have come.
     pub copied: u64,
+    /// Transactions that were entrusted to other shards and ended there.
+    pub entrusted: u64,
 }
 
 /// A row that moves much.

@@ -290,9 +290,16 @@ impl Leap {
             id,
             to,
             planned,
-            op,
+            mut op,
             last,
         } = submission;
+        if let Some(error) = settle_snapshot(&mut op) {
+            return Submitted::Ready(OpReply {
+                result: Err(error),
+                outcome: None,
+                wait: Position(0),
+            });
+        }
         let origin = Origin::Local {
             id,
             last: last && idle,
@@ -674,4 +681,20 @@ impl Leap {
         state.cost.nodes = state.nodes.len() as u32;
         state.cost.shards = 1 + state.visited.len() as u32;
     }
+}
+
+/// Makes a snapshot one that misses nothing which was answered before its reader began. The only
+/// read of a statement finds the newest version where its row is: whoever has a row has what was
+/// committed on it, and its clock is past that. Other readers do not know which shards have their
+/// rows; they read at a timestamp that no clock is past, or are refused.
+fn settle_snapshot(op: &mut Op) -> Option<OpError> {
+    if matches!(op, Op::Clock(_)) {
+        return None;
+    }
+    let snapshot = op.snapshot_mut()?;
+    if snapshot.sole {
+        snapshot.at = Ts::MAX;
+        return None;
+    }
+    (snapshot.bound == Ts::MAX).then_some(OpError::Raise(snapshot.at))
 }

@@ -5,7 +5,7 @@
 use super::local::{add, bump, get};
 use super::programs::{Test, program, row};
 use super::world::{Flight, TABLE, World, key};
-use crate::Settings;
+use crate::{Moves, Settings};
 use base::Planted;
 use base::{Datum, Key, KeyRange, NodeId, Position, Prng, ShardId, Ts, TxnId};
 use journal::Record;
@@ -746,6 +746,8 @@ fn number(name: &str) -> Option<u64> {
 struct Done {
     committed: usize,
     moved: u64,
+    copied: u64,
+    entrusted: u64,
     checkpoints: u64,
 }
 
@@ -758,14 +760,15 @@ fn run(seed: u64, printed: Option<Planted>) -> Done {
     run.check_owners();
     run.check();
     let committed = |c: &&Client| matches!(c.outcome, Some(Outcome::Committed { .. }));
+    let sum = |of: fn(&Moves) -> u64| {
+        let shards = run.world.shards.values();
+        shards.map(|shard| of(&shard.protocol.moves())).sum()
+    };
     Done {
         committed: run.clients.iter().filter(committed).count(),
-        moved: run
-            .world
-            .shards
-            .values()
-            .map(|shard| shard.protocol.moves().moved_in)
-            .sum(),
+        moved: sum(|moves| moves.moved_in),
+        copied: sum(|moves| moves.copied),
+        entrusted: sum(|moves| moves.entrusted),
         checkpoints: run.world.checkpoints,
     }
 }
@@ -786,12 +789,20 @@ fn random_transactions_are_serializable_under_faults() {
         let more = run(seed, None);
         done.committed += more.committed;
         done.moved += more.moved;
+        done.copied += more.copied;
+        done.entrusted += more.entrusted;
         done.checkpoints += more.checkpoints;
     }
     assert!(done.committed as u64 >= all, "most runs get something done");
     assert!(
         all < 100 || (done.moved > all && done.checkpoints > all),
         "rows move"
+    );
+    assert!(
+        all < 100 || (done.copied > all / 4 && done.entrusted > all / 2),
+        "{} copies, {} entrusted",
+        done.copied,
+        done.entrusted
     );
 }
 

@@ -1,8 +1,9 @@
 //! A crash at every step of a transfer, for each role: never two owners, never none, and nothing
 //! that was answered is lost.
 
-use super::local::{add, get, number, shard};
+use super::local::{add, bump, get, number, shard};
 use super::world::{World, key};
+use crate::Settings;
 use base::NodeId;
 use txn::Outcome;
 
@@ -131,6 +132,160 @@ fn a_crash_at_every_step_of_a_transfer() {
                 let ended = (0..40).any(|steps| run(case, steps, flushes, victims, kept));
                 assert!(ended, "{case:?} {victims:?}: the transfer ends");
             }
+        }
+    }
+}
+
+/// Delivers and flushes step by step; then `victims` crash and come back, and everything rests.
+fn interrupt(
+    world: &mut World,
+    steps: usize,
+    flushes: usize,
+    victims: &[u16],
+    kept: usize,
+) -> bool {
+    let mut ended = false;
+    for step in 0..steps {
+        if step % 3 == flushes {
+            world.flush_all();
+        }
+        let leaves = world
+            .flights
+            .iter()
+            .position(|flight| world.may_leave(flight));
+        match leaves {
+            Some(at) => {
+                let flight = world.flights.remove(at);
+                world.deliver(flight);
+            }
+            None => {
+                ended = world.flights.is_empty();
+                world.flush_all();
+            }
+        }
+    }
+    for victim in victims {
+        world.crash(NodeId(*victim), kept);
+    }
+    for victim in victims {
+        world.restart(NodeId(*victim));
+        world.announce(NodeId(*victim));
+    }
+    for _ in 0..30 {
+        world.settle();
+        world.tick(500_000);
+    }
+    world.settle();
+    ended
+}
+
+/// Node 1 entrusts a change to node 3, which it finds by way of the home, node 2.
+fn entrust(steps: usize, flushes: usize, victims: &[u16], kept: usize) -> bool {
+    let who = || format!("{steps} {flushes} {victims:?} {kept}");
+    let mut world = World::new(3, 1);
+    world.load(key("a1"), 10);
+    let txn = world.begin(shard(3));
+    world.submit(txn, add("a1", 5), true);
+    world.settle();
+    let txn = world.begin(shard(1));
+    let op = world.submit(txn, bump("a1", 1), true);
+    let ended = interrupt(&mut world, steps, flushes, victims, kept);
+    let reply = world.take_answer(op);
+    assert_eq!(reply.is_none(), victims.contains(&1), "{}", who());
+    let found = world.value(&key("a1")).expect("it is there");
+    match reply.and_then(|reply| reply.outcome) {
+        Some(Outcome::Committed { .. }) => assert_eq!(found, 16, "{}", who()),
+        Some(Outcome::Aborted(_)) => assert_eq!(found, 15, "{}", who()),
+        Some(Outcome::Unknown) | None => assert!((15..=16).contains(&found), "{}", who()),
+    }
+    // Nothing is left that would do it once more.
+    for at in 1..=3 {
+        let txn = world.begin(shard(at));
+        let op = world.submit(txn, bump("a1", 1), true);
+        world.settle();
+        assert!(world.take_answer(op).is_some(), "{}", who());
+    }
+    assert_eq!(world.value(&key("a1")), Some(found + 3), "{}", who());
+    world.tick(500_000);
+    world.settle();
+    assert!(world.is_idle(), "{}", who());
+    ended
+}
+
+#[test]
+fn a_crash_at_every_step_of_an_entrusted_change() {
+    for victims in [&[1][..], &[2], &[3], &[1, 2], &[2, 3], &[1, 3], &[1, 2, 3]] {
+        for (flushes, kept) in [(0, 0), (1, 0), (2, 1), (3, 0), (3, 2)] {
+            let ended = (0..40).any(|steps| entrust(steps, flushes, victims, kept));
+            assert!(ended, "{victims:?}: the change ends");
+        }
+    }
+}
+
+/// Node 1 has a copy of a row of node 2 and reads it, node 3 is given one, and node 2 writes.
+fn lend(steps: usize, flushes: usize, victims: &[u16], kept: usize) -> bool {
+    let who = || format!("{steps} {flushes} {victims:?} {kept}");
+    let mut world = World::new(3, 1);
+    world.load(key("a1"), 10);
+    world.settings(Settings {
+        share_after: 1,
+        ..Settings::default()
+    });
+    let first = world.begin(shard(1));
+    world.submit(first, get("a1"), true);
+    world.settle();
+    world.answers.clear();
+    let writer = world.begin(shard(2));
+    let reader = world.begin(shard(1));
+    let before = world.submit(reader, get("a1"), false);
+    let before = number(&world.take_answer(before).expect("it has a copy"));
+    let other = world.begin(shard(3));
+    let read = world.submit(other, get("a1"), true);
+    let write = world.submit(writer, add("a1", 1), true);
+    let ended = interrupt(&mut world, steps, flushes, victims, kept);
+    // The writer has waited, or the reader has ended: it does not see both states.
+    if !victims.contains(&1) {
+        let again = world.submit(reader, get("a1"), true);
+        world.settle();
+        let reply = world.take_answer(again).expect("it is answered");
+        if reply.result.is_ok() {
+            assert_eq!(number(&reply), before, "{}", who());
+        }
+    }
+    for _ in 0..30 {
+        world.settle();
+        world.tick(500_000);
+    }
+    let found = world.value(&key("a1")).expect("it is there");
+    match world.take_answer(write).map(|reply| reply.outcome) {
+        Some(Some(Outcome::Committed { .. })) => assert_eq!(found, 11, "{}", who()),
+        Some(_) => assert_eq!(found, 10, "{}", who()),
+        None => assert!((10..=11).contains(&found), "{}", who()),
+    }
+    if let Some(reply) = world.take_answer(read) {
+        assert!(reply.outcome.is_some(), "{}", who());
+    }
+    for at in [3, 1, 2] {
+        let txn = world.begin(shard(at));
+        let read = world.submit(txn, get("a1"), true);
+        world.settle();
+        let reply = world
+            .take_answer(read)
+            .unwrap_or_else(|| panic!("{}", who()));
+        assert_eq!(number(&reply), Some(found), "{}", who());
+    }
+    world.tick(500_000);
+    world.settle();
+    assert!(world.is_idle(), "{}", who());
+    ended
+}
+
+#[test]
+fn a_crash_at_every_step_of_lending_and_calling_back() {
+    for victims in [&[1][..], &[2], &[3], &[1, 2], &[2, 3], &[1, 3], &[1, 2, 3]] {
+        for (flushes, kept) in [(0, 0), (1, 0), (2, 1), (3, 0), (3, 2)] {
+            let ended = (0..40).any(|steps| lend(steps, flushes, victims, kept));
+            assert!(ended, "{victims:?}: it comes to rest");
         }
     }
 }

@@ -1,0 +1,258 @@
+//! Allocations of a transaction on rows of its own shard, under each protocol: what leap adds for
+//! rows that might be elsewhere must not be paid by those that are here.
+
+use base::row::RowRef;
+use base::{Clock, Datum, IndexId, Key, Position, RowBatch, ShardId, Slot, SqlError, Time};
+use base::{Ts, TxnId, Type};
+use leap::Leap;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use store::{Store, Write};
+use two_phase::TwoPhase;
+use txn::{
+    Counters, Cx, JournalPort, LockMode, Modified, Op, OpId, OpReply, Outbox, Outcome, Program,
+    Protocol, Read, RowProgram, RowTask, Submitted, TxnOptions,
+};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise about `layout` is the one that `System` wants.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: `pointer` came from `System` with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const HERE: ShardId = ShardId(0);
+
+/// A journal that is always durable.
+struct Quick(u64);
+
+impl JournalPort for Quick {
+    fn append(&mut self, payload: &[u8]) -> Position {
+        self.0 += payload.len() as u64 + 8;
+        Position(self.0)
+    }
+    fn durable(&self) -> Position {
+        Position(self.0)
+    }
+}
+
+/// Adds one and returns nothing.
+struct Increment;
+
+impl RowProgram for Increment {
+    fn encode(&self, _out: &mut Vec<u8>) {}
+    fn width(&self) -> usize {
+        0
+    }
+    fn point(&self, _row: &[u8], _out: &mut RowBatch) -> Result<bool, SqlError> {
+        Ok(true)
+    }
+    fn modify(&self, row: &[u8], _out: &mut RowBatch) -> Result<Modified, SqlError> {
+        let Ok(Datum::Int(value)) = RowRef::new(row).col(0, Type::Int8) else {
+            panic!("rows are integers");
+        };
+        Ok(Modified::Put(base::row::to_vec(&[Datum::Int(value + 1)])))
+    }
+    fn task(&self) -> Option<Box<dyn RowTask>> {
+        None
+    }
+}
+
+struct World<P: Protocol> {
+    protocol: P,
+    store: Store,
+    clock: Clock,
+    counters: Counters,
+    journal: Quick,
+    out: Outbox<P::Message>,
+    txns: u64,
+    ops: u64,
+}
+
+fn key() -> Key {
+    Key::new(IndexId(1), Slot(0), vec![1, 2, 3, 4])
+}
+
+impl<P: Protocol> World<P> {
+    fn new(protocol: P) -> World<P> {
+        let mut store = Store::new();
+        let (row, key) = (base::row::to_vec(&[Datum::Int(0)]), key());
+        let write = Write::Insert(row);
+        store.apply(key.index, key.slot, &key.bytes, &write, Ts(1), Ts::ZERO);
+        World {
+            protocol,
+            store,
+            clock: Clock::new(HERE, Ts::ZERO),
+            counters: Counters::default(),
+            journal: Quick(0),
+            out: Outbox::default(),
+            txns: 0,
+            ops: 0,
+        }
+    }
+
+    fn call<R>(&mut self, call: impl FnOnce(&mut P, &mut Cx<'_, P::Message>) -> R) -> R {
+        let horizon = self.clock.last();
+        let mut cx = Cx {
+            now: Time(1_800_000_000_000_000),
+            shard: HERE,
+            incarnation: 1,
+            view: 1,
+            clock: &mut self.clock,
+            store: &mut self.store,
+            journal: &mut self.journal,
+            out: &mut self.out,
+            horizon,
+            clock_bound: Ts::MAX,
+            decode: |_| panic!("programs stay here"),
+            schema_changed: &|_| Some(1),
+            counters: &mut self.counters,
+            history: None,
+        };
+        call(&mut self.protocol, &mut cx)
+    }
+
+    fn begin(&mut self) -> TxnId {
+        self.txns += 1;
+        let txn = TxnId {
+            shard: HERE,
+            incarnation: 1,
+            counter: self.txns,
+        };
+        self.call(|protocol, cx| {
+            let options = TxnOptions {
+                priority_ts: cx.clock.tick(cx.now),
+                urgent: false,
+                attempt: 1,
+                serial: false,
+                lock_timeout_us: 0,
+            };
+            protocol.begin(cx, txn, options);
+        });
+        txn
+    }
+
+    fn submit(&mut self, txn: TxnId, op: Op, last: bool) -> OpReply {
+        self.ops += 1;
+        let id = OpId(self.ops);
+        let submitted = self.call(|protocol, cx| protocol.submit(cx, txn, id, HERE, 1, op, last));
+        ready(submitted)
+    }
+
+    fn end(&mut self, txn: TxnId, reply: &OpReply) {
+        assert!(matches!(reply.outcome, Some(Outcome::Committed { .. })));
+        self.call(|protocol, _| protocol.forget(txn));
+        assert!(self.out.messages.is_empty());
+    }
+
+    /// One operation that carries its commit.
+    fn autocommit(&mut self, op: Op) {
+        let txn = self.begin();
+        let reply = self.submit(txn, op, true);
+        self.end(txn, &reply);
+    }
+
+    /// A read, a change and a commit.
+    fn block(&mut self, program: &Program) {
+        let txn = self.begin();
+        assert!(self.submit(txn, get(program), false).result.is_ok());
+        assert!(self.submit(txn, modify(program), false).result.is_ok());
+        self.ops += 1;
+        let id = OpId(self.ops);
+        let submitted = self.call(|protocol, cx| protocol.commit(cx, txn, id));
+        self.end(txn, &ready(submitted));
+    }
+
+    /// Allocations of one call, in hundredths.
+    fn allocations(&mut self, mut call: impl FnMut(&mut World<P>)) -> u64 {
+        for _ in 0..200 {
+            call(self);
+        }
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        for _ in 0..1_000 {
+            call(self);
+        }
+        (ALLOCATIONS.load(Ordering::Relaxed) - before) / 10
+    }
+
+    /// For a read, for a change, and for a block of both.
+    fn costs(&mut self) -> [u64; 3] {
+        let program: Program = Program::Live(Arc::new(Increment));
+        [
+            self.allocations(|world| world.autocommit(get(&program))),
+            self.allocations(|world| world.autocommit(modify(&program))),
+            self.allocations(|world| world.block(&program)),
+        ]
+    }
+}
+
+fn ready(submitted: Submitted<OpReply>) -> OpReply {
+    match submitted {
+        Submitted::Ready(reply) => reply,
+        Submitted::Pending => panic!("everything is here and free"),
+    }
+}
+
+fn get(program: &Program) -> Op {
+    Op::Get {
+        key: key(),
+        read: Read::Lock(LockMode::Shared),
+        program: program.clone(),
+    }
+}
+
+fn modify(program: &Program) -> Op {
+    Op::Modify {
+        key: key(),
+        program: program.clone(),
+    }
+}
+
+#[test]
+fn rows_at_home_cost_no_more_under_leap() {
+    let two_phase = World::new(TwoPhase::new(HERE)).costs();
+    let mut world = World::new(Leap::new(HERE, &[HERE]));
+    world.call(|protocol, cx| protocol.recover(cx, journal::Ownership::default(), &|_| true));
+    let leap = world.costs();
+    for ((leap, two_phase), what) in leap
+        .into_iter()
+        .zip(two_phase)
+        .zip(["get", "modify", "block"])
+    {
+        assert!(
+            leap <= two_phase + 50,
+            "{what}: {leap} allocations per hundred under leap, {two_phase} under two_phase"
+        );
+    }
+}
+
+/// For a look at the instructions: `valgrind --tool=callgrind` counts these calls apart.
+#[test]
+fn thousands_of_changes() {
+    let program: Program = Program::Live(Arc::new(Increment));
+    let mut world = World::new(TwoPhase::new(HERE));
+    let mut leap = World::new(Leap::new(HERE, &[HERE]));
+    leap.call(|protocol, cx| protocol.recover(cx, journal::Ownership::default(), &|_| true));
+    for _ in 0..2_000 {
+        world.autocommit(modify(&program));
+        leap.autocommit(modify(&program));
+        world.block(&program);
+        leap.block(&program);
+    }
+    assert_eq!(world.counters.txn_committed, 4_000);
+    assert_eq!(leap.counters.txn_committed, 4_000);
+}
