@@ -1,3 +1,5 @@
+//! Inputs against what was asked for.
+
 use super::*;
 use alloc::collections::BTreeMap;
 

@@ -48,7 +48,7 @@ enum PaperCommand {
 #[command(after_help = "Examples:\n  \
     trellis paper leap                     everything; about an hour on two cores\n  \
     trellis paper leap --quick             the same with 4 nodes and short runs\n  \
-    trellis paper leap --figure 9          one figure (8-17, 20, table1, counter, hotspot, real)\n\n\
+    trellis paper leap --figure 9          one (8-17, 20, table1, counter, hotspot, real)\n\n\
     Figure 14.b and the comparison with Tell (18, 19) are left out.")]
 struct LeapArgs {
     /// Only this one; may be repeated
