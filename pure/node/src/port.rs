@@ -123,7 +123,11 @@ impl StatementPort {
         let held = self.snapshot.get().unwrap_or_else(|| {
             let mut core = self.txn.core.borrow_mut();
             let now = core.now;
-            let held = Held::begin(core.clock.tick(now));
+            let alone = core.catalog.placement.shards().len() == 1;
+            let held = Held {
+                exact: alone,
+                ..Held::begin(core.clock.tick(now))
+            };
             core.hold_snapshot(held.at);
             self.snapshot.set(Some(held));
             held

@@ -23,6 +23,16 @@ const LOCKS_CHECKED_MAX: usize = 1_000;
 /// Answers to operations that were pending.
 pub(crate) type Completions = Vec<(TxnId, OpId, OpReply)>;
 
+/// Whether what was answered lies at or below the clock of the shard that has the row, on which no
+/// outcome is awaited elsewhere: the clocks of the shards that can be reached name a snapshot which
+/// misses nothing. Such a protocol refuses every other snapshot that is not a statement's only read.
+pub(crate) fn clocks_suffice(protocol: ProtocolKind) -> bool {
+    match protocol {
+        ProtocolKind::Leap => true,
+        ProtocolKind::TwoPhase => false,
+    }
+}
+
 /// A protocol and what its last calls want done.
 struct Lane<P: Protocol> {
     machine: P,

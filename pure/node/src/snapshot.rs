@@ -3,10 +3,12 @@
 //!
 //! A statement begins at its shard's clock. If a shard refuses to be read there, the statement
 //! starts again at the timestamp that it was told, and the second time at one that no shard can
-//! refuse, because all of them were asked for their clocks. A read-only transaction of several
+//! refuse, because all of them were asked for their clocks (the first time, where the protocol refuses
+//! every snapshot of which that is not known). A read-only transaction of several
 //! statements asks for them before its first one, so that it never has to begin again.
 
 use crate::port::StatementPort;
+use crate::protocols::clocks_suffice;
 use base::{Planted, Ts, is_planted};
 use sql::Port;
 use sql::port::{ExecError, OpFuture};
@@ -54,7 +56,7 @@ pub(crate) async fn raise_to_clocks(port: &StatementPort, held: Held) -> Result<
     let mut asked = Vec::new();
     for shard in port.shards().iter() {
         if port.is_unreachable(*shard) {
-            raised.exact = false;
+            raised.exact &= clocks_suffice(port.txn.protocol);
             continue;
         }
         let op = Op::Clock(Snapshot::recent(held.at, held.since));

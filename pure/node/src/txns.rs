@@ -6,6 +6,7 @@ use crate::message::{
     BeginRequest, Done, Failure, FromTxn, RunRequest, StatementNo, ToTxn, TxnHandle,
 };
 use crate::port::{Events, StatementPort, TxnShared};
+use crate::protocols::clocks_suffice;
 use crate::sequence::SequenceDraws;
 use crate::show::Shows;
 use crate::snapshot::{Held, raise_to_clocks};
@@ -31,6 +32,9 @@ pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Completed, ExecErro
 
 /// A transaction that is restarted this often becomes urgent (protocols.md 6.3.3 L9).
 const ATTEMPTS_UNTIL_URGENT: u32 = 5;
+
+/// Restarts of one statement at later snapshots: two as a rule, more if nodes are away.
+const RESTARTS_MAX: u32 = 20;
 
 /// Number of the first statement of a transaction.
 const FIRST_STATEMENT: StatementNo = 1;
@@ -510,8 +514,8 @@ impl Txns {
             .get_mut(&statement)
             .expect("a statement that ran is known");
         let port = running.port.clone();
-        let Some((plan, params)) = running.again.clone().filter(|_| first && !port.spent.get())
-        else {
+        let fresh = first && !port.spent.get() && port.restarts.get() < RESTARTS_MAX;
+        let Some((plan, params)) = running.again.clone().filter(|_| fresh) else {
             return false;
         };
         running.future = Some(execute_raised(plan, params, port, at));
@@ -785,7 +789,7 @@ fn execute_raised(
         let held = port.held().expect("only a snapshot is raised");
         let at = held.at.max(at).max(latest);
         let mut raised = Held { at, ..held };
-        if port.restarts.get() > 1 {
+        if port.restarts.get() > 1 || clocks_suffice(port.txn.protocol) {
             raised = raise_to_clocks(&port, raised).await?;
         }
         port.hold(raised);
