@@ -124,12 +124,18 @@ impl World {
             Moment::Flush(factor) => self.nodes[place].power_at_flush = Some((down_us, factor)),
             Moment::Checkpoint => self.nodes[place].power_at_checkpoint = Some(down_us),
         }
-        if mute_us > 0 && self.nodes[place].running.is_some() {
-            for to in (0..self.nodes.len()).filter(|to| *to != place) {
-                self.cut(place, to, mute_us);
-            }
-        }
+        self.nodes[place].mute_at_flush = Some(mute_us).filter(|us| *us > 0);
         false
+    }
+
+    /// What waits for the flush that begins has been promised or decided, and nobody hears of it.
+    pub(crate) fn fall_mute(&mut self, node: usize) {
+        let Some(mute_us) = self.nodes[node].mute_at_flush.take() else {
+            return;
+        };
+        for to in (0..self.nodes.len()).filter(|to| *to != node) {
+            self.cut(node, to, mute_us);
+        }
     }
 
     fn end(&mut self, node: u16, down_us: u64, power: bool) -> bool {
@@ -203,6 +209,7 @@ impl World {
             hosted.disk.calm();
             hosted.slow_disk = 1;
             hosted.power_at_flush = None;
+            hosted.mute_at_flush = None;
             hosted.power_at_checkpoint = None;
             hosted.paused_until_ns = hosted.paused_until_ns.min(self.now_ns);
             if hosted.running.is_none() {

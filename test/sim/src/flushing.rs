@@ -34,6 +34,7 @@ impl World {
         if let Err(error) = written {
             return self.fatal(node, &error.to_string());
         }
+        self.fall_mute(node);
         let power = self.nodes[node].power_at_flush.take();
         let after = match &mut self.costs {
             Some(costs) => costs.flush_ns(node, bytes.len()),

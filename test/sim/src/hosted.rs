@@ -236,6 +236,8 @@ pub(crate) struct Hosted {
     /// The power goes during the next flush, for so many microseconds; the flush takes so many
     /// times as long as others.
     pub(crate) power_at_flush: Option<(u64, u64)>,
+    /// From the next flush on nothing that the node sends arrives, for so many microseconds.
+    pub(crate) mute_at_flush: Option<u64>,
     /// The power goes when the next checkpoint is in use, for so many microseconds.
     pub(crate) power_at_checkpoint: Option<u64>,
     /// The next start is to find a flipped bit.

@@ -124,7 +124,7 @@ pub enum What {
         node: u16,
         down_us: u64,
     },
-    /// From now on nothing that the node sends arrives for `mute_us`.
+    /// From the next flush on nothing that the node sends arrives for `mute_us`.
     Power {
         node: u16,
         down_us: u64,

@@ -75,6 +75,7 @@ impl World {
                 paused_until_ns: 0,
                 slow_disk: 1,
                 power_at_flush: None,
+                mute_at_flush: None,
                 power_at_checkpoint: None,
                 flip: false,
             });
