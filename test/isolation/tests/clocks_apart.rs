@@ -52,14 +52,18 @@ async fn read(conn: &mut SimConn, statements: &[&str]) -> i64 {
 }
 
 /// A commit is answered, and then another client reads. Counts the reads that miss it.
-async fn stale(cx: SimCx) -> BTreeMap<&'static str, u32> {
+async fn stale(cx: SimCx, protocol: &str) -> BTreeMap<&'static str, u32> {
+    let create = format!("create database d with (protocol = '{protocol}')");
+    let mut first = cx.connect(1).await.unwrap();
+    first.query(&create).await.unwrap();
+    let database = ("database", "d");
     let mut writers = Vec::new();
     let mut readers = Vec::new();
     for node in 1..=cx.nodes() {
-        writers.push(cx.connect(node).await.unwrap());
+        writers.push(cx.connect_with(node, &[database]).await.unwrap());
         for (name, level, statements) in READS {
-            let level = [("default_transaction_isolation", level)];
-            let conn = cx.connect_with(node, &level).await.unwrap();
+            let settings = [database, ("default_transaction_isolation", level)];
+            let conn = cx.connect_with(node, &settings).await.unwrap();
             readers.push((name, statements, conn));
         }
     }
@@ -87,7 +91,7 @@ async fn stale(cx: SimCx) -> BTreeMap<&'static str, u32> {
     stale
 }
 
-fn counts(skew_us: u64) -> BTreeMap<&'static str, u32> {
+fn counts(skew_us: u64, protocol: &'static str) -> BTreeMap<&'static str, u32> {
     let ask = Ask {
         nodes: Some(3),
         shards: Some(2),
@@ -98,14 +102,19 @@ fn counts(skew_us: u64) -> BTreeMap<&'static str, u32> {
         skew_us,
         ..Plan::draw(3, &ask)
     };
-    sim::alone(&plan, |cx| Box::pin(stale(cx))).unwrap()
+    sim::alone(&plan, |cx| Box::pin(stale(cx, protocol))).unwrap()
 }
 
 /// No way of reading misses a commit that another client was told of, whatever the clocks say.
 fn misses_nothing(skew_us: u64) {
-    let stale = counts(skew_us);
-    assert_eq!(stale.len(), READS.len());
-    assert!(stale.values().all(|count| *count == 0), "{stale:?}");
+    for protocol in ["two_phase", "leap"] {
+        let stale = counts(skew_us, protocol);
+        assert_eq!(stale.len(), READS.len());
+        assert!(
+            stale.values().all(|count| *count == 0),
+            "{protocol}: {stale:?}"
+        );
+    }
 }
 
 #[test]
