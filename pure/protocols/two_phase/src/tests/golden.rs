@@ -5,12 +5,14 @@
 //! cluster N S            N nodes with S shards each; shard K of node N is nN.K
 //! load SHARD KEY VALUE   a row before the first transaction
 //! begin T SHARD          transactions are named t1, t2 ... in this order
-//! get|xget|snap|add|plus|plus2|insert|put|del T SHARD KEY [VALUE] [last]
-//!                        plus: a formula of an int8, plus2: of an int2
+//! get|xget|snap|recent|add|plus|plus2|insert|put|del T SHARD KEY [VALUE] [last]
+//!                        plus: a formula of an int8, plus2: of an int2; recent: in a snapshot
+//!                        that misses nothing, drawn with the first and raised as it is told
 //! commit T | abort T | forget T | cost T
 //! deliver [COUNT]        messages that may leave, in order; each line says who was told what
 //! drop TEXT | twice TEXT the first message whose line contains TEXT
 //! full N | room N        the disk of a node
+//! ahead N MICROS         the clock of a node goes ahead
 //! down N                 the other nodes notice that N is not connected
 //! flush N | tick MILLIS | crash N | restart N | state SHARD | value SHARD KEY
 //! ```
@@ -18,14 +20,16 @@
 use super::programs::{Test, program, row};
 use super::world::{TABLE, World, describe, key};
 use base::{Datum, NodeId, ShardId, TxnId};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use store::Write;
-use txn::{LockMode, Op, OpReply, OpResult, Outcome, Protocol, Read, Snapshot};
+use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read, Snapshot};
 
 struct Script {
     world: World,
     txns: Vec<TxnId>,
+    snapshots: BTreeMap<TxnId, Snapshot>,
     out: String,
 }
 
@@ -106,6 +110,10 @@ impl Script {
             }
             ["flush", node] => self.world.flush(NodeId(number(node))),
             ["tick", millis] => self.world.tick(number::<u64>(millis) * 1_000),
+            ["ahead", node, micros] => {
+                let node = NodeId(number(node));
+                self.world.ahead.insert(node, number(micros));
+            }
             ["down", node] => self.world.announce_down(NodeId(number(node))),
             ["crash", node] => self.world.crash(NodeId(number(node)), 0),
             ["restart", node] => {
@@ -142,10 +150,14 @@ impl Script {
                 let ts = self.world.call(txn.shard, |_, cx| cx.clock.tick(cx.now));
                 Read::Snapshot(Snapshot::exactly(ts))
             }
+            "recent" => Read::Snapshot(Snapshot {
+                sole: last,
+                ..self.recent(txn)
+            }),
             _ => Read::Lock(LockMode::Shared),
         };
         let op = match verb {
-            "get" | "xget" | "snap" => Op::Get {
+            "get" | "xget" | "snap" | "recent" => Op::Get {
                 key,
                 read,
                 program: program(Test::Read),
@@ -171,6 +183,14 @@ impl Script {
             other => panic!("what is {other}?"),
         };
         self.world.submit(txn, shard(at), op, last);
+    }
+
+    /// The snapshot of a transaction that is to miss nothing, raised as far as it was told.
+    fn recent(&mut self, txn: TxnId) -> Snapshot {
+        *self.snapshots.entry(txn).or_insert_with(|| {
+            let ts = self.world.call(txn.shard, |_, cx| cx.clock.tick(cx.now));
+            Snapshot::recent(ts, ts)
+        })
     }
 
     fn find(&self, text: &str) -> usize {
@@ -211,6 +231,11 @@ impl Script {
                 .position(|other| *other == txn)
                 .expect("named")
                 + 1;
+            if let (Err(OpError::Raise(at)), Some(snapshot)) =
+                (&reply.result, self.snapshots.get_mut(&txn))
+            {
+                snapshot.at = *at;
+            }
             let disk = self.world.nodes[&txn.shard.node()].disk.borrow().durable;
             let wait = if reply.wait > disk {
                 " (waits for the disk)"
@@ -224,6 +249,7 @@ impl Script {
 
 fn answer(reply: &OpReply) -> String {
     let result = match &reply.result {
+        Err(OpError::Raise(_)) => "is to read later".to_string(),
         Err(error) => format!("{error:?}"),
         Ok(OpResult::Exists) => "exists".to_string(),
         Ok(OpResult::SomeExist(places)) => format!("{places:?} exist"),
@@ -257,6 +283,7 @@ fn play(text: &str) -> String {
     let mut script = Script {
         world: World::new(1, 1),
         txns: Vec::new(),
+        snapshots: BTreeMap::new(),
         out: String::new(),
     };
     let mut result = String::new();
