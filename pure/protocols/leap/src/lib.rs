@@ -13,9 +13,10 @@
 //! ```
 //!
 //! Modules: [`message`] what shards say; `request` the requester; `home` the home; `owner` the
-//! owner; `txns`, `commit` transactions at their coordinator; `entrust` those that go to their row; `job`, `keyed`, `scan` operations on
-//! rows; `share` copies; `heat` rows that go to and fro; `visit` locks that transactions of other shards hold here; `recovery` what a restart
-//! leaves; `timers` what time makes happen; `show` printing and checking.
+//! owner; `txns`, `commit` transactions at their coordinator; `entrust` those that go to their row;
+//! `job`, `keyed`, `scan` operations on rows; `share` copies; `heat` rows that go to and fro;
+//! `visit` locks that transactions of other shards hold here; `recovery` what a restart leaves;
+//! `timers` what time makes happen; `show` printing and checking.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/leap.md` says why):
 //! * a row has at most one owner; the owner table of its home names it, or knows the one grant that
@@ -43,7 +44,6 @@ mod fetch;
 mod gather;
 mod heat;
 mod home;
-mod installed;
 mod job;
 mod keyed;
 pub mod message;
@@ -74,7 +74,6 @@ use entrust::Errands;
 use fetch::Fetching;
 use heat::Heat;
 use home::{Entry, Grant, Incoming, Settling};
-use installed::Installed;
 use job::Job;
 use journal::Otag;
 use owner::{Held, Releasing};
@@ -84,7 +83,7 @@ use request::{PendingInform, Request};
 use seen::Seen;
 use share::Sharing;
 use timers::Timer;
-use txn::{Cx, LockTable};
+use txn::{Cx, Installed, LockTable};
 use txns::{Reading, Txn};
 use visit::Visit;
 

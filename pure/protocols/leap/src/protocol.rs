@@ -48,7 +48,7 @@ impl Protocol for Leap {
     }
 
     fn cost(&self, txn: TxnId) -> Option<TxnCost> {
-        self.txns.get(&txn).map(|state| state.cost)
+        self.cost_so_far(txn)
     }
 
     fn forget(&mut self, txn: TxnId) {

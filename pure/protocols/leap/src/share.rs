@@ -8,7 +8,7 @@
 //! reader ──OwnerRequest(shared)──> home          shared lock for a moment
 //!        <──Share(tag, version)───               leaves when the version is durable
 //! home   ──Recall(tag)──> every reader           in the name of the writer, which has its lock
-//!        <──Recalled─────                        no transaction there holds the row, the copy is gone
+//!        <──Recalled─────                        nobody there holds the row, the copy is gone
 //!        <──Recalled(refused)──                  an older one holds it: the writer dies
 //! ```
 //!
@@ -167,7 +167,7 @@ impl Sharing {
 }
 
 impl Leap {
-    /// Whether a transaction that has the row's shared lock here may read it: this shard has a copy.
+    /// Whether a transaction that has the row's shared lock here may read it: there is a copy.
     pub(crate) fn uses_copy(&mut self, txn: TxnId, key: &Key) -> bool {
         if self.sharing.copies.is_empty() {
             return false;

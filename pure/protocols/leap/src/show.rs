@@ -2,7 +2,7 @@
 
 use crate::Leap;
 use crate::home::{Entry, Settling, Stage};
-use crate::owner::Tenure;
+use crate::owner::{Held, Tenure};
 use crate::txns::Phase;
 use alloc::vec::Vec;
 use base::{Key, ShardId, Time};
@@ -92,6 +92,20 @@ impl Leap {
         rows.sort_by(|a, b| b.moves.cmp(&a.moves).then_with(|| a.key.cmp(&b.key)));
         rows.truncate(count);
         rows
+    }
+
+    /// Rows of other homes that this shard owns for certain.
+    pub fn owned(&self) -> impl Iterator<Item = &Key> {
+        let sure = |held: &Held| held.tenure == Tenure::Owned { confirmed: true };
+        let held = self.held.iter().filter(move |(_, held)| sure(held));
+        held.map(|(key, _)| key)
+    }
+
+    /// Rows of this home that are elsewhere, and where; `None`: under way.
+    pub fn away(&self) -> impl Iterator<Item = (&Key, Option<ShardId>)> {
+        let serving = self.rejoin.is_serving();
+        let table = self.table.iter().filter(move |_| serving);
+        table.map(|(key, entry)| (key, entry.owner.filter(|_| entry.grant.is_none())))
     }
 
     /// Whether this shard owns the row now.
@@ -189,7 +203,7 @@ impl fmt::Display for Leap {
         self.fmt_rows(f)?;
         self.fmt_waits(f)?;
         fmt::Display::fmt(&self.locks, f)?;
-        if self.installed.len() > 0 {
+        if !self.installed.is_empty() {
             writeln!(f, "undurable {}", self.installed.len())?;
         }
         Ok(())

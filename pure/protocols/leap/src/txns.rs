@@ -307,20 +307,30 @@ impl Leap {
         let mut job = Job::new(txn, options, planned, origin);
         job.alone = alone;
         job.id = self.new_job();
+        let whole = alone && last;
+        self.begin_job(cx, job, op, to, whole)
+    }
+
+    /// Begins an operation; `whole`: there is nothing else in its transaction.
+    fn begin_job(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut job: Job,
+        op: Op,
+        to: ShardId,
+        whole: bool,
+    ) -> Submitted<OpReply> {
         if self.reads_elsewhere(&op, to) {
             job.op = Some(op);
             self.read_elsewhere(cx, Box::new(job), Some(to));
             return Submitted::Pending;
         }
-        if alone
-            && last
-            && let Some(to) = self.entrustee(cx.now, &op)
-        {
+        if whole && let Some(to) = self.entrustee(cx.now, &op) {
             job.op = Some(op);
             self.entrust(cx, job, to);
             return Submitted::Pending;
         }
-        job.free = alone && last && self.is_free(cx, txn, &op);
+        job.free = whole && self.is_free(cx, job.txn, &op);
         job.op = Some(op);
         match self.run(cx, &mut job) {
             Ok(result) => self.end_submitted(cx, &job, Ok(result)),
@@ -330,7 +340,10 @@ impl Leap {
                 Submitted::Pending
             }
             Err(stop) => {
-                let state = self.txns.get_mut(&txn).expect("looked up above");
+                let Origin::Local { id, .. } = job.origin else {
+                    unreachable!("a submitted operation is local")
+                };
+                let state = self.txns.get_mut(&job.txn).expect("it runs");
                 state.local.push((id, job.id));
                 self.park(cx, Box::new(job), &stop);
                 Submitted::Pending
@@ -671,6 +684,20 @@ impl Leap {
             assert!(state.outcome.is_some(), "{txn} is forgotten after its end");
             self.spare(state);
         }
+    }
+
+    /// What a transaction has cost up to now.
+    pub(crate) fn cost_so_far(&self, txn: TxnId) -> Option<TxnCost> {
+        let state = self.txns.get(&txn)?;
+        if state.outcome.is_some() {
+            return Some(state.cost);
+        }
+        let own = usize::from(!state.nodes.contains(&self.shard.node()));
+        Some(TxnCost {
+            shards: 1 + state.visited.len() as u32,
+            nodes: (state.nodes.len() + own) as u32,
+            ..state.cost
+        })
     }
 
     /// For [`TxnCost`]: shards and nodes that took part.

@@ -1,11 +1,11 @@
 //! A row as a transaction sees it: the committed version under its own write.
 
-use crate::installed::Installed;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{Key, Position, Ts};
 use core::ops::RangeBounds;
 use store::{Store, Write};
+use txn::Installed;
 
 /// Writes up to which a transaction is small.
 const SMALL_MAX: usize = 32;

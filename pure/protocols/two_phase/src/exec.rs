@@ -1,7 +1,6 @@
 //! Operations on single rows.
 
 use crate::increment::{Escrow, adds_only, columns_of};
-use crate::installed::Installed;
 use crate::job::{Asker, Job, Stop};
 use crate::part::{Part, Promise};
 use crate::participant::allows_finish;
@@ -11,6 +10,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key, Planted, Position, RowBatch, Ts, TxnId, is_planted};
 use store::{Formula, Store, Write};
+use txn::Installed;
 use txn::lock::{Claim, Item};
 use txn::{
     AbortReason, Event, LockMode, LockTable, Modified, Op, OpResult, Program, Read, RowProgram,

@@ -43,7 +43,6 @@ mod coordinator;
 mod entrust;
 mod exec;
 mod increment;
-mod installed;
 mod job;
 mod lead;
 pub mod message;
@@ -73,11 +72,10 @@ use alloc::vec::Vec;
 use base::{NodeId, Position, ShardId, Time, TxnId};
 use coord::{Coord, Decision, VisitsOut};
 use entrust::Unsettled;
-use installed::Installed;
 use job::Job;
 use part::{Part, Promise, VisitsIn};
 use timers::Timer;
-use txn::{Cx, LockTable};
+use txn::{Cx, Installed, LockTable};
 
 /// What may be set before the protocol runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

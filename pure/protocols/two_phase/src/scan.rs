@@ -2,7 +2,6 @@
 
 use crate::Context;
 use crate::exec::{Hands, note_read, own_row, see};
-use crate::installed::Installed;
 use crate::job::{Asker, Job, Stop};
 use crate::part::{Part, Promise};
 use crate::snapshot::{raise, scan_misses};
@@ -14,6 +13,7 @@ use base::{Key, KeyRange, Planted, Position, RowBatch, Slot, SqlError, SqlState,
 use core::fmt;
 use core::ops::ControlFlow;
 use store::{Store, Window, Write};
+use txn::Installed;
 use txn::lock::{Claim, Item};
 use txn::{Counters, Event, LockMode, LockTable, OpResult, Read, RowProgram, RowTask, ScanOp};
 

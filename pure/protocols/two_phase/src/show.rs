@@ -65,7 +65,7 @@ impl fmt::Display for TwoPhase {
             )?;
         }
         fmt::Display::fmt(&self.locks, f)?;
-        if self.installed.len() > 0 {
+        if !self.installed.is_empty() {
             writeln!(f, "undurable {}", self.installed.len())?;
         }
         Ok(())

@@ -6,20 +6,21 @@ use base::{Planted, Position, Ts, is_planted};
 /// Positions of commits that are installed but perhaps not durable. Whoever reads such a version
 /// answers only when its record is durable (protocols.md, section 1). Empty when the disk keeps up.
 #[derive(Default, Debug)]
-pub(crate) struct Installed {
+pub struct Installed {
     commits: BTreeMap<Ts, Position>,
     last: Position,
 }
 
 impl Installed {
-    pub(crate) fn insert(&mut self, commit_ts: Ts, position: Position) {
+    /// A commit was installed whose record ends at `position`.
+    pub fn insert(&mut self, commit_ts: Ts, position: Position) {
         self.commits.insert(commit_ts, position);
         self.last = self.last.max(position);
     }
 
     /// What a reader of the version must wait for.
     #[inline]
-    pub(crate) fn of(&self, commit_ts: Ts) -> Position {
+    pub fn of(&self, commit_ts: Ts) -> Position {
         if self.commits.is_empty() || is_planted(Planted::ReadNotDurable) {
             return Position(0);
         }
@@ -28,7 +29,7 @@ impl Installed {
 
     /// What a reader of absence must wait for: the row may be gone because of any of them.
     #[inline]
-    pub(crate) fn all(&self) -> Position {
+    pub fn all(&self) -> Position {
         if self.commits.is_empty() || is_planted(Planted::ReadNotDurable) {
             Position(0)
         } else {
@@ -36,7 +37,8 @@ impl Installed {
         }
     }
 
-    pub(crate) fn forget(&mut self, durable: Position) {
+    /// The journal is durable to here.
+    pub fn forget(&mut self, durable: Position) {
         if self.last <= durable {
             self.commits.clear();
         } else {
@@ -44,7 +46,13 @@ impl Installed {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// Whether everything that is installed is durable.
+    pub fn is_empty(&self) -> bool {
+        self.commits.is_empty()
+    }
+
+    /// Commits that are perhaps not durable.
+    pub fn len(&self) -> usize {
         self.commits.len()
     }
 }
