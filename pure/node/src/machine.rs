@@ -29,7 +29,7 @@ use crate::show::Shows;
 use crate::stages::{Stage, Stages};
 use crate::txns::{INTERNAL, Txns};
 use base::{
-    IndexId, LookupMap, NodeId, Planted, Position, ShardId, SqlError, SqlState, Time, Ts,
+    IndexId, Key, LookupMap, NodeId, Planted, Position, ShardId, SqlError, SqlState, Time, Ts,
     is_planted,
 };
 use catalog::{Catalog, ProtocolKind};
@@ -690,6 +690,29 @@ impl Shard {
     /// What this shard has counted since its node started.
     pub fn counters(&self) -> txn::counters::Counters {
         self.core.borrow().counters
+    }
+
+    /// Its name.
+    pub fn id(&self) -> ShardId {
+        self.core.borrow().config.shard
+    }
+
+    /// Rows of other homes that this shard owns for certain.
+    pub fn rows_owned(&self) -> Vec<Key> {
+        let core = self.core.borrow();
+        core.protocols.leap().owned().cloned().collect()
+    }
+
+    /// Rows of this home that are elsewhere, and where; `None`: under way.
+    pub fn rows_away(&self) -> Vec<(Key, Option<ShardId>)> {
+        let core = self.core.borrow();
+        let away = core.protocols.leap().away();
+        away.map(|(key, owner)| (key.clone(), owner)).collect()
+    }
+
+    /// Whether this shard owns a row of a database whose rows move.
+    pub fn owns(&self, key: &Key) -> bool {
+        self.core.borrow().protocols.leap().owns(key)
     }
 
     /// Rows that this shard has given and taken, under the protocol that moves rows.

@@ -19,6 +19,7 @@ mod hosted;
 mod links;
 mod network;
 mod node_life;
+mod owners;
 pub mod plan;
 pub mod planted;
 mod queue;

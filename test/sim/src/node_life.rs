@@ -23,6 +23,8 @@ use txn::contract::Outgoing;
 pub(crate) const HOUSEKEEPING_NS: u64 = 100_000_000;
 /// Invariants of a shard are checked every so many of its steps.
 const VALIDATE_STEPS: u64 = 512;
+/// Owners of rows are compared after so many steps of all shards together.
+const OWNERS_STEPS: u64 = 2_048;
 
 impl World {
     /// Starts a node that is down: recovers, waits for its clock, serves.
@@ -357,6 +359,12 @@ impl World {
         }
         self.carry_out(node, shard, from_ns);
         self.schedule_tick(node, shard);
+        if self.costs.is_none()
+            && self.steps.is_multiple_of(OWNERS_STEPS)
+            && let Err(text) = self.check_owners(false)
+        {
+            self.broken.get_or_insert(text);
+        }
     }
 
     /// Does what the machine asked for; it leaves the shard at `from_ns`.

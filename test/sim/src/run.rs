@@ -231,7 +231,7 @@ impl World {
         let done = self.within(END_NS, &mut |world| world.is_up() && world.is_idle());
         if done {
             self.validate();
-            return Ok(());
+            return self.check_owners(true);
         }
         let mut text = "something is left over:".to_owned();
         for node in &self.nodes {

@@ -32,6 +32,7 @@ Ctrl-C cancels what runs, Ctrl-D leaves.
   \?            this text
 
 Trellis tells of itself:  SHOW NODES;  SHOW PLACEMENT;  SHOW STAGES;  SHOW COUNTERS;
+                          SHOW OWNERSHIP;  SHOW HOTTEST;
 ";
 
 /// Reads a command line. The error says what is wrong with it.
@@ -65,7 +66,8 @@ fn list(title: &str, query: String) -> Command {
 }
 
 const DATABASES: &str = "SELECT d.datname AS \"Name\", pg_get_userbyid(d.datdba) AS \"Owner\", \
-    pg_encoding_to_char(d.encoding) AS \"Encoding\" FROM pg_database d ORDER BY 1";
+    pg_encoding_to_char(d.encoding) AS \"Encoding\", d.datprotocol AS \"Protocol\" \
+    FROM pg_database d ORDER BY 1";
 
 /// Relations of some kinds whose name fits `pattern`: `*` stands for anything, `?` for a character.
 fn relations(kinds: &str, pattern: &str) -> String {

@@ -32,6 +32,7 @@ pub(super) fn database(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             Datum::Null,
             Datum::Null,
             Datum::Null,
+            text(database.protocol.name()),
         ]);
     }
 }

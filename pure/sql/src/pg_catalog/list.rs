@@ -133,7 +133,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         oid OID, datname NAME, datdba OID, encoding INT4, datlocprovider CHAR,
         datistemplate BOOL, datallowconn BOOL, datconnlimit INT4, datfrozenxid OID,
         datminmxid OID, dattablespace OID, datcollate TEXT, datctype TEXT, daticulocale
-        TEXT, datcollversion TEXT, datacl TEXTS,
+        TEXT, datcollversion TEXT, datacl TEXTS, datprotocol TEXT,
     ]
     pg_db_role_setting 2964 'r' none [
         setdatabase OID, setrole OID, setconfig TEXTS,

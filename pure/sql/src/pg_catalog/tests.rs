@@ -367,6 +367,10 @@ fn relations_and_columns() {
         );
         assert_eq!(select(cx, "pg_database", "oid", "datname", "shop").len(), 1);
         assert_eq!(
+            select(cx, "pg_database", "datprotocol", "datname", "shop"),
+            ["two_phase"]
+        );
+        assert_eq!(
             select(cx, "pg_roles", "rolsuper", "rolname", "alice"),
             ["t"]
         );
