@@ -32,7 +32,7 @@ const CHANGES_MIN: u64 = 4;
 const COMPARED_MIN: u64 = 1;
 const LOOKS_MIN: u64 = 1;
 /// Rounds of a client with the healed cluster, where faults let too little happen.
-const MORE_MAX: u32 = 40;
+const MORE_MAX: u32 = 200;
 /// With fewer clients than this, those that change and look also do what others do.
 const CLIENTS_FEW: u32 = 4;
 

@@ -26,8 +26,8 @@ const DEMAND: Demand = Demand {
 
 /// Transactions in which, as a rule, that much happens, and rounds of a client with the healed
 /// cluster until there are so many.
-const ENOUGH: u64 = 60;
-const MORE_MAX: u32 = 100;
+const ENOUGH: u64 = 100;
+const MORE_MAX: u32 = 150;
 
 /// Attempts at making tables.
 const SETUP_ATTEMPTS_MAX: u32 = 30;
