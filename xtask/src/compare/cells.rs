@@ -100,8 +100,20 @@ pub(crate) const CELLS: &[Cell] = &[
         SERIALIZABLE,
         (2.0, 2.0),
     ),
-    cell("load rows", Work::Load(LoadPart::Rows), 1, SERIALIZABLE, NO_FLOOR),
-    cell("load keys", Work::Load(LoadPart::Keys), 1, SERIALIZABLE, NO_FLOOR),
+    cell(
+        "load rows",
+        Work::Load(LoadPart::Rows),
+        1,
+        SERIALIZABLE,
+        NO_FLOOR,
+    ),
+    cell(
+        "load keys",
+        Work::Load(LoadPart::Keys),
+        1,
+        SERIALIZABLE,
+        NO_FLOOR,
+    ),
 ];
 
 /// Most of a server's transactions that may fail for good.

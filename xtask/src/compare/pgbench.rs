@@ -59,7 +59,10 @@ pub(super) fn sample_load(part: LoadPart, server: &Server) -> Result<Sample> {
 
 /// The time of a step in pgbench's last line.
 fn seconds_of(text: &str, step: &str) -> Option<f64> {
-    let line = text.lines().rev().find(|line| line.starts_with("done in"))?;
+    let line = text
+        .lines()
+        .rev()
+        .find(|line| line.starts_with("done in"))?;
     let rest = line.split_once(step)?.1;
     rest.split_whitespace().next()?.parse().ok()
 }

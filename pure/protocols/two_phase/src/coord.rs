@@ -188,12 +188,16 @@ impl Coord {
 
     /// The cost with the shards and nodes that have been asked for something up to now.
     pub(crate) fn cost_so_far(&self) -> TxnCost {
-        let mut nodes: Vec<_> = self.members.iter().map(|m| m.shard.node()).collect();
-        nodes.sort_unstable();
-        nodes.dedup();
+        let node = |member: &Member| member.shard.node();
+        let first = |at: &usize| {
+            let before = &self.members[..*at];
+            before
+                .iter()
+                .all(|member| node(member) != node(&self.members[*at]))
+        };
         TxnCost {
             shards: self.members.len() as u32,
-            nodes: nodes.len() as u32,
+            nodes: (0..self.members.len()).filter(first).count() as u32,
             ..self.cost
         }
     }

@@ -24,35 +24,35 @@ impl TwoPhase {
         if serial && !self.locks.is_free(txn, &Item::Shard, LockMode::Exclusive) {
             return None;
         }
-        let read = op.read();
-        match op {
-            Op::Scan(scan) => {
-                let program = scan.program.live(cx.decode).ok()?;
-                let claim = Claim::reads(program.reads());
-                if !serial && !scan_is_free(self, txn, scan, claim) {
-                    return None;
-                }
-                if scan.read != Read::Lock(LockMode::Shared) || !ends_at_once(scan) {
-                    return None;
-                }
-                // No lock conflicts, so no promise can be in the range, and a snapshot drawn now is
-                // the newest state, however long the scan goes on.
-                scan.read = Read::Snapshot(Snapshot::exactly(cx.clock.tick(cx.now)));
-                job.stateless = true;
+        if let Op::Scan(scan) = op {
+            let program = scan.program.live(cx.decode).ok()?;
+            let claim = Claim::reads(program.reads());
+            if !serial && !scan_is_free(self, txn, scan, claim) {
                 return None;
             }
-            Op::InsertMany(_) | Op::Clock(_) => return None,
+            if scan.read != Read::Lock(LockMode::Shared) || !ends_at_once(scan) {
+                return None;
+            }
+            // No lock conflicts, so no promise can be in the range, and a snapshot drawn now is
+            // the newest state, however long the scan goes on.
+            scan.read = Read::Snapshot(Snapshot::exactly(cx.clock.tick(cx.now)));
+            job.stateless = true;
+            return None;
+        }
+        let op = &*op;
+        match op {
+            Op::Scan(_) | Op::InsertMany(_) | Op::Clock(_) => return None,
             Op::Get { key, .. }
             | Op::Modify { key, .. }
             | Op::Insert { key, .. }
             | Op::Formula { key, .. }
             | Op::Write { key, .. } => {
+                let read = op.read();
                 if matches!(read, Some(Read::Snapshot(_) | Read::LockRows { .. })) {
                     return None;
                 }
-                let key = key.clone();
                 let claim = claim_of_op(cx, op)?;
-                if !serial && !self.locks.is_free(txn, &Item::of(&key), claim) {
+                if !serial && !self.locks.is_free(txn, &Item::of(key), claim) {
                     return None;
                 }
                 if let Op::Formula { key, formula } = op

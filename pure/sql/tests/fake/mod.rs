@@ -11,6 +11,7 @@ use sql::port::{ExecError, OpAnswer, Params, Port, Show, Started};
 use sql::{Fast, PlanCx, Tag};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -458,10 +459,9 @@ impl FakePort {
                 for (place, row) in (0..).zip(new.iter()) {
                     assert!(RowRef::new(row.row).validate().is_ok(), "a well-formed row");
                     let key = keyed(&base::Key::new(new.index(), row.slot, row.key.to_vec()));
-                    if rows.contains_key(&key) {
-                        present.push(place);
-                    } else {
-                        rows.insert(key, row.row.to_vec());
+                    match rows.entry(key) {
+                        Entry::Occupied(_) => present.push(place),
+                        Entry::Vacant(entry) => drop(entry.insert(row.row.to_vec())),
                     }
                 }
                 done(match present.is_empty() {
