@@ -227,6 +227,19 @@ mod tests {
         assert_eq!(base::codec::decode::<NewRows>(&encoded), Ok(rows));
     }
 
+    /// Nodes of one version talk to those of the next: the layout is part of the protocol.
+    #[test]
+    fn the_encoding_is_fixed() {
+        let mut rows = NewRows::new(IndexId(7), 0);
+        rows.push(Slot(258), b"k", |out| out.extend_from_slice(b"row"));
+        let expected = [
+            7, 1, 12, // index, rows, bytes
+            2, 1, 1, 0, 3, 0, 0, 0, // slot, length of the key, length of the row
+            b'k', b'r', b'o', b'w',
+        ];
+        assert_eq!(base::codec::to_vec(&rows), expected);
+    }
+
     #[test]
     fn bytes_that_are_no_rows_are_refused() {
         let rows = some_rows();

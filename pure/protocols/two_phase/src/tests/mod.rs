@@ -5,6 +5,7 @@
     reason = "tests read their scripts and settings, and print what SEED=n asks for"
 )]
 
+mod bulk;
 mod costs;
 mod golden;
 mod local;
