@@ -242,7 +242,8 @@ impl Leap {
             return;
         }
         let lends = incoming.shared && from != self.shard && self.lends(cx, &incoming.key);
-        if !lends {
+        // A read that moves the row counts as a read: else no row would ever have been read enough.
+        if !incoming.shared {
             self.sharing.note_write(&incoming.key);
         }
         match self.table.get(&incoming.key).map(|entry| entry.owner) {

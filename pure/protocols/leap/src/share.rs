@@ -101,7 +101,7 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
-    /// A transaction is about to write the row, or another shard takes it away.
+    /// A transaction is about to write the row, or another shard takes it away to write it.
     #[inline]
     pub(crate) fn note_write(&mut self, key: &Key) {
         if !self.reads.is_empty()
@@ -136,6 +136,11 @@ impl Sharing {
 
     pub(crate) fn copy_count(&self) -> usize {
         self.copies.len()
+    }
+
+    /// The rows that this shard has copies of.
+    pub(crate) fn copied(&self) -> impl Iterator<Item = &Key> {
+        self.copies.keys()
     }
 
     pub(crate) fn is_idle(&self) -> bool {
