@@ -37,7 +37,8 @@ pub fn load(url: &str, plan: &Plan, progress: &mut dyn Progress) -> Result<(), D
             seed: plan.seed,
             ..LoadOptions::new(url, warehouses)
         };
-        return tpcc::load(&options, progress);
+        tpcc::load(&options, progress)?;
+        return warm(url, plan, progress);
     }
     progress.stage("creating tables");
     let target = Target::parse(url)?;
@@ -60,6 +61,26 @@ pub fn load(url: &str, plan: &Plan, progress: &mut dyn Progress) -> Result<(), D
             link.close();
         }
     }
+    Ok(())
+}
+
+/// Reads what all nodes read, by way of each of them.
+fn warm(url: &str, plan: &Plan, progress: &mut dyn Progress) -> Result<(), DriveError> {
+    progress.stage("reading rows that all nodes read");
+    let target = Target::parse(url)?;
+    let mut links = Vec::new();
+    for endpoint in &target.endpoints {
+        links.push(Link::connect(endpoint, &target, None).during("connecting")?);
+    }
+    let queries = plan.warm_queries();
+    for _ in 0..plan.warm_rounds() {
+        for link in &mut links {
+            for query in &queries {
+                link.command(query).during("reading")?;
+            }
+        }
+    }
+    links.into_iter().for_each(Link::close);
     Ok(())
 }
 

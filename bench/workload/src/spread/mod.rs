@@ -22,6 +22,7 @@ use crate::tpcc::random::{Constants, customer_id};
 use crate::tpcc::schema::{self, SchemaOptions};
 use crate::tpcc::{Kind, Scale, sql, transactions};
 use crate::wire::{Connection, Done, Failure, Isolation, ParamType, Session};
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -53,6 +54,11 @@ pub enum Load {
         returning: bool,
     },
 }
+
+/// Reads of one warming query.
+const WARM_ROWS: usize = 50;
+/// Reads of other nodes after which a row counts as read by all.
+const WARM_READS: usize = 6;
 
 /// A load, its spread, sizes and seed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -124,6 +130,32 @@ impl Plan {
     /// Rows of one part in the form of COPY; nothing but key-value rows come from here.
     pub fn part_rows(&self, part: u32, out: &mut Vec<u8>) {
         ycsb::rows(part, self.scale.items, out);
+    }
+
+    /// Simple queries that every node is to be asked, in turn and [`Plan::warm_rounds`] times, before
+    /// anything is measured: they read, with locks, the rows that all nodes read and nobody writes.
+    /// A protocol that keeps copies of such rows has them afterwards, as after minutes of load.
+    pub fn warm_queries(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if matches!(self.load, Load::TpccPair | Load::TpccFull) && self.spread.homes.len() > 1 {
+            let items: Vec<u32> = (1..=self.scale.items).collect();
+            for some in items.chunks(WARM_ROWS) {
+                let mut text = String::from("BEGIN ISOLATION LEVEL SERIALIZABLE; ");
+                for item in some {
+                    text.push_str(&format!("SELECT i_price FROM item WHERE i_id = {item}; "));
+                }
+                text.push_str("COMMIT");
+                all.push(text);
+            }
+        }
+        all
+    }
+
+    /// How often each node is to be asked [`Plan::warm_queries`]: until every row has been asked for
+    /// [`WARM_READS`] times by nodes that it is not at, and once more.
+    pub fn warm_rounds(&self) -> usize {
+        let others = self.spread.homes.len().saturating_sub(1).max(1);
+        WARM_READS.div_ceil(others) + 1
     }
 
     /// What a client prepares.

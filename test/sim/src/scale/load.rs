@@ -171,6 +171,14 @@ impl Clients {
                 }
             }
         }
+        let queries = self.plan.warm_queries();
+        for _ in 0..self.plan.warm_rounds() {
+            for link in &mut links {
+                for query in &queries {
+                    wire::command(link, query).await.map_err(text)?;
+                }
+            }
+        }
         Ok(())
     }
 
