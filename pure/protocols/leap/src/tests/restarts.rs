@@ -4,7 +4,9 @@
 use super::local::{add, bump, get, number, shard};
 use super::world::{World, key};
 use crate::Settings;
-use base::NodeId;
+use base::{NodeId, Ts};
+use journal::Ownership;
+use store::Write;
 use txn::Outcome;
 
 /// Which transfer.
@@ -288,4 +290,23 @@ fn a_crash_at_every_step_of_lending_and_calling_back() {
             assert!(ended, "{victims:?}: it comes to rest");
         }
     }
+}
+
+#[test]
+fn rows_that_do_not_move_survive_a_restart_wherever_they_are() {
+    let stranger = key("k0");
+    let mut kept = Vec::new();
+    for moves in [false, true] {
+        let mut world = World::new(2, 1);
+        let found = world.call(shard(2), |protocol, cx| {
+            assert!(!protocol.is_home(&stranger), "its home is elsewhere");
+            let write = Write::Insert(vec![1]);
+            let (index, slot, bytes) = (stranger.index, stranger.slot, &stranger.bytes);
+            cx.store.redo(index, slot, bytes, &write, Ts(10));
+            protocol.recover(cx, Ownership::default(), &|_| moves);
+            cx.store.get(index, slot, bytes, Ts::MAX).is_some()
+        });
+        kept.push(found);
+    }
+    assert_eq!(kept, [true, false]);
 }
