@@ -474,7 +474,8 @@ impl fmt::Display for Plan {
         write!(
             f,
             "seed {} workload {} nodes {} shards {} clients {} run {}ms delay {}us sync {}us \
-             local {}us loss {} duplicate {} reorder {} per million, checkpoint {} segment {} faults {}",
+             local {}us loss {} duplicate {} reorder {} per \
+             million, checkpoint {} segment {} faults {}",
             self.seed,
             self.workload,
             self.nodes,
