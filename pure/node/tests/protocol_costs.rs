@@ -222,6 +222,7 @@ fn modify(program: &Program) -> Op {
     }
 }
 
+/// The only test here: others beside it would be counted too.
 #[test]
 fn rows_at_home_cost_no_more_under_leap() {
     let two_phase = World::new(TwoPhase::new(HERE)).costs();
@@ -234,25 +235,8 @@ fn rows_at_home_cost_no_more_under_leap() {
         .zip(["get", "modify", "block"])
     {
         assert!(
-            leap <= two_phase + 50,
+            leap <= two_phase,
             "{what}: {leap} allocations per hundred under leap, {two_phase} under two_phase"
         );
     }
-}
-
-/// For a look at the instructions: `valgrind --tool=callgrind` counts these calls apart.
-#[test]
-fn thousands_of_changes() {
-    let program: Program = Program::Live(Arc::new(Increment));
-    let mut world = World::new(TwoPhase::new(HERE));
-    let mut leap = World::new(Leap::new(HERE, &[HERE]));
-    leap.call(|protocol, cx| protocol.recover(cx, journal::Ownership::default(), &|_| true));
-    for _ in 0..2_000 {
-        world.autocommit(modify(&program));
-        leap.autocommit(modify(&program));
-        world.block(&program);
-        leap.block(&program);
-    }
-    assert_eq!(world.counters.txn_committed, 4_000);
-    assert_eq!(leap.counters.txn_committed, 4_000);
 }

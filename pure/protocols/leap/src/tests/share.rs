@@ -233,3 +233,31 @@ fn a_reader_that_is_away_gives_the_writer_a_reason_to_stop() {
     assert_eq!(number(&reply), Some(11));
     assert!(world.is_idle());
 }
+
+/// Reads that move a row count too, so that it does not go on moving; writes count against them.
+#[test]
+fn a_row_that_is_seldom_written_is_lent_before_long() {
+    let mut world = World::new(3, 1);
+    world.load(key("a0"), 10);
+    world.settings(Settings {
+        hold_us: 0,
+        entrusts: false,
+        ..Settings::default()
+    });
+    for at in [2, 3].repeat(5) {
+        run(&mut world, at, get("a0"));
+    }
+    assert_eq!(copies(&world), 2);
+    let before = world.count(|c| c.messages);
+    for at in [2, 3].repeat(5) {
+        run(&mut world, at, get("a0"));
+    }
+    assert_eq!(world.count(|c| c.messages), before);
+    // Written as often as read, it moves.
+    for at in [2, 3].repeat(10) {
+        run(&mut world, at, add("a0", 1));
+        run(&mut world, at, get("a0"));
+    }
+    assert_eq!(copies(&world), 0);
+    assert_eq!(world.value(&key("a0")), Some(30));
+}
