@@ -188,20 +188,14 @@ pub(super) async fn apply(
 ) -> Result<(), ExecError> {
     let writer = &writers[number];
     let table = &*writer.table;
-    for change in changes {
-        if let Some(new) = &change.new {
-            check_row(cx, writer, new)?;
-        }
+    for new in changes.iter().filter_map(|change| change.new.as_deref()) {
+        check_row(cx, writer, new)?;
     }
     if let Some(rows) = all_new(changes) {
-        let inserted = bulk::insert(cx, table, &rows).await;
-        inserted.map_err(|failed| failed.error)?;
-        cx.breathe(rows.len()).await;
+        insert_all(cx, table, &rows).await?;
         return foreign::check_parents(cx, writer, changes).await;
     }
-    if table.replicated {
-        lock_copies(cx, table, changes).await?;
-    }
+    lock_copies(cx, table, changes).await?;
     let mut pending = Pending::new(cx, writer);
     let building = table.secondary.iter().any(|index| index.building);
     let removal = building.then(|| removal_program(writer));
@@ -266,6 +260,13 @@ pub(super) async fn apply(
     foreign::follow_children(cx, writers, number, changes, slots).await
 }
 
+async fn insert_all(cx: &Cx<'_>, table: &Table, rows: &[&[Datum]]) -> Result<(), ExecError> {
+    let inserted = bulk::insert(cx, table, rows).await;
+    inserted.map_err(|failed| failed.error)?;
+    cx.breathe(rows.len()).await;
+    Ok(())
+}
+
 /// The rows of a statement that inserts several and does nothing else.
 fn all_new(changes: &[Change]) -> Option<Vec<&[Datum]>> {
     let new = |change: &Change| change.old.is_none() && change.new.is_some();
@@ -293,8 +294,12 @@ fn removal_program(writer: &Writer) -> Program {
     ProgramPlan::new(Body::Modify(Box::new(body))).bind(&[])
 }
 
-/// Locks the old rows in the copies of a replicated table that were not read.
+/// Locks the old rows in the copies of a replicated table that were not read; nothing if it is not
+/// replicated.
 async fn lock_copies(cx: &Cx<'_>, table: &Table, changes: &[Change]) -> Result<(), ExecError> {
+    if !table.replicated {
+        return Ok(());
+    }
     let program = ProgramPlan::new(Body::Rows {
         filter: None,
         projection: Vec::new(),

@@ -73,6 +73,35 @@ fn key() -> Key {
     Key::new(IndexId(70_000), Slot(77), b"\x80\0\0\x07key".to_vec())
 }
 
+fn new_rows() -> NewRows {
+    let mut rows = NewRows::new(IndexId(70_000), 0);
+    rows.push(Slot(7), b"key", |out| out.extend_from_slice(&[7; 20]));
+    rows.push(Slot(7), b"key2", |_| {});
+    rows
+}
+
+fn request(op: Option<Op>) -> Body {
+    Body::Request(Box::new(Request {
+        visit: 3,
+        visit_floor: 2,
+        seq: 1,
+        acked: 0,
+        expected: 5,
+        options: TxnOptions {
+            priority_ts: Ts(1 << 40),
+            urgent: false,
+            attempt: 2,
+            serial: false,
+            lock_timeout_us: 1_000,
+        },
+        planned: 8,
+        alone: true,
+        writes: vec![(key(), Write::Put(vec![1, 2, 3])), (key(), Write::Delete)],
+        op,
+        finish: Finish::Prepare(vec![ShardId(1), ShardId(17)]),
+    }))
+}
+
 /// Messages of the protocol between shards.
 fn bodies() -> Vec<Body> {
     let mut batch = RowBatch::new(3);
@@ -94,30 +123,6 @@ fn bodies() -> Vec<Body> {
             }),
         }))
     };
-    let request = |op| {
-        Body::Request(Box::new(Request {
-            visit: 3,
-            visit_floor: 2,
-            seq: 1,
-            acked: 0,
-            expected: 5,
-            options: TxnOptions {
-                priority_ts: Ts(1 << 40),
-                urgent: false,
-                attempt: 2,
-                serial: false,
-                lock_timeout_us: 1_000,
-            },
-            planned: 8,
-            alone: true,
-            writes: vec![(key(), Write::Put(vec![1, 2, 3])), (key(), Write::Delete)],
-            op,
-            finish: Finish::Prepare(vec![ShardId(1), ShardId(17)]),
-        }))
-    };
-    let mut rows = NewRows::new(IndexId(70_000), 0);
-    rows.push(Slot(7), b"key", |out| out.extend_from_slice(&[7; 20]));
-    rows.push(Slot(7), b"key2", |_| {});
     let failed = OpError::Sql(SqlError::new(SqlState::UNIQUE, "duplicate key"));
     vec![
         request(None),
@@ -127,7 +132,7 @@ fn bodies() -> Vec<Body> {
             key: key(),
             row: Box::new([7; 40]),
         })),
-        request(Some(Op::InsertMany(rows))),
+        request(Some(Op::InsertMany(new_rows()))),
         request(Some(Op::Write {
             key: key(),
             write: Write::Insert(vec![0; 9]),
