@@ -22,7 +22,7 @@ use workload::wire;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "ddl",
-    about: "indexes and tables come and go while rows are written and read",
+    about: "indexes, constraints and tables come and go while rows are written and read",
     make: |prng, scale| Rc::new(Ddl::draw(prng, scale)),
 };
 
