@@ -16,6 +16,7 @@ mod checkpoint;
 pub mod client;
 mod core;
 mod ddl;
+mod execute;
 mod fill;
 pub mod frame;
 pub mod input;

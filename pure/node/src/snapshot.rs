@@ -3,8 +3,8 @@
 //!
 //! A statement begins at its shard's clock. If a shard refuses to be read there, the statement
 //! starts again at the timestamp that it was told, and the second time at one that no shard can
-//! refuse, because all of them were asked for their clocks (the first time, where the protocol refuses
-//! every snapshot of which that is not known). A read-only transaction of several
+//! refuse, because all of them were asked for their clocks (the first time, where the protocol
+//! refuses every snapshot of which that is not known). A read-only transaction of several
 //! statements asks for them before its first one, so that it never has to begin again.
 
 use crate::port::StatementPort;

@@ -16,8 +16,9 @@
 //!
 //! Modules: [`message`] what shards say; `coordinator`, `commit`, `entrust`, `replies` the
 //! coordinator; `participant`, `outcome`, `lead` the participant; `job`, `exec`, `scan` operations
-//! on rows; `snapshot` reads without locks; `writes` what a transaction writes; `increment` formulas that add; `timers` what time
-//! makes happen; `recovery` what a restart leaves; `show` printing and checking.
+//! on rows; `snapshot` reads without locks; `writes` what a transaction writes; `increment`
+//! formulas that add; `timers` what time makes happen; `recovery` what a restart leaves; `show`
+//! printing and checking.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/two_phase.md` says why):
 //! * no lock without a live or promised owner;
