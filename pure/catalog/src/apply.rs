@@ -218,7 +218,7 @@ impl Catalog {
     ) -> Result<Applied, CatalogError> {
         let database = self.database_mut(name)?;
         database.protocol = protocol;
-        database.switching = None;
+        database.switching = Some(Switching::Opening);
         Ok(Applied::default())
     }
 

@@ -29,7 +29,7 @@ pub enum Command {
         protocol: ProtocolKind,
         switching: Option<Switching>,
     },
-    /// A database runs another protocol from here on, and is open.
+    /// A database that is closed will run another protocol (`Opening`).
     SetProtocol {
         database: String,
         protocol: ProtocolKind,

@@ -50,6 +50,8 @@ pub enum Switching {
     Draining,
     /// Every row comes to the shard of its slot.
     Gathering,
+    /// Every node comes to know the new protocol for good.
+    Opening,
 }
 
 /// How a shard runs the transactions of a `two_phase` database.

@@ -4,7 +4,7 @@ use crate::machine::ShardConfig;
 use crate::message::Message;
 use crate::protocols::Protocols;
 use base::{Clock, IndexId, LookupMap, Position, Prng, ShardId, Time, Ts};
-use catalog::{Catalog, Placement};
+use catalog::{Catalog, Placement, ProtocolKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::Store;
@@ -155,7 +155,11 @@ impl Core {
         for (index, changed) in &after {
             self.schema.insert(*index, *changed);
         }
+        let left = left_leap(&self.catalog, &catalog);
         self.catalog = catalog;
+        for index in left {
+            self.leave_leap(index);
+        }
         for index in before.keys().filter(|index| !after.contains_key(index)) {
             self.forget_index(*index);
         }
@@ -209,6 +213,17 @@ impl Core {
         }
         self.horizon = self.horizon.max(horizon);
     }
+}
+
+/// Key spaces of databases that run leap before, and another protocol after.
+fn left_leap(before: &Catalog, after: &Catalog) -> Vec<IndexId> {
+    let left = after.databases.iter().filter(|(name, database)| {
+        let known = before.databases.get(*name);
+        database.protocol != ProtocolKind::Leap
+            && known.is_some_and(|known| known.protocol == ProtocolKind::Leap)
+    });
+    left.flat_map(|(_, database)| database.key_spaces())
+        .collect()
 }
 
 /// All key spaces of a catalog with the version at which their table last changed.

@@ -25,7 +25,8 @@ pub(crate) type Completions = Vec<(TxnId, OpId, OpReply)>;
 
 /// Whether what was answered lies at or below the clock of the shard that has the row, on which no
 /// outcome is awaited elsewhere: the clocks of the shards that can be reached name a snapshot which
-/// misses nothing. Such a protocol refuses every other snapshot that is not a statement's only read.
+/// misses nothing. Such a protocol refuses every other snapshot that is not a statement's only
+/// read.
 pub(crate) fn clocks_suffice(protocol: ProtocolKind) -> bool {
     match protocol {
         ProtocolKind::Leap => true,
@@ -230,13 +231,13 @@ impl core::fmt::Display for Protocols {
     }
 }
 
-/// Key spaces whose rows may be elsewhere than at the home of their slot because they move there.
-/// Those of replicated tables are everywhere, and stay.
+/// Key spaces whose rows have one place: what the journal has elsewhere is left over from a time
+/// when they moved, unless it is owned there. Those of replicated tables are everywhere, and stay.
 fn moving_indexes(catalog: &Catalog) -> BTreeSet<IndexId> {
     let databases = catalog.databases.values();
-    let leap = databases.filter(|database| database.protocol == ProtocolKind::Leap);
-    let tables = leap.flat_map(|database| database.tables.values());
-    let indexes = tables.flat_map(|table| table.indexes());
+    let tables = databases.flat_map(|database| database.tables.values());
+    let whole = tables.filter(|table| !table.replicated);
+    let indexes = whole.flat_map(|table| table.indexes());
     indexes.map(|index| index.id).collect()
 }
 
@@ -254,13 +255,27 @@ fn on_wire<M>(
 
 impl Core {
     /// Continues what a former life of the shard has left open. Before the first step.
-    pub(crate) fn recover(&mut self, in_doubt: InDoubt, ownership: Ownership) {
+    pub(crate) fn recover(&mut self, in_doubt: InDoubt, mut ownership: Ownership) {
+        // Rows of these came home before their database left leap, or have never moved.
+        let databases = self.catalog.databases.values();
+        let fixed = databases.filter(|database| database.protocol != ProtocolKind::Leap);
+        let fixed: BTreeSet<IndexId> = fixed.flat_map(|database| database.key_spaces()).collect();
+        let placement = &self.catalog.placement;
+        let here = self.config.shard;
+        ownership.held.retain(|held| {
+            placement.home(held.key.slot) == here || !fixed.contains(&held.key.index)
+        });
         enter!(self, two_phase, |machine, cx| machine.recover(cx, in_doubt));
         let moving = moving_indexes(&self.catalog);
         enter!(self, leap, |machine, cx| {
             let moves = |index| moving.contains(&index);
             machine.recover(cx, ownership, &moves);
         });
+    }
+
+    /// The rows of an index follow another protocol than leap from here on.
+    pub(crate) fn leave_leap(&mut self, index: IndexId) {
+        enter!(self, leap, |machine, cx| machine.leave(cx, index));
     }
 
     /// The catalog does not know an index any more; its rows are removed.

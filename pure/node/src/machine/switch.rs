@@ -1,13 +1,14 @@
 //! How a shard takes part when a database changes its protocol.
 //!
-//! The change is three versions of the catalog, and a shard acknowledges each only when it is
+//! The change is four versions of the catalog, and a shard acknowledges each only when it is
 //! through with what the version asks for:
 //!
 //! | version | no new transactions, and | acknowledged when |
 //! |---|---|---|
 //! | draining | those that are open may end, for a while | none is open here |
 //! | gathering | rows come home | all are, and no write is under way |
-//! | switched | the new protocol | at once |
+//! | opening | | every node will know the new protocol, whatever happens |
+//! | open | new transactions under the new protocol | at once |
 //!
 //! A transaction that is refused or ended by this gets 40001, like after any schema change.
 
@@ -16,7 +17,7 @@ use crate::message::{Message, WireMessage};
 use crate::port::StatementPort;
 use crate::txns::Running;
 use base::{Key, Position, ShardId, Time};
-use catalog::{Database, ProtocolKind, Switching};
+use catalog::{Catalog, Database, ProtocolKind, Switching};
 use sql::port::OpFuture;
 use sql::{Completed, Port, Tag};
 use std::rc::Rc;
@@ -80,13 +81,16 @@ impl Shard {
 
     /// Looks whether this shard is through; true if it has begun something.
     pub(super) fn tend_switch(&mut self) -> bool {
-        if !self.switch.is_open {
+        if !self.switch.is_open && self.switch.look_at.is_none() {
             return false;
         }
         let (catalog, now) = {
             let core = self.core.borrow();
             (core.catalog.clone(), core.now)
         };
+        if !self.switch.is_open {
+            return self.gather_late(&catalog, now);
+        }
         let databases = catalog.databases.values();
         for database in databases.filter(|database| database.switching.is_some()) {
             if self.is_through(database) {
@@ -99,7 +103,9 @@ impl Shard {
             return self.go_on(database, now);
         }
         self.switch.is_open = false;
-        self.switch.look_at = None;
+        let mut databases = catalog.databases.values();
+        let gathers = databases.any(|database| database.switching == Some(Switching::Gathering));
+        self.switch.look_at = gathers.then(|| now.after(LOOK_US));
         if let Some((to, position)) = self.switch.owed.take() {
             self.acknowledge(to, position);
         }
@@ -108,9 +114,22 @@ impl Shard {
         true
     }
 
+    /// A row that a transaction had asked for before its end may still leave. It comes back, and
+    /// the shard that it went to does not acknowledge before.
+    fn gather_late(&mut self, catalog: &Catalog, now: Time) -> bool {
+        if self.switch.look_at.is_some_and(|at| at > now) {
+            return false;
+        }
+        self.switch.look_at = Some(now.after(LOOK_US));
+        let databases = catalog.databases.values();
+        let mut gathering =
+            databases.filter(|database| database.switching == Some(Switching::Gathering));
+        gathering.any(|database| self.go_on(database, now))
+    }
+
     fn is_through(&self, database: &Database) -> bool {
         match database.switching {
-            None => true,
+            None | Some(Switching::Opening) => true,
             Some(Switching::Draining) => self.txns.open_in(database.id) == 0,
             Some(Switching::Gathering) => {
                 let core = self.core.borrow();
@@ -147,7 +166,7 @@ impl Shard {
                 self.switch.gathering = Some(spawned);
                 true
             }
-            (Some(Switching::Gathering) | None, _) => false,
+            (Some(Switching::Gathering | Switching::Opening) | None, _) => false,
         }
     }
 

@@ -1,8 +1,8 @@
 //! Bringing the rows of an index home, before its database follows another protocol.
 
-use crate::Leap;
 use crate::dropped::first_key;
 use crate::job::key_of;
+use crate::{Context, Leap};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key};
@@ -31,6 +31,19 @@ impl Leap {
             && keys_of(&self.release_of, index).next().is_none()
             && !self.evictions.iter().any(|key| key.index == index)
             && self.sharing.is_unshared(index)
+    }
+}
+
+impl Leap {
+    /// The rows of the index follow another protocol from here on, and are at home. A shard that
+    /// has restarted meanwhile may still have backups: nobody knows them any more.
+    pub fn leave(&mut self, cx: &mut Context<'_>, index: IndexId) {
+        let left: Vec<Key> = keys_of(&self.held, index).cloned().collect();
+        for key in left {
+            self.held.remove(&key);
+            self.backups.remove(&key);
+            cx.store.evict(key.index, key.slot, &key.bytes);
+        }
     }
 }
 

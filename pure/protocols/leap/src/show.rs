@@ -108,6 +108,11 @@ impl Leap {
         table.map(|(key, entry)| (key, entry.owner.filter(|_| entry.grant.is_none())))
     }
 
+    /// Rows that are in the store here as copies of what another shard owns.
+    pub fn copied(&self) -> impl Iterator<Item = &Key> {
+        self.sharing.copied()
+    }
+
     /// Whether this shard owns the row now.
     pub fn owns(&self, key: &Key) -> bool {
         self.is_mine(key)

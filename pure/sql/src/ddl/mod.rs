@@ -143,6 +143,7 @@ fn alter_database(name: &str, text: &str) -> Result<DdlPlan, SqlError> {
             database: database.clone(),
             protocol,
         },
+        switch(None),
     ];
     Ok(DdlPlan {
         undo: vec![switch(None)],

@@ -3,6 +3,7 @@
 mod constraints;
 mod ddl;
 mod histories;
+mod switch;
 mod tpcc;
 pub(crate) mod wire;
 
@@ -75,6 +76,7 @@ pub const ALL: &[Entry] = &[
     histories::COUNTER,
     histories::HOT_COUNTER,
     ddl::ENTRY,
+    switch::ENTRY,
     tpcc::ENTRY,
 ];
 
