@@ -132,8 +132,8 @@ impl Plan {
         ycsb::rows(part, self.scale.items, out);
     }
 
-    /// Simple queries that every node is to be asked, in turn and [`Plan::warm_rounds`] times, before
-    /// anything is measured: they read, with locks, the rows that all nodes read and nobody writes.
+    /// Simple queries that every node is to be asked, in turn and [`Plan::warm_rounds`] times,
+    /// before anything is measured: they read, with locks, the rows that all nodes read and nobody writes.
     /// A protocol that keeps copies of such rows has them afterwards, as after minutes of load.
     pub fn warm_queries(&self) -> Vec<String> {
         let mut all = Vec::new();
@@ -151,8 +151,8 @@ impl Plan {
         all
     }
 
-    /// How often each node is to be asked [`Plan::warm_queries`]: until every row has been asked for
-    /// [`WARM_READS`] times by nodes that it is not at, and once more.
+    /// How often each node is to be asked [`Plan::warm_queries`]: until every row has been asked
+    /// for [`WARM_READS`] times by nodes that it is not at, and once more.
     pub fn warm_rounds(&self) -> usize {
         let others = self.spread.homes.len().saturating_sub(1).max(1);
         WARM_READS.div_ceil(others) + 1

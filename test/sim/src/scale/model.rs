@@ -63,7 +63,7 @@ pub trait Stopwatch {
 /// Framing of Ethernet, IP and TCP around a frame, bytes.
 const WRAPPING_BYTES: usize = 66;
 
-/// What the machines did since [`Usage::clear`].
+/// What the machines did since it was last cleared.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Usage {
     /// Nothing takes time, and nothing is counted, while this is false.
