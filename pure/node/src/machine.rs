@@ -162,7 +162,7 @@ impl Shard {
             shows.clone(),
             sequences.clone(),
         );
-        Shard {
+        let mut shard = Shard {
             core,
             events,
             shows,
@@ -191,7 +191,9 @@ impl Shard {
             catalog_pending: None,
             switch: Switch::default(),
             checkpoint: None,
-        }
+        };
+        shard.begin_switch();
+        shard
     }
 
     /// Takes one input to its end and appends to `out` what is to be done for it.
