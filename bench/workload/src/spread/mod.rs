@@ -133,8 +133,9 @@ impl Plan {
     }
 
     /// Simple queries that every node is to be asked, in turn and [`Plan::warm_rounds`] times,
-    /// before anything is measured: they read, with locks, the rows that all nodes read and nobody writes.
-    /// A protocol that keeps copies of such rows has them afterwards, as after minutes of load.
+    /// before anything is measured: they read, with locks, the rows that all nodes read and nobody
+    /// writes. A protocol that keeps copies of such rows has them afterwards, as after minutes of
+    /// load.
     pub fn warm_queries(&self) -> Vec<String> {
         let mut all = Vec::new();
         if matches!(self.load, Load::TpccPair | Load::TpccFull) && self.spread.homes.len() > 1 {
