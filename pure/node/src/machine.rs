@@ -11,6 +11,7 @@
 //! * work that could go on for long (scans, collection of versions, checkpoints) is cut into
 //!   budgets and continued on the next step.
 
+mod inspect;
 mod schema;
 mod switch;
 
@@ -29,8 +30,8 @@ use crate::show::Shows;
 use crate::stages::{Stage, Stages};
 use crate::txns::{INTERNAL, Txns};
 use base::{
-    IndexId, Key, KeyRange, LookupMap, NodeId, Planted, Position, ShardId, SqlError, SqlState,
-    Time, Ts, is_planted,
+    IndexId, LookupMap, NodeId, Planted, Position, ShardId, SqlError, SqlState, Time, Ts,
+    is_planted,
 };
 use catalog::{Catalog, ProtocolKind};
 use sql::fill::FillPosition;
@@ -694,34 +695,6 @@ impl Shard {
         self.core.borrow().counters
     }
 
-    /// Its name.
-    pub fn id(&self) -> ShardId {
-        self.core.borrow().config.shard
-    }
-
-    /// Rows of other homes that this shard owns for certain.
-    pub fn rows_owned(&self) -> Vec<Key> {
-        let core = self.core.borrow();
-        core.protocols.leap().owned().cloned().collect()
-    }
-
-    /// Rows of this home that are elsewhere, and where; `None`: under way.
-    pub fn rows_away(&self) -> Vec<(Key, Option<ShardId>)> {
-        let core = self.core.borrow();
-        let away = core.protocols.leap().away();
-        away.map(|(key, owner)| (key.clone(), owner)).collect()
-    }
-
-    /// Whether this shard owns a row of a database whose rows move.
-    pub fn owns(&self, key: &Key) -> bool {
-        self.core.borrow().protocols.leap().owns(key)
-    }
-
-    /// Rows that this shard has given and taken, under the protocol that moves rows.
-    pub fn moves(&self) -> leap::Moves {
-        self.core.borrow().protocols.moves()
-    }
-
     /// The catalog in use.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.core.borrow().catalog.clone()
@@ -764,19 +737,6 @@ impl Shard {
         }
     }
 
-    /// Checks the invariants of all parts; panics with a description of what is broken.
-    pub fn validate(&self) {
-        let core = self.core.borrow();
-        core.store.validate();
-        core.protocols.validate(&core.store);
-    }
-
-    /// As [`Shard::validate`] for what is open: locks, promises, write sets and decisions. Cheap
-    /// enough for a server at times; passed over while so many locks are held that it is not.
-    pub fn validate_open(&self) {
-        self.core.borrow().protocols.validate_open();
-    }
-
     /// Whether no transaction runs or is owed anything, no lock is held and no schema change is
     /// under way here.
     pub fn is_idle(&self) -> bool {
@@ -787,29 +747,6 @@ impl Shard {
             && !self.switch.is_open()
             && self.ddl_asked.is_empty()
             && self.checkpoint.is_none()
-    }
-
-    /// What is under way here, for people: transactions, locks, decisions.
-    pub fn describe(&self) -> String {
-        let core = self.core.borrow();
-        format!("{} statements\n{}", self.txns.len(), core.protocols)
-    }
-
-    /// An order-independent digest of all rows visible at `at`, without copies of rows that others
-    /// own.
-    pub fn digest(&self, at: Ts) -> u64 {
-        let core = self.core.borrow();
-        let copy = |key: &Key| {
-            let (low, mut high) = (key.bytes.clone(), key.bytes.clone());
-            high.push(0);
-            let only = KeyRange {
-                low,
-                high: Some(high),
-            };
-            core.store.digest(key.index, Some(key.slot), &only, at)
-        };
-        let copies = core.protocols.leap().copied().map(copy);
-        copies.fold(core.store.digest_all(at), u64::wrapping_sub)
     }
 
     fn show_rows(&self, what: ShowKind, database: &str) -> base::RowBatch {

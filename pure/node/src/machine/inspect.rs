@@ -1,0 +1,70 @@
+//! What hosts, simulators and tests may ask a shard about itself.
+
+use super::Shard;
+use base::{Key, KeyRange, ShardId, Ts};
+
+impl Shard {
+    /// Its name.
+    pub fn id(&self) -> ShardId {
+        self.core.borrow().config.shard
+    }
+
+    /// Rows of other homes that this shard owns for certain.
+    pub fn rows_owned(&self) -> Vec<Key> {
+        let core = self.core.borrow();
+        core.protocols.leap().owned().cloned().collect()
+    }
+
+    /// Rows of this home that are elsewhere, and where; `None`: under way.
+    pub fn rows_away(&self) -> Vec<(Key, Option<ShardId>)> {
+        let core = self.core.borrow();
+        let away = core.protocols.leap().away();
+        away.map(|(key, owner)| (key.clone(), owner)).collect()
+    }
+
+    /// Whether this shard owns a row of a database whose rows move.
+    pub fn owns(&self, key: &Key) -> bool {
+        self.core.borrow().protocols.leap().owns(key)
+    }
+
+    /// Rows that this shard has given and taken, under the protocol that moves rows.
+    pub fn moves(&self) -> leap::Moves {
+        self.core.borrow().protocols.moves()
+    }
+
+    /// Checks the invariants of all parts; panics with a description of what is broken.
+    pub fn validate(&self) {
+        let core = self.core.borrow();
+        core.store.validate();
+        core.protocols.validate(&core.store);
+    }
+
+    /// As [`Shard::validate`] for what is open: locks, promises, write sets and decisions. Cheap
+    /// enough for a server at times; passed over while so many locks are held that it is not.
+    pub fn validate_open(&self) {
+        self.core.borrow().protocols.validate_open();
+    }
+
+    /// What is under way here, for people: transactions, locks, decisions.
+    pub fn describe(&self) -> String {
+        let core = self.core.borrow();
+        format!("{} statements\n{}", self.txns.len(), core.protocols)
+    }
+
+    /// An order-independent digest of all rows visible at `at`, without copies of rows that others
+    /// own.
+    pub fn digest(&self, at: Ts) -> u64 {
+        let core = self.core.borrow();
+        let copy = |key: &Key| {
+            let (low, mut high) = (key.bytes.clone(), key.bytes.clone());
+            high.push(0);
+            let only = KeyRange {
+                low,
+                high: Some(high),
+            };
+            core.store.digest(key.index, Some(key.slot), &only, at)
+        };
+        let copies = core.protocols.leap().copied().map(copy);
+        copies.fold(core.store.digest_all(at), u64::wrapping_sub)
+    }
+}
