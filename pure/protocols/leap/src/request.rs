@@ -329,6 +329,7 @@ impl Leap {
                 return;
             }
             seen.end(otag);
+            self.refuse_reader(cx, otag, &refused);
             self.inform(cx, refused.home, otag, Fate::Refused, Self::NOTHING);
         }
         self.fail_request(cx, refused.seq, refused.reason);

@@ -19,7 +19,7 @@
 
 use crate::gather::keys_of;
 use crate::home::{Grant, Incoming};
-use crate::message::{Body, MovedVersion, Recall, Recalled, Share};
+use crate::message::{Body, MovedVersion, Recall, Recalled, Refused, Share};
 use crate::timers::Timer;
 use crate::{Context, Leap};
 use alloc::boxed::Box;
@@ -349,6 +349,25 @@ impl Leap {
         entry.expect("it is away").grant = Some(otag);
         self.open_grant(otag, grant);
         self.send_transfer(cx, otag);
+    }
+
+    /// The owner does not give a row to its home, which wanted it for a reader: the reader must hear
+    /// why. If it only asked again it would wait for an older transaction, which may wait for it.
+    pub(crate) fn refuse_reader(&mut self, cx: &mut Context<'_>, otag: Otag, refused: &Refused) {
+        let grant = self
+            .grants
+            .get(&otag)
+            .filter(|_| refused.home == self.shard);
+        let request = grant
+            .filter(|grant| grant.to == self.shard)
+            .map(|g| g.request);
+        let Some((reader, seq)) = request.filter(|(reader, _)| *reader != self.shard) else {
+            return;
+        };
+        let life = self.incoming.get(&(reader, seq)).map(|i| i.incarnation);
+        if let (Some(life), Some(reason)) = (life, &refused.reason) {
+            self.refuse_request(cx, reader, life, seq, Some(reason.clone()));
+        }
     }
 
     /// A copy has come.
