@@ -351,8 +351,9 @@ impl Leap {
         self.send_transfer(cx, otag);
     }
 
-    /// The owner does not give a row to its home, which wanted it for a reader: the reader must hear
-    /// why. If it only asked again it would wait for an older transaction, which may wait for it.
+    /// The owner does not give a row to its home, which wanted it for a reader: the reader must
+    /// hear why. If it only asked again it would wait for an older transaction, which may wait for
+    /// it.
     pub(crate) fn refuse_reader(&mut self, cx: &mut Context<'_>, otag: Otag, refused: &Refused) {
         let grant = self
             .grants
