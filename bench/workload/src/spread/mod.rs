@@ -153,7 +153,7 @@ impl Plan {
     }
 
     /// How often each node is to be asked [`Plan::warm_queries`]: until every row has been asked
-    /// for [`WARM_READS`] times by nodes that it is not at, and once more.
+    /// for `WARM_READS` times by nodes that it is not at, and once more.
     pub fn warm_rounds(&self) -> usize {
         let others = self.spread.homes.len().saturating_sub(1).max(1);
         WARM_READS.div_ceil(others) + 1

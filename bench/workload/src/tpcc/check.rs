@@ -1,7 +1,7 @@
 //! The twelve conditions on one snapshot, read warehouse by warehouse.
 //!
 //! Both sides of every condition are fetched, grouped by the server where the sum is all that
-//! counts, and compared here (see [`workload::tpcc::conditions`]). Only HISTORY is read as a whole,
+//! counts, and compared here (see [`crate::tpcc::conditions`]). Only HISTORY is read as a whole,
 //! because the payments of a customer lie in other warehouses too; it is kept as one number per
 //! paying customer.
 

@@ -148,6 +148,34 @@ fn a_row_that_is_away_comes_home_to_be_lent() {
     assert_eq!(copies(&world), 2);
 }
 
+/// The owner keeps a row for an older transaction, so home cannot lend it: the reader is told, and
+/// does not ask for ever while the older one waits for a lock of his.
+#[test]
+fn a_reader_of_a_row_that_an_older_one_has_is_rolled_back() {
+    let mut world = World::new(3, 1);
+    world.load(key("a0"), 10);
+    run(&mut world, 2, add("a0", 1));
+    world.settings(Settings {
+        share_after: 1,
+        ..Settings::default()
+    });
+    let older = world.begin(shard(2));
+    let write = world.submit(older, add("a0", 1), false);
+    world.settle();
+    assert_eq!(number(&world.take_answer(write).unwrap()), Some(12));
+    let younger = world.begin(shard(3));
+    let read = world.submit(younger, get("a0"), false);
+    world.settle();
+    let died = world.take_answer(read).unwrap();
+    assert!(matches!(
+        died.result,
+        Err(OpError::Aborted(AbortReason::Die { .. }))
+    ));
+    world.commit(older);
+    let (_, reply) = run(&mut world, 3, get("a0"));
+    assert_eq!(number(&reply), Some(12));
+}
+
 /// What was given before the recall and comes after it does not count.
 #[test]
 fn a_late_copy_is_not_taken() {
