@@ -245,6 +245,12 @@ impl Leap {
         }
         let (txn, key) = (releasing.priority.txn, releasing.key.clone());
         match settled {
+            // Its rows are gone here, which whoever asks does not know yet: to it, an absent key
+            // would be one without a row.
+            Settled::Granted if (cx.schema_changed)(key.index).is_none() => {
+                self.refuse(cx, releasing, AbortReason::SchemaChanged);
+                self.locks.release_item(txn, &Item::of(&key));
+            }
             Settled::Granted => {
                 if !releasing.void && self.sharing.is_lent(&key) {
                     let priority = releasing.priority;
