@@ -187,7 +187,25 @@ impl World {
 
     pub(crate) fn stuck(&mut self, what: &str) -> String {
         let broken = self.broken.take();
-        broken.unwrap_or_else(|| format!("no progress: {what}"))
+        broken.unwrap_or_else(|| format!("no progress: {what}{}", self.left_over()))
+    }
+
+    /// Nodes that are down, and what shards hold, wait for or owe; a line each.
+    fn left_over(&self) -> String {
+        let mut text = String::new();
+        for node in &self.nodes {
+            let Some(running) = &node.running else {
+                text.push_str(&format!("\nn{} is down", node.id.0));
+                continue;
+            };
+            for (index, shard) in running.shards.iter().enumerate() {
+                if !shard.machine.is_idle() {
+                    let state = shard.machine.describe();
+                    text.push_str(&format!("\nn{}.{index}: {state}", node.id.0));
+                }
+            }
+        }
+        text
     }
 
     /// The result of a task that has finished.
@@ -233,20 +251,7 @@ impl World {
             self.validate();
             return self.check_owners(true);
         }
-        let mut text = "something is left over:".to_owned();
-        for node in &self.nodes {
-            let Some(running) = &node.running else {
-                text.push_str(&format!(" n{} is down;", node.id.0));
-                continue;
-            };
-            for (index, shard) in running.shards.iter().enumerate() {
-                if !shard.machine.is_idle() {
-                    let state = shard.machine.describe();
-                    text.push_str(&format!("\nn{}.{index}: {state}", node.id.0));
-                }
-            }
-        }
-        Err(self.stuck(&text))
+        Err(self.stuck("something is left over"))
     }
 
     fn is_idle(&self) -> bool {

@@ -122,6 +122,8 @@ pub(crate) struct Coord {
     pub(crate) sealing: bool,
     /// Shards of this node that still have to be asked for their votes, the next one last.
     pub(crate) in_turn: Vec<ShardId>,
+    /// The shard of those that was asked last.
+    pub(crate) turn: Option<ShardId>,
     /// Who has something to commit, for those.
     pub(crate) writers: Vec<ShardId>,
     pub(crate) phase: Phase,

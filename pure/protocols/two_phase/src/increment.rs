@@ -354,16 +354,21 @@ impl TwoPhase {
         self.on_vote(cx, txn);
     }
 
-    /// Asks the next of the shards that vote one after the other.
+    /// Asks the next of the shards that vote one after the other, if the last one has voted.
     pub(crate) fn ask_next(&mut self, cx: &mut Context<'_>, txn: TxnId) -> Result<(), AbortReason> {
         loop {
             let coord = self.coords.get_mut(&txn).expect("it commits");
             let Phase::Preparing { id, .. } = coord.phase else {
                 return Ok(());
             };
+            let voted = |shard| coord.find(shard).map(|member| &member.ballot);
+            if !matches!(coord.turn.and_then(voted), None | Some(Ballot::Cast(_))) {
+                return Ok(());
+            }
             let Some(shard) = coord.in_turn.pop() else {
                 return Ok(());
             };
+            coord.turn = Some(shard);
             let writers = coord.writers.clone();
             if shard != txn.shard {
                 let finish = Finish::Prepare(writers);
@@ -379,7 +384,7 @@ impl TwoPhase {
         }
     }
 
-    /// A vote has come: asks the next shard, or decides if it was the last.
+    /// A vote has come, of whomever: asks the next shard in turn, or decides if it was the last.
     pub(crate) fn on_vote(&mut self, cx: &mut Context<'_>, txn: TxnId) {
         if let Err(reason) = self.ask_next(cx, txn) {
             // Nobody else is asked at the moment, but the commit is to be answered.

@@ -10,7 +10,8 @@
 //!                        that misses nothing, drawn with the first and raised as it is told
 //! commit T | abort T | forget T | cost T
 //! deliver [COUNT]        messages that may leave, in order; each line says who was told what
-//! drop TEXT | twice TEXT the first message whose line contains TEXT
+//! drop TEXT | twice TEXT | late TEXT
+//!                        the first message whose line contains TEXT: lost, comes again, comes last
 //! full N | room N        the disk of a node
 //! ahead N MICROS         the clock of a node goes ahead
 //! down N                 the other nodes notice that N is not connected
@@ -102,6 +103,11 @@ impl Script {
             ["twice", ..] => {
                 let at = self.find(&words[1..].join(" "));
                 let flight = self.world.flights[at].clone();
+                self.world.flights.push(flight);
+            }
+            ["late", ..] => {
+                let at = self.find(&words[1..].join(" "));
+                let flight = self.world.flights.remove(at);
                 self.world.flights.push(flight);
             }
             [word @ ("full" | "room"), node] => {
