@@ -1,0 +1,339 @@
+//! The home's side of copies: it lends rows, and calls the copies back for a writer.
+
+use super::{Lending, Reader, Writer};
+use crate::home::{Grant, Incoming};
+use crate::message::{Body, MovedVersion, Recall, Recalled, Refused, Share};
+use crate::timers::Timer;
+use crate::{Context, Leap};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{Key, NodeId, ShardId, Ts};
+use journal::Otag;
+use txn::lock::{Acquired, Item, LockRequest, Settled};
+use txn::{AbortReason, LockMode, OpError, Priority};
+
+impl Leap {
+    /// Somebody wants to read a row of this home: whether it should be lent rather than moved.
+    pub(crate) fn lends(&mut self, cx: &Context<'_>, key: &Key) -> bool {
+        let least = self.settings.share_after;
+        let enough = least > 0 && self.sharing.note_read(key) >= least;
+        if !enough {
+            return false;
+        }
+        // Absence is not lent.
+        self.table.contains_key(key)
+            || cx
+                .store
+                .get(key.index, key.slot, &key.bytes, Ts::MAX)
+                .is_some()
+    }
+
+    /// It is the turn of a reader, and the row is at home.
+    pub(crate) fn begin_lend(
+        &mut self,
+        cx: &mut Context<'_>,
+        to: ShardId,
+        seq: u64,
+        incoming: &Incoming,
+    ) {
+        let id = self.new_job();
+        let (key, priority) = (incoming.key.clone(), incoming.priority);
+        let acquired = self.locks.acquire(LockRequest {
+            txn: priority,
+            item: Item::of(&key),
+            mode: LockMode::Shared,
+            alone: false,
+            ordered: false,
+            deadline: None,
+            now: cx.now,
+            request: id,
+        });
+        let lending = Lending {
+            key,
+            to,
+            seq,
+            priority,
+        };
+        self.sharing.lending.insert(id, lending);
+        match acquired {
+            Acquired::Granted => self.on_lend_lock(cx, id, Settled::Granted),
+            Acquired::Waiting => cx.counters.lock_waits += 1,
+            Acquired::Died(conflict) => self.on_lend_lock(cx, id, Settled::Died(conflict)),
+        }
+    }
+
+    pub(super) fn on_lend_lock(&mut self, cx: &mut Context<'_>, id: u64, settled: Settled) {
+        let Some(lending) = self.sharing.lending.remove(&id) else {
+            return;
+        };
+        let Lending {
+            key,
+            to,
+            seq,
+            priority,
+        } = lending;
+        let life = self.incoming.get(&(to, seq)).map(|i| i.incarnation);
+        match (settled, life) {
+            (Settled::Granted, Some(incarnation)) => {
+                self.finish_request(to, seq);
+                self.lend(cx, &key, to, incarnation, seq);
+                self.locks.release_item(priority.txn, &Item::of(&key));
+            }
+            // Its node has restarted meanwhile.
+            (Settled::Granted, None) => self.locks.release_item(priority.txn, &Item::of(&key)),
+            (Settled::Died(conflict), Some(incarnation)) => {
+                let (key, holder) = (conflict.key, conflict.holder);
+                let reason = Some(AbortReason::Die { key, holder });
+                self.finish_request(to, seq);
+                self.refuse_request(cx, to, incarnation, seq, reason);
+            }
+            (Settled::Died(_), None) => {}
+            (Settled::TimedOut(_), _) => unreachable!("it has no deadline"),
+        }
+    }
+
+    /// Gives a copy away; nobody writes the row at the moment.
+    fn lend(&mut self, cx: &mut Context<'_>, key: &Key, to: ShardId, incarnation: u32, seq: u64) {
+        let found = self.newest(cx, key);
+        let (Some((commit_ts, row)), false) = (found, self.table.contains_key(key)) else {
+            // Deleted meanwhile: it is asked for again.
+            self.refuse_request(cx, to, incarnation, seq, None);
+            return;
+        };
+        let tag = self.next_otag(cx);
+        let arrival = self.settling_of.get(key);
+        let arrival = arrival.and_then(|otag| self.informs.get(&(self.shard, *otag)));
+        let arrival = arrival.map_or(Self::NOTHING, |inform| inform.position);
+        let position = arrival.max(self.installed.of(commit_ts));
+        let reader = Reader { tag, incarnation };
+        let lent = self.sharing.lent.entry(key.clone()).or_default();
+        lent.readers.insert(to, reader);
+        self.moves.lent += 1;
+        let remote = self.is_remote(to);
+        let share = Share {
+            tag,
+            to_incarnation: incarnation,
+            seq,
+            key: key.clone(),
+            version: MovedVersion {
+                commit_ts,
+                row: Some(row.into_boxed_slice()),
+            },
+            position: if remote { Self::NOTHING } else { position },
+        };
+        self.post(cx, to, Body::Share(Box::new(share)), position);
+    }
+
+    /// A row that is to be lent is away: home takes it itself, in the reader's turn. The reader
+    /// asks again when it is there.
+    pub(crate) fn bring_home(
+        &mut self,
+        cx: &mut Context<'_>,
+        request: (ShardId, u64),
+        incoming: &Incoming,
+        owner: ShardId,
+    ) {
+        let otag = self.next_otag(cx);
+        let pause_us = self.settings.resend_us;
+        let grant = Grant {
+            key: incoming.key.clone(),
+            from: owner,
+            to: self.shard,
+            to_incarnation: cx.incarnation,
+            request,
+            seq: 0,
+            priority: incoming.priority,
+            cancel: false,
+            again_at: cx.now.after(pause_us),
+            pause_us,
+            heard: cx.now,
+            older: Vec::new(),
+        };
+        let entry = self.table.get_mut(&incoming.key);
+        entry.expect("it is away").grant = Some(otag);
+        self.open_grant(otag, grant);
+        self.send_transfer(cx, otag);
+    }
+
+    /// The owner does not give a row to its home, which wanted it for a reader: the reader must
+    /// hear why. If it only asked again it would wait for an older transaction, which may wait for
+    /// it.
+    pub(crate) fn refuse_reader(&mut self, cx: &mut Context<'_>, otag: Otag, refused: &Refused) {
+        let grant = self
+            .grants
+            .get(&otag)
+            .filter(|_| refused.home == self.shard);
+        let request = grant
+            .filter(|grant| grant.to == self.shard)
+            .map(|g| g.request);
+        let Some((reader, seq)) = request.filter(|(reader, _)| *reader != self.shard) else {
+            return;
+        };
+        let life = self.incoming.get(&(reader, seq)).map(|i| i.incarnation);
+        if let (Some(life), Some(reason)) = (life, &refused.reason) {
+            self.refuse_request(cx, reader, life, seq, Some(reason.clone()));
+        }
+    }
+
+    /// Whether a writer, which has the row's exclusive lock here at its home, may go on; otherwise
+    /// the copies are called back in its name, and it will hear.
+    pub(crate) fn recalled(
+        &mut self,
+        cx: &mut Context<'_>,
+        key: &Key,
+        priority: Priority,
+        writer: Writer,
+    ) -> Result<bool, AbortReason> {
+        let Some(lent) = self.sharing.lent.get_mut(key) else {
+            return Ok(true);
+        };
+        let mut readers = lent.readers.keys();
+        if let Some(away) = readers.find(|shard| self.down.contains(&shard.node())) {
+            return Err(AbortReason::Unreachable(*away));
+        }
+        match &mut lent.recall {
+            Some((name, writers)) if name.txn == priority.txn => {
+                if !writers.contains(&writer) {
+                    writers.push(writer);
+                }
+            }
+            // Whoever began it has given up.
+            recall => {
+                *recall = Some((priority, Vec::from([writer])));
+                self.send_recalls(cx, key);
+            }
+        }
+        self.arm_recalls(cx);
+        Ok(false)
+    }
+
+    fn arm_recalls(&mut self, cx: &Context<'_>) {
+        if !self.sharing.armed {
+            self.sharing.armed = true;
+            let at = cx.now.after(self.settings.resend_us);
+            self.timers.insert((at, Timer::Recalls));
+        }
+    }
+
+    pub(crate) fn on_recalls_timer(&mut self, cx: &mut Context<'_>) {
+        self.sharing.armed = false;
+        let lent = self.sharing.lent.iter();
+        let open = lent.filter(|(_, lent)| lent.recall.is_some());
+        let open: Vec<Key> = open.map(|(key, _)| key.clone()).collect();
+        for key in &open {
+            self.send_recalls(cx, key);
+        }
+        if !open.is_empty() {
+            self.arm_recalls(cx);
+        }
+    }
+
+    fn send_recalls(&mut self, cx: &mut Context<'_>, key: &Key) {
+        let Some(lent) = self.sharing.lent.get(key) else {
+            return;
+        };
+        let Some((priority, _)) = lent.recall else {
+            return;
+        };
+        let readers: Vec<(ShardId, Otag)> = lent.readers.iter().map(|(s, r)| (*s, r.tag)).collect();
+        for (to, tag) in readers {
+            let recall = Recall {
+                key: key.clone(),
+                tag,
+                priority,
+            };
+            self.post(cx, to, Body::Recall(Box::new(recall)), Self::NOTHING);
+        }
+    }
+
+    pub(crate) fn on_recalled(&mut self, cx: &mut Context<'_>, from: ShardId, recalled: Recalled) {
+        let Recalled {
+            key,
+            tag,
+            writer,
+            refused,
+        } = recalled;
+        let Some(lent) = self.sharing.lent.get_mut(&key) else {
+            return;
+        };
+        if lent
+            .readers
+            .get(&from)
+            .is_none_or(|reader| reader.tag != tag)
+        {
+            return;
+        }
+        match refused {
+            None => {
+                lent.readers.remove(&from);
+                self.end_recall(cx, &key);
+            }
+            Some(reason) => {
+                let named = lent.recall.as_ref();
+                if named.is_some_and(|(name, _)| name.txn == writer) {
+                    self.fail_recall(cx, &key, &reason);
+                }
+            }
+        }
+    }
+
+    /// Goes on with the writers if no copy is left.
+    fn end_recall(&mut self, cx: &mut Context<'_>, key: &Key) {
+        let lent = self.sharing.lent.get(key);
+        if lent.is_none_or(|lent| !lent.readers.is_empty()) {
+            return;
+        }
+        let lent = self.sharing.lent.remove(key).expect("looked up above");
+        let (_, writers) = lent.recall.unzip();
+        for writer in writers.into_iter().flatten() {
+            match writer {
+                Writer::Job(id) => self.ready.push_back(id),
+                Writer::Release(id) => self.on_release_lock(cx, id, Settled::Granted),
+            }
+        }
+    }
+
+    /// The writers must be rolled back.
+    fn fail_recall(&mut self, cx: &mut Context<'_>, key: &Key, reason: &AbortReason) {
+        let lent = self.sharing.lent.get_mut(key);
+        let recall = lent.and_then(|lent| lent.recall.take());
+        let Some((_, writers)) = recall else {
+            return;
+        };
+        for writer in writers {
+            match writer {
+                Writer::Job(id) => self.fail_job(cx, id, OpError::Aborted(reason.clone())),
+                Writer::Release(id) => self.fail_release(cx, id, reason.clone()),
+            }
+        }
+    }
+
+    /// A node has restarted: its copies are gone.
+    pub(crate) fn forget_readers(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {
+        let mut changed = Vec::new();
+        for (key, lent) in &mut self.sharing.lent {
+            let before = lent.readers.len();
+            lent.readers
+                .retain(|shard, reader| shard.node() != node || reader.incarnation >= incarnation);
+            if lent.readers.len() < before {
+                changed.push(key.clone());
+            }
+        }
+        for key in changed {
+            self.end_recall(cx, &key);
+        }
+    }
+
+    /// Nothing can be sent to a node: writers that wait for its copies give up.
+    pub(crate) fn fail_recalls(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        let lent = self.sharing.lent.iter().filter_map(|(key, lent)| {
+            let mut readers = lent.readers.keys();
+            let away = readers.find(|shard| shard.node() == node)?;
+            lent.recall.is_some().then(|| (key.clone(), *away))
+        });
+        let lent: Vec<(Key, ShardId)> = lent.collect();
+        for (key, away) in lent {
+            self.fail_recall(cx, &key, &AbortReason::Unreachable(away));
+        }
+    }
+}

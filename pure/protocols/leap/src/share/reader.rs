@@ -1,0 +1,215 @@
+//! The reader's side of copies: they come, are relied on, and go when their home wants them back.
+
+use super::{Copied, Recalling};
+use crate::message::{Body, Recall, Recalled, Share};
+use crate::{Context, Leap};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{Key, ShardId, TxnId};
+use journal::Otag;
+use txn::lock::{Acquired, Item, LockRequest, Settled};
+use txn::{AbortReason, LockMode};
+
+impl Leap {
+    /// Whether a transaction that has the row's shared lock here may read it: there is a copy.
+    pub(crate) fn uses_copy(&mut self, txn: TxnId, key: &Key) -> bool {
+        if self.sharing.copies.is_empty() {
+            return false;
+        }
+        let Some(copy) = self.sharing.copies.get_mut(key) else {
+            return false;
+        };
+        if !copy.users.contains(&txn) {
+            if copy.users.len() >= 16 {
+                let txns = &self.txns;
+                copy.users
+                    .retain(|user| txns.get(user).is_some_and(|state| state.outcome.is_none()));
+            }
+            copy.users.push(txn);
+        }
+        true
+    }
+
+    /// A copy has come.
+    pub(crate) fn on_share(&mut self, cx: &mut Context<'_>, home: ShardId, share: Share) {
+        let seen = self.grants_seen.entry(home).or_default();
+        if share.to_incarnation != cx.incarnation || seen.is_over(share.tag) {
+            return;
+        }
+        seen.end(share.tag);
+        let Share {
+            tag,
+            seq,
+            key,
+            version,
+            position,
+            ..
+        } = share;
+        if (cx.schema_changed)(key.index).is_some() {
+            let (ts, row) = (version.commit_ts, version.row.as_deref());
+            cx.store.evict(key.index, key.slot, &key.bytes);
+            cx.store
+                .restore(key.index, key.slot, &key.bytes, ts, row, cx.horizon);
+            if position > cx.journal.durable() {
+                self.installed.insert(ts, position);
+            }
+        }
+        let copy = Copied {
+            tag,
+            users: Vec::new(),
+            recall: None,
+        };
+        self.sharing.copies.insert(key, copy);
+        self.moves.copied += 1;
+        if let Some(request) = self.requests.get(&seq) {
+            let (txn, depth) = (request.priority.txn, request.depth);
+            let hops = 2 * u32::from(self.is_remote(home));
+            if let Some(state) = self.txns.get_mut(&txn).filter(|s| s.outcome.is_none()) {
+                state.cost.delays = state.cost.delays.max(depth + hops);
+                state.cost.messages_on_path += hops / 2;
+                state.note_node(home);
+            }
+        }
+        self.end_request(seq);
+    }
+
+    /// The home wants a copy back.
+    pub(crate) fn on_recall(&mut self, cx: &mut Context<'_>, home: ShardId, recall: Recall) {
+        let Recall { key, tag, priority } = recall;
+        let pending = match self.sharing.copies.get(&key) {
+            Some(copy) if copy.tag <= tag => copy.recall,
+            // It has not come, or is gone; a late one does not count any more.
+            Some(_) | None => {
+                self.grants_seen.entry(home).or_default().end(tag);
+                self.answer_recall(cx, home, key, tag, priority.txn, None);
+                return;
+            }
+        };
+        let pending = pending.and_then(|id| self.sharing.recalling.get(&id));
+        if pending.is_some_and(|pending| pending.priority.txn == priority.txn) {
+            return;
+        }
+        let id = self.new_job();
+        let copy = self.sharing.copies.get_mut(&key).expect("looked up above");
+        copy.recall = Some(id);
+        let item = Item::of(&key);
+        if self.locks.holds(priority.txn, &item, LockMode::Exclusive) {
+            // The writer runs here and has asked for the row itself.
+            self.drop_copy(cx, &key);
+            self.answer_recall(cx, home, key, tag, priority.txn, None);
+            return;
+        }
+        let recalling = Recalling {
+            home,
+            key,
+            tag,
+            priority,
+        };
+        self.sharing.recalling.insert(id, recalling);
+        self.lock_recall(cx, id);
+    }
+
+    pub(super) fn lock_recall(&mut self, cx: &mut Context<'_>, id: u64) {
+        let Some(recalling) = self.sharing.recalling.get(&id) else {
+            return;
+        };
+        let acquired = self.locks.acquire(LockRequest {
+            txn: recalling.priority,
+            item: Item::of(&recalling.key),
+            mode: LockMode::Exclusive,
+            alone: false,
+            ordered: false,
+            deadline: None,
+            now: cx.now,
+            request: id,
+        });
+        match acquired {
+            Acquired::Granted => self.on_recall_lock(cx, id, Settled::Granted),
+            Acquired::Waiting => cx.counters.lock_waits += 1,
+            Acquired::Died(conflict) => self.on_recall_lock(cx, id, Settled::Died(conflict)),
+        }
+    }
+
+    pub(super) fn on_recall_lock(&mut self, cx: &mut Context<'_>, id: u64, settled: Settled) {
+        let Some(recalling) = self.sharing.recalling.remove(&id) else {
+            return;
+        };
+        let Recalling {
+            home,
+            key,
+            tag,
+            priority,
+        } = recalling;
+        let copy = self.sharing.copies.get_mut(&key);
+        let copy = copy.filter(|copy| copy.tag <= tag);
+        let refused = match settled {
+            Settled::Granted => {
+                if copy.is_some() {
+                    self.drop_copy(cx, &key);
+                }
+                self.locks.release_item(priority.txn, &Item::of(&key));
+                None
+            }
+            Settled::Died(conflict) => {
+                if let Some(copy) = copy.filter(|copy| copy.recall == Some(id)) {
+                    copy.recall = None;
+                }
+                let (key, holder) = (conflict.key, conflict.holder);
+                Some(AbortReason::Die { key, holder })
+            }
+            Settled::TimedOut(_) => unreachable!("it has no deadline"),
+        };
+        self.answer_recall(cx, home, key, tag, priority.txn, refused);
+    }
+
+    fn answer_recall(
+        &mut self,
+        cx: &mut Context<'_>,
+        home: ShardId,
+        key: Key,
+        tag: Otag,
+        writer: TxnId,
+        refused: Option<AbortReason>,
+    ) {
+        let recalled = Recalled {
+            key,
+            tag,
+            writer,
+            refused,
+        };
+        // It tells the clock: the writer commits above all that was read here.
+        self.post(cx, home, Body::Recalled(Box::new(recalled)), Self::NOTHING);
+    }
+
+    fn drop_copy(&mut self, cx: &mut Context<'_>, key: &Key) {
+        if self.sharing.copies.remove(key).is_some() {
+            cx.store.evict(key.index, key.slot, &key.bytes);
+        }
+    }
+
+    /// A row comes here to stay: it replaces the copy.
+    pub(crate) fn forget_copy(&mut self, key: &Key) {
+        self.sharing.copies.remove(key);
+    }
+
+    /// A home has restarted and knows of no copies: they go, and those who rely on them end.
+    pub(crate) fn drop_copies_of(&mut self, cx: &mut Context<'_>, home: ShardId) {
+        let copies = self.sharing.copies.iter();
+        let copies = copies.filter(|(key, _)| self.home(key.slot) == home);
+        let copies: Vec<Key> = copies.map(|(key, _)| key.clone()).collect();
+        for key in copies {
+            let users = core::mem::take(
+                &mut self
+                    .sharing
+                    .copies
+                    .get_mut(&key)
+                    .expect("just listed")
+                    .users,
+            );
+            self.drop_copy(cx, &key);
+            for txn in users {
+                self.abort_txn(cx, txn, AbortReason::ParticipantLost(home));
+            }
+        }
+    }
+}
