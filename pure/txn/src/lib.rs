@@ -16,6 +16,7 @@ pub mod columns;
 pub mod contract;
 pub mod counters;
 pub mod history;
+pub mod increment;
 pub mod installed;
 pub mod lock;
 pub mod program;

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use base::{Position, ShardId, Ts, TxnId};
 use txn::{AbortReason, Event, OpId, OpReply, OpResult, Outcome, Submitted};
 
-fn ended(outcome: Outcome, wait: Position) -> OpReply {
+pub(crate) fn ended(outcome: Outcome, wait: Position) -> OpReply {
     OpReply {
         result: Ok(OpResult::Done),
         outcome: Some(outcome),
@@ -67,9 +67,6 @@ impl Leap {
             self.abort_txn(cx, txn, reason.clone());
             return Submitted::Ready(failed(reason));
         }
-        // Every lock is held: the timestamp lies above all that the transaction depends on.
-        let commit_ts = cx.clock.tick(cx.now);
-        let state = &self.txns[&txn];
         // One operation that read at one shard did so at one moment.
         let once = state.writes.is_empty() && state.ops == 1 && state.visited.len() == 1;
         let node = self.shard.node();
@@ -78,6 +75,14 @@ impl Leap {
             .iter()
             .filter(|(shard, _)| shard.node() != node);
         let unconfirmed: Vec<(ShardId, u32)> = remote.copied().collect();
+        if !unconfirmed.is_empty()
+            && let Some(submitted) = self.seal(cx, txn, id, &result)
+        {
+            return submitted;
+        }
+        // Every lock is held: the timestamp lies above all that the transaction depends on.
+        let commit_ts = cx.clock.tick(cx.now);
+        let state = &self.txns[&txn];
         if once && state.read_at > Ts::ZERO {
             // Its place is where it read: the shard may restart before it hears of a later one.
             let commit_ts = state.read_at;
@@ -242,6 +247,7 @@ impl Leap {
         {
             cx.out.complete(txn, id, ended(outcome.clone(), wait));
         }
+        let commits = matches!(phase, Phase::Sealing { .. });
         let Outcome::Aborted(reason) = outcome else {
             assert!(
                 local.is_empty() && reads.is_empty(),
@@ -251,7 +257,11 @@ impl Leap {
         };
         for (id, job) in local {
             self.jobs.remove(&job);
-            cx.out.complete(txn, id, failed(reason.clone()));
+            let reply = match commits {
+                true => ended(Outcome::Aborted(reason.clone()), wait),
+                false => failed(reason.clone()),
+            };
+            cx.out.complete(txn, id, reply);
         }
         self.fail_reads(cx, reads, &reason);
     }

@@ -6,8 +6,8 @@ use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, Position, ShardId, SqlError, Ts, TxnId};
-use txn::lock::{Acquired, Item, LockRequest, Settled};
-use txn::{AbortReason, LockMode, Op, OpError, OpId, OpResult, Priority, Read, TxnOptions};
+use txn::lock::{Acquired, Claim, Item, LockRequest, Settled};
+use txn::{AbortReason, Op, OpError, OpId, OpResult, Priority, Read, TxnOptions};
 
 /// Where the answer goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +20,8 @@ pub(crate) enum Origin {
     Errand { from: ShardId, number: u64 },
     /// Rows for a scan on that shard.
     Fetch { from: ShardId, number: u64 },
+    /// The commit of a transaction of this shard, which needs exclusive locks first.
+    Seal,
 }
 
 /// Why a job does not go on.
@@ -164,7 +166,7 @@ impl Leap {
         cx: &Context<'_>,
         job: &Job,
         item: &Item<'_>,
-        mode: LockMode,
+        claim: impl Into<Claim>,
     ) -> Result<(), Stop> {
         if job.free {
             return Ok(());
@@ -173,7 +175,7 @@ impl Leap {
         let acquired = self.locks.acquire(LockRequest {
             txn: job.priority(),
             item: *item,
-            mode,
+            mode: claim.into(),
             alone: job.alone,
             ordered: false,
             deadline: (timeout_us > 0).then(|| cx.now.after(timeout_us)),
@@ -229,6 +231,9 @@ impl Leap {
             let result = self.run_fetch(cx, job, &mut fetch);
             job.fetch = Some(fetch);
             return result.map(|()| OpResult::Done);
+        }
+        if job.origin == Origin::Seal {
+            return self.run_seal(cx, job);
         }
         let mut op = job
             .op
@@ -299,6 +304,7 @@ impl Leap {
             Origin::Read { number } => self.end_read(cx, &job, number, result),
             Origin::Errand { from, number } => self.end_errand(cx, &job, from, number, result),
             Origin::Fetch { from, number } => self.end_fetch(cx, *job, from, number, result),
+            Origin::Seal => self.end_seal(cx, job.txn, result),
         }
     }
 

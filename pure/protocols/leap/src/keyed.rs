@@ -8,8 +8,11 @@ use crate::{Context, Leap, printed};
 use alloc::vec::Vec;
 use base::{IndexId, Key, RowBatch, Ts, TxnId};
 use store::{Formula, Write};
-use txn::lock::Item;
-use txn::{AbortReason, Event, LockMode, Modified, NewRows, Op, OpResult, Program, Read};
+use txn::increment::{claim_to_modify, claim_to_read};
+use txn::lock::{Claim, Item};
+use txn::{
+    AbortReason, Event, LockMode, Modified, NewRows, Op, OpResult, Program, Read, RowProgram,
+};
 
 impl Leap {
     pub(crate) fn run_keyed(
@@ -26,7 +29,8 @@ impl Leap {
                         self.get_snapshot(cx, job, key, snapshot.at, program)
                     }
                     Read::Lock(mode) => {
-                        self.take(cx, job, key, mode)?;
+                        let live = program.live(cx.decode).map_err(base::SqlError::from)?;
+                        self.take(cx, job, key, claim_to_read(mode, &*live))?;
                         self.get(cx, job, key, Ts::MAX, program)
                     }
                     Read::LockRows { snapshot, mode } => {
@@ -39,8 +43,9 @@ impl Leap {
             }
             Op::Modify { key, program } => {
                 check_schema(cx, key.index, job.planned)?;
-                self.take(cx, job, key, LockMode::Exclusive)?;
-                self.modify(cx, job, key, program)
+                let live = program.live(cx.decode).map_err(base::SqlError::from)?;
+                self.take(cx, job, key, claim_to_modify(&*live))?;
+                self.modify(cx, job, key, &*live)
             }
             Op::Insert { key, row } => {
                 check_schema(cx, key.index, job.planned)?;
@@ -57,7 +62,8 @@ impl Leap {
             }
             Op::Formula { key, formula } => {
                 check_schema(cx, key.index, job.planned)?;
-                self.take(cx, job, key, LockMode::Exclusive)?;
+                let claim = self.formula_claim(cx, job.txn, key, formula);
+                self.take(cx, job, key, claim)?;
                 self.formula(cx, job, key, formula)
             }
             Op::Write { key, write } => {
@@ -131,12 +137,14 @@ impl Leap {
         cx: &mut Context<'_>,
         job: &Job,
         key: &Key,
-        mode: LockMode,
+        claim: impl Into<Claim>,
     ) -> Result<(), Stop> {
+        let claim = self.placed_claim(key, claim.into());
+        let mode = claim.mode();
         if matches!(job.origin, Origin::Local { .. }) {
             self.errands.note_use(key);
         }
-        self.lock(cx, job, &Item::of(key), mode)?;
+        self.lock(cx, job, &Item::of(key), claim)?;
         if self.stays_away(job, key) {
             return Err(Stop::Elsewhere);
         }
@@ -258,9 +266,8 @@ impl Leap {
         cx: &mut Context<'_>,
         job: &mut Job,
         key: &Key,
-        program: &Program,
+        program: &dyn RowProgram,
     ) -> Result<OpResult, Stop> {
-        let program = program.live(cx.decode).map_err(base::SqlError::from)?;
         let mut returning = RowBatch::new(program.width());
         let mut folded = Vec::new();
         let writes = self.txns.get(&job.txn).map(|txn| &txn.writes);
@@ -275,7 +282,10 @@ impl Leap {
         note_read(cx, job.txn, key, version);
         let found = modified.is_some();
         let write = match modified {
-            Some(Modified::Put(row)) => Some(Write::Put(row)),
+            Some(Modified::Put(row)) => Some(match program.formula() {
+                Some(formula) => Write::Formula(formula.clone()),
+                None => Write::Put(row),
+            }),
             Some(Modified::Delete) => Some(Write::Delete),
             Some(Modified::Skipped) | None => None,
         };

@@ -14,7 +14,7 @@
 //!
 //! Modules: [`message`] what shards say; `request` the requester; `home` the home; `owner` the
 //! owner; `txns`, `commit` transactions at their coordinator; `entrust` those that go to their row;
-//! `job`, `keyed`, `scan` operations on rows; `share` copies; `heat` rows that go to and fro;
+//! `job`, `keyed`, `scan`, `increment` operations on rows; `share` copies; `heat` rows that go to and fro;
 //! `visit` locks that transactions of other shards hold here; `recovery` what a restart leaves;
 //! `timers` what time makes happen; `show` printing and checking.
 //!
@@ -44,6 +44,7 @@ mod fetch;
 mod gather;
 mod heat;
 mod home;
+mod increment;
 mod job;
 mod keyed;
 pub mod message;

@@ -16,7 +16,7 @@ use base::{Key, KeyRange, RowBatch, SLOT_COUNT, ShardId, Slot, SqlError, SqlStat
 use core::fmt;
 use core::ops::{Bound, ControlFlow};
 use store::Window;
-use txn::lock::Item;
+use txn::lock::{Claim, Item};
 use txn::{AbortReason, Event, LockMode, OpResult, Read, RowProgram, RowTask, ScanOp, Slots};
 
 /// A batch is answered when its rows came from about so many bytes, whatever their number.
@@ -168,7 +168,8 @@ impl Leap {
                     range: &op.range,
                 };
                 if !printed!(self, LeapGapsNotLocked) {
-                    self.lock(cx, job, &item, LockMode::Shared)?;
+                    let program = op.program.live(cx.decode).map_err(SqlError::from)?;
+                    self.lock(cx, job, &item, Claim::reads(program.reads()))?;
                 }
             }
         }

@@ -8,8 +8,9 @@ use alloc::vec::Vec;
 use base::{Key, ShardId, Time};
 use core::fmt;
 use store::Store;
+use txn::Outcome;
+use txn::increment::claim_of;
 use txn::lock::Item;
-use txn::{LockMode, Outcome};
 
 /// What one shard knows about rows that move. Counts grow since the start of the node.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -182,8 +183,8 @@ impl Leap {
             assert_eq!(self.requests[seq].key, *key);
         }
         for (txn, state) in &self.txns {
-            for key in state.writes.keys() {
-                let held = self.locks.holds(*txn, &Item::of(key), LockMode::Exclusive);
+            for (key, write) in state.writes.iter() {
+                let held = self.locks.holds(*txn, &Item::of(key), claim_of(write));
                 assert!(held, "{txn} has written {key:?} without its lock");
                 assert!(!self.rejoin.is_serving() || self.is_mine(key) || self.breaks_rules());
             }
@@ -229,6 +230,7 @@ impl Leap {
                 (None, Phase::Entrusted) => f.write_str("entrusted")?,
                 (None, Phase::Running) => f.write_str("running")?,
                 (None, Phase::Confirming { .. }) => f.write_str("confirming")?,
+                (None, Phase::Sealing { .. }) => f.write_str("sealing")?,
                 (None, Phase::Ended) => unreachable!("an ended transaction has an outcome"),
             }
             writeln!(

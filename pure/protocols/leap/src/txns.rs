@@ -31,6 +31,9 @@ pub(crate) enum Phase {
         commit_ts: Ts,
         result: OpResult,
     },
+    /// Its commit, which answers `id` with this result, waits for exclusive locks on what it
+    /// increments.
+    Sealing { id: OpId, result: OpResult },
     /// Another shard runs and commits it.
     Entrusted,
     /// It has an outcome.
@@ -127,7 +130,9 @@ impl Txn {
     pub(crate) fn lost_at(&self, node: NodeId, incarnation: u32) -> Option<ShardId> {
         let needed = match &self.phase {
             Phase::Confirming { .. } => &self.unconfirmed,
-            Phase::Running | Phase::Entrusted | Phase::Ended => &self.visited,
+            Phase::Running | Phase::Sealing { .. } | Phase::Entrusted | Phase::Ended => {
+                &self.visited
+            }
         };
         let mut lost = needed
             .iter()
@@ -508,6 +513,7 @@ impl Leap {
             Origin::Read { number } => self.forward_read(cx, &job, number),
             Origin::Errand { from, number } => self.decline(cx, &job, from, number),
             Origin::Fetch { .. } => unreachable!("a fetch tells which rows are not here"),
+            Origin::Seal => unreachable!("what is written is here"),
         }
     }
 

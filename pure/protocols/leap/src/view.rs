@@ -59,6 +59,17 @@ impl WriteSet {
         }
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Write)> {
+        let few = self.few.iter().map(|(key, write)| (key, write));
+        few.chain(self.many.iter())
+    }
+
+    /// The formulas among them.
+    pub(crate) fn formulas(&self) -> impl Iterator<Item = (&Key, &Write)> {
+        self.iter()
+            .filter(|(_, write)| matches!(write, Write::Formula(_)))
+    }
+
     pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
         let few = self.few.iter().map(|(key, _)| key);
         few.chain(self.many.keys())

@@ -1,6 +1,5 @@
 //! Operations on single rows.
 
-use crate::increment::{Escrow, adds_only, columns_of};
 use crate::job::{Asker, Job, Stop};
 use crate::part::{Part, Promise};
 use crate::participant::allows_finish;
@@ -11,10 +10,10 @@ use alloc::vec::Vec;
 use base::{IndexId, Key, Planted, Position, RowBatch, Ts, TxnId, is_planted};
 use store::{Formula, Store, Write};
 use txn::Installed;
-use txn::lock::{Claim, Item};
+use txn::increment::{Escrow, adds_only, claim_to_modify, claim_to_read};
+use txn::lock::Item;
 use txn::{
-    AbortReason, Event, LockMode, LockTable, Modified, Op, OpResult, Program, Read, RowProgram,
-    Snapshot,
+    AbortReason, Event, LockMode, LockTable, Modified, Op, OpResult, Program, Read, Snapshot,
 };
 
 /// What an operation works with besides the context.
@@ -386,26 +385,6 @@ impl Hands<'_> {
         part.note_plan(key.index, job.planned);
         part.add(cx.store, key, write, first, self.settings.txn_bytes_max)?;
         Ok(())
-    }
-}
-
-/// The claim of a read in `mode`: one that shares the row need not share what it does not look at.
-pub(crate) fn claim_to_read(mode: LockMode, program: &dyn RowProgram) -> Claim {
-    match mode {
-        LockMode::Shared => Claim::reads(program.reads()),
-        LockMode::Increment | LockMode::Fold | LockMode::Exclusive => mode.into(),
-    }
-}
-
-/// The claim of `Op::Modify`. A program that adds reads what it adds to, so nobody else has such
-/// increments pending and its formula needs no escrow.
-pub(crate) fn claim_to_modify(program: &dyn RowProgram) -> Claim {
-    match program.formula() {
-        Some(formula) => {
-            let columns = columns_of(formula);
-            Claim::adds(columns).join(Claim::reads(program.reads().union(columns)))
-        }
-        None => LockMode::Exclusive.into(),
     }
 }
 

@@ -7,8 +7,7 @@
 //! ```
 //!
 //! Invariants:
-//! * *escrow*: the newest version plus any subset of the pending increments of a row lies in the
-//!   range of each column. So a fold never fails, whoever commits and in whatever order;
+//! * *escrow*: a fold never fails, whoever commits and in whatever order ([`txn::increment`]);
 //! * *order*: while a promise increments a row, no other version of the row appears. So versions
 //!   and their records follow each other in the order of their timestamps. [`Hands::seal`] takes
 //!   care of it before a vote and before a commit in one phase.
@@ -20,23 +19,13 @@ use crate::job::{Asker, Job, Origin, Stop};
 use crate::message::Finish;
 use crate::{Context, Fault, TwoPhase};
 use alloc::boxed::Box;
-use alloc::vec::Vec;
-use base::{Datum, Key, Planted, Position, ShardId, Ts, TxnId, is_planted};
-use store::{ColumnFormula, Formula, FormulaClass, FormulaOp, Write};
+use base::{Key, Planted, Position, ShardId, Ts, TxnId, is_planted};
+use store::{Formula, Write};
+use txn::increment::{Escrow, adds_only, claim_of, claim_to_add, columns_of};
 use txn::lock::{Claim, Item};
 use txn::{
-    AbortReason, Columns, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Program,
-    Submitted,
+    AbortReason, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Program, Submitted,
 };
-
-/// Whether the formula only adds, so that it commutes with all others that do.
-pub(crate) fn adds_only(formula: &Formula) -> bool {
-    let class = |change: &ColumnFormula| change.op.class();
-    formula
-        .0
-        .iter()
-        .all(|change| class(change) == FormulaClass::Add)
-}
 
 /// Whether the operation leaves an increment, unless the lock that it gets is exclusive.
 pub(crate) fn op_adds(op: &Op) -> bool {
@@ -59,22 +48,6 @@ pub(crate) fn op_adds(op: &Op) -> bool {
     }
 }
 
-/// The columns that a formula changes.
-pub(crate) fn columns_of(formula: &Formula) -> Columns {
-    let columns = formula.0.iter().map(|change| u32::from(change.column));
-    columns.collect()
-}
-
-/// The weakest lock under which the write may be kept until the commit.
-pub(crate) fn claim_of(write: &Write) -> Claim {
-    match write {
-        Write::Formula(formula) if adds_only(formula) => Claim::adds(columns_of(formula)),
-        Write::Formula(_) | Write::Insert(_) | Write::Put(_) | Write::Delete => {
-            LockMode::Exclusive.into()
-        }
-    }
-}
-
 /// The weakest lock under which the write may be promised.
 pub(crate) fn promised_claim_of(write: &Write) -> Claim {
     match write {
@@ -83,97 +56,18 @@ pub(crate) fn promised_claim_of(write: &Write) -> Claim {
     }
 }
 
-fn lowers(change: &ColumnFormula) -> bool {
-    match &change.op {
-        FormulaOp::Add(Datum::Int(operand)) => *operand < 0,
-        FormulaOp::Add(Datum::Decimal(operand)) => operand.is_negative(),
-        FormulaOp::Add(_) | FormulaOp::Min(_) | FormulaOp::Max(_) => {
-            unreachable!("increments add integers and decimals")
-        }
-    }
-}
-
-/// Whether `later` lowers a column that `own` raises, or the other way round.
-fn turns(own: &Formula, later: &Formula) -> bool {
-    own.0.iter().any(|a| {
-        let mut same = later.0.iter().filter(|b| a.column == b.column);
-        same.any(|b| lowers(a) != lowers(b))
-    })
-}
-
-/// Pending increments of one row: what raises it and what lowers it, added up apart.
-#[derive(Clone, Debug)]
-pub(crate) struct Escrow {
-    raising: Formula,
-    lowering: Formula,
-}
-
-impl Escrow {
-    pub(crate) fn new() -> Escrow {
-        Escrow {
-            raising: Formula(Vec::new()),
-            lowering: Formula(Vec::new()),
-        }
-    }
-
-    fn add(&mut self, formula: &Formula) {
-        for change in &formula.0 {
-            let side = if lowers(change) {
-                &mut self.lowering
-            } else {
-                &mut self.raising
-            };
-            let before = core::mem::replace(side, Formula(Vec::new()));
-            *side = before.then(Formula(alloc::vec![change.clone()]));
-        }
-    }
-
-    /// Whether the row stays in the range of its columns if the transaction's increments so far
-    /// (`own`) and `formula` join those here, whichever of them commit.
-    pub(crate) fn has_room(mut self, row: &[u8], own: Option<&Write>, formula: &Formula) -> bool {
-        match own {
-            Some(Write::Formula(own)) => self.add(&own.clone().then(formula.clone())),
-            _ => self.add(formula),
-        }
-        let mut out = Vec::with_capacity(row.len() + 16);
-        self.raising.fold(row, &mut out).is_ok() && {
-            out.clear();
-            self.lowering.fold(row, &mut out).is_ok()
-        }
-    }
-}
-
 impl Hands<'_> {
-    /// The lock that a formula needs now.
-    ///
-    /// Exclusive if the row might leave its range depending on who commits, because the answer then
-    /// depends on the others; and if the transaction has moved the row the other way before,
-    /// because the escrow knows only the sum and not how far it went on the way.
+    /// See [`claim_to_add`].
     pub(crate) fn formula_claim(
         &mut self,
         cx: &Context<'_>,
         key: &Key,
         formula: &Formula,
     ) -> Claim {
-        if !adds_only(formula) {
-            return LockMode::Exclusive.into();
-        }
         let own = self.part.as_deref().and_then(|part| part.writes.get(key));
-        if let Some(write @ Write::Formula(own)) = own
-            && (claim_of(write).mode() == LockMode::Exclusive || turns(own, formula))
-        {
-            return LockMode::Exclusive.into();
-        }
         let newest = cx.store.get(key.index, key.slot, &key.bytes, Ts::MAX);
-        let has_room = match (self.escrow.take(), newest) {
-            (Some(escrow), Some(newest)) => escrow.has_room(newest.value, own, formula),
-            (None, _) | (_, None) => true,
-        };
-        if has_room {
-            Claim::adds(columns_of(formula))
-        } else {
-            LockMode::Exclusive.into()
-        }
+        let newest = newest.map(|newest| newest.value);
+        claim_to_add(formula, own, self.escrow.take(), newest)
     }
 
     /// Takes what a commit or vote needs: increments exclude other commits of their rows from here
@@ -213,7 +107,7 @@ impl TwoPhase {
                 (None, None) => None,
             };
             if let Some(Write::Formula(formula)) = write {
-                escrow.get_or_insert_with(Escrow::new).add(formula);
+                escrow.get_or_insert_with(Escrow::default).add(formula);
             }
         });
         escrow

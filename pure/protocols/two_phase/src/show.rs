@@ -2,11 +2,12 @@
 
 use crate::TwoPhase;
 use crate::coord::{Ballot, Phase};
-use crate::increment::{claim_of, promised_claim_of};
+use crate::increment::promised_claim_of;
 use crate::part::{Part, Stage};
 use base::{IndexId, Key};
 use core::fmt;
 use txn::Outcome;
+use txn::increment::claim_of;
 use txn::lock::Item;
 
 impl fmt::Display for TwoPhase {

@@ -1,14 +1,14 @@
 //! Transactions of one operation on the coordinator's own shard that find everything free: they
 //! begin and end in one step, so they enter no lock, and what they read is the newest state.
 
-use crate::exec::{Hands, claim_to_modify, claim_to_read};
-use crate::increment::{adds_only, columns_of};
+use crate::exec::Hands;
 use crate::job::{Job, Stop};
 use crate::part::Part;
 use crate::{Context, SPARES_MAX, TwoPhase};
 use alloc::boxed::Box;
 use base::Position;
 use journal::Writes;
+use txn::increment::{adds_only, claim_to_modify, claim_to_read, columns_of};
 use txn::lock::{Claim, Item};
 use txn::{
     Columns, LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slots, Snapshot,

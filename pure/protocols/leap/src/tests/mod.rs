@@ -8,6 +8,7 @@
 
 mod entrust;
 mod hot;
+mod increments;
 mod local;
 #[allow(dead_code, reason = "shared with the tests of two_phase")]
 #[path = "../../../two_phase/src/tests/programs.rs"]

@@ -1,0 +1,154 @@
+//! Increments of rows that are here: formulas that only add share their row (ADR 0006).
+//!
+//! ```text
+//! formula  row here, not lent ──> Increment lock: pending beside those of others, if all have room
+//!          otherwise          ──> Exclusive: the row has to come, or its copies have to go, first
+//! commit   at once            ──> folded onto the newest version, in the step that draws the timestamp
+//!          shards to confirm  ──> sealed: Exclusive before the timestamp is drawn
+//! ```
+//!
+//! Versions of a row appear in the order of their timestamps, because nothing comes between drawing
+//! one and installing it, except for the confirmations of read locks, which the seal is for. A row
+//! with pending increments stays: whoever takes it, lends it, or reads what they add to needs a lock
+//! that they exclude.
+
+use crate::commit::ended;
+use crate::job::{Job, Origin, Stop};
+use crate::txns::{Phase, failed};
+use crate::{Context, Leap};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{Key, Ts, TxnId};
+use store::{Formula, Write};
+use txn::increment::{Escrow, claim_of, claim_to_add};
+use txn::lock::{Claim, Item};
+use txn::{LockMode, OpError, OpId, OpReply, OpResult, Submitted};
+
+impl Leap {
+    /// The lock that a formula needs now.
+    pub(crate) fn formula_claim(
+        &self,
+        cx: &Context<'_>,
+        txn: TxnId,
+        key: &Key,
+        formula: &Formula,
+    ) -> Claim {
+        let own = self.txns.get(&txn).and_then(|state| state.writes.get(key));
+        let newest = cx.store.get(key.index, key.slot, &key.bytes, Ts::MAX);
+        let newest = newest.map(|newest| newest.value);
+        claim_to_add(formula, own, self.escrow(txn, key), newest)
+    }
+
+    /// What other transactions have pending on the row; `None`: nothing.
+    fn escrow(&self, txn: TxnId, key: &Key) -> Option<Escrow> {
+        let mut escrow: Option<Escrow> = None;
+        self.locks.each_incrementer(txn, key, &mut |other| {
+            let state = self.txns.get(&other);
+            if let Some(Write::Formula(formula)) = state.and_then(|state| state.writes.get(key)) {
+                escrow.get_or_insert_default().add(formula);
+            }
+        });
+        escrow
+    }
+
+    /// A row is incremented where it is, and as long as nobody has a copy of it.
+    pub(crate) fn placed_claim(&self, key: &Key, claim: Claim) -> Claim {
+        let adds = matches!(claim.mode(), LockMode::Increment | LockMode::Fold);
+        if adds && (!self.is_mine(key) || self.sharing.is_lent(key)) {
+            LockMode::Exclusive.into()
+        } else {
+            claim
+        }
+    }
+
+    /// Rows of which the transaction has no more than an increment lock.
+    fn unsealed(&self, txn: TxnId) -> Vec<Key> {
+        let writes = self.txns[&txn].writes.formulas();
+        let shared = writes.filter(|(key, write)| {
+            claim_of(write).mode() != LockMode::Exclusive
+                && !self.locks.holds(txn, &Item::of(key), LockMode::Exclusive)
+        });
+        shared.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Locks what `txn` increments exclusively, so that its commit may take its time; then the
+    /// commit goes on. `None`: there is nothing to seal.
+    pub(crate) fn seal(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        id: OpId,
+        result: &OpResult,
+    ) -> Option<Submitted<OpReply>> {
+        if self.unsealed(txn).is_empty() {
+            return None;
+        }
+        let state = self.txns.get_mut(&txn).expect("it commits");
+        let result = result.clone();
+        state.phase = Phase::Sealing { id, result };
+        let mut job = Box::new(Job::new(txn, state.options, u64::MAX, Origin::Seal));
+        job.id = self.new_job();
+        match self.run(cx, &mut job) {
+            Ok(_) => {
+                let state = self.txns.get_mut(&txn).expect("it commits");
+                state.phase = Phase::Running;
+                None
+            }
+            Err(Stop::Fail(error)) => {
+                let reason = reason_of(error);
+                self.abort_txn(cx, txn, reason.clone());
+                Some(Submitted::Ready(failed(reason)))
+            }
+            Err(stop) => {
+                let state = self.txns.get_mut(&txn).expect("it commits");
+                state.local.push((id, job.id));
+                self.park(cx, job, &stop);
+                Some(Submitted::Pending)
+            }
+        }
+    }
+
+    /// Runs a job that seals, row after row in key order.
+    pub(crate) fn run_seal(&mut self, cx: &mut Context<'_>, job: &Job) -> Result<OpResult, Stop> {
+        for key in self.unsealed(job.txn) {
+            self.lock(cx, job, &Item::of(&key), LockMode::Exclusive)?;
+        }
+        Ok(OpResult::Done)
+    }
+
+    /// A seal that had to wait has come, or will not.
+    pub(crate) fn end_seal(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        result: Result<OpResult, OpError>,
+    ) {
+        if let Err(error) = result {
+            // Its end answers the commit.
+            self.abort_txn(cx, txn, reason_of(error));
+            return;
+        }
+        let state = self.txns.get_mut(&txn).expect("its end ends its jobs");
+        let phase = core::mem::replace(&mut state.phase, Phase::Running);
+        let Phase::Sealing { id, result } = phase else {
+            unreachable!("a job that seals belongs to a commit that waits for it")
+        };
+        state.local.retain(|(op, _)| *op != id);
+        match self.commit_with(cx, txn, id, result) {
+            Submitted::Ready(OpReply {
+                result: Err(_),
+                outcome: Some(outcome),
+                wait,
+            }) => cx.out.complete(txn, id, ended(outcome, wait)),
+            Submitted::Ready(reply) => cx.out.complete(txn, id, reply),
+            Submitted::Pending => {}
+        }
+    }
+}
+
+fn reason_of(error: OpError) -> txn::AbortReason {
+    match error {
+        OpError::Aborted(reason) => reason,
+        OpError::Sql(_) | OpError::Raise(_) => unreachable!("a seal evaluates nothing"),
+    }
+}
