@@ -21,6 +21,7 @@ pub mod installed;
 pub mod lock;
 pub mod program;
 pub mod rows;
+pub mod scan;
 pub mod snapshot;
 
 pub use columns::Columns;
@@ -31,6 +32,7 @@ pub use installed::Installed;
 pub use lock::{Claim, LockMode, LockTable, Priority};
 pub use program::{Modified, Program, RowProgram, RowTask};
 pub use rows::{NewRow, NewRows};
+pub use scan::ScanRun;
 pub use snapshot::{Contact, Snapshot};
 /// The operations on rows that [`Op`] carries.
 pub use store::{ColumnFormula, Formula, FormulaOp, Write};

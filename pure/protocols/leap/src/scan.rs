@@ -10,29 +10,20 @@ use crate::view::{WriteSet, look};
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
-use base::{Key, KeyRange, RowBatch, SLOT_COUNT, ShardId, Slot, SqlError, SqlState, Ts};
+use base::{Key, RowBatch, SLOT_COUNT, ShardId, Slot, SqlError, Ts};
 use core::fmt;
-use core::ops::{Bound, ControlFlow};
+use core::ops::ControlFlow;
 use store::Window;
 use txn::lock::{Claim, Item};
-use txn::{AbortReason, Event, LockMode, OpResult, Read, RowProgram, RowTask, ScanOp, Slots};
-
-/// A batch is answered when its rows came from about so many bytes, whatever their number.
-const BATCH_BYTES_MAX: usize = 1 << 20;
+use txn::scan::{Full, key_bounds};
+use txn::{AbortReason, Event, LockMode, OpResult, Read, ScanOp, ScanRun, Slots};
 
 /// Where a scan stands between its turns.
 pub(crate) struct ScanState {
-    program: Arc<dyn RowProgram>,
-    task: Option<Box<dyn RowTask>>,
-    /// Slots still to visit, the current one last; unknown until all rows are here.
-    slots: Option<Vec<Slot>>,
-    /// Last key of the current slot that was dealt with (`.1`: must be visited again).
-    cursor: Option<(Vec<u8>, bool)>,
-    batch: RowBatch,
-    batch_bytes: usize,
-    emitted: u64,
+    run: ScanRun,
+    /// All rows are here, so the slots to visit are known.
+    is_visiting: bool,
     /// Rows that were away when the scan began, as their owners sent them.
     fetched: BTreeMap<Key, FetchedRow>,
     /// Those that nobody has sent yet, with the owner that was asked last.
@@ -61,10 +52,7 @@ impl ScanState {
 /// Why a slot is not visited any further.
 enum Halt {
     Stop(Stop),
-    /// The batch is full.
-    Batch,
-    /// The row limit is reached.
-    Limit,
+    Full(Full),
 }
 
 impl Leap {
@@ -99,45 +87,27 @@ impl Leap {
         op: &ScanOp,
         state: &mut ScanState,
     ) -> Result<OpResult, Stop> {
-        if state.slots.is_none() || state.asked > 0 || !state.missing.is_empty() {
+        if !state.is_visiting || state.asked > 0 || !state.missing.is_empty() {
             self.gather(cx, job, op, state)?;
         }
-        if state.slots.is_none() {
-            state.slots = Some(self.slots_of(cx, job, op, state));
+        if !state.is_visiting {
+            state.is_visiting = true;
+            let slots = self.slots_of(cx, job, op, state);
+            state.run.visit(op, slots);
         }
         let mut budget = self.settings.scan_rows_max;
-        while let Some(slot) = state.slots.as_ref().and_then(|slots| slots.last().copied()) {
+        while let Some(slot) = state.run.slot() {
             match self.visit_slot(cx, job, op, state, slot, &mut budget) {
-                None => {
-                    state.slots.as_mut().expect("just looked at").pop();
-                    state.cursor = None;
-                }
-                Some(Halt::Limit) => break,
-                Some(Halt::Batch) => {
-                    let key = state.cursor.take().expect("a full batch has a last row").0;
-                    let batch = core::mem::take(&mut state.batch);
-                    return Ok(OpResult::Rows {
-                        batch,
-                        resume: Some((slot, key)),
-                    });
-                }
+                None => state.run.leave_slot(),
+                Some(Halt::Full(Full::Limit)) => break,
+                Some(Halt::Full(Full::Batch)) => return Ok(state.run.take_batch()),
                 Some(Halt::Stop(stop)) => {
-                    let held = state.task.as_ref().map_or(0, |task| task.memory_bytes());
-                    if held > self.settings.txn_bytes_max {
-                        return Err(too_much_memory().into());
-                    }
+                    state.run.check_memory(self.settings.txn_bytes_max)?;
                     return Err(stop);
                 }
             }
         }
-        let mut batch = core::mem::take(&mut state.batch);
-        if let Some(task) = state.task.take() {
-            task.finish(&mut batch)?;
-        }
-        Ok(OpResult::Rows {
-            batch,
-            resume: None,
-        })
+        Ok(state.run.finish()?)
     }
 
     fn begin_scan(&mut self, cx: &mut Context<'_>, job: &mut Job, op: &ScanOp) -> Result<(), Stop> {
@@ -181,13 +151,8 @@ impl Leap {
         }
         let program = op.program.live(cx.decode).map_err(SqlError::from)?;
         job.scan = Some(Box::new(ScanState {
-            task: program.task(),
-            batch: RowBatch::new(program.width()),
-            program,
-            slots: None,
-            cursor: None,
-            batch_bytes: 0,
-            emitted: 0,
+            run: ScanRun::new(program),
+            is_visiting: false,
             fetched: BTreeMap::new(),
             missing: self.rows_away(op),
             asked: 0,
@@ -298,14 +263,8 @@ impl Leap {
         self.send_fetch(cx, number);
     }
 
-    /// The slots to visit, the first one last.
-    fn slots_of(
-        &self,
-        cx: &Context<'_>,
-        job: &Job,
-        op: &ScanOp,
-        state: &mut ScanState,
-    ) -> Vec<Slot> {
+    /// The slots with rows of this home, own writes or rows of other owners, ascending.
+    fn slots_of(&self, cx: &Context<'_>, job: &Job, op: &ScanOp, state: &ScanState) -> Vec<Slot> {
         let mut slots = BTreeSet::new();
         match op.slots {
             Slots::One(slot) => {
@@ -329,26 +288,7 @@ impl Leap {
                 }
             }
         }
-        let mut slots: Vec<Slot> = slots.into_iter().collect();
-        if let Some((after_slot, after)) = &op.after {
-            slots.retain(|slot| {
-                if op.reverse {
-                    slot <= after_slot
-                } else {
-                    slot >= after_slot
-                }
-            });
-            if slots.contains(after_slot) {
-                state.cursor = Some((after.clone(), false));
-            }
-        }
-        if !op.reverse {
-            slots.reverse();
-        }
-        if op.row_limit == 0 {
-            slots.clear();
-        }
-        slots
+        slots.into_iter().collect()
     }
 
     fn writes_of(&self, job: &Job) -> Option<&WriteSet> {
@@ -372,7 +312,7 @@ impl Leap {
         loop {
             // Rows of the store, some at a time, because visiting them changes what they lie in.
             found.clear();
-            let range = rest(op, state);
+            let range = state.run.rest(op);
             let window = Window::of(&range, op.reverse);
             let most = (*budget as usize).min(64) + 1;
             let flow = cx
@@ -400,11 +340,8 @@ impl Leap {
                         break;
                     }
                 }
-                let replaced = state
-                    .cursor
-                    .as_ref()
-                    .is_some_and(|(last, again)| !again && last == key);
-                if replaced {
+                // Replaced by an extra.
+                if state.run.is_past(key) {
                     continue;
                 }
                 let key = Key::new(op.index, slot, key.clone());
@@ -427,11 +364,11 @@ impl Leap {
     /// What replaces rows of the store in the rest of the slot: those of other owners, and own
     /// writes. They are few, so a turn gathers them in order first.
     fn extras_of(&self, job: &Job, op: &ScanOp, state: &ScanState, slot: Slot) -> Vec<Key> {
-        let (low, high) = bounds(op, slot, &rest(op, state));
-        let fetched = state.fetched.range((low.clone(), high.clone()));
+        let (low, high) = key_bounds(op, slot, &state.run.rest(op));
+        let fetched = state.fetched.range(low.clone()..high.clone());
         let mut extras: Vec<Key> = fetched.map(|(key, _)| key.clone()).collect();
         if let Some(writes) = self.writes_of(job) {
-            extras.extend(writes.keys_in((low, high)).cloned());
+            extras.extend(writes.keys_in(low..high).cloned());
             extras.sort_unstable();
             extras.dedup();
         }
@@ -463,7 +400,7 @@ impl Leap {
             return match passes {
                 Some(row) => self.emit_row(cx, op, state, key, &row, budget),
                 None => {
-                    set_cursor(state, &key.bytes, false);
+                    state.run.pass(&key.bytes, false);
                     None
                 }
             };
@@ -485,7 +422,7 @@ impl Leap {
         match row {
             Some(row) => self.emit_row(cx, op, state, key, &row, budget),
             None => {
-                set_cursor(state, &key.bytes, false);
+                state.run.pass(&key.bytes, false);
                 None
             }
         }
@@ -517,19 +454,19 @@ impl Leap {
         let mut newest = None;
         if let Some(mode) = mode {
             // Only rows that pass are locked, unless the program takes them all.
-            if state.task.is_none() && !passes(state, row) {
+            if state.run.task.is_none() && !passes(state, row) {
                 *budget -= 1;
-                set_cursor(state, &key.bytes, false);
+                state.run.pass(&key.bytes, false);
                 return None;
             }
             if let Err(stop) = self.lock(cx, job, &Item::of(key), mode) {
-                set_cursor(state, &key.bytes, true);
+                state.run.pass(&key.bytes, true);
                 return Some(Halt::Stop(stop));
             }
             if let Read::LockRows { .. } = op.read {
                 if !self.is_mine(key) {
                     // It left while the lock was waited for: its owner is to lock it.
-                    set_cursor(state, &key.bytes, true);
+                    state.run.pass(&key.bytes, true);
                     state.missing.insert(key.clone(), None);
                     let gathered = self.gather(cx, job, op, state);
                     return Some(Halt::Stop(gathered.err().unwrap_or(Stop::Budget)));
@@ -546,7 +483,7 @@ impl Leap {
             None => self.emit_row(cx, op, state, key, row, budget),
             Some(Some(row)) => self.emit_row(cx, op, state, key, &row, budget),
             Some(None) => {
-                set_cursor(state, &key.bytes, false);
+                state.run.pass(&key.bytes, false);
                 None
             }
         }
@@ -567,46 +504,20 @@ impl Leap {
         }
         *budget -= 1;
         cx.counters.rows_read += 1;
-        let emitted = match &mut state.task {
-            Some(task) => task.row(row).map(|()| false),
-            None => state.program.point(row, &mut state.batch),
-        };
-        set_cursor(state, &key.bytes, false);
+        let emitted = state.run.give(row);
+        state.run.pass(&key.bytes, false);
         match emitted {
             Err(error) => Some(Halt::Stop(error.into())),
             Ok(false) => None,
-            Ok(true) => {
-                state.emitted += 1;
-                state.batch_bytes += row.len();
-                if state.emitted >= op.row_limit {
-                    Some(Halt::Limit)
-                } else if state.batch.rows >= op.batch_rows.max(1)
-                    || state.batch_bytes >= BATCH_BYTES_MAX
-                {
-                    Some(Halt::Batch)
-                } else {
-                    None
-                }
-            }
+            Ok(true) => state.run.count(op, row.len()).map(Halt::Full),
         }
     }
 }
 
 /// Whether the program would emit the row. An error is left to the program's own turn.
 fn passes(state: &ScanState, row: &[u8]) -> bool {
-    let mut scratch = RowBatch::new(state.program.width());
-    state.program.point(row, &mut scratch).unwrap_or(true)
-}
-
-fn set_cursor(state: &mut ScanState, key: &[u8], again: bool) {
-    match &mut state.cursor {
-        Some((cursor, visit_again)) => {
-            cursor.clear();
-            cursor.extend_from_slice(key);
-            *visit_again = again;
-        }
-        None => state.cursor = Some((key.to_vec(), again)),
-    }
+    let mut scratch = RowBatch::new(state.run.program.width());
+    state.run.program.point(row, &mut scratch).unwrap_or(true)
 }
 
 pub(crate) fn one_slot(op: &ScanOp) -> Option<Slot> {
@@ -633,41 +544,4 @@ fn is_ahead(op: &ScanOp, key: &Key) -> bool {
     } else {
         order.is_gt()
     }
-}
-
-/// The keys of the current slot that are still to be visited.
-fn rest(op: &ScanOp, state: &ScanState) -> KeyRange {
-    let mut range = op.range.clone();
-    let Some((key, again)) = &state.cursor else {
-        return range;
-    };
-    let mut bound = key.clone();
-    if op.reverse {
-        if *again {
-            bound.push(0);
-        }
-        range.high = Some(bound);
-    } else {
-        if !again {
-            bound.push(0);
-        }
-        range.low = bound;
-    }
-    range
-}
-
-/// Bounds of the keys in `range` of the slot; empty if the range is.
-fn bounds(op: &ScanOp, slot: Slot, range: &KeyRange) -> (Bound<Key>, Bound<Key>) {
-    let low = Key::new(op.index, slot, range.low.clone());
-    let high = match &range.high {
-        Some(high) => Key::new(op.index, slot, high.clone()),
-        None => Key::new(op.index, Slot(slot.0 + 1), Vec::new()),
-    };
-    let high = high.max(low.clone());
-    (Bound::Included(low), Bound::Excluded(high))
-}
-
-fn too_much_memory() -> SqlError {
-    SqlError::new(SqlState::OUT_OF_MEMORY, "aggregation needs too much memory")
-        .hint("Group by fewer values, or filter more rows.")
 }

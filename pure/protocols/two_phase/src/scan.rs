@@ -7,39 +7,22 @@ use crate::part::{Part, Promise};
 use crate::snapshot::{raise, scan_misses};
 use crate::writes::Range;
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
-use base::{Key, KeyRange, Planted, Position, RowBatch, Slot, SqlError, SqlState, Ts, is_planted};
-use core::fmt;
+use base::{Key, KeyRange, Planted, Position, RowBatch, Slot, SqlError, Ts, is_planted};
 use core::ops::ControlFlow;
 use store::{Store, Window, Write};
 use txn::Installed;
 use txn::lock::{Claim, Item};
-use txn::{Counters, Event, LockMode, LockTable, OpResult, Read, RowProgram, RowTask, ScanOp};
-
-/// A batch is answered when its rows came from about so many bytes, whatever their number.
-const BATCH_BYTES_MAX: usize = 1 << 20;
+use txn::scan::{Full, key_bounds};
+use txn::{Counters, Event, LockMode, LockTable, OpResult, Read, ScanOp, ScanRun};
 
 /// Where a scan stands between its turns.
+#[derive(Debug)]
 pub(crate) struct ScanState {
-    program: Arc<dyn RowProgram>,
-    task: Option<Box<dyn RowTask>>,
-    /// Slots still to visit, the current one last.
-    slots: Vec<Slot>,
-    /// Last key of the current slot that was dealt with (`.1`: must be visited again).
-    cursor: Option<(Vec<u8>, bool)>,
-    batch: RowBatch,
-    batch_bytes: usize,
-    emitted: u64,
+    run: ScanRun,
     /// Locks on the part of the range that was visited, so many more; then on all the rest.
     /// `None`: the whole range is locked, or nothing needs to be.
     pieces_left: Option<u32>,
-}
-
-impl fmt::Debug for ScanState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "scan with {} slots to go", self.slots.len())
-    }
 }
 
 /// Pieces in which a scan locks its range before it locks what is left.
@@ -56,10 +39,7 @@ fn locks_piecewise(op: &ScanOp) -> bool {
 /// Why a slot is not visited any further.
 enum Halt {
     Stop(Stop),
-    /// The batch is full.
-    Batch,
-    /// The row limit is reached.
-    Limit,
+    Full(Full),
 }
 
 impl Hands<'_> {
@@ -76,7 +56,7 @@ impl Hands<'_> {
         let mut state = job.scan.take().expect("begun above");
         let mut budget = self.settings.scan_rows_max;
         let at = read_ts(op.read);
-        while let Some(&slot) = state.slots.last() {
+        while let Some(slot) = state.run.slot() {
             let mut visitor = Visitor {
                 state: &mut state,
                 op,
@@ -97,40 +77,17 @@ impl Hands<'_> {
             };
             visitor.visit_slot(at);
             match visitor.halt.take() {
-                None => {
-                    state.slots.pop();
-                    state.cursor = None;
-                }
-                Some(Halt::Limit) => break,
-                Some(Halt::Batch) => {
-                    let key = state.cursor.take().expect("a full batch has a last row").0;
-                    let batch = core::mem::take(&mut state.batch);
-                    return Ok(OpResult::Rows {
-                        batch,
-                        resume: Some((slot, key)),
-                    });
-                }
+                None => state.run.leave_slot(),
+                Some(Halt::Full(Full::Limit)) => break,
+                Some(Halt::Full(Full::Batch)) => return Ok(state.run.take_batch()),
                 Some(Halt::Stop(stop)) => {
-                    if state
-                        .task
-                        .as_ref()
-                        .is_some_and(|task| task.memory_bytes() > self.settings.txn_bytes_max)
-                    {
-                        return Err(too_much_memory().into());
-                    }
+                    state.run.check_memory(self.settings.txn_bytes_max)?;
                     job.scan = Some(state);
                     return Err(stop);
                 }
             }
         }
-        let mut batch = core::mem::take(&mut state.batch);
-        if let Some(task) = state.task.take() {
-            task.finish(&mut batch)?;
-        }
-        Ok(OpResult::Rows {
-            batch,
-            resume: None,
-        })
+        Ok(state.run.finish()?)
     }
 
     fn begin_scan(
@@ -171,37 +128,14 @@ impl Hands<'_> {
         if !piecewise {
             note_range(&mut cx.history, job.txn, op.index, &op.range);
         }
-        let mut slots = match slot {
+        let slots = match slot {
             Some(slot) => alloc::vec![slot],
             None => all_slots(cx.store, self.part.as_deref(), op),
         };
-        let mut cursor = None;
-        if let Some((after_slot, after)) = &op.after {
-            slots.retain(|slot| {
-                if op.reverse {
-                    slot <= after_slot
-                } else {
-                    slot >= after_slot
-                }
-            });
-            if slots.contains(after_slot) {
-                cursor = Some((after.clone(), false));
-            }
-        }
-        if !op.reverse {
-            slots.reverse();
-        }
-        if op.row_limit == 0 {
-            slots.clear();
-        }
+        let mut run = ScanRun::new(program);
+        run.visit(op, slots);
         job.scan = Some(Box::new(ScanState {
-            task: program.task(),
-            batch: RowBatch::new(program.width()),
-            program,
-            slots,
-            cursor,
-            batch_bytes: 0,
-            emitted: 0,
+            run,
             pieces_left: piecewise.then_some(PIECES_MAX),
         }));
         Ok(())
@@ -244,11 +178,6 @@ fn all_slots(store: &Store, part: Option<&Part>, op: &ScanOp) -> Vec<Slot> {
     slots
 }
 
-fn too_much_memory() -> SqlError {
-    SqlError::new(SqlState::OUT_OF_MEMORY, "aggregation needs too much memory")
-        .hint("Group by fewer values, or filter more rows.")
-}
-
 struct Visitor<'v, 'h> {
     state: &'v mut ScanState,
     op: &'v ScanOp,
@@ -272,9 +201,9 @@ impl Visitor<'_, '_> {
     /// Visits the rest of the slot; `halt` says why if it is not finished.
     fn visit_slot(&mut self, at: Ts) {
         let (store, part, op, slot) = (self.store, self.part, self.op, self.slot);
-        let range = self.rest();
+        let range = self.state.run.rest(op);
         let window = Window::of(&range, op.reverse);
-        let (low, high) = bounds(op, slot, &range);
+        let (low, high) = key_bounds(op, slot, &range);
         let writes = part
             .filter(|part| !part.writes.is_empty())
             .map(|part| &part.writes);
@@ -316,27 +245,6 @@ impl Visitor<'_, '_> {
         }
     }
 
-    /// The keys of the slot that are still to be visited.
-    fn rest(&self) -> KeyRange {
-        let mut range = self.op.range.clone();
-        let Some((key, again)) = &self.state.cursor else {
-            return range;
-        };
-        let mut bound = key.clone();
-        if self.op.reverse {
-            if *again {
-                bound.push(0);
-            }
-            range.high = Some(bound);
-        } else {
-            if !again {
-                bound.push(0);
-            }
-            range.low = bound;
-        }
-        range
-    }
-
     fn own(&mut self, key: &Key, write: &Write) -> ControlFlow<()> {
         let mut folded = core::mem::take(&mut self.folded);
         let at = read_ts(self.op.read);
@@ -367,7 +275,9 @@ impl Visitor<'_, '_> {
         self.counters.rows_read += 1;
         let kept = match self.op.read {
             Read::Lock(_) if is_planted(Planted::NoRangeLock) => self.emit_locked(key, row, None),
-            Read::Snapshot(_) | Read::Lock(LockMode::Shared) => self.emit(row),
+            Read::Snapshot(_) | Read::Lock(LockMode::Shared) => {
+                self.state.run.give(row).map_err(Stop::from)
+            }
             Read::Lock(LockMode::Increment | LockMode::Fold | LockMode::Exclusive) => {
                 self.emit_locked(key, row, None)
             }
@@ -378,31 +288,14 @@ impl Visitor<'_, '_> {
             note_read(self.history, self.txn, &key, ts);
         }
         let again = matches!(kept, Err(Stop::Lock));
-        match &mut self.state.cursor {
-            Some((cursor, visit_again)) => {
-                cursor.clear();
-                cursor.extend_from_slice(key);
-                *visit_again = again;
-            }
-            None => self.state.cursor = Some((key.to_vec(), again)),
-        }
+        self.state.run.pass(key, again);
         match kept {
             Err(stop) => self.stop(Halt::Stop(stop)),
             Ok(false) => ControlFlow::Continue(()),
-            Ok(true) => {
-                self.state.emitted += 1;
-                self.state.batch_bytes += row.len();
-                let state = &self.state;
-                if state.emitted >= self.op.row_limit {
-                    self.stop(Halt::Limit)
-                } else if state.batch.rows >= self.op.batch_rows.max(1)
-                    || state.batch_bytes >= BATCH_BYTES_MAX
-                {
-                    self.stop(Halt::Batch)
-                } else {
-                    ControlFlow::Continue(())
-                }
-            }
+            Ok(true) => match self.state.run.count(self.op, row.len()) {
+                Some(full) => self.stop(Halt::Full(full)),
+                None => ControlFlow::Continue(()),
+            },
         }
     }
 
@@ -412,7 +305,7 @@ impl Visitor<'_, '_> {
         let Some(left) = self.state.pieces_left else {
             return Ok(());
         };
-        let mut piece = self.rest();
+        let mut piece = self.state.run.rest(self.op);
         let last = key.filter(|_| left > 1);
         match last {
             Some(key) if self.op.reverse => piece.low = key.to_vec(),
@@ -424,22 +317,11 @@ impl Visitor<'_, '_> {
             slot: Some(self.slot),
             range: &piece,
         };
-        let claim = Claim::reads(self.state.program.reads());
+        let claim = Claim::reads(self.state.run.program.reads());
         self.asker.ask(self.locks, item, claim)?;
         note_range(self.history, self.txn, self.op.index, &piece);
         self.state.pieces_left = last.map(|_| left - 1);
         Ok(())
-    }
-
-    /// Gives the row to the program. Returns whether a row was emitted.
-    fn emit(&mut self, row: &[u8]) -> Result<bool, Stop> {
-        match &mut self.state.task {
-            Some(task) => {
-                task.row(row)?;
-                Ok(false)
-            }
-            None => Ok(self.state.program.point(row, &mut self.state.batch)?),
-        }
     }
 
     /// Locks the row if it passes. `reread`: it was found in a snapshot, to be locked like this
@@ -456,14 +338,14 @@ impl Visitor<'_, '_> {
             slot: self.slot,
             key,
         };
-        if self.state.task.is_some() {
+        if self.state.run.task.is_some() {
             self.asker.ask(self.locks, item, mode)?;
-            return self.emit(row);
+            return Ok(self.state.run.give(row)?);
         }
         self.scratch.datums.clear();
         self.scratch.rows = 0;
-        self.scratch.width = self.state.batch.width;
-        if !self.state.program.point(row, &mut self.scratch)? {
+        self.scratch.width = self.state.run.batch.width;
+        if !self.state.run.program.point(row, &mut self.scratch)? {
             return Ok(false);
         }
         self.asker.ask(self.locks, item, mode)?;
@@ -473,11 +355,15 @@ impl Visitor<'_, '_> {
             let seen = see(self.part, self.store, &key, Ts::MAX, &mut folded);
             *self.wait = (*self.wait).max(seen.position(self.installed));
             return match seen.row {
-                Some(row) => Ok(self.state.program.point(row, &mut self.state.batch)?),
+                Some(row) => Ok(self
+                    .state
+                    .run
+                    .program
+                    .point(row, &mut self.state.run.batch)?),
                 None => Ok(false),
             };
         }
-        let batch = &mut self.state.batch;
+        let batch = &mut self.state.run.batch;
         batch.rows += self.scratch.rows;
         batch.datums.append(&mut self.scratch.datums);
         Ok(true)
@@ -494,16 +380,4 @@ impl Own<'_> {
     fn step(&mut self) {
         self.next = self.range.as_mut().and_then(Range::next);
     }
-}
-
-/// Bounds of the own writes that lie in `range` of the slot (the upper one excluded); empty if the
-/// range is.
-fn bounds(op: &ScanOp, slot: Slot, range: &KeyRange) -> (Key, Key) {
-    let low = Key::new(op.index, slot, range.low.clone());
-    let high = match &range.high {
-        Some(high) => Key::new(op.index, slot, high.clone()),
-        None => Key::new(op.index, Slot(slot.0 + 1), Vec::new()),
-    };
-    let high = high.max(low.clone());
-    (low, high)
 }
