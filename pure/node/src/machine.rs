@@ -122,8 +122,10 @@ pub struct Shard {
     announce_at: Option<Time>,
     rows_written_announced: u64,
     bound_pending: Option<(Position, Ts)>,
-    /// Where the record of the newest catalog ends, and its version, until that is durable.
-    catalog_pending: Option<(Position, u64)>,
+    /// Where this shard's record of the catalog in use ends; 0 if it has written none.
+    catalog_position: Position,
+    /// On the shard that orders schema changes: the version in use, until its record is durable.
+    catalog_pending: Option<u64>,
     switch: Switch,
     checkpoint: Option<CheckpointRun>,
 }
@@ -189,6 +191,7 @@ impl Shard {
             announce_at: None,
             rows_written_announced: 0,
             bound_pending: None,
+            catalog_position: Position(0),
             catalog_pending: None,
             switch: Switch::default(),
             checkpoint: None,
@@ -360,10 +363,7 @@ impl Shard {
                 }
             }
             WireMessage::DdlHeard { id } => self.ddl.on_heard(from, id),
-            WireMessage::Catalog(catalog) => {
-                let position = self.use_catalog(catalog);
-                self.acknowledge(from, position);
-            }
+            WireMessage::Catalog(catalog) => self.on_catalog(catalog),
             WireMessage::CatalogAck { version } => self.ddl.on_ack(from, version),
             WireMessage::CatalogWanted => self.send_catalog(from),
             WireMessage::ShowWanted { id, what, database } => {
@@ -393,20 +393,23 @@ impl Shard {
     fn peer_up(&mut self, node: NodeId, incarnation: u32) {
         self.peers.insert(node, incarnation);
         self.update_unreachable();
-        let (here, shards) = {
+        let (here, version) = {
             let mut core = self.core.borrow_mut();
             core.on_peer(node, incarnation);
-            (core.config.shard, core.config.shards_per_node)
+            (core.config.shard, core.catalog.version)
         };
         if here == ShardId(0) {
-            (0..shards).for_each(|index| self.send_catalog(ShardId::new(node, index)));
+            self.send_catalog(ShardId::new(node, 0));
             for (to, id, result) in self.ddl.untold(node) {
                 self.send_ddl_done(to, id, result);
             }
-        } else if node == CATALOG_NODE {
+        } else if node == CATALOG_NODE && here.index() == 0 {
             let wanted = Message::Wire(WireMessage::CatalogWanted);
             self.core.borrow_mut().send(ShardId(0), wanted, Position(0));
             self.tell_disk();
+        } else if node == CATALOG_NODE && version > 0 {
+            // The acknowledgement may have been lost with the connection.
+            self.acknowledge();
         }
     }
 
@@ -644,6 +647,8 @@ impl Shard {
             Some((position, _)) if core.clock.last() > core.clock_bound => position,
             Some(_) | None => Position(0),
         };
+        let catalog_floor = self.catalog_floor(core.journal.durable());
+        let floor = floor.max(catalog_floor);
         self.stages.count(Stage::Reply, self.replies.len() as u64);
         out.replies
             .extend(self.replies.drain(..).map(|(conn, reply, wait)| {
@@ -654,6 +659,11 @@ impl Shard {
             }));
         let core = &mut *core;
         core.protocols.drain_messages(floor, &mut out.messages);
+        if catalog_floor > Position(0) {
+            for outgoing in &mut core.messages {
+                outgoing.wait = outgoing.wait.max(catalog_floor);
+            }
+        }
         out.messages.append(&mut core.messages);
     }
 

@@ -45,7 +45,8 @@ pub enum WireMessage {
         /// Of the request.
         id: u64,
     },
-    /// The newest catalog, from node 1's first shard to all shards.
+    /// The newest catalog, from node 1's first shard to the first of each node, and from each of
+    /// those to the others of its node.
     Catalog(Arc<Catalog>),
     /// The sender uses this catalog version (and has it in its journal, if it is a first shard).
     CatalogAck {

@@ -1,5 +1,15 @@
 //! How a shard takes part in schema changes: asking for one, running them (first shard of node 1),
 //! taking the new catalog into use.
+//!
+//! ```text
+//! n1.0 journals it ──durable──> n1.1, n1.2, ...       and acknowledges
+//!                  ──durable──> n2.0 journals it ──durable──> n2.1, n2.2, ...
+//!                               and acknowledges              and acknowledge, all to n1.0
+//! ```
+//!
+//! Only a node's first shard uses a catalog that the node could still lose, and it says nothing
+//! before the record is durable. So no row of a new table stands in a journal before the table
+//! does: a node that restarts drops rows of key spaces that it does not know.
 
 use super::Shard;
 use crate::ddl::{Action, Answered, Origin};
@@ -10,32 +20,59 @@ use std::sync::Arc;
 use txn::JournalPort;
 
 impl Shard {
-    /// Takes a newer catalog into use. The first shard of each node journals it; the position
-    /// returned is the one to wait for before it may be acknowledged.
-    pub(super) fn use_catalog(&mut self, catalog: Arc<Catalog>) -> Position {
+    /// Takes a newer catalog into use, and tells whether it is one. The first shard of each node
+    /// journals it: see [`Shard::catalog_floor`].
+    pub(super) fn use_catalog(&mut self, catalog: Arc<Catalog>) -> bool {
         let mut core = self.core.borrow_mut();
         if catalog.version <= core.catalog.version {
-            return Position(0);
+            return false;
         }
-        let mut position = Position(0);
         if core.config.shard.index() == 0 {
             let mut record = Vec::new();
             let version = catalog.version;
             let catalog = base::codec::to_vec(&*catalog);
             journal::Record::Catalog { version, catalog }.encode(&mut record);
-            position = core.journal.append(&record);
+            self.catalog_position = core.journal.append(&record);
         }
         core.set_catalog(catalog);
         drop(core);
         self.begin_switch();
-        position
+        true
     }
 
+    /// What everything that this shard says must wait for: the record of the catalog in use.
+    pub(super) fn catalog_floor(&self, durable: Position) -> Position {
+        if self.catalog_position > durable {
+            self.catalog_position
+        } else {
+            Position(0)
+        }
+    }
+
+    /// A catalog has come: from node 1 to the first shard of a node, from there to the others.
+    pub(super) fn on_catalog(&mut self, catalog: Arc<Catalog>) {
+        let (here, shards) = {
+            let core = self.core.borrow();
+            (core.config.shard, core.config.shards_per_node)
+        };
+        if here == ShardId(0) {
+            // It makes them.
+            return;
+        }
+        self.use_catalog(catalog);
+        if here.index() == 0 {
+            // Even if it is known already: the acknowledgement of another shard may be lost.
+            (1..shards).for_each(|index| self.send_catalog(ShardId::new(here.node(), index)));
+        }
+        self.acknowledge();
+    }
+
+    /// Passes the catalog in use on, once this node cannot lose it any more.
     pub(super) fn send_catalog(&mut self, to: ShardId) {
         let mut core = self.core.borrow_mut();
-        if core.catalog.version > 0 && to != core.config.shard {
+        if core.catalog.version > 0 {
             let message = Message::Wire(WireMessage::Catalog(core.catalog.clone()));
-            core.send(to, message, Position(0));
+            core.send(to, message, self.catalog_position);
         }
     }
 
@@ -144,8 +181,8 @@ impl Shard {
 
     /// The record of the newest catalog may have become durable.
     pub(super) fn catalog_durable(&mut self, durable: Position) {
-        if let Some((position, version)) = self.catalog_pending
-            && position <= durable
+        if let Some(version) = self.catalog_pending
+            && self.catalog_position <= durable
             && !self.switch.is_open()
         {
             self.catalog_pending = None;
@@ -154,21 +191,21 @@ impl Shard {
     }
 
     pub(super) fn publish(&mut self, catalog: Arc<Catalog>) {
-        let position = self.use_catalog(catalog);
-        let mut core = self.core.borrow_mut();
-        if position == Position(0) {
+        if !self.use_catalog(catalog) {
             return;
         }
-        let catalog = core.catalog.clone();
-        self.catalog_pending = Some((position, catalog.version));
+        let (catalog, here, now) = {
+            let core = self.core.borrow();
+            (core.catalog.clone(), core.config.shard, core.now)
+        };
+        self.catalog_pending = Some(catalog.version);
         let mut databases = catalog.databases.values();
         if databases.any(|database| database.switching == Some(Switching::Draining)) {
-            self.switch.closed_at = Some(core.now);
+            self.switch.closed_at = Some(now);
         }
         for shard in catalog.placement.shards() {
-            if *shard != core.config.shard {
-                let message = Message::Wire(WireMessage::Catalog(catalog.clone()));
-                core.send(*shard, message, position);
+            if *shard != here && (shard.node() == here.node() || shard.index() == 0) {
+                self.send_catalog(*shard);
             }
         }
     }

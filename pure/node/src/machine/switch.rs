@@ -16,7 +16,7 @@ use super::Shard;
 use crate::message::{Message, WireMessage};
 use crate::port::StatementPort;
 use crate::txns::Running;
-use base::{Key, Position, ShardId, Time};
+use base::{Key, ShardId, Time};
 use catalog::{Catalog, Database, ProtocolKind, Switching};
 use sql::port::OpFuture;
 use sql::{Completed, Port, Tag};
@@ -36,8 +36,8 @@ const GATHER_ROWS: usize = 500;
 pub(super) struct Switch {
     /// Databases are changing their protocol, and this shard is not through.
     is_open: bool,
-    /// Whom to tell when it is, with the position of the catalog's record.
-    owed: Option<(ShardId, Position)>,
+    /// The shard that orders schema changes is to be told when it is.
+    owed: bool,
     /// Open transactions are ended then.
     drain_by: Option<Time>,
     look_at: Option<Time>,
@@ -67,16 +67,15 @@ impl Shard {
     }
 
     /// Acknowledges the catalog in use, now or when this shard is through with it.
-    pub(super) fn acknowledge(&mut self, to: ShardId, position: Position) {
+    pub(super) fn acknowledge(&mut self) {
         if self.switch.is_open {
-            let before = self.switch.owed.map_or(Position(0), |(_, wait)| wait);
-            self.switch.owed = Some((to, position.max(before)));
+            self.switch.owed = true;
             return;
         }
         let mut core = self.core.borrow_mut();
         let version = core.catalog.version;
         let ack = Message::Wire(WireMessage::CatalogAck { version });
-        core.send(to, ack, position);
+        core.send(ShardId(0), ack, self.catalog_position);
     }
 
     /// Looks whether this shard is through; true if it has begun something.
@@ -106,8 +105,8 @@ impl Shard {
         let mut databases = catalog.databases.values();
         let gathers = databases.any(|database| database.switching == Some(Switching::Gathering));
         self.switch.look_at = gathers.then(|| now.after(LOOK_US));
-        if let Some((to, position)) = self.switch.owed.take() {
-            self.acknowledge(to, position);
+        if core::mem::take(&mut self.switch.owed) {
+            self.acknowledge();
         }
         let durable = self.core.borrow().journal.durable();
         self.catalog_durable(durable);

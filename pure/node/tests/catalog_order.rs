@@ -1,0 +1,354 @@
+//! Two nodes with two shards each take new catalogs into use, with their messages in random order,
+//! broken connections and a slow disk. At every step:
+//!
+//! * a shard uses no catalog that its node could lose, but for the shard that has journaled it, and
+//!   what that one says is held back;
+//! * a journal names no key space before the catalog that makes it, so a node that restarts knows
+//!   the tables of all rows that it recovers.
+
+use base::{IndexId, NodeId, Position, Prng, ShardId, Time, Ts};
+use catalog::{Catalog, Placement, ProtocolKind};
+use journal::{Ownership, Record};
+use node::{
+    ClientMessage, ConnId, Effects, Input, Message, Reply, Shard, ShardConfig, ShardRecovered, Tag,
+};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+use store::{Store, Write};
+use txn::JournalPort;
+use txn::contract::Outgoing;
+
+const NODES: u16 = 2;
+const SHARDS: u16 = 2;
+const SEEDS: u64 = 30;
+const STEPS: u32 = 1_500;
+const CONN: ConnId = ConnId(1);
+
+/// The journal of a node: its records, and how many of them are durable.
+#[derive(Default)]
+struct Records {
+    all: Vec<Record>,
+    durable: u64,
+}
+
+struct Port(Rc<RefCell<Records>>);
+
+impl JournalPort for Port {
+    fn append(&mut self, payload: &[u8]) -> Position {
+        let record = Record::decode(payload).expect("shards append records");
+        let mut records = self.0.borrow_mut();
+        records.all.push(record);
+        Position(records.all.len() as u64)
+    }
+
+    fn durable(&self) -> Position {
+        Position(self.0.borrow().durable)
+    }
+}
+
+impl Records {
+    /// The newest catalog among the durable records.
+    fn durable_version(&self) -> u64 {
+        let durable = self.all[..self.durable as usize].iter();
+        let versions = durable.filter_map(|record| match record {
+            Record::Catalog { version, .. } => Some(*version),
+            _ => None,
+        });
+        versions.max().unwrap_or(0)
+    }
+
+    /// Every key space is known before it is written to. Returns how many writes there are.
+    fn check_order(&self) -> usize {
+        let mut known: Vec<IndexId> = Vec::new();
+        let mut count = 0;
+        for record in &self.all {
+            if let Record::Catalog { catalog, .. } = record {
+                let catalog: Catalog = base::codec::decode(catalog).expect("a catalog");
+                let databases = catalog.databases.values();
+                known.extend(databases.flat_map(|database| database.key_spaces()));
+            }
+            for index in written(record) {
+                assert!(known.contains(&index), "{index:?} comes before its catalog");
+                count += 1;
+            }
+        }
+        count
+    }
+}
+
+fn written(record: &Record) -> Vec<IndexId> {
+    let of = |writes: &[(base::Key, Write)]| -> Vec<IndexId> {
+        writes.iter().map(|(key, _)| key.index).collect()
+    };
+    match record {
+        Record::Commit { writes, .. } | Record::Decision { writes, .. } => {
+            writes.iter().flat_map(|(_, writes)| of(writes)).collect()
+        }
+        Record::Prepare { writes, .. } | Record::Chunk { writes, .. } => of(writes),
+        Record::Acquired { key, .. } | Record::Released { key, .. } => vec![key.index],
+        _ => Vec::new(),
+    }
+}
+
+struct Host {
+    machine: Shard,
+    /// To the client, with the positions that they wait for.
+    replies: VecDeque<(Reply, Position)>,
+    is_ready: bool,
+}
+
+struct World {
+    prng: Prng,
+    now: Time,
+    journals: BTreeMap<NodeId, Rc<RefCell<Records>>>,
+    hosts: BTreeMap<ShardId, Host>,
+    queues: BTreeMap<(ShardId, ShardId), VecDeque<Outgoing<Message>>>,
+    changes: u64,
+    inserts: u64,
+    next_key: u64,
+}
+
+fn machine(shard: ShardId, journal: &Rc<RefCell<Records>>) -> Shard {
+    let config = ShardConfig {
+        shard,
+        nodes: (1..=NODES)
+            .map(|node| (NodeId(node), String::new()))
+            .collect(),
+        shards_per_node: SHARDS,
+        incarnation: 1,
+        cluster: 1,
+        seed: 1,
+        stopwatch: || 0,
+    };
+    let recovered = ShardRecovered {
+        store: Store::new(),
+        catalog: Arc::default(),
+        clock_floor: Ts(1),
+        clock_bound: Ts(1),
+        in_doubt: two_phase::InDoubt::default(),
+        ownership: Ownership::default(),
+    };
+    Shard::new(config, Box::new(Port(journal.clone())), recovered)
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let mut world = World {
+            prng: Prng::new(seed),
+            now: Time(1_800_000_000_000_000),
+            journals: BTreeMap::new(),
+            hosts: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            changes: 0,
+            inserts: 0,
+            next_key: 0,
+        };
+        for node in (1..=NODES).map(NodeId) {
+            let journal = Rc::new(RefCell::new(Records::default()));
+            for index in 0..SHARDS {
+                let shard = ShardId::new(node, index);
+                let host = Host {
+                    machine: machine(shard, &journal),
+                    replies: VecDeque::new(),
+                    is_ready: false,
+                };
+                world.hosts.insert(shard, host);
+            }
+            world.journals.insert(node, journal);
+        }
+        let protocol = [ProtocolKind::TwoPhase, ProtocolKind::Leap][seed as usize % 2];
+        let first = world.hosts.get_mut(&ShardId(0)).expect("node 1 has shards");
+        first
+            .machine
+            .bootstrap(Placement::new(NODES, SHARDS), protocol);
+        world.connect_nodes();
+        world
+    }
+
+    fn shards(&self) -> Vec<ShardId> {
+        self.hosts.keys().copied().collect()
+    }
+
+    fn input(&mut self, shard: ShardId, input: Input) {
+        let host = self.hosts.get_mut(&shard).expect("a shard of the cluster");
+        let mut out = Effects::default();
+        host.machine.step(self.now, input, &mut out);
+        for (_, reply, wait) in out.replies {
+            host.replies.push_back((reply, wait));
+        }
+        for outgoing in out.messages {
+            let queue = self.queues.entry((shard, outgoing.to)).or_default();
+            queue.push_back(outgoing);
+        }
+    }
+
+    fn connect_nodes(&mut self) {
+        for shard in self.shards() {
+            for node in (1..=NODES).map(NodeId).filter(|node| *node != shard.node()) {
+                let incarnation = 1;
+                self.input(shard, Input::PeerUp { node, incarnation });
+            }
+        }
+    }
+
+    /// All connections between nodes break, and what is under way is lost.
+    fn break_links(&mut self) {
+        self.queues.retain(|(from, to), _| from.node() == to.node());
+        for shard in self.shards() {
+            for node in (1..=NODES).map(NodeId).filter(|node| *node != shard.node()) {
+                self.input(shard, Input::PeerDown { node });
+            }
+        }
+        self.connect_nodes();
+    }
+
+    fn flush(&mut self, node: NodeId) {
+        let position = {
+            let mut records = self.journals[&node].borrow_mut();
+            records.durable = records.all.len() as u64;
+            Position(records.durable)
+        };
+        for index in 0..SHARDS {
+            self.input(ShardId::new(node, index), Input::Durable(position));
+        }
+    }
+
+    /// Delivers the next message of one pair of shards, if its sender's journal is that far.
+    fn deliver(&mut self) {
+        let journals = &self.journals;
+        let may_leave = |from: &ShardId, queue: &VecDeque<Outgoing<Message>>| {
+            let durable = journals[&from.node()].borrow().durable;
+            queue.front().is_some_and(|front| front.wait.0 <= durable)
+        };
+        let open = self
+            .queues
+            .iter()
+            .filter(|((from, _), queue)| may_leave(from, queue));
+        let open: Vec<(ShardId, ShardId)> = open.map(|(pair, _)| *pair).collect();
+        if open.is_empty() {
+            return;
+        }
+        let (from, to) = open[self.prng.below(open.len() as u64) as usize];
+        let queue = self.queues.get_mut(&(from, to)).expect("just listed");
+        let message = queue.pop_front().expect("it has a front").message;
+        self.input(to, Input::Message { from, message });
+    }
+
+    /// What has become durable is said to the clients; those that have all say the next thing.
+    fn talk(&mut self, shard: ShardId) {
+        let durable = self.journals[&shard.node()].borrow().durable;
+        let host = self.hosts.get_mut(&shard).expect("a shard of the cluster");
+        while host
+            .replies
+            .front()
+            .is_some_and(|(_, wait)| wait.0 <= durable)
+        {
+            match host.replies.pop_front().expect("it has a front").0 {
+                Reply::CommandComplete(Tag::Insert(_)) => self.inserts += 1,
+                Reply::CommandComplete(Tag::Word(_)) => self.changes += 1,
+                Reply::Ready(_) => host.is_ready = true,
+                _ => {}
+            }
+        }
+        if std::mem::take(&mut host.is_ready) {
+            let query = self.next_query(shard);
+            let message = ClientMessage::Query(query);
+            self.input(
+                shard,
+                Input::Client {
+                    conn: CONN,
+                    message,
+                },
+            );
+        }
+    }
+
+    /// One client changes the schema, the others fill the table as soon as it is there.
+    fn next_query(&mut self, shard: ShardId) -> String {
+        let key = self.next_key;
+        self.next_key += 1;
+        match (shard.index(), self.prng.below(2)) {
+            (0, 0) if shard.node() == NodeId(2) => "DROP TABLE IF EXISTS t".into(),
+            (0, _) if shard.node() == NodeId(2) => {
+                "CREATE TABLE IF NOT EXISTS t (k int PRIMARY KEY, v int)".into()
+            }
+            _ => format!("INSERT INTO t VALUES ({key}, 0)"),
+        }
+    }
+
+    fn check(&self) {
+        for (shard, host) in &self.hosts {
+            let version = host.machine.catalog().version;
+            let source = if shard.index() > 0 {
+                shard.node()
+            } else {
+                NodeId(1)
+            };
+            let durable = self.journals[&source].borrow().durable_version();
+            assert!(
+                version <= durable || *shard == ShardId(0),
+                "{shard} uses catalog {version}, of which {source} could lose all after {durable}"
+            );
+        }
+    }
+
+    fn step(&mut self) {
+        self.now = self.now.after(self.prng.below(40));
+        let shards = self.shards();
+        let shard = shards[self.prng.below(shards.len() as u64) as usize];
+        match self.prng.below(1_000) {
+            0 => self.break_links(),
+            1..100 => self.flush(shard.node()),
+            100..200 => self.input(shard, Input::Tick),
+            200..400 => self.talk(shard),
+            _ => self.deliver(),
+        }
+        self.check();
+    }
+
+    fn connect_clients(&mut self) {
+        for shard in self.shards() {
+            let secret = 1;
+            self.input(shard, Input::Connect { conn: CONN, secret });
+            let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+            let parameters = vec![named("user", "u"), named("database", "postgres")];
+            let message = ClientMessage::Startup { parameters };
+            self.input(
+                shard,
+                Input::Client {
+                    conn: CONN,
+                    message,
+                },
+            );
+        }
+    }
+}
+
+#[test]
+fn no_shard_uses_what_its_node_could_lose() {
+    let (mut changes, mut inserts, mut writes) = (0, 0, 0);
+    for seed in 0..SEEDS {
+        let mut world = World::new(seed);
+        let starting = |world: &World| {
+            let mut hosts = world.hosts.values();
+            hosts.any(|host| !host.machine.is_accepting())
+        };
+        while starting(&world) {
+            world.step();
+        }
+        world.connect_clients();
+        (0..STEPS).for_each(|_| world.step());
+        changes += world.changes;
+        inserts += world.inserts;
+        let journals = world.journals.values();
+        writes += journals
+            .map(|journal| journal.borrow().check_order())
+            .sum::<usize>();
+    }
+    assert!(
+        changes > SEEDS && inserts > SEEDS && writes > 0,
+        "{changes} changes, {inserts} inserts, {writes} writes prove nothing"
+    );
+}
