@@ -4,66 +4,357 @@ use drive::report::escape;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// One expectation.
-pub(super) struct Expectation {
-    /// Number in the list of expectations, 1 to 5, and a letter for its parts.
-    pub(super) number: &'static str,
-    /// What is expected.
-    pub(super) wanted: &'static str,
-    /// What was found.
-    pub(super) found: String,
-    /// Whether that is it; `None`: a figure to report, nothing to meet.
-    pub(super) met: Option<bool>,
+/// A part of an expectation: something to meet, or a number to report.
+struct Part {
+    /// Number of the expectation, 1 to 5, and a letter.
+    number: &'static str,
+    /// The figure that tells.
+    figure: &'static str,
+    /// Whether there is something to meet.
+    judged: bool,
+    wanted: &'static str,
 }
 
-impl Expectation {
-    fn verdict(&self) -> &'static str {
-        match self.met {
-            Some(true) => "met",
-            Some(false) => "missed",
-            None => "reported",
+const fn judged(number: &'static str, figure: &'static str, wanted: &'static str) -> Part {
+    Part {
+        number,
+        figure,
+        judged: true,
+        wanted,
+    }
+}
+
+const fn reported(number: &'static str, figure: &'static str, wanted: &'static str) -> Part {
+    Part {
+        judged: false,
+        ..judged(number, figure, wanted)
+    }
+}
+
+/// Titles of the five expectations.
+const TITLES: [&str; 5] = [
+    "2.5 to 20 times serial two_phase at 1 to 50 % remote, never below 0.9 at 0 %",
+    "locality pays, and transfers end when every row has found its node",
+    "few aborts, and nobody starves",
+    "linear from 4 to 64 nodes",
+    "blind increments of one hot counter",
+];
+
+/// All parts, in order.
+const PARTS: [Part; 18] = [
+    judged(
+        "1a",
+        "9",
+        "model, 1 to 50 % remote: 2.5 to 20 times serial two_phase, or more",
+    ),
+    judged(
+        "1b",
+        "9",
+        "model, 0 % remote: at least 0.9 of serial two_phase",
+    ),
+    reported("1c", "9", "model, against interleaved two_phase, as it is"),
+    judged(
+        "1d",
+        "real",
+        "cluster, 0.1 ms links, 10 % remote: above 1.5 times serial two_phase",
+    ),
+    judged(
+        "1e",
+        "real",
+        "cluster, 0.1 ms links, 0 % remote: at least 0.9 of serial two_phase",
+    ),
+    reported(
+        "1f",
+        "real",
+        "cluster, 0.1 ms links, against interleaved two_phase, as it is",
+    ),
+    judged(
+        "2a",
+        "10",
+        "model, 10 % remote: 90 % locality gives leap 3 times the throughput of 0 %",
+    ),
+    reported("2b", "10", "the same at 50 % remote"),
+    judged(
+        "2c",
+        "10",
+        "model: interleaved two_phase stays flat (within 20 %)",
+    ),
+    judged(
+        "2d",
+        "12",
+        "model, 100 % locality: transfers fall under 1 % of their start",
+    ),
+    judged(
+        "2e",
+        "real",
+        "cluster, 100 % locality: transfers fall under 1 % of their start",
+    ),
+    judged(
+        "3a",
+        "table1",
+        "abort rate under 4 % at every point of table 1, by the server's count",
+    ),
+    reported(
+        "3b",
+        "table1",
+        "the same by tries of the client; distribution of tries",
+    ),
+    judged(
+        "3c",
+        "hotspot",
+        "nobody starves in 20 minutes of simulated hot-spot load",
+    ),
+    judged(
+        "4a",
+        "14",
+        "model, 10 % remote: leap at least 0.9 of linear from 4 to 64 nodes",
+    ),
+    judged(
+        "5a",
+        "counter",
+        "model, 1 ms links: 20 times what the same clients get by moving the row",
+    ),
+    reported(
+        "5b",
+        "counter",
+        "the same with one client per node, and against one increment per move",
+    ),
+    reported(
+        "5c",
+        "real",
+        "cluster, 1 ms links: times what the same clients get by moving the row",
+    ),
+];
+
+/// What was found about a part.
+struct Found {
+    number: &'static str,
+    text: String,
+    met: bool,
+}
+
+/// The expectations, with what has been found so far.
+#[derive(Default)]
+pub(super) struct Expectations {
+    found: Vec<Found>,
+    /// Figures that failed.
+    failed: Vec<&'static str>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    Met,
+    Missed,
+    Reported,
+    /// Its figure was not asked for, or failed.
+    NotMeasured,
+}
+
+impl Verdict {
+    fn name(self) -> &'static str {
+        match self {
+            Verdict::Met => "met",
+            Verdict::Missed => "missed",
+            Verdict::Reported => "reported",
+            Verdict::NotMeasured => "not measured",
         }
     }
 
-    pub(super) fn plain(&self) -> String {
-        let Expectation {
-            number,
-            wanted,
-            found,
-            ..
-        } = self;
-        format!("{:<9}{number:<3} {wanted}: {found}", self.verdict())
-    }
-
-    pub(super) fn json(&self) -> Value {
-        json!({
-            "number": self.number,
-            "wanted": self.wanted,
-            "found": self.found,
-            "verdict": self.verdict(),
-        })
+    fn class(self) -> &'static str {
+        match self {
+            Verdict::Met => "good",
+            Verdict::Missed => "bad",
+            Verdict::Reported | Verdict::NotMeasured => "dim",
+        }
     }
 }
 
-/// All of them as a table.
-pub(super) fn html(all: &[Expectation]) -> String {
-    let mut out = String::from("<div class=\"verdict\"><h2>Expectations</h2><table>");
-    for one in all {
-        let class = match one.met {
-            Some(true) => "good",
-            Some(false) => "bad",
-            None => "dim",
+impl Expectations {
+    /// Takes note of whether a part was met.
+    ///
+    /// # Panics
+    /// There is no such part, or there is nothing to meet.
+    pub(super) fn judge(&mut self, number: &'static str, text: String, met: bool) {
+        assert!(part(number).judged, "{number} is only reported");
+        self.note(number, text, met);
+    }
+
+    /// Takes note of a number that nothing is asked of.
+    ///
+    /// # Panics
+    /// There is no such part, or there is something to meet.
+    pub(super) fn report(&mut self, number: &'static str, text: String) {
+        assert!(!part(number).judged, "{number} is met or missed");
+        self.note(number, text, true);
+    }
+
+    fn note(&mut self, number: &'static str, text: String, met: bool) {
+        self.found.retain(|found| found.number != number);
+        self.found.push(Found { number, text, met });
+    }
+
+    /// Takes note that a figure failed.
+    pub(super) fn fail(&mut self, figure: &'static str) {
+        self.failed.push(figure);
+    }
+
+    fn found(&self, part: &Part) -> (Verdict, String) {
+        let found = self.found.iter().find(|found| found.number == part.number);
+        match found {
+            Some(found) if !part.judged => (Verdict::Reported, found.text.clone()),
+            Some(found) if found.met => (Verdict::Met, found.text.clone()),
+            Some(found) => (Verdict::Missed, found.text.clone()),
+            None if self.failed.contains(&part.figure) => {
+                let text = format!("figure {} failed", part.figure);
+                (Verdict::NotMeasured, text)
+            }
+            None => {
+                let text = format!("figure {} was not run", part.figure);
+                (Verdict::NotMeasured, text)
+            }
+        }
+    }
+
+    /// The verdict on expectation `number`, 1 to 5: missed if a part is, met if all parts are.
+    fn verdict(&self, number: usize) -> Verdict {
+        let verdicts: Vec<Verdict> = of_number(number)
+            .filter(|part| part.judged)
+            .map(|part| self.found(part).0)
+            .collect();
+        let any = |wanted| verdicts.contains(&wanted);
+        match () {
+            () if any(Verdict::Missed) => Verdict::Missed,
+            () if any(Verdict::NotMeasured) => Verdict::NotMeasured,
+            () => Verdict::Met,
+        }
+    }
+
+    /// For a terminal.
+    pub(super) fn plain(&self) -> String {
+        let mut out = String::from("Expectations\n");
+        for (at, title) in TITLES.iter().enumerate() {
+            let verdict = self.verdict(at + 1).name();
+            let _ = writeln!(out, "{}. {verdict}: {title}", at + 1);
+            for part in of_number(at + 1) {
+                let (verdict, text) = self.found(part);
+                let _ = writeln!(
+                    out,
+                    "   {} {:<13}{}: {text}",
+                    part.number,
+                    verdict.name(),
+                    part.wanted
+                );
+            }
+        }
+        out
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let part = |part: &Part| {
+            let (verdict, text) = self.found(part);
+            json!({
+                "number": part.number,
+                "figure": part.figure,
+                "wanted": part.wanted,
+                "found": text,
+                "verdict": verdict.name(),
+            })
         };
-        let _ = write!(
-            out,
-            "<tr><td>{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td>\
-             <td class=\"{class}\">{}</td></tr>",
-            one.number,
-            escape(one.wanted),
-            escape(&one.found),
-            one.verdict(),
+        let one = |(at, title): (usize, &&str)| {
+            json!({
+                "number": at + 1,
+                "title": title,
+                "verdict": self.verdict(at + 1).name(),
+                "parts": of_number(at + 1).map(part).collect::<Vec<_>>(),
+            })
+        };
+        TITLES.iter().enumerate().map(one).collect()
+    }
+
+    /// All of them as a table.
+    pub(super) fn html(&self) -> String {
+        let mut out =
+            String::from("<div class=\"verdict\"><h2 id=\"expectations\">Expectations</h2><table>");
+        for (at, title) in TITLES.iter().enumerate() {
+            let verdict = self.verdict(at + 1);
+            let _ = write!(
+                out,
+                "<tr><th>{}</th><th class=\"text\" colspan=\"2\">{}</th><th class=\"{}\">{}</th>\
+                 </tr>",
+                at + 1,
+                escape(title),
+                verdict.class(),
+                verdict.name(),
+            );
+            for part in of_number(at + 1) {
+                let (verdict, text) = self.found(part);
+                let _ = write!(
+                    out,
+                    "<tr><td>{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td>\
+                     <td class=\"{}\">{}</td></tr>",
+                    part.number,
+                    escape(part.wanted),
+                    escape(&text),
+                    verdict.class(),
+                    verdict.name(),
+                );
+            }
+        }
+        out.push_str("</table></div>");
+        out
+    }
+}
+
+/// The part of this number.
+fn part(number: &str) -> &'static Part {
+    let found = PARTS.iter().find(|part| part.number == number);
+    found.expect("numbers are those of the list of parts")
+}
+
+/// The parts of an expectation, 1 to 5.
+fn of_number(number: usize) -> impl Iterator<Item = &'static Part> {
+    let number = number.to_string();
+    PARTS
+        .iter()
+        .filter(move |part| part.number.starts_with(&number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expectation_is_met_only_if_all_its_parts_are() {
+        let mut all = Expectations::default();
+        assert_eq!(all.verdict(2), Verdict::NotMeasured);
+        for number in ["2a", "2c", "2d"] {
+            all.judge(number, String::new(), true);
+        }
+        assert_eq!(all.verdict(2), Verdict::NotMeasured);
+        all.judge("2e", "0.2 %".to_owned(), true);
+        assert_eq!(all.verdict(2), Verdict::Met);
+        all.judge("2a", "1.4".to_owned(), false);
+        assert_eq!(all.verdict(2), Verdict::Missed);
+        let plain = all.plain();
+        assert!(
+            plain.contains("2. missed") && plain.contains("1.4"),
+            "{plain}"
         );
     }
-    out.push_str("</table></div>");
-    out
+
+    #[test]
+    fn what_a_failed_figure_would_have_told_says_so() {
+        let mut all = Expectations::default();
+        all.fail("14");
+        assert!(all.plain().contains("4a not measured"), "{}", all.plain());
+        assert!(all.html().contains("figure 14 failed"));
+        assert!(all.html().contains("figure 9 was not run"));
+    }
+
+    #[test]
+    fn every_expectation_has_something_to_meet() {
+        for number in 1..=TITLES.len() {
+            assert!(of_number(number).any(|part| part.judged), "{number}");
+        }
+    }
 }

@@ -36,6 +36,8 @@ pub(super) struct Figure {
     pub(super) rows: Vec<Vec<String>>,
     /// What the paper saw, what we see, and why it differs.
     pub(super) text: Vec<String>,
+    /// What of it failed.
+    failures: Vec<String>,
 }
 
 impl Chart {
@@ -121,6 +123,20 @@ pub(super) fn short(value: f64) -> String {
     }
 }
 
+/// How values go from the first to the last, in words; changes of 3 % are none.
+pub(super) fn trend(values: &[f64]) -> &'static str {
+    const SAME: f64 = 0.03;
+    let pairs = || values.iter().zip(values.iter().skip(1));
+    let up = pairs().any(|(from, to)| *to > from + from.abs() * SAME);
+    let down = pairs().any(|(from, to)| *to < from - from.abs() * SAME);
+    match (up, down) {
+        (false, false) => "stays the same",
+        (true, false) => "rises",
+        (false, true) => "falls",
+        (true, true) => "rises and falls",
+    }
+}
+
 impl Figure {
     /// Without charts, rows and text.
     pub(super) fn new(id: &'static str, title: &str, place: String) -> Figure {
@@ -132,7 +148,26 @@ impl Figure {
             head: Vec::new(),
             rows: Vec::new(),
             text: Vec::new(),
+            failures: Vec::new(),
         }
+    }
+
+    /// One that came to nothing, and why.
+    pub(super) fn failed(id: &'static str, title: &str, error: &anyhow::Error) -> Figure {
+        let mut figure = Figure::new(id, &format!("Failed: {id}, {title}"), String::new());
+        figure.place = "no numbers".to_owned();
+        figure.fail(&format!("{error:#}"));
+        figure
+    }
+
+    /// Says that something of it failed.
+    pub(super) fn fail(&mut self, what: &str) {
+        self.failures.push(format!("FAILED: {what}"));
+    }
+
+    /// The title up to its colon.
+    pub(super) fn short_title(&self) -> &str {
+        self.title.split(':').next().unwrap_or(&self.title)
     }
 
     /// The columns of the table.
@@ -142,11 +177,14 @@ impl Figure {
 
     pub(super) fn html(&self) -> String {
         let mut out = format!(
-            "<h2 id=\"{}\">{}</h2><p class=\"dim\">{}</p>",
+            "<h2 id=\"figure-{}\">{}</h2><p class=\"dim\">{}</p>",
             self.id,
             escape(&self.title),
             escape(&self.place)
         );
+        for failure in &self.failures {
+            let _ = write!(out, "<p class=\"bad\">{}</p>", escape(failure));
+        }
         self.charts
             .iter()
             .for_each(|chart| out.push_str(&chart.svg()));
@@ -177,6 +215,7 @@ impl Figure {
             "columns": self.head,
             "rows": self.rows,
             "text": self.text,
+            "failures": self.failures,
         })
     }
 
@@ -199,14 +238,20 @@ impl Figure {
             }
         }
         if !self.rows.is_empty() {
+            let width = |column: usize| {
+                let rows = self.rows.iter().chain([&self.head]);
+                let cells = rows.filter_map(|row| row.get(column));
+                cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+            };
             let line = |row: &Vec<String>| {
-                let cells = row.iter().map(|cell| format!("{cell:>24}"));
-                format!("    {}\n", cells.collect::<String>())
+                let cells = row.iter().enumerate();
+                let cells = cells.map(|(at, cell)| format!("  {cell:>0$}", width(at)));
+                format!("  {}\n", cells.collect::<String>())
             };
             out.push_str(&line(&self.head));
             self.rows.iter().for_each(|row| out.push_str(&line(row)));
         }
-        for sentence in &self.text {
+        for sentence in self.text.iter().chain(&self.failures) {
             let _ = writeln!(out, "  {sentence}");
         }
         out
@@ -249,5 +294,21 @@ mod tests {
     fn numbers_have_about_three_digits() {
         let shown = [0.0, 0.25, 4.5678, 250.4, 12_345.0, 2_500_000.0].map(short);
         assert_eq!(shown, ["0", "0.250", "4.6", "250", "12k", "2.50M"]);
+    }
+
+    #[test]
+    fn trends_are_those_of_the_numbers() {
+        assert_eq!(trend(&[1.0, 1.01, 1.0]), "stays the same");
+        assert_eq!(trend(&[1.0, 2.0, 2.0]), "rises");
+        assert_eq!(trend(&[3.0, 2.0, 0.0]), "falls");
+        assert_eq!(trend(&[3.0, 5.0, 1.0]), "rises and falls");
+        assert_eq!(trend(&[]), "stays the same");
+    }
+
+    #[test]
+    fn a_failed_figure_says_why() {
+        let figure = Figure::failed("9", "remote", &anyhow::anyhow!("no cores"));
+        assert!(figure.html().contains("FAILED: no cores"));
+        assert!(figure.plain().contains("FAILED: no cores"));
     }
 }
