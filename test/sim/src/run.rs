@@ -9,7 +9,7 @@ use crate::queue::Event;
 use crate::trace::Sink;
 use crate::workload::{Scale, Verdict, Workload, find};
 use crate::world::World;
-use base::{Prng, Ts};
+use base::{Key, Prng, ShardId, Ts};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -110,6 +110,20 @@ pub fn alone<T: 'static>(plan: &Plan, task: impl FnOnce(SimCx) -> Task<T>) -> Re
     let result = world.result_of(&cx, running);
     world.settle()?;
     world.broken.take().map_or(Ok(result), Err)
+}
+
+/// Rows and their commit timestamps.
+type Rows = BTreeMap<Key, (Ts, Vec<u8>)>;
+
+/// The first row in which two sets differ.
+fn difference(before: &Rows, after: &Rows) -> Option<String> {
+    let lost = before.iter().find(|(key, row)| after.get(key) != Some(row));
+    if let Some((key, (ts, _))) = lost {
+        let now = after.get(key).map(|(ts, _)| *ts);
+        return Some(format!("had {key:?} of {ts}, and now of {now:?}"));
+    }
+    let new = after.iter().find(|(key, _)| !before.contains_key(key));
+    new.map(|(key, (ts, _))| format!("had no {key:?}, and now one of {ts}"))
 }
 
 impl World {
@@ -277,20 +291,32 @@ impl World {
 
     /// Ends all processes at once: what they had in memory must be what is on disk.
     fn restart_all(&mut self) -> Result<(), String> {
-        let before = self.digests();
+        let before = self.rows();
         for node in 0..self.nodes.len() {
             self.crash(node, true);
             let after = self.prng.below(20_000_000);
             self.push(after, Event::Start { node });
         }
         self.settle()?;
-        let after = self.digests();
-        if before != after {
-            return Err(format!(
-                "rows before the last restart and after it differ: {before:x?} and {after:x?}"
-            ));
-        }
-        Ok(())
+        let after = self.rows();
+        let named = before.iter().find_map(|(shard, rows)| {
+            let now = after.get(shard)?;
+            let found = difference(rows, now)?;
+            Some(format!("{shard} {found}"))
+        });
+        named.map_or(Ok(()), |named| {
+            Err(format!(
+                "rows before the last restart and after it differ: {named}"
+            ))
+        })
+    }
+
+    /// The newest rows of each shard, without copies.
+    fn rows(&self) -> BTreeMap<ShardId, Rows> {
+        let running = self.nodes.iter().filter_map(|node| node.running.as_ref());
+        let shards = running.flat_map(|running| &running.shards);
+        let rows = shards.map(|shard| (shard.machine.id(), shard.machine.rows(Ts::MAX)));
+        rows.collect()
     }
 
     /// Digest of the newest rows of each shard.

@@ -1,7 +1,10 @@
 //! What hosts, simulators and tests may ask a shard about itself.
 
 use super::Shard;
-use base::{Key, KeyRange, ShardId, Ts};
+use base::{Key, KeyRange, ShardId, Slot, Ts};
+use core::ops::ControlFlow;
+use std::collections::BTreeMap;
+use store::Window;
 
 impl Shard {
     /// Its name.
@@ -66,5 +69,28 @@ impl Shard {
         };
         let copies = core.protocols.leap().copied().map(copy);
         copies.fold(core.store.digest_all(at), u64::wrapping_sub)
+    }
+
+    /// All rows visible at `at` with their commit timestamps, without copies of rows that others
+    /// own. It copies them all.
+    pub fn rows(&self, at: Ts) -> BTreeMap<Key, (Ts, Vec<u8>)> {
+        let core = self.core.borrow();
+        let mut rows = BTreeMap::new();
+        for index in core.store.indexes() {
+            let mut from = Slot(0);
+            while let Some(slot) = core.store.next_slot(index, from) {
+                from = Slot(slot.0 + 1);
+                let _ =
+                    core.store
+                        .scan_next(index, slot, Window::all(), at, &mut |key, row, ts| {
+                            rows.insert(Key::new(index, slot, key.to_vec()), (ts, row.to_vec()));
+                            ControlFlow::Continue(())
+                        });
+            }
+        }
+        for key in core.protocols.leap().copied() {
+            rows.remove(key);
+        }
+        rows
     }
 }

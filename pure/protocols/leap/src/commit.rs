@@ -239,6 +239,7 @@ impl Leap {
             self.post(cx, shard, Body::Release(txn), Self::NOTHING);
         }
         self.locks.release(txn);
+        self.ask_again_for_recalls(cx, txn);
         if self.committing.remove(&txn).is_some() {
             self.wake_snapshots();
         }

@@ -411,7 +411,7 @@ impl Leap {
                 commit_ts > horizon
             });
         let mut since = horizon;
-        let mut position = match self.held.get(key) {
+        let arrival = match self.held.get(key) {
             Some(held) => {
                 since = since.max(held.since);
                 held.position
@@ -427,7 +427,7 @@ impl Leap {
         if !whole {
             since = since.max(versions.last().expect("at least one").commit_ts);
         }
-        position = position.max(match versions.first() {
+        let mut position = arrival.max(match versions.first() {
             Some(newest) => self.installed.of(newest.commit_ts),
             None => self.installed.all(),
         });
@@ -451,7 +451,15 @@ impl Leap {
             since,
             position: if remote { Self::NOTHING } else { position },
         };
-        self.post(cx, to, Body::Response(Box::new(response)), position);
+        // Shards of a node lose what is not durable together. So the row goes to the next one only
+        // when its arrival here is durable, or nobody would have a backup.
+        self.post_after(
+            cx,
+            to,
+            Body::Response(Box::new(response)),
+            position,
+            arrival,
+        );
     }
 
     /// The new owner has these durably.

@@ -16,6 +16,18 @@ impl Leap {
         body: Body,
         wait: Position,
     ) -> u64 {
+        self.post_after(cx, to, body, wait, Self::NOTHING)
+    }
+
+    /// As [`Leap::post`], for a message that waits for `wait_in_node` if it stays in the node.
+    pub(crate) fn post_after(
+        &mut self,
+        cx: &mut Context<'_>,
+        to: ShardId,
+        body: Body,
+        wait: Position,
+        wait_in_node: Position,
+    ) -> u64 {
         if to == self.shard {
             self.loopback.push_back(body);
             return 0;
@@ -28,7 +40,7 @@ impl Leap {
         };
         if !self.is_remote(to) {
             cx.counters.messages_in_node += 1;
-            cx.out.send(to, message, Self::NOTHING);
+            cx.out.send(to, message, wait_in_node);
             return 0;
         }
         self.scratch.clear();

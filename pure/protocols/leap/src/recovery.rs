@@ -57,6 +57,8 @@ pub(crate) struct Rejoin {
     joined: BTreeMap<ShardId, u32>,
     /// Homes whose verdicts are awaited.
     awaited: BTreeSet<ShardId>,
+    /// Claims that their homes had not decided when they answered.
+    undecided: BTreeSet<Key>,
     again_at: Option<Time>,
 }
 
@@ -66,7 +68,7 @@ impl Rejoin {
     }
 
     pub(crate) fn is_settled(&self) -> bool {
-        self.serving && self.awaited.is_empty()
+        self.serving && self.awaited.is_empty() && self.undecided.is_empty()
     }
 
     pub(crate) fn peer_restarted(&mut self, node: NodeId, incarnation: u32) {
@@ -508,12 +510,33 @@ impl Leap {
             let same = homes[usize::from(key.slot.0) % homes.len()] == home;
             if let Tenure::Owned { confirmed } = &mut held.tenure
                 && same
-                && !later.contains_key(key)
             {
-                *confirmed = true;
+                *confirmed |= !later.contains_key(key);
+                if !*confirmed {
+                    self.rejoin.undecided.insert(key.clone());
+                }
             }
         }
+        if !self.rejoin.undecided.is_empty() {
+            self.arm_backups(cx.now);
+        }
         self.wake_gate();
+    }
+
+    /// Claims that were left open and still are, by home: it is asked about them as about backups,
+    /// because what it decides in the end it says only once, or only to the one that gets the row.
+    pub(crate) fn still_undecided(&mut self) -> Vec<(ShardId, Key, Otag)> {
+        let held = &self.held;
+        let open = |key: &Key| {
+            let held = held.get(key)?;
+            (held.tenure == Tenure::Owned { confirmed: false }).then_some(held.otag)
+        };
+        self.rejoin.undecided.retain(|key| open(key).is_some());
+        let undecided = self.rejoin.undecided.iter();
+        let undecided = undecided.filter_map(|key| Some((key, open(key)?)));
+        undecided
+            .map(|(key, otag)| (self.home(key.slot), key.clone(), otag))
+            .collect()
     }
 
     /// Whether requests of a shard may be dealt with: what it owned in its former life is known.

@@ -215,6 +215,11 @@ impl Leap {
                 due.entry(home).or_default().push((key.clone(), held.otag));
             }
         }
+        let undecided = self.still_undecided();
+        let open = !undecided.is_empty() || !self.backups.is_empty();
+        for (home, key, otag) in undecided {
+            due.entry(home).or_default().push((key, otag));
+        }
         if printed!(self, LeapBackupByTimeout) {
             for (key, otag) in due.into_values().flatten() {
                 self.drop_backup(cx, key, otag);
@@ -224,7 +229,7 @@ impl Leap {
         for (home, keys) in due {
             self.post(cx, home, Body::Unacked(keys), Self::NOTHING);
         }
-        if !self.backups.is_empty() {
+        if open {
             self.arm_backups(cx.now);
         }
     }

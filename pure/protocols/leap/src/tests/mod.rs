@@ -7,6 +7,7 @@
 )]
 
 mod entrust;
+mod faults;
 mod hot;
 mod increments;
 mod local;

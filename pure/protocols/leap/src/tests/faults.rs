@@ -1,0 +1,148 @@
+//! What the simulator found: rows, claims and recalls that a fault left to nobody.
+
+use super::local::{add, bump, get, number, run, shard};
+use super::world::{World, key, kind};
+use crate::Settings;
+use base::{NodeId, ShardId};
+use txn::Protocol;
+
+/// Delivers all that may leave, and flushes these nodes alone, until nothing moves.
+fn drive(world: &mut World, flushed: &[u16]) {
+    for _ in 0..1_000 {
+        for node in flushed {
+            world.flush(NodeId(*node));
+        }
+        let leaves = |world: &World| {
+            let mut flights = world.flights.iter();
+            flights.position(|flight| world.may_leave(flight))
+        };
+        match leaves(world) {
+            Some(at) => {
+                let flight = world.flights.remove(at);
+                world.deliver(flight);
+            }
+            None => return,
+        }
+    }
+    panic!("messages go on for ever");
+}
+
+/// A node comes back with what was durable, and everything comes to rest.
+fn bring_back(world: &mut World, node: u16) {
+    world.crash(NodeId(node), 0);
+    world.restart(NodeId(node));
+    world.announce(NodeId(node));
+    rest(world);
+}
+
+fn rest(world: &mut World) {
+    for _ in 0..10 {
+        world.settle();
+        world.tick(500_000);
+    }
+    world.settle();
+}
+
+/// Shards of one node lose what is not durable together: when a row goes from one to the next, the
+/// backup on another node must stay until an arrival is durable.
+#[test]
+fn a_row_that_crosses_its_node_before_it_is_durable_is_not_lost() {
+    let mut world = World::new(2, 2);
+    world.load(key("a0"), 10);
+    assert_eq!(world.home(&key("a0")), shard(1));
+    for index in 0..2 {
+        let txn = world.begin(ShardId::new(NodeId(2), index));
+        world.submit(txn, add("a0", 1), true);
+        drive(&mut world, &[1]);
+    }
+    bring_back(&mut world, 2);
+    assert_eq!(world.value(&key("a0")), Some(10));
+    let (_, reply) = run(&mut world, 2, get("a0"));
+    assert_eq!(number(&reply), Some(10));
+    rest(&mut world);
+    assert!(world.is_idle());
+}
+
+/// A shard claims a row that it had long ago, and the home has not decided yet who has it now. It
+/// must hear of that in the end, or whoever wants the row there waits for ever.
+#[test]
+fn an_old_claim_is_settled_although_the_row_goes_to_another_shard() {
+    let mut world = World::new(3, 1);
+    world.load(key("a0"), 10);
+    run(&mut world, 2, get("a0"));
+    assert_eq!(world.owner(&key("a0")), shard(2));
+    // It goes to node 3 and comes back, which node 2 does not journal durably.
+    for at in [3, 2] {
+        let txn = world.begin(shard(at));
+        world.submit(txn, get("a0"), true);
+        drive(&mut world, &[1, 3]);
+        assert_eq!(world.owner(&key("a0")), shard(at));
+    }
+    let txn = world.begin(shard(1));
+    world.submit(txn, add("a0", 1), true);
+    let asked = world.flights.iter().any(|f| kind(f) == "TransferRequest");
+    assert!(asked, "node 2 is to give it to node 1");
+    bring_back(&mut world, 2);
+    assert!(world.is_idle());
+    let txn = world.begin(shard(2));
+    let read = world.submit(txn, get("a0"), true);
+    rest(&mut world);
+    let reply = world.take_answer(read).expect("nobody waits for ever");
+    assert_eq!(number(&reply), world.value(&key("a0")));
+}
+
+/// The verdict that leaves a claim open is the only one; what is decided later may get lost.
+#[test]
+fn an_old_claim_is_settled_although_the_first_word_about_it_is_lost() {
+    let mut world = World::new(3, 1);
+    world.load(key("a0"), 10);
+    run(&mut world, 2, get("a0"));
+    let txn = world.begin(shard(3));
+    world.submit(txn, get("a0"), true);
+    // Node 3 has it, but not durably, and node 2 forgets that it gave it away.
+    drive(&mut world, &[1]);
+    world.crash(NodeId(2), 0);
+    world.restart(NodeId(2));
+    world.announce(NodeId(2));
+    drive(&mut world, &[1, 2]);
+    world.flush(NodeId(3));
+    while !world.flights.is_empty() {
+        let flight = world.flights.remove(0);
+        if kind(&flight) != "ReleaseAck" {
+            world.deliver(flight);
+        }
+    }
+    rest(&mut world);
+    assert!(world.is_idle());
+    let (_, reply) = run(&mut world, 2, get("a0"));
+    assert_eq!(number(&reply), Some(10));
+}
+
+/// A recall waits in the name of a transaction of the reader's own shard, which ends meanwhile.
+#[test]
+fn a_recall_in_the_name_of_a_transaction_that_ends_here_is_answered() {
+    let mut world = World::new(2, 1);
+    world.load(key("a0"), 10);
+    world.settings(Settings {
+        share_after: 1,
+        ..Settings::default()
+    });
+    let writer = world.begin(shard(2));
+    world.submit(writer, bump("a0", 1), true);
+    let entrusted = world.flights.remove(0);
+    assert_eq!(kind(&entrusted), "Entrust");
+    let reader = world.begin(shard(2));
+    let read = world.submit(reader, get("a0"), false);
+    world.settle();
+    assert_eq!(number(&world.take_answer(read).unwrap()), Some(10));
+    world.deliver(entrusted);
+    assert_eq!(kind(&world.flights[0]), "Recall");
+    world.settle();
+    world.call(shard(2), |protocol, cx| protocol.abort(cx, writer));
+    world.settle();
+    world.commit(reader);
+    rest(&mut world);
+    assert!(world.is_idle());
+    let (_, reply) = run(&mut world, 1, add("a0", 1));
+    assert_eq!(number(&reply), Some(11));
+}
