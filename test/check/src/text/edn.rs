@@ -38,6 +38,9 @@ pub(crate) fn each(
 
 /// Skips white space, commas, comments and discarded forms.
 fn skip(cursor: &mut Cursor<'_>, depth: usize) -> Result<(), ReadError> {
+    if depth > DEPTH_MAX + 1 {
+        return Err(cursor.error(Wrong::TooDeep));
+    }
     loop {
         cursor.take_while(|c| c.is_whitespace() || c == ',');
         let mut ahead = *cursor;

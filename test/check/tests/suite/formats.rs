@@ -269,6 +269,7 @@ fn what_is_no_history_is_refused_with_its_line() {
         ("\"\\q\"".to_string(), 1, Wrong::BadEscape),
         ("[".repeat(100), 1, Wrong::TooDeep),
         ("#_".repeat(100), 1, Wrong::TooDeep),
+        ("#_".repeat(200_000), 1, Wrong::TooDeep),
         ("#a ".repeat(100), 1, Wrong::TooDeep),
     ] {
         assert_eq!(edn(&text), Err(ReadError { line, wrong }), "{text}");
