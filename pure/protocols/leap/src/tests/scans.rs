@@ -109,6 +109,37 @@ fn rows_that_are_away_stand_where_they_belong() {
     assert!(world.is_idle(), "no lock is left");
 }
 
+/// docs/adr/0011: with the rows at home nothing leaves the home, then each owner is asked once,
+/// however many rows it has; locks elsewhere are confirmed and given up.
+#[test]
+fn a_scan_asks_each_owner_once() {
+    let mut world = world();
+    let cost = |world: &mut World, at: u16| {
+        let count = |world: &World| world.count(|c| c.messages);
+        let before = count(world);
+        let read = Read::Lock(LockMode::Shared);
+        assert_eq!(scan_all(world, at, read, 100, false).len(), 5);
+        let locked = count(world) - before;
+        let now = world.call(shard(at), |_, cx| cx.clock.tick(cx.now));
+        let before = count(world);
+        let read = Read::Snapshot(Snapshot::exactly(now));
+        assert_eq!(scan_all(world, at, read, 100, false).len(), 5);
+        (locked, count(world) - before)
+    };
+    let at_home = [cost(&mut world, 1), cost(&mut world, 2)];
+    for name in ["b0", "c0"] {
+        run(&mut world, 2, add(name, 0));
+    }
+    let at_one_owner = [cost(&mut world, 1), cost(&mut world, 2)];
+    run(&mut world, 3, add("d3", 0));
+    let at_two_owners = [cost(&mut world, 1), cost(&mut world, 2)];
+    // From the home, and from another node: messages with locks, and of a snapshot.
+    assert_eq!(
+        [at_home, at_one_owner, at_two_owners],
+        [[(0, 0), (3, 2)], [(5, 2), (5, 4)], [(10, 4), (13, 6)]]
+    );
+}
+
 #[test]
 fn a_transaction_scans_what_it_has_written() {
     let mut world = world();
