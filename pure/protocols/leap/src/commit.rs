@@ -108,6 +108,8 @@ impl Leap {
             return;
         };
         let unconfirmed = state.unconfirmed.clone();
+        let again_at = cx.now.after(self.settings.resend_us);
+        state.confirm_at = again_at;
         if first {
             state.cost.messages_on_path += 2 * unconfirmed.len() as u32;
             state.cost.delays += 2;
@@ -116,8 +118,7 @@ impl Leap {
             let confirm = Confirm { txn, expected };
             self.post(cx, shard, Body::Confirm(confirm), Self::NOTHING);
         }
-        let at = cx.now.after(self.settings.resend_us);
-        self.timers.insert((at, Timer::Confirm(txn)));
+        self.timers.insert((again_at, Timer::Confirm(txn)));
     }
 
     pub(crate) fn on_confirmed(
@@ -241,6 +242,8 @@ impl Leap {
         self.locks.release(txn);
         self.ask_again_for_recalls(cx, txn);
         if self.committing.remove(&txn).is_some() {
+            let confirm_at = self.txns[&txn].confirm_at;
+            self.timers.remove(&(confirm_at, Timer::Confirm(txn)));
             self.wake_snapshots();
         }
         if let Phase::Confirming { id, .. } = phase

@@ -241,7 +241,7 @@ impl Leap {
             }
             return;
         }
-        let lends = incoming.shared && from != self.shard && self.lends(cx, &incoming.key);
+        let lends = incoming.shared && from != self.shard && self.lends(&incoming.key);
         // A read that moves the row counts as a read: else no row would ever have been read enough.
         if !incoming.shared {
             self.sharing.note_write(&incoming.key);
@@ -318,6 +318,12 @@ impl Leap {
             self.timers.insert((grant.again_at, Timer::Grant(otag)));
         }
         self.grants.insert(otag, grant);
+    }
+
+    fn close_grant(&mut self, otag: Otag) -> Grant {
+        let grant = self.grants.remove(&otag).expect("looked up by the caller");
+        self.timers.remove(&(grant.again_at, Timer::Grant(otag)));
+        grant
     }
 
     /// Sends what a grant waits for, for the first time or again.
@@ -444,7 +450,7 @@ impl Leap {
 
     /// The requester has the row.
     pub(crate) fn transferred(&mut self, cx: &mut Context<'_>, otag: Otag) {
-        let grant = self.grants.remove(&otag).expect("looked up by the caller");
+        let grant = self.close_grant(otag);
         let key = grant.key;
         let entry = self.table.get(&key).expect("a granted row has an entry");
         let mut backup_since = entry.since;
@@ -543,7 +549,7 @@ impl Leap {
 
     /// The requester will never accept the grant.
     pub(crate) fn grant_refused(&mut self, cx: &mut Context<'_>, otag: Otag) {
-        let grant = self.grants.remove(&otag).expect("looked up by the caller");
+        let grant = self.close_grant(otag);
         let key = grant.key.clone();
         if grant.from == self.shard {
             let entry = self.table.remove(&key).expect("a granted row has an entry");

@@ -73,7 +73,7 @@ use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, ShardId, Slot, Time, Ts, TxnId};
 use entrust::Errands;
 use fetch::Fetching;
-use heat::Heat;
+use heat::{Exchange, Heat};
 use home::{Entry, Grant, Incoming, Settling};
 use job::Job;
 use journal::Otag;
@@ -109,9 +109,9 @@ pub struct Settings {
     /// Versions that travel with a row; snapshots older than the oldest of them are refused at the
     /// new owner.
     pub versions_max: usize,
-    /// A row that goes to and fro stays at least so long where it has come. 0: no longer than it is
-    /// locked. Microseconds.
-    pub hold_us: u64,
+    /// A row that goes to and fro stays where it has come as long as it takes to get there, but at
+    /// most so long. 0: no longer than it is locked. Microseconds.
+    pub hold_max_us: u64,
     /// A row that was wanted for reading so often is lent to its readers instead of moving; writes
     /// count against that. 0: never.
     pub share_after: u32,
@@ -129,7 +129,7 @@ impl Default for Settings {
             txn_bytes_max: 4 << 30,
             scan_rows_max: 1_000,
             versions_max: 64,
-            hold_us: 2_000,
+            hold_max_us: 10_000,
             share_after: 4,
             entrusts: true,
         }
@@ -173,6 +173,7 @@ pub struct Leap {
     errands: Errands,
     /// Rows that come and go.
     heat: Heat,
+    exchange: Exchange,
     /// Copies of rows, given and got.
     sharing: Sharing,
     /// The operation whose answer has to wait for the commit that rides on it.
@@ -277,6 +278,7 @@ impl Leap {
             readings: BTreeMap::new(),
             errands: Errands::default(),
             heat: Heat::default(),
+            exchange: Exchange::default(),
             sharing: Sharing::default(),
             ended_op: None,
             fetches: BTreeMap::new(),

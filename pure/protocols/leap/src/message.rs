@@ -119,7 +119,7 @@ pub struct Share {
     pub seq: u64,
     /// Which row.
     pub key: Key,
-    /// Its newest version.
+    /// Its newest version. No row: there is none, and whatever was committed on it lies below.
     pub version: MovedVersion,
     /// Between shards of one node: position of the version's record.
     pub position: Position,

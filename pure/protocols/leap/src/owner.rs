@@ -189,7 +189,9 @@ impl Leap {
     pub(crate) fn begin_release(&mut self, cx: &mut Context<'_>, mut releasing: Releasing) {
         let id = self.new_job();
         let key = &releasing.key;
-        let until = self.heat.held_until(key, self.settings.hold_us, cx.now);
+        let remote = self.is_remote(releasing.to);
+        let hold_us = self.exchange.hold_us(remote, self.settings.hold_max_us);
+        let until = self.heat.held_until(key, hold_us, cx.now);
         releasing.held_back = until.is_some();
         self.release_of.insert(releasing.key.clone(), id);
         self.releasing.insert(id, releasing);

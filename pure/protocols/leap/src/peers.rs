@@ -84,7 +84,7 @@ impl Leap {
             Body::Working(seq) => self.on_working(cx, seq),
             Body::Waiting(otag) => self.on_waiting(cx, otag),
             Body::Inform(inform) => self.on_inform(cx, from, &inform),
-            Body::Settled(otags) => self.on_settled(from, &otags),
+            Body::Settled(otags) => self.on_settled(cx.now, from, &otags),
             Body::ReleaseAck(ack) => self.on_release_ack(cx, from, ack),
             Body::Unacked(keys) => self.on_unacked(cx, from, keys),
             Body::Forget(keys) => self.on_forget(cx, keys),

@@ -440,9 +440,14 @@ impl Leap {
     }
 
     /// The home has dealt with these for good.
-    pub(crate) fn on_settled(&mut self, home: ShardId, otags: &[Otag]) {
+    pub(crate) fn on_settled(&mut self, now: Time, home: ShardId, otags: &[Otag]) {
+        let mut sent = None;
         for otag in otags {
-            self.informs.remove(&(home, *otag));
+            let pending = self.informs.remove(&(home, *otag));
+            sent = sent.max(pending.map(|pending| pending.sent));
+        }
+        if let Some(sent) = sent {
+            self.exchange.note(now.since(sent));
         }
     }
 
@@ -466,7 +471,8 @@ impl Leap {
         let since = if self.is_home(key) {
             self.since.get(key).copied()
         } else {
-            self.held.get(key).map(|held| held.since)
+            let copied = self.sharing.copied_since(key);
+            copied.or_else(|| self.held.get(key).map(|held| held.since))
         };
         since.is_some_and(|since| ts < since)
     }

@@ -59,6 +59,8 @@ pub(crate) struct Txn {
     pub(crate) visited: Vec<(ShardId, u32)>,
     /// Shards that may hold locks for it.
     pub(crate) asked: Vec<ShardId>,
+    /// When those are asked again that have not confirmed.
+    pub(crate) confirm_at: Time,
     /// Of `visited`, those that have not confirmed.
     pub(crate) unconfirmed: Vec<(ShardId, u32)>,
     pub(crate) ops: u64,
@@ -87,6 +89,7 @@ impl Txn {
             reads: Vec::new(),
             visited: Vec::new(),
             asked: Vec::new(),
+            confirm_at: Time(0),
             unconfirmed: Vec::new(),
             ops: 0,
             read_at: Ts::ZERO,

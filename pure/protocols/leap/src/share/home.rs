@@ -7,25 +7,17 @@ use crate::timers::Timer;
 use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{Key, NodeId, ShardId, Ts};
+use base::{Key, NodeId, ShardId};
 use journal::Otag;
 use txn::lock::{Acquired, Item, LockRequest, Settled};
 use txn::{AbortReason, LockMode, OpError, Priority};
 
 impl Leap {
     /// Somebody wants to read a row of this home: whether it should be lent rather than moved.
-    pub(crate) fn lends(&mut self, cx: &Context<'_>, key: &Key) -> bool {
+    /// Absence is lent like a row.
+    pub(crate) fn lends(&mut self, key: &Key) -> bool {
         let least = self.settings.share_after;
-        let enough = least > 0 && self.sharing.note_read(key) >= least;
-        if !enough {
-            return false;
-        }
-        // Absence is not lent.
-        self.table.contains_key(key)
-            || cx
-                .store
-                .get(key.index, key.slot, &key.bytes, Ts::MAX)
-                .is_some()
+        least > 0 && self.sharing.note_read(key) >= least
     }
 
     /// It is the turn of a reader, and the row is at home.
@@ -94,17 +86,31 @@ impl Leap {
 
     /// Gives a copy away; nobody writes the row at the moment.
     fn lend(&mut self, cx: &mut Context<'_>, key: &Key, to: ShardId, incarnation: u32, seq: u64) {
-        let found = self.newest(cx, key);
-        let (Some((commit_ts, row)), false) = (found, self.table.contains_key(key)) else {
-            // Deleted meanwhile: it is asked for again.
-            self.refuse_request(cx, to, incarnation, seq, None);
+        let gone = (cx.schema_changed)(key.index).is_none();
+        if gone || self.table.contains_key(key) {
+            let reason = gone.then_some(AbortReason::SchemaChanged);
+            self.refuse_request(cx, to, incarnation, seq, reason);
             return;
+        }
+        let (version, written) = match self.newest(cx, key) {
+            Some((commit_ts, row)) => {
+                let row = Some(row.into_boxed_slice());
+                (
+                    MovedVersion { commit_ts, row },
+                    self.installed.of(commit_ts),
+                )
+            }
+            None => {
+                // Whatever removed it lies below.
+                let (commit_ts, row) = (cx.clock.reached(), None);
+                (MovedVersion { commit_ts, row }, self.installed.all())
+            }
         };
         let tag = self.next_otag(cx);
         let arrival = self.settling_of.get(key);
         let arrival = arrival.and_then(|otag| self.informs.get(&(self.shard, *otag)));
         let arrival = arrival.map_or(Self::NOTHING, |inform| inform.position);
-        let position = arrival.max(self.installed.of(commit_ts));
+        let position = arrival.max(written);
         let reader = Reader { tag, incarnation };
         let lent = self.sharing.lent.entry(key.clone()).or_default();
         lent.readers.insert(to, reader);
@@ -115,10 +121,7 @@ impl Leap {
             to_incarnation: incarnation,
             seq,
             key: key.clone(),
-            version: MovedVersion {
-                commit_ts,
-                row: Some(row.into_boxed_slice()),
-            },
+            version,
             position: if remote { Self::NOTHING } else { position },
         };
         self.post(cx, to, Body::Share(Box::new(share)), position);

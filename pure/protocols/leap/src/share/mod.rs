@@ -24,7 +24,7 @@ use crate::gather::keys_of;
 use crate::{Context, Leap};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use base::{IndexId, Key, ShardId, TxnId};
+use base::{IndexId, Key, ShardId, Ts, TxnId};
 use journal::Otag;
 use txn::Priority;
 use txn::lock::Settled;
@@ -63,6 +63,8 @@ struct Lent {
 #[derive(Debug)]
 struct Copied {
     tag: Otag,
+    /// Snapshots below this find no history here.
+    since: Ts,
     /// Transactions of this shard that rely on it; some have ended.
     users: Vec<TxnId>,
     /// The lock request by which it is called back.
@@ -127,6 +129,11 @@ impl Sharing {
     #[inline]
     pub(crate) fn has_copy(&self, key: &Key) -> bool {
         !self.copies.is_empty() && self.copies.contains_key(key)
+    }
+
+    /// Snapshots below the result find too little history in the copy of a row, if there is one.
+    pub(crate) fn copied_since(&self, key: &Key) -> Option<Ts> {
+        self.copies.get(key).map(|copy| copy.since)
     }
 
     pub(crate) fn lent_count(&self) -> usize {

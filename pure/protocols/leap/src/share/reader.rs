@@ -46,16 +46,20 @@ impl Leap {
             ..
         } = share;
         if (cx.schema_changed)(key.index).is_some() {
-            let (ts, row) = (version.commit_ts, version.row.as_deref());
+            let ts = version.commit_ts;
             cx.store.evict(key.index, key.slot, &key.bytes);
-            cx.store
-                .restore(key.index, key.slot, &key.bytes, ts, row, cx.horizon);
+            if let Some(row) = &version.row {
+                let (slot, bytes) = (key.slot, &key.bytes);
+                cx.store
+                    .restore(key.index, slot, bytes, ts, Some(row), cx.horizon);
+            }
             if position > cx.journal.durable() {
                 self.installed.insert(ts, position);
             }
         }
         let copy = Copied {
             tag,
+            since: version.commit_ts,
             users: Vec::new(),
             recall: None,
         };

@@ -193,7 +193,7 @@ fn blind() -> Op {
 /// What the paper has: rows move, and stay no longer than they are locked.
 fn moves_alone() -> Settings {
     Settings {
-        hold_us: 0,
+        hold_max_us: 0,
         entrusts: false,
         ..Settings::default()
     }
@@ -201,7 +201,7 @@ fn moves_alone() -> Settings {
 
 fn moves_and_holds() -> Settings {
     Settings {
-        hold_us: 2_000,
+        hold_max_us: 2_000,
         ..moves_alone()
     }
 }
