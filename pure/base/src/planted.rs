@@ -134,6 +134,18 @@ planted! {
     LeapVersionNotDurable = "leap-version-not-durable",
     /// Leap: the next owner's queue is not judged again: whoever waits goes on waiting.
     LeapYoungerWaits = "leap-younger-waits",
+    /// Leap: a copy that was called back is used on.
+    LeapCopyKept = "leap-copy-kept",
+    /// Leap: a writer calls copies back and does not wait until they are gone.
+    LeapCopiesIgnored = "leap-copies-ignored",
+    /// Leap: copies outlive the restart of their home, which knows nothing of them.
+    LeapCopiesForgotten = "leap-copies-forgotten",
+    /// Leap: an entrusted change is run as often as it comes.
+    LeapErrandTwice = "leap-errand-twice",
+    /// Leap: an entrusted change is answered before its record is durable.
+    LeapErrandNotDurable = "leap-errand-not-durable",
+    /// Leap: what the former life of an owner was entrusted with, the next one runs.
+    LeapErrandNextLife = "leap-errand-next-life",
 }
 
 /// Whether the code must misbehave here.

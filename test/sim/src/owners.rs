@@ -12,16 +12,9 @@ impl World {
     /// # Errors
     /// A text that names the row and its owners.
     pub(crate) fn check_owners(&self, quiet: bool) -> Result<(), String> {
-        let running = self.nodes.iter().filter_map(|node| node.running.as_ref());
-        let shards = running.flat_map(|running| &running.shards);
-        let machines: BTreeMap<ShardId, &Shard> = shards
-            .map(|host| (host.machine.id(), &host.machine))
-            .collect();
+        let machines = self.machines();
         let mut owners: BTreeMap<Key, ShardId> = BTreeMap::new();
-        // What was dropped is forgotten bit by bit.
-        let known = machines.values().map(|machine| key_spaces(machine));
-        let known = known.reduce(|all, here| all.intersection(&here).copied().collect());
-        let known = known.unwrap_or_default();
+        let known = known_to_all(&machines);
         for (shard, machine) in &machines {
             for key in machine.rows_owned() {
                 if !known.contains(&key.index) {
@@ -46,6 +39,40 @@ impl World {
         }
         Ok(())
     }
+
+    /// A row that is gone for good: its home relies on a shard that is up and has not got it, not
+    /// even as a backup. A restarted shard may have lost it until its home knows, so this is for
+    /// a time when everything was healed long ago.
+    pub(crate) fn lost_row(&self) -> Option<String> {
+        let machines = self.machines();
+        let known = known_to_all(&machines);
+        machines.iter().find_map(|(home, machine)| {
+            let tracked = machine.rows_tracked().into_iter();
+            let mut tracked = tracked.filter(|(key, _)| known.contains(&key.index));
+            tracked.find_map(|(key, owner)| {
+                let has = machines.get(&owner?)?.has_row(&key);
+                let owner = owner.filter(|_| !has)?;
+                Some(format!(
+                    "{key:?} is lost: its home {home} relies on {owner}, which has not got it"
+                ))
+            })
+        })
+    }
+
+    /// The machines of all nodes that are up.
+    fn machines(&self) -> BTreeMap<ShardId, &Shard> {
+        let running = self.nodes.iter().filter_map(|node| node.running.as_ref());
+        let shards = running.flat_map(|running| &running.shards);
+        let machines = shards.map(|host| (host.machine.id(), &host.machine));
+        machines.collect()
+    }
+}
+
+/// Key spaces that all shards know: what was dropped is forgotten bit by bit.
+fn known_to_all(machines: &BTreeMap<ShardId, &Shard>) -> BTreeSet<IndexId> {
+    let known = machines.values().map(|machine| key_spaces(machine));
+    let known = known.reduce(|all, here| all.intersection(&here).copied().collect());
+    known.unwrap_or_default()
 }
 
 /// All key spaces that a shard knows.

@@ -200,7 +200,7 @@ impl World {
     }
 
     pub(crate) fn stuck(&mut self, what: &str) -> String {
-        let broken = self.broken.take();
+        let broken = self.broken.take().or_else(|| self.lost_row());
         broken.unwrap_or_else(|| format!("no progress: {what}{}", self.left_over()))
     }
 

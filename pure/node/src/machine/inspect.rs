@@ -25,6 +25,19 @@ impl Shard {
         away.map(|(key, owner)| (key.clone(), owner)).collect()
     }
 
+    /// Rows of this home that are elsewhere, and who has them until the move that is under way, if
+    /// there is one, has ended; `None`: this home.
+    pub fn rows_tracked(&self) -> Vec<(Key, Option<ShardId>)> {
+        let core = self.core.borrow();
+        let tracked = core.protocols.leap().tracked();
+        tracked.map(|(key, owner)| (key.clone(), owner)).collect()
+    }
+
+    /// Whether this shard has a row of another home: as its owner, perhaps, or as the backup.
+    pub fn has_row(&self, key: &Key) -> bool {
+        self.core.borrow().protocols.leap().has(key)
+    }
+
     /// Whether this shard owns a row of a database whose rows move.
     pub fn owns(&self, key: &Key) -> bool {
         self.core.borrow().protocols.leap().owns(key)

@@ -22,7 +22,7 @@ use crate::message::{Body, Entrust, Performance, Performed};
 use crate::request::Standing;
 use crate::timers::Timer;
 use crate::txns::{Phase, allows_finish, failed};
-use crate::{Context, Leap, Seen};
+use crate::{Context, Leap, Seen, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -279,6 +279,9 @@ impl Leap {
 
     /// A node has a new life, or cannot be reached: what it was entrusted with is lost.
     pub(crate) fn lose_errands(&mut self, cx: &mut Context<'_>, node: NodeId, before: u32) {
+        if printed!(self, LeapErrandNextLife) {
+            return;
+        }
         let lost = |errand: &&Errand| errand.to.node() == node && errand.message.expected < before;
         let lost: Vec<TxnId> = self
             .errands
@@ -295,9 +298,10 @@ impl Leap {
     /// A transaction of another shard is to be run here.
     pub(crate) fn on_entrust(&mut self, cx: &mut Context<'_>, from: ShardId, entrust: Entrust) {
         let (txn, number) = (entrust.txn, entrust.number);
-        if entrust.expected != cx.incarnation {
+        if entrust.expected != cx.incarnation && !printed!(self, LeapErrandNextLife) {
             return;
         }
+        let filtered = !printed!(self, LeapErrandTwice);
         let (life, seen) = self.errands.seen.entry(from).or_default();
         if txn.incarnation < *life {
             return;
@@ -307,7 +311,7 @@ impl Leap {
         }
         let floor = entrust.floor;
         seen.raise(floor);
-        if seen.is_over(number) {
+        if seen.is_over(number) && filtered {
             if let Some((answer, position)) = self.errands.answers.get(&(from, number)) {
                 let (answer, position) = (answer.clone(), *position);
                 self.post(cx, from, Body::Performed(Box::new(answer)), position);
@@ -432,6 +436,9 @@ impl Leap {
                 *wait = Self::NOTHING;
             }
             *take = key.is_some_and(|key| self.errands.count(key, to));
+        }
+        if printed!(self, LeapErrandNotDurable) {
+            position = Self::NOTHING;
         }
         let answer = Performed {
             number,

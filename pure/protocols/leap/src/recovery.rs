@@ -226,7 +226,9 @@ impl Leap {
 
     /// A home has restarted. From here on nothing is accepted that a former life of it granted.
     pub(crate) fn on_ask(&mut self, cx: &mut Context<'_>, home: ShardId, incarnation: u32) {
-        self.drop_copies_of(cx, home);
+        if !printed!(self, LeapCopiesForgotten) {
+            self.drop_copies_of(cx, home);
+        }
         let floor = Otag {
             incarnation,
             grant: 0,

@@ -109,6 +109,19 @@ impl Leap {
         table.map(|(key, entry)| (key, entry.owner.filter(|_| entry.grant.is_none())))
     }
 
+    /// Rows of this home that are elsewhere, and who has them until the move that is under way, if
+    /// there is one, has ended; `None`: this home.
+    pub fn tracked(&self) -> impl Iterator<Item = (&Key, Option<ShardId>)> {
+        let serving = self.rejoin.is_serving();
+        let table = self.table.iter().filter(move |_| serving);
+        table.map(|(key, entry)| (key, entry.owner))
+    }
+
+    /// Whether this shard has a row of another home: as its owner, perhaps, or as the backup.
+    pub fn has(&self, key: &Key) -> bool {
+        self.held.contains_key(key)
+    }
+
     /// Rows that are in the store here as copies of what another shard owns.
     pub fn copied(&self) -> impl Iterator<Item = &Key> {
         self.sharing.copied()

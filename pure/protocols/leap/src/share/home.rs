@@ -4,7 +4,7 @@ use super::{Lending, Reader, Writer};
 use crate::home::{Grant, Incoming};
 use crate::message::{Body, MovedVersion, Recall, Recalled, Refused, Share};
 use crate::timers::Timer;
-use crate::{Context, Leap};
+use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, NodeId, ShardId};
@@ -207,7 +207,8 @@ impl Leap {
             }
         }
         self.arm_recalls(cx);
-        Ok(false)
+        let waits = !printed!(self, LeapCopiesIgnored) || matches!(writer, Writer::Release(_));
+        Ok(!waits)
     }
 
     fn arm_recalls(&mut self, cx: &Context<'_>) {

@@ -2,7 +2,7 @@
 
 use super::{Copied, Recalling};
 use crate::message::{Body, Recall, Recalled, Share};
-use crate::{Context, Leap};
+use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, ShardId, TxnId};
@@ -148,7 +148,7 @@ impl Leap {
         let copy = copy.filter(|copy| copy.tag <= tag);
         let refused = match settled {
             Settled::Granted => {
-                if copy.is_some() {
+                if copy.is_some() && !printed!(self, LeapCopyKept) {
                     self.drop_copy(cx, &key);
                 }
                 self.locks.release_item(priority.txn, &Item::of(&key));
