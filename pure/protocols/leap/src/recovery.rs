@@ -178,7 +178,7 @@ impl Leap {
     /// Asks and claims, for the first time or again.
     pub(crate) fn rejoin_again(&mut self, cx: &mut Context<'_>) {
         self.rejoin.again_at = None;
-        if self.rejoin.is_settled() {
+        if self.rejoin.waiting.is_empty() && self.rejoin.awaited.is_empty() {
             return;
         }
         for shard in self.rejoin.waiting.clone() {

@@ -17,6 +17,7 @@ mod programs;
 mod random;
 mod refusals;
 mod restarts;
+mod rules;
 mod scans;
 mod schedules;
 mod share;

@@ -24,7 +24,7 @@ fn ends_well(rule: Option<Planted>, schedule: fn(&mut World) -> bool) -> bool {
     }
 }
 
-fn both(rule: Planted, schedule: fn(&mut World) -> bool) {
+pub(super) fn both(rule: Planted, schedule: fn(&mut World) -> bool) {
     assert!(ends_well(None, schedule), "by our rules");
     assert!(
         !ends_well(Some(rule), schedule),
@@ -50,7 +50,7 @@ fn deliver_but(world: &mut World, kept: &[&str]) -> Vec<Flight> {
     panic!("messages go on for ever");
 }
 
-fn value(world: &mut World, at: u16, name: &str) -> Option<i64> {
+pub(super) fn value(world: &mut World, at: u16, name: &str) -> Option<i64> {
     let txn = world.begin(shard(at));
     let id = world.submit(txn, get(name), true);
     for _ in 0..20 {
