@@ -110,7 +110,7 @@ pub enum Wrong {
         /// Which process.
         process: u32,
     },
-    /// An operation ended before it began.
+    /// An operation ended before it began, or began before the one before it had ended.
     TimeRunsBack {
         /// Which process.
         process: u32,
@@ -152,7 +152,7 @@ impl fmt::Display for Wrong {
                 )
             }
             Wrong::TimeRunsBack { process } => {
-                write!(f, "an operation of process {process} ends before it begins")
+                write!(f, "the times of process {process} run back")
             }
         }
     }

@@ -32,6 +32,7 @@ struct Moment {
 
 /// A transaction that has not ended.
 struct Open {
+    line: u32,
     invoked: Moment,
     ops: Vec<Op>,
 }
@@ -100,6 +101,7 @@ impl Reader {
             Type::Invoke => {
                 let ops = self.ops(line, value, false)?;
                 let open = Open {
+                    line,
                     invoked: moment,
                     ops,
                 };
@@ -268,7 +270,7 @@ impl Reader {
         for (process, open) in core::mem::take(&mut self.open) {
             self.ended.push(Ended {
                 process,
-                line: 0,
+                line: open.line,
                 invoked: open.invoked,
                 completed: None,
                 outcome: Outcome::Unknown,
@@ -276,6 +278,8 @@ impl Reader {
             });
         }
         let mut history = History::new();
+        // Those of one process come in their order.
+        let mut last: BTreeMap<u32, u64> = BTreeMap::new();
         for ended in core::mem::take(&mut self.ended) {
             let when = |moment: Moment| match moment.time {
                 Some(time) if !self.timeless => time,
@@ -284,16 +288,16 @@ impl Reader {
             let mut txn = Txn::begin(ended.process, when(ended.invoked));
             txn.outcome = ended.outcome;
             txn.completed = ended.completed.map(when);
-            if txn
-                .completed
-                .is_some_and(|completed| completed < txn.invoked)
-            {
-                let process = ended.process;
+            let process = ended.process;
+            let before = last.get(&process).copied().unwrap_or(0);
+            let end = txn.completed.unwrap_or(txn.invoked);
+            if txn.invoked < before || end < txn.invoked {
                 return Err(ReadError {
                     line: ended.line,
                     wrong: Wrong::TimeRunsBack { process },
                 });
             }
+            last.insert(process, end);
             txn.ops = ended.ops;
             for op in &mut txn.ops {
                 self.settle_kind(op);

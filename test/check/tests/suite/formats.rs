@@ -246,6 +246,11 @@ fn what_is_no_history_is_refused_with_its_line() {
             Wrong::TimeRunsBack { process: 0 },
         ),
         (
+            format!("{invoke}{{:process 0 :type :ok :time 20 :value []}}\n{invoke}"),
+            3,
+            Wrong::TimeRunsBack { process: 0 },
+        ),
+        (
             invoke.replace("[:append 1 1]", "[:append 1 -1]"),
             1,
             micro("[:append 1 -1]"),
