@@ -166,14 +166,29 @@ pub fn decode_message(payload: &[u8]) -> Result<(ShardId, ShardId, WireMessage),
     Ok((envelope.from, envelope.to, envelope.message))
 }
 
-/// For fuzzing: takes any bytes apart as a stream of frames; must not panic.
+/// For fuzzing: takes any bytes apart as a stream of frames; must not panic. A message that is
+/// accepted survives another trip.
 pub fn fuzz(mut bytes: &[u8]) {
-    let _ = decode_hello(bytes);
-    let _ = decode_message(bytes);
+    fuzz_payload(bytes);
     while let Ok(Some((payload, used))) = next_frame(bytes) {
-        let _ = decode_hello(payload);
-        let _ = decode_message(payload);
+        fuzz_payload(payload);
         bytes = &bytes[used..];
+    }
+}
+
+fn fuzz_payload(payload: &[u8]) {
+    let _ = decode_hello(payload);
+    let trip = |(from, to, message): (ShardId, ShardId, WireMessage)| {
+        let mut frame = Vec::new();
+        encode_message(from, to, &message, &mut frame);
+        frame
+    };
+    if let Ok(message) = decode_message(payload) {
+        let first = trip(message);
+        let (again, used) = next_frame(&first).expect("sound").expect("whole");
+        assert_eq!(used, first.len(), "one message is one frame");
+        let again = decode_message(again).expect("an encoded message decodes");
+        assert_eq!(trip(again), first, "encoding is stable");
     }
 }
 

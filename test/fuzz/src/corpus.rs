@@ -1,10 +1,14 @@
 //! Valid inputs of every decoder.
 
 mod disk;
+mod leap;
 mod network;
 
 pub use disk::{checkpoints, manifests, records, segments};
 pub use network::{frames, wire};
+
+use check::text::Format;
+use check::{History, Op, Outcome, Txn};
 
 /// Statements of all kinds, among them those of real clients.
 pub fn sql() -> Vec<Vec<u8>> {
@@ -58,7 +62,103 @@ pub fn programs() -> Vec<Vec<u8>> {
     inputs
 }
 
+/// Histories as text, in EDN and in JSON.
+pub fn histories() -> Vec<Vec<u8>> {
+    let history = sound_history();
+    let mut inputs = Vec::new();
+    for format in [Format::Edn, Format::Json] {
+        let mut text = String::new();
+        check::text::write(&history, format, &mut text).expect("strings take everything");
+        inputs.extend(text.lines().map(|line| line.as_bytes().to_vec()));
+        inputs.push(text.into_bytes());
+    }
+    let more = [
+        "[{:type :invoke, :process 0, :f :txn, :value [[:w :x 1]]}]",
+        "#jepsen.history.Op{:type :info, :process :nemesis, :f :start, :value #{1 2}}",
+        "; a comment\n#_ {:a [1.5M -2N +3 \\a \\newline nil]} {:type :ok, :process 1}",
+        "#_ #_ #_ #_ 1 2 3 4 {:process 1}",
+        r#"[{"type": "ok", "process": 1, "f": "txn", "value": [["r", "\u00e4\ud83d\ude00", [1e3]]]}]"#,
+    ];
+    inputs.extend(more.map(|text| text.as_bytes().to_vec()));
+    // As deep as anybody may try: what uses stack for each of these runs out of it.
+    for opening in ["[", "#_", "#a ", "{", "{\"a\":[", "(", "#{"] {
+        inputs.push(opening.repeat(100_000).into_bytes());
+    }
+    inputs
+}
+
+/// Two processes with operations of every kind.
+fn sound_history() -> History {
+    let ops = [
+        Op::Append { key: 1, value: 1 },
+        Op::ReadList {
+            key: 1,
+            values: vec![1],
+        },
+        Op::ReadLists {
+            low: 0,
+            high: 9,
+            seen: vec![(1, vec![1])],
+        },
+        Op::Write { key: 20, value: 2 },
+        Op::Read {
+            key: 20,
+            value: Some(2),
+        },
+        Op::Read {
+            key: 21,
+            value: None,
+        },
+        Op::ReadRange {
+            low: 20,
+            high: 30,
+            seen: vec![(20, 2)],
+        },
+        Op::Delete { key: 20 },
+        Op::Add { key: 40, delta: -3 },
+        Op::ReadCounter { key: 40, value: -3 },
+        Op::ReadTable {
+            rows: vec![(50, 100), (51, -100)],
+        },
+    ];
+    let mut history = History::new();
+    for (number, op) in ops.into_iter().enumerate() {
+        let at = number as u64 * 10;
+        let mut txn = Txn::begin(number as u32 % 2, at);
+        txn.ops.push(op);
+        match number % 4 {
+            3 => {}
+            _ => txn.end(Outcome::Committed, at + 15),
+        }
+        history.push(txn);
+    }
+    history
+}
+
 /// What the planted decoder reads.
 pub fn planted() -> Vec<Vec<u8>> {
     vec![b"L\x03abc".to_vec()]
+}
+
+#[cfg(test)]
+mod tests {
+    use base::codec::{CodecError, decode, to_vec};
+    use serde::Serialize;
+    use serde::de::DeserializeOwned;
+    use std::collections::BTreeSet;
+
+    /// Every variant of an enum is among `values`: the number of a variant is the first byte, and
+    /// alone it is cut short, or a whole value, but never malformed.
+    pub(super) fn assert_all_kinds<T: Serialize + DeserializeOwned>(
+        values: impl Iterator<Item = T>,
+    ) {
+        let found: BTreeSet<u8> = values.map(|value| to_vec(&value)[0]).collect();
+        let exists = |number: &u8| {
+            let alone = decode::<T>(&[*number]);
+            !matches!(alone, Err(CodecError::Malformed(_)))
+        };
+        let all: BTreeSet<u8> = (0..0x80).take_while(exists).collect();
+        assert!(!all.is_empty());
+        assert_eq!(found, all);
+    }
 }

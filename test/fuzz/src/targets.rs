@@ -1,6 +1,8 @@
 //! The decoders.
 
 use crate::{corpus, reseal};
+use check::text::Format;
+use check::{Level, check};
 
 /// One decoder under test.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +17,8 @@ pub struct Target {
     pub reseal: Option<fn(&mut [u8])>,
 }
 
-/// All decoders that read bytes which somebody else, or an earlier life of the node, wrote.
+/// All decoders that read bytes which somebody else, or an earlier life of the node, wrote. The
+/// last one reads what other programs recorded.
 pub const TARGETS: &[Target] = &[
     Target {
         name: "wire",
@@ -65,6 +68,12 @@ pub const TARGETS: &[Target] = &[
         corpus: corpus::programs,
         reseal: None,
     },
+    Target {
+        name: "history",
+        decode: history,
+        corpus: corpus::histories,
+        reseal: None,
+    },
 ];
 
 /// A decoder with a bug: it trusts a length. The harness must find it, or it finds nothing.
@@ -95,6 +104,23 @@ fn program(bytes: &[u8]) {
             sql::decode_program(&again).is_ok(),
             "what is encoded can be decoded"
         );
+    }
+}
+
+/// Reads a history and judges it; what is written down again is the same history.
+fn history(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for format in [Format::Edn, Format::Json] {
+        let Ok(history) = check::text::read(&text, format) else {
+            continue;
+        };
+        let verdict = check(&history, Level::StrictSerializable);
+        let mut written = String::new();
+        check::text::write(&history, format, &mut written).expect("strings take everything");
+        let again = check::text::read(&written, format).expect("what is written can be read");
+        assert_eq!(again.txns.len(), history.txns.len());
+        let judged = check(&again, Level::StrictSerializable);
+        assert_eq!(judged.judgement, verdict.judgement, "{written}");
     }
 }
 

@@ -83,6 +83,11 @@ fn row_programs() {
 }
 
 #[test]
+fn histories() {
+    survives("history");
+}
+
+#[test]
 #[should_panic(expected = "range end index")]
 fn a_planted_bug_is_found() {
     run(

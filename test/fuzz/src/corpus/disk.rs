@@ -3,7 +3,8 @@
 use base::{IndexId, Key, NodeId, Position, ShardId, Slot, Ts, TxnId};
 use journal::record::{Record, Writes, frame};
 use journal::{
-    CheckpointHeader, CheckpointTables, CheckpointWriter, Manifest, Owed, Prepared, SegmentHeader,
+    Away, CheckpointHeader, CheckpointTables, CheckpointWriter, Held, Holding, Manifest, Otag,
+    Owed, Ownership, Prepared, SegmentHeader,
 };
 use store::{CheckpointRow, Write};
 
@@ -17,8 +18,18 @@ fn txn(counter: u64) -> TxnId {
     }
 }
 
+fn key(last: u8) -> Key {
+    Key::new(IndexId(70_000), Slot(5), vec![0x80, 0, 0, last])
+}
+
+fn otag(grant: u64) -> Otag {
+    Otag {
+        incarnation: 1,
+        grant,
+    }
+}
+
 fn writes() -> Writes {
-    let key = |last| Key::new(IndexId(70_000), Slot(5), vec![0x80, 0, 0, last]);
     vec![
         (key(1), Write::Insert(vec![1, 2, 3])),
         (key(2), Write::Put(vec![0; 100])),
@@ -78,6 +89,28 @@ fn life() -> Vec<Record> {
             chunks: Vec::new(),
         },
         Record::End { txn: txn(3) },
+        Record::Acquired {
+            shard: SHARD,
+            key: key(7),
+            otag: otag(1),
+            from: other,
+            at: Ts(140),
+            version: Some((Ts(60), vec![6; 20])),
+        },
+        Record::Released {
+            shard: SHARD,
+            key: key(7),
+            otag: otag(2),
+            to: other,
+        },
+        Record::Acquired {
+            shard: SHARD,
+            key: key(8),
+            otag: otag(3),
+            from: other,
+            at: Ts(150),
+            version: None,
+        },
         Record::ClockBound { ts: Ts(1 << 31) },
     ]
 }
@@ -112,6 +145,27 @@ pub fn segments() -> Vec<Vec<u8>> {
         inputs.push(segment);
     }
     inputs
+}
+
+fn ownership() -> Ownership {
+    let held = |last, holding| Held {
+        key: key(last),
+        otag: otag(u64::from(last)),
+        holding,
+    };
+    Ownership {
+        held: vec![
+            held(7, Holding::Owned),
+            held(8, Holding::Released(ShardId(32))),
+        ],
+        away: vec![Away {
+            key: key(9),
+            owner: ShardId(32),
+            otag: otag(9),
+        }],
+        open: vec![otag(8), otag(9)],
+        next: otag(10),
+    }
 }
 
 /// Checkpoint files: empty, and with rows, promises and decisions.
@@ -155,7 +209,7 @@ pub fn checkpoints() -> Vec<Vec<u8>> {
     let tables = CheckpointTables {
         prepared: vec![prepared],
         owed: vec![owed],
-        ..CheckpointTables::default()
+        ownership: ownership(),
     };
     writer.finish(&tables, &mut full);
     vec![empty, full]
@@ -175,4 +229,14 @@ pub fn manifests() -> Vec<Vec<u8>> {
         catalog: vec![1; 64],
     };
     vec![Manifest::default().encode(), full.encode()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::assert_all_kinds;
+
+    #[test]
+    fn every_kind_of_record_is_there() {
+        assert_all_kinds(super::life().into_iter());
+    }
 }

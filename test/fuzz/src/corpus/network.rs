@@ -8,9 +8,10 @@ use node::message::ShowKind;
 use runtime::frame::{Hello, encode_hello, encode_message};
 use store::Write;
 use two_phase::message::{
-    Body, Decide, Finish, Finished, Message, Reference, Reply, Request, Vote,
+    Body, Decide, Finish, Finished, Gather, Gathered, Message, ReadRequest, Reference, Reply,
+    Request, Vote,
 };
-use txn::{Contact, NewRows, Op, OpError, OpResult, Snapshot, TxnOptions};
+use txn::{AbortReason, Contact, NewRows, Op, OpError, OpResult, Snapshot, TxnOptions};
 
 /// A message of PostgreSQL's protocol.
 fn message(tag: u8, body: &[u8]) -> Vec<u8> {
@@ -69,15 +70,41 @@ pub fn wire() -> Vec<Vec<u8>> {
     inputs
 }
 
-fn key() -> Key {
+pub(super) fn key() -> Key {
     Key::new(IndexId(70_000), Slot(77), b"\x80\0\0\x07key".to_vec())
 }
 
-fn new_rows() -> NewRows {
+pub(super) fn txn() -> TxnId {
+    TxnId {
+        shard: ShardId::new(NodeId(2), 1),
+        incarnation: 3,
+        counter: 4,
+    }
+}
+
+pub(super) fn new_rows() -> NewRows {
     let mut rows = NewRows::new(IndexId(70_000), 0);
     rows.push(Slot(7), b"key", |out| out.extend_from_slice(&[7; 20]));
     rows.push(Slot(7), b"key2", |_| {});
     rows
+}
+
+fn options() -> TxnOptions {
+    TxnOptions {
+        priority_ts: Ts(1 << 40),
+        urgent: false,
+        attempt: 2,
+        serial: false,
+        lock_timeout_us: 1_000,
+    }
+}
+
+fn vote() -> Vote {
+    Vote {
+        prepare_ts: Ts(4),
+        durable: true,
+        redo: Vec::new(),
+    }
 }
 
 fn request(op: Option<Op>) -> Body {
@@ -87,13 +114,7 @@ fn request(op: Option<Op>) -> Body {
         seq: 1,
         acked: 0,
         expected: 5,
-        options: TxnOptions {
-            priority_ts: Ts(1 << 40),
-            urgent: false,
-            attempt: 2,
-            serial: false,
-            lock_timeout_us: 1_000,
-        },
+        options: options(),
         planned: 8,
         alone: true,
         writes: vec![(key(), Write::Put(vec![1, 2, 3])), (key(), Write::Delete)],
@@ -110,11 +131,7 @@ fn bodies() -> Vec<Body> {
         Body::Reply(Box::new(Reply {
             to: Reference::Seq(9),
             result,
-            finished: Finished::Vote(Vote {
-                prepare_ts: Ts(4),
-                durable: true,
-                redo: Vec::new(),
-            }),
+            finished: Finished::Vote(vote()),
             wrote: true,
             wait: Position(77),
             contact: Some(Contact {
@@ -155,28 +172,45 @@ fn bodies() -> Vec<Body> {
         Body::Ack,
         Body::Inquire,
         Body::Running,
+        Body::Read(Box::new(ReadRequest {
+            read: 2,
+            planned: 8,
+            op: Op::Clock(Snapshot::exactly(Ts(7))),
+        })),
+        Body::Gather(Box::new(Gather {
+            visit: 3,
+            acked: 1,
+            options: options(),
+            planned: 8,
+            writes: vec![(key(), Write::Delete)],
+            participants: vec![ShardId(16), ShardId(17)],
+        })),
+        Body::Gathered(Box::new(Gathered {
+            vote: Ok(vote()),
+            wait: Position(7),
+        })),
+        Body::Gathered(Box::new(Gathered {
+            vote: Err(AbortReason::LockTimeout(key())),
+            wait: Position(0),
+        })),
     ]
 }
 
 /// Frames between nodes, and payloads without their frames.
 pub fn frames() -> Vec<Vec<u8>> {
-    let txn = TxnId {
-        shard: ShardId::new(NodeId(2), 1),
-        incarnation: 3,
-        counter: 4,
-    };
     let mut messages: Vec<WireMessage> = bodies()
         .into_iter()
         .map(|body| Message {
             view: 1,
             incarnation: 3,
-            txn,
+            txn: txn(),
             attempt: 1,
             clock: Ts(5),
             body,
         })
         .map(WireMessage::TwoPhase)
         .collect();
+    messages.extend(super::leap::messages().into_iter().map(WireMessage::Leap));
     let mut rows = RowBatch::new(2);
     rows.push([Datum::Bool(true), Datum::Bytes(vec![0, 255].into())]);
     let no_table = SqlError::new(SqlState::UNDEFINED_TABLE, "no such table");
@@ -215,4 +249,15 @@ pub fn frames() -> Vec<Vec<u8>> {
     }
     inputs.push(stream);
     inputs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::assert_all_kinds;
+    use super::*;
+
+    #[test]
+    fn every_kind_of_message_is_there() {
+        assert_all_kinds(bodies().into_iter());
+    }
 }
