@@ -1,10 +1,10 @@
 //! Formulas of several transactions on one row (ADR 0006).
 
-use super::local::{bump, get, insert, number, run, shard};
+use super::local::{bump, died, get, insert, number, run, shard};
 use super::random::sum_op;
 use super::world::{World, key};
 use base::{NodeId, Ts, TxnId};
-use txn::{AbortReason, LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read};
+use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read};
 
 fn world() -> World {
     let mut world = World::new(3, 1);
@@ -32,10 +32,6 @@ fn end(world: &mut World, txn: TxnId) -> bool {
     let id = world.commit(txn);
     world.settle();
     committed(&world.take_answer(id).expect("nobody is in the way"))
-}
-
-fn died(reply: &OpReply) -> bool {
-    matches!(reply.result, Err(OpError::Aborted(AbortReason::Die { .. })))
 }
 
 fn committed(reply: &OpReply) -> bool {

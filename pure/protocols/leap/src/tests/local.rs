@@ -99,6 +99,11 @@ fn cost_of(world: &mut World, at: u16, op: Op) -> (u64, u32, u32, u32, u64) {
     )
 }
 
+/// Rolled back because an older transaction is in the way.
+pub(crate) fn died(reply: &OpReply) -> bool {
+    matches!(reply.result, Err(OpError::Aborted(AbortReason::Die { .. })))
+}
+
 /// protocols.md, section 1: messages on + off the path, one-way delays, forced writes.
 #[test]
 fn transfers_cost_what_the_table_says() {
@@ -171,11 +176,8 @@ fn an_older_request_waits_and_a_younger_one_dies() {
     let waits = world.submit(older, add("a0", 1), false);
     let dies = world.submit(younger, add("a0", 1), false);
     world.settle();
-    let died = world.take_answer(dies).expect("wait-die");
-    assert!(
-        matches!(&died.result, Err(OpError::Aborted(AbortReason::Die { .. }))),
-        "{died:?}"
-    );
+    let reply = world.take_answer(dies).expect("wait-die");
+    assert!(died(&reply), "{reply:?}");
     assert!(
         world.take_answer(waits).is_none(),
         "older waits for younger"

@@ -27,23 +27,9 @@ fn requester(case: Case) -> u16 {
     }
 }
 
-/// Runs a transfer up to `steps` deliveries and flushes, crashes `victims`, and lets everything
-/// come to rest. Returns whether the transfer had ended before.
-fn run(case: Case, steps: usize, flushes: usize, victims: &[u16], kept: usize) -> bool {
-    let who = || format!("{case:?} {steps} {flushes} {victims:?} {kept}");
-    let mut world = World::new(4, 1);
-    world.load(key("a1"), 10);
-    let mut expected = 10;
-    if !matches!(case, Case::HomeOwns) {
-        let txn = world.begin(shard(3));
-        world.submit(txn, add("a1", 5), true);
-        world.settle();
-        world.tick(300_000);
-        world.settle();
-        expected = 15;
-    }
-    let txn = world.begin(shard(requester(case)));
-    let op = world.submit(txn, add("a1", 1), true);
+/// Delivers a message in each step, in order, and flushes in every third, at `flushes`, and when
+/// nothing may leave. Returns whether nothing was on its way in the end.
+fn advance(world: &mut World, steps: usize, flushes: usize) -> bool {
     let mut ended = false;
     for step in 0..steps {
         if step % 3 == flushes {
@@ -64,6 +50,51 @@ fn run(case: Case, steps: usize, flushes: usize, victims: &[u16], kept: usize) -
             }
         }
     }
+    ended
+}
+
+/// Lets all that waits for a timer go on.
+fn rest(world: &mut World) {
+    for _ in 0..30 {
+        world.settle();
+        world.tick(500_000);
+    }
+    world.settle();
+}
+
+/// Whoever reads `a1` finds the same, and then nothing is left to do.
+fn check_readers(world: &mut World, readers: &[u16], found: i64, who: &str) {
+    for at in readers {
+        let txn = world.begin(shard(*at));
+        let read = world.submit(txn, get("a1"), true);
+        world.settle();
+        let reply = world.take_answer(read);
+        let reply = reply.unwrap_or_else(|| panic!("{who}"));
+        assert_eq!(number(&reply), Some(found), "{who}");
+    }
+    world.tick(500_000);
+    world.settle();
+    assert!(world.is_idle(), "{who}");
+}
+
+/// Runs a transfer up to `steps` deliveries and flushes, crashes `victims`, and lets everything
+/// come to rest. Returns whether the transfer had ended before.
+fn run(case: Case, steps: usize, flushes: usize, victims: &[u16], kept: usize) -> bool {
+    let who = || format!("{case:?} {steps} {flushes} {victims:?} {kept}");
+    let mut world = World::new(4, 1);
+    world.load(key("a1"), 10);
+    let mut expected = 10;
+    if !matches!(case, Case::HomeOwns) {
+        let txn = world.begin(shard(3));
+        world.submit(txn, add("a1", 5), true);
+        world.settle();
+        world.tick(300_000);
+        world.settle();
+        expected = 15;
+    }
+    let txn = world.begin(shard(requester(case)));
+    let op = world.submit(txn, add("a1", 1), true);
+    let ended = advance(&mut world, steps, flushes);
     // The client hears of it only when the record is durable.
     let answered = world.answers.iter().any(|(_, id, reply)| {
         let disk = world.nodes[&NodeId(requester(case))].disk.borrow();
@@ -80,11 +111,7 @@ fn run(case: Case, steps: usize, flushes: usize, victims: &[u16], kept: usize) -
         assert!(world.owners(&key("a1")).len() <= 1, "{}", who());
         world.announce(NodeId(*victim));
     }
-    for _ in 0..30 {
-        world.settle();
-        world.tick(500_000);
-    }
-    world.settle();
+    rest(&mut world);
     let states = || -> String {
         let shards = world.shards.iter();
         shards
@@ -103,18 +130,7 @@ fn run(case: Case, steps: usize, flushes: usize, victims: &[u16], kept: usize) -
         "{}: an answered commit is lost",
         who()
     );
-    for at in [3, 1, 2, 4] {
-        let txn = world.begin(shard(at));
-        let read = world.submit(txn, get("a1"), true);
-        world.settle();
-        let reply = world
-            .take_answer(read)
-            .unwrap_or_else(|| panic!("{}", who()));
-        assert_eq!(number(&reply), Some(found), "{}", who());
-    }
-    world.tick(500_000);
-    world.settle();
-    assert!(world.is_idle(), "{}\n", who());
+    check_readers(&mut world, &[3, 1, 2, 4], found, &who());
     ended
 }
 
@@ -138,7 +154,7 @@ fn a_crash_at_every_step_of_a_transfer() {
     }
 }
 
-/// Delivers and flushes step by step; then `victims` crash and come back, and everything rests.
+/// Step by step (see [`advance`]); then `victims` crash and come back, and everything rests.
 fn interrupt(
     world: &mut World,
     steps: usize,
@@ -146,26 +162,7 @@ fn interrupt(
     victims: &[u16],
     kept: usize,
 ) -> bool {
-    let mut ended = false;
-    for step in 0..steps {
-        if step % 3 == flushes {
-            world.flush_all();
-        }
-        let leaves = world
-            .flights
-            .iter()
-            .position(|flight| world.may_leave(flight));
-        match leaves {
-            Some(at) => {
-                let flight = world.flights.remove(at);
-                world.deliver(flight);
-            }
-            None => {
-                ended = world.flights.is_empty();
-                world.flush_all();
-            }
-        }
-    }
+    let ended = advance(world, steps, flushes);
     for victim in victims {
         world.crash(NodeId(*victim), kept);
     }
@@ -173,11 +170,7 @@ fn interrupt(
         world.restart(NodeId(*victim));
         world.announce(NodeId(*victim));
     }
-    for _ in 0..30 {
-        world.settle();
-        world.tick(500_000);
-    }
-    world.settle();
+    rest(world);
     ended
 }
 
@@ -254,10 +247,7 @@ fn lend(steps: usize, flushes: usize, victims: &[u16], kept: usize) -> bool {
             assert_eq!(number(&reply), before, "{}", who());
         }
     }
-    for _ in 0..30 {
-        world.settle();
-        world.tick(500_000);
-    }
+    rest(&mut world);
     let found = world.value(&key("a1")).expect("it is there");
     match world.take_answer(write).map(|reply| reply.outcome) {
         Some(Some(Outcome::Committed { .. })) => assert_eq!(found, 11, "{}", who()),
@@ -267,18 +257,7 @@ fn lend(steps: usize, flushes: usize, victims: &[u16], kept: usize) -> bool {
     if let Some(reply) = world.take_answer(read) {
         assert!(reply.outcome.is_some(), "{}", who());
     }
-    for at in [3, 1, 2] {
-        let txn = world.begin(shard(at));
-        let read = world.submit(txn, get("a1"), true);
-        world.settle();
-        let reply = world
-            .take_answer(read)
-            .unwrap_or_else(|| panic!("{}", who()));
-        assert_eq!(number(&reply), Some(found), "{}", who());
-    }
-    world.tick(500_000);
-    world.settle();
-    assert!(world.is_idle(), "{}", who());
+    check_readers(&mut world, &[3, 1, 2], found, &who());
     ended
 }
 

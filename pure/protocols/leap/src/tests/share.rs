@@ -1,19 +1,39 @@
 //! Copies of rows that are read much: given, used without messages, called back, lost.
 
-use super::local::{add, get, number, run, shard};
+use super::local::{add, died, get, insert, number, run, shard};
+use super::programs::{Test, program};
 use super::world::{World, key, kind};
 use crate::Settings;
 use base::NodeId;
-use txn::{AbortReason, OpError, Outcome, Protocol};
+use txn::{AbortReason, LockMode, Op, OpError, Outcome, Protocol, Read};
 
-/// Nodes 2 and 3 have copies of `a0`, whose home is node 1.
-fn lent() -> World {
-    let mut world = World::new(3, 1);
-    world.load(key("a0"), 10);
+fn lend_at_once(world: &mut World) {
     world.settings(Settings {
         share_after: 1,
         ..Settings::default()
     });
+}
+
+/// `a0` lives at node 1 and is lent to whoever reads it.
+fn lending(nodes: u16) -> World {
+    let mut world = World::new(nodes, 1);
+    world.load(key("a0"), 10);
+    lend_at_once(&mut world);
+    world
+}
+
+/// Node 2 has `a0`; then reads begin to count.
+fn lending_from_elsewhere() -> World {
+    let mut world = World::new(3, 1);
+    world.load(key("a0"), 10);
+    run(&mut world, 2, add("a0", 1));
+    lend_at_once(&mut world);
+    world
+}
+
+/// Nodes 2 and 3 have copies of `a0`, whose home is node 1.
+fn lent() -> World {
+    let mut world = lending(3);
     for at in [2, 3] {
         let (_, reply) = run(&mut world, at, get("a0"));
         assert_eq!(number(&reply), Some(10));
@@ -41,12 +61,7 @@ fn reads_of_a_copy_cost_no_message() {
 
 #[test]
 fn a_copy_costs_one_round_trip_and_nothing_afterwards() {
-    let mut world = World::new(2, 1);
-    world.load(key("a0"), 10);
-    world.settings(Settings {
-        share_after: 1,
-        ..Settings::default()
-    });
+    let mut world = lending(2);
     let before = world.count(|c| c.messages);
     let (txn, _) = run(&mut world, 2, get("a0"));
     let cost = world.shards[&shard(2)].protocol.cost(txn).unwrap();
@@ -88,19 +103,12 @@ fn a_writer_waits_for_younger_readers_and_dies_of_older_ones() {
     assert!(world.take_answer(waits).is_none());
     let dies = world.submit(younger, add("a0", 1), true);
     world.settle();
-    let died = world.take_answer(dies).unwrap();
-    assert!(matches!(
-        died.result,
-        Err(OpError::Aborted(AbortReason::Die { .. }))
-    ));
+    assert!(died(&world.take_answer(dies).unwrap()));
     world.commit(reader);
     world.settle();
     assert_eq!(number(&world.take_answer(waits).unwrap()), Some(11));
     // Now an older reader.
-    world.settings(Settings {
-        share_after: 1,
-        ..Settings::default()
-    });
+    lend_at_once(&mut world);
     run(&mut world, 2, get("a0"));
     let reader = world.begin(shard(2));
     world.submit(reader, get("a0"), false);
@@ -108,11 +116,7 @@ fn a_writer_waits_for_younger_readers_and_dies_of_older_ones() {
     let writer = world.begin(shard(1));
     let dies = world.submit(writer, add("a0", 1), true);
     world.settle();
-    let died = world.take_answer(dies).unwrap();
-    assert!(matches!(
-        died.result,
-        Err(OpError::Aborted(AbortReason::Die { .. }))
-    ));
+    assert!(died(&world.take_answer(dies).unwrap()));
 }
 
 #[test]
@@ -132,13 +136,7 @@ fn a_reader_that_turns_writer_gets_the_row() {
 
 #[test]
 fn a_row_that_is_away_comes_home_to_be_lent() {
-    let mut world = World::new(3, 1);
-    world.load(key("a0"), 10);
-    run(&mut world, 2, add("a0", 1));
-    world.settings(Settings {
-        share_after: 1,
-        ..Settings::default()
-    });
+    let mut world = lending_from_elsewhere();
     let (_, reply) = run(&mut world, 3, get("a0"));
     assert_eq!(number(&reply), Some(11));
     assert_eq!(world.owner(&key("a0")), shard(1));
@@ -152,13 +150,7 @@ fn a_row_that_is_away_comes_home_to_be_lent() {
 /// does not ask for ever while the older one waits for a lock of his.
 #[test]
 fn a_reader_of_a_row_that_an_older_one_has_is_rolled_back() {
-    let mut world = World::new(3, 1);
-    world.load(key("a0"), 10);
-    run(&mut world, 2, add("a0", 1));
-    world.settings(Settings {
-        share_after: 1,
-        ..Settings::default()
-    });
+    let mut world = lending_from_elsewhere();
     let older = world.begin(shard(2));
     let write = world.submit(older, add("a0", 1), false);
     world.settle();
@@ -166,11 +158,7 @@ fn a_reader_of_a_row_that_an_older_one_has_is_rolled_back() {
     let younger = world.begin(shard(3));
     let read = world.submit(younger, get("a0"), false);
     world.settle();
-    let died = world.take_answer(read).unwrap();
-    assert!(matches!(
-        died.result,
-        Err(OpError::Aborted(AbortReason::Die { .. }))
-    ));
+    assert!(died(&world.take_answer(read).unwrap()));
     world.commit(older);
     let (_, reply) = run(&mut world, 3, get("a0"));
     assert_eq!(number(&reply), Some(12));
@@ -179,12 +167,7 @@ fn a_reader_of_a_row_that_an_older_one_has_is_rolled_back() {
 /// What was given before the recall and comes after it does not count.
 #[test]
 fn a_late_copy_is_not_taken() {
-    let mut world = World::new(2, 1);
-    world.load(key("a0"), 10);
-    world.settings(Settings {
-        share_after: 1,
-        ..Settings::default()
-    });
+    let mut world = lending(2);
     let reader = world.begin(shard(2));
     let read = world.submit(reader, get("a0"), true);
     let asked = world.flights.remove(0);
@@ -288,4 +271,63 @@ fn a_row_that_is_seldom_written_is_lent_before_long() {
     }
     assert_eq!(copies(&world), 0);
     assert_eq!(world.value(&key("a0")), Some(30));
+}
+
+#[test]
+fn absence_is_lent_until_somebody_inserts() {
+    let mut world = World::new(3, 1);
+    lend_at_once(&mut world);
+    for at in [2, 3] {
+        let (_, reply) = run(&mut world, at, get("a0"));
+        assert_eq!(number(&reply), None);
+    }
+    assert_eq!((copies(&world), world.owner(&key("a0"))), (2, shard(1)));
+    let before = world.count(|c| c.messages);
+    for at in [2, 3, 1] {
+        let (_, reply) = run(&mut world, at, get("a0"));
+        assert_eq!(number(&reply), None);
+    }
+    assert_eq!(world.count(|c| c.messages), before);
+    // A reader on one node, a writer on the other: the copies go first.
+    let reader = world.begin(shard(3));
+    let read = world.submit(reader, get("a0"), false);
+    assert_eq!(world.take_answer(read).map(|r| number(&r)), Some(None));
+    let writer = world.begin_as(shard(2), Some(base::Ts(2)));
+    let write = world.submit(writer, insert("a0", 7), true);
+    world.settle();
+    assert!(
+        world.take_answer(write).is_none(),
+        "it waits for the reader"
+    );
+    let end = world.commit(reader);
+    world.settle();
+    for id in [end, write] {
+        let reply = world.take_answer(id).expect("nobody is in the way");
+        assert!(matches!(reply.outcome, Some(Outcome::Committed { .. })));
+    }
+    assert_eq!((copies(&world), world.owner(&key("a0"))), (0, shard(2)));
+    for at in [3, 1] {
+        let (_, reply) = run(&mut world, at, get("a0"));
+        assert_eq!(number(&reply), Some(7));
+    }
+}
+
+#[test]
+fn a_copy_has_no_history() {
+    let mut world = lent();
+    let old = world.shards[&shard(2)].clock.last();
+    run(&mut world, 1, add("a0", 5));
+    run(&mut world, 2, get("a0"));
+    assert_eq!(copies(&world), 1);
+    // It was there at that time, but the copy does not tell.
+    let snapshot = txn::Snapshot::exactly(old);
+    let read = Read::LockRows {
+        snapshot,
+        mode: LockMode::Shared,
+    };
+    let program = program(Test::Read);
+    let key = key("a0");
+    let (_, reply) = run(&mut world, 2, Op::Get { key, read, program });
+    let refused = Err(OpError::Aborted(AbortReason::SnapshotTooOld));
+    assert_eq!(reply.result, refused);
 }
