@@ -9,6 +9,7 @@
 //! | writes | G0 |
 //! | writes and reads-from | G1c |
 //! | everything, no two anti-dependencies in a row | that it is not snapshot isolation |
+//! | everything, anti-dependencies behind time alone | that statements miss what was acknowledged |
 //! | everything but ranges | that it is not PL-2.99 |
 //! | everything | that it is not serializable |
 //!
@@ -16,7 +17,7 @@
 
 use crate::found::{Found, Name};
 use crate::graph::{
-    Dependency, EVERYTHING, FORWARD, Graph, ITEMS, Label, Lens, Mask, WRITES, tangles,
+    Dependency, EVERYTHING, FORWARD, Graph, ITEMS, Label, Lens, Mask, Turn, WRITES, tangles,
 };
 use crate::ledger::Ledger;
 use crate::level::{Basis, Kind};
@@ -34,7 +35,7 @@ const LENGTHS: [u32; 8] = [1, 2, 3, 4, 6, 10, 30, u32::MAX];
 /// One way to look at the graph.
 struct View {
     mask: Mask,
-    split: bool,
+    turn: Turn,
     /// What a cycle must hold, where no order is required of it.
     required: Mask,
     /// The way back is looked for in this, if not in the lens itself.
@@ -43,42 +44,48 @@ struct View {
 
 const ANY_RW: Mask = Dependency::Rw.bit() | Dependency::RwRange.bit();
 
-const VIEWS: [View; 6] = [
+const VIEWS: [View; 7] = [
     View {
         mask: WRITES,
-        split: false,
+        turn: Turn::Free,
         required: Dependency::Ww.bit(),
         back: None,
     },
     View {
         mask: FORWARD,
-        split: false,
+        turn: Turn::Free,
         required: Dependency::Wr.bit(),
         back: None,
     },
     // One anti-dependency and a way back without: G-single by its proper name, where there is one.
     View {
         mask: EVERYTHING,
-        split: true,
+        turn: Turn::NotTwice,
         required: ANY_RW,
         back: Some(FORWARD),
     },
     View {
         mask: EVERYTHING,
-        split: true,
+        turn: Turn::NotTwice,
         required: ANY_RW,
         back: None,
     },
     View {
         mask: ITEMS,
-        split: false,
+        turn: Turn::Free,
         required: Dependency::Rw.bit(),
         back: None,
     },
     View {
         mask: EVERYTHING,
-        split: false,
+        turn: Turn::Free,
         required: Dependency::RwRange.bit(),
+        back: None,
+    },
+    View {
+        mask: EVERYTHING,
+        turn: Turn::AfterTime,
+        required: ANY_RW,
         back: None,
     },
 ];
@@ -89,7 +96,7 @@ pub(crate) fn judge(ledger: &Ledger<'_>, graph: &Graph, found: &mut Found) {
         graph,
         mask: EVERYTHING,
         basis,
-        split: false,
+        turn: Turn::Free,
     };
     let parts = tangles(&everything(graph, Basis::RealTime));
     if parts.is_empty() {
@@ -108,7 +115,10 @@ pub(crate) fn judge(ledger: &Ledger<'_>, graph: &Graph, found: &mut Found) {
                 continue;
             };
             let edges: Vec<Label> = cycle.iter().map(|(_, e)| tangled.label(*e)).collect();
-            let name = name_of(&edges);
+            let mut name = name_of(&edges);
+            if view.turn == Turn::AfterTime {
+                name.kind = Kind::StaleRead;
+            }
             let mut steps = steps(ledger, &tangled, &nodes, &cycle);
             let first = (0..steps.len()).min_by_key(|place| steps[*place].from);
             steps.rotate_left(first.unwrap_or(0));
@@ -127,7 +137,7 @@ fn find(graph: &Graph, view: &View, basis: Basis, looks: &mut u64) -> Option<Cyc
         graph,
         mask: view.mask,
         basis,
-        split: view.split,
+        turn: view.turn,
     };
     let parts = tangles(&lens);
     let mut part_of = vec![u32::MAX; lens.state_count() as usize];
@@ -137,6 +147,8 @@ fn find(graph: &Graph, view: &View, basis: Basis, looks: &mut u64) -> Option<Cyc
         }
     }
     let required = |label: Label| match basis {
+        // Time is on the cycle anyway.
+        _ if view.turn == Turn::AfterTime => view.required & label.dependency().bit() != 0,
         Basis::Values => view.required & label.dependency().bit() != 0,
         Basis::Session | Basis::RealTime => {
             label.basis() == basis
@@ -161,7 +173,7 @@ fn find(graph: &Graph, view: &View, basis: Basis, looks: &mut u64) -> Option<Cyc
         None => lens,
         Some(mask) => Lens {
             mask,
-            split: false,
+            turn: Turn::Free,
             ..lens
         },
     };

@@ -230,24 +230,39 @@ impl Graph {
 
 /// A graph seen through a filter.
 ///
-/// Its *states* are nodes; or, if `split`, pairs of a node and whether it was reached by an
-/// anti-dependency, out of which no other anti-dependency leads. A cycle of a split lens is a cycle
-/// without two anti-dependencies in a row: exactly what snapshot isolation forbids.
+/// Its *states* are nodes; or, with a [`Turn`], pairs of a node and how it was reached.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lens<'g> {
     pub(crate) graph: &'g Graph,
     pub(crate) mask: Mask,
     pub(crate) basis: Basis,
-    pub(crate) split: bool,
+    pub(crate) turn: Turn,
+}
+
+/// Where an anti-dependency may follow in a way through the graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Turn {
+    /// Anywhere.
+    Free,
+    /// Not behind another one. A cycle like that is exactly what snapshot isolation forbids.
+    NotTwice,
+    /// Only behind the order of time. What its reader missed became visible after the reader had
+    /// begun, so after the end of the transaction before it in the way: like all other edges, the
+    /// two together lead forward in time, where statements see all that was acknowledged.
+    AfterTime,
 }
 
 impl Lens<'_> {
+    fn state_bits(&self) -> u32 {
+        u32::from(self.turn != Turn::Free)
+    }
+
     pub(crate) fn state_count(&self) -> u32 {
-        self.graph.node_count() << u32::from(self.split)
+        self.graph.node_count() << self.state_bits()
     }
 
     pub(crate) fn node(&self, state: u32) -> u32 {
-        state >> u32::from(self.split)
+        state >> self.state_bits()
     }
 
     /// The edges out of a state; [`Lens::follow`] says which of them count.
@@ -263,16 +278,20 @@ impl Lens<'_> {
             return None;
         }
         let target = self.graph.target(edge);
-        if !self.split {
-            return Some(target);
-        }
-        let by_rw = match dependency {
-            Dependency::Rw | Dependency::RwRange if state & 1 == 1 => return None,
-            Dependency::Rw | Dependency::RwRange => 1,
-            Dependency::Glue => state & 1,
-            Dependency::Ww | Dependency::Wr | Dependency::Session | Dependency::RealTime => 0,
+        // What the way before says about the next anti-dependency.
+        let (barred, by_rw, by_time) = match self.turn {
+            Turn::Free => return Some(target),
+            Turn::NotTwice => (1, 1, 0),
+            Turn::AfterTime => (0, 0, 1),
         };
-        Some(target << 1 | by_rw)
+        let mark = match dependency {
+            Dependency::Rw | Dependency::RwRange if state & 1 == barred => return None,
+            Dependency::Rw | Dependency::RwRange => by_rw,
+            Dependency::Glue => state & 1,
+            Dependency::Ww | Dependency::Wr => 0,
+            Dependency::Session | Dependency::RealTime => by_time,
+        };
+        Some(target << 1 | mark)
     }
 }
 
@@ -353,12 +372,12 @@ mod tests {
         builder.build()
     }
 
-    fn lens(graph: &Graph, mask: Mask, split: bool) -> Lens<'_> {
+    fn lens(graph: &Graph, mask: Mask, turn: Turn) -> Lens<'_> {
         Lens {
             graph,
             mask,
             basis: Basis::RealTime,
-            split,
+            turn,
         }
     }
 
@@ -390,8 +409,8 @@ mod tests {
                 })
                 .collect();
             let graph = graph(nodes, &edges);
-            for split in [false, true] {
-                let lens = lens(&graph, EVERYTHING, split);
+            for turn in [Turn::Free, Turn::NotTwice, Turn::AfterTime] {
+                let lens = lens(&graph, EVERYTHING, turn);
                 let count = lens.state_count() as usize;
                 let mut reach = vec![vec![false; count]; count];
                 for state in 0..count as u32 {
@@ -423,11 +442,22 @@ mod tests {
     #[test]
     fn a_split_lens_sees_no_anti_dependencies_in_a_row() {
         let skew = graph(2, &[(0, 1, Dependency::Rw), (1, 0, Dependency::Rw)]);
-        assert_eq!(tangles(&lens(&skew, EVERYTHING, true)).len(), 0);
-        assert_eq!(tangles(&lens(&skew, EVERYTHING, false)).len(), 1);
+        assert_eq!(tangles(&lens(&skew, EVERYTHING, Turn::NotTwice)).len(), 0);
+        assert_eq!(tangles(&lens(&skew, EVERYTHING, Turn::Free)).len(), 1);
         let single = graph(2, &[(0, 1, Dependency::Rw), (1, 0, Dependency::Wr)]);
-        assert_eq!(tangles(&lens(&single, EVERYTHING, true)).len(), 1);
-        assert_eq!(tangles(&lens(&single, FORWARD, true)).len(), 0);
+        assert_eq!(tangles(&lens(&single, EVERYTHING, Turn::NotTwice)).len(), 1);
+        assert_eq!(tangles(&lens(&single, FORWARD, Turn::NotTwice)).len(), 0);
+    }
+
+    #[test]
+    fn a_lens_may_want_anti_dependencies_behind_time_alone() {
+        use Dependency::{RealTime, Rw, Wr};
+        let stale = graph(2, &[(0, 1, RealTime), (1, 0, Rw)]);
+        assert_eq!(tangles(&lens(&stale, EVERYTHING, Turn::AfterTime)).len(), 1);
+        // It looked once before the writer's commit and once behind it: statements may.
+        let twice = graph(3, &[(2, 1, RealTime), (1, 0, Rw), (0, 1, Wr)]);
+        assert_eq!(tangles(&lens(&twice, EVERYTHING, Turn::Free)).len(), 1);
+        assert_eq!(tangles(&lens(&twice, EVERYTHING, Turn::AfterTime)).len(), 0);
     }
 
     #[test]
@@ -437,7 +467,7 @@ mod tests {
             builder.edge(node, (node + 1) % 300_000, Dependency::Ww, 0);
         }
         let graph = builder.build();
-        let found = tangles(&lens(&graph, WRITES, false));
+        let found = tangles(&lens(&graph, WRITES, Turn::Free));
         assert_eq!((found.len(), found[0].len()), (1, 300_000));
         assert_eq!(graph.restricted(&found).node_count(), 300_000);
     }

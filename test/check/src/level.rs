@@ -9,6 +9,7 @@
 //! |---|---|
 //! | read uncommitted | G0 |
 //! | read committed | and G1a, G1b, G1c, lists and counters that cannot be |
+//! | strong read committed | and stale reads, and all of it in real time |
 //! | repeatable read (PL-2.99) | and every cycle without a range: G-single, lost update, G2-item |
 //! | snapshot isolation | as read committed, and G-single, lost update, G-nonadjacent |
 //! | serializable | all of these and G2 |
@@ -27,6 +28,8 @@ pub enum Level {
     ReadUncommitted,
     /// PL-2.
     ReadCommitted,
+    /// PL-2, and every statement sees what was acknowledged before it began.
+    StrongReadCommitted,
     /// PL-2.99: serializable but for predicates. Not what PostgreSQL calls by that name.
     RepeatableRead,
     /// Snapshots may be old.
@@ -85,6 +88,9 @@ pub enum Kind {
     G2Item,
     /// The same with at least one on a range: a phantom.
     G2,
+    /// A transaction did not see what had been acknowledged before it began: a cycle in which
+    /// anti-dependencies lead only out of transactions that are in it by the order of time.
+    StaleRead,
     /// A transaction did not see its own writes as it made them.
     Internal,
     /// A value was read that nobody wrote.
@@ -105,9 +111,10 @@ pub enum Kind {
 
 impl Level {
     /// All levels, weaker ones before stronger ones.
-    pub const ALL: [Level; 9] = [
+    pub const ALL: [Level; 10] = [
         Level::ReadUncommitted,
         Level::ReadCommitted,
+        Level::StrongReadCommitted,
         Level::RepeatableRead,
         Level::SnapshotIsolation,
         Level::StrongSessionSnapshotIsolation,
@@ -122,6 +129,7 @@ impl Level {
         match self {
             Level::ReadUncommitted => "read-uncommitted",
             Level::ReadCommitted => "read-committed",
+            Level::StrongReadCommitted => "strong-read-committed",
             Level::RepeatableRead => "repeatable-read",
             Level::SnapshotIsolation => "snapshot-isolation",
             Level::StrongSessionSnapshotIsolation => "strong-session-snapshot-isolation",
@@ -135,7 +143,7 @@ impl Level {
     pub(crate) fn isolation(self) -> Isolation {
         match self {
             Level::ReadUncommitted => Isolation::ReadUncommitted,
-            Level::ReadCommitted => Isolation::ReadCommitted,
+            Level::ReadCommitted | Level::StrongReadCommitted => Isolation::ReadCommitted,
             Level::RepeatableRead => Isolation::RepeatableRead,
             Level::SnapshotIsolation
             | Level::StrongSessionSnapshotIsolation
@@ -157,7 +165,9 @@ impl Level {
             Level::StrongSessionSnapshotIsolation | Level::StrongSessionSerializable => {
                 Basis::Session
             }
-            Level::StrongSnapshotIsolation | Level::StrictSerializable => Basis::RealTime,
+            Level::StrongReadCommitted
+            | Level::StrongSnapshotIsolation
+            | Level::StrictSerializable => Basis::RealTime,
         }
     }
 
@@ -171,6 +181,7 @@ impl Level {
                 Kind::G1a
                 | Kind::G1b
                 | Kind::G1c
+                | Kind::StaleRead
                 | Kind::Internal
                 | Kind::Unwritten
                 | Kind::Duplicate
@@ -232,6 +243,7 @@ impl Kind {
             Kind::GNonadjacent => "G-nonadjacent",
             Kind::G2Item => "G2-item",
             Kind::G2 => "G2",
+            Kind::StaleRead => "stale-read",
             Kind::Internal => "internal",
             Kind::Unwritten => "unwritten-value",
             Kind::Duplicate => "duplicate-element",

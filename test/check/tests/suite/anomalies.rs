@@ -54,6 +54,13 @@ const SNAPSHOTS: [Level; 3] = [
     Level::StrongSnapshotIsolation,
 ];
 
+/// Levels that keep real time.
+const STRONG: [Level; 3] = [
+    Level::StrongReadCommitted,
+    Level::StrongSnapshotIsolation,
+    Level::StrictSerializable,
+];
+
 const SERIALS: [Level; 3] = [
     Level::Serializable,
     Level::StrongSessionSerializable,
@@ -349,11 +356,44 @@ fn a_lost_append_needs_real_time() {
         history
     };
     let strict = names(&history(11), Level::StrictSerializable);
-    assert_eq!(strict, ["G-single-realtime", "lost-append-realtime"]);
-    let strong = [Level::StrongSnapshotIsolation, Level::StrictSerializable];
-    assert_eq!(violated(&history(11)), strong);
+    assert_eq!(
+        strict,
+        [
+            "G-single-realtime",
+            "stale-read-realtime",
+            "lost-append-realtime"
+        ]
+    );
+    assert_eq!(violated(&history(11)), STRONG);
     // It began before the append was acknowledged.
     assert_eq!(violated(&history(10)), []);
+}
+
+#[test]
+fn statements_see_what_was_acknowledged_and_may_see_more() {
+    let level = Level::StrongReadCommitted;
+    // Each statement of the reader may see another moment, if none is older than its begin.
+    let history = |before: &[u64], behind: &[u64]| {
+        let mut history = History::new();
+        history.push(at(1, 0, 10, &[append(1, 1), append(2, 1)]));
+        history.push(at(2, 20, 60, &[append(1, 2), append(2, 2)]));
+        history.push(at(3, 20, 60, &[list(1, before), list(2, behind)]));
+        history.push(at(4, 70, 80, &[list(1, &[1, 2]), list(2, &[1, 2])]));
+        history
+    };
+    assert_eq!(names(&history(&[1], &[1, 2]), level), [""; 0]);
+    assert_eq!(names(&history(&[1], &[1]), level), [""; 0]);
+    assert_eq!(
+        names(&history(&[], &[1, 2]), level)[0],
+        "stale-read-realtime"
+    );
+    // Who began behind a reader that had seen it must see it, too.
+    let mut relayed = history(&[1], &[1, 2]);
+    relayed.txns[1].completed = Some(100);
+    relayed.txns[3].ops = vec![list(1, &[1]), list(2, &[1, 2])];
+    relayed.push(at(5, 110, 120, &[list(1, &[1, 2]), list(2, &[1, 2])]));
+    assert_eq!(names(&relayed, level)[0], "stale-read-realtime");
+    assert_eq!(names(&relayed, Level::ReadCommitted), [""; 0]);
 }
 
 #[test]
@@ -366,8 +406,11 @@ fn sessions_see_their_own_past() {
     };
     let own = history(1);
     let session = names(&own, Level::StrongSessionSerializable);
-    assert_eq!(session, ["G-single-session"]);
-    assert_eq!(violated(&own), [&SNAPSHOTS[1..], &SERIALS[1..]].concat());
+    assert_eq!(session, ["G-single-session", "stale-read-session"]);
+    assert_eq!(
+        violated(&own),
+        [&STRONG[..1], &SNAPSHOTS[1..], &SERIALS[1..]].concat()
+    );
     assert_eq!(
         names(&history(2), Level::StrongSessionSerializable),
         [""; 0]
@@ -384,13 +427,12 @@ fn registers_go_by_the_order_of_time_where_it_counts() {
         history.push(at(3, 40, 50, &[read(1, 1)]));
         history
     };
-    let strong = [Level::StrongSnapshotIsolation, Level::StrictSerializable];
-    assert_eq!(violated(&stale(2)), strong);
+    assert_eq!(violated(&stale(2)), STRONG);
     let mut session = stale(1);
     session.txns[2].process = 1;
     assert_eq!(
         violated(&session),
-        [&SNAPSHOTS[1..], &SERIALS[1..]].concat()
+        [&STRONG[..1], &SNAPSHOTS[1..], &SERIALS[1..]].concat()
     );
     let mut fresh = stale(2);
     fresh.txns[2].ops = vec![read(1, 2)];

@@ -1,7 +1,7 @@
 //! Random small histories, judged by trying every execution, against the checker.
 //!
 //! For lists whose final state was read, both must agree, for serializability, snapshot isolation
-//! and both with real time. For registers and counters the checker knows less, and must never
+//! and both with real time; for READ COMMITTED in real time there must be no false alarm. For registers and counters the checker knows less, and must never
 //! report what some execution explains.
 
 use crate::support::{self, judge};
@@ -10,7 +10,7 @@ use check::{Basis, History, Judgement, Level, Op, Outcome, Txn};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a key holds, whatever it is.
-#[derive(Clone, Default, PartialEq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct State {
     lists: BTreeMap<u64, Vec<u64>>,
     registers: BTreeMap<u64, u64>,
@@ -215,6 +215,58 @@ fn snapshot(history: &History, basis: Basis) -> bool {
     extend(&world, basis)
 }
 
+/// Whether some interleaving of statements explains all reads, each from what is committed at its
+/// moment and from own writes. Of two that are open not both have written a key, but for counters.
+fn read_committed(history: &History, basis: Basis) -> bool {
+    /// How many steps of each have been taken (the last is the commit), and what is committed.
+    type World = (Vec<usize>, State);
+    fn is_open(txns: &[Txn], taken: usize, txn: usize) -> bool {
+        taken > 0 && taken <= txns[txn].ops.len()
+    }
+    fn step(txns: &[Txn], (stages, state): &World, txn: usize, basis: Basis) -> Option<World> {
+        let ops = &txns[txn].ops;
+        let (mut next, mut after) = (stages.clone(), state.clone());
+        next[txn] += 1;
+        if stages[txn] == ops.len() {
+            ops.iter().for_each(|op| after.write(op));
+            return Some((next, after));
+        }
+        let is_over = |other: usize| stages[other] > txns[other].ops.len();
+        let too_early = stages[txn] == 0
+            && (0..txns.len()).any(|t| !is_over(t) && precedes(&txns[t], &txns[txn], basis));
+        let op = &ops[stages[txn]];
+        let mut one = Txn::begin(0, 0);
+        one.ops = vec![op.clone()];
+        let keys = written_keys(&one);
+        let locked = (0..txns.len()).any(|other| {
+            let so_far = &txns[other].ops[..stages[other].min(txns[other].ops.len())];
+            one.ops = so_far.to_vec();
+            other != txn
+                && is_open(txns, stages[other], other)
+                && written_keys(&one).iter().any(|key| keys.contains(key))
+        });
+        ops[..=stages[txn]].iter().for_each(|op| after.write(op));
+        let explained = after.gives(op);
+        (!too_early && !locked && explained).then(|| (next, state.clone()))
+    }
+    fn extend(txns: &[Txn], world: World, basis: Basis, seen: &mut BTreeSet<World>) -> bool {
+        let done = |t: usize| world.0[t] > txns[t].ops.len();
+        if (0..txns.len()).all(|t| done(t) || txns[t].outcome != Outcome::Committed) {
+            return true;
+        }
+        if !seen.insert(world.clone()) {
+            return false;
+        }
+        (0..txns.len()).any(|txn| {
+            let may = !done(txn) && txns[txn].outcome != Outcome::Aborted;
+            let next = may.then(|| step(txns, &world, txn, basis)).flatten();
+            next.is_some_and(|next| extend(txns, next, basis, seen))
+        })
+    }
+    let world = (vec![0; history.txns.len()], State::default());
+    extend(&history.txns, world, basis, &mut BTreeSet::new())
+}
+
 /// Which kinds of operations a history has.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Flavor {
@@ -372,13 +424,18 @@ fn corrupt(prng: &mut Prng, history: &mut History) {
     }
 }
 
-const JUDGED: [(Level, bool); 6] = [
-    (Level::Serializable, true),
-    (Level::StrongSessionSerializable, true),
-    (Level::StrictSerializable, true),
-    (Level::SnapshotIsolation, false),
-    (Level::StrongSessionSnapshotIsolation, false),
-    (Level::StrongSnapshotIsolation, false),
+/// Tries every execution.
+type Search = fn(&History, Basis) -> bool;
+
+/// The last is not judged completely: who overwrote what is not all that its definition asks for.
+const JUDGED: [(Level, Search); 7] = [
+    (Level::Serializable, serializable),
+    (Level::StrongSessionSerializable, serializable),
+    (Level::StrictSerializable, serializable),
+    (Level::SnapshotIsolation, snapshot),
+    (Level::StrongSessionSnapshotIsolation, snapshot),
+    (Level::StrongSnapshotIsolation, snapshot),
+    (Level::StrongReadCommitted, read_committed),
 ];
 
 /// How many times more than usual to try: `CHECK_EFFORT=50 cargo test --release -p check brute`.
@@ -389,17 +446,15 @@ fn effort() -> u64 {
 
 /// Compares the checker with the search; returns how many histories were fine and how many were not
 /// at each level.
-fn compare(seed: u64, flavor: Flavor, rounds: u64, complete: bool) -> [[u64; 2]; 6] {
+fn compare(seed: u64, flavor: Flavor, rounds: u64, complete: bool) -> [[u64; 2]; 7] {
     let mut prng = Prng::new(seed);
-    let mut counts = [[0; 2]; 6];
+    let mut counts = [[0; 2]; 7];
     for round in 0..rounds * effort() {
         let count = 2 + prng.below(4);
         let history = random_history(&mut prng, flavor, count, complete);
-        for (place, (level, serial)) in JUDGED.into_iter().enumerate() {
-            let fine = match serial {
-                true => serializable(&history, level.basis()),
-                false => snapshot(&history, level.basis()),
-            };
+        for (place, (level, search)) in JUDGED.into_iter().enumerate() {
+            let fine = search(&history, level.basis());
+            let complete = complete && level != Level::StrongReadCommitted;
             let verdict = judge(&history, level);
             let passed = verdict.judgement == Judgement::Pass;
             counts[place][usize::from(!passed)] += 1;
@@ -428,7 +483,7 @@ fn lists_that_were_read_at_the_end_are_judged_exactly() {
 fn lists_that_were_not_read_at_the_end_give_no_false_alarm() {
     let counts = compare(2, Flavor::Lists, 400, false);
     for [passed, failed] in counts {
-        assert!(passed > 60 && failed > 40, "{counts:?}");
+        assert!(passed > 60 && failed > 30, "{counts:?}");
     }
 }
 

@@ -68,7 +68,11 @@ fn real_time_bounds_the_sum() {
     for value in [1, 11] {
         assert_eq!(violated(&history(value)), [], "{value}");
     }
-    let strong = [Level::StrongSnapshotIsolation, Level::StrictSerializable];
+    let strong = [
+        Level::StrongReadCommitted,
+        Level::StrongSnapshotIsolation,
+        Level::StrictSerializable,
+    ];
     // 10 is inside of the bounds, but one of the two that it needs was not there yet, or both were.
     for value in [0, 2, 10, 100, 101, 111] {
         assert_eq!(violated(&history(value)), strong, "{value}");
