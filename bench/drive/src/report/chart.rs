@@ -53,7 +53,13 @@ impl Frame {
         points().next()?;
         let x_max = points().map(|p| p.0).fold(f64::MIN, f64::max);
         let x_min = points().map(|p| p.0).fold(f64::MAX, f64::min);
-        let top = points().map(|p| p.1).fold(1.0, f64::max) * 1.05;
+        let highest = points().map(|p| p.1).fold(0.0, f64::max);
+        let top = match log_y {
+            true => highest.max(1e-9) * 1.05,
+            // A whole number of round steps.
+            false => round_step(highest / 4.0) * (highest / round_step(highest / 4.0)).ceil(),
+        };
+        let top = if top > 0.0 { top } else { 1.0 };
         let above_zero = points().map(|p| p.1).filter(|&y| y > 0.0);
         let floor = above_zero.fold(top, f64::min) * 0.9;
         // A single x still needs a width.
@@ -81,13 +87,42 @@ impl Frame {
         HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
     }
 
-    /// The value at `share` (0 to 1) of the height.
-    fn value(&self, share: f64) -> f64 {
-        match self.log_y {
-            true => self.floor * (self.top / self.floor).powf(share),
-            false => self.top * share,
+    /// Round values for the lines of the grid, ascending.
+    fn ticks(&self) -> Vec<f64> {
+        if !self.log_y {
+            let step = round_step(self.top / 4.0);
+            let count = (self.top / step + 1e-6) as u32;
+            return (0..=count).map(|at| f64::from(at) * step).collect();
         }
+        let inside = |of: &[f64]| -> Vec<f64> {
+            let (from, to) = (
+                self.floor.log10().floor() as i32,
+                self.top.log10().ceil() as i32,
+            );
+            let decades = from..=to;
+            let all = decades.flat_map(|at| of.iter().map(move |one| one * 10f64.powi(at)));
+            all.filter(|y| (self.floor..=self.top).contains(y))
+                .collect()
+        };
+        // The coarsest that has enough lines.
+        let choices: [&[f64]; 3] = [&[1.0], &[1.0, 3.0], &[1.0, 2.0, 5.0]];
+        let ticks = choices
+            .into_iter()
+            .map(inside)
+            .find(|ticks| ticks.len() >= 3);
+        ticks.unwrap_or_else(|| vec![self.floor, (self.floor * self.top).sqrt(), self.top])
     }
+}
+
+/// The smallest of 1, 2, 2.5 and 5 times a power of ten that is at least `step`; 1 of nothing.
+fn round_step(step: f64) -> f64 {
+    if step <= 0.0 {
+        return 1.0;
+    }
+    let decade = 10f64.powf(step.log10().floor());
+    let steps = [1.0, 2.0, 2.5, 5.0].map(|one| one * decade);
+    let found = steps.into_iter().find(|one| *one >= step * (1.0 - 1e-9));
+    found.unwrap_or(10.0 * decade)
 }
 
 /// The chart as an SVG element. Points carry titles, which browsers show on hover.
@@ -118,8 +153,7 @@ fn grid(axes: &Axes, frame: &Frame, svg: &mut String) {
             "<rect x=\"{x:.1}\" y=\"{TOP}\" width=\"{w:.1}\" height=\"{h:.1}\" class=\"phase\"/>"
         );
     }
-    for step in 0..=4 {
-        let value = frame.value(f64::from(step) / 4.0);
+    for value in frame.ticks() {
         let (y, label) = (frame.y(value), (axes.y_label)(value));
         let (before, base) = (LEFT - 6.0, y + 4.0);
         let _ = write!(
@@ -138,9 +172,12 @@ fn grid(axes: &Axes, frame: &Frame, svg: &mut String) {
     };
     for (x, label) in labels {
         let (x, y) = (frame.x(x), HEIGHT - BOTTOM + 14.0);
+        // The last one must not stick out of the drawing.
+        let anchor = if x > right - 1.0 { "end" } else { "middle" };
+        let x = if x > right - 1.0 { WIDTH } else { x };
         let _ = write!(
             svg,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{label}</text>"
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{label}</text>"
         );
     }
     let (low, x_title, y_title) = (HEIGHT - 1.0, axes.x_title, axes.y_title);
@@ -205,6 +242,35 @@ mod tests {
                 assert!(svg.starts_with("<svg") && !svg.contains("NaN") && !svg.contains("inf"));
             }
         }
+    }
+
+    #[test]
+    fn lines_of_the_grid_stand_at_round_values() {
+        let frame = |log_y, values: [f64; 2]| {
+            let series = [Series {
+                name: "a".into(),
+                colour: "red",
+                points: vec![(0.0, values[0]), (1.0, values[1])],
+            }];
+            Frame::around(&series, log_y).expect("there are points")
+        };
+        let ticks = frame(false, [0.0, 97.0]).ticks();
+        assert_eq!(ticks, [0.0, 25.0, 50.0, 75.0, 100.0]);
+        assert_eq!(
+            frame(false, [0.0, 0.0]).ticks(),
+            [0.0, 0.25, 0.5, 0.75, 1.0]
+        );
+        let close = |log: &[f64], wanted: &[f64]| {
+            let pairs = log.iter().zip(wanted);
+            log.len() == wanted.len() && pairs.clone().all(|(a, b)| (a / b - 1.0).abs() < 1e-9)
+        };
+        let ticks = frame(true, [500.0, 36_000.0]).ticks();
+        assert!(
+            close(&ticks, &[1_000.0, 3_000.0, 10_000.0, 30_000.0]),
+            "{ticks:?}"
+        );
+        let ticks = frame(true, [45.0, 260.0]).ticks();
+        assert!(close(&ticks, &[50.0, 100.0, 200.0]), "{ticks:?}");
     }
 
     #[test]

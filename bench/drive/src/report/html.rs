@@ -13,13 +13,13 @@ const STYLE: &str = "body{font:14px/1.5 system-ui,sans-serif;max-width:60rem;mar
 padding:0 1rem;color:#1d2430;background:#fff}h1{font-size:1.5rem}h2{font-size:1.1rem;\
 margin-top:2rem}table{border-collapse:collapse;width:100%}th,td{padding:.25rem .6rem;\
 text-align:right;border-bottom:1px solid #e2e6ec}th:first-child,td:first-child{text-align:left}\
-td.text{text-align:left}.good{color:#0a7a3d}.bad{color:#b3261e;font-weight:600}\
+.text,th.text{text-align:left}.good{color:#0a7a3d}.bad{color:#b3261e;font-weight:600}\
 .verdict{border:1px solid #cfd6df;border-radius:.5rem;padding:1rem 1.2rem}.big{font-size:1.8rem}\
 svg{width:100%;height:auto;font:10px system-ui,sans-serif}.grid{stroke:#e8ebf0}\
 .phase{fill:#f3f7f4}.legend,.dim{color:#5b6675}@media(prefers-color-scheme:dark){body{\
 background:#14181f;color:#dfe5ee}th,td{border-color:#2a323d}.grid{stroke:#2a323d}.phase{\
 fill:#19222a}text{fill:#9aa6b5}.verdict{border-color:#36404d}.good{color:#5ad08c}.bad{\
-color:#ff8a80}}";
+color:#ff8a80}.legend,.dim{color:#9aa6b5}a{color:#8ab4ff}}";
 
 /// Colours of lines that tell each other apart, on light and dark ground.
 pub const COLOURS: [&str; 5] = ["#2f6fde", "#d9822b", "#2f9e62", "#9b51c9", "#c93d6a"];

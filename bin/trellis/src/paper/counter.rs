@@ -25,7 +25,10 @@ fn options(lab: &Lab, system: System, way: Way, clients_per_node: u32) -> ScaleO
 /// Blind increments of one counter from all nodes, against moving its row.
 pub(super) fn counter(lab: &mut Lab) -> Result<Figure> {
     let nodes = lab.model.nodes();
-    let place = format!("{nodes} nodes, links of 1 ms; {}", lab.model.describe());
+    let place = format!(
+        "{nodes} nodes, links of 1 ms; {}",
+        lab.model.describe_costs()
+    );
     let title = "Hot counter (beyond the paper): increments of one row from all nodes";
     let mut figure = Figure::new("counter", title, place);
     figure.columns(&[
@@ -153,8 +156,9 @@ pub(super) fn hotspot(lab: &mut Lab) -> Result<Figure> {
         ..base
     };
     let place = format!(
-        "3 nodes, 2 clients each, links of 1 ms, {minutes} minutes of simulated time; every \
-         NewOrder takes one and the same row of STOCK"
+        "3 nodes of 2 clients, links of 1 ms, {minutes} min of simulated time; every NewOrder takes \
+         one and the same row of STOCK; {}",
+        lab.model.describe_costs()
     );
     let mut figure = Figure::new(
         "hotspot",
@@ -168,15 +172,16 @@ pub(super) fn hotspot(lab: &mut Lab) -> Result<Figure> {
     }
     let tries = Tries::of(&point);
     let longest_ms = point.latency_ns(1_000) as f64 / 1e6;
-    lab.expectations.judge(
-        "3c",
-        format!(
-            "{} transactions in {minutes} min, {} tries at most, {longest_ms:.0} ms at most",
-            point.commits(),
-            tries.most
-        ),
-        tries.most <= STARVED_TRIES && longest_ms < STARVED_MS && point.commits() > 0 && !lab.quick,
+    let text = format!(
+        "{} transactions in {minutes} min, {} tries at most, {longest_ms:.0} ms at most",
+        point.commits(),
+        tries.most
     );
+    let met = tries.most <= STARVED_TRIES && longest_ms < STARVED_MS && point.commits() > 0;
+    match lab.quick {
+        true => lab.expectations.skip("3c", text),
+        false => lab.expectations.judge("3c", text, met),
+    }
     figure.text.push(format!(
         "Mean latency {:.1} ms, p99 {:.1} ms, the longest {longest_ms:.0} ms.",
         mean_ms(&point),

@@ -130,7 +130,8 @@ const PARTS: [Part; 18] = [
 struct Found {
     number: &'static str,
     text: String,
-    met: bool,
+    /// `None`: the run was too small to tell.
+    met: Option<bool>,
 }
 
 /// The expectations, with what has been found so far.
@@ -176,7 +177,7 @@ impl Expectations {
     /// There is no such part, or there is nothing to meet.
     pub(super) fn judge(&mut self, number: &'static str, text: String, met: bool) {
         assert!(part(number).judged, "{number} is only reported");
-        self.note(number, text, met);
+        self.note(number, text, Some(met));
     }
 
     /// Takes note of a number that nothing is asked of.
@@ -185,10 +186,15 @@ impl Expectations {
     /// There is no such part, or there is something to meet.
     pub(super) fn report(&mut self, number: &'static str, text: String) {
         assert!(!part(number).judged, "{number} is met or missed");
-        self.note(number, text, true);
+        self.note(number, text, Some(true));
     }
 
-    fn note(&mut self, number: &'static str, text: String, met: bool) {
+    /// Takes note of what a run showed that is too small to judge by.
+    pub(super) fn skip(&mut self, number: &'static str, text: String) {
+        self.note(number, format!("a quick run: {text}"), None);
+    }
+
+    fn note(&mut self, number: &'static str, text: String, met: Option<bool>) {
         self.found.retain(|found| found.number != number);
         self.found.push(Found { number, text, met });
     }
@@ -202,8 +208,11 @@ impl Expectations {
         let found = self.found.iter().find(|found| found.number == part.number);
         match found {
             Some(found) if !part.judged => (Verdict::Reported, found.text.clone()),
-            Some(found) if found.met => (Verdict::Met, found.text.clone()),
-            Some(found) => (Verdict::Missed, found.text.clone()),
+            Some(found) => match found.met {
+                Some(true) => (Verdict::Met, found.text.clone()),
+                Some(false) => (Verdict::Missed, found.text.clone()),
+                None => (Verdict::NotMeasured, found.text.clone()),
+            },
             None if self.failed.contains(&part.figure) => {
                 let text = format!("figure {} failed", part.figure);
                 (Verdict::NotMeasured, text)
@@ -349,6 +358,14 @@ mod tests {
         assert!(all.plain().contains("4a not measured"), "{}", all.plain());
         assert!(all.html().contains("figure 14 failed"));
         assert!(all.html().contains("figure 9 was not run"));
+    }
+
+    #[test]
+    fn a_run_that_is_too_small_judges_nothing() {
+        let mut all = Expectations::default();
+        all.skip("4a", "0.5 of linear".to_owned());
+        assert_eq!(all.verdict(4), Verdict::NotMeasured);
+        assert!(all.plain().contains("a quick run: 0.5 of linear"));
     }
 
     #[test]

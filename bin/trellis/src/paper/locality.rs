@@ -215,9 +215,11 @@ pub(super) fn figure_12(lab: &mut Lab) -> Result<Figure> {
     options_of.run_us = if lab.quick { 600_000 } else { 1_500_000 };
     options_of.slices = SLICES as u32;
     let place = format!(
-        "{} nodes, 10 % remote, all of it with locality, from the first transaction on; {}",
+        "{} nodes of {} clients, 10 % remote, all of it with locality, from the first transaction \
+         on; {}",
         options_of.nodes,
-        lab.model.describe()
+        options_of.clients_per_node,
+        lab.model.describe_shape()
     );
     let mut figure = Figure::new("12", "Figure 12: automatic repartitioning", place);
     let point = lab.model.point(&options_of)?;
@@ -275,10 +277,12 @@ pub(super) fn figure_13(lab: &mut Lab) -> Result<Figure> {
     options.run_us = 6 * phase_us;
     options.slices = 6 * PHASE_SLICES as u32;
     let place = format!(
-        "{} nodes, 10 % remote: to one other node, to two, to all, by turns of {:.1} s, twice; {}",
+        "{} nodes of {} clients, 10 % remote: to one other node, to two, to all, by turns of {:.1} \
+         s, twice; {}",
         options.nodes,
+        options.clients_per_node,
         phase_us as f64 / 1e6,
-        lab.model.describe()
+        lab.model.describe_shape()
     );
     let mut figure = Figure::new("13", "Figure 13: impact of the access pattern", place);
     let point = lab.model.point(&options)?;

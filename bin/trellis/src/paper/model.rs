@@ -46,7 +46,7 @@ impl Model {
     pub(super) fn base(&self) -> ScaleOptions {
         let (warmup_us, run_us) = match self.quick {
             true => (100_000, 50_000),
-            false => (200_000, 120_000),
+            false => (150_000, 100_000),
         };
         ScaleOptions {
             nodes: self.nodes(),
@@ -73,18 +73,31 @@ impl Model {
     pub(super) fn describe(&self) -> String {
         let base = self.base();
         format!(
-            "scale model with the costs of {}: 1 core, {} warehouses and {} clients per node, \
-             closed loop; a warehouse has {} items and 10 districts of {} customers (TPC-C: \
-             100000 and 3000); links {} us; {:.2} s after {:.2} s of warm-up",
-            self.costs.machine,
-            base.warehouses_per_node,
+            "{}; {} clients per node, closed loop; {:.2} s after {:.2} s of warm-up",
+            self.describe_shape(),
             base.clients_per_node,
-            base.items,
-            base.customers,
-            self.costs.table.link_ns / 1_000,
             base.run_us as f64 / 1e6,
             base.warmup_us as f64 / 1e6,
         )
+    }
+
+    /// The same without clients and lengths, for figures that have their own.
+    pub(super) fn describe_shape(&self) -> String {
+        let base = self.base();
+        format!(
+            "{}, links {} us; 1 core and {} warehouses per node; a warehouse has {} items and 10 \
+             districts of {} customers (TPC-C: 100000 and 3000)",
+            self.describe_costs(),
+            self.costs.table.link_ns / 1_000,
+            base.warehouses_per_node,
+            base.items,
+            base.customers,
+        )
+    }
+
+    /// Whose costs they are.
+    pub(super) fn describe_costs(&self) -> String {
+        format!("scale model with the costs of {}", self.costs.machine)
     }
 
     /// A point with the links of the costs.

@@ -2,9 +2,11 @@
 
 use super::Lab;
 use super::figure::{Chart, Figure};
-use super::model::{SYSTEMS, rate};
+use super::model::{SYSTEMS, moved, rate};
+use super::remote::Tries;
 use anyhow::Result;
-use sim::scale::{ScaleOptions, Spread, System};
+use sim::scale::{Point, ScaleOptions, Spread, System};
+use std::rc::Rc;
 
 /// Transactions at a time per node stand for the paper's threads: a thread of L-Store has one
 /// transaction, which waits for its rows.
@@ -36,27 +38,37 @@ pub(super) fn figure_8(lab: &mut Lab) -> Result<Figure> {
     let chart = |title, y| Chart::by_name(title, "transactions at a time", y, names.clone());
     let mut throughput = chart("a. throughput of leap", "tx/s");
     let mut bandwidth = chart("b. bandwidth of leap, all nodes", "Mbit/s");
+    let mut aborts = chart("attempts of leap that the server rolled back", "%");
     let mut against = chart("throughput at 10 % remote", "tx/s");
     for remote_percent in REMOTE {
-        let (rates, bits) = curve(lab, System::Leap, remote_percent)?;
+        let points = points(lab, System::Leap, remote_percent)?;
+        let (rates, bits) = (of(&points, per_s), of(&points, megabits));
         let (best, most) = peak(&rates);
         figure.text.push(format!(
             "{remote_percent} % remote: most with {} transactions at a time, {most:.0} a second; \
-             with {} it is {:.2} of that. Bandwidth there: {:.0} Mbit/s.",
+             with {} it is {:.2} of that. Bandwidth at the most: {:.0} Mbit/s, {:.0} bytes for a \
+             row that moves; attempts rolled back: {:.1} % with {}, {:.1} % with {}.",
             AT_A_TIME[best],
             AT_A_TIME[AT_A_TIME.len() - 1],
             rates[AT_A_TIME.len() - 1] / most.max(1.0),
-            bits[best]
+            bits[best],
+            points[best].1.usage.frame_bytes as f64
+                / (moved(&points[best].1) * points[best].1.commits() as f64).max(1.0),
+            rolled_back(&points[1]),
+            AT_A_TIME[1],
+            rolled_back(&points[3]),
+            AT_A_TIME[3]
         ));
         let name = format!("{remote_percent} % remote");
         throughput.curve(&name, rates);
         bandwidth.curve(&name, bits);
+        aborts.curve(&name, of(&points, rolled_back));
     }
     for system in SYSTEMS {
-        let (rates, _) = curve(lab, system, 10)?;
-        against.curve(system.name(), rates);
+        let points = points(lab, system, 10)?;
+        against.curve(system.name(), of(&points, per_s));
     }
-    figure.charts = vec![throughput, bandwidth, against];
+    figure.charts = vec![throughput, bandwidth, aborts, against];
     figure.text.push(
         "The paper's optimum is 32 threads on 4 cores. A transaction that waits costs no thread \
          here, so what may end the rise is a core that is busy, and conflicts."
@@ -65,16 +77,32 @@ pub(super) fn figure_8(lab: &mut Lab) -> Result<Figure> {
     Ok(figure)
 }
 
-/// Transactions per second and Mbit/s by the number of transactions at a time.
-fn curve(lab: &mut Lab, system: System, remote_percent: u64) -> Result<(Vec<f64>, Vec<f64>)> {
-    let (mut rates, mut bits) = (Vec::new(), Vec::new());
-    for at_a_time in AT_A_TIME {
-        let options = options(lab, system, remote_percent, at_a_time);
+/// A point with what it was of.
+type Measured = (ScaleOptions, Rc<Point>);
+
+fn points(lab: &mut Lab, system: System, remote_percent: u64) -> Result<Vec<Measured>> {
+    let mut one = |at_a_time: &u32| {
+        let options = options(lab, system, remote_percent, *at_a_time);
         let point = lab.model.point(&options)?;
-        rates.push(rate(&options, &point));
-        bits.push(point.usage.frame_bytes as f64 * 8.0 / options.run_us as f64);
-    }
-    Ok((rates, bits))
+        Ok((options, point))
+    };
+    AT_A_TIME.iter().map(&mut one).collect()
+}
+
+fn of(points: &[Measured], value: fn(&Measured) -> f64) -> Vec<f64> {
+    points.iter().map(value).collect()
+}
+
+fn per_s((options, point): &Measured) -> f64 {
+    rate(options, point)
+}
+
+fn megabits((options, point): &Measured) -> f64 {
+    point.usage.frame_bytes as f64 * 8.0 / options.run_us as f64
+}
+
+fn rolled_back((_, point): &Measured) -> f64 {
+    Tries::of(point).abort_rate * 100.0
 }
 
 /// Where the largest value is, and that value.
