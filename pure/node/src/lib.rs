@@ -33,6 +33,7 @@ mod show_rows;
 mod snapshot;
 mod stages;
 mod txns;
+mod used;
 
 pub use client::{ClientMessage, ConnId, Format, Reply, Severity, Tag, TxnStatus};
 pub use input::{CheckpointPart, Effects, Input};

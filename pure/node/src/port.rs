@@ -6,6 +6,7 @@ use crate::protocols::Submission;
 use crate::sequence::{SequenceDraws, draw};
 use crate::show::Shows;
 use crate::snapshot::Held;
+use crate::used::Used;
 use base::{
     DatabaseId, IndexId, NodeId, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts,
     TxnId,
@@ -48,6 +49,8 @@ pub(crate) struct TxnShared {
     /// Answers to the client wait for this position: the largest that was read.
     pub(crate) wait: Cell<Position>,
     pub(crate) outcome: RefCell<Option<Outcome>>,
+    /// What its statements have used: of one that may have more than one.
+    pub(crate) used: Used,
 }
 
 impl TxnShared {
@@ -217,6 +220,9 @@ impl sql::Port for StatementPort {
         if core.journal.full && is_write(&op) {
             let error = disk_full(core.config.shard.node());
             return Started::Ready(Some(Err(ExecError::Sql(error))));
+        }
+        if !self.autocommit {
+            self.txn.used.note(&op);
         }
         let id = core.next_op();
         let mut op = op;

@@ -10,6 +10,7 @@ use crate::port::{Events, StatementPort, TxnShared};
 use crate::sequence::SequenceDraws;
 use crate::show::Shows;
 use crate::snapshot::Held;
+use crate::used::Used;
 use base::{DatabaseId, LookupMap, Position, SqlError, SqlState, Time, TxnId};
 use catalog::{Database, Execution, ProtocolKind};
 use sql::Completed;
@@ -189,7 +190,9 @@ impl Txns {
         self.core.borrow_mut().counters.statements += 1;
         let (plan, params) = (request.plan, request.params);
         let again = Some((plan.clone(), params.clone()));
-        let future = if begins && txn.shared.snapshot.get().is_some_and(|held| !held.exact) {
+        let future = if !begins && txn.shared.used.has_lost_table(&port.database) {
+            Start::Over(Err(ExecError::Aborted(AbortReason::SchemaChanged)))
+        } else if begins && txn.shared.snapshot.get().is_some_and(|held| !held.exact) {
             Start::Running(start_exact(plan, params, port.clone()))
         } else {
             start(plan, params, port.clone())
@@ -220,7 +223,7 @@ impl Txns {
         begin: BeginRequest,
         whole: bool,
         protocol: ProtocolKind,
-        database: &Database,
+        database: &Arc<Database>,
     ) {
         let mut core = self.core.borrow_mut();
         core.clock.merge(begin.seen);
@@ -259,6 +262,7 @@ impl Txns {
             answers: RefCell::default(),
             wait: Cell::new(Position(0)),
             outcome: RefCell::default(),
+            used: Used::new(database.clone()),
         });
         let txn = Txn {
             shared,

@@ -46,8 +46,10 @@ already, it fails with 40001.
 
 ## Schema changes
 
-A transaction that has read a table is not held up by DROP TABLE and does not hold it up; it may
-then find another table of the same name (`drop_table`). PostgreSQL makes the DROP wait.
+A transaction that has used a table is not held up by DROP TABLE and does not hold it up. Its next
+statement fails: with 42P01 if it names the table, with 40001 if there is another one of that name
+by then, or if it does not name it (`drop_table`, `drop_table_read`). PostgreSQL makes the DROP
+wait.
 ";
 
 /// Names of all recorded systems.

@@ -1,0 +1,73 @@
+//! Which key spaces an open transaction has used, so that it hears when one of its tables is
+//! dropped: PostgreSQL makes DROP TABLE wait for the transaction, here the transaction gives way.
+
+use base::IndexId;
+use catalog::Database;
+use core::cell::RefCell;
+use std::sync::Arc;
+use txn::Op;
+
+/// The key spaces that the statements of a transaction have read or written so far.
+pub(crate) struct Used {
+    indexes: RefCell<Vec<IndexId>>,
+    /// Its database, as the statement that ran last knew it.
+    database: RefCell<Arc<Database>>,
+}
+
+impl Used {
+    /// Nothing is used yet. `database`: as the first statement knows it.
+    pub(crate) fn new(database: Arc<Database>) -> Used {
+        Used {
+            indexes: RefCell::default(),
+            database: RefCell::new(database),
+        }
+    }
+
+    /// The transaction uses what this operation goes to.
+    pub(crate) fn note(&self, op: &Op) {
+        let Some(index) = index_of(op) else {
+            return;
+        };
+        let mut indexes = self.indexes.borrow_mut();
+        if indexes.last() != Some(&index) && !indexes.contains(&index) {
+            indexes.push(index);
+        }
+    }
+
+    /// The next statement was planned with `next`: tells whether a table that earlier ones have
+    /// used is gone. A table of the same name is another table.
+    pub(crate) fn has_lost_table(&self, next: &Arc<Database>) -> bool {
+        if Arc::ptr_eq(&self.database.borrow(), next) {
+            return false;
+        }
+        let before = self.database.replace(next.clone());
+        let known = next.key_spaces();
+        let mut lost = false;
+        self.indexes.borrow_mut().retain(|index| {
+            let is_there = known.contains(index);
+            // A table may lose an index, or take another primary key, and be the same.
+            lost |= !is_there && !keeps_table(&before, next, *index);
+            is_there
+        });
+        lost
+    }
+}
+
+fn keeps_table(before: &Database, next: &Database, index: IndexId) -> bool {
+    let mut tables = before.tables.values();
+    let table = tables.find(|table| table.indexes().any(|other| other.id == index));
+    table.is_none_or(|table| next.tables.values().any(|other| other.id == table.id))
+}
+
+fn index_of(op: &Op) -> Option<IndexId> {
+    match op {
+        Op::Get { key, .. }
+        | Op::Modify { key, .. }
+        | Op::Insert { key, .. }
+        | Op::Formula { key, .. }
+        | Op::Write { key, .. } => Some(key.index),
+        Op::InsertMany(rows) => Some(rows.index()),
+        Op::Scan(scan) => Some(scan.index),
+        Op::Clock(_) => None,
+    }
+}
