@@ -4,31 +4,13 @@
 //! `cargo run --release -p gateway --example codec`
 #![allow(clippy::print_stdout, reason = "a program that prints its result")]
 
+use allocations::{Counting, count};
 use base::{Datum, RowBatch, Type};
 use gateway::{Decoder, encode};
 use node::client::OutColumn;
 use node::{Format, Reply};
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: every call is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise about `layout` is the one that `System` wants.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `pointer` came from `System` with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -65,11 +47,11 @@ fn main() {
 
 fn measure(what: &str, mut work: impl FnMut()) {
     (0..ROUNDS / 10).for_each(|_| work());
-    let allocations = ALLOCATIONS.load(Ordering::Relaxed);
+    let allocations = count();
     let start = Instant::now();
     (0..ROUNDS).for_each(|_| work());
     let nanos = start.elapsed().as_nanos() as f64 / ROUNDS as f64;
-    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - allocations;
+    let allocations = count() - allocations;
     println!(
         "{what}: {nanos:.0} ns, {:.2} allocations",
         allocations as f64 / ROUNDS as f64

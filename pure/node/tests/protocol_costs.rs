@@ -1,36 +1,18 @@
 //! Allocations of a transaction on rows of its own shard, under each protocol: what leap adds for
 //! rows that might be elsewhere must not be paid by those that are here.
 
+use allocations::{Counting, count};
 use base::row::RowRef;
 use base::{Clock, Datum, IndexId, Key, Position, RowBatch, ShardId, Slot, SqlError, Time};
 use base::{Ts, TxnId, Type};
 use leap::Leap;
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use store::{Store, Write};
 use two_phase::TwoPhase;
 use txn::{
     Counters, Cx, JournalPort, LockMode, Modified, Op, OpId, OpReply, Outbox, Outcome, Program,
     Protocol, Read, RowProgram, RowTask, Submitted, TxnOptions,
 };
-
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: every call is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise about `layout` is the one that `System` wants.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `pointer` came from `System` with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -182,11 +164,11 @@ impl<P: Protocol> World<P> {
         for _ in 0..200 {
             call(self);
         }
-        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        let before = count();
         for _ in 0..1_000 {
             call(self);
         }
-        (ALLOCATIONS.load(Ordering::Relaxed) - before) / 10
+        (count() - before) / 10
     }
 
     /// For a read, for a change, and for a block of both.

@@ -1,32 +1,14 @@
 //! Allocations and time of the session on the fast path: a prepared point query outside of a block.
 
+use allocations::{Counting, count};
 use base::{Datum, Position, RowBatch, ShardId, Time, Ts};
 use catalog::Catalog;
 use node::message::{Done, FromTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx};
 use node::{ClientMessage, ConnId, Tag};
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use txn::{Counters, Outcome};
-
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: every call is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise about `layout` is the one that `System` wants.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `pointer` came from `System` with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -83,14 +65,14 @@ fn point_query(shard: &mut Shard, session: &mut Session) -> u64 {
         priority_ts: Ts(1),
         currval: vec![],
     };
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let before = count();
     shard.call(|cx| session.on_client(cx, bind));
     shard.call(|cx| session.on_client(cx, execute));
     shard.call(|cx| session.on_client(cx, ClientMessage::Sync));
     let (_, handle, _) = shard.to_txn.pop_front().expect("the statement runs");
     shard.call(|cx| session.on_txn(cx, handle, FromTxn::Rows(1, rows, Position(0))));
     shard.call(|cx| session.on_txn(cx, handle, FromTxn::Done(1, done)));
-    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    let allocations = count() - before;
     assert_eq!(shard.replies.len(), 4, "{:?}", shard.replies);
     shard.replies.clear();
     allocations

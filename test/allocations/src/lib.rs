@@ -1,0 +1,50 @@
+//! Counts the allocations of a thread, for tests and examples that bound them.
+//!
+//! ```
+//! use allocations::{Counting, count};
+//!
+//! #[global_allocator]
+//! static ALLOCATOR: Counting = Counting;
+//!
+//! let before = count();
+//! let list = vec![1, 2, 3];
+//! assert_eq!(count() - before, 1);
+//! # drop(list);
+//! ```
+//!
+//! Each thread has a count of its own, because the one that runs the tests allocates whenever it
+//! likes. Is not: a profiler.
+
+#![warn(missing_docs)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Allocations of this thread so far, those included that make something larger; 0 unless
+/// [`Counting`] is the allocator.
+pub fn count() -> u64 {
+    COUNT.get()
+}
+
+/// The system's allocator, counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Counting;
+
+// SAFETY: every call is passed on to the system's allocator unchanged. The count is a constant at
+// first and has no destructor, so that it neither allocates nor is ever gone.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.set(COUNT.get() + 1);
+        // SAFETY: the caller's promise about `layout` is the one that `System` wants.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: `pointer` came from `System` with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
