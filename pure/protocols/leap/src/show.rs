@@ -12,39 +12,73 @@ use txn::Outcome;
 use txn::increment::claim_of;
 use txn::lock::Item;
 
-/// What one shard knows about rows that move. Counts grow since the start of the node.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Moves {
-    /// Rows of this home that are elsewhere now.
-    pub rows_away: u64,
-    /// Rows of other homes that this shard owns now.
-    pub rows_here: u64,
-    /// Backups that wait for an acknowledgement.
-    pub backups: u64,
-    /// Bytes of the owner table, about.
-    pub table_bytes: u64,
-    /// Rows that have arrived.
-    pub moved_in: u64,
-    /// Rows that have left.
-    pub moved_out: u64,
-    /// Requests that met an older transaction at the owner.
-    pub refused: u64,
-    /// Arrivals where the requester is the home.
-    pub rp_o: u64,
-    /// Arrivals where the home was the owner.
-    pub r_po: u64,
-    /// Arrivals with requester, home and owner apart.
-    pub r_p_o: u64,
-    /// Rows of this home that others have copies of now.
-    pub rows_lent: u64,
-    /// Copies that this shard has now.
-    pub copies: u64,
-    /// Copies that were given.
-    pub lent: u64,
-    /// Copies that have come.
-    pub copied: u64,
-    /// Transactions that were entrusted to other shards and ended there.
-    pub entrusted: u64,
+macro_rules! moves {
+    (
+        sizes { $($(#[$size_doc:meta])* $size:ident,)* }
+        counts { $($(#[$count_doc:meta])* $count:ident,)* }
+    ) => {
+        /// What one shard knows about rows that move: how things are now, and counts that grow
+        /// since the start of the node.
+        #[derive(Clone, PartialEq, Eq, Debug, Default)]
+        pub struct Moves {
+            $($(#[$size_doc])* pub $size: u64,)*
+            $($(#[$count_doc])* pub $count: u64,)*
+        }
+
+        impl Moves {
+            /// Adds what another shard knows.
+            pub fn add(&mut self, other: &Moves) {
+                $(self.$size += other.$size;)*
+                $(self.$count += other.$count;)*
+            }
+
+            /// What has been counted since `before`, and how things are now.
+            #[must_use]
+            pub fn since(&self, before: &Moves) -> Moves {
+                Moves {
+                    $($size: self.$size,)*
+                    $($count: self.$count - before.$count,)*
+                }
+            }
+        }
+    };
+}
+
+moves! {
+    sizes {
+        /// Rows of this home that are elsewhere now.
+        rows_away,
+        /// Rows of other homes that this shard owns now.
+        rows_here,
+        /// Backups that wait for an acknowledgement.
+        backups,
+        /// Bytes of the owner table, about.
+        table_bytes,
+        /// Rows of this home that others have copies of now.
+        rows_lent,
+        /// Copies that this shard has now.
+        copies,
+    }
+    counts {
+        /// Rows that have arrived.
+        moved_in,
+        /// Rows that have left.
+        moved_out,
+        /// Requests that met an older transaction at the owner.
+        refused,
+        /// Arrivals where the requester is the home.
+        rp_o,
+        /// Arrivals where the home was the owner.
+        r_po,
+        /// Arrivals with requester, home and owner apart.
+        r_p_o,
+        /// Copies that were given.
+        lent,
+        /// Copies that have come.
+        copied,
+        /// Transactions that were entrusted to other shards and ended there.
+        entrusted,
+    }
 }
 
 /// A row that moves much.

@@ -212,7 +212,7 @@ pub fn measure(
         point.slices.push(slice);
     }
     point.counters = less(&world.counted(), &before.0);
-    point.moves = moved_since(world.moved(), &before.1);
+    point.moves = world.moved().since(&before.1);
     point.latencies_ns.sort_unstable();
     point.usage = usage.borrow().clone();
     Ok(point)
@@ -244,19 +244,6 @@ impl Point {
 /// Rows that arrived, however they came.
 fn moves_of(moves: &Moves) -> u64 {
     moves.rp_o + moves.r_po + moves.r_p_o
-}
-
-/// Counts since `before`; sizes as they are now.
-fn moved_since(now: Moves, before: &Moves) -> Moves {
-    Moves {
-        moved_in: now.moved_in - before.moved_in,
-        moved_out: now.moved_out - before.moved_out,
-        refused: now.refused - before.refused,
-        rp_o: now.rp_o - before.rp_o,
-        r_po: now.r_po - before.r_po,
-        r_p_o: now.r_p_o - before.r_p_o,
-        ..now
-    }
 }
 
 /// No faults, clocks that agree, no checkpoints.
@@ -315,17 +302,7 @@ impl World {
         let mut sum = Moves::default();
         let running = self.nodes.iter().filter_map(|node| node.running.as_ref());
         for shard in running.flat_map(|running| &running.shards) {
-            let one = shard.machine.moves();
-            sum.rows_away += one.rows_away;
-            sum.rows_here += one.rows_here;
-            sum.backups += one.backups;
-            sum.table_bytes += one.table_bytes;
-            sum.moved_in += one.moved_in;
-            sum.moved_out += one.moved_out;
-            sum.refused += one.refused;
-            sum.rp_o += one.rp_o;
-            sum.r_po += one.r_po;
-            sum.r_p_o += one.r_p_o;
+            sum.add(&shard.machine.moves());
         }
         sum
     }

@@ -4,8 +4,8 @@
 //! makes anew; another writes rows, some of which violate them. From when a constraint is
 //! acknowledged until its tables are about to be dropped, no row violates it.
 
-use super::histories::{Histories, is_excusable, patiently};
-use crate::client::{Answer, SimConn, SimError};
+use super::histories::{Histories, patiently};
+use crate::client::SimConn;
 use crate::executor::SimCx;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -109,7 +109,7 @@ impl Constraints {
         {
             self.is_uncertain.set(true);
         }
-        (result.is_ok(), self.excuse(sql, result, &OF_CHANGES))
+        (result.is_ok(), self.rows.excuse(sql, result, &OF_CHANGES))
     }
 
     /// A write, or a look for rows that violate a constraint. Tells whether the connection goes on.
@@ -134,7 +134,7 @@ impl Constraints {
         };
         self.next_key.set(key + 1);
         let result = conn.query(&sql).await;
-        self.excuse(&sql, result, &OF_WRITES)
+        self.rows.excuse(&sql, result, &OF_WRITES)
     }
 
     async fn look(&self, cx: &SimCx, conn: &mut SimConn, which: usize) -> bool {
@@ -154,7 +154,7 @@ impl Constraints {
                 self.rows.accuse(text);
             }
         }
-        self.excuse(query, result, &["42P01"])
+        self.rows.excuse(query, result, &["42P01"])
     }
 
     /// Looks once more at everything, on the healed cluster.
@@ -165,20 +165,5 @@ impl Constraints {
             self.look(cx, &mut conn, which).await;
         }
         Ok(())
-    }
-
-    /// Tells whether the connection can be used further; accuses of errors that nothing explains.
-    fn excuse(&self, doing: &str, result: Result<Answer, SimError>, also: &[&str]) -> bool {
-        match result {
-            Ok(_) => true,
-            Err(SimError::Lost) => false,
-            Err(SimError::Sql(error)) => {
-                let state = error.state();
-                if !is_excusable(state.as_str()) && !also.contains(&state.as_str()) {
-                    self.rows.accuse(format!("{doing}: {error}"));
-                }
-                true
-            }
-        }
     }
 }

@@ -9,7 +9,7 @@
 //! * Both do the same with constraints: [`super::constraints`].
 
 use super::constraints::Constraints;
-use super::histories::{Histories, is_excusable, patiently};
+use super::histories::{Histories, patiently};
 use super::{Entry, Scale, Verdict, Workload};
 use crate::client::{Answer, SimConn, SimError};
 use crate::executor::{SimCx, Task};
@@ -75,22 +75,6 @@ impl Ddl {
         }
     }
 
-    /// Tells whether the connection can be used further after an answer; accuses of errors that
-    /// nothing explains.
-    fn excuse(&self, doing: &str, result: Result<Answer, SimError>, also: &[&str]) -> bool {
-        match result {
-            Ok(_) => true,
-            Err(SimError::Lost) => false,
-            Err(SimError::Sql(error)) => {
-                let state = error.state();
-                if !is_excusable(state.as_str()) && !also.contains(&state.as_str()) {
-                    self.rows.accuse(format!("{doing}: {error}"));
-                }
-                true
-            }
-        }
-    }
-
     /// Changes the schema until the end.
     async fn change(&self, cx: &SimCx) {
         let mut more = 0;
@@ -128,7 +112,7 @@ impl Ddl {
         // Schema changes need every node.
         (
             is_done,
-            self.excuse(sql, result, &["42P07", "42704", "55000"]),
+            self.rows.excuse(sql, result, &["42P07", "42704", "55000"]),
         )
     }
 
@@ -155,8 +139,10 @@ impl Ddl {
         match self.try_compare(conn, table).await {
             Ok(()) => true,
             Err(error) => {
-                self.excuse("comparing", Err(error), &[])
-                    && self.excuse("comparing", conn.query("ROLLBACK").await, &[])
+                self.rows.excuse("comparing", Err(error), &[])
+                    && self
+                        .rows
+                        .excuse("comparing", conn.query("ROLLBACK").await, &[])
             }
         }
     }
@@ -238,7 +224,7 @@ impl Ddl {
             let times = (begun_ns, cx.now_ns());
             self.inserted.borrow_mut().insert(key, times);
         }
-        self.excuse(sql, result, &["42P01"])
+        self.rows.excuse(sql, result, &["42P01"])
     }
 
     async fn look(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
@@ -249,7 +235,7 @@ impl Ddl {
         if let Ok(answer) = &result {
             self.compare_with_inserted(answer, begun_ns, stable_since);
         }
-        self.excuse(sql, result, &["42P01"])
+        self.rows.excuse(sql, result, &["42P01"])
     }
 
     fn compare_with_inserted(&self, answer: &Answer, begun_ns: u64, stable_since: Option<u64>) {

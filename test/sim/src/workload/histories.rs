@@ -1,11 +1,12 @@
 //! The benchmark's history workloads on a simulated cluster, judged by the checker.
 //!
 //! Level, number of keys, length of transactions and pauses are drawn for each run; a run at READ
-//! COMMITTED is judged by what that level promises. Clients move between nodes; a client whose
-//! connection breaks becomes another process of the history.
+//! COMMITTED is judged by what that level promises, in real time. Clients move between nodes; a
+//! client whose connection breaks becomes another process of the history.
 
 use super::wire::{LinkError, SimLink};
 use super::{Entry, Scale, Verdict, Workload};
+use crate::client::{Answer, SimError};
 use crate::executor::{SimCx, Task};
 use base::Prng;
 use check::{Demand, History, Judgement, Level};
@@ -109,7 +110,8 @@ impl Histories {
         Histories {
             shape,
             level: match isolation {
-                Isolation::ReadCommitted => Level::ReadCommitted,
+                // No statement misses what was answered before it began (adr/0010).
+                Isolation::ReadCommitted => Level::StrongReadCommitted,
                 // Trellis gives SERIALIZABLE where REPEATABLE READ is asked for, and in real time
                 // whatever the clocks say.
                 Isolation::RepeatableRead | Isolation::Serializable => Level::StrictSerializable,
@@ -131,6 +133,27 @@ impl Histories {
     /// Keeps the first thing that no fault explains.
     pub(super) fn accuse(&self, text: String) {
         self.wrong.borrow_mut().get_or_insert(text);
+    }
+
+    /// Tells whether a connection can be used further after an answer; accuses of errors that
+    /// nothing explains: no fault, no conflict, and none of `also`.
+    pub(super) fn excuse(
+        &self,
+        doing: &str,
+        result: Result<Answer, SimError>,
+        also: &[&str],
+    ) -> bool {
+        match result {
+            Ok(_) => true,
+            Err(SimError::Lost) => false,
+            Err(SimError::Sql(error)) => {
+                let state = error.state();
+                if !is_excusable(state.as_str()) && !also.contains(&state.as_str()) {
+                    self.accuse(format!("{doing}: {error}"));
+                }
+                true
+            }
+        }
     }
 
     /// A connection with prepared statements to a node of the client's choice.

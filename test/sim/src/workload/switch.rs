@@ -4,9 +4,8 @@
 //! client changes the protocol of their database. An open transaction may be ended by that, and a
 //! change may be cut off by a crash: then the database must be open again, and nothing be lost.
 
-use super::histories::{Histories, is_excusable};
+use super::histories::Histories;
 use super::{Entry, Scale, Verdict, Workload};
-use crate::client::SimError;
 use crate::executor::{SimCx, Task};
 use base::Prng;
 use std::cell::Cell;
@@ -57,17 +56,12 @@ impl Switch {
             };
             let protocol = ["two_phase", "leap"][cx.rng().below(2) as usize];
             let alter = format!("ALTER DATABASE postgres SET (protocol = '{protocol}')");
-            match conn.query(&alter).await {
-                Ok(_) => self.changes.set(self.changes.get() + 1),
-                // 55000: a node is down.
-                Err(SimError::Sql(error))
-                    if !is_excusable(error.state().as_str())
-                        && error.state().as_str() != "55000" =>
-                {
-                    self.rows.accuse(format!("changing the protocol: {error}"));
-                }
-                Err(_) => {}
-            }
+            let result = conn.query(&alter).await;
+            self.changes
+                .set(self.changes.get() + u64::from(result.is_ok()));
+            // 55000: a node is down.
+            self.rows
+                .excuse("changing the protocol", result, &["55000"]);
             let pause = cx.rng().below(self.pause_us);
             cx.sleep(pause).await;
         }
