@@ -175,6 +175,15 @@ impl World {
         let host = self.hosts.get_mut(&shard).expect("a shard of the cluster");
         let mut out = Effects::default();
         host.machine.step(self.now, input, &mut out);
+        let records = self.journals[&shard.node()].borrow();
+        let replies = out.replies.iter().map(|(_, _, wait)| *wait);
+        let mut waits = replies.chain(out.messages.iter().map(|outgoing| outgoing.wait));
+        assert!(
+            host.machine.catalog().version <= records.durable_version()
+                || waits.all(|wait| wait.0 > records.durable),
+            "{shard} lets go what rests on a catalog that its node could lose"
+        );
+        drop(records);
         for (_, reply, wait) in out.replies {
             host.replies.push_back((reply, wait));
         }
