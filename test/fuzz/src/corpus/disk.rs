@@ -39,6 +39,10 @@ fn writes() -> Writes {
 
 /// One record of each kind, in an order that recovery accepts.
 fn life() -> Vec<Record> {
+    [transactions(), moves()].concat()
+}
+
+fn transactions() -> Vec<Record> {
     let other = ShardId(32);
     vec![
         Record::NodeStart {
@@ -89,6 +93,14 @@ fn life() -> Vec<Record> {
             chunks: Vec::new(),
         },
         Record::End { txn: txn(3) },
+        Record::ClockBound { ts: Ts(1 << 31) },
+    ]
+}
+
+/// A row comes and goes, and another one comes that is not there.
+fn moves() -> Vec<Record> {
+    let other = ShardId(32);
+    vec![
         Record::Acquired {
             shard: SHARD,
             key: key(7),
@@ -111,7 +123,6 @@ fn life() -> Vec<Record> {
             at: Ts(150),
             version: None,
         },
-        Record::ClockBound { ts: Ts(1 << 31) },
     ]
 }
 

@@ -57,8 +57,8 @@ fn tagged() -> Vec<(Key, Otag)> {
     vec![(key(), otag(1)), (key(), otag(1 << 33))]
 }
 
-/// Those that move rows and copies.
-fn of_rows() -> Vec<Body> {
+/// Those that move rows.
+fn of_moves() -> Vec<Body> {
     let refused = |otag, reason| {
         Body::Refused(Box::new(Refused {
             home: OTHER,
@@ -66,24 +66,6 @@ fn of_rows() -> Vec<Body> {
             to_incarnation: 1,
             seq: 4,
             reason,
-        }))
-    };
-    let share = |row| {
-        Body::Share(Box::new(Share {
-            tag: otag(5),
-            to_incarnation: 1,
-            seq: 4,
-            key: key(),
-            version: version(row),
-            position: Position(70),
-        }))
-    };
-    let recalled = |refused| {
-        Body::Recalled(Box::new(Recalled {
-            key: key(),
-            tag: otag(5),
-            writer: txn(),
-            refused,
         }))
     };
     vec![
@@ -134,6 +116,31 @@ fn of_rows() -> Vec<Body> {
         }),
         Body::Unacked(tagged()),
         Body::Forget(tagged()),
+        Body::Cancel(key(), otag(7)),
+    ]
+}
+
+/// Those of copies.
+fn of_copies() -> Vec<Body> {
+    let share = |row| {
+        Body::Share(Box::new(Share {
+            tag: otag(5),
+            to_incarnation: 1,
+            seq: 4,
+            key: key(),
+            version: version(row),
+            position: Position(70),
+        }))
+    };
+    let recalled = |refused| {
+        Body::Recalled(Box::new(Recalled {
+            key: key(),
+            tag: otag(5),
+            writer: txn(),
+            refused,
+        }))
+    };
+    vec![
         share(Some(&[1, 2, 3])),
         share(None),
         Body::Recall(Box::new(Recall {
@@ -143,7 +150,6 @@ fn of_rows() -> Vec<Body> {
         })),
         recalled(None),
         recalled(Some(died())),
-        Body::Cancel(key(), otag(7)),
     ]
 }
 
@@ -170,8 +176,8 @@ fn formula() -> Op {
     Op::Formula { key, formula }
 }
 
-/// Those of transactions whose rows stay where they are.
-fn of_transactions() -> Vec<Body> {
+/// Those of reads and scans of rows that stay where they are.
+fn of_reads() -> Vec<Body> {
     let mut batch = RowBatch::new(2);
     batch.push([Datum::Float(0.5), Datum::Text("text".into())]);
     let read = |op| {
@@ -196,6 +202,45 @@ fn of_transactions() -> Vec<Body> {
             delays: 2,
         }))
     };
+    let fetched = |rows| {
+        Body::Fetched(Box::new(Fetched {
+            number: 3,
+            rows,
+            moved: vec![key()],
+            wait: Position(1 << 40),
+        }))
+    };
+    let row = FetchedRow {
+        at: Some(Box::from([1])),
+        newest: None,
+        version: Ts(5),
+    };
+    let division = SqlError::new(SqlState::DIVISION_BY_ZERO, "division by zero");
+    vec![
+        read(scan()),
+        read(Op::Clock(Snapshot::exactly(Ts(7)))),
+        reply(None),
+        reply(Some(Ok(OpResult::Rows {
+            batch,
+            resume: None,
+        }))),
+        reply(Some(Err(OpError::Sql(division)))),
+        Body::Reading(6),
+        Body::Fetch(Box::new(Fetch {
+            txn: txn(),
+            options: options(),
+            number: 3,
+            at: Some(Ts(5)),
+            lock: Some(LockMode::Shared),
+            keys: vec![key(), key()],
+        })),
+        fetched(Ok(vec![(key(), row)])),
+        fetched(Err(AbortReason::SnapshotTooOld)),
+    ]
+}
+
+/// Those of transactions that run where their row is, and of their ends.
+fn of_transactions() -> Vec<Body> {
     let entrust = |op| {
         Body::Entrust(Box::new(Entrust {
             txn: txn(),
@@ -221,41 +266,8 @@ fn of_transactions() -> Vec<Body> {
             take: true,
         })
     };
-    let fetched = |rows| {
-        Body::Fetched(Box::new(Fetched {
-            number: 3,
-            rows,
-            moved: vec![key()],
-            wait: Position(1 << 40),
-        }))
-    };
-    let row = FetchedRow {
-        at: Some(Box::from([1])),
-        newest: None,
-        version: Ts(5),
-    };
-    let division = SqlError::new(SqlState::DIVISION_BY_ZERO, "division by zero");
     let commit_ts = Ts(1 << 32);
     vec![
-        read(scan()),
-        read(Op::Clock(Snapshot::exactly(Ts(7)))),
-        reply(None),
-        reply(Some(Ok(OpResult::Rows {
-            batch,
-            resume: None,
-        }))),
-        reply(Some(Err(OpError::Sql(division)))),
-        Body::Reading(6),
-        Body::Fetch(Box::new(Fetch {
-            txn: txn(),
-            options: options(),
-            number: 3,
-            at: Some(Ts(5)),
-            lock: Some(LockMode::Shared),
-            keys: vec![key(), key()],
-        })),
-        fetched(Ok(vec![(key(), row)])),
-        fetched(Err(AbortReason::SnapshotTooOld)),
         entrust(formula()),
         entrust(Op::InsertMany(new_rows())),
         ended(Ok(OpResult::Done), Some(Outcome::Committed { commit_ts })),
@@ -303,7 +315,14 @@ fn of_restarts() -> Vec<Body> {
 
 /// All kinds of messages.
 pub(super) fn messages() -> Vec<Message> {
-    let bodies = [of_rows(), of_transactions(), of_restarts()].concat();
+    let bodies = [
+        of_moves(),
+        of_copies(),
+        of_reads(),
+        of_transactions(),
+        of_restarts(),
+    ]
+    .concat();
     let message = |body| Message {
         view: 1,
         incarnation: 3,

@@ -123,8 +123,34 @@ fn request(op: Option<Op>) -> Body {
     }))
 }
 
-/// Messages of the protocol between shards.
+/// Messages of two_phase.
 fn bodies() -> Vec<Body> {
+    [of_coordinators(), of_leads()].concat()
+}
+
+/// Between the shards of one node, of which one commits for all.
+fn of_leads() -> Vec<Body> {
+    vec![
+        Body::Gather(Box::new(Gather {
+            visit: 3,
+            acked: 1,
+            options: options(),
+            planned: 8,
+            writes: vec![(key(), Write::Delete)],
+            participants: vec![ShardId(16), ShardId(17)],
+        })),
+        Body::Gathered(Box::new(Gathered {
+            vote: Ok(vote()),
+            wait: Position(7),
+        })),
+        Body::Gathered(Box::new(Gathered {
+            vote: Err(AbortReason::LockTimeout(key())),
+            wait: Position(0),
+        })),
+    ]
+}
+
+fn of_coordinators() -> Vec<Body> {
     let mut batch = RowBatch::new(3);
     batch.push([Datum::Int(-1), Datum::Null, Datum::Text("text".into())]);
     let reply = |result| {
@@ -176,22 +202,6 @@ fn bodies() -> Vec<Body> {
             read: 2,
             planned: 8,
             op: Op::Clock(Snapshot::exactly(Ts(7))),
-        })),
-        Body::Gather(Box::new(Gather {
-            visit: 3,
-            acked: 1,
-            options: options(),
-            planned: 8,
-            writes: vec![(key(), Write::Delete)],
-            participants: vec![ShardId(16), ShardId(17)],
-        })),
-        Body::Gathered(Box::new(Gathered {
-            vote: Ok(vote()),
-            wait: Position(7),
-        })),
-        Body::Gathered(Box::new(Gathered {
-            vote: Err(AbortReason::LockTimeout(key())),
-            wait: Position(0),
         })),
     ]
 }
