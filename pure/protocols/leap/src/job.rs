@@ -66,6 +66,8 @@ impl From<SqlError> for Stop {
 pub(crate) struct Inserting {
     /// Bytes of [`txn::NewRows`] that are done.
     pub(crate) at: usize,
+    /// Bytes whose rows were looked at, and asked for if they were away.
+    pub(crate) asked: usize,
     /// Rows that are done.
     pub(crate) count: u32,
     /// Those of them that were there already.

@@ -14,6 +14,11 @@ use txn::{
     AbortReason, Event, LockMode, Modified, NewRows, Op, OpResult, Program, Read, RowProgram,
 };
 
+/// Rows that a bulk insertion asks for beside the one that it waits for. Delays are so much rarer
+/// then that the messages cost more; each row that is asked for takes some hundred bytes here and
+/// at its home until it has come.
+const AHEAD_MAX: usize = 63;
+
 impl Leap {
     pub(crate) fn run_keyed(
         &mut self,
@@ -99,6 +104,33 @@ impl Leap {
         Ok(OpResult::Done)
     }
 
+    /// The job waits for its present row: the next ones that are away are asked for, too, so that
+    /// a delay between nodes is paid once for many. Rows that somebody is in the way of are left
+    /// for later. Nobody waits for the answers: the job comes to the rows by itself, and what was
+    /// refused is asked for again then.
+    fn ask_ahead(&mut self, cx: &mut Context<'_>, job: &mut Job, rows: &NewRows) {
+        if job.inserting.at < job.inserting.asked {
+            return;
+        }
+        let mut rest = rows.from(job.inserting.at);
+        for row in rest.by_ref().take(AHEAD_MAX + 1) {
+            let key = Key::new(rows.index(), row.slot, row.key.to_vec());
+            let is_away = self.standing(&key) == Standing::Elsewhere
+                && !self.down.contains(&self.home(key.slot).node());
+            let (item, mode) = (Item::of(&key), LockMode::Exclusive);
+            if !is_away
+                || self.wanted.contains_key(&key)
+                || !self.locks.is_free(job.txn, &item, mode)
+            {
+                continue;
+            }
+            let locked = self.lock(cx, job, &item, mode);
+            assert!(locked.is_ok(), "a free lock is granted");
+            self.ask(cx, &key, Vec::new(), job.priority(), mode);
+        }
+        job.inserting.asked = rest.at();
+    }
+
     /// Inserts one row after the other; goes on where it stopped.
     fn insert_many(
         &mut self,
@@ -121,7 +153,12 @@ impl Leap {
             }
             budget -= 1;
             let key = Key::new(rows.index(), row.slot, row.key.to_vec());
-            self.take(cx, job, &key, LockMode::Exclusive)?;
+            if let Err(stop) = self.take(cx, job, &key, LockMode::Exclusive) {
+                if matches!(stop, Stop::Row) {
+                    self.ask_ahead(cx, job, rows);
+                }
+                return Err(stop);
+            }
             if self.insert(cx, job, &key, || row.row.to_vec())? == OpResult::Exists {
                 let place = job.inserting.count;
                 job.inserting.present.push(place);

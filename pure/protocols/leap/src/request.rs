@@ -108,6 +108,20 @@ impl Leap {
             request.waiters.push(job);
             return Err(Stop::Row);
         }
+        self.ask(cx, key, Vec::from([job]), priority, mode);
+        Err(Stop::Row)
+    }
+
+    /// Asks for a row that is locked here, in the name of the transaction that has locked it.
+    pub(crate) fn ask(
+        &mut self,
+        cx: &mut Context<'_>,
+        key: &Key,
+        waiters: Vec<u64>,
+        priority: Priority,
+        mode: LockMode,
+    ) {
+        let home = self.home(key.slot);
         self.next_seq += 1;
         let seq = self.next_seq;
         let depth = self
@@ -120,7 +134,7 @@ impl Leap {
             home,
             priority,
             shared: mode == LockMode::Shared,
-            waiters: Vec::from([job]),
+            waiters,
             depth,
             again_at: cx.now.after(pause_us),
             pause_us,
@@ -131,7 +145,6 @@ impl Leap {
         self.requests.insert(seq, request);
         self.wanted.insert(key.clone(), seq);
         self.send_request(cx, seq);
-        Err(Stop::Row)
     }
 
     pub(crate) fn send_request(&mut self, cx: &mut Context<'_>, seq: u64) {

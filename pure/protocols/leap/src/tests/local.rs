@@ -1,11 +1,11 @@
 //! Transfers between healthy nodes: what moves, what it costs, who waits and who dies.
 
 use super::programs::{Test, program, row};
-use super::world::{World, key, kind};
-use base::{Datum, NodeId, ShardId, TxnId, Type};
+use super::world::{TABLE, World, key, kind};
+use base::{Datum, NodeId, ShardId, Ts, TxnId, Type};
 use txn::{
-    AbortReason, ColumnFormula, Formula, FormulaOp, LockMode, Op, OpError, OpReply, OpResult,
-    Outcome, Protocol, Read,
+    AbortReason, ColumnFormula, Formula, FormulaOp, LockMode, NewRows, Op, OpError, OpReply,
+    OpResult, Outcome, Protocol, Read,
 };
 
 pub(crate) fn shard(node: u16) -> ShardId {
@@ -266,4 +266,43 @@ fn a_version_leaves_only_when_its_record_is_durable() {
     );
     world.settle();
     assert_eq!(number(&world.take_answer(read).unwrap()), Some(15));
+}
+
+#[test]
+fn many_new_rows_pay_a_delay_for_many() {
+    let mut world = World::new(3, 1);
+    let names: Vec<String> = (0..200).map(|number| format!("{number:03}0")).collect();
+    let home = world.home(&key(&names[0]));
+    assert_ne!(home, shard(2));
+    // Somebody at the requester holds a row in the middle: it is waited for when its turn comes.
+    let other = world.begin(shard(2));
+    world.submit(other, insert(&names[30], 7), false);
+    world.settle();
+    let mut rows = NewRows::new(TABLE, 0);
+    for name in &names {
+        let key = key(name);
+        rows.push(key.slot, &key.bytes, |out| out.extend(row(1)));
+    }
+    let older = world.begin_as(shard(2), Some(Ts(1)));
+    let id = world.submit_to(older, home, Op::InsertMany(rows), false);
+    world.settle();
+    assert!(world.take_answer(id).is_none(), "it waits for the other");
+    let end = world.commit(other);
+    world.settle();
+    assert!(committed(
+        &world.take_answer(end).expect("nothing is in its way")
+    ));
+    let reply = world.take_answer(id).expect("all rows have come");
+    let Ok(OpResult::SomeExist(present)) = &reply.result else {
+        panic!("{reply:?}");
+    };
+    assert_eq!(present[..], [30]);
+    let cost = world.shards[&shard(2)].protocol.cost(older).unwrap();
+    assert_eq!(cost.rows_moved, 199);
+    assert!(cost.delays <= 2 * (200 / 64 + 3), "{} delays", cost.delays);
+    let end = world.commit(older);
+    world.settle();
+    assert!(committed(&world.take_answer(end).expect("it ends")));
+    assert_eq!(world.value(&key(&names[199])), Some(1));
+    assert_eq!(world.value(&key(&names[30])), Some(7));
 }
