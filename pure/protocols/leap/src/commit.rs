@@ -227,13 +227,7 @@ impl Leap {
             count(cx, &outcome, cost.shards, cost.nodes);
             cx.counters.messages_on_path += u64::from(cost.messages_on_path);
             cx.counters.forced_writes += u64::from(cost.forced_writes);
-            if let Some(history) = &mut cx.history {
-                match outcome {
-                    Outcome::Aborted(_) => history.push(Event::Abort { txn }),
-                    Outcome::Unknown => history.push(Event::Unknown { txn }),
-                    Outcome::Committed { .. } => {}
-                }
-            }
+            note_failure(cx, txn, &outcome);
         }
         for shard in told {
             // It tells its clock as well: later commits there lie above this one.
@@ -290,6 +284,18 @@ impl Leap {
                 cx.out.complete(reading.txn, reading.id, reply);
             }
         }
+    }
+}
+
+/// Tells the history of a transaction that did not commit, or perhaps did not.
+fn note_failure(cx: &mut Context<'_>, txn: TxnId, outcome: &Outcome) {
+    let Some(history) = &mut cx.history else {
+        return;
+    };
+    match outcome {
+        Outcome::Aborted(_) => history.push(Event::Abort { txn }),
+        Outcome::Unknown => history.push(Event::Unknown { txn }),
+        Outcome::Committed { .. } => {}
     }
 }
 

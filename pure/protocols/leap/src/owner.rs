@@ -412,20 +412,8 @@ impl Leap {
                 versions.push(MovedVersion { commit_ts, row });
                 commit_ts > horizon
             });
-        let mut since = horizon;
-        let arrival = match self.held.get(key) {
-            Some(held) => {
-                since = since.max(held.since);
-                held.position
-            }
-            None => {
-                since = since.max(self.since.get(key).copied().unwrap_or_default());
-                // It came home a moment ago, perhaps not yet durably.
-                let arrival = self.settling_of.get(key);
-                let arrival = arrival.and_then(|otag| self.informs.get(&(self.shard, *otag)));
-                arrival.map_or(Self::NOTHING, |inform| inform.position)
-            }
-        };
+        let (arrival, mut since) = self.arrival(key);
+        since = since.max(horizon);
         if !whole {
             since = since.max(versions.last().expect("at least one").commit_ts);
         }
@@ -462,6 +450,19 @@ impl Leap {
             position,
             arrival,
         );
+    }
+
+    /// Where the arrival of a row that was owned here is journaled, and from which timestamp on its
+    /// history has come with it.
+    fn arrival(&self, key: &Key) -> (Position, Ts) {
+        if let Some(held) = self.held.get(key) {
+            return (held.position, held.since);
+        }
+        // It came home a moment ago, perhaps not yet durably.
+        let arrival = self.settling_of.get(key);
+        let arrival = arrival.and_then(|otag| self.informs.get(&(self.shard, *otag)));
+        let position = arrival.map_or(Self::NOTHING, |inform| inform.position);
+        (position, self.since.get(key).copied().unwrap_or_default())
     }
 
     /// The new owner has these durably.
