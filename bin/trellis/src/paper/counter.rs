@@ -64,6 +64,13 @@ pub(super) fn counter(lab: &mut Lab) -> Result<Figure> {
             }
         }
     }
+    judge(lab, &mut figure, &rates, moves_per_s);
+    Ok(figure)
+}
+
+/// Expectation 5: rates by system, clients and way, and leap's moves per second where the value
+/// is asked for.
+fn judge(lab: &mut Lab, figure: &mut Figure, rates: &[f64], moves_per_s: f64) {
     let over = |one: usize, other: usize| rates[one] / rates[other].max(1.0);
     lab.expectations.judge(
         "5a",
@@ -84,11 +91,11 @@ pub(super) fn counter(lab: &mut Lab) -> Result<Figure> {
     );
     figure.text.push(format!(
         "Who asks for the value in a transaction of his own node needs the row itself: that is \
-         what ownership moves give. With 16 clients per node the row moves {moves_per_s:.0} times a \
-         second, and while it stays {:.0} clients have their turn, so moving gives {:.0} a second; \
-         blind increments have {:.1} times of that, and {per_move:.0} times one increment per move. \
-         With one client per node they have {:.1} times. Those of a block that counts up a row of \
-         its own too have {:.1} times.",
+         what ownership moves give. With 16 clients per node the row moves {moves_per_s:.0} times \
+         a second, and while it stays {:.0} clients have their turn, so moving gives {:.0} a \
+         second; blind increments have {:.1} times of that, and {per_move:.0} times one increment \
+         per move. With one client per node they have {:.1} times. Those of a block that counts up \
+         a row of its own too have {:.1} times.",
         rates[2] / moves_per_s.max(1.0),
         rates[2],
         over(0, 2),
@@ -99,7 +106,6 @@ pub(super) fn counter(lab: &mut Lab) -> Result<Figure> {
         "Interleaved two_phase has {:.0} blind, {:.0} blind in a block and {:.0} with the value.",
         rates[6], rates[7], rates[8]
     ));
-    Ok(figure)
 }
 
 /// A kind of increment.
@@ -156,8 +162,8 @@ pub(super) fn hotspot(lab: &mut Lab) -> Result<Figure> {
         ..base
     };
     let place = format!(
-        "3 nodes of 2 clients, links of 1 ms, {minutes} min of simulated time; every NewOrder takes \
-         one and the same row of STOCK; {}",
+        "3 nodes of 2 clients, links of 1 ms, {minutes} min of simulated time; every NewOrder \
+         takes one and the same row of STOCK; {}",
         lab.model.describe_costs()
     );
     let mut figure = Figure::new(

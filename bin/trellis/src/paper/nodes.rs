@@ -46,8 +46,9 @@ pub(super) fn figure_14(lab: &mut Lab) -> Result<Figure> {
         }
         let (from, to) = (&ends[0], &ends[ends.len() - 1]);
         figure.text.push(format!(
-            "{}: {grown:.1} times from {first} to {last} nodes, {:.2} of linear; {:.0} us of a core \
-             and {:.1} messages per transaction with {first} nodes, {:.0} us and {:.1} with {last}.",
+            "{}: {grown:.1} times from {first} to {last} nodes, {:.2} of linear; {:.0} us of a \
+             core and {:.1} messages per transaction with {first} nodes, {:.0} us and {:.1} with \
+             {last}.",
             system.name(),
             grown / linear,
             core_us(from),

@@ -160,15 +160,18 @@ fn sentences(
     let (leap, other) = (work(0, TEN), work(1, TEN));
     let local = (work(0, 0).0, work(1, 0).0);
     let against = format!(
-        "Against interleaved two_phase the cores are busy in both, so the ratio is that of the \
-         work: at 10 % a transaction of leap takes {:.0} us of a core, {:.1} messages and {:.2} \
-         rows moved, one of interleaved {:.0} us and {:.1} messages ({:.0} and {:.0} us with \
-         nothing remote); that makes {:.2} times the throughput at 10 %, {:.2} at 50 %.",
+        "Against interleaved two_phase the ratio is that of the work and of the cores' use: at \
+         10 % a transaction of leap takes {:.0} us of a core, {:.1} messages and {:.2} rows moved, \
+         and the cores are used {:.0} % of the time; one of interleaved takes {:.0} us and {:.1} \
+         messages, at {:.0} % ({:.0} and {:.0} us with nothing remote). That makes {:.2} times the \
+         throughput at 10 %, {:.2} at 50 %.",
         leap.0,
         leap.1,
         moved(&all[0][TEN]),
+        cores(0, TEN),
         other.0,
         other.1,
+        cores(1, TEN),
         local.0,
         local.1,
         interleaved[TEN],

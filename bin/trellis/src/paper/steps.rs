@@ -5,6 +5,7 @@ use super::figure::{Chart, Figure, trend};
 use super::model::{SYSTEMS, frames, mean_ms, moved, rate};
 use anyhow::Result;
 use sim::scale::{Load, Point, ScaleOptions, Spread};
+use std::rc::Rc;
 
 const STEPS: [u32; 4] = [1, 2, 4, 8];
 /// Operations of a step: one of ten is remote.
@@ -53,11 +54,17 @@ pub(super) fn figure_11(lab: &mut Lab) -> Result<Figure> {
         let pairs = rates[0].iter().zip(&rates[other]);
         speedup.curve(name, pairs.map(|(leap, other)| leap / other.max(1.0)));
     }
-    let ratio = |other: usize, at: usize| rates[0][at] / rates[other][at].max(1.0);
-    let last = STEPS.len() - 1;
-    let by_steps = |other: usize| -> Vec<f64> { (0..=last).map(|at| ratio(other, at)).collect() };
     figure.charts = vec![speedup, throughput, latency];
-    figure.text.push(format!(
+    figure.text = sentences(&rates, &ends);
+    Ok(figure)
+}
+
+/// What the figure shows: rates and points by system and steps.
+fn sentences(rates: &[Vec<f64>], points: &[Vec<Rc<Point>>]) -> Vec<String> {
+    let last = STEPS.len() - 1;
+    let ratio = |other: usize, at: usize| rates[0][at] / rates[other][at].max(1.0);
+    let by_steps = |other: usize| -> Vec<f64> { (0..=last).map(|at| ratio(other, at)).collect() };
+    let speedup = format!(
         "The paper's speedup over H-Store grows from 3.2 with one step to 5.1 with eight. Here it \
          {}: {:.2} with one step, {:.2} with eight; over interleaved two_phase it {}: {:.2} and \
          {:.2}.",
@@ -67,10 +74,10 @@ pub(super) fn figure_11(lab: &mut Lab) -> Result<Figure> {
         trend(&by_steps(1)),
         ratio(1, 0),
         ratio(1, last)
-    ));
-    let of = |system: usize| (&ends[system][0], &ends[system][last]);
+    );
+    let of = |system: usize| (&points[system][0], &points[system][last]);
     let ((leap_1, leap_8), (other_1, other_8), (.., serial_8)) = (of(0), of(1), of(2));
-    figure.text.push(format!(
+    let why = format!(
         "Every step is a round trip of the client under every system and starts with a row of \
          another node. leap sends {:.1} messages for one step and {:.1} for eight, and moves {:.2} \
          and {:.2} rows; interleaved sends {:.1} and {:.1}. With eight steps a client repeats \
@@ -84,8 +91,8 @@ pub(super) fn figure_11(lab: &mut Lab) -> Result<Figure> {
         again(leap_8),
         again(other_8),
         again(serial_8)
-    ));
-    Ok(figure)
+    );
+    vec![speedup, why]
 }
 
 /// Attempts that failed, for each that did not.

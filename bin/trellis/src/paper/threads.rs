@@ -157,8 +157,8 @@ pub(super) fn figure_17(lab: &mut Lab) -> Result<Figure> {
     let ratio = |one: f64, other: f64| one / other.max(1.0);
     figure.text.push(format!(
         "With one core leap has {:.2} of two_phase serial and {:.2} of two_phase interleaved, with \
-         four {:.2} and {:.2}. The paper's L-Store stays below H-Store, because it locks rows where \
-         H-Store locks nothing.",
+         four {:.2} and {:.2}. The paper's L-Store stays below H-Store, because it locks rows \
+         where H-Store locks nothing.",
         ratio(leap[0], serial[0]),
         ratio(leap[0], interleaved[0]),
         ratio(leap[1], serial[1]),
