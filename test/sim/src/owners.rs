@@ -41,12 +41,23 @@ impl World {
     }
 
     /// A row that is gone for good: its home relies on a shard that is up and has not got it, not
-    /// even as a backup. A restarted shard may have lost it until its home knows, so this is for
-    /// a time when everything was healed long ago.
+    /// even as a backup, or it is on its way to a life of a node that is over. A restarted shard
+    /// may have lost it until its home knows, so this is for a time when everything was healed
+    /// long ago.
     pub(crate) fn lost_row(&self) -> Option<String> {
         let machines = self.machines();
         let known = known_to_all(&machines);
         machines.iter().find_map(|(home, machine)| {
+            let under_way = machine.rows_under_way().into_iter();
+            let mut under_way = under_way.filter(|(key, ..)| known.contains(&key.index));
+            let late = under_way.find(|(_, to, life)| {
+                machines.get(to).is_some_and(|to| to.incarnation() > *life)
+            });
+            if let Some((key, to, life)) = late {
+                return Some(format!(
+                    "{key:?} never arrives: {home} sends it to life {life} of {to}, which is over"
+                ));
+            }
             let tracked = machine.rows_tracked().into_iter();
             let mut tracked = tracked.filter(|(key, _)| known.contains(&key.index));
             tracked.find_map(|(key, owner)| {

@@ -33,6 +33,20 @@ impl Shard {
         tracked.map(|(key, owner)| (key.clone(), owner)).collect()
     }
 
+    /// Rows of this home that are on their way, to whom, and to which life of that shard's node.
+    pub fn rows_under_way(&self) -> Vec<(Key, ShardId, u32)> {
+        let core = self.core.borrow();
+        let under_way = core.protocols.leap().under_way();
+        under_way
+            .map(|(key, to, incarnation)| (key.clone(), to, incarnation))
+            .collect()
+    }
+
+    /// The life of its node.
+    pub fn incarnation(&self) -> u32 {
+        self.core.borrow().config.incarnation
+    }
+
     /// Whether this shard has a row of another home: as its owner, perhaps, or as the backup.
     pub fn has_row(&self, key: &Key) -> bool {
         self.core.borrow().protocols.leap().has(key)

@@ -151,6 +151,12 @@ impl Leap {
         table.map(|(key, entry)| (key, entry.owner))
     }
 
+    /// Rows of this home that are on their way, to whom, and to which life of that shard's node.
+    pub fn under_way(&self) -> impl Iterator<Item = (&Key, ShardId, u32)> {
+        let given = self.grants.values().filter(|grant| grant.from != grant.to);
+        given.map(|grant| (&grant.key, grant.to, grant.to_incarnation))
+    }
+
     /// Whether this shard has a row of another home: as its owner, perhaps, or as the backup.
     pub fn has(&self, key: &Key) -> bool {
         self.held.contains_key(key)
