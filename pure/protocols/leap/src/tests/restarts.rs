@@ -2,6 +2,7 @@
 //! that was answered is lost.
 
 use super::local::{add, bump, get, number, shard};
+use super::programs::row;
 use super::world::{World, key};
 use crate::Settings;
 use base::{NodeId, Ts};
@@ -288,4 +289,66 @@ fn rows_that_do_not_move_survive_a_restart_wherever_they_are() {
         kept.push(found);
     }
     assert_eq!(kept, [true, false]);
+}
+
+/// Fifty rows of node 1 are inserted at node 2, and `victim` crashes after so many steps. Whatever
+/// became of it, all rows are there or none, and nothing is left to do.
+fn insert_many(steps: usize, victim: u16) -> Option<Outcome> {
+    let mut world = World::new(3, 1);
+    let keys: Vec<base::Key> = (0..50).map(|n| key(&format!("{n:02}0"))).collect();
+    assert_eq!(world.home(&keys[0]), shard(1));
+    let mut rows = txn::NewRows::new(super::world::TABLE, 0);
+    for key in &keys {
+        rows.push(key.slot, &key.bytes, |out| out.extend(row(1)));
+    }
+    let txn = world.begin(shard(2));
+    let op = txn::Op::InsertMany(rows);
+    let id = world.submit_to(txn, shard(1), op, true);
+    advance(&mut world, steps, 0);
+    world.crash(NodeId(victim), 0);
+    world.restart(NodeId(victim));
+    world.announce(NodeId(victim));
+    rest(&mut world);
+    let outcome = world.take_answer(id).and_then(|reply| reply.outcome);
+    assert!(victim == 2 || outcome.is_some(), "{steps}: no answer");
+    let there = keys.iter().filter(|key| world.value(key).is_some()).count();
+    match &outcome {
+        Some(Outcome::Committed { .. }) => assert_eq!(there, 50, "{steps}"),
+        Some(Outcome::Aborted(_)) => assert_eq!(there, 0, "{steps}"),
+        Some(Outcome::Unknown) | None => assert!(there == 0 || there == 50, "{steps}: {there}"),
+    }
+    // Whoever comes next finds all rows free.
+    let next = world.begin(shard(3));
+    for key in &keys {
+        let name = core::str::from_utf8(&key.bytes).expect("names are letters");
+        world.submit(next, add(name, 1), false);
+    }
+    rest(&mut world);
+    let end = world.commit(next);
+    rest(&mut world);
+    let reply = world.take_answer(end).expect("nothing is in its way");
+    assert!(
+        matches!(reply.outcome, Some(Outcome::Committed { .. })),
+        "{steps}: {reply:?}"
+    );
+    assert!(world.is_idle(), "{steps}");
+    outcome
+}
+
+#[test]
+fn a_bulk_insertion_survives_a_crash_at_any_step() {
+    let (mut committed, mut aborted) = (0, 0);
+    for victim in [1, 2] {
+        for steps in (0..400).step_by(37) {
+            match insert_many(steps, victim) {
+                Some(Outcome::Committed { .. }) => committed += 1,
+                Some(Outcome::Aborted(_)) => aborted += 1,
+                Some(Outcome::Unknown) | None => {}
+            }
+        }
+    }
+    assert!(
+        committed > 0 && committed + aborted > 10,
+        "{committed}, {aborted}"
+    );
 }
