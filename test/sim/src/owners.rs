@@ -50,9 +50,8 @@ impl World {
         machines.iter().find_map(|(home, machine)| {
             let under_way = machine.rows_under_way().into_iter();
             let mut under_way = under_way.filter(|(key, ..)| known.contains(&key.index));
-            let late = under_way.find(|(_, to, life)| {
-                machines.get(to).is_some_and(|to| to.incarnation() > *life)
-            });
+            let late = under_way
+                .find(|(_, to, life)| machines.get(to).is_some_and(|to| to.incarnation() > *life));
             if let Some((key, to, life)) = late {
                 return Some(format!(
                     "{key:?} never arrives: {home} sends it to life {life} of {to}, which is over"
