@@ -228,7 +228,7 @@ impl<'a> HashRows<'a> {
             if let Some(key) = self.right_key(row)? {
                 by_key.entry(key).or_default().push(i);
             }
-            if i % BATCH_ROWS == 0 {
+            if i % BATCH_ROWS == BATCH_ROWS - 1 {
                 self.cx.breathe(BATCH_ROWS).await;
             }
         }

@@ -225,7 +225,7 @@ pub(super) async fn apply(
                 pending.start(i, number, op, changes).await?;
             }
         }
-        if i % BATCH_ROWS == 0 {
+        if i % BATCH_ROWS == BATCH_ROWS - 1 {
             cx.breathe(BATCH_ROWS).await;
         }
     }
@@ -251,7 +251,7 @@ pub(super) async fn apply(
             };
             pending.start(i, number, op, changes).await?;
         }
-        if i % BATCH_ROWS == 0 {
+        if i % BATCH_ROWS == BATCH_ROWS - 1 {
             cx.breathe(BATCH_ROWS).await;
         }
     }
@@ -347,7 +347,7 @@ pub(super) async fn run(
     let joined = plan.rows.width as usize > width || has_join(plan);
     let (mut changes, mut returned) = (Vec::new(), Vec::new());
     for (i, row) in rows.into_iter().enumerate() {
-        if i % BATCH_ROWS == 0 {
+        if i % BATCH_ROWS == BATCH_ROWS - 1 {
             cx.breathe(BATCH_ROWS).await;
         }
         if joined && !seen.insert(entry_key(table, &table.primary, &row[..width]).bytes) {
