@@ -88,6 +88,8 @@ planted! {
     SnapshotNotMerged = "snapshot-not-merged",
     /// Snapshots: they are not raised to what was answered before their reader began.
     SnapshotNotRaised = "snapshot-not-raised",
+    /// Snapshots: a READ COMMITTED statement reads at its shard's clock, whatever was answered.
+    RcSnapshotStale = "rc-snapshot-stale",
     /// Increments: they vote without being sealed.
     NoSeal = "no-seal",
     /// Recovery: decisions without an `End` are forgotten.

@@ -8,8 +8,8 @@ use crate::show::Shows;
 use crate::snapshot::Held;
 use crate::used::Used;
 use base::{
-    DatabaseId, IndexId, NodeId, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts,
-    TxnId,
+    DatabaseId, IndexId, NodeId, Planted, Position, RowBatch, ShardId, Slot, SqlError, SqlState,
+    Time, Ts, TxnId, is_planted,
 };
 use catalog::{Catalog, Database, ProtocolKind, Sequence};
 use sql::plan::Isolation;
@@ -54,6 +54,14 @@ pub(crate) struct TxnShared {
 }
 
 impl TxnShared {
+    /// Whether each statement has a snapshot of its own.
+    fn is_read_committed(&self) -> bool {
+        match self.isolation {
+            Isolation::ReadUncommitted | Isolation::ReadCommitted => true,
+            Isolation::RepeatableRead | Isolation::Serializable => false,
+        }
+    }
+
     /// The answer to `id` if it is there.
     pub(crate) fn take_answer(&self, id: OpId) -> Option<OpReply> {
         let mut answers = self.answers.borrow_mut();
@@ -127,8 +135,9 @@ impl StatementPort {
             let mut core = self.txn.core.borrow_mut();
             let now = core.now;
             let alone = core.catalog.placement.shards().len() == 1;
+            let stale = is_planted(Planted::RcSnapshotStale) && self.txn.is_read_committed();
             let held = Held {
-                exact: alone,
+                exact: alone || stale,
                 ..Held::begin(core.clock.tick(now))
             };
             core.hold_snapshot(held.at);
@@ -289,11 +298,10 @@ impl sql::Port for StatementPort {
         if self.txn.read_only {
             return Read::Snapshot(self.statement_snapshot());
         }
-        match self.txn.isolation {
-            Isolation::ReadUncommitted | Isolation::ReadCommitted => {
-                Read::Snapshot(self.statement_snapshot())
-            }
-            Isolation::RepeatableRead | Isolation::Serializable => Read::Lock(LockMode::Shared),
+        if self.txn.is_read_committed() {
+            Read::Snapshot(self.statement_snapshot())
+        } else {
+            Read::Lock(LockMode::Shared)
         }
     }
 
