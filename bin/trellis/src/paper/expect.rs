@@ -41,7 +41,7 @@ const TITLES: [&str; 5] = [
 ];
 
 /// All parts, in order.
-const PARTS: [Part; 18] = [
+const PARTS: [Part; 19] = [
     judged(
         "1a",
         "9",
@@ -67,6 +67,11 @@ const PARTS: [Part; 18] = [
         "1f",
         "real",
         "cluster, 0.1 ms links, against interleaved two_phase, as it is",
+    ),
+    reported(
+        "1g",
+        "10",
+        "model: the locality from which on leap wins against interleaved two_phase",
     ),
     judged(
         "2a",

@@ -101,8 +101,37 @@ pub(super) fn figure_10(lab: &mut Lab) -> Result<Figure> {
         ),
         (0.8..=1.2).contains(&flat),
     );
+    let wins = |localities: &[u64], points: &[Vec<Rc<Point>>]| {
+        let over = |(leap, other): (&Rc<Point>, &Rc<Point>)| {
+            leap.commits() as f64 / (other.commits() as f64).max(1.0)
+        };
+        let ratios: Vec<f64> = points[0].iter().zip(&points[1]).map(over).collect();
+        crossover(localities, &ratios)
+    };
+    lab.expectations.report(
+        "1g",
+        format!(
+            "at 10 % remote {}; at {MUCH} % {}",
+            wins(&LOCALITY, &few),
+            wins(&ENDS, &many)
+        ),
+    );
     figure.text = sentences(&few, &many, (gain_10, bound_10), (gain_50, bound_50));
     Ok(figure)
+}
+
+/// Where a ratio passes 1 on its way up, on the straight line between two localities.
+fn crossover(localities: &[u64], ratios: &[f64]) -> String {
+    if ratios[0] >= 1.0 {
+        return format!("everywhere from {} % on", localities[0]);
+    }
+    let Some(at) = ratios.iter().position(|ratio| *ratio >= 1.0) else {
+        return format!("nowhere up to {} %", localities[localities.len() - 1]);
+    };
+    let (low, high) = (localities[at - 1] as f64, localities[at] as f64);
+    let (below, above) = (ratios[at - 1], ratios[at]);
+    let share = (1.0 - below) / (above - below);
+    format!("from about {:.0} % on", low + share * (high - low))
 }
 
 /// What figure 10 shows: points by system at 10 and 50 %, gain and bound of leap at both.
@@ -309,4 +338,19 @@ pub(super) fn figure_13(lab: &mut Lab) -> Result<Figure> {
         moves[2]
     ));
     Ok(figure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_crossover_lies_between_the_points_around_it() {
+        assert_eq!(
+            crossover(&[0, 30, 60], &[0.8, 0.9, 1.1]),
+            "from about 45 % on"
+        );
+        assert_eq!(crossover(&[0, 90], &[1.0, 2.0]), "everywhere from 0 % on");
+        assert_eq!(crossover(&[0, 90], &[0.5, 0.9]), "nowhere up to 90 %");
+    }
 }
