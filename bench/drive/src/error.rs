@@ -3,6 +3,11 @@
 use crate::link::LinkError;
 use crate::url::UrlError;
 use std::fmt;
+use std::io::ErrorKind;
+
+/// What to do where nobody listens.
+const NO_SERVER: &str = "; no server listens there (`trellis start --nodes 3 --data DIR` starts a \
+    cluster)";
 
 /// Why a command of the benchmark did not finish.
 #[derive(Debug)]
@@ -25,7 +30,13 @@ impl fmt::Display for DriveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DriveError::Url(error) => error.fmt(f),
-            DriveError::Link(doing, error) => write!(f, "{doing}: {error}"),
+            DriveError::Link(doing, error) => {
+                write!(f, "{doing}: {error}")?;
+                match error {
+                    LinkError::Io(ErrorKind::ConnectionRefused, _) => f.write_str(NO_SERVER),
+                    LinkError::Io(..) | LinkError::Server(_) | LinkError::Protocol(_) => Ok(()),
+                }
+            }
             DriveError::NotLoaded(text) | DriveError::OtherData(text) => f.write_str(text),
             DriveError::File(text) | DriveError::Option(text) => f.write_str(text),
         }

@@ -4,6 +4,7 @@ use crate::start::default_shards;
 use anyhow::{Context, Result, bail};
 use runtime::{ClusterFile, NodeEntry};
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
@@ -29,6 +30,9 @@ pub(crate) fn open(dir: &Path, shape: &Shape) -> Result<(PathBuf, ClusterFile)> 
     let path = dir.join(CLUSTER_FILE);
     if !path.exists() {
         let file = new_file(shape)?;
+        if let Some(address) = taken(&file) {
+            bail!("somebody listens on {address} already; --port names other ports");
+        }
         std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
         file.write(&path)?;
     }
@@ -62,6 +66,15 @@ pub(crate) fn open(dir: &Path, shape: &Shape) -> Result<(PathBuf, ClusterFile)> 
         );
     }
     Ok((path, file))
+}
+
+/// An address of the cluster that somebody listens on at this moment.
+pub(crate) fn taken(file: &ClusterFile) -> Option<SocketAddr> {
+    let mut addresses = file.nodes.iter().flat_map(|node| [node.sql, node.peer]);
+    addresses.find(|address| {
+        let refused = TcpListener::bind(address).err();
+        refused.is_some_and(|error| error.kind() == ErrorKind::AddrInUse)
+    })
 }
 
 /// Reads the cluster file of a directory that must have one.

@@ -81,3 +81,82 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::{Command, CommandFactory};
+    use std::path::Path;
+
+    /// Words of `text` behind each `trellis`, up to the end of the command.
+    fn commands(text: &str) -> Vec<Vec<&str>> {
+        let mut found = Vec::new();
+        for line in text.lines() {
+            // What cargo is told of the crate of that name is none.
+            if line.contains("-p trellis ") {
+                continue;
+            }
+            for part in line.split("trellis ").skip(1) {
+                let end = part
+                    .find(['`', '|', ')', ';', '>', '#'])
+                    .unwrap_or(part.len());
+                let words = part[..end].split_whitespace();
+                found.push(
+                    words
+                        .map(|word| word.trim_matches(['[', ']', ',', '.']))
+                        .collect(),
+                );
+            }
+        }
+        found
+    }
+
+    /// Why the words behind `trellis` are none of its commands.
+    fn wrong(mut command: &Command, words: &[&str]) -> Option<String> {
+        let mut words = words.iter().peekable();
+        while let Some(next) = words.peek().and_then(|word| command.find_subcommand(word)) {
+            command = next;
+            words.next();
+        }
+        let is_known = |flag: &str| {
+            let mut all = command.get_arguments().filter_map(|arg| arg.get_long());
+            flag == "help" || flag == "version" || all.any(|long| long == flag)
+        };
+        let mut flags = words.filter_map(|word| word.strip_prefix("--"));
+        let flag = flags.find(|flag| !flag.is_empty() && !is_known(flag))?;
+        Some(format!("{} has no --{flag}", command.get_name()))
+    }
+
+    #[test]
+    fn what_the_documents_tell_to_type_exists() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut files = vec![
+            "README.md".into(),
+            "ARCHITECTURE.md".into(),
+            "CHANGELOG.md".into(),
+        ];
+        for folder in ["docs", "docs/benchmark", "docs/protocols"] {
+            for entry in std::fs::read_dir(root.join(folder)).expect("a folder") {
+                let name = entry.expect("a file").file_name();
+                let name = name.to_str().expect("ASCII").to_owned();
+                files.extend(name.ends_with(".md").then(|| format!("{folder}/{name}")));
+            }
+        }
+        let cli = Cli::command();
+        let (mut checked, mut mistakes) = (0, Vec::new());
+        for file in files {
+            let text = std::fs::read_to_string(root.join(&file)).expect("a document");
+            for words in commands(&text) {
+                mistakes.extend(wrong(&cli, &words).map(|wrong| format!("{file}: {wrong}")));
+                checked += usize::from(words.iter().any(|word| word.starts_with("--")));
+            }
+        }
+        assert_eq!(mistakes, [""; 0]);
+        assert!(checked >= 20, "only {checked} commands with options found");
+        let mistaken = ["sim", "run", "--sedes", "3"];
+        assert_eq!(
+            wrong(&cli, &mistaken).as_deref(),
+            Some("run has no --sedes")
+        );
+    }
+}

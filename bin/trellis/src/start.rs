@@ -112,6 +112,10 @@ fn run_cluster(args: &StartArgs) -> Result<()> {
         let dir = dir.display();
         bail!("nodes of {dir} run already; `trellis stop --data {dir}` stops them");
     }
+    if let Some(address) = cluster_dir::taken(&file) {
+        let path = path.display();
+        bail!("somebody listens on {address} already; {path} says which ports the nodes have");
+    }
     let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;
     let mut is_told = move || signals.pending().next().is_some();
     let Started::Ready(mut cluster) = LocalCluster::start(&path, &file, &mut is_told)? else {

@@ -39,7 +39,7 @@ impl Book {
         match Book::find(link)? {
             Some(book) => Ok(book),
             None => Err(DriveError::NotLoaded(String::from(
-                "the database holds no TPC-C data; load it first",
+                "the database holds no TPC-C data; `trellis bench load --url URL` loads it",
             ))),
         }
     }

@@ -47,7 +47,10 @@ impl CostFile {
             Some(path) => {
                 let text = std::fs::read_to_string(path);
                 let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-                CostFile::read(&text)
+                CostFile::read(&text).with_context(|| {
+                    let path = path.display();
+                    format!("{path} holds no costs; trellis sim calibrate FILE writes them")
+                })
             }
             None => CostFile::read(DEFAULT),
         }
@@ -55,7 +58,7 @@ impl CostFile {
 
     /// Reads what [`CostFile::json`] gives.
     pub(super) fn read(text: &str) -> Result<CostFile> {
-        let file: Value = serde_json::from_str(text).context("a file of costs is JSON")?;
+        let file: Value = serde_json::from_str(text).context("it is no JSON")?;
         let field = |name: &str| {
             file.get(name)
                 .with_context(|| format!("no {name} in the costs"))

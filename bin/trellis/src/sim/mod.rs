@@ -149,6 +149,8 @@ fn list() -> Result<()> {
 
 fn run_many(args: &RunArgs) -> Result<ExitCode> {
     let workloads = args.plan.workloads()?;
+    // What is wrong with the options is said once, and not of each seed.
+    args.plan.of(workloads[0], args.start).draw()?;
     let began = Instant::now();
     let until = args
         .seconds

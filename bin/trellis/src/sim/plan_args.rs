@@ -88,7 +88,10 @@ fn find(name: &str) -> Result<&'static str> {
 }
 
 fn kinds(list: &str) -> Result<Vec<Kind>> {
-    let kind = |name: &str| Kind::find(name).with_context(|| format!("no kind of fault {name:?}"));
+    let kind = |name: &str| {
+        let found = Kind::find(name);
+        found.with_context(|| format!("there is no kind of fault {name:?}; see trellis sim list"))
+    };
     list.split(',').map(kind).collect()
 }
 

@@ -4,6 +4,7 @@ use crate::support::{
     Folder, PROGRAM, READY_LIMIT, STOP_LIMIT, free_ports, signal, wait_child, wait_until,
 };
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -244,6 +245,15 @@ fn wrong_commands_say_what_to_do() {
             "127.0.0.1:1",
         ),
         (
+            &["bench", "load", "--url", "postgres://x@127.0.0.1:1/x"],
+            "trellis start",
+        ),
+        (&["sim", "run", "--faults", "wrong"], "see trellis sim list"),
+        (
+            &["sim", "run", "--workload", "wrong"],
+            "see trellis sim list",
+        ),
+        (
             &[
                 "bench",
                 "run",
@@ -272,6 +282,19 @@ fn wrong_commands_say_what_to_do() {
     ] {
         assert!(stdout(&trellis(command)).contains("trellis"), "{command:?}");
     }
+}
+
+#[test]
+fn a_cluster_whose_ports_are_taken_is_not_made() {
+    let folder = Folder::new("taken");
+    let data = folder.path().join("cluster");
+    let port = free_ports(1);
+    let _taken = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    let (dir, port) = (data.to_str().unwrap(), port.to_string());
+    let answer = trellis(&["start", "--data", dir, "--port", &port]);
+    assert!(!answer.status.success());
+    assert!(stderr(&answer).contains("--port names other ports"));
+    assert!(!data.exists(), "a second try may choose other ports");
 }
 
 #[test]
