@@ -153,6 +153,10 @@ impl Leap {
         for shard in visit.fetched_from {
             self.post(cx, shard, Body::Release(txn), Self::NOTHING);
         }
+        if self.pendings.lodges(txn) {
+            // They go when its formulas are resolved.
+            return;
+        }
         self.locks.release(txn);
         self.ask_again_for_releases(cx, txn);
         self.ask_again_for_recalls(cx, txn);
@@ -172,7 +176,16 @@ impl Leap {
             .filter(|(_, releasing)| releasing.priority.txn == txn && !releasing.held_back)
             .map(|(id, _)| *id)
             .collect();
-        for id in waiting {
+        for before in waiting {
+            // Under a new number: what the old one was granted meanwhile is freed with the rest.
+            let Some(releasing) = self.releasing.remove(&before) else {
+                continue;
+            };
+            let id = self.new_job();
+            if self.release_of.get(&releasing.key) == Some(&before) {
+                self.release_of.insert(releasing.key.clone(), id);
+            }
+            self.releasing.insert(id, releasing);
             let releasing = &self.releasing[&id];
             let acquired = self.locks.acquire(LockRequest {
                 txn: releasing.priority,

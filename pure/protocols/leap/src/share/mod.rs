@@ -201,7 +201,17 @@ impl Leap {
         let recalling = self.sharing.recalling.iter();
         let waiting = recalling.filter(|(_, recalling)| recalling.priority.txn == txn);
         let mut waiting: Vec<u64> = waiting.map(|(id, _)| *id).collect();
-        for id in waiting.drain(..) {
+        for before in waiting.drain(..) {
+            // Under a new number: what the old one was granted meanwhile is freed with the rest.
+            let Some(recalling) = self.sharing.recalling.remove(&before) else {
+                continue;
+            };
+            let id = self.new_job();
+            let copy = self.sharing.copies.get_mut(&recalling.key);
+            if let Some(copy) = copy.filter(|copy| copy.recall == Some(before)) {
+                copy.recall = Some(id);
+            }
+            self.sharing.recalling.insert(id, recalling);
             self.lock_recall(cx, id);
         }
         let lending = self.sharing.lending.iter();

@@ -1,10 +1,11 @@
 //! What the simulator found: rows, claims and recalls that a fault left to nobody.
 
 use super::local::{add, bump, get, number, run, shard};
+use super::random::sum_op;
 use super::world::{World, key, kind};
 use crate::Settings;
-use base::{NodeId, ShardId};
-use txn::Protocol;
+use base::{NodeId, ShardId, Ts};
+use txn::{LockMode, Outcome, Protocol, Read};
 
 /// Delivers all that may leave, and flushes these nodes alone, until nothing moves.
 fn drive(world: &mut World, flushed: &[u16]) {
@@ -145,4 +146,43 @@ fn a_recall_in_the_name_of_a_transaction_that_ends_here_is_answered() {
     assert!(world.is_idle());
     let (_, reply) = run(&mut world, 1, add("a0", 1));
     assert_eq!(number(&reply), Some(11));
+}
+
+/// Two transactions of a dead life have read a row here; one of them has also asked for it. When
+/// the first goes the second gets its lock, and when that goes too somebody else here gets it: the
+/// row must wait for him, and the lock be free in the end.
+#[test]
+fn a_row_that_the_dead_have_asked_for_waits_for_those_who_hold_it() {
+    let mut world = World::new(2, 1);
+    world.load(key("a0"), 10);
+    run(&mut world, 2, add("a0", 1));
+    assert_eq!(world.owner(&key("a0")), shard(2));
+    let scan = || sum_op(Read::Lock(LockMode::Shared));
+    let first = world.begin(shard(1));
+    let second = world.begin_as(shard(1), Some(Ts(5)));
+    for txn in [first, second] {
+        world.submit_to(txn, shard(1), scan(), false);
+        world.settle();
+    }
+    // Node 2 does not hear that the first one is over.
+    world.call(shard(1), |protocol, cx| protocol.abort(cx, first));
+    world.flights.retain(|flight| kind(flight) != "Release");
+    world.submit(second, add("a0", 1), false);
+    world.settle();
+    let waits = [0, 1].map(|_| {
+        let txn = world.begin(shard(2));
+        (txn, world.submit(txn, add("a0", 1), true))
+    });
+    world.settle();
+    for (_, op) in waits {
+        assert!(world.take_answer(op).is_none(), "the dead are in the way");
+    }
+    bring_back(&mut world, 1);
+    for (txn, op) in waits {
+        let reply = world.take_answer(op);
+        let reply = reply.unwrap_or_else(|| panic!("{txn} waits for ever"));
+        assert!(matches!(reply.outcome, Some(Outcome::Committed { .. })));
+    }
+    assert_eq!(world.value(&key("a0")), Some(13));
+    assert!(world.is_idle());
 }
