@@ -1,8 +1,8 @@
 //! Random small histories, judged by trying every execution, against the checker.
 //!
 //! For lists whose final state was read, both must agree, for serializability, snapshot isolation
-//! and both with real time; for READ COMMITTED in real time there must be no false alarm. For registers and counters the checker knows less, and must never
-//! report what some execution explains.
+//! and both with real time. For READ COMMITTED with real time, and for registers and counters, the
+//! checker knows less, and must never report what some execution explains.
 
 use crate::support::{self, judge};
 use base::Prng;
