@@ -216,7 +216,9 @@ fn locality(lab: &mut Lab, figure: &mut Figure, late: &mut Vec<f64>) -> Result<(
     let commits = commits.map(|second| second.committed.iter().sum::<u64>() as f64);
     chart.curve("committed", commits.take(seconds));
     figure.charts.push(chart);
-    let first = seen.seconds.first().map_or(0, |second| second.1);
+    // Clients connect in the first second: the busiest at the start is what is meant.
+    let start = &seen.seconds[..seconds.min(TAIL_S)];
+    let first = start.iter().map(|second| second.1).max().unwrap_or(0);
     // The mean of the last seconds: a single one has few transfers, if any.
     let tail = &seen.seconds[seconds.saturating_sub(TAIL_S)..];
     let moved: u64 = tail.iter().map(|second| second.1).sum();
@@ -225,7 +227,8 @@ fn locality(lab: &mut Lab, figure: &mut Figure, late: &mut Vec<f64>) -> Result<(
     lab.expectations.judge(
         "2e",
         format!(
-            "{:.2} % ({first} rows in the first second, {last:.1} in each of the last {TAIL_S})",
+            "{:.2} % ({first} rows in the busiest of the first {TAIL_S} seconds, {last:.1} in each \
+             of the last)",
             share * 100.0
         ),
         share < 0.01 && first > 0 && seconds > 2 * TAIL_S,
