@@ -1,4 +1,5 @@
-//! Increments: formulas that only add. Many transactions may have them pending on one row (ADR 0006).
+//! Increments: formulas that only add. Many transactions may have them pending on one row (ADR
+//! 0006).
 //!
 //! What protocols share of them: which lock an operation needs, and whether a row stays in the
 //! range of its columns whoever commits ([`Escrow`]). When they are folded onto the row is each
