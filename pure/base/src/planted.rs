@@ -148,6 +148,10 @@ planted! {
     LeapErrandNotDurable = "leap-errand-not-durable",
     /// Leap: what the former life of an owner was entrusted with, the next one runs.
     LeapErrandNextLife = "leap-errand-next-life",
+    /// Leap: a restarted owner serves without the formulas that others have committed on its rows.
+    LeapFormulaLost = "leap-formula-lost",
+    /// Leap: a restarted owner applies collected formulas whatever the version of their row.
+    LeapFormulaTwice = "leap-formula-twice",
 }
 
 /// Whether the code must misbehave here.

@@ -41,6 +41,8 @@ const OWED: u8 = 3;
 const FOOTER: u8 = 4;
 /// Counted among the blocks only, so that files without it look as they always did.
 const OWNERSHIP: u8 = 5;
+/// As [`OWNERSHIP`], one transaction each; they stand behind it.
+const SHIPPED: u8 = 6;
 
 /// The first bytes of a checkpoint file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -185,6 +187,10 @@ impl CheckpointWriter {
             codec::encode(&tables.ownership, &mut self.block);
             self.close(OWNERSHIP, out);
         }
+        for shipped in &tables.ownership.shipped {
+            codec::encode(shipped, &mut self.block);
+            self.close(SHIPPED, out);
+        }
         codec::encode(&self.footer, &mut self.block);
         self.close(FOOTER, out);
     }
@@ -303,7 +309,7 @@ impl CheckpointReader {
         let len_bytes = fields.array::<4>()?;
         let len = u32::from_le_bytes(len_bytes) as usize;
         let crc = fields.u32()?;
-        if !(ROWS..=OWNERSHIP).contains(&kind) || len == 0 || len > BLOCK_BYTES_MAX {
+        if !(ROWS..=SHIPPED).contains(&kind) || len == 0 || len > BLOCK_BYTES_MAX {
             return Err(Fault::Length(len as u64));
         }
         let Ok(payload) = fields.bytes(len) else {
@@ -345,6 +351,10 @@ impl CheckpointReader {
             }
             OWNERSHIP => {
                 self.tables.ownership = codec::decode(payload).map_err(Fault::Content)?;
+            }
+            SHIPPED => {
+                let shipped = codec::decode(payload).map_err(Fault::Content)?;
+                self.tables.ownership.shipped.push(shipped);
             }
             _ => {
                 let footer: Footer = codec::decode(payload).map_err(Fault::Content)?;

@@ -36,7 +36,7 @@ pub use checkpoint::{
 pub use fault::{Fault, JournalError};
 pub use fuzz::{fuzz_checkpoint, fuzz_manifest, fuzz_record, fuzz_segment};
 pub use manifest::Manifest;
-pub use ownership::{Away, Held, Holding, Otag, Ownership};
+pub use ownership::{Away, Held, Holding, Otag, Ownership, Shipment, Shipped};
 pub use reader::{Entry, Reader, Tail};
 pub use record::{
     ChunkRef, CommitRef, DecisionRef, PrepareRef, RECORD_BYTES_MAX, Record, ShardWrites, Writes,

@@ -2,8 +2,9 @@
 //! of it (protocols.md, section 6.3).
 
 use alloc::vec::Vec;
-use base::{Key, ShardId};
+use base::{Key, ShardId, Ts, TxnId};
 use serde::{Deserialize, Serialize};
+use store::Formula;
 
 /// Number of a grant of ownership, drawn by the home of the row. Grows with every grant of a home,
 /// also over its restarts, because its life comes first.
@@ -46,8 +47,30 @@ pub struct Away {
     pub otag: Otag,
 }
 
+/// A formula that its transaction has pending at the owner of a row.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Shipment {
+    /// Who owns the row until the formula is applied.
+    pub owner: ShardId,
+    /// The row.
+    pub key: Key,
+    /// What is added to it.
+    pub formula: Formula,
+}
+
+/// A committed transaction with formulas that not every owner is known to have applied durably.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Shipped {
+    /// The transaction.
+    pub txn: TxnId,
+    /// Version that they make.
+    pub commit_ts: Ts,
+    /// The formulas.
+    pub formulas: Vec<Shipment>,
+}
+
 /// What a checkpoint of a shard keeps about ownership.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Ownership {
     /// Rows that it owns or has released, those of its own slots included as long as the transfer
     /// is not complete.
@@ -58,6 +81,10 @@ pub struct Ownership {
     pub open: Vec<Otag>,
     /// The next grant would have got this number: everything older that is not listed is over.
     pub next: Otag,
+    /// Formulas of its transactions that are owed to owners. They have blocks of their own in a
+    /// checkpoint file.
+    #[serde(skip)]
+    pub shipped: Vec<Shipped>,
 }
 
 impl Ownership {

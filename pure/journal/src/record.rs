@@ -1,7 +1,7 @@
 //! Journal records and their frames.
 
 use crate::fault::Fault;
-use crate::ownership::Otag;
+use crate::ownership::{Otag, Shipment};
 use alloc::vec::Vec;
 use base::codec::{self, CodecError};
 use base::crc::Crc32c;
@@ -156,10 +156,25 @@ pub enum Record {
         /// The new owner.
         to: ShardId,
     },
+    /// Formulas that a transaction has pending on other shards; counts only with the
+    /// [`Record::Commit`] that stands behind it. From there on they are owed.
+    Shipped {
+        /// The shard that commits it.
+        shard: ShardId,
+        /// The transaction.
+        txn: TxnId,
+        /// The formulas, each with the owner of its row.
+        formulas: Vec<Shipment>,
+    },
+    /// Every owner has applied what was shipped to it, durably: the coordinator forgets it.
+    Delivered {
+        /// The transaction.
+        txn: TxnId,
+    },
 }
 
 /// Number of variants of [`Record`]; their numbers are the first payload byte.
-pub(crate) const RECORD_KINDS: u8 = 12;
+pub(crate) const RECORD_KINDS: u8 = 14;
 
 /// [`Record::Commit`] over borrowed writes.
 #[derive(Clone, Copy, Debug)]
@@ -493,13 +508,7 @@ mod tests {
     #[test]
     fn kinds_are_counted() {
         let mut payload = Vec::new();
-        Record::Released {
-            shard: ShardId(0),
-            key: Key::new(IndexId(1), Slot(2), vec![3]),
-            otag: Otag::default(),
-            to: ShardId(1),
-        }
-        .encode(&mut payload);
+        Record::Delivered { txn: txn() }.encode(&mut payload);
         assert_eq!(
             payload[0],
             RECORD_KINDS - 1,

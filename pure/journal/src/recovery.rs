@@ -12,7 +12,7 @@
 
 use crate::checkpoint::{CheckpointTables, Owed, Prepared};
 use crate::fault::Fault;
-use crate::ownership::{Held, Holding, Otag, Ownership};
+use crate::ownership::{Held, Holding, Otag, Ownership, Shipment, Shipped};
 use crate::reader::Entry;
 use crate::record::{Record, ShardWrites, Writes};
 use crate::verdict::{Evidence, Heard, Verdict, judge};
@@ -86,6 +86,10 @@ pub struct Replay {
     aborted: BTreeSet<TxnId>,
     held: BTreeMap<(ShardId, Key), (Otag, Holding)>,
     ownership: BTreeMap<ShardId, Ownership>,
+    /// Formulas whose commit has not come yet.
+    shipping: BTreeMap<TxnId, (ShardId, Vec<Shipment>)>,
+    /// Those whose owners have not all said that they are done.
+    shipped: BTreeMap<TxnId, (ShardId, Shipped)>,
     recovery: Recovery,
 }
 
@@ -117,6 +121,9 @@ impl Replay {
             for held in core::mem::take(&mut ownership.held) {
                 let Held { key, otag, holding } = held;
                 replay.held.insert((shard, key), (otag, holding));
+            }
+            for shipped in core::mem::take(&mut ownership.shipped) {
+                replay.shipped.insert(shipped.txn, (shard, shipped));
             }
             replay.ownership.insert(shard, ownership);
         }
@@ -151,6 +158,17 @@ impl Replay {
             } => {
                 self.saw(commit_ts);
                 self.redo_all(end, txn, commit_ts, writes, &chunks, redo)?;
+                self.on_shipment(end, txn, commit_ts);
+            }
+            Record::Shipped {
+                shard,
+                txn,
+                formulas,
+            } => {
+                self.shipping.insert(txn, (shard, formulas));
+            }
+            Record::Delivered { txn } => {
+                self.shipped.remove(&txn);
             }
             Record::Chunk {
                 txn,
@@ -199,6 +217,20 @@ impl Replay {
             }
         }
         Ok(())
+    }
+
+    /// Formulas count from the commit on.
+    fn on_shipment(&mut self, end: Position, txn: TxnId, commit_ts: Ts) {
+        if let Some((shard, formulas)) = self.shipping.remove(&txn)
+            && self.is_news(shard, end)
+        {
+            let shipped = Shipped {
+                txn,
+                commit_ts,
+                formulas,
+            };
+            self.shipped.insert(txn, (shard, shipped));
+        }
     }
 
     /// The coordinator on this node has decided to commit.
@@ -468,6 +500,10 @@ impl Replay {
         for ((shard, key), (otag, holding)) in core::mem::take(&mut self.held) {
             let ownership = self.ownership.entry(shard).or_default();
             ownership.held.push(Held { key, otag, holding });
+        }
+        for (shard, shipped) in core::mem::take(&mut self.shipped).into_values() {
+            let ownership = self.ownership.entry(shard).or_default();
+            ownership.shipped.push(shipped);
         }
         self.recovery.ownership = core::mem::take(&mut self.ownership).into_iter().collect();
         self.recovery

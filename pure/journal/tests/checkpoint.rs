@@ -4,10 +4,10 @@
 use base::{IndexId, KeyRange, NodeId, Position, Prng, ShardId, Slot, Ts, TxnId};
 use journal::{
     Away, CheckpointHeader, CheckpointReader, CheckpointTables, CheckpointWriter, Fault, Held,
-    Holding, JournalError, Otag, Owed, Ownership, Prepared, fuzz_checkpoint, fuzz_manifest,
-    fuzz_record, fuzz_segment,
+    Holding, JournalError, Otag, Owed, Ownership, Prepared, Shipment, Shipped, fuzz_checkpoint,
+    fuzz_manifest, fuzz_record, fuzz_segment,
 };
-use store::{CheckpointCursor, Store, Write};
+use store::{CheckpointCursor, Formula, Store, Write};
 
 const INDEX: IndexId = IndexId(16384);
 
@@ -44,6 +44,19 @@ fn ownership() -> Ownership {
         }],
         open: vec![otag(6)],
         next: otag(9),
+        shipped: vec![Shipped {
+            txn: TxnId {
+                shard: ShardId(17),
+                incarnation: 3,
+                counter: 8,
+            },
+            commit_ts: Ts(98),
+            formulas: vec![Shipment {
+                owner: ShardId(33),
+                key: key(6),
+                formula: Formula(vec![]),
+            }],
+        }],
     }
 }
 

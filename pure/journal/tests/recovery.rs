@@ -5,9 +5,9 @@ use base::{IndexId, Key, NodeId, Position, Prng, ShardId, Slot, Ts, TxnId};
 use journal::verdict::Heard;
 use journal::{
     Away, CheckpointTables, Entry, Evidence, Fault, Held, Holding, Otag, Owed, Ownership, Prepared,
-    Record, Recovery, Redo, ReplayStart, Verdict, Writes, judge, recover,
+    Record, Recovery, Redo, ReplayStart, Shipment, Shipped, Verdict, Writes, judge, recover,
 };
-use store::Write;
+use store::{Formula, Write};
 
 const HERE: ShardId = ShardId(0);
 const ALSO_HERE: ShardId = ShardId(1);
@@ -529,6 +529,7 @@ fn ownership_is_replayed_from_the_checkpoint_on() {
             away: vec![away.clone()],
             open: vec![],
             next: otag(2),
+            shipped: vec![],
         },
         ..CheckpointTables::default()
     };
@@ -558,4 +559,68 @@ fn ownership_is_replayed_from_the_checkpoint_on() {
     assert_eq!(redone, [Ts(20), Ts(45), Ts(6)]);
     assert_eq!(recovery.redo[0].writes, [(key(2), Write::Delete)]);
     assert!(recovery.clock_floor >= Ts(60));
+}
+
+#[test]
+fn shipped_formulas_are_owed_from_their_commit_until_they_are_delivered() {
+    let shipment = Shipment {
+        owner: AWAY,
+        key: writes(1).remove(0).0,
+        formula: Formula(vec![]),
+    };
+    let shipped = |counter| Record::Shipped {
+        shard: HERE,
+        txn: txn(HERE, counter),
+        formulas: vec![shipment.clone()],
+    };
+    let commit = |counter| Record::Commit {
+        txn: txn(HERE, counter),
+        commit_ts: Ts(100 + counter),
+        writes: vec![(HERE, writes(counter as u8))],
+        chunks: vec![],
+    };
+    let delivered = |counter| Record::Delivered {
+        txn: txn(HERE, counter),
+    };
+    // The first is delivered, the second owed; the third has not committed.
+    let records = [
+        shipped(1),
+        commit(1),
+        shipped(2),
+        commit(2),
+        delivered(1),
+        shipped(3),
+    ];
+    let owed = |counter| Shipped {
+        txn: txn(HERE, counter),
+        commit_ts: Ts(100 + counter),
+        formulas: vec![shipment.clone()],
+    };
+    let mut expected = Vec::new();
+    for (count, owes) in [(1, None), (2, Some(1)), (4, Some(2)), (5, None)] {
+        if count == 5 {
+            expected.remove(0);
+        }
+        expected.extend(owes.map(owed));
+        let ownership = run(&records[..count]).unwrap().ownership;
+        let found = ownership.first().map_or(&[][..], |(_, own)| &own.shipped);
+        assert_eq!(found, expected);
+    }
+    assert_eq!(run(&records).unwrap().ownership[0].1.shipped, [owed(2)]);
+    // The checkpoint knew both, and begins behind the commits.
+    let ownership = Ownership {
+        shipped: vec![owed(1), owed(2)],
+        ..Ownership::default()
+    };
+    let tables = CheckpointTables {
+        ownership,
+        ..CheckpointTables::default()
+    };
+    let start = ReplayStart {
+        node: NodeId(1),
+        shards: vec![(HERE, Position(40), tables)],
+        ..ReplayStart::default()
+    };
+    let recovery = recover(start, entries(&records)).unwrap();
+    assert_eq!(recovery.ownership[0].1.shipped, [owed(2)]);
 }

@@ -85,6 +85,10 @@ fn leap_kind(body: &LeapBody) -> &'static str {
         LeapBody::ReleaseAck(_) | LeapBody::Unacked(_) => "leap.release_ack",
         LeapBody::Read(_) | LeapBody::Reply(_) => "leap.read",
         LeapBody::Fetch(_) | LeapBody::Fetched(_) => "leap.fetch",
+        LeapBody::Resolve(_)
+        | LeapBody::Applied(_)
+        | LeapBody::Undecided(_)
+        | LeapBody::StillOpen(..) => "leap.resolve",
         LeapBody::Confirm(_) | LeapBody::Confirmed { .. } => "leap.confirm",
         LeapBody::Share(_) | LeapBody::Recall(_) | LeapBody::Recalled(_) | LeapBody::Forget(_) => {
             "leap.share"

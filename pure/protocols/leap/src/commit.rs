@@ -62,13 +62,19 @@ impl Leap {
             self.abort_txn(cx, txn, AbortReason::SchemaChanged);
             return Submitted::Ready(failed(AbortReason::SchemaChanged));
         }
-        if cx.journal.is_full() && !state.writes.is_empty() {
+        if let Some(owner) = self.is_stranded(txn) {
+            let reason = AbortReason::ParticipantLost(owner);
+            self.abort_txn(cx, txn, reason.clone());
+            return Submitted::Ready(failed(reason));
+        }
+        let writes = !state.writes.is_empty() || !state.shipped.is_empty();
+        if cx.journal.is_full() && writes {
             let reason = AbortReason::DiskFull(self.shard);
             self.abort_txn(cx, txn, reason.clone());
             return Submitted::Ready(failed(reason));
         }
         // One operation that read at one shard did so at one moment.
-        let once = state.writes.is_empty() && state.ops == 1 && state.visited.len() == 1;
+        let once = !writes && state.ops == 1 && state.visited.len() == 1;
         let node = self.shard.node();
         let remote = state
             .visited
@@ -160,11 +166,18 @@ impl Leap {
         result: OpResult,
     ) -> OpReply {
         let state = self.txns.get_mut(&txn).expect("it commits");
-        let writes = state.writes.take();
+        let mut writes = state.writes.take();
         let mut wait = state.wait;
-        if !writes.is_empty() {
+        let shipments = self.shipments(txn, &mut writes);
+        if !writes.is_empty() || !shipments.is_empty() {
+            if !shipments.is_empty() {
+                self.append_shipped(cx, txn, &shipments);
+            }
             let position = self.append_commit(cx, txn, commit_ts, &writes);
             self.install(cx, txn, &writes, commit_ts, position);
+            if !shipments.is_empty() {
+                self.send_off(cx, txn, commit_ts, position, shipments);
+            }
             wait = wait.max(position);
             let state = self.txns.get_mut(&txn).expect("looked up above");
             state.cost.forced_writes += 1;
@@ -203,17 +216,12 @@ impl Leap {
             .expect("a transaction ends before it is forgotten");
         assert!(state.outcome.is_none(), "{txn} ends once");
         state.outcome = Some(outcome.clone());
+        self.give_up_ships(cx, txn, &outcome);
+        let state = self.txns.get_mut(&txn).expect("looked up above");
         let phase = core::mem::replace(&mut state.phase, Phase::Ended);
         let local = core::mem::take(&mut state.local);
         let reads = core::mem::take(&mut state.reads);
-        let mut told: Vec<ShardId> = core::mem::take(&mut state.asked);
-        told.extend(state.visited.iter().map(|(shard, _)| *shard));
-        told.retain(|shard| *shard != self.shard);
-        if !told.is_empty() {
-            self.drop_fetches(txn);
-        }
-        told.sort_unstable();
-        told.dedup();
+        let told = self.take_visited(txn);
         let state = self.txns.get_mut(&txn).expect("looked up above");
         state.writes.clear(None);
         let node = self.shard.node();
@@ -233,7 +241,7 @@ impl Leap {
             // It tells its clock as well: later commits there lie above this one.
             self.post(cx, shard, Body::Release(txn), Self::NOTHING);
         }
-        self.locks.release(txn);
+        self.release_locks(txn);
         self.ask_again_for_recalls(cx, txn);
         if self.committing.remove(&txn).is_some() {
             let confirm_at = self.txns[&txn].confirm_at;
@@ -262,6 +270,21 @@ impl Leap {
             cx.out.complete(txn, id, reply);
         }
         self.fail_reads(cx, reads, &reason);
+    }
+
+    /// Shards that may hold locks for a transaction that ends; its scans there need nothing more.
+    fn take_visited(&mut self, txn: TxnId) -> Vec<ShardId> {
+        let own = self.shard;
+        let state = self.txns.get_mut(&txn).expect("it ends");
+        let mut told: Vec<ShardId> = core::mem::take(&mut state.asked);
+        told.extend(state.visited.iter().map(|(shard, _)| *shard));
+        told.retain(|shard| *shard != own);
+        told.sort_unstable();
+        told.dedup();
+        if !told.is_empty() {
+            self.drop_fetches(txn);
+        }
+        told
     }
 
     /// Drops what the transaction's scans elsewhere still fetch from here.

@@ -90,7 +90,8 @@ impl Leap {
             }
             // A transaction that has written it cannot commit any more, but it is not over.
             let written = |txn: &crate::txns::Txn| txn.writes.get(&key).is_some();
-            if self.release_of.contains_key(&key) || self.txns.values().any(|txn| written(txn)) {
+            let pending = self.pendings.has(&key) || self.release_of.contains_key(&key);
+            if pending || self.txns.values().any(|txn| written(txn)) {
                 if self.forgotten.is_empty() && self.dropped.is_empty() {
                     let at = cx.now.after(self.settings.resend_us);
                     self.timers.insert((at, Timer::Dropped));

@@ -27,7 +27,9 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use base::{Key, NodeId, Position, ShardId, Time, TxnId};
-use txn::{LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Program, Read, Submitted};
+use txn::{
+    AbortReason, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Program, Read, Submitted,
+};
 
 /// Changes of a row that one shard entrusts in a row, before it is told to take it.
 const TAKE_AFTER: u32 = 32;
@@ -41,14 +43,37 @@ const HOPS_MAX: u32 = 3;
 /// A transaction in the hands of another shard.
 #[derive(Debug)]
 pub(crate) struct Errand {
-    txn: TxnId,
-    id: OpId,
+    pub(crate) id: OpId,
+    /// The commit follows if all goes well.
+    pub(crate) last: bool,
     pub(crate) to: ShardId,
-    message: Entrust,
+    pub(crate) message: Entrust,
     hops: u32,
     again_at: Time,
     pause_us: u64,
     heard: Time,
+}
+
+impl Errand {
+    pub(crate) fn new(
+        now: Time,
+        id: OpId,
+        last: bool,
+        to: ShardId,
+        message: Entrust,
+        pause_us: u64,
+    ) -> Errand {
+        Errand {
+            id,
+            last,
+            to,
+            message,
+            hops: 0,
+            again_at: now,
+            pause_us,
+            heard: now,
+        }
+    }
 }
 
 /// What a shard has to do with entrusted transactions, as coordinator and as owner.
@@ -130,9 +155,19 @@ impl Leap {
         if !is_blind(op) && !self.goes_to_row(now, op, key) {
             return None;
         }
+        self.place_of(key)
+    }
+
+    /// Where a row is that is not here, as far as is known; `None`: nobody there can be asked, or
+    /// the row is to be taken.
+    pub(crate) fn place_of(&mut self, key: &Key) -> Option<ShardId> {
         if self.errands.takes.remove(key) {
             return None;
         }
+        self.goes_to(key)
+    }
+
+    fn goes_to(&self, key: &Key) -> Option<ShardId> {
         let to = match self.table.get(key) {
             Some(entry) => entry.owner?,
             None => {
@@ -148,7 +183,10 @@ impl Leap {
     fn goes_to_row(&self, now: Time, op: &Op, key: &Key) -> bool {
         let one_row = matches!(op, Op::Modify { .. })
             || matches!(read_of(op), Some(Read::Lock(LockMode::Exclusive)));
-        one_row && self.heat.is_contended(key, now)
+        one_row
+            && self
+                .heat
+                .is_contended(key, self.settings.contended_from, now)
     }
 
     /// Two lives of a shard must not both run what it is entrusted with, so its life is known.
@@ -171,24 +209,16 @@ impl Leap {
             floor: 0,
             expected: self.life_of(to),
             planned: job.planned,
+            holds: false,
             op,
         };
-        let errand = Errand {
-            txn: job.txn,
-            id,
-            to,
-            message,
-            hops: 0,
-            again_at: cx.now,
-            pause_us: self.settings.resend_us,
-            heard: cx.now,
-        };
+        let errand = Errand::new(cx.now, id, true, to, message, self.settings.resend_us);
         let state = self.txns.get_mut(&job.txn).expect("it runs");
         state.phase = Phase::Entrusted;
         self.begin_errand(cx, errand);
     }
 
-    fn life_of(&self, shard: ShardId) -> u32 {
+    pub(crate) fn life_of(&self, shard: ShardId) -> u32 {
         match self.is_remote(shard) {
             true => self.peers.get(&shard.node()).copied().unwrap_or(0),
             false => self.incarnation,
@@ -196,13 +226,17 @@ impl Leap {
     }
 
     /// Sends an errand under a new number.
-    fn begin_errand(&mut self, cx: &mut Context<'_>, mut errand: Errand) {
+    pub(crate) fn begin_errand(&mut self, cx: &mut Context<'_>, mut errand: Errand) {
         self.next_number += 1;
         let number = self.next_number;
         errand.message.number = number;
         errand.again_at = cx.now.after(errand.pause_us);
-        let state = self.txns.get_mut(&errand.txn).expect("it runs");
-        state.errand = Some(number);
+        let state = self.txns.get_mut(&errand.message.txn).expect("it runs");
+        if errand.message.holds {
+            state.ships.push(number);
+        } else {
+            state.errand = Some(number);
+        }
         state.note_node(errand.to);
         if self.is_remote(errand.to) {
             self.timers.insert((errand.again_at, Timer::Errand(number)));
@@ -215,7 +249,7 @@ impl Leap {
         let Some(errand) = self.errands.out.get(&number) else {
             return;
         };
-        let (to, txn) = (errand.to, errand.txn);
+        let (to, txn) = (errand.to, errand.message.txn);
         let mut message = errand.message.clone();
         let oldest = self.errands.out.iter().find(|(_, other)| other.to == to);
         message.floor = oldest.map_or(number, |(oldest, _)| *oldest);
@@ -234,8 +268,12 @@ impl Leap {
             return;
         };
         if cx.now.since(errand.heard) >= settings.request_timeout_us {
-            let txn = errand.txn;
-            self.lose_errand(cx, txn);
+            let (txn, to, holds) = (errand.message.txn, errand.to, errand.message.holds);
+            if holds {
+                self.abort_txn(cx, txn, AbortReason::Unreachable(to));
+            } else {
+                self.lose_errand(cx, txn);
+            }
             return;
         }
         errand.pause_us = (errand.pause_us * 2).min(settings.resend_max_us);
@@ -250,12 +288,16 @@ impl Leap {
         }
     }
 
-    fn take_errand(&mut self, number: u64) -> Option<Errand> {
+    pub(crate) fn take_errand(&mut self, number: u64) -> Option<Errand> {
         let errand = self.errands.out.remove(&number)?;
         self.timers
             .remove(&(errand.again_at, Timer::Errand(number)));
-        if let Some(state) = self.txns.get_mut(&errand.txn) {
-            state.errand = None;
+        if let Some(state) = self.txns.get_mut(&errand.message.txn) {
+            if errand.message.holds {
+                state.ships.retain(|other| *other != number);
+            } else {
+                state.errand = None;
+            }
         }
         Some(errand)
     }
@@ -279,16 +321,20 @@ impl Leap {
 
     /// A node has a new life, or cannot be reached: what it was entrusted with is lost.
     pub(crate) fn lose_errands(&mut self, cx: &mut Context<'_>, node: NodeId, before: u32) {
+        self.lose_ships(cx, node, before);
         if printed!(self, LeapErrandNextLife) {
             return;
         }
-        let lost = |errand: &&Errand| errand.to.node() == node && errand.message.expected < before;
+        let lost = |errand: &&Errand| {
+            let message = &errand.message;
+            !message.holds && errand.to.node() == node && message.expected < before
+        };
         let lost: Vec<TxnId> = self
             .errands
             .out
             .values()
             .filter(lost)
-            .map(|e| e.txn)
+            .map(|e| e.message.txn)
             .collect();
         for txn in lost {
             self.lose_errand(cx, txn);
@@ -315,7 +361,7 @@ impl Leap {
             if let Some((answer, position)) = self.errands.answers.get(&(from, number)) {
                 let (answer, position) = (answer.clone(), *position);
                 self.post(cx, from, Body::Performed(Box::new(answer)), position);
-            } else if self.txns.contains_key(&txn) {
+            } else if self.txns.contains_key(&txn) || self.is_holding(from, number) {
                 self.post(cx, from, Body::Reading(number), Self::NOTHING);
             }
             return;
@@ -324,6 +370,10 @@ impl Leap {
         let answers = &mut self.errands.answers;
         while let Some((&at, _)) = answers.range((from, 0)..(from, floor)).next() {
             answers.remove(&at);
+        }
+        if entrust.holds {
+            self.begin_hold(cx, from, entrust);
+            return;
         }
         let origin = Origin::Errand { from, number };
         let mut job = Job::new(txn, entrust.options, entrust.planned, origin);
@@ -346,6 +396,27 @@ impl Leap {
             Err(Stop::Fail(error)) => self.end_errand(cx, &job, from, number, Err(error)),
             Err(Stop::Elsewhere) => self.decline(cx, &job, from, number),
             Err(stop) => self.park(cx, Box::new(job), &stop),
+        }
+    }
+
+    fn is_holding(&self, from: ShardId, number: u64) -> bool {
+        let origin = Origin::Held { from, number };
+        self.jobs.values().any(|job| job.origin == origin)
+    }
+
+    /// A formula of another shard's transaction is to be held here.
+    fn begin_hold(&mut self, cx: &mut Context<'_>, from: ShardId, entrust: Entrust) {
+        let number = entrust.number;
+        let origin = Origin::Held { from, number };
+        let mut job = Job::new(entrust.txn, entrust.options, entrust.planned, origin);
+        job.id = self.new_job();
+        let mine = key_of(&entrust.op).is_some_and(|key| self.is_mine(key));
+        let formula = matches!(entrust.op, Op::Formula { .. });
+        job.op = Some(entrust.op);
+        if mine && formula {
+            self.advance(cx, Box::new(job));
+        } else {
+            self.decline(cx, &job, from, number);
         }
     }
 
@@ -401,7 +472,10 @@ impl Leap {
             };
             known.filter(|owner| *owner != from && *owner != self.shard)
         });
-        self.dismiss(job.txn);
+        match (job.origin, job.op.as_ref().and_then(key_of)) {
+            (Origin::Held { .. }, Some(key)) => self.give_up_place(job.txn, key),
+            _ => self.dismiss(job.txn),
+        }
         self.answer_errand(cx, from, number, Performance::NotHere { owner }, None);
     }
 
@@ -417,11 +491,18 @@ impl Leap {
             && let Some(state) = self.txns.remove(&txn)
         {
             self.spare(state);
+            self.release_locks(txn);
+        }
+    }
+
+    /// Frees the locks of a transaction that is over, unless increments of it wait for their turn.
+    pub(crate) fn release_locks(&mut self, txn: TxnId) {
+        if !self.pendings.lodges(txn) {
             self.locks.release(txn);
         }
     }
 
-    fn answer_errand(
+    pub(crate) fn answer_errand(
         &mut self,
         cx: &mut Context<'_>,
         to: ShardId,
@@ -430,7 +511,9 @@ impl Leap {
         key: Option<&Key>,
     ) {
         let mut position = Self::NOTHING;
-        if let Performance::Ended { wait, take, .. } = &mut performance {
+        if let Performance::Ended { wait, take, .. } | Performance::Pending { wait, take, .. } =
+            &mut performance
+        {
             position = *wait;
             if self.is_remote(to) {
                 *wait = Self::NOTHING;
@@ -483,7 +566,7 @@ impl Leap {
             return;
         };
         let hops = 1 + u32::from(self.is_remote(from));
-        let txn = errand.txn;
+        let txn = errand.message.txn;
         let state = self
             .txns
             .get_mut(&txn)
@@ -494,6 +577,19 @@ impl Leap {
         }
         match performed.performance {
             Performance::NotHere { owner } => self.redirect_errand(cx, errand, owner),
+            Performance::Pending { result, wait, take } => {
+                if !errand.message.holds {
+                    return;
+                }
+                if let (true, Some(key)) = (take, key_of(&errand.message.op)) {
+                    self.errands.takes.insert(key.clone());
+                }
+                self.note_shipped(cx.now, &errand);
+                self.end_ship(cx, &errand, wait, Ok(result));
+            }
+            Performance::Ended { result, wait, .. } if errand.message.holds => {
+                self.end_ship(cx, &errand, wait, result);
+            }
             Performance::Ended {
                 result,
                 outcome,
@@ -566,11 +662,12 @@ impl Leap {
             self.begin_errand(cx, errand);
             return;
         }
-        let (txn, id) = (errand.txn, errand.id);
-        let origin = Origin::Local { id, last: true };
+        let (id, last) = (errand.id, errand.last);
+        let origin = Origin::Local { id, last };
         let message = errand.message;
+        let txn = message.txn;
         let mut job = Box::new(Job::new(txn, message.options, message.planned, origin));
-        job.alone = true;
+        job.alone = !message.holds;
         job.id = self.new_job();
         job.op = Some(message.op);
         let state = self.txns.get_mut(&txn).expect("it runs");
@@ -578,6 +675,7 @@ impl Leap {
         state.local.push((id, job.id));
         self.ready.push_back(job.id);
         self.jobs.insert(job.id, job);
+        self.ready.extend(self.owings.waits.drain(..));
     }
 
     /// Why an operation of another shard's transaction stops here instead of asking for its row.

@@ -91,7 +91,8 @@ impl Leap {
         if let Some(ts) = fetch.at {
             Self::admit_snapshot(cx, ts)?;
             if fetch.lock.is_none() && !job.commits_seen {
-                if self.commits_below(ts, &mut |key| fetch.keys.contains(key)) {
+                let reads = &mut |key: &Key| fetch.keys.contains(key);
+                if self.commits_below(ts, reads) || self.awaits_outcomes(cx, job, ts, reads) {
                     return Err(Stop::Commit);
                 }
                 job.commits_seen = true;

@@ -31,6 +31,8 @@ impl Leap {
             && keys_of(&self.release_of, index).next().is_none()
             && !self.evictions.iter().any(|key| key.index == index)
             && self.sharing.is_unshared(index)
+            && !self.pendings.has_index(index)
+            && !self.owes(index)
     }
 }
 

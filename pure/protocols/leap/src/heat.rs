@@ -7,9 +7,6 @@
 use alloc::collections::BTreeMap;
 use base::{Key, Time};
 
-/// Short stays in a row after which a row is contended.
-const CONTENDED_FROM: u32 = 3;
-
 /// A stay is short if it ends within so many microseconds.
 const SHORT_US: u64 = 20_000;
 
@@ -63,17 +60,24 @@ impl Heat {
     }
 
     /// Whether the row, which is not here, would soon be gone again if it came.
-    pub(crate) fn is_contended(&self, key: &Key, now: Time) -> bool {
-        self.0
-            .get(key)
-            .is_some_and(|stays| stays.short >= CONTENDED_FROM && now.since(stays.at) <= COOLS_US)
+    /// `from`: [`crate::Settings::contended_from`].
+    pub(crate) fn is_contended(&self, key: &Key, from: u32, now: Time) -> bool {
+        let hot = |stays: &Stays| stays.short >= from && now.since(stays.at) <= COOLS_US;
+        from == 0 || self.0.get(key).is_some_and(hot)
+    }
+
+    /// A change has gone to the row, so it is as much wanted as before.
+    pub(crate) fn note_shipped(&mut self, key: &Key, now: Time) {
+        if let Some(stays) = self.0.get_mut(key) {
+            stays.at = now;
+        }
     }
 
     /// Until when the row, which is here, stays; `None`: it may go.
-    pub(crate) fn held_until(&self, key: &Key, hold_us: u64, now: Time) -> Option<Time> {
+    pub(crate) fn held_until(&self, key: &Key, from: u32, hold_us: u64, now: Time) -> Option<Time> {
         let stays = self.0.get(key)?;
         let until = stays.at.after(hold_us);
-        (stays.short >= CONTENDED_FROM && until > now).then_some(until)
+        (stays.short >= from && until > now).then_some(until)
     }
 }
 

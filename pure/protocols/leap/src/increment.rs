@@ -3,14 +3,14 @@
 //! ```text
 //! formula  row here, not lent ──> Increment lock: pending beside those of others, if all have room
 //!          otherwise          ──> Exclusive: the row has to come, or its copies have to go, first
-//! commit   at once            ──> folded onto the newest version, in the step that draws its time
+//! commit   at once            ──> folded onto the newest version, in the step that draws the timestamp
 //!          shards to confirm  ──> sealed: Exclusive before the timestamp is drawn
 //! ```
 //!
 //! Versions of a row appear in the order of their timestamps, because nothing comes between drawing
 //! one and installing it, except for the confirmations of read locks, which the seal is for. A row
-//! with pending increments stays: whoever takes it, lends it, or reads what they add to needs a
-//! lock that they exclude.
+//! with pending increments stays: whoever takes it, lends it, or reads what they add to needs a lock
+//! that they exclude.
 
 use crate::commit::ended;
 use crate::job::{Job, Origin, Stop};
@@ -33,7 +33,10 @@ impl Leap {
         key: &Key,
         formula: &Formula,
     ) -> Claim {
+        let held = self.pendings.of(txn, key);
+        let held = held.map(|formula| Write::Formula(formula.clone()));
         let own = self.txns.get(&txn).and_then(|state| state.writes.get(key));
+        let own = held.as_ref().or(own);
         let newest = cx.store.get(key.index, key.slot, &key.bytes, Ts::MAX);
         let newest = newest.map(|newest| newest.value);
         claim_to_add(formula, own, self.escrow(txn, key), newest)
@@ -45,6 +48,8 @@ impl Leap {
         self.locks.each_incrementer(txn, key, &mut |other| {
             let state = self.txns.get(&other);
             if let Some(Write::Formula(formula)) = state.and_then(|state| state.writes.get(key)) {
+                escrow.get_or_insert_default().add(formula);
+            } else if let Some(formula) = self.pendings.of(other, key) {
                 escrow.get_or_insert_default().add(formula);
             }
         });

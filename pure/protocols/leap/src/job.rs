@@ -18,6 +18,8 @@ pub(crate) enum Origin {
     Read { number: u64 },
     /// A transaction of that shard, entrusted to this one.
     Errand { from: ShardId, number: u64 },
+    /// A formula of that shard's transaction, to be held here.
+    Held { from: ShardId, number: u64 },
     /// Rows for a scan on that shard.
     Fetch { from: ShardId, number: u64 },
     /// The commit of a transaction of this shard, which needs exclusive locks first.
@@ -39,6 +41,8 @@ pub(crate) enum Stop {
     Moving,
     /// It waits until copies of its row are gone.
     Recall,
+    /// It waits until an owner has answered about a formula of its own transaction.
+    Shipping,
     /// It waits for rows of other owners.
     Fetch,
     /// Others get their turn.
@@ -86,6 +90,10 @@ pub(crate) struct Job {
     pub(crate) planned: u64,
     pub(crate) op: Option<Op>,
     pub(crate) origin: Origin,
+    /// The shard that it was submitted to.
+    pub(crate) to: Option<ShardId>,
+    /// The moment that a read of the newest version stands for, once it has met pending formulas.
+    pub(crate) reads_at: Option<Ts>,
     pub(crate) scan: Option<Box<ScanState>>,
     pub(crate) fetch: Option<Box<FetchJob>>,
     pub(crate) inserting: Inserting,
@@ -110,6 +118,8 @@ impl Job {
             planned,
             op: None,
             origin,
+            to: None,
+            reads_at: None,
             scan: None,
             fetch: None,
             inserting: Inserting::default(),
@@ -241,7 +251,47 @@ impl Leap {
             .op
             .take()
             .expect("a job that is no fetch has an operation");
-        let result = match &mut op {
+        let result = if self.is_to_fold_back(job, &op) {
+            self.run_folded(cx, job, &mut op)
+        } else {
+            self.run_op(cx, job, &mut op)
+        };
+        if !matches!(result, Ok(_) | Err(Stop::Fail(_))) || self.is_held(job) {
+            job.op = Some(op);
+        }
+        result
+    }
+
+    fn is_held(&self, job: &Job) -> bool {
+        matches!(job.origin, Origin::Held { .. })
+    }
+
+    /// Whether rows on which the transaction has shipped formulas must come here first.
+    fn is_to_fold_back(&self, job: &Job, op: &Op) -> bool {
+        matches!(job.origin, Origin::Local { .. }) && self.touches_ships(job.txn, op)
+    }
+
+    fn run_folded(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        op: &mut Op,
+    ) -> Result<OpResult, Stop> {
+        self.fold_back(cx, job, op)?;
+        match job.to {
+            Some(to) if self.reads_elsewhere(op, to) => Err(Stop::Elsewhere),
+            Some(_) | None => self.run_op(cx, job, op),
+        }
+    }
+
+    fn run_op(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        op: &mut Op,
+    ) -> Result<OpResult, Stop> {
+        match op {
+            Op::Formula { key, formula } if self.is_held(job) => self.hold(cx, job, key, formula),
             Op::Scan(scan) => self.scan(cx, job, scan),
             Op::Clock(snapshot) => {
                 cx.clock.merge(snapshot.at);
@@ -253,11 +303,7 @@ impl Leap {
             | Op::InsertMany(_)
             | Op::Formula { .. }
             | Op::Write { .. }) => self.run_keyed(cx, job, op),
-        };
-        if !matches!(result, Ok(_) | Err(Stop::Fail(_))) {
-            job.op = Some(op);
         }
-        result
     }
 
     /// Runs a job that is not in `jobs` until it ends or stops.
@@ -275,6 +321,7 @@ impl Leap {
         match stop {
             Stop::Lock => cx.counters.lock_waits += 1,
             Stop::Row | Stop::Recall | Stop::Fetch => {}
+            Stop::Shipping => self.owings.waits.push(job.id),
             Stop::Gate => self.gate_waits.push(job.id),
             Stop::Commit => {
                 cx.counters.snapshot_waits += 1;
@@ -305,6 +352,11 @@ impl Leap {
             }
             Origin::Read { number } => self.end_read(cx, &job, number, result),
             Origin::Errand { from, number } => self.end_errand(cx, &job, from, number, result),
+            Origin::Held { .. } => {
+                if let Some(Op::Formula { key, .. }) = job.op.as_ref() {
+                    self.end_held(cx, &job, key, result);
+                }
+            }
             Origin::Fetch { from, number } => self.end_fetch(cx, *job, from, number, result),
             Origin::Seal => self.end_seal(cx, job.txn, result),
         }

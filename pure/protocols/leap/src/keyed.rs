@@ -169,7 +169,7 @@ impl Leap {
     }
 
     /// Locks a row here and makes sure that it is here.
-    fn take(
+    pub(crate) fn take(
         &mut self,
         cx: &mut Context<'_>,
         job: &Job,
@@ -231,7 +231,8 @@ impl Leap {
             return Err(Stop::aborted(AbortReason::SnapshotTooOld));
         }
         if !job.commits_seen {
-            if self.commits_below(ts, &mut |other| other == key) {
+            let reads = &mut |other: &Key| other == key;
+            if self.commits_below(ts, reads) || self.awaits_outcomes(cx, job, ts, reads) {
                 return Err(Stop::Commit);
             }
             job.commits_seen = true;
@@ -362,7 +363,7 @@ impl Leap {
         })
     }
 
-    fn write(
+    pub(crate) fn write(
         &mut self,
         cx: &mut Context<'_>,
         job: &Job,

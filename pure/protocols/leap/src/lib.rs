@@ -14,9 +14,10 @@
 //!
 //! Modules: [`message`] what shards say; `request` the requester; `home` the home; `owner` the
 //! owner; `txns`, `commit` transactions at their coordinator; `entrust` those that go to their row;
+//! `ship`, `pending` formulas of larger ones that do, at the coordinator and at the owner;
 //! `job`, `keyed`, `scan`, `increment` operations on rows; `share` copies; `heat` rows that go to
-//! and fro; `visit` locks that transactions of other shards hold here; `recovery` what a restart
-//! leaves; `timers` what time makes happen; `show` printing and checking.
+//! and fro; `visit` locks that transactions of other shards hold here; `recovery` what a restart leaves;
+//! `timers` what time makes happen; `show` printing and checking.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/leap.md` says why):
 //! * a row has at most one owner; the owner table of its home names it, or knows the one grant that
@@ -50,6 +51,7 @@ mod keyed;
 pub mod message;
 mod owner;
 mod peers;
+mod pending;
 mod protocol;
 mod rate;
 mod records;
@@ -58,6 +60,7 @@ mod request;
 mod scan;
 mod seen;
 mod share;
+mod ship;
 mod show;
 mod timers;
 mod txns;
@@ -78,11 +81,13 @@ use home::{Entry, Grant, Incoming, Settling};
 use job::Job;
 use journal::Otag;
 use owner::{Held, Releasing};
+use pending::Pendings;
 use rate::Rate;
 use recovery::Rejoin;
 use request::{PendingInform, Request};
 use seen::Seen;
 use share::Sharing;
+use ship::Owings;
 use timers::Timer;
 use txn::{Cx, Installed, LockTable};
 use txns::{Reading, Txn};
@@ -112,6 +117,8 @@ pub struct Settings {
     /// A row that goes to and fro stays where it has come as long as it takes to get there, but at
     /// most so long. 0: no longer than it is locked. Microseconds.
     pub hold_max_us: u64,
+    /// Short stays in a row after which a row is contended (`heat`). 0: every row is.
+    pub contended_from: u32,
     /// A row that was wanted for reading so often is lent to its readers instead of moving; writes
     /// count against that. 0: never.
     pub share_after: u32,
@@ -130,6 +137,7 @@ impl Default for Settings {
             scan_rows_max: 1_000,
             versions_max: 64,
             hold_max_us: 10_000,
+            contended_from: 3,
             share_after: 4,
             entrusts: true,
         }
@@ -171,6 +179,10 @@ pub struct Leap {
     readings: BTreeMap<u64, Reading>,
     /// Transactions of one operation that go to their row.
     errands: Errands,
+    /// Formulas that this shard holds for transactions of others.
+    pendings: Pendings,
+    /// Formulas that it owes to owners.
+    owings: Owings,
     /// Rows that come and go.
     heat: Heat,
     exchange: Exchange,
@@ -277,6 +289,8 @@ impl Leap {
             visits: BTreeMap::new(),
             readings: BTreeMap::new(),
             errands: Errands::default(),
+            pendings: Pendings::default(),
+            owings: Owings::default(),
             heat: Heat::default(),
             exchange: Exchange::default(),
             sharing: Sharing::default(),

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use base::{Key, Position, ShardId, Ts, TxnId};
 use journal::{Held, Otag};
 use serde::{Deserialize, Serialize};
+use store::Formula;
 use txn::{AbortReason, LockMode, Op, OpError, OpResult, Outcome, Priority, TxnOptions};
 
 /// One message.
@@ -69,6 +70,14 @@ pub enum Body {
     Entrust(Box<Entrust>),
     /// The answer: always the same.
     Performed(Box<Performed>),
+    /// Coordinator to an owner: how the transaction of formulas that it holds has ended.
+    Resolve(Resolve),
+    /// Owner to coordinator: they are applied, durably.
+    Applied(TxnId),
+    /// Owner to coordinator: how has this transaction ended, whose formulas I hold?
+    Undecided(TxnId),
+    /// The answer: it has not, and it will commit above this.
+    StillOpen(TxnId, Ts),
     /// Coordinator: do you still hold my locks? I am about to commit.
     Confirm(Confirm),
     /// The answer to that.
@@ -299,6 +308,8 @@ pub struct Entrust {
     pub expected: u32,
     /// Catalog version of the plan.
     pub planned: u64,
+    /// Hold this formula until the transaction ends, instead of committing it.
+    pub holds: bool,
     /// The only operation, on one row.
     pub op: Op,
 }
@@ -326,11 +337,29 @@ pub enum Performance {
         /// Nobody else uses the row: the coordinator should take it.
         take: bool,
     },
+    /// The formula is held until the transaction ends.
+    Pending {
+        /// What the operation found.
+        result: OpResult,
+        /// Between shards of one node: position that an answer waits for.
+        wait: Position,
+        /// Nobody else uses the row: the coordinator should take it.
+        take: bool,
+    },
     /// The row is not here: nothing was done, and nothing will be under this number.
     NotHere {
         /// Who may have the row; `None`: ask for it in the ordinary way.
         owner: Option<ShardId>,
     },
+}
+
+/// See [`Body::Resolve`].
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Resolve {
+    /// Which transaction.
+    pub txn: TxnId,
+    /// Version of its formulas; `None`: it was rolled back.
+    pub commit_ts: Option<Ts>,
 }
 
 /// See [`Body::Fetch`].
@@ -396,6 +425,22 @@ pub struct Claims {
     pub expected: u32,
     /// What it has.
     pub held: Vec<Held>,
+    /// In the first part of an answer: formulas that it has committed and the receiver has not said
+    /// to have applied.
+    pub owed: Vec<Owed>,
+}
+
+/// A committed formula for the owner of its row.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Owed {
+    /// Its transaction.
+    pub txn: TxnId,
+    /// Its version.
+    pub commit_ts: Ts,
+    /// The row.
+    pub key: Key,
+    /// What is added to it.
+    pub formula: Formula,
 }
 
 /// See [`Body::Verdicts`].

@@ -100,7 +100,12 @@ impl Leap {
             // The home asks nobody before it has dealt with the claims of this life: the verdict
             // has got lost.
             *confirmed = true;
+            self.apply_collected(cx);
             self.wake_gate();
+        }
+        if !self.has_collected() {
+            // Formulas on the row may be missing.
+            return;
         }
         let held = &self.held[&request.key];
         match held.tenure {
@@ -177,6 +182,7 @@ impl Leap {
         self.backups.remove(key);
         self.grants_seen.entry(home).or_default().end(otag);
         self.inform(cx, home, otag, Fate::Acquired, position);
+        self.apply_collected(cx);
         self.wake_gate();
     }
 
@@ -188,10 +194,12 @@ impl Leap {
     /// Waits for the local transactions, in the name of the one that wants the row.
     pub(crate) fn begin_release(&mut self, cx: &mut Context<'_>, mut releasing: Releasing) {
         let id = self.new_job();
+        self.withdraw(cx, releasing.priority.txn, &releasing.key);
         let key = &releasing.key;
         let remote = self.is_remote(releasing.to);
         let hold_us = self.exchange.hold_us(remote, self.settings.hold_max_us);
-        let until = self.heat.held_until(key, hold_us, cx.now);
+        let from = self.settings.contended_from;
+        let until = self.heat.held_until(key, from, hold_us, cx.now);
         releasing.held_back = until.is_some();
         self.release_of.insert(releasing.key.clone(), id);
         self.releasing.insert(id, releasing);
@@ -251,7 +259,7 @@ impl Leap {
             // would be one without a row.
             Settled::Granted if (cx.schema_changed)(key.index).is_none() => {
                 self.refuse(cx, releasing, AbortReason::SchemaChanged);
-                self.locks.release_item(txn, &Item::of(&key));
+                self.let_go(txn, &key);
             }
             Settled::Granted => {
                 if !releasing.void && self.sharing.is_lent(&key) {
@@ -268,7 +276,7 @@ impl Leap {
                 if !releasing.void {
                     self.release(cx, releasing);
                 }
-                self.locks.release_item(txn, &Item::of(&key));
+                self.let_go(txn, &key);
             }
             Settled::Died(conflict) => {
                 let (key, holder) = (conflict.key, conflict.holder);
@@ -288,7 +296,7 @@ impl Leap {
         }
         let (txn, key) = (releasing.priority.txn, releasing.key.clone());
         self.refuse(cx, releasing, reason);
-        self.locks.release_item(txn, &Item::of(&key));
+        self.let_go(txn, &key);
     }
 
     fn refuse(&mut self, cx: &mut Context<'_>, releasing: Releasing, reason: AbortReason) {
@@ -454,7 +462,7 @@ impl Leap {
 
     /// Where the arrival of a row that was owned here is journaled, and from which timestamp on its
     /// history has come with it.
-    fn arrival(&self, key: &Key) -> (Position, Ts) {
+    pub(crate) fn arrival(&self, key: &Key) -> (Position, Ts) {
         if let Some(held) = self.held.get(key) {
             return (held.position, held.since);
         }
@@ -483,9 +491,14 @@ impl Leap {
             Tenure::Owned { confirmed } => !confirmed && held.otag <= otag,
         };
         if idle {
+            let doubted = matches!(held.tenure, Tenure::Owned { .. });
             self.held.remove(&key);
             self.backups.remove(&key);
             self.evict(cx, key);
+            if doubted {
+                self.wake_gate();
+            }
+            self.apply_collected(cx);
         }
     }
 

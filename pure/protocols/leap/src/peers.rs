@@ -99,6 +99,10 @@ impl Leap {
             Body::Recalled(recalled) => self.on_recalled(cx, from, *recalled),
             Body::Entrust(entrust) => self.on_entrust(cx, from, *entrust),
             Body::Performed(performed) => self.on_performed(cx, from, *performed),
+            Body::Resolve(resolve) => self.on_resolve(cx, from, resolve),
+            Body::Applied(txn) => self.on_applied(cx, from, txn),
+            Body::Undecided(txn) => self.on_undecided(cx, from, txn),
+            Body::StillOpen(txn, at) => self.on_still_open(cx, txn, at),
             Body::Confirm(confirm) => self.on_confirm(cx, from, confirm),
             Body::Confirmed { txn, holds } => self.on_confirmed(cx, from, txn, holds),
             Body::Release(txn) => {
@@ -128,6 +132,7 @@ impl Leap {
         }
         self.give_up_errands(node, incarnation);
         self.lose_errands(cx, node, incarnation);
+        self.ask_lost_lodgers(cx, node, incarnation);
         if first {
             return;
         }

@@ -9,7 +9,7 @@
 //! ```
 
 use crate::home::Entry;
-use crate::message::{Body, Claims, Verdicts};
+use crate::message::{Body, Claims, Owed, Verdicts};
 use crate::owner::{Held, Tenure};
 use crate::timers::Timer;
 use crate::{Context, Leap, printed};
@@ -31,6 +31,8 @@ struct Collected {
     restarted: bool,
     parts: BTreeMap<u32, Vec<Claim>>,
     count: u32,
+    /// What it has committed on rows of the asker.
+    owed: Vec<Owed>,
 }
 
 impl Collected {
@@ -104,6 +106,8 @@ impl Leap {
         // Late answers to a former life meet no number of this one.
         self.next_number = u64::from(cx.incarnation) << 32;
         let mut checkpoint = ownership;
+        let shipped = core::mem::take(&mut checkpoint.shipped);
+        self.recover_owings(cx, shipped);
         for claim in core::mem::take(&mut checkpoint.held) {
             if self.is_home(&claim.key) {
                 self.rejoin.own.push(claim);
@@ -140,6 +144,7 @@ impl Leap {
         let others: BTreeSet<ShardId> = others.collect();
         if cx.incarnation <= 1 || others.is_empty() {
             self.rejoin.serving = true;
+            self.apply_collected(cx);
             return;
         }
         self.rejoin.waiting.clone_from(&others);
@@ -209,7 +214,11 @@ impl Leap {
             })
             .collect();
         let restarted = self.rejoin.awaited.contains(&home);
-        let wait = self.recorded;
+        let (mut owed, committed) = match expected {
+            0 => (Vec::new(), Self::NOTHING),
+            _ => self.owed_to(home),
+        };
+        let wait = self.recorded.max(committed);
         let parts = held.len().div_ceil(CLAIMS_MAX).max(1) as u32;
         let mut chunks = held.chunks(CLAIMS_MAX);
         for part in 0..parts {
@@ -219,6 +228,7 @@ impl Leap {
                 restarted,
                 expected,
                 held: chunks.next().unwrap_or_default().to_vec(),
+                owed: core::mem::take(&mut owed),
             };
             self.post(cx, home, Body::Claims(Box::new(claims)), wait);
         }
@@ -291,6 +301,7 @@ impl Leap {
         }
         collected.restarted = claims.restarted;
         collected.parts.insert(claims.part, claims.held);
+        collected.owed.extend(claims.owed);
         if !collected.is_whole() {
             return;
         }
@@ -351,6 +362,18 @@ impl Leap {
             self.rejoin.joined.insert(*shard, collected.incarnation);
         }
         self.rejoin.serving = true;
+        for owed in all.values().flat_map(|collected| collected.owed.clone()) {
+            let Owed {
+                txn,
+                commit_ts,
+                key,
+                formula,
+            } = owed;
+            if !printed!(self, LeapFormulaLost) {
+                self.pendings.collect(key, commit_ts, txn, formula);
+            }
+        }
+        self.apply_collected(cx);
         for (key, backup) in reclaimed {
             self.reclaim(cx, key, backup);
         }
@@ -522,6 +545,7 @@ impl Leap {
         if !self.rejoin.undecided.is_empty() {
             self.arm_backups(cx.now);
         }
+        self.apply_collected(cx);
         self.wake_gate();
     }
 
@@ -572,6 +596,7 @@ impl Leap {
             held.extend(self.rejoin.own.iter().cloned());
             return Ownership {
                 held,
+                shipped: self.owed(),
                 ..self.rejoin.checkpoint.clone()
             };
         }
@@ -617,6 +642,7 @@ impl Leap {
                 incarnation: self.incarnation,
                 grant: self.next_grant + 1,
             },
+            shipped: self.owed(),
         }
     }
 

@@ -59,6 +59,14 @@ pub(crate) enum Standing {
 
 impl Leap {
     pub(crate) fn standing(&self, key: &Key) -> Standing {
+        if self.pendings.is_missing(key) {
+            return Standing::Doubtful;
+        }
+        self.standing_of_claim(key)
+    }
+
+    /// The same, whatever is to be applied to the row before it may be used.
+    pub(crate) fn standing_of_claim(&self, key: &Key) -> Standing {
         if self.is_home(key) {
             if !self.rejoin.is_serving() {
                 return Standing::Doubtful;
@@ -69,8 +77,9 @@ impl Leap {
             return Standing::Elsewhere;
         }
         match self.held.get(key).map(|held| &held.tenure) {
-            Some(Tenure::Owned { confirmed: true }) => Standing::Mine,
-            Some(Tenure::Owned { confirmed: false }) => Standing::Doubtful,
+            // Formulas on it may be missing as long as not everybody has said what it has.
+            Some(Tenure::Owned { confirmed: true }) if self.has_collected() => Standing::Mine,
+            Some(Tenure::Owned { .. }) => Standing::Doubtful,
             Some(Tenure::Released { .. }) | None => Standing::Elsewhere,
         }
     }

@@ -118,7 +118,7 @@ impl Leap {
                 Self::admit_snapshot(cx, ts)?;
                 if !job.commits_seen {
                     let reads = &mut |key: &Key| is_in(op, key);
-                    if self.commits_below(ts, reads) {
+                    if self.commits_below(ts, reads) || self.awaits_outcomes(cx, job, ts, reads) {
                         return Err(Stop::Commit);
                     }
                     job.commits_seen = true;

@@ -78,6 +78,8 @@ moves! {
         copied,
         /// Transactions that were entrusted to other shards and ended there.
         entrusted,
+        /// Formulas of larger transactions that other shards have held.
+        shipped,
     }
 }
 
@@ -186,6 +188,8 @@ impl Leap {
             && self.releasing.is_empty()
             && self.readings.is_empty()
             && self.errands.out.is_empty()
+            && self.pendings.is_idle()
+            && self.owings.all.is_empty()
             && self.sharing.is_idle()
             && self.rejoin.is_settled()
     }
@@ -241,6 +245,13 @@ impl Leap {
                 assert!(held, "{txn} has written {key:?} without its lock");
                 assert!(!self.rejoin.is_serving() || self.is_mine(key) || self.breaks_rules());
             }
+        }
+        for (key, pending) in self.pendings.each() {
+            let held = self
+                .locks
+                .holds(pending.txn, &Item::of(key), pending.claim());
+            assert!(held, "{} has {key:?} pending without its lock", pending.txn);
+            assert!(self.is_mine(key), "a row with pending formulas stays");
         }
         for (id, job) in &self.jobs {
             assert_eq!(*id, job.id);
@@ -364,6 +375,12 @@ impl Leap {
         }
         for job in self.jobs.values() {
             writeln!(f, "job of {} {:?}", job.txn, job.origin)?;
+        }
+        for (key, pending) in self.pendings.each() {
+            writeln!(f, "pending {key:?} of {}", pending.txn)?;
+        }
+        for txn in self.owings.all.keys() {
+            writeln!(f, "owes {txn}")?;
         }
         for (txn, visit) in &self.visits {
             writeln!(f, "visit {txn} jobs {}", visit.jobs.len())?;

@@ -27,6 +27,10 @@ pub(crate) enum Timer {
     Recalls,
     /// An entrusted transaction was not answered.
     Errand(u64),
+    /// Formulas that are held here are not resolved.
+    Pendings,
+    /// Owners have not said that they have applied formulas.
+    Owings,
     /// Confirmations are missing.
     Confirm(TxnId),
     /// A coordinator is to be asked what has become of its transaction.
@@ -72,6 +76,8 @@ impl Leap {
                         self.arm_visit(cx.now, txn);
                     }
                 }
+                Timer::Pendings => self.on_pendings_timer(cx),
+                Timer::Owings => self.on_owings_timer(cx),
                 Timer::Informs => self.on_informs_timer(cx),
                 Timer::Backups => self.on_backups_timer(cx),
                 Timer::Rejoin => self.rejoin_again(cx),

@@ -3,6 +3,7 @@
 use crate::job::{Job, Origin, Stop, key_of, read_of};
 use crate::message::{Body, ReadReply, ReadRequest};
 use crate::request::Standing;
+use crate::ship::Ship;
 use crate::timers::Timer;
 use crate::view::WriteSet;
 use crate::{Context, Leap};
@@ -72,6 +73,10 @@ pub(crate) struct Txn {
     nodes: Vec<NodeId>,
     /// The number under which it is entrusted to another shard.
     pub(crate) errand: Option<u64>,
+    /// Numbers of formulas on their way to owners.
+    pub(crate) ships: Vec<u64>,
+    /// Formulas that owners hold.
+    pub(crate) shipped: Vec<Ship>,
     /// It is another shard's, entrusted to this one because of this row.
     pub(crate) guest: Option<Key>,
 }
@@ -97,6 +102,8 @@ impl Txn {
             cost: TxnCost::default(),
             nodes: Vec::new(),
             errand: None,
+            ships: Vec::new(),
+            shipped: Vec::new(),
             guest: None,
         }
     }
@@ -113,7 +120,8 @@ impl Txn {
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.local.is_empty() && self.reads.is_empty() && self.errand.is_none()
+        let answered = self.local.is_empty() && self.reads.is_empty();
+        answered && self.errand.is_none() && self.ships.is_empty()
     }
 
     /// Notes a shard for [`TxnCost::nodes`].
@@ -140,7 +148,10 @@ impl Txn {
         let mut lost = needed
             .iter()
             .filter(|(shard, life)| shard.node() == node && *life < incarnation);
-        lost.next().map(|(shard, _)| *shard)
+        let held = self.shipped.iter();
+        let mut held = held.filter(|ship| ship.owner.node() == node && ship.life < incarnation);
+        let lost = lost.next().map(|(shard, _)| *shard);
+        lost.or_else(|| held.next().map(|ship| ship.owner))
     }
 
     /// Notes that `index` was written by a plan of catalog version `planned`.
@@ -328,7 +339,8 @@ impl Leap {
         to: ShardId,
         whole: bool,
     ) -> Submitted<OpReply> {
-        if self.reads_elsewhere(&op, to) {
+        job.to = Some(to);
+        if self.reads_elsewhere(&op, to) && !self.touches_ships(job.txn, &op) {
             job.op = Some(op);
             self.read_elsewhere(cx, Box::new(job), Some(to));
             return Submitted::Pending;
@@ -336,6 +348,11 @@ impl Leap {
         if whole && let Some(to) = self.entrustee(cx.now, &op) {
             job.op = Some(op);
             self.entrust(cx, job, to);
+            return Submitted::Pending;
+        }
+        if !whole && let Some(to) = self.shippee(cx.now, job.txn, &op) {
+            job.op = Some(op);
+            self.ship(cx, job, to);
             return Submitted::Pending;
         }
         job.free = whole && self.is_free(cx, job.txn, &op);
@@ -389,7 +406,7 @@ impl Leap {
     }
 
     /// Whether an operation does its work where the rows are, on another shard.
-    fn reads_elsewhere(&self, op: &Op, to: ShardId) -> bool {
+    pub(crate) fn reads_elsewhere(&self, op: &Op, to: ShardId) -> bool {
         match (key_of(op), read_of(op)) {
             (Some(key), Some(Read::Snapshot(_))) => match self.standing(key) {
                 Standing::Mine => false,
@@ -468,7 +485,7 @@ impl Leap {
     }
 
     /// What follows an operation, wherever it ran.
-    fn end_op(
+    pub(crate) fn end_op(
         &mut self,
         cx: &mut Context<'_>,
         txn: TxnId,
@@ -514,7 +531,9 @@ impl Leap {
                 }
             }
             Origin::Read { number } => self.forward_read(cx, &job, number),
-            Origin::Errand { from, number } => self.decline(cx, &job, from, number),
+            Origin::Errand { from, number } | Origin::Held { from, number } => {
+                self.decline(cx, &job, from, number);
+            }
             Origin::Fetch { .. } => unreachable!("a fetch tells which rows are not here"),
             Origin::Seal => unreachable!("what is written is here"),
         }
@@ -536,7 +555,7 @@ impl Leap {
         let op = job.op.take().expect("an operation that did not run");
         let to = match key_of(&op) {
             Some(key) => self.whereabouts(key),
-            None => to,
+            None => to.or(job.to),
         };
         let Some(to) = to else {
             // It is leaving; when it has arrived its home knows where.

@@ -4,9 +4,9 @@ use base::{IndexId, Key, NodeId, Position, ShardId, Slot, Ts, TxnId};
 use journal::record::{Record, Writes, frame};
 use journal::{
     Away, CheckpointHeader, CheckpointTables, CheckpointWriter, Held, Holding, Manifest, Otag,
-    Owed, Ownership, Prepared, SegmentHeader,
+    Owed, Ownership, Prepared, SegmentHeader, Shipment, Shipped,
 };
-use store::{CheckpointRow, Write};
+use store::{CheckpointRow, Formula, Write};
 
 const SHARD: ShardId = ShardId(16);
 
@@ -123,6 +123,18 @@ fn moves() -> Vec<Record> {
             at: Ts(150),
             version: None,
         },
+        Record::Shipped {
+            shard: SHARD,
+            txn: txn(5),
+            formulas: vec![shipment()],
+        },
+        Record::Commit {
+            txn: txn(5),
+            commit_ts: Ts(160),
+            writes: Vec::new(),
+            chunks: Vec::new(),
+        },
+        Record::Delivered { txn: txn(5) },
     ]
 }
 
@@ -176,6 +188,19 @@ fn ownership() -> Ownership {
         }],
         open: vec![otag(8), otag(9)],
         next: otag(10),
+        shipped: vec![Shipped {
+            txn: txn(6),
+            commit_ts: Ts(170),
+            formulas: vec![shipment()],
+        }],
+    }
+}
+
+fn shipment() -> Shipment {
+    Shipment {
+        owner: ShardId(32),
+        key: key(9),
+        formula: Formula(Vec::new()),
     }
 }
 

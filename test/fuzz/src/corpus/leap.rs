@@ -5,8 +5,8 @@ use base::{Datum, Key, KeyRange, Position, RowBatch, ShardId, Slot, SqlError, Sq
 use journal::{Held, Holding, Otag};
 use leap::message::{
     Body, Claims, Confirm, Entrust, Fate, Fetch, Fetched, FetchedRow, Inform, Message,
-    MovedVersion, OwnerRequest, Performance, Performed, ReadReply, ReadRequest, Recall, Recalled,
-    Refused, ReleaseAck, Response, Share, TransferRequest, Verdicts,
+    MovedVersion, Owed, OwnerRequest, Performance, Performed, ReadReply, ReadRequest, Recall,
+    Recalled, Refused, ReleaseAck, Resolve, Response, Share, TransferRequest, Verdicts,
 };
 use store::{ColumnFormula, Formula, FormulaOp};
 use txn::{
@@ -249,6 +249,7 @@ fn of_transactions() -> Vec<Body> {
             floor: 5,
             expected: 1,
             planned: 9,
+            holds: matches!(op, Op::Formula { .. }),
             op,
         }))
     };
@@ -271,6 +272,22 @@ fn of_transactions() -> Vec<Body> {
         entrust(formula()),
         entrust(Op::InsertMany(new_rows())),
         ended(Ok(OpResult::Done), Some(Outcome::Committed { commit_ts })),
+        performed(Performance::Pending {
+            result: OpResult::Done,
+            wait: Position(9),
+            take: true,
+        }),
+        Body::Resolve(Resolve {
+            txn: txn(),
+            commit_ts: Some(commit_ts),
+        }),
+        Body::Resolve(Resolve {
+            txn: txn(),
+            commit_ts: None,
+        }),
+        Body::Applied(txn()),
+        Body::Undecided(txn()),
+        Body::StillOpen(txn(), commit_ts),
         ended(Ok(OpResult::Exists), Some(Outcome::Unknown)),
         ended(Err(OpError::Raise(Ts(8))), None),
         performed(Performance::NotHere { owner: Some(OTHER) }),
@@ -303,6 +320,12 @@ fn of_restarts() -> Vec<Body> {
             restarted: true,
             expected: 0,
             held: vec![held(Holding::Owned), held(Holding::Released(OTHER))],
+            owed: vec![Owed {
+                txn: txn(),
+                commit_ts: Ts(77),
+                key: key(),
+                formula: Formula(Vec::new()),
+            }],
         })),
         Body::Verdicts(Box::new(Verdicts {
             to_incarnation: 2,

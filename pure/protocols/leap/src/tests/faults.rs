@@ -83,12 +83,17 @@ fn an_old_claim_is_settled_although_the_row_goes_to_another_shard() {
     world.submit(txn, add("a0", 1), true);
     let asked = world.flights.iter().any(|f| kind(f) == "TransferRequest");
     assert!(asked, "node 2 is to give it to node 1");
-    bring_back(&mut world, 2);
-    assert!(world.is_idle());
-    let txn = world.begin(shard(2));
-    let read = world.submit(txn, get("a0"), true);
+    world.crash(NodeId(2), 0);
+    world.restart(NodeId(2));
+    world.announce(NodeId(2));
+    // One asks while node 2 does not know what it has, one when all is decided.
+    let early = world.begin(shard(2));
+    let early = world.submit(early, get("a0"), true);
     rest(&mut world);
-    let reply = world.take_answer(read).expect("nobody waits for ever");
+    let reply = world.take_answer(early).expect("the early one is answered");
+    assert!(number(&reply).is_some());
+    assert!(world.is_idle());
+    let (_, reply) = run(&mut world, 2, get("a0"));
     assert_eq!(number(&reply), world.value(&key("a0")));
 }
 

@@ -8,6 +8,7 @@
 
 mod entrust;
 mod faults;
+mod formulas;
 mod hot;
 mod increments;
 mod local;

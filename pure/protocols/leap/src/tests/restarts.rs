@@ -352,3 +352,72 @@ fn a_bulk_insertion_survives_a_crash_at_any_step() {
         "{committed}, {aborted}"
     );
 }
+
+/// Node 1 writes a row of its own and a formula on a row of node 2 that is at node 3.
+fn ship(steps: usize, flushes: usize, victims: &[u16], kept: usize, checkpoints: bool) -> bool {
+    let who = || format!("{steps} {flushes} {victims:?} {kept} {checkpoints}");
+    let mut world = World::new(3, 1);
+    world.load(key("a0"), 10);
+    world.load(key("a1"), 10);
+    world.settings(Settings {
+        contended_from: 0,
+        ..Settings::default()
+    });
+    let txn = world.begin(shard(3));
+    world.submit(txn, add("a1", 5), true);
+    world.settle();
+    let txn = world.begin(shard(1));
+    let own = world.submit(txn, add("a0", 1), false);
+    let other = world.submit(txn, bump("a1", 1), true);
+    if checkpoints {
+        for at in 1..=3 {
+            world.checkpoint(shard(at));
+            world.checkpoint(shard(at));
+        }
+    }
+    let mut ended = interrupt(&mut world, steps, flushes, victims, kept);
+    world.take_answer(own);
+    let outcome = world.take_answer(other).and_then(|reply| reply.outcome);
+    let committing = outcome.is_none() && !victims.contains(&1);
+    if committing {
+        let id = world.commit(txn);
+        ended = false;
+        world.settle();
+        assert!(world.take_answer(id).is_some(), "{}", who());
+    }
+    for _ in 0..30 {
+        world.settle();
+        world.tick(500_000);
+    }
+    world.settle();
+    let found = world.value(&key("a1")).expect("it is there");
+    let beside = world.value(&key("a0")).expect("it is there");
+    assert!((15..=16).contains(&found), "{}", who());
+    assert_eq!(found - 15, beside - 10, "both or none: {}", who());
+    if let Some(Outcome::Committed { .. }) = outcome {
+        assert_eq!(found, 16, "{}", who());
+    }
+    for at in 1..=3 {
+        let txn = world.begin(shard(at));
+        let op = world.submit(txn, add("a1", 1), true);
+        world.settle();
+        assert!(world.take_answer(op).is_some(), "{}", who());
+    }
+    assert_eq!(world.value(&key("a1")), Some(found + 3), "{}", who());
+    world.tick(500_000);
+    world.settle();
+    assert!(world.is_idle(), "{}", who());
+    ended
+}
+
+#[test]
+fn a_crash_at_every_step_of_a_shipped_formula() {
+    for checkpoints in [false, true] {
+        for victims in [&[1][..], &[2], &[3], &[1, 2], &[2, 3], &[1, 3], &[1, 2, 3]] {
+            for (flushes, kept) in [(0, 0), (1, 0), (2, 1), (3, 0), (3, 2)] {
+                let ended = (0..40).any(|steps| ship(steps, flushes, victims, kept, checkpoints));
+                assert!(ended, "{victims:?}: it comes to rest");
+            }
+        }
+    }
+}

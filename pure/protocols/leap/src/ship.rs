@@ -1,0 +1,490 @@
+//! Formulas of larger transactions that go to their row (L10), at the coordinator.
+//!
+//! A formula on a row that would not stay here is shipped to the owner, which holds it pending
+//! (`pending`). The commit is one record here, with the formulas; from there on they are owed to
+//! the owners until each has said that it has applied them durably.
+//!
+//! * A transaction that touches such a row in another way takes the row after all: the owner gives
+//!   up the formula with it, and it becomes a write like others ([`Leap::fold_back`]).
+//! * A new life of an owner knows nothing of what was pending. So a transaction that has not
+//!   committed by then is rolled back, before the owner is told what was committed.
+
+use crate::entrust::Errand;
+use crate::job::{Job, Origin, Stop, key_of};
+use crate::message::{Body, Entrust, Owed, Resolve};
+use crate::request::Standing;
+use crate::timers::Timer;
+use crate::txns::{Phase, failed};
+use crate::{Context, Leap};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
+use journal::{Record, Shipment, Shipped};
+use store::{Formula, Write};
+use txn::increment::adds_only;
+use txn::{AbortReason, LockMode, Op, OpError, OpResult, Outcome};
+
+/// A formula that an owner holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Ship {
+    pub(crate) key: Key,
+    pub(crate) owner: ShardId,
+    /// The life of the owner that holds it.
+    pub(crate) life: u32,
+    pub(crate) formula: Formula,
+    /// The row has been asked for: the owner does not count on the formula any more.
+    pub(crate) pulled: bool,
+}
+
+/// A committed transaction whose formulas are owed to owners.
+#[derive(Debug)]
+pub(crate) struct Owing {
+    commit_ts: Ts,
+    /// Its commit is journaled here: what an owner is told waits for that.
+    position: Position,
+    formulas: Vec<Shipment>,
+    /// Owners that have not said that they are done.
+    to: BTreeSet<ShardId>,
+    sent: Time,
+}
+
+/// What is owed, by transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Owings {
+    /// Jobs that wait until an owner has answered about a formula.
+    pub(crate) waits: Vec<u64>,
+    pub(crate) all: BTreeMap<TxnId, Owing>,
+    timer: Option<Time>,
+}
+
+impl Leap {
+    /// Whom to ship a formula of a larger transaction to; `None`: it runs here.
+    pub(crate) fn shippee(&mut self, now: Time, txn: TxnId, op: &Op) -> Option<ShardId> {
+        let Op::Formula { key, formula } = op else {
+            return None;
+        };
+        let elsewhere = self.settings.entrusts && self.standing(key) == Standing::Elsewhere;
+        if !elsewhere || !adds_only(formula) || self.sharing.has_copy(key) {
+            return None;
+        }
+        let state = &self.txns[&txn];
+        if let Some(ship) = state.shipped.iter().find(|ship| ship.key == *key) {
+            return (!ship.pulled).then_some(ship.owner);
+        }
+        let from = self.settings.contended_from;
+        if !self.heat.is_contended(key, from, now) || self.wanted.contains_key(key) {
+            return None;
+        }
+        self.place_of(key)
+    }
+
+    /// Sends a formula to the owner of its row.
+    pub(crate) fn ship(&mut self, cx: &mut Context<'_>, mut job: Job, to: ShardId) {
+        let Origin::Local { id, last } = job.origin else {
+            unreachable!("only coordinators ship")
+        };
+        let message = Entrust {
+            txn: job.txn,
+            options: job.options,
+            number: 0,
+            floor: 0,
+            expected: self.life_of(to),
+            planned: job.planned,
+            holds: true,
+            op: job.op.take().expect("an operation that did not run"),
+        };
+        let errand = Errand::new(cx.now, id, last, to, message, self.settings.resend_us);
+        self.begin_errand(cx, errand);
+    }
+
+    /// An owner holds a formula.
+    pub(crate) fn note_shipped(&mut self, now: Time, errand: &Errand) {
+        let Op::Formula { key, formula } = &errand.message.op else {
+            unreachable!("formulas are shipped")
+        };
+        self.moves.shipped += 1;
+        self.heat.note_shipped(key, now);
+        let planned = errand.message.planned;
+        let state = self
+            .txns
+            .get_mut(&errand.message.txn)
+            .expect("an errand belongs to its transaction");
+        state.note_plan(key.index, planned);
+        match state.shipped.iter_mut().find(|ship| ship.key == *key) {
+            Some(ship) => {
+                let before = core::mem::replace(&mut ship.formula, Formula(Vec::new()));
+                ship.formula = before.then(formula.clone());
+            }
+            None => state.shipped.push(Ship {
+                key: key.clone(),
+                owner: errand.to,
+                life: errand.message.expected,
+                formula: formula.clone(),
+                pulled: false,
+            }),
+        }
+    }
+
+    /// Whether an operation touches rows on which its transaction has shipped formulas.
+    pub(crate) fn touches_ships(&self, txn: TxnId, op: &Op) -> bool {
+        let Some(state) = self.txns.get(&txn) else {
+            return false;
+        };
+        let mut shipped = state.shipped.iter().map(|ship| &ship.key);
+        shipped.any(|key| touches(op, key)) || self.touches_open_ships(txn, op)
+    }
+
+    /// The same for formulas whose owner has not answered.
+    fn touches_open_ships(&self, txn: TxnId, op: &Op) -> bool {
+        let Some(state) = self.txns.get(&txn) else {
+            return false;
+        };
+        let errands = state.ships.iter().filter_map(|n| self.errands.out.get(n));
+        let mut keys = errands.filter_map(|errand| key_of(&errand.message.op));
+        keys.any(|key| touches(op, key))
+    }
+
+    /// Takes the rows that an operation touches and on which its transaction has shipped formulas,
+    /// which become writes here.
+    pub(crate) fn fold_back(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &Job,
+        op: &Op,
+    ) -> Result<(), Stop> {
+        if self.touches_open_ships(job.txn, op) {
+            return Err(Stop::Shipping);
+        }
+        loop {
+            let state = self.txns.get_mut(&job.txn).expect("a local job's");
+            let mut shipped = state.shipped.iter_mut();
+            let Some(ship) = shipped.find(|ship| touches(op, &ship.key)) else {
+                return Ok(());
+            };
+            ship.pulled = true;
+            let key = ship.key.clone();
+            self.take(cx, job, &key, LockMode::Exclusive)?;
+            let state = self.txns.get_mut(&job.txn).expect("a local job's");
+            let at = state.shipped.iter().position(|ship| ship.key == key);
+            let Ship { owner, formula, .. } = state.shipped.remove(at.expect("looked up above"));
+            let newest = cx.store.get(key.index, key.slot, &key.bytes, Ts::MAX);
+            let mut folded = Vec::new();
+            // The row may have changed if the owner could not keep it until it left.
+            if newest.is_none_or(|newest| formula.fold(newest.value, &mut folded).is_err()) {
+                return Err(Stop::aborted(AbortReason::ParticipantLost(owner)));
+            }
+            self.write(cx, job, key, Write::Formula(formula))?;
+        }
+    }
+
+    /// Parts what a transaction that commits owes to owners from what it writes here. Increments of
+    /// rows on which others have formulas pending take their places among those.
+    pub(crate) fn shipments(
+        &mut self,
+        txn: TxnId,
+        writes: &mut Vec<(Key, Write)>,
+    ) -> Vec<Shipment> {
+        let state = self.txns.get_mut(&txn).expect("it commits");
+        let shipped = core::mem::take(&mut state.shipped);
+        let mut shipments: Vec<Shipment> = shipped
+            .into_iter()
+            .map(
+                |Ship {
+                     key,
+                     owner,
+                     formula,
+                     ..
+                 }| Shipment {
+                    owner,
+                    key,
+                    formula,
+                },
+            )
+            .collect();
+        if self.pendings.is_idle() {
+            return shipments;
+        }
+        let own = self.shard;
+        writes.retain(|(key, write)| match write {
+            Write::Formula(formula) if self.pendings.has(key) => {
+                shipments.push(Shipment {
+                    owner: own,
+                    key: key.clone(),
+                    formula: formula.clone(),
+                });
+                false
+            }
+            Write::Formula(_) | Write::Insert(_) | Write::Put(_) | Write::Delete => true,
+        });
+        shipments
+    }
+
+    /// Journals formulas, in front of the commit that makes them count.
+    pub(crate) fn append_shipped(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        formulas: &[Shipment],
+    ) {
+        let record = Record::Shipped {
+            shard: self.shard,
+            txn,
+            formulas: formulas.to_vec(),
+        };
+        self.scratch.clear();
+        record.encode(&mut self.scratch);
+        cx.counters.journal_records += 1;
+        cx.counters.journal_bytes += self.scratch.len() as u64;
+        cx.journal.append_part(&self.scratch);
+    }
+
+    /// The commit is journaled: the owners are told.
+    pub(crate) fn send_off(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        commit_ts: Ts,
+        position: Position,
+        formulas: Vec<Shipment>,
+    ) {
+        let own = self.shard;
+        let here = formulas.iter().filter(|shipment| shipment.owner == own);
+        let here: Vec<(Key, Formula)> = here
+            .map(|shipment| (shipment.key.clone(), shipment.formula.clone()))
+            .collect();
+        let owing = Owing {
+            commit_ts,
+            position,
+            to: formulas.iter().map(|shipment| shipment.owner).collect(),
+            formulas,
+            sent: cx.now,
+        };
+        let remote = owing.to.iter().filter(|owner| self.is_remote(**owner));
+        let messages = 2 * remote.count() as u32;
+        if let Some(state) = self.txns.get_mut(&txn) {
+            state.cost.messages_off_path += messages;
+        }
+        self.owings.all.insert(txn, owing);
+        if !here.is_empty() {
+            self.lodge_decided(cx, txn, commit_ts, here);
+        }
+        self.tell_owners(cx, txn);
+        self.arm_owings(cx.now);
+    }
+
+    fn tell_owners(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        let Some(owing) = self.owings.all.get_mut(&txn) else {
+            return;
+        };
+        owing.sent = cx.now;
+        let (commit_ts, position) = (Some(owing.commit_ts), owing.position);
+        let to: Vec<ShardId> = owing.to.iter().copied().collect();
+        for owner in to {
+            let resolve = Resolve { txn, commit_ts };
+            self.post(cx, owner, Body::Resolve(resolve), position);
+        }
+    }
+
+    /// An owner has applied all that was shipped to it, and its record is durable.
+    pub(crate) fn on_applied(&mut self, cx: &mut Context<'_>, from: ShardId, txn: TxnId) {
+        let Some(owing) = self.owings.all.get_mut(&txn) else {
+            return;
+        };
+        owing.to.remove(&from);
+        if owing.to.is_empty() {
+            self.owings.all.remove(&txn);
+            self.append_delivered(cx, txn);
+        }
+    }
+
+    fn append_delivered(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        self.scratch.clear();
+        Record::Delivered { txn }.encode(&mut self.scratch);
+        cx.counters.journal_records += 1;
+        cx.counters.journal_bytes += self.scratch.len() as u64;
+        cx.journal.append(&self.scratch);
+    }
+
+    /// The owner of a formula waits for its outcome.
+    pub(crate) fn on_undecided(&mut self, cx: &mut Context<'_>, from: ShardId, txn: TxnId) {
+        if let Some(owing) = self.owings.all.get(&txn) {
+            let (commit_ts, position) = (Some(owing.commit_ts), owing.position);
+            let resolve = Resolve { txn, commit_ts };
+            self.post(cx, from, Body::Resolve(resolve), position);
+            return;
+        }
+        let state = self.txns.get(&txn).filter(|state| state.outcome.is_none());
+        let body = match state.map(|state| &state.phase) {
+            // Its timestamp is drawn; it says itself how it ends.
+            Some(Phase::Confirming { .. }) => return,
+            Some(Phase::Running | Phase::Sealing { .. } | Phase::Entrusted | Phase::Ended) => {
+                Body::StillOpen(txn, cx.clock.reached())
+            }
+            None => {
+                let commit_ts = None;
+                Body::Resolve(Resolve { txn, commit_ts })
+            }
+        };
+        self.post(cx, from, body, Self::NOTHING);
+    }
+
+    /// Gives up the formulas of a transaction that is rolled back, and answers those on their way.
+    pub(crate) fn give_up_ships(&mut self, cx: &mut Context<'_>, txn: TxnId, outcome: &Outcome) {
+        let Outcome::Aborted(reason) = outcome else {
+            return;
+        };
+        let state = self.txns.get_mut(&txn).expect("it ends");
+        let ships = core::mem::take(&mut state.ships);
+        let shipped = core::mem::take(&mut state.shipped);
+        let mut owners: BTreeSet<ShardId> = shipped.iter().map(|ship| ship.owner).collect();
+        for number in ships {
+            if let Some(errand) = self.take_errand(number) {
+                owners.insert(errand.to);
+                cx.out.complete(txn, errand.id, failed(reason.clone()));
+            }
+        }
+        for owner in owners {
+            let commit_ts = None;
+            let resolve = Resolve { txn, commit_ts };
+            self.post(cx, owner, Body::Resolve(resolve), Self::NOTHING);
+        }
+    }
+
+    /// A transaction that has taken a row back and not got it does not know its formula's place.
+    pub(crate) fn is_stranded(&self, txn: TxnId) -> Option<ShardId> {
+        let mut shipped = self.txns[&txn].shipped.iter();
+        shipped.find(|ship| ship.pulled).map(|ship| ship.owner)
+    }
+
+    fn arm_owings(&mut self, now: Time) {
+        if self.owings.timer.is_none() {
+            let at = now.after(self.settings.resend_us);
+            self.owings.timer = Some(at);
+            self.timers.insert((at, Timer::Owings));
+        }
+    }
+
+    /// Tells owners again what they have not said that they are done with.
+    pub(crate) fn on_owings_timer(&mut self, cx: &mut Context<'_>) {
+        self.owings.timer = None;
+        let resend_us = self.settings.resend_us;
+        let due = self.owings.all.iter();
+        let due = due.filter(|(_, owing)| cx.now.since(owing.sent) >= resend_us);
+        let due: Vec<TxnId> = due.map(|(txn, _)| *txn).collect();
+        for txn in due {
+            self.tell_owners(cx, txn);
+        }
+        if !self.owings.all.is_empty() {
+            self.arm_owings(cx.now);
+        }
+    }
+
+    /// Goes on with what a former life owed.
+    pub(crate) fn recover_owings(&mut self, cx: &mut Context<'_>, shipped: Vec<Shipped>) {
+        for Shipped {
+            txn,
+            commit_ts,
+            formulas,
+        } in shipped
+        {
+            for shipment in formulas.iter().filter(|other| other.owner == self.shard) {
+                let Shipment { key, formula, .. } = shipment.clone();
+                self.pendings.collect(key, commit_ts, txn, formula);
+            }
+            let owing = Owing {
+                commit_ts,
+                position: Self::NOTHING,
+                to: formulas.iter().map(|shipment| shipment.owner).collect(),
+                formulas,
+                sent: cx.now,
+            };
+            self.owings.all.insert(txn, owing);
+        }
+        if !self.owings.all.is_empty() {
+            self.arm_owings(cx.now);
+        }
+    }
+
+    /// What a restarted owner must know before it serves, and the position behind which it is true.
+    pub(crate) fn owed_to(&self, owner: ShardId) -> (Vec<Owed>, Position) {
+        let (mut owed, mut position) = (Vec::new(), Self::NOTHING);
+        for (txn, owing) in &self.owings.all {
+            let to_it = owing
+                .formulas
+                .iter()
+                .filter(|shipment| shipment.owner == owner);
+            for shipment in to_it.filter(|_| owing.to.contains(&owner)) {
+                let Shipment { key, formula, .. } = shipment.clone();
+                owed.push(Owed {
+                    txn: *txn,
+                    commit_ts: owing.commit_ts,
+                    key,
+                    formula,
+                });
+                position = position.max(owing.position);
+            }
+        }
+        (owed, position)
+    }
+
+    /// Whether formulas on rows of an index are owed to somebody.
+    pub(crate) fn owes(&self, index: IndexId) -> bool {
+        let mut owed = self.owings.all.values().flat_map(|owing| &owing.formulas);
+        owed.any(|shipment| shipment.key.index == index)
+    }
+
+    /// What a checkpoint keeps of it.
+    pub(crate) fn owed(&self) -> Vec<Shipped> {
+        let shipped = |(txn, owing): (&TxnId, &Owing)| Shipped {
+            txn: *txn,
+            commit_ts: owing.commit_ts,
+            formulas: owing.formulas.clone(),
+        };
+        self.owings.all.iter().map(shipped).collect()
+    }
+
+    /// Ends a shipped formula's operation, which the owner has refused.
+    pub(crate) fn end_ship(
+        &mut self,
+        cx: &mut Context<'_>,
+        errand: &Errand,
+        wait: Position,
+        result: Result<OpResult, OpError>,
+    ) {
+        let (txn, id) = (errand.message.txn, errand.id);
+        self.ended_op = None;
+        let reply = self.end_op(cx, txn, id, errand.last, wait, result);
+        if self.ended_op != Some(id) {
+            cx.out.complete(txn, id, reply);
+        }
+        self.ready.extend(self.owings.waits.drain(..));
+    }
+
+    /// A node has a new life, or cannot be reached: transactions that wait for its answers to
+    /// shipped formulas are rolled back.
+    pub(crate) fn lose_ships(&mut self, cx: &mut Context<'_>, node: NodeId, before: u32) {
+        let errands = self.errands.out.values();
+        let lost = errands.filter(|errand| {
+            let message = &errand.message;
+            message.holds && errand.to.node() == node && message.expected < before
+        });
+        let lost: Vec<(TxnId, ShardId)> = lost.map(|e| (e.message.txn, e.to)).collect();
+        for (txn, to) in lost {
+            self.abort_txn(cx, txn, AbortReason::Unreachable(to));
+        }
+    }
+}
+
+/// Whether an operation reads or writes `key`.
+fn touches(op: &Op, key: &Key) -> bool {
+    match op {
+        Op::Scan(scan) => scan.index == key.index,
+        Op::InsertMany(rows) => rows.index() == key.index,
+        Op::Clock(_) => false,
+        Op::Get { .. }
+        | Op::Modify { .. }
+        | Op::Insert { .. }
+        | Op::Formula { .. }
+        | Op::Write { .. } => key_of(op) == Some(key),
+    }
+}
