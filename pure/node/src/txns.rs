@@ -201,9 +201,8 @@ impl Txns {
             Start::Over(result) => (None, Some(result)),
             Start::Running(future) => (Some(future), None),
         };
-        if let Some(at) = request.deadline {
-            self.deadlines.insert((at, handle, request.statement));
-        }
+        let until = request.deadline.map(|at| (at, handle, request.statement));
+        self.deadlines.extend(until);
         let entry = Statement {
             port,
             again,
