@@ -167,9 +167,7 @@ impl Replay {
             } => {
                 self.shipping.insert(txn, (shard, formulas));
             }
-            Record::Delivered { txn } => {
-                self.shipped.remove(&txn);
-            }
+            Record::Delivered { txn } => drop(self.shipped.remove(&txn)),
             Record::Chunk {
                 txn,
                 shard,
@@ -204,19 +202,26 @@ impl Replay {
             }
             Record::CheckpointStart { .. } => {}
             acquired @ Record::Acquired { .. } => self.on_acquired(end, acquired, redo),
-            Record::Released {
-                shard,
-                key,
-                otag,
-                to,
-            } => {
-                if self.is_news(shard, end) {
-                    self.held
-                        .insert((shard, key), (otag, Holding::Released(to)));
-                }
-            }
+            released @ Record::Released { .. } => self.on_released(end, released),
         }
         Ok(())
+    }
+
+    /// A row has gone.
+    fn on_released(&mut self, end: Position, released: Record) {
+        let Record::Released {
+            shard,
+            key,
+            otag,
+            to,
+        } = released
+        else {
+            unreachable!("called for departures only")
+        };
+        if self.is_news(shard, end) {
+            self.held
+                .insert((shard, key), (otag, Holding::Released(to)));
+        }
     }
 
     /// Formulas count from the commit on.

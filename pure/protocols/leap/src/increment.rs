@@ -3,14 +3,14 @@
 //! ```text
 //! formula  row here, not lent ──> Increment lock: pending beside those of others, if all have room
 //!          otherwise          ──> Exclusive: the row has to come, or its copies have to go, first
-//! commit   at once            ──> folded onto the newest version, in the step that draws the timestamp
+//! commit   at once            ──> folded onto the newest version, in the step that draws its time
 //!          shards to confirm  ──> sealed: Exclusive before the timestamp is drawn
 //! ```
 //!
 //! Versions of a row appear in the order of their timestamps, because nothing comes between drawing
 //! one and installing it, except for the confirmations of read locks, which the seal is for. A row
-//! with pending increments stays: whoever takes it, lends it, or reads what they add to needs a lock
-//! that they exclude.
+//! with pending increments stays: whoever takes it, lends it, or reads what they add to needs a
+//! lock that they exclude.
 
 use crate::commit::ended;
 use crate::job::{Job, Origin, Stop};

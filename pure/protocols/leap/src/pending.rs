@@ -13,9 +13,9 @@
 //! a reader waits for one round trip, and not until the transaction ends.
 //!
 //! Nothing of this is durable at the owner before it is applied. A restarted owner collects what it
-//! must know: whoever claims says what it has committed on rows of the asker, and rolls back what it
-//! has pending there and not committed. As versions are in order, a formula is missing if and only
-//! if the newest version of its row is older than it.
+//! must know: whoever claims says what it has committed on rows of the asker, and rolls back what
+//! it has pending there and not committed. As versions are in order, a formula is missing if and
+//! only if the newest version of its row is older than it.
 
 use crate::job::{Job, Origin, Stop};
 use crate::keyed::check_schema;
