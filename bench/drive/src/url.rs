@@ -47,7 +47,10 @@ pub enum UrlError {
 impl fmt::Display for UrlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            UrlError::Scheme => "the URL does not begin with postgres://, as postgres://trellis@127.0.0.1:5433/shop does",
+            UrlError::Scheme => {
+                "the URL does not begin with postgres://, as \
+                 postgres://trellis@127.0.0.1:5433/shop does"
+            }
             UrlError::Port => "a port in the URL is not a number from 1 to 65535",
             UrlError::Escape => "a percent escape in the URL is not valid",
         })

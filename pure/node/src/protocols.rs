@@ -24,8 +24,8 @@ const LOCKS_CHECKED_MAX: usize = 1_000;
 pub(crate) type Completions = Vec<(TxnId, OpId, OpReply)>;
 
 /// Whether what was answered lies at or below the clock of the shard that has the row, on which no
-/// outcome is awaited elsewhere: the clocks of the shards that can be reached name a snapshot which
-/// misses nothing. Such a protocol refuses every other snapshot that is not a statement's only
+/// outcome is awaited elsewhere: the clocks of all shards name a snapshot which misses nothing.
+/// Such a protocol refuses every other snapshot that is neither guarded nor a statement's only
 /// read.
 pub(crate) fn clocks_suffice(protocol: ProtocolKind) -> bool {
     match protocol {

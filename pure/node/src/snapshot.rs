@@ -23,6 +23,8 @@ pub(crate) struct Held {
     pub(crate) since: Ts,
     /// Everything that was answered before the reader began is at or below `at`.
     pub(crate) exact: bool,
+    /// Not all shards could be asked for their clocks: see [`Snapshot::guarded`].
+    pub(crate) guarded: bool,
 }
 
 impl Held {
@@ -32,6 +34,7 @@ impl Held {
             at,
             since: at,
             exact: false,
+            guarded: false,
         }
     }
 
@@ -39,6 +42,8 @@ impl Held {
     pub(crate) fn snapshot(&self) -> Snapshot {
         if self.exact {
             Snapshot::exactly(self.at)
+        } else if self.guarded {
+            Snapshot::guarded(self.at, self.since)
         } else {
             Snapshot::recent(self.at, self.since)
         }
@@ -47,16 +52,19 @@ impl Held {
 
 /// Raises a snapshot to the largest clock of all shards that can be reached. If that is all of
 /// them, the reader misses nothing: whoever answered a commit before had a clock at or above it.
+/// Else a protocol whose shards do not remember what they told readers looks at each row.
 pub(crate) async fn raise_to_clocks(port: &StatementPort, held: Held) -> Result<Held, ExecError> {
     let planned = port.catalog().version;
     let mut raised = Held {
         exact: true,
+        guarded: false,
         ..held
     };
     let mut asked = Vec::new();
     for shard in port.shards().iter() {
         if port.is_unreachable(*shard) {
-            raised.exact &= clocks_suffice(port.txn.protocol);
+            raised.exact = false;
+            raised.guarded = clocks_suffice(port.txn.protocol);
             continue;
         }
         let op = Op::Clock(Snapshot::recent(held.at, held.since));

@@ -29,6 +29,9 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// A [`Snapshot::bound`] above all versions.
+    const ANY: Ts = Ts(Ts::MAX.0 - 1);
+
     /// Exactly the versions at `at`: whatever lies above does not matter.
     #[must_use]
     pub fn exactly(at: Ts) -> Snapshot {
@@ -38,6 +41,24 @@ impl Snapshot {
             bound: Ts::ZERO,
             sole: false,
         }
+    }
+
+    /// The versions at `at` for a reader that began at `since`, could not ask all shards for their
+    /// clocks, and must see all that was answered before: no row may have a newer version.
+    #[must_use]
+    pub fn guarded(at: Ts, since: Ts) -> Snapshot {
+        Snapshot {
+            at,
+            since,
+            bound: Snapshot::ANY,
+            sole: false,
+        }
+    }
+
+    /// Whether each row is to be looked at for versions above the snapshot.
+    #[must_use]
+    pub fn is_guarded(&self) -> bool {
+        self.bound == Snapshot::ANY
     }
 
     /// The versions at `at` for a reader that began at `since` and must see all that was answered

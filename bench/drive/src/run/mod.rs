@@ -243,6 +243,36 @@ impl RunReport {
         self.has_number() && self.audits_failed() == 0 && self.committed() > 0
     }
 
+    /// What did not pass, a line each: conditions and audits that failed, or that nothing was
+    /// committed.
+    pub fn faults(&self) -> Vec<String> {
+        let conditions = self.consistency.iter().flat_map(|check| &check.conditions);
+        let conditions = conditions.filter(|condition| !condition.passed());
+        let mut faults: Vec<String> = conditions
+            .map(|condition| {
+                let example = condition.counterexample.as_deref();
+                let example = example.unwrap_or("nothing to compare");
+                format!("{} ({}): {example}", condition.title, condition.clause)
+            })
+            .collect();
+        let audits = self.audits.iter();
+        let audits = audits.filter(|finding| finding.verdict == Verdict::Failed);
+        faults.extend(audits.map(|finding| {
+            let Finding {
+                title,
+                clause,
+                observed,
+                allowed,
+                ..
+            } = finding;
+            format!("{title} ({clause}): {observed}, allowed {allowed}")
+        }));
+        if self.committed() == 0 {
+            faults.push(String::from("no transaction was committed"));
+        }
+        faults
+    }
+
     /// What a reader must know about the measurement.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.description.remarks.clone();

@@ -128,8 +128,8 @@ impl Cluster {
         });
         let report = report?;
         if !report.passed() {
-            let warnings = report.warnings().join("; ");
-            bail!("{} on {name} failed its checks: {warnings}", system.name());
+            let faults = report.faults().join("; ");
+            bail!("{} on {name} failed its checks: {faults}", system.name());
         }
         Ok(Seen { report, seconds })
     }

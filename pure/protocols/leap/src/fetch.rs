@@ -17,6 +17,7 @@ use txn::{AbortReason, LockMode, OpError, OpResult};
 #[derive(Debug)]
 pub(crate) struct FetchJob {
     pub(crate) at: Option<Ts>,
+    guarded: bool,
     lock: Option<LockMode>,
     keys: Vec<Key>,
     /// Keys that were dealt with.
@@ -67,6 +68,7 @@ impl Leap {
         job.id = self.new_job();
         job.fetch = Some(Box::new(FetchJob {
             at: fetch.at,
+            guarded: fetch.guarded,
             lock: fetch.lock,
             keys: fetch.keys,
             done: 0,
@@ -92,7 +94,8 @@ impl Leap {
             Self::admit_snapshot(cx, ts)?;
             if fetch.lock.is_none() && !job.commits_seen {
                 let reads = &mut |key: &Key| fetch.keys.contains(key);
-                if self.commits_below(ts, reads) || self.awaits_outcomes(cx, job, ts, reads) {
+                let until = if fetch.guarded { Ts::MAX } else { ts };
+                if self.commits_below(until, reads) || self.awaits_outcomes(cx, job, until, reads) {
                     return Err(Stop::Commit);
                 }
                 job.commits_seen = true;
@@ -119,6 +122,12 @@ impl Leap {
             }
             if fetch.at.is_some_and(|ts| self.lacks_history(key, ts)) {
                 return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+            }
+            if fetch.guarded
+                && let Some(ts) = fetch.at
+                && cx.store.newest_ts(key.index, key.slot, &key.bytes) > ts
+            {
+                return Err(Stop::aborted(AbortReason::SnapshotMisses));
             }
             let own = self.txns.get(&job.txn).map(|state| &state.writes);
             let mut row = FetchedRow::default();

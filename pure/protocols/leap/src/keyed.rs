@@ -12,12 +12,30 @@ use txn::increment::{claim_to_modify, claim_to_read};
 use txn::lock::{Claim, Item};
 use txn::{
     AbortReason, Event, LockMode, Modified, NewRows, Op, OpResult, Program, Read, RowProgram,
+    Snapshot,
 };
 
 /// Rows that a bulk insertion asks for beside the one that it waits for. Delays are so much rarer
 /// then that the messages cost more; each row that is asked for takes some hundred bytes here and
 /// at its home until it has come.
 const AHEAD_MAX: usize = 63;
+
+/// Commits up to this are waited for by a reader of the snapshot.
+pub(crate) fn waits_until(snapshot: Snapshot) -> Ts {
+    if snapshot.is_guarded() {
+        Ts::MAX
+    } else {
+        snapshot.at
+    }
+}
+
+/// Refuses a row of which a guarded snapshot may miss a version.
+pub(crate) fn look_out(cx: &Context<'_>, key: &Key, snapshot: Snapshot) -> Result<(), Stop> {
+    if snapshot.is_guarded() && cx.store.newest_ts(key.index, key.slot, &key.bytes) > snapshot.at {
+        return Err(Stop::aborted(AbortReason::SnapshotMisses));
+    }
+    Ok(())
+}
 
 impl Leap {
     pub(crate) fn run_keyed(
@@ -30,17 +48,14 @@ impl Leap {
             Op::Get { key, read, program } => {
                 check_schema(cx, key.index, job.planned)?;
                 match *read {
-                    Read::Snapshot(snapshot) => {
-                        self.get_snapshot(cx, job, key, snapshot.at, program)
-                    }
+                    Read::Snapshot(snapshot) => self.get_snapshot(cx, job, key, snapshot, program),
                     Read::Lock(mode) => {
                         let live = program.live(cx.decode).map_err(base::SqlError::from)?;
                         self.take(cx, job, key, claim_to_read(mode, &*live))?;
                         self.get(cx, job, key, Ts::MAX, program)
                     }
                     Read::LockRows { snapshot, mode } => {
-                        let snapshot = snapshot.at;
-                        Self::admit_snapshot(cx, snapshot)?;
+                        Self::admit_snapshot(cx, snapshot.at)?;
                         self.take(cx, job, key, mode)?;
                         self.get_twice(cx, job, key, snapshot, program)
                     }
@@ -218,9 +233,10 @@ impl Leap {
         cx: &mut Context<'_>,
         job: &mut Job,
         key: &Key,
-        ts: Ts,
+        snapshot: Snapshot,
         program: &Program,
     ) -> Result<OpResult, Stop> {
+        let ts = snapshot.at;
         match self.standing(key) {
             Standing::Mine => {}
             Standing::Elsewhere => return Err(Stop::Elsewhere),
@@ -232,11 +248,13 @@ impl Leap {
         }
         if !job.commits_seen {
             let reads = &mut |other: &Key| other == key;
-            if self.commits_below(ts, reads) || self.awaits_outcomes(cx, job, ts, reads) {
+            let until = waits_until(snapshot);
+            if self.commits_below(until, reads) || self.awaits_outcomes(cx, job, until, reads) {
                 return Err(Stop::Commit);
             }
             job.commits_seen = true;
         }
+        look_out(cx, key, snapshot)?;
         self.get(cx, job, key, ts, program)
     }
 
@@ -284,13 +302,14 @@ impl Leap {
         cx: &mut Context<'_>,
         job: &mut Job,
         key: &Key,
-        snapshot: Ts,
+        snapshot: Snapshot,
         program: &Program,
     ) -> Result<OpResult, Stop> {
-        if self.lacks_history(key, snapshot) {
+        if self.lacks_history(key, snapshot.at) {
             return Err(Stop::aborted(AbortReason::SnapshotTooOld));
         }
-        let before = self.get(cx, job, key, snapshot, program)?;
+        look_out(cx, key, snapshot)?;
+        let before = self.get(cx, job, key, snapshot.at, program)?;
         let passes = matches!(&before, OpResult::Rows { batch, .. } if batch.rows > 0);
         if passes {
             self.get(cx, job, key, Ts::MAX, program)

@@ -373,6 +373,8 @@ pub struct Fetch {
     pub number: u64,
     /// Versions at this timestamp are wanted.
     pub at: Option<Ts>,
+    /// And no row may have a newer one.
+    pub guarded: bool,
     /// The newest versions are wanted, locked until the end.
     pub lock: Option<LockMode>,
     /// Which rows, ascending.

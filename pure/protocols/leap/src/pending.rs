@@ -454,6 +454,7 @@ impl Leap {
         if self.pendings.rows.is_empty() {
             return false;
         }
+        let newest = ts == Ts::MAX;
         let ts = match (ts, job.reads_at) {
             (Ts::MAX, None) => *job.reads_at.insert(cx.clock.tick(cx.now)),
             (Ts::MAX, Some(at)) => at,
@@ -467,8 +468,14 @@ impl Leap {
             if self.pendings.is_below(pending, ts) {
                 open.push(pending.txn);
             }
-            let decided = self.pendings.lodgers[&pending.txn].decided;
-            waits |= decided.is_some_and(|commit_ts| commit_ts <= ts);
+            // Who began before the reader of a newest version may have been answered already.
+            let lodger = &self.pendings.lodgers[&pending.txn];
+            let until = if newest && lodger.low < ts {
+                Ts::MAX
+            } else {
+                ts
+            };
+            waits |= lodger.decided.is_some_and(|commit_ts| commit_ts <= until);
         }
         waits |= !open.is_empty();
         for txn in open {
@@ -493,7 +500,9 @@ impl Leap {
         let Some(lodger) = self.pendings.lodgers.get_mut(&txn) else {
             return;
         };
-        lodger.low = lodger.low.max(at);
+        if lodger.decided.is_none() {
+            lodger.low = lodger.low.max(at);
+        }
         lodger.asked = Ts::ZERO;
         lodger.heard = cx.now;
         for key in lodger.keys.clone() {

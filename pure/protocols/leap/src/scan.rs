@@ -3,7 +3,7 @@
 
 use crate::fetch::Fetching;
 use crate::job::{Job, Origin, Stop, snapshot_of};
-use crate::keyed::check_schema;
+use crate::keyed::{check_schema, waits_until};
 use crate::message::{Fetch, FetchedRow};
 use crate::timers::Timer;
 use crate::view::{WriteSet, look};
@@ -17,7 +17,38 @@ use core::ops::ControlFlow;
 use store::Window;
 use txn::lock::{Claim, Item};
 use txn::scan::{Full, key_bounds};
-use txn::{AbortReason, Event, LockMode, OpResult, Read, ScanOp, ScanRun, Slots};
+use txn::{AbortReason, Event, LockMode, OpResult, Read, ScanOp, ScanRun, Slots, Snapshot};
+
+/// Rows per slot of which a scan with a guarded snapshot looks for newer versions.
+const SEARCH_ROWS_MAX: u32 = 4_096;
+
+/// Refuses a scan of which a guarded snapshot may miss a version: of rows here, also of such as
+/// have come since it began. Others are looked at where they are.
+fn look_out_in(cx: &Context<'_>, op: &ScanOp) -> Result<(), Stop> {
+    let Some(snapshot) = op.read.snapshot().filter(Snapshot::is_guarded) else {
+        return Ok(());
+    };
+    let window = Window::of(&op.range, op.reverse);
+    let misses = |slot| {
+        let (at, mut budget) = (snapshot.at, SEARCH_ROWS_MAX);
+        cx.store
+            .has_newer(op.index, slot, window, at, Ts::MAX, &mut budget)
+    };
+    let mut next = match op.slots {
+        Slots::One(slot) => Some(slot),
+        Slots::All => cx.store.next_slot(op.index, Slot(0)),
+    };
+    while let Some(slot) = next {
+        if misses(slot) {
+            return Err(Stop::aborted(AbortReason::SnapshotMisses));
+        }
+        next = match op.slots {
+            Slots::One(_) => None,
+            Slots::All => cx.store.next_slot(op.index, Slot(slot.0 + 1)),
+        };
+    }
+    Ok(())
+}
 
 /// Where a scan stands between its turns.
 pub(crate) struct ScanState {
@@ -100,13 +131,17 @@ impl Leap {
             match self.visit_slot(cx, job, op, state, slot, &mut budget) {
                 None => state.run.leave_slot(),
                 Some(Halt::Full(Full::Limit)) => break,
-                Some(Halt::Full(Full::Batch)) => return Ok(state.run.take_batch()),
+                Some(Halt::Full(Full::Batch)) => {
+                    look_out_in(cx, op)?;
+                    return Ok(state.run.take_batch());
+                }
                 Some(Halt::Stop(stop)) => {
                     state.run.check_memory(self.settings.txn_bytes_max)?;
                     return Err(stop);
                 }
             }
         }
+        look_out_in(cx, op)?;
         Ok(state.run.finish()?)
     }
 
@@ -118,7 +153,10 @@ impl Leap {
                 Self::admit_snapshot(cx, ts)?;
                 if !job.commits_seen {
                     let reads = &mut |key: &Key| is_in(op, key);
-                    if self.commits_below(ts, reads) || self.awaits_outcomes(cx, job, ts, reads) {
+                    let until = waits_until(snapshot);
+                    if self.commits_below(until, reads)
+                        || self.awaits_outcomes(cx, job, until, reads)
+                    {
                         return Err(Stop::Commit);
                     }
                     job.commits_seen = true;
@@ -235,6 +273,10 @@ impl Leap {
             options: job.options,
             number,
             at: snapshot_of(op.read),
+            guarded: op
+                .read
+                .snapshot()
+                .is_some_and(|snapshot| snapshot.is_guarded()),
             lock,
             keys,
         };

@@ -231,6 +231,7 @@ fn of_reads() -> Vec<Body> {
             options: options(),
             number: 3,
             at: Some(Ts(5)),
+            guarded: true,
             lock: Some(LockMode::Shared),
             keys: vec![key(), key()],
         })),

@@ -163,6 +163,41 @@ fn readers_ask_for_the_outcome() {
     rest(&mut world);
 }
 
+/// A version that is decided above the owner's clock waits for one that may come below it. Who
+/// reads the newest version waits with it: its transaction was answered.
+#[test]
+fn a_reader_of_the_newest_version_waits_for_what_was_answered() {
+    let mut world = world();
+    let open = begun(&mut world, 2, "a1", "a0", 5);
+    let ahead = begun(&mut world, 3, "a2", "a0", 7);
+    world.call(shard(3), |_, cx| {
+        let far = base::Ts(cx.clock.reached().0 + (1 << 40));
+        cx.clock.merge(far);
+    });
+    let id = world.commit(ahead);
+    world.flush(NodeId(3));
+    assert!(committed(
+        &world.take_answer(id).expect("it commits at once")
+    ));
+    let reader = world.begin(shard(1));
+    let txn::Op::Get { key, program, .. } = get("a0") else {
+        unreachable!("it is a get")
+    };
+    let mut snapshot = txn::Snapshot::recent(base::Ts(1), base::Ts(1));
+    snapshot.sole = true;
+    let read = Read::Snapshot(snapshot);
+    let id = world.submit(reader, txn::Op::Get { key, read, program }, true);
+    for _ in 0..10 {
+        world.settle();
+        world.tick(5_000);
+    }
+    let reply = world.take_answer(id).expect("outcomes are asked for");
+    assert_eq!(number(&reply), Some(17));
+    assert!(committed(&commit(&mut world, open)));
+    rest(&mut world);
+    assert_eq!(value(&world, "a0"), Some(22));
+}
+
 #[test]
 fn lost_late_and_repeated_outcomes() {
     let mut world = world();

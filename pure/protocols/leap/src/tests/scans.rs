@@ -218,3 +218,45 @@ fn a_history_that_was_cut_refuses_old_snapshots() {
     let error = OpError::Aborted(txn::AbortReason::SnapshotTooOld);
     assert_eq!(reply.result, Err(error));
 }
+
+/// Not all clocks were asked for, so each row is looked at: nothing newer may be there.
+#[test]
+fn a_guarded_snapshot_refuses_what_it_may_miss() {
+    let mut world = world();
+    let before = world.call(shard(1), |_, cx| cx.clock.tick(cx.now));
+    run(&mut world, 2, add("a0", 10));
+    run(&mut world, 3, insert("bb0", 7));
+    let after = world.call(shard(1), |_, cx| cx.clock.tick(cx.now));
+    let missed = || Err(OpError::Aborted(txn::AbortReason::SnapshotMisses));
+    for at in [1, 2, 3] {
+        for (ts, name, expected) in [
+            (before, "a0", None),
+            (before, "bb0", None),
+            (before, "c0", Some(3)),
+            (after, "a0", Some(11)),
+            (after, "bb0", Some(7)),
+        ] {
+            let read = Read::Snapshot(Snapshot::guarded(ts, ts));
+            let txn = world.begin(shard(at));
+            let key = key(name);
+            let program = program(Test::Read);
+            let id = world.submit(txn, Op::Get { key, read, program }, true);
+            world.settle();
+            let reply = world.take_answer(id).unwrap();
+            match expected {
+                None => assert_eq!(reply.result, missed(), "{name} at {at}"),
+                Some(value) => assert_eq!(number(&reply), Some(value), "{name} at {at}"),
+            }
+        }
+        let txn = world.begin(shard(at));
+        let read = Read::Snapshot(Snapshot::guarded(before, before));
+        let id = world.submit_to(txn, shard(1), scan(read, 100, false, None), true);
+        world.settle();
+        assert_eq!(world.take_answer(id).unwrap().result, missed());
+        let read = Read::Snapshot(Snapshot::guarded(after, after));
+        assert_eq!(
+            scan_all(&mut world, at, read, 100, false),
+            [11, 2, 7, 3, 4, 5]
+        );
+    }
+}
