@@ -528,6 +528,10 @@ impl Leap {
             self.settling_of.remove(&key);
         }
         if backup == owner {
+            // It has stayed, and will claim nothing older any more.
+            if let Some(entry) = self.table.get_mut(&key).filter(|entry| entry.otag == otag) {
+                entry.since = otag;
+            }
             return;
         }
         if backup == self.shard {

@@ -191,3 +191,46 @@ fn a_row_that_the_dead_have_asked_for_waits_for_those_who_hold_it() {
     assert_eq!(world.value(&key("a0")), Some(13));
     assert!(world.is_idle());
 }
+
+/// A row stays with its owner under a new grant when that restarts while it is asked for the row. If
+/// this happens twice and the owner forgets the second time, it claims the first, and no more.
+#[test]
+fn an_owner_that_forgets_that_its_row_has_stayed_does_not_lose_it() {
+    let mut world = World::new(3, 1);
+    world.load(key("a0"), 10);
+    run(&mut world, 2, add("a0", 1));
+    rest(&mut world);
+    for (asking, flushed) in [(3, &[1, 2, 3][..]), (1, &[1, 3])] {
+        let txn = world.begin(shard(asking));
+        world.submit(txn, get("a0"), true);
+        if asking != 1 {
+            let asked = world.flights.remove(0);
+            assert_eq!(kind(&asked), "OwnerRequest");
+            world.deliver(asked);
+        }
+        let lost = world.flights.remove(0);
+        assert_eq!(kind(&lost), "TransferRequest");
+        world.call(shard(asking), |protocol, cx| protocol.abort(cx, txn));
+        world.crash(NodeId(2), 0);
+        world.restart(NodeId(2));
+        world.announce(NodeId(2));
+        drive(&mut world, flushed);
+        assert_eq!(world.owner(&key("a0")), shard(2), "it has stayed");
+    }
+    // The start, and the rows.
+    world.checkpoint(shard(1));
+    world.checkpoint(shard(1));
+    world.flush(NodeId(1));
+    for node in [2, 1] {
+        world.crash(NodeId(node), 0);
+    }
+    for node in [2, 1] {
+        world.restart(NodeId(node));
+        world.announce(NodeId(node));
+    }
+    rest(&mut world);
+    let (_, reply) = run(&mut world, 3, get("a0"));
+    assert_eq!(number(&reply), Some(11));
+    rest(&mut world);
+    assert!(world.is_idle());
+}
