@@ -192,8 +192,8 @@ fn a_row_that_the_dead_have_asked_for_waits_for_those_who_hold_it() {
     assert!(world.is_idle());
 }
 
-/// A row stays with its owner under a new grant when that restarts while it is asked for the row. If
-/// this happens twice and the owner forgets the second time, it claims the first, and no more.
+/// A row stays with its owner under a new grant when that restarts while it is asked for the row.
+/// If this happens twice and the owner forgets the second time, it claims the first, and no more.
 #[test]
 fn an_owner_that_forgets_that_its_row_has_stayed_does_not_lose_it() {
     let mut world = World::new(3, 1);
