@@ -220,6 +220,9 @@ impl Plan {
         match &mut input {
             Input::NewOrder(order) => {
                 order.warehouse = home;
+                let (slice, customers) = (self.spread.home_slice(), self.scale.customers);
+                let drawn = (order.district, order.customer);
+                (_, order.customer) = slice.customer(drawn, customers, &mut source.prng);
                 let away = self.spread.leaving(&mut source.prng, order.lines.len());
                 for (at, line) in order.lines.iter_mut().enumerate() {
                     let unused = line.item > self.scale.items;
