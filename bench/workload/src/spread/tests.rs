@@ -97,6 +97,8 @@ fn rows_with_locality_are_used_by_one_node_alone() {
         for _ in 0..500 {
             let rows: Vec<(u32, u32, u32)> = match plan.draw(&mut source, 0) {
                 Job::Tpcc(Input::NewOrder(order)) => {
+                    let own = (order.warehouse, order.district, order.customer);
+                    assert_eq!(*users.entry(own).or_insert(node), node, "{own:?}");
                     let lines = order.lines.iter().filter(|line| line.item <= 1_000);
                     lines
                         .map(|line| (line.supply_warehouse, 0, line.item))
