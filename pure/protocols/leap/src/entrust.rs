@@ -201,21 +201,26 @@ impl Leap {
         let Origin::Local { id, .. } = job.origin else {
             unreachable!("only coordinators entrust")
         };
-        let op = job.op.take().expect("an operation that did not run");
-        let message = Entrust {
+        let message = self.errand_of(&mut job, to, false);
+        let errand = Errand::new(cx.now, id, true, to, message, self.settings.resend_us);
+        let state = self.txns.get_mut(&job.txn).expect("it runs");
+        state.phase = Phase::Entrusted;
+        self.begin_errand(cx, errand);
+    }
+
+    /// The message that hands a job's operation over; `holds`: the owner holds it until the
+    /// transaction ends. [`Leap::begin_errand`] numbers it.
+    pub(crate) fn errand_of(&self, job: &mut Job, to: ShardId, holds: bool) -> Entrust {
+        Entrust {
             txn: job.txn,
             options: job.options,
             number: 0,
             floor: 0,
             expected: self.life_of(to),
             planned: job.planned,
-            holds: false,
-            op,
-        };
-        let errand = Errand::new(cx.now, id, true, to, message, self.settings.resend_us);
-        let state = self.txns.get_mut(&job.txn).expect("it runs");
-        state.phase = Phase::Entrusted;
-        self.begin_errand(cx, errand);
+            holds,
+            op: job.op.take().expect("an operation that did not run"),
+        }
     }
 
     pub(crate) fn life_of(&self, shard: ShardId) -> u32 {

@@ -266,7 +266,8 @@ impl Leap {
                 self.begin_release(cx, releasing);
             }
             Some(Some(owner)) if owner != from => {
-                self.grant(cx, (from, seq), &incoming, owner);
+                let to = (from, incoming.incarnation, seq);
+                self.grant(cx, (from, seq), &incoming, owner, to);
             }
             // It has come there in the meantime.
             None | Some(Some(_)) => {
@@ -277,22 +278,24 @@ impl Leap {
         }
     }
 
-    /// Tells the owner to give a row away.
-    fn grant(
+    /// Tells the owner to give a row away; `to`: shard, its life, and the number under which it has
+    /// asked.
+    pub(crate) fn grant(
         &mut self,
         cx: &mut Context<'_>,
         request: (ShardId, u64),
         incoming: &Incoming,
         owner: ShardId,
+        (to, to_incarnation, seq): (ShardId, u32, u64),
     ) {
         let otag = self.next_otag(cx);
         let grant = Grant {
             key: incoming.key.clone(),
             from: owner,
-            to: request.0,
-            to_incarnation: incoming.incarnation,
+            to,
+            to_incarnation,
             request,
-            seq: request.1,
+            seq,
             priority: incoming.priority,
             cancel: false,
             again_at: cx.now.after(self.settings.resend_us),

@@ -5,9 +5,11 @@ use crate::scan::ScanState;
 use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{Key, Position, ShardId, SqlError, Ts, TxnId};
+use base::{Key, Position, ShardId, SqlError, Time, Ts, TxnId};
 use txn::lock::{Acquired, Claim, Item, LockRequest, Settled};
-use txn::{AbortReason, Op, OpError, OpId, OpResult, Priority, Read, TxnOptions};
+use txn::{
+    AbortReason, LockMode, LockTable, Op, OpError, OpId, OpResult, Priority, Read, TxnOptions,
+};
 
 /// Where the answer goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,6 +171,28 @@ pub(crate) fn key_of(op: &Op) -> Option<&Key> {
         | Op::Write { key, .. } => Some(key),
         Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) => None,
     }
+}
+
+/// Asks for a row in the name of a transaction that is not run here: no operation waits, and
+/// `request` is told.
+pub(crate) fn acquire_row(
+    locks: &mut LockTable,
+    now: Time,
+    txn: Priority,
+    key: &Key,
+    mode: LockMode,
+    request: u64,
+) -> Acquired {
+    locks.acquire(LockRequest {
+        txn,
+        item: Item::of(key),
+        mode,
+        alone: false,
+        ordered: false,
+        deadline: None,
+        now,
+        request,
+    })
 }
 
 impl Leap {

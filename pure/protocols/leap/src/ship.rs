@@ -11,7 +11,7 @@
 
 use crate::entrust::Errand;
 use crate::job::{Job, Origin, Stop, key_of};
-use crate::message::{Body, Entrust, Owed, Resolve};
+use crate::message::{Body, Owed, Resolve};
 use crate::request::Standing;
 use crate::timers::Timer;
 use crate::txns::{Phase, failed};
@@ -83,16 +83,7 @@ impl Leap {
         let Origin::Local { id, last } = job.origin else {
             unreachable!("only coordinators ship")
         };
-        let message = Entrust {
-            txn: job.txn,
-            options: job.options,
-            number: 0,
-            floor: 0,
-            expected: self.life_of(to),
-            planned: job.planned,
-            holds: true,
-            op: job.op.take().expect("an operation that did not run"),
-        };
+        let message = self.errand_of(&mut job, to, true);
         let errand = Errand::new(cx.now, id, last, to, message, self.settings.resend_us);
         self.begin_errand(cx, errand);
     }

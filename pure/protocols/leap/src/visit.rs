@@ -1,6 +1,6 @@
 //! Reads for transactions of other shards, and the locks that they leave here.
 
-use crate::job::{Job, Origin, Stop, key_of, read_of};
+use crate::job::{Job, Origin, Stop, acquire_row, key_of, read_of};
 use crate::message::{Body, Confirm, ReadReply, ReadRequest};
 use crate::request::Standing;
 use crate::timers::Timer;
@@ -8,7 +8,7 @@ use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{ShardId, Time, TxnId};
-use txn::lock::{Acquired, Item, LockRequest, Settled};
+use txn::lock::{Acquired, Settled};
 use txn::{LockMode, OpError, OpResult, Outcome, Read};
 
 /// What a transaction of another shard has here.
@@ -187,16 +187,14 @@ impl Leap {
             }
             self.releasing.insert(id, releasing);
             let releasing = &self.releasing[&id];
-            let acquired = self.locks.acquire(LockRequest {
-                txn: releasing.priority,
-                item: Item::of(&releasing.key),
-                mode: LockMode::Exclusive,
-                alone: false,
-                ordered: false,
-                deadline: None,
-                now: cx.now,
-                request: id,
-            });
+            let acquired = acquire_row(
+                &mut self.locks,
+                cx.now,
+                releasing.priority,
+                &releasing.key,
+                LockMode::Exclusive,
+                id,
+            );
             match acquired {
                 Acquired::Granted => self.on_release_lock(cx, id, Settled::Granted),
                 Acquired::Waiting => {}

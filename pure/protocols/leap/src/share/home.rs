@@ -1,7 +1,8 @@
 //! The home's side of copies: it lends rows, and calls the copies back for a writer.
 
 use super::{Lending, Reader, Writer};
-use crate::home::{Grant, Incoming};
+use crate::home::Incoming;
+use crate::job::acquire_row;
 use crate::message::{Body, MovedVersion, Recall, Recalled, Refused, Share};
 use crate::timers::Timer;
 use crate::{Context, Leap, printed};
@@ -9,7 +10,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, NodeId, ShardId};
 use journal::Otag;
-use txn::lock::{Acquired, Item, LockRequest, Settled};
+use txn::lock::{Acquired, Item, Settled};
 use txn::{AbortReason, LockMode, OpError, Priority};
 
 impl Leap {
@@ -30,16 +31,14 @@ impl Leap {
     ) {
         let id = self.new_job();
         let (key, priority) = (incoming.key.clone(), incoming.priority);
-        let acquired = self.locks.acquire(LockRequest {
-            txn: priority,
-            item: Item::of(&key),
-            mode: LockMode::Shared,
-            alone: false,
-            ordered: false,
-            deadline: None,
-            now: cx.now,
-            request: id,
-        });
+        let acquired = acquire_row(
+            &mut self.locks,
+            cx.now,
+            priority,
+            &key,
+            LockMode::Shared,
+            id,
+        );
         let lending = Lending {
             key,
             to,
@@ -136,26 +135,8 @@ impl Leap {
         incoming: &Incoming,
         owner: ShardId,
     ) {
-        let otag = self.next_otag(cx);
-        let pause_us = self.settings.resend_us;
-        let grant = Grant {
-            key: incoming.key.clone(),
-            from: owner,
-            to: self.shard,
-            to_incarnation: cx.incarnation,
-            request,
-            seq: 0,
-            priority: incoming.priority,
-            cancel: false,
-            again_at: cx.now.after(pause_us),
-            pause_us,
-            heard: cx.now,
-            older: Vec::new(),
-        };
-        let entry = self.table.get_mut(&incoming.key);
-        entry.expect("it is away").grant = Some(otag);
-        self.open_grant(otag, grant);
-        self.send_transfer(cx, otag);
+        let to = (self.shard, cx.incarnation, 0);
+        self.grant(cx, request, incoming, owner, to);
     }
 
     /// The owner does not give a row to its home, which wanted it for a reader: the reader must

@@ -1,13 +1,14 @@
 //! The reader's side of copies: they come, are relied on, and go when their home wants them back.
 
 use super::{Copied, Recalling};
+use crate::job::acquire_row;
 use crate::message::{Body, Recall, Recalled, Share};
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, ShardId, TxnId};
 use journal::Otag;
-use txn::lock::{Acquired, Item, LockRequest, Settled};
+use txn::lock::{Acquired, Item, Settled};
 use txn::{AbortReason, LockMode};
 
 impl Leap {
@@ -117,16 +118,14 @@ impl Leap {
         let Some(recalling) = self.sharing.recalling.get(&id) else {
             return;
         };
-        let acquired = self.locks.acquire(LockRequest {
-            txn: recalling.priority,
-            item: Item::of(&recalling.key),
-            mode: LockMode::Exclusive,
-            alone: false,
-            ordered: false,
-            deadline: None,
-            now: cx.now,
-            request: id,
-        });
+        let acquired = acquire_row(
+            &mut self.locks,
+            cx.now,
+            recalling.priority,
+            &recalling.key,
+            LockMode::Exclusive,
+            id,
+        );
         match acquired {
             Acquired::Granted => self.on_recall_lock(cx, id, Settled::Granted),
             Acquired::Waiting => cx.counters.lock_waits += 1,

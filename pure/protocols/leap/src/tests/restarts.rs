@@ -194,18 +194,22 @@ fn entrust(steps: usize, flushes: usize, victims: &[u16], kept: usize) -> bool {
         Some(Outcome::Aborted(_)) => assert_eq!(found, 15, "{}", who()),
         Some(Outcome::Unknown) | None => assert!((15..=16).contains(&found), "{}", who()),
     }
-    // Nothing is left that would do it once more.
+    change_everywhere(&mut world, bump("a1", 1), found, &who());
+    ended
+}
+
+/// Nothing is left that would change `a1` once more, or keep others from it: each node adds one.
+fn change_everywhere(world: &mut World, change: txn::Op, found: i64, who: &str) {
     for at in 1..=3 {
         let txn = world.begin(shard(at));
-        let op = world.submit(txn, bump("a1", 1), true);
+        let op = world.submit(txn, change.clone(), true);
         world.settle();
-        assert!(world.take_answer(op).is_some(), "{}", who());
+        assert!(world.take_answer(op).is_some(), "{who}");
     }
-    assert_eq!(world.value(&key("a1")), Some(found + 3), "{}", who());
+    assert_eq!(world.value(&key("a1")), Some(found + 3), "{who}");
     world.tick(500_000);
     world.settle();
-    assert!(world.is_idle(), "{}", who());
-    ended
+    assert!(world.is_idle(), "{who}");
 }
 
 #[test]
@@ -397,16 +401,7 @@ fn ship(steps: usize, flushes: usize, victims: &[u16], kept: usize, checkpoints:
     if let Some(Outcome::Committed { .. }) = outcome {
         assert_eq!(found, 16, "{}", who());
     }
-    for at in 1..=3 {
-        let txn = world.begin(shard(at));
-        let op = world.submit(txn, add("a1", 1), true);
-        world.settle();
-        assert!(world.take_answer(op).is_some(), "{}", who());
-    }
-    assert_eq!(world.value(&key("a1")), Some(found + 3), "{}", who());
-    world.tick(500_000);
-    world.settle();
-    assert!(world.is_idle(), "{}", who());
+    change_everywhere(&mut world, add("a1", 1), found, &who());
     ended
 }
 
