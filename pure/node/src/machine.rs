@@ -429,11 +429,12 @@ impl Shard {
         self.core.borrow_mut().on_tick();
         self.txns.on_tick(now);
         self.txns.resume_yielded();
-        while let Some((at, conn)) = self.session_deadlines.first().copied() {
-            if at > now {
-                break;
-            }
-            self.session_deadlines.pop_first();
+        // Each due session has one turn, whatever it asks for next.
+        let later = self
+            .session_deadlines
+            .split_off(&(Time(now.0.saturating_add(1)), ConnId(0)));
+        let due = core::mem::replace(&mut self.session_deadlines, later);
+        for (_, conn) in due {
             self.with_session(conn, |session, cx| session.on_tick(cx));
             let next = self
                 .sessions

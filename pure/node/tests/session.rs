@@ -12,7 +12,7 @@
 //! Of the coordinator: `rows N ROW;ROW`, `copyout N TEXT`, `copyin N`, `done N TAG...`,
 //! `fail N STATE TEXT`, `die N`, `lost N STATE`, `ended committed|unknown|die`.
 //! Of the shard: `ddl ok|fail`, `drained`, `tick MILLIS`, `drain`, `schema` (a newer catalog),
-//! `placement NODES SHARDS_PER_NODE`, `describe!`.
+//! `placement NODES SHARDS_PER_NODE`, `describe!`, `deadline!` (when a tick is wanted).
 
 #![allow(
     clippy::disallowed_methods,
@@ -215,6 +215,13 @@ impl World {
                 catalog.version += 1;
                 self.catalog = Arc::new(catalog);
             }
+            "deadline!" => match self.session.deadline() {
+                Some(at) => {
+                    let ahead = at.0 as i64 - self.now.0 as i64;
+                    writeln!(self.trace, "wants a tick in {} ms", ahead / 1000).expect("always");
+                }
+                None => self.trace.push_str("wants no tick\n"),
+            },
             "describe!" => {
                 let told = self.session.describe();
                 writeln!(self.trace, "{} {:?}", told.state, told.statement).expect("always");

@@ -27,6 +27,16 @@ pub(super) fn shutdown() -> SqlError {
     SqlError::new(SqlState::ADMIN_SHUTDOWN, message)
 }
 
+/// 25P03 or 57P05: the client has been silent for too long.
+pub(super) fn idle_timeout(in_block: bool) -> SqlError {
+    let (state, which) = match in_block {
+        true => (*b"25P03", "idle-in-transaction"),
+        false => (*b"57P05", "idle-session"),
+    };
+    let message = format!("terminating connection due to {which} timeout");
+    SqlError::new(SqlState(state), message)
+}
+
 /// 08P01.
 pub(super) fn protocol(message: impl Into<String>) -> SqlError {
     SqlError::new(SqlState::PROTOCOL_VIOLATION, message)

@@ -161,6 +161,8 @@ pub struct Session {
     statement: Option<Arc<Prepared>>,
     /// Since when the session is in its present state.
     since: Time,
+    /// The client has been told that the session is ready, and has not said anything since.
+    is_ready: bool,
 }
 
 impl Session {
@@ -202,6 +204,7 @@ impl Session {
             canceled: false,
             statement: None,
             since: Time(0),
+            is_ready: false,
         }
     }
 
@@ -210,6 +213,7 @@ impl Session {
         if self.life == Life::Closed {
             return;
         }
+        self.is_ready = false;
         if self.copying_in() {
             self.on_copy_message(cx, message);
         } else {
@@ -301,11 +305,7 @@ impl Session {
         match self.activity {
             Activity::Backoff(at) if at <= cx.now => self.run_again(cx),
             Activity::Idle if self.idle_deadline().is_some_and(|at| at <= cx.now) => {
-                let error = SqlError::new(
-                    SqlState(*b"25P03"),
-                    "terminating connection due to idle-in-transaction timeout",
-                );
-                self.fatal(cx, error);
+                self.fatal(cx, errors::idle_timeout(self.block != Block::None));
             }
             Activity::Idle if !cx.accepting && self.may_end() => self.fatal(cx, errors::shutdown()),
             Activity::Idle
@@ -317,8 +317,11 @@ impl Session {
         self.pump(cx);
     }
 
-    /// When [`Session::on_tick`] wants to be called.
+    /// When [`Session::on_tick`] wants to be called; never for a session that is over.
     pub fn deadline(&self) -> Option<Time> {
+        if self.life == Life::Closed {
+            return None;
+        }
         match self.activity {
             Activity::Backoff(at) => Some(at),
             Activity::Idle => self.idle_deadline(),
@@ -349,10 +352,16 @@ impl Session {
         &self.database
     }
 
+    /// When a client that says nothing has been silent for too long. As in PostgreSQL only a
+    /// session that is ready for a query is idle: not one in the middle of a pipeline.
     fn idle_deadline(&self) -> Option<Time> {
-        let timeout_us = self.settings.knobs.idle_in_transaction_timeout_us;
-        let in_block = matches!(self.block, Block::Explicit | Block::Failed);
-        (timeout_us > 0 && in_block && self.inbox.is_empty()).then(|| self.since.after(timeout_us))
+        let knobs = &self.settings.knobs;
+        let timeout_us = match self.block {
+            Block::Explicit | Block::Failed => knobs.idle_in_transaction_timeout_us,
+            Block::None => knobs.idle_timeout_us,
+            Block::Implicit => 0,
+        };
+        (timeout_us > 0 && self.is_ready).then(|| self.since.after(timeout_us))
     }
 
     /// Whether nothing of the client would be lost by ending the session now.
@@ -487,6 +496,7 @@ impl Session {
         self.release(cx);
         self.in_flight = 0;
         self.since = cx.now;
+        self.is_ready = self.inbox.is_empty();
         self.give_back_memory();
         if !cx.accepting && self.may_end() {
             self.fatal(cx, errors::shutdown());

@@ -40,6 +40,8 @@ pub(super) struct Knobs {
     pub(super) lock_timeout_us: u64,
     /// 0: no limit.
     pub(super) idle_in_transaction_timeout_us: u64,
+    /// 0: no limit.
+    pub(super) idle_timeout_us: u64,
     /// False: answers do not wait for the transaction's own commit record.
     pub(super) synchronous_commit: bool,
     pub(super) default_isolation: Isolation,
@@ -68,6 +70,7 @@ impl Knobs {
             statement_timeout_us: micros("statement_timeout"),
             lock_timeout_us: micros("lock_timeout"),
             idle_in_transaction_timeout_us: micros("idle_in_transaction_session_timeout"),
+            idle_timeout_us: micros("idle_session_timeout"),
             synchronous_commit: word("synchronous_commit") != "off",
             default_isolation: isolation(word("default_transaction_isolation")),
             default_read_only: word("default_transaction_read_only") == "on",

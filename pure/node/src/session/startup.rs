@@ -83,6 +83,7 @@ impl Session {
         self.greet();
         self.release(cx);
         self.since = cx.now;
+        self.is_ready = self.inbox.is_empty();
         Ok(())
     }
 
