@@ -77,11 +77,17 @@ fn run_share(share: &Share) -> Result<usize> {
 /// The time in which the replay of planted bugs must be built and done.
 const PLANTED_LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// Replays the recorded seed of each planted bug, with and without it.
+/// Replays the recorded seed of each planted bug, with and without it; and has a node meet a panic
+/// in planning.
 pub(crate) fn planted() -> Result<usize> {
     let mut command = ci::cargo();
-    command.args(["test", "--release", "-p", "sim", "--features", "planted"]);
-    command.args(["--test", "planted"]);
+    command.args(["test", "--release", "-p", "sim", "-p", "runtime"]);
+    command.args([
+        "--features",
+        "sim/planted,runtime/planted",
+        "--test",
+        "planted",
+    ]);
     let log = repo::cache_dir()?.join("planted.log");
     let text = shell::run_logged(&mut command, &log, PLANTED_LIMIT)?;
     println!("{}", shell::tail(&text, 60));

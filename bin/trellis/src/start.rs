@@ -72,7 +72,7 @@ pub(crate) fn run(args: &StartArgs) -> Result<()> {
 }
 
 fn run_node(node: NodeId, file: &Path) -> Result<()> {
-    end_on_panic();
+    runtime::end_on_panic();
     let cluster = ClusterFile::read(file)?;
     // Before the start: a node that is told to stop while it recovers stops when it can.
     let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;
@@ -85,16 +85,6 @@ fn run_node(node: NodeId, file: &Path) -> Result<()> {
     });
     process.run()?;
     Ok(())
-}
-
-/// A bug in one thread ends the whole process, in every build: a node without one of its shards
-/// would limp on with half of its promises.
-fn end_on_panic() {
-    let print = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        print(panic);
-        std::process::abort();
-    }));
 }
 
 fn run_cluster(args: &StartArgs) -> Result<()> {

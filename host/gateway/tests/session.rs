@@ -86,6 +86,7 @@ impl World {
             cluster: 7,
             seed: 7,
             stopwatch: || 0,
+            barrier: node::barrier::let_through,
         };
         let recovered = ShardRecovered {
             store: store::Store::new(),

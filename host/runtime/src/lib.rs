@@ -11,8 +11,11 @@
 //! * One thread per shard; it owns its sockets. Shards talk through mailboxes; nothing is shared
 //!   but the journal's buffer, which is locked for the copy of one record.
 //! * An effect that waits for a journal position is held until the flusher has reported it.
+//! * A panic ends the process, whichever thread it is on; only those of parsing and planning end
+//!   at the barrier.
 //! * A failed write or sync of the journal ends the process: nothing after it can be promised.
 
+mod barrier;
 pub mod checkpoint;
 pub mod cluster;
 mod conn;
@@ -25,6 +28,7 @@ pub mod node_process;
 mod peers;
 mod shard_thread;
 
+pub use barrier::end_on_panic;
 pub use cluster::{ClusterFile, NodeEntry};
 pub use error::RuntimeError;
 pub use node::frame;

@@ -291,6 +291,7 @@ fn config(cluster: &ClusterFile, shard: ShardId, incarnation: u32) -> ShardConfi
         cluster: cluster.cluster,
         seed: random_seed(),
         stopwatch,
+        barrier: crate::barrier::barrier,
     }
 }
 

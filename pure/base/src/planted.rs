@@ -112,6 +112,8 @@ planted! {
     UnknownAsAbort = "unknown-as-abort",
     /// Gateway: a statement of unknown outcome is run again.
     RetryUnknown = "retry-unknown",
+    /// Barrier: planning a statement panics.
+    PlanPanics = "plan-panics",
     /// Placement: a scan leaves out one shard.
     ScanMissesShard = "scan-misses-shard",
     /// Placement: an index entry is written where the transaction runs, not where it belongs.

@@ -12,6 +12,7 @@
 #![warn(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
+pub mod barrier;
 mod checkpoint;
 pub mod client;
 mod core;
@@ -35,6 +36,7 @@ mod stages;
 mod txns;
 mod used;
 
+pub use barrier::Barrier;
 pub use client::{ClientMessage, ConnId, Format, Reply, Severity, Tag, TxnStatus};
 pub use input::{CheckpointPart, Effects, Input};
 pub use leap::Moves;

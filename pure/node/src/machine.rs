@@ -15,6 +15,7 @@ mod inspect;
 mod schema;
 mod switch;
 
+use crate::barrier::Barrier;
 use crate::checkpoint::CheckpointRun;
 use crate::client::{ConnId, Reply, Severity};
 use crate::core::Core;
@@ -61,6 +62,8 @@ pub struct ShardConfig {
     /// Reads a clock in nanoseconds for the service times of SHOW STAGES; a host without one gives
     /// a function that returns 0.
     pub stopwatch: fn() -> u64,
+    /// Stops panics of parsing and planning.
+    pub barrier: Barrier,
 }
 
 /// What recovery gives a shard.
@@ -278,13 +281,14 @@ impl Shard {
         let Some(session) = self.sessions.get_mut(&conn) else {
             return;
         };
-        let (now, here, catalog, mut counters) = {
+        let (now, here, catalog, mut counters, barrier) = {
             let core = self.core.borrow();
             (
                 core.now,
                 core.config.shard,
                 core.catalog.clone(),
                 core.counters,
+                core.config.barrier,
             )
         };
         let before = session.deadline();
@@ -298,6 +302,7 @@ impl Shard {
             plans: &mut self.plans,
             accepting: !self.draining && catalog.version > 0,
             counters: &mut counters,
+            barrier,
         };
         call(session, &mut cx);
         self.core.borrow_mut().counters = counters;

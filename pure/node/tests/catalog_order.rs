@@ -121,6 +121,7 @@ fn machine(shard: ShardId, journal: &Rc<RefCell<Records>>) -> Shard {
         cluster: 1,
         seed: 1,
         stopwatch: || 0,
+        barrier: node::barrier::let_through,
     };
     let recovered = ShardRecovered {
         store: Store::new(),

@@ -38,6 +38,7 @@ impl Shard {
             ddl: &mut self.ddl,
             plans: &mut self.plans,
             counters: &mut self.counters,
+            barrier: node::barrier::let_through,
         });
     }
 }

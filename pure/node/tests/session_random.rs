@@ -112,6 +112,7 @@ impl World {
             ddl: &mut ddl,
             plans: &mut self.plans,
             counters: &mut self.counters,
+            barrier: node::barrier::let_through,
         };
         call(&mut self.session, &mut cx);
         assert!(ddl.is_empty(), "no statement here changes the schema");

@@ -204,6 +204,7 @@ impl World {
             cluster: CLUSTER,
             seed: self.prng.next_u64(),
             stopwatch: || 0,
+            barrier: node::barrier::let_through,
         }
     }
 

@@ -4,6 +4,7 @@
 //! test with a planted one.
 
 mod attributes;
+mod barrier;
 mod documents;
 mod edges;
 mod externals;
@@ -63,6 +64,7 @@ pub(crate) fn check() -> Result<()> {
     let workspace = Workspace::load()?;
     let mut found = Vec::new();
     found.extend(attributes::check(&files));
+    found.extend(barrier::check(&files));
     found.extend(documents::check(&files));
     found.extend(edges::check(&workspace, text_of(&files, edges::LIST)?));
     found.extend(externals::check(&workspace, &files));

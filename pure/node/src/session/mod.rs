@@ -40,6 +40,7 @@ pub(crate) use errors::{key_text, unknown_outcome};
 pub use plans::PlanCache;
 pub use status::Description;
 
+use crate::barrier::Barrier;
 use crate::client::{ClientMessage, ConnId, Reply, Severity, Tag};
 use crate::message::{SessionFacts, ToTxn, TxnHandle};
 use base::{Position, ShardId, SqlError, SqlState, TableId, Time, Ts};
@@ -84,6 +85,8 @@ pub struct SessionCx<'a> {
     pub plans: &'a mut PlanCache,
     /// The shard's counters.
     pub counters: &'a mut Counters,
+    /// Stops panics of parsing and planning.
+    pub barrier: Barrier,
 }
 
 /// What the session waits for.

@@ -3,8 +3,9 @@
 use super::plans::Prepared;
 use super::run::{Ending, Start};
 use super::{Block, Session, SessionCx, errors};
+use crate::barrier::behind;
 use crate::client::Reply;
-use base::{Position, SqlError, SqlState, Type};
+use base::{Planted, Position, SqlError, SqlState, Type, is_planted};
 use sql::plan::Plan;
 use sql::{PlanCx, Statement};
 use std::collections::VecDeque;
@@ -31,7 +32,7 @@ impl Session {
         let mut query = QueryString::default();
         match self.cached(cx, &text, &[]) {
             Some(prepared) => query.ready = Some(prepared),
-            None => match sql::parse(&text) {
+            None => match behind(cx.barrier, &text, || sql::parse(&text)) {
                 Ok(statements) if statements.is_empty() => {
                     self.say(Reply::EmptyQuery, Position(0));
                     self.end_batch(cx, Position(0));
@@ -120,7 +121,7 @@ impl Session {
         if let Some(found) = self.cached(cx, text, declared) {
             return Ok(found);
         }
-        let mut statements = sql::parse(text)?;
+        let mut statements = behind(cx.barrier, text, || sql::parse(text))?;
         if statements.len() > 1 {
             let message = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::new(SqlState::SYNTAX, message));
@@ -183,7 +184,10 @@ impl Session {
             param_types: declared,
             settings: &settings,
         };
-        sql::plan(statement, &plan_cx)
+        behind(cx.barrier, statement.text(), || {
+            assert!(!is_planted(Planted::PlanPanics), "planted");
+            sql::plan(statement, &plan_cx)
+        })
     }
 
     fn remember(
