@@ -7,6 +7,7 @@
 //! | `clients` | real clients against a cluster of three nodes, or against PostgreSQL |
 //! | `slt` | the SQL files of test/sql, against the same two |
 //! | `isolation` | the scripts of test/isolation, against PostgreSQL |
+//! | `differ postgres` | random statements on both, answers compared |
 //! | `compare postgres` | one node beside PostgreSQL 15, interleaved, with medians and ratios |
 //!
 //! Nothing here is part of the product, and nothing of the product is linked here: servers are
@@ -20,6 +21,7 @@
 mod ci;
 mod clients;
 mod compare;
+mod differ;
 mod install;
 mod isolation;
 mod repo;
@@ -40,6 +42,9 @@ usage: cargo xtask <command>
   clients [--peer postgres] [NAME] run real clients against a cluster, or against PostgreSQL
   slt [--peer postgres] [FILE]     run test/sql/*.slt against a cluster, or against PostgreSQL
   isolation [SCRIPT]...            run test/isolation/specs/*.spec against PostgreSQL
+  differ postgres [--seconds N] [--seed N] [--coverage FILE]
+                                   random statements on a cluster and on PostgreSQL 15; what
+                                   they answer is compared
   compare postgres [--quick] [--json FILE] [--only CELL] [--rounds N] [--seconds N] [--noise]
                                    measure one node beside PostgreSQL 15; with --noise
                                    measure PostgreSQL beside itself; with --built take the
@@ -66,6 +71,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "clients" => clients::main(rest),
         "slt" => clients::slt_main(rest),
         "isolation" => isolation::main(rest),
+        "differ" => differ::main(rest),
         "compare" => compare::main(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

@@ -70,29 +70,31 @@ pub enum SumKind {
     Interval,
 }
 
+/// The names of all aggregate functions.
+pub const AGGREGATES: &[&str] = &[
+    "count",
+    "sum",
+    "avg",
+    "min",
+    "max",
+    "bool_and",
+    "bool_or",
+    "every",
+    "bit_and",
+    "bit_or",
+    "string_agg",
+    "array_agg",
+    "stddev",
+    "stddev_samp",
+    "stddev_pop",
+    "variance",
+    "var_samp",
+    "var_pop",
+];
+
 /// Whether `name` (lower case, without schema) is an aggregate function.
 pub fn is_aggregate(name: &str) -> bool {
-    matches!(
-        name,
-        "count"
-            | "sum"
-            | "avg"
-            | "min"
-            | "max"
-            | "bool_and"
-            | "bool_or"
-            | "every"
-            | "bit_and"
-            | "bit_or"
-            | "string_agg"
-            | "array_agg"
-            | "stddev"
-            | "stddev_samp"
-            | "stddev_pop"
-            | "variance"
-            | "var_samp"
-            | "var_pop"
-    )
+    AGGREGATES.contains(&name)
 }
 
 /// The kind of a sum over `ty`, the type of the sum and of the average.

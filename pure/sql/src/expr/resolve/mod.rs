@@ -25,6 +25,7 @@ use base::{Datum, SqlError, SqlState, Type};
 use candidates::{Choice, choose};
 use coerce::coerce_argument;
 use table::{Arg, Entry, Ret};
+pub use table::{Form, Listed, Wanted, listing};
 
 /// The call of the function `name` (lower case, without schema) with these arguments.
 ///

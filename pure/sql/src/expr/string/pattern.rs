@@ -3,6 +3,7 @@
 use super::super::func::TextFunc;
 use super::super::regex::{Captures, Regex};
 use super::{arg, invalid_parameter, optional_int};
+use alloc::borrow::Cow;
 use base::{Datum, SqlError};
 
 /// Options of the regular expression functions.
@@ -14,6 +15,7 @@ struct Flags {
 /// Compiles `pattern` with option letters.
 fn compile(pattern: &str, letters: &str) -> Result<Flags, SqlError> {
     let (mut ignore_case, mut global, mut lines) = (false, false, false);
+    let (mut spaced, mut literal) = (false, false);
     for letter in letters.chars() {
         match letter {
             'g' => global = true,
@@ -21,18 +23,78 @@ fn compile(pattern: &str, letters: &str) -> Result<Flags, SqlError> {
             'c' => ignore_case = false,
             'n' | 'm' => lines = true,
             's' => lines = false,
-            'e' | 't' => {}
+            'x' => spaced = true,
+            't' => spaced = false,
+            'q' => literal = true,
+            'e' => literal = false,
             other => {
                 let message = format!("invalid regular expression option: \"{other}\"");
                 return Err(invalid_parameter(message));
             }
         }
     }
-    let mut regex = Regex::new(pattern, ignore_case)?;
+    let pattern = match (literal, spaced) {
+        (true, _) => quoted(pattern).into(),
+        (false, true) => without_blanks(pattern).into(),
+        (false, false) => Cow::Borrowed(pattern),
+    };
+    let mut regex = Regex::new(&pattern, ignore_case)?;
     if lines {
         regex.set_newline_sensitive();
     }
     Ok(Flags { regex, global })
+}
+
+/// The pattern that matches `text` itself (option `q`).
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() * 2);
+    for c in text.chars() {
+        if !c.is_alphanumeric() && c.is_ascii() {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// The pattern without blanks and comments outside of brackets and escapes (option `x`).
+fn without_blanks(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut chars = pattern.chars();
+    let mut bracket = false;
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => {
+                out.push(c);
+                out.extend(chars.next());
+                continue;
+            }
+            '[' => bracket = true,
+            ']' => bracket = false,
+            '#' if !bracket => {
+                chars.by_ref().find(|c| *c == '\n');
+                continue;
+            }
+            c if c.is_ascii_whitespace() && !bracket => continue,
+            _ => {}
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A pattern for a function that looks at one match, or at all of them anyway.
+fn compile_once(name: &str, pattern: &str, letters: &str) -> Result<Regex, SqlError> {
+    let flags = compile(pattern, letters)?;
+    if flags.global {
+        let message = format!("{name}() does not support the \"global\" option");
+        let error = invalid_parameter(message);
+        return Err(match name {
+            "regexp_match" => error.hint("Use the regexp_matches function instead."),
+            _ => error,
+        });
+    }
+    Ok(flags.regex)
 }
 
 pub(super) fn apply(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
@@ -47,24 +109,17 @@ pub(super) fn apply(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
         }
         TextFunc::RegexpReplace => return replace(args),
         TextFunc::RegexpMatch => {
-            let flags = compile(arg(args, 1), letters(2))?;
-            if flags.global {
-                return Err(invalid_parameter(
-                    "regexp_match() does not support the \"global\" option",
-                )
-                .hint("Use the regexp_matches function instead."));
-            }
-            match flags.regex.find_at(text, 0) {
+            let regex = compile_once("regexp_match", arg(args, 1), letters(2))?;
+            match regex.find_at(text, 0) {
                 Some(captures) => groups(text, &captures),
                 None => Datum::Null,
             }
         }
-        TextFunc::RegexpLike => compile(arg(args, 1), letters(2))?
-            .regex
+        TextFunc::RegexpLike => compile_once("regexp_like", arg(args, 1), letters(2))?
             .is_match(text)
             .into(),
         TextFunc::RegexpCount => {
-            let regex = compile(arg(args, 1), letters(3))?.regex;
+            let regex = compile_once("regexp_count", arg(args, 1), letters(3))?;
             let start = optional_int(args, 2).unwrap_or(1);
             if start <= 0 {
                 return Err(invalid_parameter(format!(
@@ -75,7 +130,7 @@ pub(super) fn apply(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
             Datum::Int(Matches::new(&regex, text, from).count() as i64)
         }
         TextFunc::RegexpSplitToArray => {
-            let regex = compile(arg(args, 1), letters(2))?.regex;
+            let regex = compile_once("regexp_split_to_array", arg(args, 1), letters(2))?;
             let mut parts: Vec<Datum> = Vec::new();
             let mut begin = 0;
             for captures in Matches::new(&regex, text, 0) {

@@ -1,11 +1,13 @@
 //! The functions and operators by name and argument types.
 
 mod date;
+mod listing;
 mod number;
 mod operator;
 mod session;
 mod text;
 
+pub use listing::{Form, Listed, Wanted, listing};
 pub(super) use operator::{operators, prefix_operators};
 
 use super::super::Func;

@@ -1,0 +1,109 @@
+//! What exists, for tests that try all of it.
+
+use super::*;
+
+/// How a function is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// `name(a, b)`
+    Function,
+    /// `a name b`
+    Infix,
+    /// `name a`
+    Prefix,
+}
+
+/// What an argument may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wanted {
+    /// Of this type.
+    Is(Type),
+    /// Of any type.
+    Any,
+    /// Of the element type of the arguments that are `Array`.
+    Element,
+    /// An array.
+    Array,
+}
+
+/// One function or operator for one list of argument types.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Name or symbol.
+    pub name: &'static str,
+    /// How it is written.
+    pub form: Form,
+    /// What it takes.
+    pub args: Vec<Wanted>,
+    /// The last argument may be repeated.
+    pub variadic: bool,
+    /// What it gives; `None`: an array of what `Element` is.
+    pub returns: Option<Type>,
+}
+
+/// Symbols of the operators with two operands.
+const INFIX: [&str; 30] = [
+    "=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*", "~", "~*", "!~", "!~*", "+", "-",
+    "*", "/", "%", "^", "&", "|", "#", "<<", ">>", "||", "@>", "<@", "&&", "^@",
+];
+/// Symbols of the operators with one operand.
+const PREFIX: [&str; 6] = ["-", "+", "@", "~", "|/", "||/"];
+
+/// All scalar functions and operators, but those that look into the catalog.
+pub fn listing() -> Vec<Listed> {
+    let tables: [&'static [Entry]; 4] = [number::TABLE, text::TABLE, date::TABLE, session::TABLE];
+    let functions = tables.into_iter().flatten();
+    let mut all: Vec<Listed> = functions
+        .map(|entry| listed(entry.name, Form::Function, entry))
+        .collect();
+    for (symbols, form) in [(&INFIX[..], Form::Infix), (&PREFIX[..], Form::Prefix)] {
+        for symbol in symbols {
+            let entries = match form {
+                Form::Prefix => prefix_operators(symbol),
+                Form::Infix | Form::Function => operators(symbol),
+            };
+            all.extend(entries.iter().map(|entry| listed(symbol, form, entry)));
+        }
+    }
+    all
+}
+
+fn listed(name: &'static str, form: Form, entry: &Entry) -> Listed {
+    let count = match entry.args {
+        Args::Any(args) => args.len(),
+        Args::Plain(types) => types.len(),
+    };
+    let wanted = |arg| match arg {
+        Arg::Is(ty) => Wanted::Is(ty),
+        Arg::Padded => Wanted::Is(Type::Char(0)),
+        Arg::Any | Arg::Output | Arg::NonArray => Wanted::Any,
+        Arg::AnyElement => Wanted::Element,
+        Arg::AnyArray => Wanted::Array,
+    };
+    Listed {
+        name,
+        form,
+        args: (0..count).map(|at| wanted(entry.arg(at))).collect(),
+        variadic: entry.variadic,
+        returns: match entry.ret {
+            Ret::Is(ty) => Some(ty),
+            Ret::Array => None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_symbol_is_an_operator() {
+        for symbol in INFIX {
+            assert!(!operators(symbol).is_empty(), "{symbol}");
+        }
+        for symbol in PREFIX {
+            assert!(!prefix_operators(symbol).is_empty(), "{symbol}");
+        }
+        assert!(listing().len() > 300);
+    }
+}

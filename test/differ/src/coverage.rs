@@ -1,0 +1,189 @@
+//! What has been tried: every rule, function and operator, how often, and how often it succeeded.
+
+use crate::arguments::LEFT_OUT;
+use crate::expr::usable;
+use crate::tree::Node;
+use sql::expr::aggregate::AGGREGATES;
+use sql::expr::resolve::Form;
+use std::collections::BTreeMap;
+
+/// Each of them must have been tried this often in a full run.
+pub(crate) const AT_LEAST: u64 = 50;
+
+/// Rules that the generator has beside functions and operators.
+const RULES: &[&str] = &[
+    "aggregate order",
+    "and",
+    "any array",
+    "array constructor",
+    "at time zone",
+    "between",
+    "case searched",
+    "case simple",
+    "cast",
+    "cast ::",
+    "change from",
+    "collate",
+    "column",
+    "column outer",
+    "comparison",
+    "default",
+    "delete",
+    "distinct",
+    "exists",
+    "expression",
+    "extract from",
+    "filter",
+    "from",
+    "generate_series",
+    "group by",
+    "having",
+    "in list",
+    "in subquery",
+    "increment",
+    "insert",
+    "insert query",
+    "insert values",
+    "is distinct",
+    "is null",
+    "is truth",
+    "join ,",
+    "join cross join",
+    "join full join",
+    "join inner join",
+    "join join",
+    "join left join",
+    "join left outer join",
+    "join right join",
+    "lateral subquery",
+    "like",
+    "limit",
+    "literal",
+    "not",
+    "null",
+    "offset",
+    "on",
+    "on conflict",
+    "on conflict update",
+    "on conflict where",
+    "one value",
+    "or",
+    "order by",
+    "overlaps",
+    "overlay placing",
+    "position in",
+    "query",
+    "returning",
+    "row",
+    "row comparison",
+    "row in list",
+    "scalar subquery",
+    "select",
+    "subquery in from",
+    "subscript",
+    "substring from for",
+    "table",
+    "trim from",
+    "unnest",
+    "update",
+    "using",
+    "values in from",
+    "where",
+];
+
+/// How often each was tried, and how often its statement succeeded.
+pub(crate) struct Coverage {
+    counts: BTreeMap<String, (u64, u64)>,
+    pub(crate) statements: u64,
+    pub(crate) succeeded: u64,
+    pub(crate) with_rows: u64,
+}
+
+impl Coverage {
+    pub(crate) fn new() -> Coverage {
+        let mut counts = BTreeMap::new();
+        for listed in usable() {
+            let kind = match listed.form {
+                Form::Function => "function",
+                Form::Infix => "operator",
+                Form::Prefix => "prefix",
+            };
+            counts.insert(format!("{kind} {}", listed.name), (0, 0));
+        }
+        for name in ["coalesce", "nullif", "greatest", "least"] {
+            counts.insert(format!("function {name}"), (0, 0));
+        }
+        for name in AGGREGATES {
+            counts.insert(format!("aggregate {name}"), (0, 0));
+        }
+        counts.extend(RULES.iter().map(|rule| (rule.to_string(), (0, 0))));
+        Coverage {
+            counts,
+            statements: 0,
+            succeeded: 0,
+            with_rows: 0,
+        }
+    }
+
+    /// Notes a statement; `succeeded` and `with_rows`: on PostgreSQL.
+    pub(crate) fn note(&mut self, statement: &Node, succeeded: bool, with_rows: bool) {
+        self.statements += 1;
+        self.succeeded += u64::from(succeeded);
+        self.with_rows += u64::from(with_rows);
+        let counts = &mut self.counts;
+        statement.rules(&mut |rule| {
+            if rule.is_empty() {
+                return;
+            }
+            let count = counts.entry(rule.to_string()).or_default();
+            count.0 += 1;
+            count.1 += u64::from(succeeded);
+        });
+    }
+
+    /// What was tried less often than `at_least`.
+    pub(crate) fn missing(&self, at_least: u64) -> Vec<(&str, u64)> {
+        let rare = self
+            .counts
+            .iter()
+            .filter(|(_, (tried, _))| *tried < at_least);
+        rare.map(|(name, (tried, _))| (name.as_str(), *tried))
+            .collect()
+    }
+
+    /// A table of all counts.
+    pub(crate) fn table(&self) -> String {
+        let mut out = format!("{:<32} {:>9} {:>9}\n", "tried", "times", "success");
+        for (name, (tried, succeeded)) in &self.counts {
+            out.push_str(&format!("{name:<32} {tried:>9} {succeeded:>9}\n"));
+        }
+        let left: Vec<&str> = LEFT_OUT.iter().map(|(name, _)| *name).collect();
+        out.push_str(&format!("left out: {}\n", left.join(", ")));
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::Generator;
+
+    /// Every rule, function and operator is reached by the generator, and nothing else is counted.
+    #[test]
+    fn all_is_drawn_and_listed() {
+        let mut generator = Generator::new(1);
+        let mut coverage = Coverage::new();
+        let known: Vec<String> = coverage.counts.keys().cloned().collect();
+        for _ in 0..40_000 {
+            coverage.note(&generator.statement(), true, true);
+        }
+        let rare = coverage.missing(10);
+        assert!(rare.is_empty(), "hardly drawn: {rare:?}");
+        let unknown: Vec<&String> = coverage
+            .counts
+            .keys()
+            .filter(|rule| !known.contains(rule))
+            .collect();
+        assert!(unknown.is_empty(), "not listed: {unknown:?}");
+    }
+}

@@ -1,0 +1,379 @@
+//! The run: statements to both servers, answers compared, differences made smaller.
+
+use crate::compare::{Answer, same};
+use crate::coverage::{AT_LEAST, Coverage};
+use crate::expr::Generator;
+use crate::ground;
+use crate::known::{self, Case};
+use crate::tree::{Node, Place};
+use base::Type;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use tokio_postgres::{Client, NoTls};
+
+/// What the command line asks for.
+pub(crate) struct Options {
+    urls: [String; 2],
+    seconds: u64,
+    seed: u64,
+    statements: u64,
+    coverage: Option<String>,
+    /// The run ends when it has found this many kinds of differences.
+    kinds: usize,
+}
+
+impl Options {
+    pub(crate) fn parse(args: &[String]) -> Option<Options> {
+        let [postgres, trellis, rest @ ..] = args else {
+            return None;
+        };
+        let mut options = Options {
+            urls: [postgres.clone(), trellis.clone()],
+            seconds: 60,
+            seed: 1,
+            statements: u64::MAX,
+            coverage: None,
+            kinds: 10,
+        };
+        for pair in rest.chunks(2) {
+            let [flag, value] = pair else {
+                return None;
+            };
+            match flag.as_str() {
+                "--seconds" => options.seconds = value.parse().ok()?,
+                "--seed" => options.seed = value.parse().ok()?,
+                "--statements" => options.statements = value.parse().ok()?,
+                "--coverage" => options.coverage = Some(value.clone()),
+                "--differences" => options.kinds = value.parse().ok()?,
+                _ => return None,
+            }
+        }
+        Some(options)
+    }
+}
+
+/// Both servers answer within this time, or the statement is canceled (57014).
+const SETTINGS: &str = "SET statement_timeout = '20s'; SET TimeZone = 'UTC';";
+/// Statements that change tables between two fillings of them.
+const CHANGES_UNTIL_FILLED: u64 = 40;
+/// Steps by which a difference is made smaller, at most.
+const STEPS_MAX: usize = 400;
+/// Share of statements that must give rows.
+const WITH_ROWS: f64 = 0.6;
+
+/// A run under way.
+pub(crate) struct Run {
+    options: Options,
+    /// PostgreSQL, then Trellis.
+    clients: [Client; 2],
+    generator: Generator,
+    coverage: Coverage,
+    changes: u64,
+    /// Differences by their kind: how often, and the first.
+    found: BTreeMap<String, u64>,
+    /// Differences that are meant, by their shape.
+    known: BTreeMap<&'static str, u64>,
+}
+
+async fn connect(url: &str) -> Result<Client, String> {
+    let failed = |error| format!("{url}: {error}");
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.map_err(failed)?;
+    tokio::spawn(connection);
+    client.batch_execute(SETTINGS).await.map_err(failed)?;
+    Ok(client)
+}
+
+impl Run {
+    /// Runs; whether all answers were the same.
+    pub(crate) async fn go(options: Options) -> Result<bool, String> {
+        let clients = [
+            connect(&options.urls[0]).await?,
+            connect(&options.urls[1]).await?,
+        ];
+        let mut run = Run {
+            generator: Generator::new(options.seed),
+            options,
+            clients,
+            coverage: Coverage::new(),
+            changes: 0,
+            found: BTreeMap::new(),
+            known: BTreeMap::new(),
+        };
+        run.both(ground::MAKE_READ).await?;
+        run.both(ground::MAKE_WRITTEN).await?;
+        run.both(ground::FILL_WRITTEN).await?;
+        run.check_shapes().await;
+        let start = Instant::now();
+        let limit = Duration::from_secs(run.options.seconds);
+        let mut told = start;
+        while start.elapsed() < limit
+            && run.coverage.statements < run.options.statements
+            && run.found.len() < run.options.kinds
+        {
+            let statement = run.generator.statement();
+            run.compare(statement).await?;
+            if told.elapsed() >= Duration::from_secs(10) {
+                told = Instant::now();
+                println!(
+                    "{:>4} s: {} statements, {} with rows, {} differ",
+                    start.elapsed().as_secs(),
+                    run.coverage.statements,
+                    run.coverage.with_rows,
+                    run.found.len()
+                );
+            }
+        }
+        Ok(run.report())
+    }
+
+    /// Runs several statements on both servers, which must succeed.
+    async fn both(&mut self, sql: &str) -> Result<(), String> {
+        for (client, name) in self.clients.iter().zip(["postgres", "trellis"]) {
+            for statement in sql.split(";\n").filter(|text| !text.trim().is_empty()) {
+                let result = client.simple_query(statement).await;
+                result.map_err(|error| format!("{name}: {error}: {statement}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The example of each shape still differs; otherwise the list is out of date.
+    async fn check_shapes(&mut self) {
+        for shape in known::SHAPES {
+            let [postgres, trellis] = self.ask(shape.example).await;
+            let case = Case {
+                sql: shape.example,
+                postgres: &postgres,
+                trellis: &trellis,
+            };
+            let fits = known::shape(&case).is_some_and(|found| found.name == shape.name);
+            if same(&postgres, &trellis, false) || !fits {
+                let text = format!(
+                    "the example of \"{}\" ({}) does not differ as it says: {}",
+                    shape.name, shape.page, shape.example
+                );
+                self.tell(text.clone(), &text);
+            }
+        }
+    }
+
+    /// Prints a difference unless one of its kind was printed before.
+    fn tell(&mut self, kind: String, text: &str) {
+        let count = self.found.entry(kind).or_default();
+        *count += 1;
+        if *count == 1 {
+            println!("DIFFERS: {text}");
+        }
+    }
+
+    async fn ask(&self, sql: &str) -> [Answer; 2] {
+        [
+            Answer::ask(&self.clients[0], sql).await,
+            Answer::ask(&self.clients[1], sql).await,
+        ]
+    }
+
+    async fn compare(&mut self, statement: Node) -> Result<(), String> {
+        let changes = changes(&statement);
+        let (differs, answers) = self.differs(&statement).await;
+        let [postgres, _] = &answers;
+        let succeeded = postgres.state().is_empty();
+        let with_rows =
+            postgres.gives_rows() || matches!(postgres, Answer::Done(count) if *count > 0);
+        self.coverage.note(&statement, succeeded, with_rows);
+        if differs {
+            self.differ(statement, answers).await?;
+        }
+        if changes {
+            self.changes += 1;
+            if self.changes % CHANGES_UNTIL_FILLED == 0 {
+                self.compare_contents().await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn differs(&self, statement: &Node) -> (bool, [Answer; 2]) {
+        let sql = statement.render();
+        let answers = self.ask(&sql).await;
+        let ordered = top_ordered(statement);
+        (!same(&answers[0], &answers[1], ordered), answers)
+    }
+
+    /// Tells of a difference, unless it is meant.
+    async fn differ(&mut self, statement: Node, answers: [Answer; 2]) -> Result<(), String> {
+        let lost = answers
+            .iter()
+            .any(|answer| matches!(answer, Answer::Lost(_)));
+        if lost {
+            let text = format!(
+                "{}\n    {}\n    {}",
+                statement.render(),
+                answers[0],
+                answers[1]
+            );
+            return Err(format!("a connection broke\n  {text}"));
+        }
+        let sql = statement.render();
+        let case = Case {
+            sql: &sql,
+            postgres: &answers[0],
+            trellis: &answers[1],
+        };
+        if let Some(shape) = known::shape(&case) {
+            *self.known.entry(shape.name).or_default() += 1;
+            if changes(&statement) {
+                self.both(ground::FILL_WRITTEN).await?;
+            }
+            return Ok(());
+        }
+        let (statement, answers) = match changes(&statement) {
+            true => (statement, answers),
+            false => self.shrink(statement, answers).await,
+        };
+        let text = format!(
+            "{}\n    postgres: {}\n    trellis:  {}",
+            statement.render(),
+            answers[0],
+            answers[1]
+        );
+        self.tell(kind(&answers), &text);
+        if changes(&statement) {
+            self.both(ground::FILL_WRITTEN).await?;
+        }
+        Ok(())
+    }
+
+    /// The smallest statement found on which the servers differ in the same way.
+    async fn shrink(&self, mut statement: Node, mut answers: [Answer; 2]) -> (Node, [Answer; 2]) {
+        let mut steps = 0;
+        'smaller: loop {
+            let mut candidates = statement.smaller();
+            candidates.sort_by_key(Node::size);
+            for candidate in candidates {
+                steps += 1;
+                if steps > STEPS_MAX {
+                    break 'smaller;
+                }
+                let (differs, found) = self.differs(&candidate).await;
+                let alike = (0..2).all(|at| found[at].state() == answers[at].state());
+                if differs && alike && candidate.render().len() < statement.render().len() {
+                    (statement, answers) = (candidate, found);
+                    continue 'smaller;
+                }
+            }
+            break;
+        }
+        (statement, answers)
+    }
+
+    /// The tables that were changed hold the same; then they are filled again.
+    async fn compare_contents(&mut self) -> Result<(), String> {
+        for sql in ground::CONTENTS {
+            let [postgres, trellis] = self.ask(sql).await;
+            if !same(&postgres, &trellis, true) {
+                let text = format!("{sql}\n    postgres: {postgres}\n    trellis:  {trellis}");
+                self.tell(format!("after changes: {sql}"), &text);
+            }
+        }
+        self.both(ground::FILL_WRITTEN).await
+    }
+
+    fn report(&self) -> bool {
+        let coverage = &self.coverage;
+        if let Some(path) = &self.options.coverage
+            && let Err(error) = std::fs::write(path, coverage.table())
+        {
+            println!("{path}: {error}");
+            return false;
+        }
+        for (name, count) in &self.known {
+            println!("meant to differ, {count} times: {name}");
+        }
+        let share = coverage.with_rows as f64 / coverage.statements.max(1) as f64;
+        println!(
+            "{} statements, {} succeeded, {} ({:.0} %) with rows",
+            coverage.statements,
+            coverage.succeeded,
+            coverage.with_rows,
+            share * 100.0
+        );
+        let missing = coverage.missing(AT_LEAST);
+        println!(
+            "{} rules, functions and operators were tried less than {AT_LEAST} times",
+            missing.len()
+        );
+        for (name, tried) in missing.iter().take(20) {
+            println!("  {name}: {tried}");
+        }
+        let good = self.found.is_empty() && share >= WITH_ROWS;
+        for (kind, count) in &self.found {
+            println!("differ, {count} times: {kind}");
+        }
+        let failed = self.found.len();
+        println!("differ: {} passed, {failed} failed", coverage.statements);
+        good
+    }
+}
+
+/// What two differences have in common if they come from the same cause, as far as answers tell.
+fn kind([postgres, trellis]: &[Answer; 2]) -> String {
+    let say = |answer: &Answer| match answer {
+        Answer::Rows { rows, .. } => {
+            format!("{} rows", if rows.is_empty() { "no" } else { "some" })
+        }
+        Answer::Done(_) => "done".into(),
+        Answer::Error { state, message } => format!("{state} {message}"),
+        Answer::Lost(_) => "lost".into(),
+    };
+    if let (Answer::Rows { names: a, .. }, Answer::Rows { names: b, .. }) = (postgres, trellis)
+        && let Some((a, b)) = a.iter().zip(b).find(|(a, b)| a != b)
+    {
+        return format!("a column is called {a}, here {b}");
+    }
+    format!("{} / {}", say(postgres), say(trellis))
+}
+
+/// Whether a statement changes tables.
+fn changes(statement: &Node) -> bool {
+    matches!(&*statement.rule, "insert" | "update" | "delete")
+}
+
+/// Whether the outermost query orders its rows.
+fn top_ordered(statement: &Node) -> bool {
+    let mut found = false;
+    if statement.rule == "query" {
+        for piece in &statement.pieces {
+            if let crate::tree::Piece::Node(query) = piece {
+                found |= query.pieces.iter().any(|piece| {
+                    matches!(piece, crate::tree::Piece::Node(node) if node.rule == "order by")
+                });
+            }
+        }
+    }
+    found
+}
+
+impl Generator {
+    /// The next statement.
+    pub(crate) fn statement(&mut self) -> Node {
+        self.aliases = 0;
+        self.scopes.clear();
+        match self.below(20) {
+            0..=5 => self.compute(),
+            6..=8 => self.one_call(),
+            9..=15 => self.read(),
+            _ => self.change(),
+        }
+    }
+
+    /// One call of a function or operator, all of them in turn.
+    fn one_call(&mut self) -> Node {
+        self.careful = false;
+        self.subqueries = false;
+        let all = self.turn();
+        let node = Node::new("expression", Place::Fixed).text("SELECT ");
+        let call = self.write_call(&all, Type::Bool, 1);
+        node.node(call)
+    }
+}

@@ -1,0 +1,227 @@
+//! Literals of each type: mostly small ones, so that rows meet and sums fit, and at times those at
+//! the ends of a type's range.
+
+use base::types::ArrayKind;
+use base::{Prng, Type};
+
+/// The types that are drawn.
+pub(crate) const TYPES: [Type; 20] = [
+    Type::Bool,
+    Type::Int2,
+    Type::Int4,
+    Type::Int8,
+    Type::Float4,
+    Type::Float8,
+    Type::Numeric(None),
+    Type::Text,
+    Type::Varchar(None),
+    Type::Char(0),
+    Type::Bytea,
+    Type::Date,
+    Type::Timestamp,
+    Type::Timestamptz,
+    Type::Uuid,
+    Type::Interval,
+    INT4S,
+    INT8S,
+    TEXTS,
+    NUMERICS,
+];
+pub(crate) const INT4S: Type = Type::Array(ArrayKind::Int4);
+pub(crate) const INT8S: Type = Type::Array(ArrayKind::Int8);
+pub(crate) const TEXTS: Type = Type::Array(ArrayKind::Text);
+pub(crate) const NUMERICS: Type = Type::Array(ArrayKind::Numeric);
+
+/// The arrays that are drawn, with their elements.
+pub(crate) const ARRAYS: [(Type, Type); 4] = [
+    (INT4S, Type::Int4),
+    (INT8S, Type::Int8),
+    (TEXTS, Type::Text),
+    (NUMERICS, Type::Numeric(None)),
+];
+
+/// The type as it is written in a cast.
+pub(crate) fn written(ty: Type) -> String {
+    match ty {
+        Type::Char(0) => "bpchar".into(),
+        ty => ty.name(),
+    }
+}
+
+/// A literal of this type, with a cast where its type would not be clear.
+pub(crate) fn literal(prng: &mut Prng, ty: Type) -> String {
+    let plain = content(prng, ty);
+    match ty {
+        Type::Bool => plain,
+        Type::Int4 if !plain.starts_with('-') => plain,
+        Type::Int4 => format!("({plain})"),
+        Type::Numeric(_) if plain.contains('.') && !plain.starts_with('-') => plain,
+        Type::Date => format!("DATE '{plain}'"),
+        Type::Timestamp => format!("TIMESTAMP '{plain}'"),
+        Type::Interval => format!("INTERVAL '{plain}'"),
+        Type::Text if prng.below(3) == 0 => format!("'{plain}'"),
+        ty => format!("'{plain}'::{}", written(ty)),
+    }
+}
+
+/// The text form of a value of this type, quotes doubled.
+fn content(prng: &mut Prng, ty: Type) -> String {
+    let edge = prng.below(12) == 0;
+    let small = prng.between(-3, 12);
+    match ty {
+        Type::Bool => pick(prng, &["true", "false"]).into(),
+        Type::Int2 if edge => pick(prng, &["32767", "-32768", "100"]).into(),
+        Type::Int4 if edge => pick(prng, &["2147483647", "-2147483647", "65536", "1000"]).into(),
+        Type::Int8 if edge => pick(
+            prng,
+            &["9223372036854775807", "-9223372036854775808", "4294967296"],
+        )
+        .into(),
+        Type::Int2 | Type::Int4 | Type::Int8 => small.to_string(),
+        Type::Float4 | Type::Float8 if edge => pick(
+            prng,
+            &["NaN", "Infinity", "-Infinity", "1e20", "1e-7", "-0"],
+        )
+        .into(),
+        Type::Float4 | Type::Float8 => pick(
+            prng,
+            &["0", "1", "-1", "0.5", "2.25", "-7.75", "100", "1234.5", "3"],
+        )
+        .into(),
+        Type::Numeric(_) if edge => pick(
+            prng,
+            &[
+                "123456789012.345",
+                "0.0000001",
+                "-99999999.99",
+                "1000000000000000000",
+            ],
+        )
+        .into(),
+        Type::Numeric(_) => pick(
+            prng,
+            &[
+                "0", "0.00", "1", "-1", "1.5", "-2.50", "10.125", "7", "0.1", "33.333",
+            ],
+        )
+        .into(),
+        Type::Varchar(_) | Type::Text | Type::Name => text(prng).into(),
+        Type::Char(_) => pick(prng, &["", "a", "ab", "xyz", " q", "Z"]).into(),
+        Type::Bytea => pick(
+            prng,
+            &[r"\x", r"\x00", r"\x6162", r"\xdeadbeef", r"\xff00ff", "abc"],
+        )
+        .into(),
+        Type::Date => date(prng).into(),
+        Type::Timestamp => format!("{} {}", date(prng), time(prng)),
+        Type::Timestamptz => {
+            let zone = pick(prng, &["+00", "+02", "-05:30"]);
+            format!("{} {}{zone}", date(prng), time(prng))
+        }
+        Type::Uuid => pick(
+            prng,
+            &[
+                "00000000-0000-0000-0000-000000000000",
+                "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
+                "ffffffff-ffff-ffff-ffff-ffffffffffff",
+            ],
+        )
+        .into(),
+        Type::Interval => pick(
+            prng,
+            &[
+                "1 day",
+                "-2 hours",
+                "3 months",
+                "1 year 2 mons",
+                "00:00:01.5",
+                "10 days -1 hour",
+                "0",
+                "90 minutes",
+                "-1 mon +1 day",
+                "1 week",
+            ],
+        )
+        .into(),
+        Type::Array(kind) => array(prng, kind),
+        Type::Oid => prng.below(30).to_string(),
+        Type::InternalChar => "r".into(),
+        Type::Unknown => text(prng).into(),
+    }
+}
+
+fn array(prng: &mut Prng, kind: ArrayKind) -> String {
+    let count = prng.below(4);
+    let element = |prng: &mut Prng| match kind {
+        _ if prng.below(7) == 0 => "NULL".to_string(),
+        ArrayKind::Text => {
+            pick(prng, &["a", "b", "ab", r#""x y""#, r#""""#, "Z", "10"]).to_string()
+        }
+        ArrayKind::Numeric => pick(prng, &["0", "1.5", "-2.50", "7"]).to_string(),
+        _ => prng.between(-3, 9).to_string(),
+    };
+    let elements: Vec<String> = (0..count).map(|_| element(prng)).collect();
+    format!("{{{}}}", elements.join(","))
+}
+
+fn text(prng: &mut Prng) -> &'static str {
+    pick(
+        prng,
+        &[
+            "",
+            "a",
+            "b",
+            "abc",
+            "ABC",
+            "Hello World",
+            "x_y%z",
+            "10",
+            "-7",
+            " trim ",
+            "äöü",
+            "日本",
+            "it''s",
+            "a,b,c",
+            "aaa",
+            "2020-02-29",
+            "true",
+            r"back\slash",
+            "Zebra",
+            "hello world",
+        ],
+    )
+}
+
+fn date(prng: &mut Prng) -> &'static str {
+    pick(
+        prng,
+        &[
+            "2020-02-29",
+            "2000-01-01",
+            "1999-12-31",
+            "2024-07-04",
+            "1970-01-01",
+            "2023-03-31",
+            "0001-01-01",
+            "2100-12-31",
+        ],
+    )
+}
+
+fn time(prng: &mut Prng) -> &'static str {
+    pick(
+        prng,
+        &[
+            "00:00:00",
+            "12:34:56",
+            "23:59:59.999999",
+            "06:07:08.9",
+            "01:30:00",
+        ],
+    )
+}
+
+/// One of these.
+pub(crate) fn pick<'a>(prng: &mut Prng, from: &[&'a str]) -> &'a str {
+    from[prng.below(from.len() as u64) as usize]
+}
