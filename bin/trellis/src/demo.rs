@@ -134,8 +134,8 @@ fn run_in(args: &DemoArgs, dir: &Path, path: &Path, interrupt: &Interrupt) -> Re
     };
     let outcome = measure(args, &file, &mut screen);
     interrupt.give_way();
-    if let Some((node, status)) = cluster.take_ended()? {
-        bail!("node {node} ended with {status}; its message is above");
+    if let Some(ended) = cluster.take_ended()? {
+        bail!("{ended}; its message is above");
     }
     screen.stage("stopping the nodes");
     cluster.stop()?;

@@ -1,11 +1,17 @@
 //! A cluster of node processes on this machine, children of this process.
 
+use crate::node_log::NodeLog;
 use anyhow::{Context, Result, bail};
 use drive::link::Link;
 use drive::url::Target;
+use nix::sys::signal::Signal;
 use runtime::{ClusterFile, NodeEntry};
+use std::fmt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// A node must answer its first query within this time; recovery of a large journal takes the most.
@@ -15,7 +21,54 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(150);
 
 /// The running nodes. Dropping it kills what still runs.
 pub(crate) struct LocalCluster {
-    children: Vec<(NodeEntry, Child)>,
+    nodes: Vec<Running>,
+    /// Nodes that were started again and have not answered yet.
+    returning: Vec<u16>,
+}
+
+/// One node that runs.
+struct Running {
+    node: NodeEntry,
+    /// Its cluster file.
+    path: PathBuf,
+    child: Child,
+    log: NodeLog,
+    /// When it answered SQL first.
+    ready: Arc<OnceLock<Instant>>,
+}
+
+/// A node that has ended by itself.
+pub(crate) struct Ended {
+    pub(crate) node: NodeEntry,
+    /// Its cluster file.
+    pub(crate) path: PathBuf,
+    pub(crate) status: ExitStatus,
+    /// How long it answered SQL; `None`: it never did.
+    pub(crate) served: Option<Duration>,
+    /// The end of what it wrote to standard error.
+    pub(crate) last_lines: Vec<String>,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {} {}", self.node.id, describe(self.status))
+    }
+}
+
+/// How a process has ended, for people.
+fn describe(status: ExitStatus) -> String {
+    let Some(number) = status.signal() else {
+        let code = status.code().unwrap_or_default();
+        return format!("ended with exit code {code}");
+    };
+    match Signal::try_from(number) {
+        Ok(signal @ Signal::SIGKILL) => format!(
+            "was killed by signal {number} ({signal}: somebody's kill -9, or the system's because \
+             memory ran out)"
+        ),
+        Ok(signal) => format!("was ended by signal {number} ({signal})"),
+        Err(_) => format!("was ended by signal {number}"),
+    }
 }
 
 /// What came of a start.
@@ -45,20 +98,12 @@ impl LocalCluster {
         file: &ClusterFile,
         is_called_off: &mut dyn FnMut() -> bool,
     ) -> Result<Started> {
-        let program = std::env::current_exe().context("cannot find the trellis program")?;
         let mut cluster = LocalCluster {
-            children: Vec::new(),
+            nodes: Vec::new(),
+            returning: Vec::new(),
         };
         for node in &file.nodes {
-            let mut command = Command::new(&program);
-            command
-                .args(["start", "--node", &node.id.to_string(), "--cluster"])
-                .arg(path(node));
-            let child = command
-                .stdin(Stdio::null())
-                .spawn()
-                .context("cannot start a node")?;
-            cluster.children.push((node.clone(), child));
+            cluster.nodes.push(spawn(node.clone(), path(node))?);
         }
         if cluster.wait_ready(is_called_off)? {
             return Ok(Started::Ready(cluster));
@@ -70,22 +115,26 @@ impl LocalCluster {
     /// Whether all nodes answer; `false` if the start was called off.
     fn wait_ready(&mut self, is_called_off: &mut dyn FnMut() -> bool) -> Result<bool> {
         let until = Instant::now() + START_TIMEOUT;
-        for at in 0..self.children.len() {
+        for at in 0..self.nodes.len() {
             loop {
                 if is_called_off() {
                     return Ok(false);
                 }
-                if let Some((node, status)) = self.take_ended()? {
-                    bail!("node {node} ended with {status} while the cluster started");
+                if let Some(ended) = self.take_ended()? {
+                    bail!("{ended} while the cluster started");
                 }
-                let error = match answers(&self.children[at].0) {
-                    Ok(()) => break,
+                let running = &self.nodes[at];
+                let error = match answers(&running.node) {
+                    Ok(()) => {
+                        running.ready.get_or_init(Instant::now);
+                        break;
+                    }
                     Err(error) => error,
                 };
                 if Instant::now() > until {
                     return Err(error.context(format!(
                         "node {} does not answer after {} s",
-                        self.children[at].0.id,
+                        running.node.id,
                         START_TIMEOUT.as_secs()
                     )));
                 }
@@ -95,24 +144,62 @@ impl LocalCluster {
         Ok(true)
     }
 
-    /// A node that has ended by itself, told once: its number and how.
-    pub(crate) fn take_ended(&mut self) -> Result<Option<(u16, ExitStatus)>> {
-        for at in 0..self.children.len() {
-            if let Some(status) = self.children[at]
-                .1
-                .try_wait()
-                .context("cannot watch a node")?
-            {
-                let (node, _) = self.children.remove(at);
-                return Ok(Some((node.id, status)));
+    /// A node that has ended by itself, told once.
+    pub(crate) fn take_ended(&mut self) -> Result<Option<Ended>> {
+        for at in 0..self.nodes.len() {
+            let ended = self.nodes[at].child.try_wait();
+            if let Some(status) = ended.context("cannot watch a node")? {
+                let mut running = self.nodes.remove(at);
+                self.returning.retain(|id| *id != running.node.id);
+                return Ok(Some(Ended {
+                    served: running.ready.get().map(Instant::elapsed),
+                    last_lines: running.log.last_lines(),
+                    node: running.node,
+                    path: running.path,
+                    status,
+                }));
             }
         }
         Ok(None)
     }
 
+    /// Starts a node again that has ended; does not wait for it.
+    ///
+    /// # Errors
+    /// No process can be started.
+    pub(crate) fn start_again(&mut self, node: NodeEntry, path: PathBuf) -> Result<()> {
+        let running = spawn(node, path)?;
+        let (node, ready) = (running.node.clone(), running.ready.clone());
+        self.returning.push(node.id);
+        // A node that recovers takes connections, and answers them when it is done.
+        std::thread::spawn(move || {
+            let until = Instant::now() + START_TIMEOUT;
+            while Instant::now() < until {
+                if answers(&node).is_ok() {
+                    ready.get_or_init(Instant::now);
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        });
+        self.nodes.push(running);
+        Ok(())
+    }
+
+    /// Nodes that were started again and answer by now; each is told once.
+    pub(crate) fn take_returned(&mut self) -> Vec<u16> {
+        let is_ready = |id: &u16| {
+            let running = self.nodes.iter().find(|running| running.node.id == *id);
+            running.is_some_and(|running| running.ready.get().is_some())
+        };
+        let (returned, rest) = self.returning.iter().partition(|id| is_ready(id));
+        self.returning = rest;
+        returned
+    }
+
     /// Whether no node is left.
     pub(crate) fn is_empty(&self) -> bool {
-        self.children.is_empty()
+        self.nodes.is_empty()
     }
 
     /// Sends SIGTERM to all nodes and waits until they have ended.
@@ -120,24 +207,24 @@ impl LocalCluster {
     /// # Errors
     /// A node ended with another code than 0, or does not end in time and is killed.
     pub(crate) fn stop(mut self) -> Result<()> {
-        for (_, child) in &mut self.children {
-            if child.try_wait()?.is_none() {
-                terminate(child.id())?;
+        for running in &mut self.nodes {
+            if running.child.try_wait()?.is_none() {
+                terminate(running.child.id())?;
             }
         }
         let until = Instant::now() + STOP_TIMEOUT;
         let mut failed = Vec::new();
-        while let Some((node, child)) = self.children.first_mut() {
+        while let Some(Running { node, child, .. }) = self.nodes.first_mut() {
             match child.try_wait()? {
                 Some(status) if status.success() => {}
-                Some(status) => failed.push(format!("node {} ended with {status}", node.id)),
+                Some(status) => failed.push(format!("node {} {}", node.id, describe(status))),
                 None if Instant::now() > until => bail!("node {} does not stop", node.id),
                 None => {
                     std::thread::sleep(Duration::from_millis(10));
                     continue;
                 }
             }
-            self.children.remove(0);
+            self.nodes.remove(0);
         }
         if failed.is_empty() {
             Ok(())
@@ -149,12 +236,30 @@ impl LocalCluster {
 
 impl Drop for LocalCluster {
     fn drop(&mut self) {
-        for (_, child) in &mut self.children {
+        for running in &mut self.nodes {
             // Best effort: the process is going down with an error already.
-            let _ = child.kill();
-            let _ = child.wait();
+            let _ = running.child.kill();
+            let _ = running.child.wait();
         }
     }
+}
+
+/// Starts the process of a node.
+fn spawn(node: NodeEntry, path: PathBuf) -> Result<Running> {
+    let program = std::env::current_exe().context("cannot find the trellis program")?;
+    let mut command = Command::new(program);
+    command.args(["start", "--node", &node.id.to_string(), "--cluster"]);
+    command.arg(&path);
+    command.stdin(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().context("cannot start a node")?;
+    let stderr = child.stderr.take().expect("it was asked for");
+    Ok(Running {
+        node,
+        path,
+        child,
+        log: NodeLog::follow(stderr),
+        ready: Arc::default(),
+    })
 }
 
 /// Sends SIGTERM. By way of the shell, whose `kill` is part of it on every Unix: the standard

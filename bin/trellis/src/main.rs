@@ -4,6 +4,7 @@ mod bench;
 mod cluster_dir;
 mod demo;
 mod local_cluster;
+mod node_log;
 mod paper;
 mod signals;
 mod sim;
@@ -11,6 +12,7 @@ mod sql;
 mod start;
 mod status;
 mod stop;
+mod supervisor;
 
 use clap::{Parser, Subcommand};
 use mimalloc::MiMalloc;
@@ -62,6 +64,8 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // Who reads may have ended before the node: a line that nobody takes is no reason to panic.
+        .log_internal_errors(false)
         .init();
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args).map(|()| ExitCode::SUCCESS),

@@ -2,6 +2,7 @@
 
 use crate::cluster_dir::{self, Shape};
 use crate::local_cluster::{LocalCluster, Started};
+use crate::supervisor::Supervisor;
 use anyhow::{Context, Result, bail};
 use base::{NODE_COUNT_MAX, NodeId, SHARDS_PER_NODE_MAX};
 use clap::Args;
@@ -11,7 +12,6 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Arguments of `trellis start`.
 #[derive(Args)]
@@ -19,6 +19,7 @@ use std::time::Duration;
     trellis start --nodes 3 --data ./cluster        a new local cluster; Ctrl-C stops it\n  \
     trellis start --data ./cluster                  the same cluster again\n  \
     trellis start --node 2 --cluster cluster.toml   one node of a cluster, in the foreground\n\n\
+    A node that ends by itself is started again; the others go on meanwhile.\n\n\
     Servers listen on loopback only, until there is authentication.")]
 pub(crate) struct StartArgs {
     /// Number of nodes of a new local cluster [default: 1]
@@ -41,9 +42,6 @@ pub(crate) struct StartArgs {
     /// [default: 5433]
     #[arg(long, conflicts_with = "node", value_parser = value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// Do not stop the other nodes when one ends
-    #[arg(long, conflicts_with = "node")]
-    keep_going: bool,
     /// Run this node of the cluster file in the foreground
     #[arg(long, requires = "cluster")]
     node: Option<u16>,
@@ -106,38 +104,14 @@ fn run_cluster(args: &StartArgs) -> Result<()> {
         let path = path.display();
         bail!("somebody listens on {address} already; {path} says which ports the nodes have");
     }
+    crate::stop::forget(dir)?;
     let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;
     let mut is_told = move || signals.pending().next().is_some();
-    let Started::Ready(mut cluster) = LocalCluster::start(&path, &file, &mut is_told)? else {
+    let Started::Ready(cluster) = LocalCluster::start(&path, &file, &mut is_told)? else {
         return Ok(());
     };
     print_welcome(&file, dir)?;
-    let mut failed = false;
-    while !is_told() {
-        if let Some((node, status)) = cluster.take_ended()? {
-            // Somebody has stopped this node in good order; `trellis stop` stops all.
-            let stopped = status.success();
-            if !stopped && !args.keep_going {
-                cluster.stop()?;
-                bail!("node {node} ended with {status}; the others are stopped");
-            }
-            let how = if stopped {
-                "has stopped".into()
-            } else {
-                format!("ended with {status}")
-            };
-            writeln!(std::io::stderr(), "trellis: node {node} {how}")?;
-            failed |= !stopped;
-            if cluster.is_empty() && !failed {
-                return Ok(());
-            }
-            if cluster.is_empty() {
-                bail!("no node is left");
-            }
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    cluster.stop()
+    Supervisor::new(cluster).run(dir, &mut is_told)
 }
 
 fn print_welcome(file: &ClusterFile, dir: &Path) -> Result<()> {

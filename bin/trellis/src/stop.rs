@@ -2,7 +2,7 @@
 
 use crate::cluster_dir;
 use crate::local_cluster::terminate;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,9 @@ pub(crate) struct StopArgs {
 /// There is no cluster, or a node still runs after the timeout.
 pub(crate) fn run(args: &StopArgs) -> Result<()> {
     let file = cluster_dir::existing(&args.data)?;
+    // A node that is about to be started again must not be.
+    let marker = args.data.join(ASKED_FILE);
+    std::fs::write(&marker, "").with_context(|| format!("cannot write {}", marker.display()))?;
     let mut out = std::io::stdout();
     for node in &file.nodes {
         match pid(&node.data) {
@@ -39,6 +42,25 @@ pub(crate) fn run(args: &StopArgs) -> Result<()> {
         bail!("some nodes still run after {} s", args.timeout);
     }
     Ok(())
+}
+
+/// In the cluster's directory, once somebody has told its nodes to stop.
+const ASKED_FILE: &str = "STOP";
+
+/// Whether `trellis stop` was run since the last [`forget`].
+pub(crate) fn is_asked(dir: &Path) -> bool {
+    dir.join(ASKED_FILE).exists()
+}
+
+/// The cluster starts: what it was told before does not count.
+pub(crate) fn forget(dir: &Path) -> Result<()> {
+    let marker = dir.join(ASKED_FILE);
+    match std::fs::remove_file(&marker) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", marker.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The process that uses a data directory. A PID file alone proves nothing: the lock does.

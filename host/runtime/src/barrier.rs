@@ -32,7 +32,7 @@ pub(crate) fn barrier(statement: &str, work: &mut dyn FnMut()) -> Result<(), Str
     let said = SAID.take();
     let said = said.unwrap_or_else(|| text_of(&*payload).to_owned());
     let statement = shortened(statement);
-    tracing::error!("panic in planning, answered with XX000: {said}; statement: {statement}");
+    tracing::error!("panic in planning answered with XX000: {said}; in: {statement}");
     Err(said)
 }
 

@@ -22,4 +22,5 @@ mod nodes;
 mod pipeline;
 mod restart;
 mod schema;
+mod supervised;
 mod support;
