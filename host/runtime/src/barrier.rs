@@ -36,7 +36,7 @@ pub(crate) fn barrier(statement: &str, work: &mut dyn FnMut()) -> Result<(), Str
     Err(said)
 }
 
-/// From now on a panic of this process outside of the barrier ends the process, whichever thread it is on.
+/// From now on a panic outside of the barrier ends the process, whichever thread it is on.
 pub fn end_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -30,6 +30,49 @@ pub(crate) const FIELDS: [&str; 20] = [
 
 /// A text for argument `at` of `name`, if not any text will do; without quotes.
 pub(crate) fn text(prng: &mut Prng, name: &str, at: usize, types: &[Type]) -> Option<&'static str> {
+    if let Some(from) = format(name, at, types) {
+        return Some(pick(prng, from));
+    }
+    let from: &[&'static str] = match (name, at) {
+        ("to_number", 0) => &["123", "1,234.5", "-12.3", "$45", "<7>", " 8 "],
+        ("to_number", 1) => &["999", "9,999.9", "S99.9", "$99", "99PR", "999"],
+        ("encode", 1) | ("decode", 1) => &["hex", "base64", "escape"],
+        ("decode", 0) => &["6162", "YWI=", "abc", "", "DEADBEEF"],
+        ("convert_from" | "convert_to", 1) => &["UTF8", "utf-8", "LATIN1"],
+        ("~" | "~*" | "!~" | "!~*", 1)
+        | ("regexp_match" | "regexp_like" | "regexp_count" | "regexp_replace", 1)
+        | ("regexp_split_to_array" | "regexp_matches" | "substring", 1) => &[
+            "a", "^a", "b$", "[a-c]+", "(a)(b)?", "\\d+", "\\w", ".", "a|b", "x*", "l{2}", "(?:o)",
+            "[^a]", "\\s", "(l)\\1", "a.c",
+        ],
+        ("regexp_match" | "regexp_like" | "regexp_split_to_array", 2)
+        | ("regexp_replace" | "regexp_count", 3) => &["i", "g", "gi", "n", "x", ""],
+        ("regexp_replace", 2) => &["X", "<\\1>", "\\&\\&", ""],
+        ("timezone" | "make_timestamptz", _) if types[at] == Type::Text => &[
+            "UTC",
+            "+02",
+            "-05:30",
+            "Europe/Berlin",
+            "America/New_York",
+            "GMT",
+        ],
+        ("format", 0) => &["%s", "%s-%s", "%I", "%L", "%%", "%1$s", "%-5s|", "%5s"],
+        ("overlay", 1) | ("replace", _) | ("translate", _) | ("btrim" | "ltrim" | "rtrim", 1) => {
+            &["a", "ab", "b", " ", "o", "xy", ""]
+        }
+        ("split_part" | "string_to_array", 1) | ("array_to_string", 1) => &[",", " ", "a", "", "b"],
+        ("like_escape", 1) => &["\\", "!", "", "#"],
+        ("~~" | "~~*" | "!~~" | "!~~*", 1) => {
+            &["a%", "%b%", "_b_", "%", "", "ABC", "x\\_y%", "%o W%", "h%d"]
+        }
+        ("current_setting", 0) => &["server_encoding", "datestyle", "integer_datetimes"],
+        _ => return None,
+    };
+    Some(pick(prng, from))
+}
+
+/// Fields and formats of dates and numbers.
+fn format(name: &str, at: usize, types: &[Type]) -> Option<&'static [&'static str]> {
     let from: &[&'static str] = match (name, at) {
         ("extract" | "date_part", 0) => &FIELDS,
         ("date_trunc", 0) => &[
@@ -79,41 +122,9 @@ pub(crate) fn text(prng: &mut Prng, name: &str, at: usize, types: &[Type]) -> Op
         ("to_date" | "to_timestamp", 1) => {
             &["YYYY-MM-DD", "YYYYMMDD", "DD Mon YYYY", "YYYY-FMMM-FMDD"]
         }
-        ("to_number", 0) => &["123", "1,234.5", "-12.3", "$45", "<7>", " 8 "],
-        ("to_number", 1) => &["999", "9,999.9", "S99.9", "$99", "99PR", "999"],
-        ("encode", 1) | ("decode", 1) => &["hex", "base64", "escape"],
-        ("decode", 0) => &["6162", "YWI=", "abc", "", "DEADBEEF"],
-        ("convert_from" | "convert_to", 1) => &["UTF8", "utf-8", "LATIN1"],
-        ("~" | "~*" | "!~" | "!~*", 1)
-        | ("regexp_match" | "regexp_like" | "regexp_count" | "regexp_replace", 1)
-        | ("regexp_split_to_array" | "regexp_matches" | "substring", 1) => &[
-            "a", "^a", "b$", "[a-c]+", "(a)(b)?", "\\d+", "\\w", ".", "a|b", "x*", "l{2}", "(?:o)",
-            "[^a]", "\\s", "(l)\\1", "a.c",
-        ],
-        ("regexp_match" | "regexp_like" | "regexp_split_to_array", 2)
-        | ("regexp_replace" | "regexp_count", 3) => &["i", "g", "gi", "n", "x", ""],
-        ("regexp_replace", 2) => &["X", "<\\1>", "\\&\\&", ""],
-        ("timezone" | "make_timestamptz", _) if types[at] == Type::Text => &[
-            "UTC",
-            "+02",
-            "-05:30",
-            "Europe/Berlin",
-            "America/New_York",
-            "GMT",
-        ],
-        ("format", 0) => &["%s", "%s-%s", "%I", "%L", "%%", "%1$s", "%-5s|", "%5s"],
-        ("overlay", 1) | ("replace", _) | ("translate", _) | ("btrim" | "ltrim" | "rtrim", 1) => {
-            &["a", "ab", "b", " ", "o", "xy", ""]
-        }
-        ("split_part" | "string_to_array", 1) | ("array_to_string", 1) => &[",", " ", "a", "", "b"],
-        ("like_escape", 1) => &["\\", "!", "", "#"],
-        ("~~" | "~~*" | "!~~" | "!~~*", 1) => {
-            &["a%", "%b%", "_b_", "%", "", "ABC", "x\\_y%", "%o W%", "h%d"]
-        }
-        ("current_setting", 0) => &["server_encoding", "datestyle", "integer_datetimes"],
         _ => return None,
     };
-    Some(pick(prng, from))
+    Some(from)
 }
 
 /// A number for argument `at` of `name`, if a large one would ask for much memory or time.
@@ -198,90 +209,21 @@ pub(crate) const LEFT_OUT: &[(&str, &str)] = &[
 
 /// Functions that may raise an error for plain arguments; they stand alone in their statement, so
 /// that the order of evaluation does not decide which error is seen.
+#[rustfmt::skip] // a table
+const MAY_FAIL: &[&str] = &[
+    "/", "%", "mod", "div", "^", "power", "pow", "sqrt", "|/", "ln", "log", "log10", "exp",
+    "factorial", "gcd", "lcm", "width_bucket", "asin", "acos", "sinh", "cosh", "cot", "tan",
+    "chr", "decode", "convert_from", "convert_to", "encode", "get_byte", "to_date",
+    "to_timestamp", "to_number", "make_date", "make_timestamp", "make_timestamptz",
+    "make_interval", "extract", "date_part", "date_trunc", "date_bin", "timezone", "like_escape",
+    "substring", "substr", "overlay", "left", "right", "*", "+", "-", "@", "abs", "<<", ">>",
+    "format", "split_part", "array_cat", "sin", "cos", "age", "justify_days", "justify_interval",
+    "justify_hours", "repeat", "current_setting", "regexp_count", "regexp_like", "regexp_match",
+    "regexp_replace", "array_position", "~~", "!~~", "~~*", "!~~*", "round", "trunc", "to_char",
+    "degrees", "radians", "array_fill", "scale", "lpad", "rpad",
+];
+
+/// Whether it is one of [`MAY_FAIL`].
 pub(crate) fn may_fail(name: &str) -> bool {
-    matches!(
-        name,
-        "/" | "%"
-            | "mod"
-            | "div"
-            | "^"
-            | "power"
-            | "pow"
-            | "sqrt"
-            | "|/"
-            | "ln"
-            | "log"
-            | "log10"
-            | "exp"
-            | "factorial"
-            | "gcd"
-            | "lcm"
-            | "width_bucket"
-            | "asin"
-            | "acos"
-            | "sinh"
-            | "cosh"
-            | "cot"
-            | "tan"
-            | "chr"
-            | "decode"
-            | "convert_from"
-            | "convert_to"
-            | "encode"
-            | "get_byte"
-            | "to_date"
-            | "to_timestamp"
-            | "to_number"
-            | "make_date"
-            | "make_timestamp"
-            | "make_timestamptz"
-            | "make_interval"
-            | "extract"
-            | "date_part"
-            | "date_trunc"
-            | "date_bin"
-            | "timezone"
-            | "like_escape"
-            | "substring"
-            | "substr"
-            | "overlay"
-            | "left"
-            | "right"
-            | "*"
-            | "+"
-            | "-"
-            | "@"
-            | "abs"
-            | "<<"
-            | ">>"
-            | "format"
-            | "split_part"
-            | "array_cat"
-            | "sin"
-            | "cos"
-            | "age"
-            | "justify_days"
-            | "justify_interval"
-            | "justify_hours"
-            | "repeat"
-            | "current_setting"
-            | "regexp_count"
-            | "regexp_like"
-            | "regexp_match"
-            | "regexp_replace"
-            | "array_position"
-            | "~~"
-            | "!~~"
-            | "~~*"
-            | "!~~*"
-            | "round"
-            | "trunc"
-            | "to_char"
-            | "degrees"
-            | "radians"
-            | "array_fill"
-            | "scale"
-            | "lpad"
-            | "rpad"
-    )
+    MAY_FAIL.contains(&name)
 }

@@ -186,7 +186,7 @@ impl Run {
         }
         if changes {
             self.changes += 1;
-            if self.changes % CHANGES_UNTIL_FILLED == 0 {
+            if self.changes.is_multiple_of(CHANGES_UNTIL_FILLED) {
                 self.compare_contents().await?;
             }
         }

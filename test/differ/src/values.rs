@@ -66,45 +66,11 @@ pub(crate) fn literal(prng: &mut Prng, ty: Type) -> String {
 
 /// The text form of a value of this type, quotes doubled.
 fn content(prng: &mut Prng, ty: Type) -> String {
-    let edge = prng.below(12) == 0;
-    let small = prng.between(-3, 12);
+    if ty.is_numeric() {
+        return number(prng, ty);
+    }
     match ty {
         Type::Bool => pick(prng, &["true", "false"]).into(),
-        Type::Int2 if edge => pick(prng, &["32767", "-32768", "100"]).into(),
-        Type::Int4 if edge => pick(prng, &["2147483647", "-2147483647", "65536", "1000"]).into(),
-        Type::Int8 if edge => pick(
-            prng,
-            &["9223372036854775807", "-9223372036854775808", "4294967296"],
-        )
-        .into(),
-        Type::Int2 | Type::Int4 | Type::Int8 => small.to_string(),
-        Type::Float4 | Type::Float8 if edge => pick(
-            prng,
-            &["NaN", "Infinity", "-Infinity", "1e20", "1e-7", "-0"],
-        )
-        .into(),
-        Type::Float4 | Type::Float8 => pick(
-            prng,
-            &["0", "1", "-1", "0.5", "2.25", "-7.75", "100", "1234.5", "3"],
-        )
-        .into(),
-        Type::Numeric(_) if edge => pick(
-            prng,
-            &[
-                "123456789012.345",
-                "0.0000001",
-                "-99999999.99",
-                "1000000000000000000",
-            ],
-        )
-        .into(),
-        Type::Numeric(_) => pick(
-            prng,
-            &[
-                "0", "0.00", "1", "-1", "1.5", "-2.50", "10.125", "7", "0.1", "33.333",
-            ],
-        )
-        .into(),
         Type::Varchar(_) | Type::Text | Type::Name => text(prng).into(),
         Type::Char(_) => pick(prng, &["", "a", "ab", "xyz", " q", "Z"]).into(),
         Type::Bytea => pick(
@@ -147,6 +113,51 @@ fn content(prng: &mut Prng, ty: Type) -> String {
         Type::Oid => prng.below(30).to_string(),
         Type::InternalChar => "r".into(),
         Type::Unknown => text(prng).into(),
+        number => unreachable!("{number:?} is drawn above"),
+    }
+}
+
+/// A number, at times at the end of its type's range.
+fn number(prng: &mut Prng, ty: Type) -> String {
+    let edge = prng.below(12) == 0;
+    let small = prng.between(-3, 12);
+    match ty {
+        Type::Int2 if edge => pick(prng, &["32767", "-32768", "100"]).into(),
+        Type::Int4 if edge => pick(prng, &["2147483647", "-2147483647", "65536", "1000"]).into(),
+        Type::Int8 if edge => pick(
+            prng,
+            &["9223372036854775807", "-9223372036854775808", "4294967296"],
+        )
+        .into(),
+        Type::Int2 | Type::Int4 | Type::Int8 => small.to_string(),
+        Type::Float4 | Type::Float8 if edge => pick(
+            prng,
+            &["NaN", "Infinity", "-Infinity", "1e20", "1e-7", "-0"],
+        )
+        .into(),
+        Type::Float4 | Type::Float8 => pick(
+            prng,
+            &["0", "1", "-1", "0.5", "2.25", "-7.75", "100", "1234.5", "3"],
+        )
+        .into(),
+        Type::Numeric(_) if edge => pick(
+            prng,
+            &[
+                "123456789012.345",
+                "0.0000001",
+                "-99999999.99",
+                "1000000000000000000",
+            ],
+        )
+        .into(),
+        Type::Numeric(_) => pick(
+            prng,
+            &[
+                "0", "0.00", "1", "-1", "1.5", "-2.50", "10.125", "7", "0.1", "33.333",
+            ],
+        )
+        .into(),
+        other => unreachable!("{other:?} is no number"),
     }
 }
 
