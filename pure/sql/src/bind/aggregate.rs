@@ -1,6 +1,8 @@
 //! Aggregates and grouping: how a grouped query's expressions refer to groups.
 
-use super::rel::{Aggregate, Call, Rel};
+use super::form::Forms;
+use super::rel::{Aggregate, Call, CallKind, Rel};
+use super::scope::Scope;
 use super::{AGGREGATE, Binder, unsupported};
 use crate::expr::aggregate::AggFunc;
 use crate::expr::{Expr, walk};
@@ -17,10 +19,6 @@ impl Binder<'_> {
         name: &str,
         function: &ast::Function,
     ) -> Result<Expr, SqlError> {
-        if let Some(clause) = self.level().aggregates_in {
-            let message = format!("aggregate functions are not allowed in {clause}");
-            return Err(SqlError::new(SqlState::GROUPING, message));
-        }
         if !function.within_group.is_empty() {
             return Err(unsupported("WITHIN GROUP"));
         }
@@ -31,21 +29,34 @@ impl Binder<'_> {
             ));
         };
         // Calls inside belong below the aggregation.
+        let before = self.marks();
+        let forbidden = self.level().aggregates_in;
         let outer_calls = self.take_calls();
         let inner_calls = core::mem::take(&mut self.level().inner_calls);
+        let inner_count = inner_calls.len();
         self.level().calls = inner_calls;
         self.level().aggregates_in = Some("aggregate function calls");
         let parts = self.aggregate_parts(list, function);
-        self.level().aggregates_in = None;
-        let inner_calls = self.take_calls();
-        self.level().inner_calls = inner_calls;
+        self.level().aggregates_in = forbidden;
+        let mut inner_calls = self.take_calls();
         self.level().calls = outer_calls;
+        let parts = parts.map_err(nested_aggregate)?;
+        if let Some(depth) = self.home_of(&parts, &inner_calls[inner_count..], &before) {
+            inner_calls.truncate(inner_count);
+            self.level().inner_calls = inner_calls;
+            return self.outer_aggregate(name, function, depth, before);
+        }
+        self.level().inner_calls = inner_calls;
+        if let Some(clause) = forbidden {
+            let message = format!("aggregate functions are not allowed in {clause}");
+            return Err(SqlError::new(SqlState::GROUPING, message));
+        }
         let Parts {
             args,
             star,
             filter,
             order,
-        } = parts.map_err(nested_aggregate)?;
+        } = parts;
         let (func, args, ty) = AggFunc::resolve(name, args, star)?;
         args.iter().for_each(|arg| self.note(arg));
         let distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
@@ -66,6 +77,55 @@ impl Binder<'_> {
             }
         };
         Ok(Expr::Outer(AGGREGATE, number as u32, ty))
+    }
+
+    /// How far binding has come: what an attempt that is given up has added is behind it.
+    fn marks(&self) -> Marks {
+        let levels = self.levels.iter();
+        Marks {
+            levels: levels.map(|l| (l.captures.len(), l.dependent)).collect(),
+            inits: self.inits.len(),
+        }
+    }
+
+    /// The enclosing level that an aggregate belongs to: its arguments read columns of that level
+    /// and of none below it. `None`: it belongs where it stands.
+    fn home_of(&self, parts: &Parts, calls: &[Call<Rel>], before: &Marks) -> Option<usize> {
+        let inside = calls.iter().flat_map(|call| call.kind.outer_exprs());
+        let exprs: Vec<&Expr> = parts.exprs().chain(inside).collect();
+        let own = |expr: &&Expr| walk::any(expr, &|node| matches!(node, Expr::Column(..)));
+        if exprs.iter().any(own) {
+            return None;
+        }
+        let reads = |slot: u32| {
+            let is_slot = |node: &Expr| matches!(node, Expr::Param(read, _) if *read == slot);
+            exprs.iter().any(|expr| walk::any(expr, &is_slot))
+        };
+        (1..self.levels.len()).rev().find_map(|level| {
+            let captures = &self.levels[level].captures;
+            let known = before.levels[level].0;
+            let read = captures.len() > known || captures.iter().any(|(slot, _)| reads(*slot));
+            read.then_some(level - 1)
+        })
+    }
+
+    /// Binds an aggregate as one of the enclosing level `depth`, whose value is read here.
+    fn outer_aggregate(
+        &mut self,
+        name: &str,
+        function: &ast::Function,
+        depth: usize,
+        before: Marks,
+    ) -> Result<Expr, SqlError> {
+        for (level, (captures, dependent)) in self.levels.iter_mut().zip(before.levels) {
+            level.captures.truncate(captures);
+            level.dependent = dependent;
+        }
+        self.inits.truncate(before.inits);
+        let below = self.levels.split_off(depth + 1);
+        let value = self.aggregate(name, function);
+        self.levels.extend(below);
+        Ok(self.capture(depth, value?))
     }
 
     fn aggregate_parts(
@@ -110,6 +170,19 @@ impl Binder<'_> {
     }
 }
 
+/// Lengths of what binding adds to: captures and dependence of each level, initial values.
+struct Marks {
+    levels: Vec<(usize, bool)>,
+    inits: usize,
+}
+
+impl Parts {
+    fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let keys = self.order.iter().map(|(key, _, _)| key);
+        self.args.iter().chain(&self.filter).chain(keys)
+    }
+}
+
 /// What stands between the parentheses of an aggregate and behind them.
 struct Parts {
     args: Vec<Expr>,
@@ -129,50 +202,96 @@ fn nested_aggregate(error: SqlError) -> SqlError {
     error
 }
 
+/// Where an expression over the outer row stands, for the error about an ungrouped column.
+#[derive(Clone, Copy)]
+enum Place {
+    Clause,
+    Subquery,
+}
+
 /// A grouped query: the relation of its groups and how expressions over the ungrouped row are
 /// expressed over it.
-pub(super) struct Grouping {
+pub(super) struct Grouping<'g> {
     group: Vec<Expr>,
+    /// The form of the keys that hold subqueries: it does not depend on how they are numbered.
+    forms: Vec<Option<String>>,
     aggregates: Vec<Aggregate>,
     /// Columns that follow from the grouped ones (their table's primary key is grouped).
     implied: Vec<Expr>,
+    scope: &'g Scope,
 }
 
-impl Grouping {
-    pub(super) fn new(group: Vec<Expr>, aggregates: Vec<Aggregate>) -> Grouping {
+impl<'g> Grouping<'g> {
+    pub(super) fn new(
+        group: Vec<Expr>,
+        forms: Vec<Option<String>>,
+        aggregates: Vec<Aggregate>,
+        scope: &'g Scope,
+    ) -> Grouping<'g> {
         Grouping {
             group,
+            forms,
             aggregates,
             implied: Vec::new(),
+            scope,
         }
     }
 
+    /// The key that `expr` is. `calls` are those that its placeholders stand for.
+    fn key(&self, expr: &Expr, forms: &Forms<'_>, calls: &[Call<Rel>]) -> Option<u32> {
+        let form = match self.forms.iter().any(Option::is_some) {
+            true => forms.of(expr, calls),
+            false => None,
+        };
+        let position = match form {
+            Some(form) => self
+                .forms
+                .iter()
+                .position(|key| key.as_ref() == Some(&form)),
+            None => {
+                let mut keys = self.group.iter().zip(&self.forms);
+                keys.position(|(key, form)| form.is_none() && key == expr)
+            }
+        };
+        position.map(|index| index as u32)
+    }
+
     /// Rewrites an expression so that it reads the grouped relation.
-    ///
-    /// `determined` tells whether a column follows from the grouped columns; `name` is its name
-    /// for the error.
     pub(super) fn rewrite(
         &mut self,
         expr: &mut Expr,
-        determined: &dyn Fn(u32, &[Expr]) -> bool,
-        name: &dyn Fn(u32) -> String,
+        forms: &Forms<'_>,
+        calls: &[Call<Rel>],
     ) -> Result<(), SqlError> {
-        if let Some(index) = self.group.iter().position(|key| key == expr) {
-            *expr = Expr::Column(index as u32, expr.ty());
+        self.rewrite_at(expr, forms, calls, Place::Clause)
+    }
+
+    fn rewrite_at(
+        &mut self,
+        expr: &mut Expr,
+        forms: &Forms<'_>,
+        calls: &[Call<Rel>],
+        place: Place,
+    ) -> Result<(), SqlError> {
+        if let Some(index) = self.key(expr, forms, calls) {
+            *expr = Expr::Column(index, expr.ty());
             return Ok(());
         }
         match expr {
             Expr::Outer(AGGREGATE, _, _) => Ok(()),
             Expr::Column(column, _) => {
-                if !determined(*column, &self.group) {
-                    return Err(SqlError::new(
-                        SqlState::GROUPING,
-                        format!(
-                            "column \"{}\" must appear in the GROUP BY clause or be used in an \
-                             aggregate function",
-                            name(*column)
+                if !self.scope.determines(&self.group, *column) {
+                    let name = self.scope.describe(*column);
+                    let message = match place {
+                        Place::Clause => format!(
+                            "column \"{name}\" must appear in the GROUP BY clause or be used in \
+                             an aggregate function"
                         ),
-                    ));
+                        Place::Subquery => {
+                            format!("subquery uses ungrouped column \"{name}\" from outer query")
+                        }
+                    };
+                    return Err(SqlError::new(SqlState::GROUPING, message));
                 }
                 let index = match self.implied.iter().position(|known| known == expr) {
                     Some(index) => index,
@@ -190,7 +309,7 @@ impl Grouping {
                 let mut result = Ok(());
                 other.each_child_mut(&mut |child| {
                     if result.is_ok() {
-                        result = self.rewrite(child, determined, name);
+                        result = self.rewrite_at(child, forms, calls, place);
                     }
                 });
                 result
@@ -224,18 +343,73 @@ impl Grouping {
         }
     }
 
-    /// Rewrites the expressions over the outer row that calls hold.
+    /// Rewrites the expressions over the outer row that calls hold. Calls that `read` says nobody
+    /// needs stay as they are, over the ungrouped row: they must go.
     pub(super) fn rewrite_calls(
         &mut self,
         calls: &mut [Call<Rel>],
-        determined: &dyn Fn(u32, &[Expr]) -> bool,
-        name: &dyn Fn(u32) -> String,
+        forms: &Forms<'_>,
+        read: &[bool],
     ) -> Result<(), SqlError> {
-        for call in calls {
-            for expr in call.kind.outer_exprs_mut() {
-                self.rewrite(expr, determined, name)?;
+        let known = calls.to_vec();
+        for (call, _) in calls.iter_mut().zip(read).filter(|(_, read)| **read) {
+            for expr in call.kind.left_mut() {
+                self.rewrite_at(expr, forms, &known, Place::Clause)?;
+            }
+            for (_, expr) in call.kind.binds_mut().into_iter().flatten() {
+                self.rewrite_at(expr, forms, &known, Place::Subquery)?;
             }
         }
         Ok(())
     }
+}
+
+/// Drops the calls that none of `exprs` reads, and numbers the others anew.
+pub(super) fn retain_read(calls: Vec<Call<Rel>>, exprs: &mut [&mut Expr]) -> Vec<Call<Rel>> {
+    let read = read_calls(&calls, exprs.iter().map(|expr| &**expr));
+    let mut numbers = Vec::with_capacity(read.len());
+    let mut next = 0;
+    for read in &read {
+        numbers.push(next);
+        next += u32::from(*read);
+    }
+    let mut renumber = |expr: &mut Expr| {
+        walk::map(expr, &mut |node| {
+            if let Expr::Subquery(number, _) = node {
+                *number = numbers[*number as usize];
+            }
+        });
+    };
+    exprs.iter_mut().for_each(|expr| renumber(expr));
+    let pairs = calls.into_iter().zip(read);
+    let mut kept: Vec<Call<Rel>> = pairs.filter_map(|(c, read)| read.then_some(c)).collect();
+    for call in &mut kept {
+        let exprs = call.kind.outer_exprs_mut().into_iter();
+        exprs.for_each(&mut renumber);
+    }
+    kept
+}
+
+/// Which calls the expressions read, by way of other calls too. Calls with effects count as read.
+pub(super) fn read_calls<'e>(
+    calls: &[Call<Rel>],
+    exprs: impl Iterator<Item = &'e Expr>,
+) -> Vec<bool> {
+    let effect = |call: &Call<Rel>| matches!(call.kind, CallKind::Nextval(_) | CallKind::Sleep(_));
+    let mut read: Vec<bool> = calls.iter().map(effect).collect();
+    let note = |expr: &Expr, read: &mut Vec<bool>| {
+        walk::walk(expr, &mut |node| {
+            if let Expr::Subquery(number, _) = node {
+                read[*number as usize] = true;
+            }
+        });
+    };
+    exprs.for_each(|expr| note(expr, &mut read));
+    for (number, call) in calls.iter().enumerate().rev() {
+        if read[number] {
+            let exprs = call.kind.outer_exprs().into_iter();
+            exprs.for_each(|expr| note(expr, &mut read));
+        }
+    }
+    read
 }

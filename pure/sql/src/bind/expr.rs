@@ -122,12 +122,6 @@ impl Binder<'_> {
             spine.push((op, right));
             leftmost = unwrapped(left);
         }
-        if let (Ast::Tuple(left), [(op, Ast::Tuple(right))]) = (leftmost, spine.as_slice()) {
-            return self.row_comparison(left, op, right);
-        }
-        if let (Ast::Tuple(_), [(Op::Eq, Ast::Subquery(query))]) = (leftmost, spine.as_slice()) {
-            return self.in_subquery(leftmost, query);
-        }
         // Every operator but AND and OR, which take any number, is a level of the expression.
         let levels = |(op, _): &&(&Op, &Ast)| !matches!(op, Op::And | Op::Or);
         let levels = spine.iter().filter(levels).count() as u32;
@@ -145,7 +139,19 @@ impl Binder<'_> {
         leftmost: &Ast,
         mut spine: Vec<(&Op, &Ast)>,
     ) -> Result<Expr, SqlError> {
-        let mut bound = self.expr(leftmost)?;
+        let mut bound = match (leftmost, spine.last()) {
+            (Ast::Tuple(left), Some((op, Ast::Tuple(right)))) => {
+                let bound = self.row_comparison(left, op, right)?;
+                spine.pop();
+                bound
+            }
+            (Ast::Tuple(_), Some((Op::Eq, Ast::Subquery(query)))) => {
+                let bound = self.in_subquery(leftmost, query)?;
+                spine.pop();
+                bound
+            }
+            _ => self.expr(leftmost)?,
+        };
         while let Some((op, right)) = spine.pop() {
             bound = match op {
                 Op::And | Op::Or => {

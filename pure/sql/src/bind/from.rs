@@ -2,7 +2,7 @@
 
 use super::rel::{Binds, JoinKind, Rel, TableFunction};
 use super::scope::{Scope, ScopeColumn, check_reserved, ident, name_position, object_name};
-use super::{Binder, BoundQuery, conjuncts, unsupported};
+use super::{Binder, BoundQuery, conjuncts, place_calls, unsupported};
 use crate::expr::Expr;
 use crate::expr::resolve::{self, Context};
 use base::{SqlError, SqlState, Type};
@@ -118,7 +118,7 @@ impl Binder<'_> {
         Ok((rel.expect("the first relation was bound"), before))
     }
 
-    fn attach(
+    pub(super) fn attach(
         &mut self,
         kind: JoinKind,
         left: Rel,
@@ -126,6 +126,10 @@ impl Binder<'_> {
         binds: Binds,
         on: Vec<Expr>,
     ) -> Result<Rel, SqlError> {
+        let calls = self.take_calls();
+        if !calls.is_empty() {
+            return self.attach_calls(kind, (left, right), binds, on, calls);
+        }
         if binds.is_empty() {
             return Ok(joined(kind, left, right, on));
         }
@@ -161,9 +165,6 @@ impl Binder<'_> {
                 self.level().aggregates_in = clause;
                 let scope = self.set_scope(outer);
                 let bound = bound?;
-                if !self.level().calls.is_empty() {
-                    return Err(unsupported("a correlated subquery in a join condition"));
-                }
                 let mut on = Vec::new();
                 conjuncts(bound, &mut on);
                 return Ok((scope, on));
@@ -436,7 +437,7 @@ impl Binder<'_> {
             };
             let mut inner = Vec::new();
             for arg in args.iter_mut() {
-                super::place_calls(arg, 0);
+                place_calls(arg, 0);
                 let slot = self.new_slot();
                 let ty = arg.ty();
                 inner.push((slot, core::mem::replace(arg, Expr::Param(slot, ty))));

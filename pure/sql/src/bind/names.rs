@@ -109,7 +109,7 @@ impl Binder<'_> {
     }
 
     /// The slot for a value of the row of level `depth`, read by a deeper level.
-    fn capture(&mut self, depth: usize, value: Expr) -> Expr {
+    pub(super) fn capture(&mut self, depth: usize, value: Expr) -> Expr {
         let ty = value.ty();
         for level in &mut self.levels[depth + 1..] {
             level.dependent = true;

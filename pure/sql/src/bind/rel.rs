@@ -13,7 +13,7 @@ use std::sync::Arc;
 use txn::LockMode;
 
 /// A bound relation.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) enum Rel {
     /// One row of no columns.
     One,
@@ -187,6 +187,60 @@ impl<R> CallKind<R> {
         all
     }
 
+    /// As [`CallKind::outer_exprs_mut`], to look at.
+    pub(crate) fn outer_exprs(&self) -> Vec<&Expr> {
+        let (mut all, binds): (Vec<&Expr>, Option<&Binds>) = match self {
+            CallKind::Scalar { binds, .. }
+            | CallKind::Exists { binds, .. }
+            | CallKind::Array { binds, .. } => (Vec::new(), Some(binds)),
+            CallKind::In { left, binds, .. } => (left.iter().collect(), Some(binds)),
+            CallKind::Quantified { left, binds, .. } => (vec![left], Some(binds)),
+            CallKind::Sleep(expr) => (vec![expr], None),
+            CallKind::Nextval(_) | CallKind::Currval(_) => (Vec::new(), None),
+        };
+        all.extend(binds.into_iter().flatten().map(|(_, expr)| expr));
+        all
+    }
+
+    /// The values that are compared with those of the query, or are arguments.
+    pub(crate) fn left_mut(&mut self) -> &mut [Expr] {
+        match self {
+            CallKind::In { left, .. } => left,
+            CallKind::Quantified { left, .. } | CallKind::Sleep(left) => {
+                core::slice::from_mut(left)
+            }
+            CallKind::Scalar { .. }
+            | CallKind::Exists { .. }
+            | CallKind::Array { .. }
+            | CallKind::Nextval(_)
+            | CallKind::Currval(_) => &mut [],
+        }
+    }
+
+    /// The slots that are set from the outer row.
+    pub(crate) fn binds_mut(&mut self) -> Option<&mut Binds> {
+        match self {
+            CallKind::Scalar { binds, .. }
+            | CallKind::Exists { binds, .. }
+            | CallKind::Array { binds, .. }
+            | CallKind::In { binds, .. }
+            | CallKind::Quantified { binds, .. } => Some(binds),
+            CallKind::Nextval(_) | CallKind::Currval(_) | CallKind::Sleep(_) => None,
+        }
+    }
+
+    /// The query, if there is one.
+    pub(crate) fn query_mut(&mut self) -> Option<&mut R> {
+        match self {
+            CallKind::Scalar { query, .. }
+            | CallKind::Exists { query, .. }
+            | CallKind::Array { query, .. }
+            | CallKind::In { query, .. }
+            | CallKind::Quantified { query, .. } => Some(query),
+            CallKind::Nextval(_) | CallKind::Currval(_) | CallKind::Sleep(_) => None,
+        }
+    }
+
     /// The query and the slots that it reads, if there is one.
     pub(crate) fn query(&self) -> Option<(&R, &Binds)> {
         match self {
@@ -299,11 +353,16 @@ impl Rel {
         }
     }
 
-    /// The input with the values of `calls` appended.
-    pub(crate) fn applied(self, calls: Vec<Call<Rel>>) -> Rel {
+    /// The input with the values of `calls` appended. A call may read the ones before it.
+    pub(crate) fn applied(self, mut calls: Vec<Call<Rel>>) -> Rel {
         if calls.is_empty() {
             self
         } else {
+            let width = self.width();
+            for call in &mut calls {
+                let exprs = call.kind.outer_exprs_mut().into_iter();
+                exprs.for_each(|expr| super::place_calls(expr, width));
+            }
             Rel::Apply {
                 input: Box::new(self),
                 calls,
@@ -326,13 +385,8 @@ impl Rel {
                     .outer_exprs_mut()
                     .into_iter()
                     .for_each(&mut *visit);
-                match &mut call.kind {
-                    CallKind::Scalar { query, .. }
-                    | CallKind::Exists { query, .. }
-                    | CallKind::In { query, .. }
-                    | CallKind::Quantified { query, .. }
-                    | CallKind::Array { query, .. } => query.each_expr_mut(visit),
-                    CallKind::Nextval(_) | CallKind::Currval(_) | CallKind::Sleep(_) => {}
+                if let Some(query) = call.kind.query_mut() {
+                    query.each_expr_mut(visit);
                 }
             }
         };
@@ -406,6 +460,47 @@ impl Rel {
                 inputs
                     .iter_mut()
                     .for_each(|input| input.each_expr_mut(visit));
+            }
+        }
+    }
+
+    /// Every list of slots that a relation or call in it sets.
+    pub(crate) fn each_binds_mut(&mut self, visit: &mut dyn FnMut(&mut Binds)) {
+        let calls = |calls: &mut Vec<Call<Rel>>, visit: &mut dyn FnMut(&mut Binds)| {
+            for call in calls {
+                call.kind.binds_mut().into_iter().for_each(&mut *visit);
+                if let Some(query) = call.kind.query_mut() {
+                    query.each_binds_mut(visit);
+                }
+            }
+        };
+        match self {
+            Rel::One | Rel::Table { .. } | Rel::Virtual(_) | Rel::Function { .. } => {}
+            Rel::Values { calls: list, .. } => calls(list, visit),
+            Rel::Join { left, right, .. } => {
+                left.each_binds_mut(visit);
+                right.each_binds_mut(visit);
+            }
+            Rel::Lateral {
+                left, right, binds, ..
+            } => {
+                visit(binds);
+                left.each_binds_mut(visit);
+                right.each_binds_mut(visit);
+            }
+            Rel::Apply { input, calls: list } => {
+                calls(list, visit);
+                input.each_binds_mut(visit);
+            }
+            Rel::Filter { input, .. }
+            | Rel::Project { input, .. }
+            | Rel::Aggregate { input, .. }
+            | Rel::Distinct { input, .. }
+            | Rel::Sort { input, .. }
+            | Rel::Limit { input, .. } => input.each_binds_mut(visit),
+            Rel::Union { inputs } => {
+                let inputs = inputs.iter_mut();
+                inputs.for_each(|input| input.each_binds_mut(visit));
             }
         }
     }

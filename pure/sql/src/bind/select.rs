@@ -1,8 +1,10 @@
 //! Queries: SELECT, VALUES, UNION, and the clauses around them.
 
-use super::aggregate::Grouping;
+use super::expr::unwrapped;
+use super::form::Forms;
 use super::from::Locking;
-use super::rel::{Aggregate, Call, Rel, SortKey};
+use super::group::SelectParts;
+use super::rel::{Rel, SortKey};
 use super::scope::{Scope, ident};
 use super::target::Target;
 use super::{Binder, BoundQuery, ELSEWHERE, conjuncts, place_calls, unsupported};
@@ -17,30 +19,9 @@ use sqlparser::ast::{
 use txn::LockMode;
 
 /// An output column to sort by: position among the targets, or an expression of its own.
-enum SortTarget {
+pub(super) enum SortTarget {
     Output(usize),
     Extra(Expr),
-}
-
-/// The bound clauses of a SELECT that may have to read groups instead of rows.
-struct SelectParts {
-    targets: Vec<Target>,
-    sort: Vec<SortTarget>,
-    distinct_on: Option<Vec<SortTarget>>,
-    having: Option<Expr>,
-    /// Calls of all of them but HAVING.
-    calls: Vec<Call<Rel>>,
-    having_calls: Vec<Call<Rel>>,
-}
-
-impl SelectParts {
-    fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        let sort = self.sort.iter_mut();
-        let extras = sort.chain(self.distinct_on.iter_mut().flatten());
-        let targets = self.targets.iter_mut().map(|target| &mut target.expr);
-        let all = targets.chain(extras.filter_map(extra_mut));
-        all.chain(&mut self.having).for_each(visit);
-    }
 }
 
 /// LIMIT and OFFSET.
@@ -350,7 +331,7 @@ impl Binder<'_> {
         let having = having.transpose()?;
         let having_calls = self.take_calls();
         self.level().aggregates_in = ELSEWHERE;
-        let group = self.group_keys(group_asts, &targets)?;
+        let group = self.group_keys(group_asts, &targets, &calls)?;
         let aggregates = core::mem::take(&mut self.level().aggregates);
         let mut parts = SelectParts {
             targets,
@@ -369,56 +350,10 @@ impl Binder<'_> {
         }
         let width = rel.width();
         rel = rel.applied(core::mem::take(&mut parts.calls));
-        parts.each_expr_mut(&mut |expr| place_calls(expr, width));
+        parts.place_calls(width);
         let distinct = Distinctness::new(&select.distinct, parts.distinct_on);
         let sort = parts.sort.into_iter().zip(order).collect();
         self.output(rel, parts.targets, sort, distinct, window)
-    }
-
-    /// The relation of the groups, filtered by HAVING; `parts` then read it.
-    fn grouped(
-        &mut self,
-        rel: Rel,
-        scope: &Scope,
-        mut group: Vec<Expr>,
-        mut aggregates: Vec<Aggregate>,
-        parts: &mut SelectParts,
-    ) -> Result<Rel, SqlError> {
-        let inner_calls = core::mem::take(&mut self.level().inner_calls);
-        let width = rel.width();
-        for aggregate in &mut aggregates {
-            let keys = aggregate.order.iter_mut().map(|(key, _, _)| key);
-            let exprs = aggregate.args.iter_mut().chain(&mut aggregate.filter);
-            exprs.chain(keys).for_each(|expr| place_calls(expr, width));
-        }
-        group.iter_mut().for_each(|key| place_calls(key, width));
-        let mut grouping = Grouping::new(group, aggregates);
-        let determined = |column: u32, group: &[Expr]| scope.determines(group, column);
-        let name = |column: u32| scope.describe(column);
-        let mut result = Ok(());
-        parts.each_expr_mut(&mut |expr| {
-            if result.is_ok() {
-                result = grouping.rewrite(expr, &determined, &name);
-            }
-        });
-        result?;
-        grouping.rewrite_calls(&mut parts.calls, &determined, &name)?;
-        grouping.rewrite_calls(&mut parts.having_calls, &determined, &name)?;
-        parts.each_expr_mut(&mut |expr| grouping.place(expr));
-        for call in parts.calls.iter_mut().chain(&mut parts.having_calls) {
-            let exprs = call.kind.outer_exprs_mut().into_iter();
-            exprs.for_each(|expr| grouping.place(expr));
-        }
-        let rel = grouping.relation(rel.applied(inner_calls));
-        let Some(mut having) = parts.having.take() else {
-            return Ok(rel);
-        };
-        let width = rel.width();
-        place_calls(&mut having, width);
-        let mut conditions = Vec::new();
-        conjuncts(having, &mut conditions);
-        let calls = core::mem::take(&mut parts.having_calls);
-        Ok(rel.applied(calls).filtered(conditions))
     }
 
     /// `rel` filtered by a bound condition, whose calls are made first.
@@ -509,59 +444,14 @@ impl Binder<'_> {
         Ok(BoundQuery { rel, columns })
     }
 
-    fn group_keys(&mut self, asts: &[Ast], targets: &[Target]) -> Result<Vec<Expr>, SqlError> {
-        let mut keys: Vec<Expr> = Vec::new();
-        for ast in asts {
-            self.level().aggregates_in = Some("GROUP BY");
-            let outer_calls = self.take_calls();
-            let inner = core::mem::take(&mut self.level().inner_calls);
-            self.level().calls = inner;
-            let key = self.group_key(ast, targets);
-            let inner = self.take_calls();
-            self.level().inner_calls = inner;
-            self.level().calls = outer_calls;
-            self.level().aggregates_in = ELSEWHERE;
-            let key = key?;
-            let aggregate = crate::expr::walk::any(&key, &|node| {
-                matches!(node, Expr::Outer(super::AGGREGATE, _, _))
-            });
-            if aggregate {
-                let message = "aggregate functions are not allowed in GROUP BY";
-                return Err(SqlError::new(SqlState::GROUPING, message));
-            }
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
-        Ok(keys)
-    }
-
-    fn group_key(&mut self, ast: &Ast, targets: &[Target]) -> Result<Expr, SqlError> {
-        if let Some(index) = self.ordinal(ast, targets.len(), "GROUP BY")? {
-            return Ok(targets[index].expr.clone());
-        }
-        if let Ast::Identifier(name) = ast {
-            let folded = ident(name);
-            // A column of the input goes before an output name.
-            let input = matches!(
-                self.level().scope.find(None, &folded),
-                super::scope::Found::Column(_) | super::scope::Found::Ambiguous
-            );
-            if !input && let Some(target) = targets.iter().find(|t| t.name == folded) {
-                return Ok(target.expr.clone());
-            }
-        }
-        if let Ast::Tuple(items) = ast
-            && let [only] = items.as_slice()
-        {
-            return self.group_key(only, targets);
-        }
-        self.expr(ast)
-    }
-
     /// The output column that a number names.
-    fn ordinal(&self, ast: &Ast, count: usize, clause: &str) -> Result<Option<usize>, SqlError> {
-        let Ast::Value(value) = ast else {
+    pub(super) fn ordinal(
+        &self,
+        ast: &Ast,
+        count: usize,
+        clause: &str,
+    ) -> Result<Option<usize>, SqlError> {
+        let Ast::Value(value) = unwrapped(ast) else {
             return Ok(None);
         };
         let ast::Value::Number(digits, _) = &value.value else {
@@ -604,12 +494,20 @@ impl Binder<'_> {
         if expr.ty() == Type::Unknown {
             expr = resolve::coerce(expr, Type::Text, Context::Implicit)?;
         }
-        Ok(
-            match targets.iter().position(|target| target.expr == expr) {
-                Some(index) => SortTarget::Output(index),
-                None => SortTarget::Extra(expr),
-            },
-        )
+        let level = self
+            .levels
+            .last()
+            .expect("the outermost level is never popped");
+        let forms = Forms::new(&self.inits);
+        let form = forms.of(&expr, &level.calls);
+        let same = |target: &Target| match &form {
+            None => target.expr == expr,
+            form => forms.of(&target.expr, &level.calls) == *form,
+        };
+        Ok(match targets.iter().position(same) {
+            Some(index) => SortTarget::Output(index),
+            None => SortTarget::Extra(expr),
+        })
     }
 
     /// A sort key of a query whose input columns are not visible any more.
@@ -713,7 +611,7 @@ impl Distinctness {
     }
 }
 
-fn extra_mut(target: &mut SortTarget) -> Option<&mut Expr> {
+pub(super) fn extra_mut(target: &mut SortTarget) -> Option<&mut Expr> {
     match target {
         SortTarget::Extra(expr) => Some(expr),
         SortTarget::Output(_) => None,

@@ -4,7 +4,7 @@ use super::source::open;
 use super::step::Step;
 use super::{Cx, Local, Slots};
 use crate::bind::rel::{Binds, Call, CallKind};
-use crate::expr::{Columns, Expr, eval, eval_bool};
+use crate::expr::{Columns, Env, Expr, eval, eval_bool};
 use crate::port::ExecError;
 use crate::rows::GroupKey;
 use base::{Datum, SqlError, SqlState};
@@ -28,19 +28,21 @@ pub(super) fn value<'b>(
     cx: &'b Cx<'_>,
     call: &'b Call<Step>,
     row: &'b dyn Columns,
+    env: &'b Env<'b>,
     slots: &'b Slots,
 ) -> Local<'b, Result<Datum, ExecError>> {
     Box::pin(async move {
         let mut cache = InCache::default();
-        cached_value(cx, call, row, slots, &mut cache).await
+        cached_value(cx, call, row, env, slots, &mut cache).await
     })
 }
 
-/// As [`value`], keeping what other rows can use.
+/// As [`value`], keeping what other rows can use. `env` is what the call's own expressions see.
 pub(super) async fn cached_value(
     cx: &Cx<'_>,
     call: &Call<Step>,
     row: &dyn Columns,
+    env: &Env<'_>,
     slots: &Slots,
     cache: &mut InCache,
 ) -> Result<Datum, ExecError> {
@@ -65,10 +67,9 @@ pub(super) async fn cached_value(
             Ok(Datum::Array(rows.into_iter().flatten().collect()))
         }
         CallKind::In { left, query, binds } => {
-            let env = cx.env(slots);
             let left = left
                 .iter()
-                .map(|expr| eval(expr, row, &env))
+                .map(|expr| eval(expr, row, env))
                 .collect::<Result<Vec<_>, _>>();
             let left = left?;
             if !binds.is_empty() || cache.0.is_none() {
@@ -90,14 +91,13 @@ pub(super) async fn cached_value(
             query,
             binds,
         } => {
-            let env = cx.env(slots);
-            let left = eval(left, row, &env)?;
+            let left = eval(left, row, env)?;
             let inner = bound(cx, binds, row, slots)?;
             let rows = limited(cx, query, &inner, usize::MAX).await?;
             let mut unknown = false;
             for row in rows {
                 let pair = [left.clone(), first(vec![row]).unwrap_or(Datum::Null)];
-                match eval_bool(condition, &pair.as_slice(), &env)? {
+                match eval_bool(condition, &pair.as_slice(), env)? {
                     Some(holds) if holds != *all => return Ok(Datum::Bool(holds)),
                     Some(_) => {}
                     None => unknown = true,
@@ -121,9 +121,7 @@ pub(super) async fn cached_value(
             }
         },
         CallKind::Sleep(seconds) => {
-            let seconds = eval(seconds, row, &cx.env(slots))?
-                .as_float()
-                .unwrap_or(0.0);
+            let seconds = eval(seconds, row, env)?.as_float().unwrap_or(0.0);
             let end = cx.port.now().after((seconds.max(0.0) * 1e6) as u64);
             let mut asked = false;
             poll_fn(|_| cx.port.poll_sleep(end, &mut asked)).await;

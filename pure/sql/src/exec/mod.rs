@@ -224,7 +224,10 @@ async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Resu
         let slots = Rc::new(core::mem::take(&mut values));
         let value = match &init.value {
             InitValue::Expr(expr) => cx.value(expr, &slots)?,
-            InitValue::Call(call) => calls::value(cx, call, &NoColumns, &slots).await?,
+            InitValue::Call(call) => {
+                let env = cx.env(&slots);
+                calls::value(cx, call, &NoColumns, &env, &slots).await?
+            }
         };
         values = Rc::try_unwrap(slots).unwrap_or_else(|shared| (*shared).clone());
         values[init.slot as usize] = value;

@@ -190,10 +190,14 @@ impl ValuesRows<'_> {
         {
             self.at += 1;
             // Each call stands in one row only.
-            for number in call_numbers(row, self.calls.len()) {
+            for number in call_numbers(row, self.calls) {
                 let call = &self.calls[number as usize];
+                let env = Env {
+                    subqueries: &made,
+                    ..self.cx.env(&self.slots)
+                };
                 made[number as usize] =
-                    calls::value(self.cx, call, &NoColumns, &self.slots).await?;
+                    calls::value(self.cx, call, &NoColumns, &env, &self.slots).await?;
             }
             let env = Env {
                 subqueries: &made,
@@ -209,21 +213,27 @@ impl ValuesRows<'_> {
     }
 }
 
-/// Calls that the expressions of a row read.
-fn call_numbers(row: &[Expr], count: usize) -> Vec<u32> {
+/// Calls that the expressions of a row read, behind those that they read themselves.
+fn call_numbers(row: &[Expr], calls: &[Call<Step>]) -> Vec<u32> {
     let mut found = Vec::new();
-    if count > 0 {
-        for value in row {
-            crate::expr::walk::walk(value, &mut |node| {
-                if let Expr::Subquery(number, _) = node
-                    && !found.contains(number)
-                {
-                    found.push(*number);
-                }
-            });
-        }
+    if !calls.is_empty() {
+        row.iter()
+            .for_each(|value| add_calls(value, calls, &mut found));
     }
     found
+}
+
+fn add_calls(value: &Expr, calls: &[Call<Step>], found: &mut Vec<u32>) {
+    crate::expr::walk::walk(value, &mut |node| {
+        if let Expr::Subquery(number, _) = node
+            && !found.contains(number)
+        {
+            for expr in calls[*number as usize].kind.outer_exprs() {
+                add_calls(expr, calls, found);
+            }
+            found.push(*number);
+        }
+    });
 }
 
 impl Rows for ValuesRows<'_> {
@@ -484,9 +494,14 @@ impl ApplyRows<'_> {
         };
         let mut out = RowBatch::new(batch.width as usize + self.calls.len());
         for row in batch.iter() {
+            let start = out.datums.len();
             out.datums.extend_from_slice(row);
             for (call, cache) in self.calls.iter().zip(&mut self.caches) {
-                let value = calls::cached_value(self.cx, call, &row, &self.slots, cache).await?;
+                // A call may read the values of those before it.
+                let row = &out.datums[start..];
+                let env = self.cx.env(&self.slots);
+                let value = calls::cached_value(self.cx, call, &row, &env, &self.slots, cache);
+                let value = value.await?;
                 out.datums.push(value);
             }
             out.rows += 1;

@@ -110,6 +110,12 @@ pub struct VirtualTable {
     rows: fn(&CatalogCx<'_>, &mut RowBatch),
 }
 
+impl core::fmt::Debug for VirtualTable {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}.{}", self.schema, self.name)
+    }
+}
+
 impl VirtualTable {
     /// Computes all rows, in no particular order.
     pub fn rows(&self, cx: &CatalogCx<'_>) -> RowBatch {

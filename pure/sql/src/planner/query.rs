@@ -509,41 +509,40 @@ impl Planner<'_, '_> {
         let (input, calls, rest) = semi_joins(input.filtered(below), calls, above, need);
         let mut wanted = need.clone();
         wanted.extend(columns_of(&rest));
-        // Calls that nobody reads need not be made, unless they have effects.
-        let kept: Vec<(u32, Call<Rel>)> = calls
-            .into_iter()
-            .enumerate()
-            .filter_map(|(i, call)| Some((width + i as u32, call?)))
-            .filter(|(column, call)| {
-                wanted.contains(column)
-                    || matches!(call.kind, CallKind::Nextval(_) | CallKind::Sleep(_))
-            })
-            .collect();
-        let mut inner_need: Need = wanted.iter().copied().filter(|c| *c < width).collect();
-        let (columns, kept): (Vec<u32>, Vec<Call<Rel>>) = kept.into_iter().unzip();
-        let mut kept = kept;
-        for call in &mut kept {
-            for expr in call.kind.outer_exprs_mut() {
-                inner_need.extend(walk::columns(expr));
+        // Calls that nobody reads need not be made, unless they have effects. A call may read the
+        // ones before it.
+        let mut kept: Vec<(u32, Call<Rel>)> = Vec::new();
+        for (i, call) in calls.into_iter().enumerate().rev() {
+            let (column, Some(call)) = (width + i as u32, call) else {
+                continue;
+            };
+            let effect = matches!(call.kind, CallKind::Nextval(_) | CallKind::Sleep(_));
+            if wanted.contains(&column) || effect {
+                wanted.extend(columns_of(call.kind.outer_exprs()));
+                kept.push((column, call));
             }
         }
+        kept.reverse();
+        let inner_need: Need = wanted.iter().copied().filter(|c| *c < width).collect();
+        let (columns, mut kept): (Vec<u32>, Vec<Call<Rel>>) = kept.into_iter().unzip();
         let limit = wish.limit.filter(|_| kept.is_empty() && rest.is_empty());
-        let below = Wish {
-            limit,
-            order: wish.order,
-        };
-        let planned = self.rel(input, Vec::new(), &inner_need, below)?;
+        // An order by the value of a call is made above.
+        let plain = wish.order.iter().all(|key| key.column < width);
+        let order = if plain { wish.order } else { Vec::new() };
+        let below = Wish { limit, order };
+        let mut planned = self.rel(input, Vec::new(), &inner_need, below)?;
+        planned.ordered &= plain;
         if kept.is_empty() {
             return Ok(self.finish(planned, rest));
         }
-        for call in &mut kept {
+        let mut layout = planned.layout;
+        for (call, column) in kept.iter_mut().zip(columns) {
             for expr in call.kind.outer_exprs_mut() {
-                remap(expr, &planned.layout);
+                remap(expr, &layout);
             }
+            layout.push(column);
         }
         let calls = self.calls(kept)?;
-        let mut layout = planned.layout;
-        layout.extend(columns);
         let (width, rows) = (layout.len() as u32, planned.step.rows);
         let input = Box::new(planned.step);
         let step = self.step(width, rows, StepOp::Apply { input, calls });
@@ -591,6 +590,10 @@ fn semi_joins(
     let width = input.width();
     let mut uses: Vec<u32> = conditions.iter().flat_map(walk::columns).collect();
     uses.extend(need);
+    for call in calls.iter().flatten() {
+        let exprs = call.kind.outer_exprs().into_iter();
+        uses.extend(exprs.flat_map(walk::columns));
+    }
     let mut rest = Vec::new();
     for condition in conditions {
         let (column, anti) = match &condition {
@@ -606,6 +609,12 @@ fn semi_joins(
             .filter(once)
             .and_then(|column| column.checked_sub(width));
         let call = number.and_then(|number| calls[number as usize].as_ref());
+        // What reads another call's value, or is read by one, is computed beside it.
+        let alone = |call: &&Call<Rel>| {
+            let exprs = call.kind.outer_exprs();
+            exprs.iter().all(|expr| only_below(expr, width))
+        };
+        let call = call.filter(alone);
         let joined = call.and_then(|call| super::join::semi_join(call, anti));
         let (Some((kind, right, mut on)), Some(number)) = (joined, number) else {
             rest.push(condition);

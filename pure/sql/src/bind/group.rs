@@ -1,0 +1,190 @@
+//! GROUP BY and HAVING: the keys of the groups, and the clauses that read groups instead of rows.
+
+use super::aggregate::{Grouping, read_calls, retain_read};
+use super::form::Forms;
+use super::rel::{Aggregate, Call, Rel};
+use super::scope::{Scope, ident};
+use super::select::{SortTarget, extra_mut};
+use super::target::Target;
+use super::{AGGREGATE, Binder, ELSEWHERE, conjuncts, place_calls};
+use crate::expr::{Expr, walk};
+use base::{SqlError, SqlState};
+use sqlparser::ast::Expr as Ast;
+
+/// The bound clauses of a SELECT that may have to read groups instead of rows.
+pub(super) struct SelectParts {
+    pub(super) targets: Vec<Target>,
+    pub(super) sort: Vec<SortTarget>,
+    pub(super) distinct_on: Option<Vec<SortTarget>>,
+    pub(super) having: Option<Expr>,
+    /// Calls of all of them but HAVING.
+    pub(super) calls: Vec<Call<Rel>>,
+    pub(super) having_calls: Vec<Call<Rel>>,
+}
+
+impl SelectParts {
+    /// The expressions and the calls that they read: of HAVING, and of all other clauses.
+    pub(super) fn clauses(&mut self) -> [(Vec<&mut Expr>, &mut Vec<Call<Rel>>); 2] {
+        let sort = self.sort.iter_mut();
+        let extras = sort.chain(self.distinct_on.iter_mut().flatten());
+        let targets = self.targets.iter_mut().map(|target| &mut target.expr);
+        let all = targets.chain(extras.filter_map(extra_mut));
+        [
+            (self.having.iter_mut().collect(), &mut self.having_calls),
+            (all.collect(), &mut self.calls),
+        ]
+    }
+
+    /// The values of the calls stand behind `width` columns.
+    pub(super) fn place_calls(&mut self, width: u32) {
+        let [_, (exprs, _)] = self.clauses();
+        let exprs = exprs.into_iter();
+        exprs.for_each(|expr| place_calls(expr, width));
+    }
+}
+
+impl Binder<'_> {
+    /// The relation of the groups, filtered by HAVING; `parts` then read it.
+    pub(super) fn grouped(
+        &mut self,
+        rel: Rel,
+        scope: &Scope,
+        mut group: Vec<Expr>,
+        mut aggregates: Vec<Aggregate>,
+        parts: &mut SelectParts,
+    ) -> Result<Rel, SqlError> {
+        let inner_calls = core::mem::take(&mut self.level().inner_calls);
+        let width = rel.width();
+        for aggregate in &mut aggregates {
+            let keys = aggregate.order.iter_mut().map(|(key, _, _)| key);
+            let exprs = aggregate.args.iter_mut().chain(&mut aggregate.filter);
+            exprs.chain(keys).for_each(|expr| place_calls(expr, width));
+        }
+        let forms = Forms::new(&self.inits);
+        let key_forms = group.iter().map(|key| forms.of(key, &inner_calls));
+        let key_forms = key_forms.collect();
+        group.iter_mut().for_each(|key| place_calls(key, width));
+        let mut grouping = Grouping::new(group, key_forms, aggregates, scope);
+        for (mut exprs, calls) in parts.clauses() {
+            for expr in &mut exprs {
+                grouping.rewrite(expr, &forms, calls)?;
+            }
+            let read = read_calls(calls, exprs.iter().map(|expr| &**expr));
+            grouping.rewrite_calls(calls, &forms, &read)?;
+            *calls = retain_read(core::mem::take(calls), &mut exprs);
+        }
+        for (exprs, calls) in parts.clauses() {
+            exprs.into_iter().for_each(|expr| grouping.place(expr));
+            for call in calls {
+                let exprs = call.kind.outer_exprs_mut().into_iter();
+                exprs.for_each(|expr| grouping.place(expr));
+            }
+        }
+        let rel = grouping.relation(rel.applied(inner_calls));
+        let Some(mut having) = parts.having.take() else {
+            return Ok(rel);
+        };
+        let width = rel.width();
+        place_calls(&mut having, width);
+        let mut conditions = Vec::new();
+        conjuncts(having, &mut conditions);
+        let calls = core::mem::take(&mut parts.having_calls);
+        Ok(rel.applied(calls).filtered(conditions))
+    }
+
+    /// The keys of GROUP BY; those that name a target, which reads `calls`, have copies of its
+    /// calls.
+    pub(super) fn group_keys(
+        &mut self,
+        asts: &[Ast],
+        targets: &[Target],
+        calls: &[Call<Rel>],
+    ) -> Result<Vec<Expr>, SqlError> {
+        let mut keys: Vec<Expr> = Vec::new();
+        for ast in asts {
+            self.level().aggregates_in = Some("GROUP BY");
+            let outer_calls = self.take_calls();
+            let inner = core::mem::take(&mut self.level().inner_calls);
+            let count = inner.len();
+            self.level().calls = inner;
+            let key = self.group_key(ast, targets, calls);
+            let inner = self.take_calls();
+            let mut inside = inner[count..]
+                .iter()
+                .flat_map(|call| call.kind.outer_exprs());
+            let aggregate = |node: &Expr| matches!(node, Expr::Outer(AGGREGATE, _, _));
+            let reads = |expr: &Expr| walk::any(expr, &aggregate);
+            let aggregates = inside.any(reads);
+            self.level().inner_calls = inner;
+            self.level().calls = outer_calls;
+            self.level().aggregates_in = ELSEWHERE;
+            let key = key?;
+            if aggregates || reads(&key) {
+                let message = "aggregate functions are not allowed in GROUP BY";
+                return Err(SqlError::new(SqlState::GROUPING, message));
+            }
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        Ok(keys)
+    }
+
+    fn group_key(
+        &mut self,
+        ast: &Ast,
+        targets: &[Target],
+        calls: &[Call<Rel>],
+    ) -> Result<Expr, SqlError> {
+        if let Some(index) = self.ordinal(ast, targets.len(), "GROUP BY")? {
+            return Ok(self.copied(&targets[index].expr, calls));
+        }
+        if let Ast::Identifier(name) = ast {
+            let folded = ident(name);
+            // A column of the input goes before an output name.
+            let input = matches!(
+                self.level().scope.find(None, &folded),
+                super::scope::Found::Column(_) | super::scope::Found::Ambiguous
+            );
+            if !input && let Some(target) = targets.iter().find(|t| t.name == folded) {
+                return Ok(self.copied(&target.expr, calls));
+            }
+        }
+        if let Ast::Tuple(items) = ast
+            && let [only] = items.as_slice()
+        {
+            return self.group_key(only, targets, calls);
+        }
+        self.expr(ast)
+    }
+
+    /// An expression that reads `from`, with copies of its calls among this level's.
+    fn copied(&mut self, expr: &Expr, from: &[Call<Rel>]) -> Expr {
+        let mut expr = expr.clone();
+        let mut copies: Vec<(u32, u32)> = Vec::new();
+        self.copy_calls(&mut expr, from, &mut copies);
+        expr
+    }
+
+    fn copy_calls(&mut self, expr: &mut Expr, from: &[Call<Rel>], copies: &mut Vec<(u32, u32)>) {
+        walk::map(expr, &mut |node| {
+            let Expr::Subquery(number, _) = node else {
+                return;
+            };
+            let known = copies.iter().find(|(old, _)| old == number);
+            *number = match known {
+                Some((_, new)) => *new,
+                None => {
+                    let mut call = from[*number as usize].clone();
+                    for expr in call.kind.outer_exprs_mut() {
+                        self.copy_calls(expr, from, copies);
+                    }
+                    let calls = &mut self.level().calls;
+                    calls.push(call);
+                    copies.push((*number, calls.len() as u32 - 1));
+                    calls.len() as u32 - 1
+                }
+            };
+        });
+    }
+}
