@@ -25,6 +25,7 @@ pub mod fs_disk;
 pub mod journal_file;
 mod mailbox;
 pub mod node_process;
+mod outgoing;
 mod peers;
 mod shard_thread;
 

@@ -308,7 +308,9 @@ fn random_seed() -> u64 {
 
 fn peers(cluster: &ClusterFile, own: NodeId) -> Vec<PeerOut> {
     let others = cluster.nodes.iter().filter(|node| node.id != own.0);
+    let own = cluster.nodes.iter().find(|node| node.id == own.0);
+    let from = own.expect("a node is in its cluster file").peer.ip();
     others
-        .map(|node| PeerOut::new(NodeId(node.id), node.peer))
+        .map(|node| PeerOut::new(NodeId(node.id), node.peer, from))
         .collect()
 }

@@ -4,11 +4,12 @@
 
 use crate::conn::{Got, read_some, write_some};
 use crate::frame::{self, FrameError, Hello};
+use crate::outgoing;
 use base::{NodeId, Time};
 use mio::net::TcpStream;
 use node::WireMessage;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Unsent bytes towards one node beyond which messages are dropped (protocols send again).
 const UNSENT_BYTES_MAX: usize = 256 << 20;
@@ -28,6 +29,8 @@ enum State {
 pub(crate) struct PeerOut {
     pub(crate) node: NodeId,
     address: SocketAddr,
+    /// The address of this node, from which the connection leaves.
+    from: IpAddr,
     state: State,
     out: Vec<u8>,
     sent: usize,
@@ -49,10 +52,11 @@ pub(crate) enum PeerNews {
 }
 
 impl PeerOut {
-    pub(crate) fn new(node: NodeId, address: SocketAddr) -> PeerOut {
+    pub(crate) fn new(node: NodeId, address: SocketAddr, from: IpAddr) -> PeerOut {
         PeerOut {
             node,
             address,
+            from,
             state: State::Idle(Time(0)),
             out: Vec::new(),
             sent: 0,
@@ -76,7 +80,7 @@ impl PeerOut {
             State::Idle(at) if at <= now => {}
             _ => return None,
         }
-        match TcpStream::connect(self.address) {
+        match outgoing::connect(self.from, self.address) {
             Ok(stream) => {
                 self.out.clear();
                 self.sent = 0;
