@@ -42,4 +42,4 @@ pub use planted::{Planted, is_planted, plant};
 pub use prng::Prng;
 pub use row::RowRef;
 pub use time::{Clock, Time, Ts};
-pub use types::{ArrayKind, Type};
+pub use types::{ArrayKind, Reg, Type};

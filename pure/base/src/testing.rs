@@ -1,7 +1,7 @@
 //! Random values of every type for model tests; small ranges so that equal values meet often.
 
 use crate::calendar::{DATE_MAX, DATE_MIN, TIMESTAMP_END, TIMESTAMP_MIN};
-use crate::{ArrayKind, Datum, Decimal, Interval, Prng, Type};
+use crate::{ArrayKind, Datum, Decimal, Interval, Prng, Reg, Type};
 
 /// One type of every encoding, arrays of every kind.
 pub(crate) fn all_types() -> Vec<Type> {
@@ -18,8 +18,8 @@ pub(crate) fn all_types() -> Vec<Type> {
         Type::Char(0),
         Type::Bytea,
         Type::Date,
-        Type::Timestamp,
-        Type::Timestamptz,
+        Type::Timestamp(None),
+        Type::Timestamptz(None),
         Type::Uuid,
         Type::Interval,
         Type::Name,
@@ -27,6 +27,7 @@ pub(crate) fn all_types() -> Vec<Type> {
         Type::InternalChar,
         Type::Unknown,
     ];
+    types.extend(Reg::ALL.map(Type::Reg));
     types.extend(ArrayKind::ALL.map(Type::Array));
     types
 }
@@ -111,7 +112,7 @@ pub(crate) fn random_value(prng: &mut Prng, ty: Type) -> Datum {
         Type::Int2 => Datum::Int(sized(prng, 16)),
         Type::Int4 => Datum::Int(sized(prng, 32)),
         Type::Int8 => Datum::Int(sized(prng, 64)),
-        Type::Oid => Datum::Int(i64::from(sized(prng, 64) as u32)),
+        Type::Oid | Type::Reg(_) => Datum::Int(i64::from(sized(prng, 64) as u32)),
         Type::Float4 => Datum::Float(f64::from(random_float(prng) as f32)),
         Type::Float8 => Datum::Float(random_float(prng)),
         Type::Numeric(_) => Datum::Decimal(random_decimal(prng)),
@@ -131,7 +132,7 @@ pub(crate) fn random_value(prng: &mut Prng, ty: Type) -> Datum {
             1 => prng.between(DATE_MIN.into(), DATE_MAX.into()) as i32,
             _ => prng.between(-40_000, 40_000) as i32,
         }),
-        Type::Timestamp | Type::Timestamptz => Datum::Timestamp(match prng.below(6) {
+        Type::Timestamp(_) | Type::Timestamptz(_) => Datum::Timestamp(match prng.below(6) {
             0 => [i64::MIN, i64::MAX, TIMESTAMP_MIN, TIMESTAMP_END - 1][prng.below(4) as usize],
             1 => prng.between(TIMESTAMP_MIN, TIMESTAMP_END - 1),
             2 => prng.between(-10, 10) * 1_000_000,

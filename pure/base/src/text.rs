@@ -10,7 +10,7 @@ mod float;
 mod interval;
 mod scalar;
 
-pub use fit::{fit, fit_explicit};
+pub use fit::{fit, fit_explicit, round_timestamp};
 
 use crate::datum::{Datum, Type};
 use crate::error::{SqlError, SqlState};
@@ -34,6 +34,7 @@ pub fn parse(ty: Type, text: &str) -> Result<Datum, SqlError> {
         Type::Int4 => scalar::parse_int(text, ty, i32::MIN.into(), i32::MAX.into()),
         Type::Int8 => scalar::parse_int(text, ty, i64::MIN, i64::MAX),
         Type::Oid => scalar::parse_oid(text),
+        Type::Reg(reg) => scalar::parse_reg(reg, text),
         Type::Float4 => float::parse_float4(text).map(Datum::Float),
         Type::Float8 => float::parse_float8(text).map(Datum::Float),
         Type::Numeric(_) => text.parse().map(Datum::Decimal),
@@ -56,8 +57,8 @@ pub fn parse(ty: Type, text: &str) -> Result<Datum, SqlError> {
         }
         Type::Bytea => scalar::parse_bytea(text),
         Type::Date => datetime::parse_date(text).map(Datum::Date),
-        Type::Timestamp => datetime::parse_timestamp(text, ty).map(Datum::Timestamp),
-        Type::Timestamptz => datetime::parse_timestamp(text, ty).map(Datum::Timestamp),
+        Type::Timestamp(_) => datetime::parse_timestamp(text, ty).map(Datum::Timestamp),
+        Type::Timestamptz(_) => datetime::parse_timestamp(text, ty).map(Datum::Timestamp),
         Type::Uuid => scalar::parse_uuid(text).map(Datum::Uuid),
         Type::Interval => interval::parse_interval(text).map(Datum::Interval),
         Type::Array(kind) => array::parse_array(text, kind.element()),
@@ -87,7 +88,7 @@ pub fn format(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
         Datum::Bytes(value) => scalar::format_bytea(value, out),
         Datum::Date(value) => datetime::format_date(*value, out),
         Datum::Timestamp(value) => {
-            datetime::format_timestamp(*value, ty == Type::Timestamptz, out);
+            datetime::format_timestamp(*value, matches!(ty, Type::Timestamptz(_)), out);
         }
         Datum::Uuid(value) => scalar::format_uuid(value, out),
         Datum::Interval(value) => interval::format_interval(*value, out),

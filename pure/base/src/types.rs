@@ -4,6 +4,9 @@ use alloc::format;
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
+/// Digits of the fraction of a second that timestamps keep.
+pub const SECOND_DIGITS_MAX: u8 = 6;
+
 /// A column type. The type modifier is part of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Type {
@@ -31,27 +34,87 @@ pub enum Type {
     Bytea,
     /// `date`
     Date,
-    /// `timestamp without time zone`
-    Timestamp,
-    /// `timestamp with time zone`
-    Timestamptz,
+    /// `timestamp(p) without time zone`; `None`: microseconds. Digits of the fraction of a second.
+    Timestamp(Option<u8>),
+    /// `timestamp(p) with time zone`; as `Timestamp`.
+    Timestamptz(Option<u8>),
     /// `uuid`
     Uuid,
     /// `interval`
     Interval,
     /// `name` (catalog columns)
     Name,
-    /// `oid`, `regclass` and their like (catalog columns)
+    /// `oid` (catalog columns)
     Oid,
     /// `"char"` (catalog columns)
     InternalChar,
-    /// One-dimensional arrays of the catalog and of parameters: element kind.
+    /// One-dimensional arrays: element kind.
     Array(ArrayKind),
     /// A NULL or string literal whose type is still open.
     Unknown,
+    /// `regclass` and its like: an oid whose text form is the name of what it stands for.
+    Reg(Reg),
 }
 
-/// Element types that arrays may have.
+/// What the oid of a `reg...` type stands for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Reg {
+    /// `regclass`: a table, index or sequence.
+    Class,
+    /// `regtype`
+    Type,
+    /// `regproc`: a function by its name alone.
+    Proc,
+    /// `regprocedure`: a function with its argument types.
+    Procedure,
+    /// `regnamespace`: a schema.
+    Namespace,
+    /// `regrole`
+    Role,
+}
+
+impl Reg {
+    /// Every kind.
+    pub const ALL: [Reg; 6] = [
+        Reg::Class,
+        Reg::Type,
+        Reg::Proc,
+        Reg::Procedure,
+        Reg::Namespace,
+        Reg::Role,
+    ];
+
+    /// The type's name, its array's, and their identifiers in pg_type.
+    fn facts(self) -> (&'static str, &'static str, &'static str, u32, u32) {
+        match self {
+            Reg::Class => ("regclass", "regclass[]", "_regclass", 2205, 2210),
+            Reg::Type => ("regtype", "regtype[]", "_regtype", 2206, 2211),
+            Reg::Proc => ("regproc", "regproc[]", "_regproc", 24, 1008),
+            Reg::Procedure => (
+                "regprocedure",
+                "regprocedure[]",
+                "_regprocedure",
+                2202,
+                2207,
+            ),
+            Reg::Namespace => (
+                "regnamespace",
+                "regnamespace[]",
+                "_regnamespace",
+                4089,
+                4090,
+            ),
+            Reg::Role => ("regrole", "regrole[]", "_regrole", 4096, 4097),
+        }
+    }
+
+    /// The type's name.
+    pub fn name(self) -> &'static str {
+        self.facts().0
+    }
+}
+
+/// Element types that arrays may have, with the modifier that each element obeys.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum ArrayKind {
@@ -64,9 +127,17 @@ pub enum ArrayKind {
     Oid,
     InternalChar,
     Float8,
-    Numeric,
-    Timestamptz,
-    Varchar,
+    Numeric(Option<(u8, u8)>),
+    Timestamptz(Option<u8>),
+    Varchar(Option<u32>),
+    Float4,
+    Char(u32),
+    Bytea,
+    Date,
+    Timestamp(Option<u8>),
+    Uuid,
+    Interval,
+    Reg(Reg),
 }
 
 impl Type {
@@ -76,7 +147,9 @@ impl Type {
             Type::Numeric(Some((precision, scale))) => format!("numeric({precision},{scale})"),
             Type::Varchar(Some(n)) => format!("character varying({n})"),
             Type::Char(n) if n > 0 => format!("character({n})"),
-            Type::Array(kind) => format!("{}[]", kind.element().base_name()),
+            Type::Timestamp(Some(p)) => format!("timestamp({p}) without time zone"),
+            Type::Timestamptz(Some(p)) => format!("timestamp({p}) with time zone"),
+            Type::Array(kind) if self.typmod() != -1 => format!("{}[]", kind.element().name()),
             _ => String::from(self.base_name()),
         }
     }
@@ -97,8 +170,8 @@ impl Type {
             Type::Char(_) => "character",
             Type::Bytea => "bytea",
             Type::Date => "date",
-            Type::Timestamp => "timestamp without time zone",
-            Type::Timestamptz => "timestamp with time zone",
+            Type::Timestamp(_) => "timestamp without time zone",
+            Type::Timestamptz(_) => "timestamp with time zone",
             Type::Uuid => "uuid",
             Type::Interval => "interval",
             Type::Name => "name",
@@ -114,11 +187,20 @@ impl Type {
                 ArrayKind::Oid => "oid[]",
                 ArrayKind::InternalChar => "\"char\"[]",
                 ArrayKind::Float8 => "double precision[]",
-                ArrayKind::Numeric => "numeric[]",
-                ArrayKind::Timestamptz => "timestamp with time zone[]",
-                ArrayKind::Varchar => "character varying[]",
+                ArrayKind::Numeric(_) => "numeric[]",
+                ArrayKind::Timestamptz(_) => "timestamp with time zone[]",
+                ArrayKind::Varchar(_) => "character varying[]",
+                ArrayKind::Float4 => "real[]",
+                ArrayKind::Char(_) => "character[]",
+                ArrayKind::Bytea => "bytea[]",
+                ArrayKind::Date => "date[]",
+                ArrayKind::Timestamp(_) => "timestamp without time zone[]",
+                ArrayKind::Uuid => "uuid[]",
+                ArrayKind::Interval => "interval[]",
+                ArrayKind::Reg(reg) => reg.facts().1,
             },
             Type::Unknown => "unknown",
+            Type::Reg(reg) => reg.name(),
         }
     }
 
@@ -137,8 +219,8 @@ impl Type {
             Type::Char(_) => "bpchar",
             Type::Bytea => "bytea",
             Type::Date => "date",
-            Type::Timestamp => "timestamp",
-            Type::Timestamptz => "timestamptz",
+            Type::Timestamp(_) => "timestamp",
+            Type::Timestamptz(_) => "timestamptz",
             Type::Uuid => "uuid",
             Type::Interval => "interval",
             Type::Name => "name",
@@ -154,11 +236,20 @@ impl Type {
                 ArrayKind::Oid => "_oid",
                 ArrayKind::InternalChar => "_char",
                 ArrayKind::Float8 => "_float8",
-                ArrayKind::Numeric => "_numeric",
-                ArrayKind::Timestamptz => "_timestamptz",
-                ArrayKind::Varchar => "_varchar",
+                ArrayKind::Numeric(_) => "_numeric",
+                ArrayKind::Timestamptz(_) => "_timestamptz",
+                ArrayKind::Varchar(_) => "_varchar",
+                ArrayKind::Float4 => "_float4",
+                ArrayKind::Char(_) => "_bpchar",
+                ArrayKind::Bytea => "_bytea",
+                ArrayKind::Date => "_date",
+                ArrayKind::Timestamp(_) => "_timestamp",
+                ArrayKind::Uuid => "_uuid",
+                ArrayKind::Interval => "_interval",
+                ArrayKind::Reg(reg) => reg.facts().2,
             },
             Type::Unknown => "unknown",
+            Type::Reg(reg) => reg.name(),
         }
     }
 
@@ -180,18 +271,19 @@ impl Type {
             Type::Char(_) => 1042,
             Type::Varchar(_) => 1043,
             Type::Date => 1082,
-            Type::Timestamp => 1114,
-            Type::Timestamptz => 1184,
+            Type::Timestamp(_) => 1114,
+            Type::Timestamptz(_) => 1184,
             Type::Interval => 1186,
             Type::Numeric(_) => 1700,
             Type::Uuid => 2950,
             Type::Array(kind) => kind.oid(),
+            Type::Reg(reg) => reg.facts().3,
         }
     }
 
     /// The type of a pg_type identifier, without modifiers; `None` if it is not supported.
     ///
-    /// The `reg...` types are read as `oid`, `int2vector` and `oidvector` as arrays.
+    /// `int2vector` and `oidvector` are read as arrays.
     pub fn from_oid(oid: u32) -> Option<Type> {
         Some(match oid {
             16 => Type::Bool,
@@ -203,7 +295,7 @@ impl Type {
             22 => Type::Array(ArrayKind::Int2),
             23 => Type::Int4,
             25 => Type::Text,
-            24 | 26 | 2202..=2206 | 4089 | 4096 => Type::Oid,
+            26 => Type::Oid,
             30 => Type::Array(ArrayKind::Oid),
             700 => Type::Float4,
             701 => Type::Float8,
@@ -211,12 +303,15 @@ impl Type {
             1042 => Type::Char(0),
             1043 => Type::Varchar(None),
             1082 => Type::Date,
-            1114 => Type::Timestamp,
-            1184 => Type::Timestamptz,
+            1114 => Type::Timestamp(None),
+            1184 => Type::Timestamptz(None),
             1186 => Type::Interval,
             1700 => Type::Numeric(None),
             2950 => Type::Uuid,
-            _ => Type::Array(ArrayKind::ALL.into_iter().find(|kind| kind.oid() == oid)?),
+            _ => match Reg::ALL.into_iter().find(|reg| reg.facts().3 == oid) {
+                Some(reg) => Type::Reg(reg),
+                None => Type::Array(ArrayKind::ALL.into_iter().find(|kind| kind.oid() == oid)?),
+            },
         })
     }
 
@@ -233,6 +328,12 @@ impl Type {
             (Type::Numeric(_), None) => Type::Numeric(None),
             (Type::Varchar(_), length) => Type::Varchar(length),
             (Type::Char(_), length) => Type::Char(length.unwrap_or(0)),
+            (Type::Timestamp(_), _) => Type::Timestamp(second_digits(typmod)),
+            (Type::Timestamptz(_), _) => Type::Timestamptz(second_digits(typmod)),
+            (Type::Array(kind), _) => {
+                let element = kind.element().with_typmod(typmod);
+                Type::Array(ArrayKind::of(element).unwrap_or(kind))
+            }
             (other, _) => other,
         }
     }
@@ -245,6 +346,8 @@ impl Type {
             }
             Type::Varchar(Some(n)) => n as i32 + 4,
             Type::Char(n) if n > 0 => n as i32 + 4,
+            Type::Timestamp(Some(p)) | Type::Timestamptz(Some(p)) => i32::from(p),
+            Type::Array(kind) => kind.element().typmod(),
             _ => -1,
         }
     }
@@ -255,6 +358,9 @@ impl Type {
             Type::Numeric(_) => Type::Numeric(None),
             Type::Varchar(_) => Type::Varchar(None),
             Type::Char(_) => Type::Char(0),
+            Type::Timestamp(_) => Type::Timestamp(None),
+            Type::Timestamptz(_) => Type::Timestamptz(None),
+            Type::Array(kind) => Type::Array(kind.without_modifiers()),
             other => other,
         }
     }
@@ -265,8 +371,8 @@ impl Type {
         match self {
             Type::Bool | Type::InternalChar => 1,
             Type::Int2 => 2,
-            Type::Int4 | Type::Float4 | Type::Date | Type::Oid => 4,
-            Type::Int8 | Type::Float8 | Type::Timestamp | Type::Timestamptz => 8,
+            Type::Int4 | Type::Float4 | Type::Date | Type::Oid | Type::Reg(_) => 4,
+            Type::Int8 | Type::Float8 | Type::Timestamp(_) | Type::Timestamptz(_) => 8,
             Type::Uuid | Type::Interval => 16,
             Type::Name => 64,
             Type::Unknown => -2,
@@ -283,10 +389,10 @@ impl Type {
     pub fn category(self) -> char {
         match self {
             Type::Bool => 'B',
-            Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid => 'N',
+            Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) => 'N',
             Type::Float4 | Type::Float8 | Type::Numeric(_) => 'N',
             Type::Text | Type::Varchar(_) | Type::Char(_) | Type::Name => 'S',
-            Type::Date | Type::Timestamp | Type::Timestamptz => 'D',
+            Type::Date | Type::Timestamp(_) | Type::Timestamptz(_) => 'D',
             Type::Interval => 'T',
             Type::InternalChar => 'Z',
             Type::Bytea | Type::Uuid => 'U',
@@ -325,7 +431,7 @@ impl Type {
 
     /// Whether the type is a date or a timestamp.
     pub fn is_datetime(self) -> bool {
-        matches!(self, Type::Date | Type::Timestamp | Type::Timestamptz)
+        matches!(self, Type::Date | Type::Timestamp(_) | Type::Timestamptz(_))
     }
 
     /// The type of an array's elements; `None` for other types.
@@ -343,8 +449,8 @@ impl Type {
 }
 
 impl ArrayKind {
-    /// Every kind.
-    pub const ALL: [ArrayKind; 12] = [
+    /// Every kind, without modifiers.
+    pub const ALL: [ArrayKind; 25] = [
         ArrayKind::Bool,
         ArrayKind::Int2,
         ArrayKind::Int4,
@@ -354,12 +460,25 @@ impl ArrayKind {
         ArrayKind::Oid,
         ArrayKind::InternalChar,
         ArrayKind::Float8,
-        ArrayKind::Numeric,
-        ArrayKind::Timestamptz,
-        ArrayKind::Varchar,
+        ArrayKind::Numeric(None),
+        ArrayKind::Timestamptz(None),
+        ArrayKind::Varchar(None),
+        ArrayKind::Float4,
+        ArrayKind::Char(0),
+        ArrayKind::Bytea,
+        ArrayKind::Date,
+        ArrayKind::Timestamp(None),
+        ArrayKind::Uuid,
+        ArrayKind::Interval,
+        ArrayKind::Reg(Reg::Class),
+        ArrayKind::Reg(Reg::Type),
+        ArrayKind::Reg(Reg::Proc),
+        ArrayKind::Reg(Reg::Procedure),
+        ArrayKind::Reg(Reg::Namespace),
+        ArrayKind::Reg(Reg::Role),
     ];
 
-    /// The type of the elements, without modifiers.
+    /// The type of the elements, with modifier.
     pub fn element(self) -> Type {
         match self {
             ArrayKind::Bool => Type::Bool,
@@ -370,37 +489,82 @@ impl ArrayKind {
             ArrayKind::Name => Type::Name,
             ArrayKind::Oid => Type::Oid,
             ArrayKind::InternalChar => Type::InternalChar,
+            ArrayKind::Float4 => Type::Float4,
             ArrayKind::Float8 => Type::Float8,
-            ArrayKind::Numeric => Type::Numeric(None),
-            ArrayKind::Timestamptz => Type::Timestamptz,
-            ArrayKind::Varchar => Type::Varchar(None),
+            ArrayKind::Numeric(modifiers) => Type::Numeric(modifiers),
+            ArrayKind::Timestamp(digits) => Type::Timestamp(digits),
+            ArrayKind::Timestamptz(digits) => Type::Timestamptz(digits),
+            ArrayKind::Varchar(length) => Type::Varchar(length),
+            ArrayKind::Char(length) => Type::Char(length),
+            ArrayKind::Bytea => Type::Bytea,
+            ArrayKind::Date => Type::Date,
+            ArrayKind::Uuid => Type::Uuid,
+            ArrayKind::Interval => Type::Interval,
+            ArrayKind::Reg(reg) => Type::Reg(reg),
         }
     }
 
-    /// The kind of an element type, whatever its modifiers; `None` if there is no array of it.
+    /// The kind of an element type, with its modifier; `None` if there is no array of it.
     pub fn of(element: Type) -> Option<ArrayKind> {
-        let element = element.without_modifiers();
-        ArrayKind::ALL
-            .into_iter()
-            .find(|kind| kind.element() == element)
+        Some(match element {
+            Type::Bool => ArrayKind::Bool,
+            Type::Int2 => ArrayKind::Int2,
+            Type::Int4 => ArrayKind::Int4,
+            Type::Int8 => ArrayKind::Int8,
+            Type::Float4 => ArrayKind::Float4,
+            Type::Float8 => ArrayKind::Float8,
+            Type::Numeric(modifiers) => ArrayKind::Numeric(modifiers),
+            Type::Text => ArrayKind::Text,
+            Type::Varchar(length) => ArrayKind::Varchar(length),
+            Type::Char(length) => ArrayKind::Char(length),
+            Type::Bytea => ArrayKind::Bytea,
+            Type::Date => ArrayKind::Date,
+            Type::Timestamp(digits) => ArrayKind::Timestamp(digits),
+            Type::Timestamptz(digits) => ArrayKind::Timestamptz(digits),
+            Type::Uuid => ArrayKind::Uuid,
+            Type::Interval => ArrayKind::Interval,
+            Type::Name => ArrayKind::Name,
+            Type::Oid => ArrayKind::Oid,
+            Type::InternalChar => ArrayKind::InternalChar,
+            Type::Reg(reg) => ArrayKind::Reg(reg),
+            Type::Array(_) | Type::Unknown => return None,
+        })
+    }
+
+    fn without_modifiers(self) -> ArrayKind {
+        ArrayKind::of(self.element().without_modifiers()).unwrap_or(self)
     }
 
     fn oid(self) -> u32 {
         match self {
             ArrayKind::Bool => 1000,
+            ArrayKind::Bytea => 1001,
             ArrayKind::InternalChar => 1002,
             ArrayKind::Name => 1003,
             ArrayKind::Int2 => 1005,
             ArrayKind::Int4 => 1007,
             ArrayKind::Text => 1009,
-            ArrayKind::Varchar => 1015,
+            ArrayKind::Char(_) => 1014,
+            ArrayKind::Varchar(_) => 1015,
             ArrayKind::Int8 => 1016,
+            ArrayKind::Float4 => 1021,
             ArrayKind::Float8 => 1022,
             ArrayKind::Oid => 1028,
-            ArrayKind::Timestamptz => 1185,
-            ArrayKind::Numeric => 1231,
+            ArrayKind::Timestamp(_) => 1115,
+            ArrayKind::Date => 1182,
+            ArrayKind::Timestamptz(_) => 1185,
+            ArrayKind::Interval => 1187,
+            ArrayKind::Numeric(_) => 1231,
+            ArrayKind::Uuid => 2951,
+            ArrayKind::Reg(reg) => reg.facts().4,
         }
     }
+}
+
+/// The modifier of a timestamp: digits of a second's fraction.
+fn second_digits(typmod: i32) -> Option<u8> {
+    let digits = u8::try_from(typmod).ok()?;
+    (digits <= SECOND_DIGITS_MAX).then_some(digits)
 }
 
 #[cfg(test)]
@@ -421,8 +585,8 @@ mod tests {
             Type::Char(0),
             Type::Bytea,
             Type::Date,
-            Type::Timestamp,
-            Type::Timestamptz,
+            Type::Timestamp(None),
+            Type::Timestamptz(None),
             Type::Uuid,
             Type::Interval,
             Type::Name,
@@ -430,6 +594,7 @@ mod tests {
             Type::InternalChar,
             Type::Unknown,
         ];
+        types.extend(Reg::ALL.map(Type::Reg));
         types.extend(ArrayKind::ALL.map(Type::Array));
         types
     }
@@ -446,6 +611,10 @@ mod tests {
             Type::Numeric(Some((38, 38))),
             Type::Varchar(Some(1)),
             Type::Char(24),
+            Type::Timestamp(Some(0)),
+            Type::Timestamptz(Some(6)),
+            Type::Array(ArrayKind::Varchar(Some(3))),
+            Type::Array(ArrayKind::Timestamp(Some(2))),
         ] {
             assert_eq!(ty.without_modifiers().with_typmod(ty.typmod()), ty);
         }
@@ -455,7 +624,7 @@ mod tests {
             "as PostgreSQL computes it"
         );
         assert_eq!(Type::from_oid(3802), None);
-        assert_eq!(Type::from_oid(2205), Some(Type::Oid), "regclass");
+        assert_eq!(Type::from_oid(2205), Some(Type::Reg(Reg::Class)));
     }
 
     #[test]
@@ -464,7 +633,7 @@ mod tests {
         assert_eq!(Type::Varchar(Some(16)).name(), "character varying(16)");
         assert_eq!(Type::Char(2).name(), "character(2)");
         assert_eq!(Type::Char(0).name(), "bpchar");
-        assert_eq!(Type::Timestamptz.name(), "timestamp with time zone");
+        assert_eq!(Type::Timestamptz(None).name(), "timestamp with time zone");
         for kind in ArrayKind::ALL {
             assert_eq!(Type::Array(kind).name(), Type::Array(kind).base_name());
         }
@@ -477,8 +646,8 @@ mod tests {
         }
         assert_eq!(
             Type::Varchar(Some(3)).array_of(),
-            Some(Type::Array(ArrayKind::Varchar))
+            Some(Type::Array(ArrayKind::Varchar(Some(3))))
         );
-        assert_eq!(Type::Date.array_of(), None);
+        assert_eq!(Type::Array(ArrayKind::Date).array_of(), None);
     }
 }

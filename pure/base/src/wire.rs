@@ -30,7 +30,7 @@ pub fn decode(ty: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
         Type::Int2 => Datum::Int(i16::from_be_bytes(fixed(bytes)?).into()),
         Type::Int4 => Datum::Int(i32::from_be_bytes(fixed(bytes)?).into()),
         Type::Int8 => Datum::Int(i64::from_be_bytes(fixed(bytes)?)),
-        Type::Oid => Datum::Int(u32::from_be_bytes(fixed(bytes)?).into()),
+        Type::Oid | Type::Reg(_) => Datum::Int(u32::from_be_bytes(fixed(bytes)?).into()),
         Type::Float4 => Datum::Float(f32::from_be_bytes(fixed(bytes)?).into()),
         Type::Float8 => Datum::Float(f64::from_be_bytes(fixed(bytes)?)),
         Type::Numeric(_) => Datum::Decimal(decode_numeric(bytes)?),
@@ -50,7 +50,7 @@ pub fn decode(ty: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
                 ));
             }
         },
-        Type::Timestamp | Type::Timestamptz => match i64::from_be_bytes(fixed(bytes)?) {
+        Type::Timestamp(_) | Type::Timestamptz(_) => match i64::from_be_bytes(fixed(bytes)?) {
             micros @ (i64::MIN | i64::MAX | TIMESTAMP_MIN..TIMESTAMP_END) => {
                 Datum::Timestamp(micros)
             }
@@ -114,7 +114,7 @@ fn encode_other(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
         Datum::Int(value) => match ty {
             Type::Int2 => out.extend_from_slice(&(*value as i16).to_be_bytes()),
             Type::Int4 => out.extend_from_slice(&(*value as i32).to_be_bytes()),
-            Type::Oid => out.extend_from_slice(&(*value as u32).to_be_bytes()),
+            Type::Oid | Type::Reg(_) => out.extend_from_slice(&(*value as u32).to_be_bytes()),
             Type::Numeric(_) => encode_numeric(Decimal::from(*value), out),
             Type::Float4 => out.extend_from_slice(&(*value as f32).to_be_bytes()),
             Type::Float8 => out.extend_from_slice(&(*value as f64).to_be_bytes()),

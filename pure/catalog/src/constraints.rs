@@ -113,13 +113,13 @@ fn check_types(constraint: &str, own: &Column, other: &Column) -> Result<(), Cat
 /// A representative of the types whose equal values have equal keys.
 fn family(ty: Type) -> Type {
     match ty {
-        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid => Type::Int8,
+        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) => Type::Int8,
         Type::Float4 | Type::Float8 => Type::Float8,
         Type::Numeric(_) => Type::Numeric(None),
         Type::Text | Type::Varchar(_) | Type::Char(_) | Type::Name | Type::InternalChar => {
             Type::Text
         }
-        Type::Timestamp | Type::Timestamptz => Type::Timestamptz,
+        Type::Timestamp(_) | Type::Timestamptz(_) => Type::Timestamptz(None),
         other => other,
     }
 }

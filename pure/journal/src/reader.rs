@@ -312,9 +312,9 @@ mod tests {
             .unwrap_err();
         assert_eq!(error.fault, Fault::Foreign("node"));
         let mut newer = segment(0, &[1]);
-        newer[8] = 2;
+        newer[8] = crate::FORMAT_VERSION as u8 + 1;
         let error = read(&[("a", newer)]).unwrap_err();
-        let text = "a is corrupt at offset 0: format version 2, but this release reads version 1";
+        let text = "a is corrupt at offset 0: format version 3, but this release reads version 2";
         assert_eq!(error.to_string(), text);
     }
 

@@ -23,6 +23,7 @@ pub mod exec;
 pub mod expr;
 pub mod fill;
 mod keys;
+pub mod output;
 mod parse;
 pub mod pg_catalog;
 pub mod plan;

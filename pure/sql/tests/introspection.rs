@@ -192,7 +192,7 @@ fn run(catalog: &Arc<Catalog>, text: &str, values: &[String]) -> Result<String, 
         .params
         .iter()
         .zip(values)
-        .map(|(ty, value)| base::text::parse(*ty, value))
+        .map(|(ty, value)| with_catalog(catalog, |cx| sql::output::read(cx, *ty, value)))
         .collect::<Result<_, _>>()
         .map_err(shown)?;
     let port = Rc::new(CatalogOnly {
@@ -216,6 +216,11 @@ fn run(catalog: &Arc<Catalog>, text: &str, values: &[String]) -> Result<String, 
         .map(|column| column.name.as_str())
         .collect();
     let _ = writeln!(out, "{}", names.join(" | "));
+    for batch in port.emitted.borrow_mut().iter_mut() {
+        with_catalog(catalog, |cx| {
+            sql::output::put_names(cx, &plan.columns, &|_| true, batch);
+        });
+    }
     for row in port.emitted.borrow().iter().flat_map(RowBatch::iter) {
         let values: Vec<String> = row
             .iter()
@@ -225,6 +230,21 @@ fn run(catalog: &Arc<Catalog>, text: &str, values: &[String]) -> Result<String, 
         let _ = writeln!(out, "{}", values.join(" | "));
     }
     Ok(out)
+}
+
+fn with_catalog<T>(
+    catalog: &Catalog,
+    call: impl FnOnce(&sql::pg_catalog::CatalogCx<'_>) -> T,
+) -> T {
+    call(&sql::pg_catalog::CatalogCx {
+        catalog,
+        database: &catalog.databases["shop"],
+        user: "trellis",
+        txn_time: Time(0),
+        setting: &|_| None,
+        size_bytes: &|_| None,
+        sessions: None,
+    })
 }
 
 fn cell(ty: Type, datum: &Datum) -> String {

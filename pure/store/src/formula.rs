@@ -68,8 +68,11 @@ impl ColumnFormula {
             (Type::Numeric(Some((_, scale))), Datum::Decimal(value)) => value.scale() <= scale,
             // Without a fixed scale, 1.0 and 1.00 are equal and LEAST would depend on the order.
             (Type::Numeric(None), Datum::Decimal(_)) => additive,
-            (Type::Date, Datum::Date(_))
-            | (Type::Timestamp | Type::Timestamptz, Datum::Timestamp(_)) => !additive,
+            (Type::Date, Datum::Date(_)) => !additive,
+            (Type::Timestamp(digits) | Type::Timestamptz(digits), Datum::Timestamp(micros)) => {
+                let kept = base::text::round_timestamp(*micros, digits.unwrap_or(u8::MAX));
+                !additive && kept.is_ok_and(|kept| kept == *micros)
+            }
             _ => false,
         };
         exact.then_some(ColumnFormula { column, ty, op })

@@ -86,7 +86,7 @@ pub(super) fn parse_date(text: &str) -> Result<i32, SqlError> {
 
 /// Microseconds since 2000-01-01 of a timestamp of type `ty`.
 pub(super) fn parse_timestamp(text: &str, ty: Type) -> Result<i64, SqlError> {
-    let with_zone = ty == Type::Timestamptz;
+    let with_zone = matches!(ty, Type::Timestamptz(_));
     let name = if with_zone {
         "timestamp with time zone"
     } else {

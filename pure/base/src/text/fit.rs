@@ -1,10 +1,11 @@
 //! Fit of values to a column type: what an assignment or a cast does to them.
 
-use crate::calendar::{join_timestamp, split_timestamp};
+use crate::calendar::{TIMESTAMP_END, TIMESTAMP_MIN, join_timestamp, split_timestamp};
 use crate::datum::{Datum, Type};
 use crate::decimal::Decimal;
 use crate::error::{SqlError, SqlState};
 use crate::limits::NAME_BYTES_MAX;
+use crate::types::SECOND_DIGITS_MAX;
 use alloc::boxed::Box;
 use alloc::format;
 
@@ -31,7 +32,7 @@ pub fn fit_explicit(ty: Type, datum: Datum) -> Result<Datum, SqlError> {
 
 fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
     match ty {
-        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid => fit_int(ty, datum),
+        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) => fit_int(ty, datum),
         Type::Float4 | Type::Float8 => fit_float(ty, datum),
         Type::Numeric(modifiers) => fit_numeric(modifiers, datum),
         Type::Varchar(Some(limit)) => fit_text(ty, limit, datum, cut),
@@ -57,8 +58,22 @@ fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
             }
             other => Ok(other),
         },
-        Type::Timestamp | Type::Timestamptz => match datum {
-            Datum::Date(days) => timestamp_of_date(days).map(Datum::Timestamp),
+        Type::Timestamp(digits) | Type::Timestamptz(digits) => match (datum, digits) {
+            (Datum::Date(days), _) => timestamp_of_date(days).map(Datum::Timestamp),
+            (Datum::Timestamp(micros), Some(digits)) => {
+                round_timestamp(micros, digits).map(Datum::Timestamp)
+            }
+            (other, _) => Ok(other),
+        },
+        Type::Array(kind) => match datum {
+            Datum::Array(items) if kind.element().typmod() != -1 => {
+                let items = items.into_vec().into_iter();
+                let items = items.map(|item| match item {
+                    Datum::Null => Ok(Datum::Null),
+                    item => fit_other(kind.element(), item, cut),
+                });
+                Ok(Datum::Array(items.collect::<Result<_, _>>()?))
+            }
             other => Ok(other),
         },
         Type::Date => Ok(match datum {
@@ -80,7 +95,6 @@ fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
         | Type::Bytea
         | Type::Uuid
         | Type::Interval
-        | Type::Array(_)
         | Type::Unknown => Ok(datum),
     }
 }
@@ -107,7 +121,7 @@ fn fit_int(ty: Type, datum: Datum) -> Result<Datum, SqlError> {
     let (low, high) = match ty {
         Type::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
         Type::Int4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        Type::Oid => (0, i64::from(u32::MAX)),
+        Type::Oid | Type::Reg(_) => (0, i64::from(u32::MAX)),
         _ => (i64::MIN, i64::MAX),
     };
     let value = match datum {
@@ -199,6 +213,24 @@ fn fit_text(ty: Type, limit: u32, datum: Datum, cut: bool) -> Result<Datum, SqlE
         kept
     };
     Ok(Datum::Text(Box::from(kept)))
+}
+
+/// A timestamp with `digits` digits of the fraction of its second, halves away from zero; the
+/// infinities stay. 22008 if the next such moment is beyond the last one.
+pub fn round_timestamp(micros: i64, digits: u8) -> Result<i64, SqlError> {
+    let unit = 10i64.pow(u32::from(SECOND_DIGITS_MAX.saturating_sub(digits)));
+    if unit == 1 || matches!(micros, i64::MIN | i64::MAX) {
+        return Ok(micros);
+    }
+    let magnitude = i128::from(micros).abs() + i128::from(unit / 2);
+    let rounded = magnitude / i128::from(unit) * i128::from(unit) * i128::from(micros.signum());
+    match i64::try_from(rounded) {
+        Ok(rounded @ TIMESTAMP_MIN..TIMESTAMP_END) => Ok(rounded),
+        _ => {
+            let message = "timestamp out of range";
+            Err(SqlError::new(SqlState::DATETIME_OVERFLOW, message))
+        }
+    }
 }
 
 /// Midnight of `days`; the infinities stay infinite. 22008 if no timestamp reaches that far.

@@ -3,6 +3,7 @@
 use super::invalid;
 use crate::datum::{Datum, Type};
 use crate::error::{SqlError, SqlState};
+use crate::types::Reg;
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -76,6 +77,16 @@ pub(super) fn parse_oid(text: &str) -> Result<Datum, SqlError> {
         }
         Ok(_) | Err(IntError::Range) => Err(out_of_range(text, "oid")),
         Err(IntError::Invalid) => Err(invalid("oid", text)),
+    }
+}
+
+/// A `reg...` value as a number, or `-` for none. Names are looked up in the catalog, which is not
+/// known here.
+pub(super) fn parse_reg(reg: Reg, text: &str) -> Result<Datum, SqlError> {
+    match super::trim(text) {
+        "-" => Ok(Datum::Int(0)),
+        digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => parse_oid(digits),
+        _ => Err(invalid(reg.name(), text)),
     }
 }
 

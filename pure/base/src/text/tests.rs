@@ -77,7 +77,7 @@ fn any_text_is_read_or_refused() {
         };
         for ty in [
             Type::Date,
-            Type::Timestamptz,
+            Type::Timestamptz(None),
             Type::Interval,
             NUMERIC,
             Type::Float4,
@@ -304,7 +304,7 @@ fn dates() {
 #[test]
 fn timestamps() {
     check(
-        Type::Timestamp,
+        Type::Timestamp(None),
         &[
             ("2024-01-15 10:20:30.5", "2024-01-15 10:20:30.5"),
             ("2024-01-15T10:20", "2024-01-15 10:20:00"),
@@ -331,7 +331,7 @@ fn timestamps() {
         ],
     );
     check(
-        Type::Timestamptz,
+        Type::Timestamptz(None),
         &[
             ("2024-01-15 10:20:30", "2024-01-15 10:20:30+00"),
             ("2024-01-15 10:20:30+02", "2024-01-15 08:20:30+00"),
@@ -503,12 +503,15 @@ fn assignment_applies_modifiers() {
         "22003: value out of range: underflow"
     );
     assert_eq!(
-        fitted(Type::Timestamp, Datum::Date(1)),
+        fitted(Type::Timestamp(None), Datum::Date(1)),
         "2000-01-02 00:00:00"
     );
     assert_eq!(fitted(Type::Date, Datum::Timestamp(-1)), "1999-12-31");
     assert_eq!(fit(varchar, Datum::Null), Ok(Datum::Null));
-    let far = fit(Type::Timestamp, Datum::Date(crate::calendar::DATE_MAX));
+    let far = fit(
+        Type::Timestamp(None),
+        Datum::Date(crate::calendar::DATE_MAX),
+    );
     assert_eq!(
         far.map_err(|error| error.state().to_string()),
         Err("22008".into())

@@ -331,7 +331,10 @@ impl Session {
         let params: Result<Vec<Datum>, SqlError> = types
             .iter()
             .zip(args)
-            .map(|(ty, arg)| argument(*ty, arg))
+            .map(|(ty, arg)| match arg.as_str() {
+                Some(text) => self.read_text(cx, *ty, text),
+                None => argument(*ty, arg),
+            })
             .collect();
         Ok((prepared, params?.into()))
     }
@@ -341,7 +344,6 @@ impl Session {
 fn argument(ty: Type, arg: &Datum) -> Result<Datum, SqlError> {
     let own = match (ty, arg) {
         (_, Datum::Null) => return Ok(Datum::Null),
-        (_, Datum::Text(text)) => return base::text::parse(ty, text),
         (Type::Numeric(_), Datum::Int(number)) => Datum::Decimal((*number).into()),
         (Type::Float4 | Type::Float8, Datum::Int(_) | Datum::Decimal(_)) => {
             Datum::Float(arg.as_float().unwrap_or_default())

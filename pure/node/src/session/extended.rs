@@ -107,7 +107,8 @@ impl Session {
         }
         let prepared = self.fresh(cx, &bind.statement, prepared)?;
         let types = prepared.plan.as_ref().map_or(&[][..], |plan| &plan.params);
-        let params = decode_params(&bind.statement, types, &bind.formats, &bind.params)?;
+        let decode = |ty, text: &str| self.read_text(cx, ty, text);
+        let params = decode_params(&bind.statement, types, &bind.formats, &bind.params, &decode)?;
         let formats = self.result_formats(cx, &prepared, &bind.result_formats)?;
         Ok(Portal {
             prepared,

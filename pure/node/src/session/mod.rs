@@ -27,6 +27,7 @@ mod copy;
 mod errors;
 mod extended;
 mod inbox;
+mod names;
 mod plans;
 mod portal;
 mod retry;

@@ -178,7 +178,7 @@ impl Step {
     }
 }
 
-/// Reads the parameters of a Bind message.
+/// Reads the parameters of a Bind message; `read` reads those in text form.
 ///
 /// # Errors
 /// 08P01 if counts do not fit, 22021 for text that is not UTF-8, and what the value forms raise.
@@ -187,6 +187,7 @@ pub(super) fn decode_params(
     types: &[Type],
     formats: &[Format],
     values: &[Option<Vec<u8>>],
+    read: &dyn Fn(Type, &str) -> Result<Datum, SqlError>,
 ) -> Result<Params, SqlError> {
     if formats.len() > 1 && formats.len() != values.len() {
         let message = format!(
@@ -213,7 +214,7 @@ pub(super) fn decode_params(
         };
         let datum = match format.unwrap_or(Format::Text) {
             Format::Binary => base::wire::decode(types[i], bytes),
-            Format::Text => decode_text(types[i], bytes),
+            Format::Text => decode_text(types[i], bytes, read),
         };
         datum.unwrap_or_else(|error| {
             failed.get_or_insert(error);
@@ -224,9 +225,13 @@ pub(super) fn decode_params(
     failed.map_or(Ok(params), Err)
 }
 
-fn decode_text(ty: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
+fn decode_text(
+    ty: Type,
+    bytes: &[u8],
+    read: &dyn Fn(Type, &str) -> Result<Datum, SqlError>,
+) -> Result<Datum, SqlError> {
     match core::str::from_utf8(bytes) {
-        Ok(text) if !text.contains('\0') => base::text::parse(ty, text),
+        Ok(text) if !text.contains('\0') => read(ty, text),
         _ => {
             let message = "invalid byte sequence for encoding \"UTF8\"";
             Err(SqlError::new(

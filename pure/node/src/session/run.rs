@@ -413,7 +413,7 @@ impl Session {
             }
             None => {
                 step.spent += 1;
-                let reply = rows_reply(step, batch);
+                let reply = self.rows_reply(cx, batch);
                 self.say_of_step(reply, wait);
                 self.count_batch(cx);
             }
@@ -448,7 +448,7 @@ impl Session {
                 break;
             };
             step.rows += batch.rows;
-            let reply = rows_reply(step, batch);
+            let reply = self.rows_reply(cx, batch);
             self.say_of_step(reply, wait);
             self.count_batch(cx);
         }
@@ -629,6 +629,14 @@ impl Session {
         }
     }
 
+    /// Rows of the present step as the client gets them.
+    fn rows_reply(&self, cx: &SessionCx<'_>, mut batch: RowBatch) -> Reply {
+        let step = &self.steps[self.at];
+        let (columns, formats) = (step.plan.columns.clone(), step.formats.clone());
+        self.put_names(cx, &columns, &formats, &mut batch);
+        Reply::Rows(columns, formats, batch)
+    }
+
     fn merge_currval(&mut self, drawn: Vec<(base::IndexId, i64)>) {
         let known = &mut Arc::make_mut(&mut self.facts).currval;
         for (sequence, value) in drawn {
@@ -638,10 +646,6 @@ impl Session {
             }
         }
     }
-}
-
-fn rows_reply(step: &Step, batch: RowBatch) -> Reply {
-    Reply::Rows(step.plan.columns.clone(), step.formats.clone(), batch)
 }
 
 fn read_only(tag: &str) -> (SqlState, String) {

@@ -256,9 +256,8 @@ impl Binder<'_> {
             NamedType::Plain(ty) => {
                 let bound = self.explicit(arg, ty)?;
                 self.note(&bound);
-                Ok(bound)
+                self.computed(bound)
             }
-            NamedType::Registered(kind) => self.registered(arg, kind),
             NamedType::Serial(_) => bind_type(to).map(|_| arg),
         }
     }
@@ -297,7 +296,7 @@ impl Binder<'_> {
         if element == Type::Unknown {
             element = Type::Text;
         }
-        let Some(ty) = element.array_of() else {
+        let Some(ty) = element.without_modifiers().array_of() else {
             return Err(unsupported(&format!("an array of {}", element.name())));
         };
         let elements = elements

@@ -479,7 +479,7 @@ impl Binder<'_> {
                 let types: Vec<Type> = args[..2].iter().map(Expr::ty).collect();
                 let mut ty = resolve::common_type(&types)?.without_modifiers();
                 if ty.is_datetime() && ty == Type::Date {
-                    ty = Type::Timestamptz;
+                    ty = Type::Timestamptz(None);
                 }
                 if matches!(ty, Type::Unknown | Type::Int2) {
                     ty = Type::Int4;
@@ -494,8 +494,8 @@ impl Binder<'_> {
                     Type::Int4
                         | Type::Int8
                         | Type::Numeric(_)
-                        | Type::Timestamp
-                        | Type::Timestamptz
+                        | Type::Timestamp(_)
+                        | Type::Timestamptz(_)
                 );
                 if !supported || (ty.is_datetime() && args.len() == 2) {
                     let shown: Vec<String> = args.iter().map(|arg| arg.ty().name()).collect();

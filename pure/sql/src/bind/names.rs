@@ -194,23 +194,4 @@ impl Binder<'_> {
             crate::pg_catalog::is_zero_based(column.origin.0, column.origin.1)
         })
     }
-
-    /// Conversion between names and numbers of catalog objects: text becomes an oid, an oid the
-    /// name.
-    pub(super) fn registered(&mut self, arg: Expr, kind: &'static str) -> Result<Expr, SqlError> {
-        let ty = arg.ty();
-        let name = if matches!(ty, Type::Oid) || ty.is_integer() {
-            format!("{kind}out")
-        } else {
-            format!("{kind}in")
-        };
-        let arg = if ty.is_integer() {
-            self.explicit(arg, Type::Oid)?
-        } else {
-            arg
-        };
-        let call = resolve::function(&name, vec![arg])?;
-        self.note(&call);
-        self.computed(call)
-    }
 }

@@ -1,28 +1,26 @@
 //! Type names of SQL text.
 
 use super::scope::object_name;
-use base::{SqlError, SqlState, Type};
+use base::types::SECOND_DIGITS_MAX;
+use base::{ArrayKind, Reg, SqlError, SqlState, Type};
 use sqlparser::ast::{ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
 
-/// A type as written: plain, or one of the names that stand for catalog objects.
+/// A type as written: plain, or one of the names that stand for more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NamedType {
     Plain(Type),
     /// `serial` and its like: the integer type behind it.
     Serial(Type),
-    /// `regclass`, `regtype`, `regproc`, `regnamespace`, ...: an oid with a name as its text.
-    Registered(&'static str),
 }
 
 /// The type of a column, cast or parameter.
 ///
 /// # Errors
-/// 42704 for an unknown name, 0A000 for a type that is known but not supported, 22023 for bad
-/// modifiers.
+/// 42704 for an unknown name, 0A000 for a type that is known but not supported, 22023 and 42601 for
+/// bad modifiers.
 pub(crate) fn bind_type(ty: &DataType) -> Result<Type, SqlError> {
     match named_type(ty)? {
         NamedType::Plain(ty) => Ok(ty),
-        NamedType::Registered(_) => Ok(Type::Oid),
         NamedType::Serial(_) => Err(undefined(&ty.to_string().to_lowercase())),
     }
 }
@@ -32,36 +30,48 @@ pub(crate) fn named_type(ty: &DataType) -> Result<NamedType, SqlError> {
     use DataType as D;
     let plain = match ty {
         D::Bool | D::Boolean => Type::Bool,
-        D::Int2(_) | D::SmallInt(_) => Type::Int2,
-        D::Int(_) | D::Int4(_) | D::Integer(_) => Type::Int4,
-        D::Int8(_) | D::BigInt(_) => Type::Int8,
+        D::Int2(None) | D::SmallInt(None) => Type::Int2,
+        D::Int(None) | D::Int4(None) | D::Integer(None) => Type::Int4,
+        D::Int8(None) | D::BigInt(None) => Type::Int8,
+        D::Int2(Some(_)) | D::SmallInt(Some(_)) => return Err(no_modifier("int2")),
+        D::Int(Some(_)) | D::Int4(Some(_)) | D::Integer(Some(_)) => {
+            return Err(no_modifier("int4"));
+        }
+        D::Int8(Some(_)) | D::BigInt(Some(_)) => return Err(no_modifier("int8")),
         D::Real | D::Float4 => Type::Float4,
-        D::Float8 | D::DoublePrecision | D::Double(_) => Type::Float8,
-        D::Float(None) => Type::Float8,
-        D::Float(Some(bits)) if *bits <= 24 => Type::Float4,
-        D::Float(Some(_)) => Type::Float8,
+        D::Float8 | D::DoublePrecision | D::Double(ExactNumberInfo::None) => Type::Float8,
+        D::Float(bits) => float(*bits)?,
         D::Numeric(modifier) | D::Decimal(modifier) | D::Dec(modifier) => numeric(modifier)?,
         D::Text => Type::Text,
         D::Varchar(length) | D::CharacterVarying(length) | D::CharVarying(length) => {
-            Type::Varchar(characters(length)?)
+            Type::Varchar(characters(length, "varchar")?)
         }
-        D::Char(length) | D::Character(length) => Type::Char(characters(length)?.unwrap_or(1)),
+        D::Char(length) | D::Character(length) => {
+            Type::Char(characters(length, "char")?.unwrap_or(1))
+        }
         D::Bytea => Type::Bytea,
         D::Date => Type::Date,
-        D::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => Type::Timestamp,
-        D::Timestamp(_, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => Type::Timestamptz,
+        D::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            Type::Timestamp(second_digits(*digits, "")?)
+        }
+        D::Timestamp(digits, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
+            Type::Timestamptz(second_digits(*digits, " WITH TIME ZONE")?)
+        }
         D::Uuid => Type::Uuid,
         D::Interval => Type::Interval,
-        D::Regclass => return Ok(NamedType::Registered("regclass")),
-        D::Array(
-            ArrayElemTypeDef::SquareBracket(element, _) | ArrayElemTypeDef::AngleBracket(element),
-        ) => {
+        D::Regclass => Type::Reg(Reg::Class),
+        // The size of an array is not enforced, as in PostgreSQL.
+        D::Array(ArrayElemTypeDef::SquareBracket(element, _)) => {
             let element = bind_type(element)?;
             element
                 .array_of()
                 .ok_or_else(|| unsupported(&format!("{}[]", element.name())))?
         }
-        D::Custom(name, modifiers) => return custom(&object_name(name).1, modifiers),
+        D::Custom(name, modifiers) => {
+            let (schema, name) = object_name(name);
+            check_schema(schema.as_deref(), ty)?;
+            return custom(&name, modifiers);
+        }
         D::JSON | D::JSONB | D::Time(..) | D::Bit(_) | D::BitVarying(_) | D::VarBit(_) => {
             return Err(unsupported(&ty.to_string().to_lowercase()));
         }
@@ -70,22 +80,64 @@ pub(crate) fn named_type(ty: &DataType) -> Result<NamedType, SqlError> {
     Ok(NamedType::Plain(plain))
 }
 
+/// All types are in `pg_catalog`.
+fn check_schema(schema: Option<&str>, ty: &DataType) -> Result<(), SqlError> {
+    match schema {
+        None | Some("pg_catalog") => Ok(()),
+        Some("public" | "information_schema") => Err(undefined(&ty.to_string().to_lowercase())),
+        Some(schema) => {
+            let message = format!("schema \"{schema}\" does not exist");
+            Err(SqlError::new(SqlState::INVALID_SCHEMA, message))
+        }
+    }
+}
+
 fn custom(name: &str, modifiers: &[String]) -> Result<NamedType, SqlError> {
-    let length = || modifiers.first().and_then(|text| text.parse::<u32>().ok());
+    let numbers = || {
+        let numbers = modifiers.iter().map(|text| {
+            text.parse::<u64>().map_err(|_| {
+                let message = format!("invalid input syntax for type integer: \"{text}\"");
+                SqlError::new(SqlState::INVALID_TEXT, message)
+            })
+        });
+        numbers.collect::<Result<Vec<u64>, SqlError>>()
+    };
+    let length = || match *numbers()?.as_slice() {
+        [] => Ok(None),
+        [length] => length_of(length, name).map(Some),
+        _ => Err(invalid_modifier()),
+    };
+    let digits = |zone| match *numbers()?.as_slice() {
+        [] => Ok(None),
+        [digits] => second_digits(Some(digits), zone),
+        _ => Err(invalid_modifier()),
+    };
+    let plain = match name {
+        "bpchar" => Type::Char(length()?.unwrap_or(0)),
+        "varchar" => Type::Varchar(length()?),
+        "numeric" => match *numbers()?.as_slice() {
+            [] => Type::Numeric(None),
+            [precision] => numeric(&ExactNumberInfo::Precision(precision))?,
+            [precision, scale] => numeric(&ExactNumberInfo::PrecisionAndScale(precision, scale))?,
+            _ => return Err(invalid_modifier()),
+        },
+        "timestamp" => Type::Timestamp(digits("")?),
+        "timestamptz" => Type::Timestamptz(digits(" WITH TIME ZONE")?),
+        _ if !modifiers.is_empty() => {
+            unmodified(name)?;
+            return Err(no_modifier(name));
+        }
+        _ => return unmodified(name),
+    };
+    Ok(NamedType::Plain(plain))
+}
+
+/// A type by its name in pg_type.
+fn unmodified(name: &str) -> Result<NamedType, SqlError> {
     let plain = match name {
         "serial" | "serial4" => return Ok(NamedType::Serial(Type::Int4)),
         "bigserial" | "serial8" => return Ok(NamedType::Serial(Type::Int8)),
         "smallserial" | "serial2" => return Ok(NamedType::Serial(Type::Int2)),
-        "regclass" => return Ok(NamedType::Registered("regclass")),
-        "regtype" => return Ok(NamedType::Registered("regtype")),
-        "regproc" | "regprocedure" => return Ok(NamedType::Registered("regproc")),
-        "regnamespace" => return Ok(NamedType::Registered("regnamespace")),
-        "regrole" => return Ok(NamedType::Registered("regrole")),
-        "regoper" | "regoperator" | "regconfig" | "regdictionary" => {
-            return Ok(NamedType::Registered("regoper"));
-        }
-        "bpchar" => Type::Char(length().unwrap_or(0)),
-        "varchar" => Type::Varchar(length()),
         "char" => Type::InternalChar,
         "name" => Type::Name,
         "oid" | "xid" | "cid" => Type::Oid,
@@ -95,42 +147,71 @@ fn custom(name: &str, modifiers: &[String]) -> Result<NamedType, SqlError> {
         "int8" | "bigint" => Type::Int8,
         "float4" => Type::Float4,
         "float8" => Type::Float8,
-        "numeric" => Type::Numeric(None),
         "text" => Type::Text,
         "bytea" => Type::Bytea,
         "date" => Type::Date,
-        "timestamp" => Type::Timestamp,
-        "timestamptz" => Type::Timestamptz,
         "uuid" => Type::Uuid,
         "interval" => Type::Interval,
         "unknown" => Type::Unknown,
-        "int2vector" => Type::Int2.array_of().expect("there are arrays of smallint"),
-        "oidvector" => Type::Oid.array_of().expect("there are arrays of oid"),
-        "json" | "jsonb" | "xml" | "money" | "inet" | "cidr" | "macaddr" | "point" | "time"
-        | "timetz" | "bit" | "varbit" | "tsvector" | "tsquery" => return Err(unsupported(name)),
-        other => match other.strip_prefix('_').map(|element| custom(element, &[])) {
-            Some(Ok(NamedType::Plain(element))) => {
-                element.array_of().ok_or_else(|| undefined(name))?
+        "int2vector" => Type::Array(ArrayKind::Int2),
+        "oidvector" => Type::Array(ArrayKind::Oid),
+        "regoper" | "regoperator" | "regconfig" | "regdictionary" | "regcollation" | "json"
+        | "jsonb" | "xml" | "money" | "inet" | "cidr" | "macaddr" | "point" | "time" | "timetz"
+        | "bit" | "varbit" | "tsvector" | "tsquery" => return Err(unsupported(name)),
+        other => {
+            if let Some(reg) = Reg::ALL.into_iter().find(|reg| reg.name() == other) {
+                return Ok(NamedType::Plain(Type::Reg(reg)));
             }
-            _ => return Err(undefined(name)),
-        },
+            match other.strip_prefix('_').map(|element| custom(element, &[])) {
+                Some(Ok(NamedType::Plain(element))) => {
+                    element.array_of().ok_or_else(|| undefined(name))?
+                }
+                _ => return Err(undefined(name)),
+            }
+        }
     };
     Ok(NamedType::Plain(plain))
 }
 
-fn characters(length: &Option<CharacterLength>) -> Result<Option<u32>, SqlError> {
+/// Digits of a second's fraction. PostgreSQL reduces more than six with a warning.
+fn second_digits(digits: Option<u64>, zone: &str) -> Result<Option<u8>, SqlError> {
+    let max = SECOND_DIGITS_MAX;
+    match digits {
+        None => Ok(None),
+        Some(digits) if digits <= u64::from(max) => Ok(Some(digits as u8)),
+        Some(digits) => Err(bad_modifier(&format!(
+            "TIMESTAMP({digits}){zone} precision must not exceed the maximum allowed, {max}"
+        ))),
+    }
+}
+
+fn characters(length: &Option<CharacterLength>, name: &str) -> Result<Option<u32>, SqlError> {
     match length {
-        None | Some(CharacterLength::Max) => Ok(None),
-        Some(CharacterLength::IntegerLength { length, .. }) => {
-            let max = base::limits::CHARACTERS_MAX;
-            match u32::try_from(*length) {
-                Ok(length) if (1..=max).contains(&length) => Ok(Some(length)),
-                Ok(0) => Err(bad_modifier("length for type varchar must be at least 1")),
-                _ => Err(bad_modifier(&format!(
-                    "length for type varchar cannot exceed {max}"
-                ))),
-            }
+        None => Ok(None),
+        Some(CharacterLength::IntegerLength { length, unit: None }) => {
+            length_of(*length, name).map(Some)
         }
+        Some(CharacterLength::IntegerLength {
+            unit: Some(unit), ..
+        }) => Err(unsupported(&format!("{name} with a length in {unit}"))),
+        Some(CharacterLength::Max) => Err(SqlError::new(
+            SqlState::INVALID_TEXT,
+            "invalid input syntax for type integer: \"max\"",
+        )),
+    }
+}
+
+fn length_of(length: u64, name: &str) -> Result<u32, SqlError> {
+    let max = base::limits::CHARACTERS_MAX;
+    let name = if name == "bpchar" { "char" } else { name };
+    match u32::try_from(length) {
+        Ok(length) if (1..=max).contains(&length) => Ok(length),
+        Ok(0) => Err(bad_modifier(&format!(
+            "length for type {name} must be at least 1"
+        ))),
+        _ => Err(bad_modifier(&format!(
+            "length for type {name} cannot exceed {max}"
+        ))),
     }
 }
 
@@ -150,6 +231,28 @@ fn numeric(modifier: &ExactNumberInfo) -> Result<Type, SqlError> {
         return Err(bad_modifier(&message));
     }
     Ok(Type::Numeric(Some((precision as u8, scale as u8))))
+}
+
+fn float(bits: Option<u64>) -> Result<Type, SqlError> {
+    match bits {
+        None | Some(25..=53) => Ok(Type::Float8),
+        Some(1..=24) => Ok(Type::Float4),
+        Some(0) => Err(bad_modifier(
+            "precision for type float must be at least 1 bit",
+        )),
+        Some(_) => Err(bad_modifier(
+            "precision for type float must be less than 54 bits",
+        )),
+    }
+}
+
+fn invalid_modifier() -> SqlError {
+    bad_modifier("invalid type modifier")
+}
+
+fn no_modifier(name: &str) -> SqlError {
+    let message = format!("type modifier is not allowed for type \"{name}\"");
+    SqlError::new(SqlState::SYNTAX, message)
 }
 
 fn bad_modifier(message: &str) -> SqlError {

@@ -50,7 +50,7 @@ fn convert(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
             }
             text::parse(to, text)
         }
-        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid => to_int(value, from, to),
+        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) => to_int(value, from, to),
         Type::Float4 => to_float4(value),
         Type::Float8 => to_float8(value),
         Type::Numeric(_) => to_decimal(value, from),
@@ -64,7 +64,7 @@ fn convert(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
             Datum::Timestamp(micros) => Ok(Datum::Date(split_timestamp(micros).0)),
             other => keep(other, from, to, |value| matches!(value, Datum::Date(_))),
         },
-        Type::Timestamp | Type::Timestamptz => match value {
+        Type::Timestamp(_) | Type::Timestamptz(_) => match value {
             Datum::Date(days) => date_to_timestamp(days).map(Datum::Timestamp),
             other => keep(other, from, to, |value| {
                 matches!(value, Datum::Timestamp(_))
@@ -77,7 +77,8 @@ fn convert(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
             Datum::Array(items) => {
                 let item_type = from.element().unwrap_or(Type::Unknown);
                 let items = items.into_vec().into_iter();
-                let items = items.map(|item| cast_datum(item, item_type, kind.element(), true));
+                let element = kind.element().without_modifiers();
+                let items = items.map(|item| cast_datum(item, item_type, element, true));
                 Ok(Datum::Array(items.collect::<Result<_, _>>()?))
             }
             other => keep(other, from, to, |_| false),
@@ -135,7 +136,7 @@ pub(super) fn int_range(ty: Type) -> (i64, i64) {
     match ty {
         Type::Int2 => (i16::MIN.into(), i16::MAX.into()),
         Type::Int4 => (i32::MIN.into(), i32::MAX.into()),
-        Type::Oid => (0, u32::MAX.into()),
+        Type::Oid | Type::Reg(_) => (0, u32::MAX.into()),
         _ => (i64::MIN, i64::MAX),
     }
 }
@@ -153,7 +154,7 @@ pub(super) fn checked_int(value: i64, ty: Type) -> Result<Datum, SqlError> {
 
 fn to_int(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
     match value {
-        Datum::Int(number) if to == Type::Oid => {
+        Datum::Int(number) if matches!(to, Type::Oid | Type::Reg(_)) => {
             // PostgreSQL wraps negative integers to large object identifiers.
             let number = if from == Type::Int4 {
                 i64::from(number as u32)
@@ -163,7 +164,7 @@ fn to_int(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
             checked_int(number, to)
                 .map_err(|_| SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, "OID out of range"))
         }
-        Datum::Int(number) if from == Type::Oid && to == Type::Int4 => {
+        Datum::Int(number) if matches!(from, Type::Oid | Type::Reg(_)) && to == Type::Int4 => {
             Ok(Datum::Int(i64::from(number as u32 as i32)))
         }
         Datum::Int(number) => checked_int(number, to),

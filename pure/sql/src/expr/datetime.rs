@@ -290,7 +290,7 @@ fn at_time_zone(args: &[Datum], ty: Type) -> Result<i64, SqlError> {
         return Ok(at);
     }
     // Towards timestamptz the zone's time is taken back to UTC, away from it the other way.
-    let moved = if ty == Type::Timestamptz {
+    let moved = if ty == Type::Timestamptz(None) {
         at - east
     } else {
         at + east

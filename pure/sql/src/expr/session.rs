@@ -20,9 +20,9 @@ pub(super) fn apply(
         SessionFunc::StatementTime => instant(session.statement_time(), ty, args),
         SessionFunc::ClockTime => instant(session.now(), ty, args),
         SessionFunc::TimeOfDay => {
-            let now = instant(session.now(), Type::Timestamptz, &[]);
+            let now = instant(session.now(), Type::Timestamptz(None), &[]);
             let pattern: Datum = "Dy Mon DD HH24:MI:SS.US YYYY TZ".into();
-            super::to_char::to_char(Type::Timestamptz, &[now, pattern])?
+            super::to_char::to_char(Type::Timestamptz(None), &[now, pattern])?
         }
         // 53 bits are what a float in [0, 1) holds.
         SessionFunc::Random => Datum::Float((session.random() >> 11) as f64 / (1u64 << 53) as f64),

@@ -6,7 +6,7 @@
 use super::constraints::{Constraint, of_table};
 use super::names::{self, quote_ident};
 use super::*;
-use base::{SqlError, SqlState};
+use base::{Reg, SqlError, SqlState};
 
 /// What a function takes and gives.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -24,7 +24,35 @@ pub struct Signature {
 /// Argument types in parentheses as a slice.
 macro_rules! types {
     (($($arg:ident),*)) => {
-        &[$(Type::$arg),*]
+        &[$(ty!($arg)),*]
+    };
+}
+
+/// A type by the name of its variant; `reg...` types by their own.
+macro_rules! ty {
+    (Timestamptz) => {
+        Type::Timestamptz(None)
+    };
+    (Regclass) => {
+        Type::Reg(Reg::Class)
+    };
+    (Regtype) => {
+        Type::Reg(Reg::Type)
+    };
+    (Regproc) => {
+        Type::Reg(Reg::Proc)
+    };
+    (Regprocedure) => {
+        Type::Reg(Reg::Procedure)
+    };
+    (Regnamespace) => {
+        Type::Reg(Reg::Namespace)
+    };
+    (Regrole) => {
+        Type::Reg(Reg::Role)
+    };
+    ($plain:ident) => {
+        Type::$plain
     };
 }
 
@@ -35,7 +63,7 @@ macro_rules! signatures {
             name: $name,
             args: types!($args),
             required: $required,
-            returns: Type::$returns,
+            returns: ty!($returns),
         },)+)*]
     };
 }
@@ -65,12 +93,12 @@ pub static SIGNATURES: &[Signature] = signatures! {
     "pg_encoding_to_char" => (Int4) 1 Name;
     "pg_char_to_encoding" => (Name) 1 Int4;
     "pg_client_encoding" "getdatabaseencoding" => () 0 Name;
-    "pg_table_size" "pg_total_relation_size" "pg_indexes_size" => (Oid) 1 Int8;
-    "pg_relation_size" => (Oid, Text) 1 Int8;
+    "pg_table_size" "pg_total_relation_size" "pg_indexes_size" => (Regclass) 1 Int8;
+    "pg_relation_size" => (Regclass, Text) 1 Int8;
     "pg_database_size" => (Oid) 1 Int8;
     "pg_database_size" => (Name) 1 Int8;
     "pg_size_pretty" => (Int8) 1 Text;
-    "pg_relation_filenode" => (Oid) 1 Oid;
+    "pg_relation_filenode" => (Regclass) 1 Oid;
     "has_table_privilege" "has_sequence_privilege" "has_database_privilege"
     "has_schema_privilege" "has_function_privilege" "has_language_privilege"
     "has_tablespace_privilege" "has_type_privilege" "has_any_column_privilege" "pg_has_role"
@@ -90,32 +118,63 @@ pub static SIGNATURES: &[Signature] = signatures! {
     "has_column_privilege" => (Oid, Int2, Text) 3 Bool;
     "has_column_privilege" => (Oid, Text, Text) 3 Bool;
     "has_column_privilege" => (Text, Text, Text) 3 Bool;
-    "to_regclass" "to_regtype" "to_regnamespace" "to_regproc" "to_regprocedure" "to_regrole"
-        => (Text) 1 Oid;
-    "regclassin" "regtypein" "regnamespacein" "regprocin" "regprocedurein" "regrolein"
-        => (Text) 1 Oid;
-    "regclassout" "regtypeout" "regnamespaceout" "regprocout" "regprocedureout" "regroleout"
-        => (Oid) 1 Text;
+    "to_regclass" "regclassin" => (Text) 1 Regclass;
+    "regclassout" => (Regclass) 1 Text;
+    "to_regtype" "regtypein" => (Text) 1 Regtype;
+    "regtypeout" => (Regtype) 1 Text;
+    "to_regnamespace" "regnamespacein" => (Text) 1 Regnamespace;
+    "regnamespaceout" => (Regnamespace) 1 Text;
+    "to_regproc" "regprocin" => (Text) 1 Regproc;
+    "regprocout" => (Regproc) 1 Text;
+    "to_regprocedure" "regprocedurein" => (Text) 1 Regprocedure;
+    "regprocedureout" => (Regprocedure) 1 Text;
+    "to_regrole" "regrolein" => (Text) 1 Regrole;
+    "regroleout" => (Regrole) 1 Text;
     "pg_is_in_recovery" "pg_is_wal_replay_paused" => () 0 Bool;
     "pg_postmaster_start_time" "pg_conf_load_time" => () 0 Timestamptz;
     "pg_my_temp_schema" => () 0 Oid;
-    "pg_is_other_temp_schema" "pg_relation_is_publishable" => (Oid) 1 Bool;
-    "pg_relation_is_updatable" => (Oid, Bool) 2 Int4;
-    "pg_column_is_updatable" => (Oid, Int2, Bool) 3 Bool;
-    "pg_sequence_last_value" => (Oid) 1 Int8;
+    "pg_is_other_temp_schema" => (Oid) 1 Bool;
+    "pg_relation_is_publishable" => (Regclass) 1 Bool;
+    "pg_relation_is_updatable" => (Regclass, Bool) 2 Int4;
+    "pg_column_is_updatable" => (Regclass, Int2, Bool) 3 Bool;
+    "pg_sequence_last_value" => (Regclass) 1 Int8;
     "txid_current" "pg_current_xact_id" => () 0 Int8;
     "pg_stat_get_numscans" "pg_stat_get_tuples_returned" "pg_stat_get_tuples_fetched"
     "pg_stat_get_tuples_inserted" "pg_stat_get_tuples_updated" "pg_stat_get_tuples_deleted"
     "pg_stat_get_live_tuples" "pg_stat_get_dead_tuples" "pg_stat_get_blocks_fetched"
     "pg_stat_get_blocks_hit" "pg_stat_get_db_xact_commit" "pg_stat_get_db_xact_rollback"
         => (Oid) 1 Int8;
-    "pg_index_column_has_property" => (Oid, Int4, Text) 3 Bool;
-    "pg_index_has_property" "pg_indexam_has_property" => (Oid, Text) 2 Bool;
+    "pg_index_column_has_property" => (Regclass, Int4, Text) 3 Bool;
+    "pg_index_has_property" => (Regclass, Text) 2 Bool;
+    "pg_indexam_has_property" => (Oid, Text) 2 Bool;
 };
 
 /// Whether there is a catalog function of that name.
 pub fn exists(name: &str) -> bool {
     SIGNATURES.iter().any(|signature| signature.name == name)
+}
+
+/// The text form of a value of a `reg...` type or of an array of it, as rows for the client have
+/// it; other values as they are.
+pub fn named(cx: &CatalogCx<'_>, reg: Reg, value: &Datum) -> Datum {
+    match value {
+        Datum::Array(items) => {
+            Datum::Array(items.iter().map(|item| named(cx, reg, item)).collect())
+        }
+        Datum::Int(id) => {
+            let id = u32::try_from(*id).unwrap_or(0);
+            output(cx, &format!("{}out", reg.name()), id)
+        }
+        other => other.clone(),
+    }
+}
+
+/// The oid behind the text form of a `reg...` type.
+///
+/// # Errors
+/// 42P01 and its like if there is no such thing.
+pub fn resolved(cx: &CatalogCx<'_>, reg: Reg, name: &str) -> Result<Datum, SqlError> {
+    input(cx, &format!("{}in", reg.name()), name).map(oid)
 }
 
 /// Computes a function of [`SIGNATURES`].
@@ -127,6 +186,9 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
     // format_type(oid, NULL) prints the type without a modifier.
     if name != "format_type" && args.iter().any(Datum::is_null) {
         return Ok(Datum::Null);
+    }
+    if let ([Datum::Array(items)], true) = (args, name.starts_with("reg")) {
+        return each(cx, name, items);
     }
     let number = |at: usize| args.get(at).and_then(Datum::as_int);
     // An argument that stands for an object; numbers beyond oids mean nothing.
@@ -172,11 +234,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         "txid_current" | "pg_current_xact_id" => int(cx.txn_time.0),
         "pg_relation_is_publishable" => flag(find_table(cx, object(0)).is_some()),
         // Bits for UPDATE and DELETE; bit 3 INSERT.
-        "pg_relation_is_updatable" => int(if find_table(cx, object(0)).is_some() {
-            28
-        } else {
-            0
-        }),
+        "pg_relation_is_updatable" => int(find_table(cx, object(0)).map_or(0, |_| 28)),
         "pg_column_is_updatable" => flag(find_table(cx, object(0)).is_some()),
         "pg_index_column_has_property" => index_property(cx, object(0), number(1), word(2)),
         "pg_index_has_property" | "pg_indexam_has_property" => match word(1) {
@@ -200,6 +258,13 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
             return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
         }
     })
+}
+
+/// The forms of `reg...` types are computed for each element of an array.
+fn each(cx: &CatalogCx<'_>, name: &str, items: &[Datum]) -> Result<Datum, SqlError> {
+    let items = items.iter();
+    let items = items.map(|item| call(cx, name, core::slice::from_ref(item)));
+    Ok(Datum::Array(items.collect::<Result<_, _>>()?))
 }
 
 fn find_table<'a>(cx: &CatalogCx<'a>, id: u32) -> Option<&'a Table> {

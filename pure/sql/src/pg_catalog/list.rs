@@ -10,9 +10,10 @@ use base::RowBatch;
 /// Short names of the types, for the table below.
 mod kinds {
     use base::Type;
-    use base::types::ArrayKind;
+    use base::types::{ArrayKind, Reg};
 
     pub(super) const OID: Type = Type::Oid;
+    pub(super) const REGPROC: Type = Type::Reg(Reg::Proc);
     pub(super) const NAME: Type = Type::Name;
     pub(super) const TEXT: Type = Type::Text;
     pub(super) const BOOL: Type = Type::Bool;
@@ -22,7 +23,7 @@ mod kinds {
     pub(super) const FLOAT4: Type = Type::Float4;
     pub(super) const FLOAT8: Type = Type::Float8;
     pub(super) const CHAR: Type = Type::InternalChar;
-    pub(super) const TIMESTAMPTZ: Type = Type::Timestamptz;
+    pub(super) const TIMESTAMPTZ: Type = Type::Timestamptz(None);
     pub(super) const INTERVAL: Type = Type::Interval;
     pub(super) const BYTEA: Type = Type::Bytea;
     pub(super) const OIDS: Type = Type::Array(ArrayKind::Oid);
@@ -54,15 +55,16 @@ fn none(_: &CatalogCx<'_>, _: &mut RowBatch) {}
 /// Tables and views of schema `pg_catalog`, in order of name.
 pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
     pg_aggregate 2600 'r' none [
-        aggfnoid OID, aggkind CHAR, aggnumdirectargs INT2, aggtransfn OID, aggfinalfn OID,
-        aggcombinefn OID, aggserialfn OID, aggdeserialfn OID, aggmtransfn OID,
-        aggminvtransfn OID, aggmfinalfn OID, aggfinalextra BOOL, aggmfinalextra BOOL,
+        aggfnoid REGPROC, aggkind CHAR, aggnumdirectargs INT2, aggtransfn REGPROC,
+        aggfinalfn REGPROC,
+        aggcombinefn REGPROC, aggserialfn REGPROC, aggdeserialfn REGPROC, aggmtransfn REGPROC,
+        aggminvtransfn REGPROC, aggmfinalfn REGPROC, aggfinalextra BOOL, aggmfinalextra BOOL,
         aggfinalmodify CHAR, aggmfinalmodify CHAR, aggsortop OID, aggtranstype OID,
         aggtransspace INT4, aggmtranstype OID, aggmtransspace INT4, agginitval TEXT,
         aggminitval TEXT,
     ]
     pg_am 2601 'r' fixed::am [
-        oid OID, amname NAME, amhandler OID, amtype CHAR,
+        oid OID, amname NAME, amhandler REGPROC, amtype CHAR,
     ]
     pg_amop 2602 'r' none [
         oid OID, amopfamily OID, amoplefttype OID, amoprighttype OID, amopstrategy INT2,
@@ -70,7 +72,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
     ]
     pg_amproc 2603 'r' none [
         oid OID, amprocfamily OID, amproclefttype OID, amprocrighttype OID, amprocnum
-        INT2, amproc OID,
+        INT2, amproc REGPROC,
     ]
     pg_attrdef 2604 'r' columns::attrdef [
         oid OID, adrelid OID, adnum INT2, adbin TEXT,
@@ -123,7 +125,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
     ]
     pg_conversion 2607 'r' none [
         oid OID, conname NAME, connamespace OID, conowner OID, conforencoding INT4,
-        contoencoding INT4, conproc OID, condefault BOOL,
+        contoencoding INT4, conproc REGPROC, condefault BOOL,
     ]
     pg_cursors 12077 'v' none [
         name TEXT, statement TEXT, is_holdable BOOL, is_binary BOOL, is_scrollable BOOL,
@@ -218,7 +220,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
     pg_operator 2617 'r' none [
         oid OID, oprname NAME, oprnamespace OID, oprowner OID, oprkind CHAR, oprcanmerge
         BOOL, oprcanhash BOOL, oprleft OID, oprright OID, oprresult OID, oprcom OID,
-        oprnegate OID, oprcode OID, oprrest OID, oprjoin OID,
+        oprnegate OID, oprcode REGPROC, oprrest REGPROC, oprjoin REGPROC,
     ]
     pg_opfamily 2753 'r' fixed::opfamily [
         oid OID, opfmethod OID, opfname NAME, opfnamespace OID, opfowner OID,
@@ -244,7 +246,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
     ]
     pg_proc 1255 'r' types::proc [
         oid OID, proname NAME, pronamespace OID, proowner OID, prolang OID, procost
-        FLOAT4, prorows FLOAT4, provariadic OID, prosupport OID, prokind CHAR, prosecdef
+        FLOAT4, prorows FLOAT4, provariadic OID, prosupport REGPROC, prokind CHAR, prosecdef
         BOOL, proleakproof BOOL, proisstrict BOOL, proretset BOOL, provolatile CHAR,
         proparallel CHAR, pronargs INT2, pronargdefaults INT2, prorettype OID, proargtypes
         OIDS, proallargtypes OIDS, proargmodes CHARS, proargnames TEXTS, proargdefaults
@@ -263,7 +265,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
     ]
     pg_range 3541 'r' none [
         rngtypid OID, rngsubtype OID, rngmultitypid OID, rngcollation OID, rngsubopc OID,
-        rngcanonical OID, rngsubdiff OID,
+        rngcanonical REGPROC, rngsubdiff REGPROC,
     ]
     pg_rewrite 2618 'r' none [
         oid OID, rulename NAME, ev_class OID, ev_type CHAR, ev_enabled CHAR, is_instead
@@ -385,9 +387,9 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
     pg_type 1247 'r' types::rows [
         oid OID, typname NAME, typnamespace OID, typowner OID, typlen INT2, typbyval BOOL,
         typtype CHAR, typcategory CHAR, typispreferred BOOL, typisdefined BOOL, typdelim
-        CHAR, typrelid OID, typsubscript OID, typelem OID, typarray OID, typinput OID,
-        typoutput OID, typreceive OID, typsend OID, typmodin OID, typmodout OID,
-        typanalyze OID, typalign CHAR, typstorage CHAR, typnotnull BOOL, typbasetype OID,
+        CHAR, typrelid OID, typsubscript REGPROC, typelem OID, typarray OID, typinput REGPROC,
+        typoutput REGPROC, typreceive REGPROC, typsend REGPROC, typmodin REGPROC, typmodout REGPROC,
+        typanalyze REGPROC, typalign CHAR, typstorage CHAR, typnotnull BOOL, typbasetype OID,
         typtypmod INT4, typndims INT4, typcollation OID, typdefaultbin TEXT, typdefault
         TEXT, typacl TEXTS,
     ]

@@ -1,43 +1,12 @@
 //! Names to oids and back: `regclass`, `regtype`, `regnamespace`, `regproc`, `regrole`.
 //!
-//! There are no types of that name here: text cast to `regclass` is an `oid`, and an oid cast to
-//! `regclass` is text. That gives what the usual forms want: `'t'::regclass::oid`,
-//! `c.oid = 't'::regclass`, `conrelid::regclass AS "table"`, `oid::regtype::text`.
+//! A value of these types is the oid; its text form is looked up where it is asked for: by a cast
+//! to text, and when a row goes to the client.
 
 use super::types::{PROCS, TYPES, by_oid};
 use super::*;
-use crate::expr::resolve::{self, Context};
-use crate::expr::{Expr, Func};
 use base::{SqlError, SqlState};
 use std::borrow::Cow;
-
-/// The expression `arg::kind`, where `kind` is `regclass` or another of these types: text becomes
-/// an oid, an oid becomes text.
-///
-/// # Errors
-/// 42846 for an argument that is neither, 0A000 for a kind of object that does not exist here.
-pub fn registered(arg: Expr, kind: &'static str) -> Result<Expr, SqlError> {
-    let to_text = match arg.ty() {
-        Type::Oid => true,
-        ty if ty.is_integer() => true,
-        ty if ty.is_text() => false,
-        ty => {
-            let message = format!("cannot cast type {} to {kind}", ty.name());
-            return Err(SqlError::new(SqlState::CANNOT_COERCE, message));
-        }
-    };
-    let (wanted, returns, suffix) = match to_text {
-        true => (Type::Oid, Type::Text, "out"),
-        false => (Type::Text, Type::Oid, "in"),
-    };
-    let name = format!("{kind}{suffix}");
-    if !functions::exists(&name) {
-        let message = format!("type {kind} is not supported");
-        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-    }
-    let arg = resolve::coerce(arg, wanted, Context::Explicit)?;
-    Ok(Expr::Call(Func::Catalog(name.into()), vec![arg], returns))
-}
 
 /// A name as an identifier: in quotes if it has to be.
 pub fn quote_ident(name: &str) -> Cow<'_, str> {

@@ -130,24 +130,20 @@ fn measures(ty: Type) -> [Datum; 6] {
             null.clone(),
             null,
         ],
-        Type::Date => [
-            null.clone(),
-            null.clone(),
-            null.clone(),
-            null.clone(),
-            null,
-            int(0),
-        ],
-        Type::Timestamp | Type::Timestamptz | Type::Interval => [
-            null.clone(),
-            null.clone(),
-            null.clone(),
-            null.clone(),
-            null,
-            int(6),
-        ],
+        Type::Date => moment(0),
+        Type::Timestamp(digits) | Type::Timestamptz(digits) => {
+            moment(digits.unwrap_or(base::types::SECOND_DIGITS_MAX))
+        }
+        Type::Interval => moment(base::types::SECOND_DIGITS_MAX),
         _ => [const { Datum::Null }; 6],
     }
+}
+
+/// Only a precision in digits of the second.
+fn moment(digits: u8) -> [Datum; 6] {
+    let mut all = [const { Datum::Null }; 6];
+    all[5] = int(i64::from(digits));
+    all
 }
 
 pub(super) fn columns(cx: &CatalogCx<'_>, out: &mut RowBatch) {

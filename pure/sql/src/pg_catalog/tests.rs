@@ -91,7 +91,7 @@ fn shop() -> Catalog {
             column("customer_id", Type::Int4, true),
             Column {
                 default: Some("now()".into()),
-                ..column("placed", Type::Timestamptz, false)
+                ..column("placed", Type::Timestamptz(None), false)
             },
             column("note", Type::Text, false),
         ],
@@ -220,7 +220,7 @@ fn fits(ty: Type, datum: &Datum) -> bool {
         (Type::Bool, Datum::Bool(_)) => true,
         (Type::Int2, Datum::Int(value)) => i16::try_from(*value).is_ok(),
         (Type::Int4, Datum::Int(value)) => i32::try_from(*value).is_ok(),
-        (Type::Oid, Datum::Int(value)) => u32::try_from(*value).is_ok(),
+        (Type::Oid | Type::Reg(_), Datum::Int(value)) => u32::try_from(*value).is_ok(),
         (Type::Int8, Datum::Int(_)) => true,
         (Type::Float4 | Type::Float8, Datum::Float(_)) => true,
         (Type::InternalChar, Datum::Text(text)) => text.len() <= 1,
@@ -667,7 +667,7 @@ fn every_listed_function_can_be_called() {
                 .args
                 .iter()
                 .map(|ty| match ty {
-                    Type::Oid => class(cx, "orders"),
+                    Type::Oid | Type::Reg(_) => class(cx, "orders"),
                     Type::Bool => flag(true),
                     ty if ty.is_text() => text("public"),
                     _ => int(1),

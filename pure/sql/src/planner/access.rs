@@ -42,15 +42,15 @@ enum SargKind {
 pub(super) fn same_kind(a: Type, b: Type) -> bool {
     let class = |ty: Type| match ty {
         Type::Bool => 0,
-        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid => 1,
+        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) => 1,
         Type::Float4 | Type::Float8 => 2,
         Type::Numeric(_) => 3,
         Type::Text | Type::Varchar(_) | Type::Name | Type::InternalChar => 4,
         Type::Char(_) => 5,
         Type::Bytea => 6,
         Type::Date => 7,
-        Type::Timestamp => 8,
-        Type::Timestamptz => 9,
+        Type::Timestamp(_) => 8,
+        Type::Timestamptz(_) => 9,
         Type::Uuid => 10,
         Type::Interval => 11,
         Type::Array(_) | Type::Unknown => 12,

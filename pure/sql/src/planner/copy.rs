@@ -2,14 +2,15 @@
 
 use super::write::Purpose;
 use super::{Planner, bound_query, run_plan};
-use crate::bind::Binder;
 use crate::bind::rel::Rel;
+use crate::bind::{Binder, BoundQuery};
 use crate::copy::{CopyOptions, Direction, Format};
 use crate::exec::step::{Action, CopyFromPlan, CopyToPlan, StepOp};
+use crate::expr::resolve::{self, Context};
 use crate::expr::{Expr, walk};
 use crate::parse::{CopySource, CopyStatement};
 use crate::plan::{Plan, PlanKind};
-use base::{SqlError, SqlState};
+use base::{SqlError, SqlState, Type};
 use catalog::Table;
 
 /// What a client must be told before COPY data flows.
@@ -73,6 +74,25 @@ fn column_positions(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlErro
     Ok(found)
 }
 
+/// Columns of `reg...` types are copied as the names that their oids stand for.
+fn named_columns(mut query: BoundQuery, format: Format) -> Result<BoundQuery, SqlError> {
+    let is_named = |ty: Type| matches!(ty.element().unwrap_or(ty), Type::Reg(_));
+    if format == Format::Binary || !query.columns.iter().any(|column| is_named(column.ty)) {
+        return Ok(query);
+    }
+    let mut values = Vec::with_capacity(query.columns.len());
+    for (i, column) in query.columns.iter_mut().enumerate() {
+        let value = Expr::Column(i as u32, column.ty);
+        values.push(match is_named(column.ty) {
+            true => resolve::coerce(value, Type::Text, Context::Explicit)?,
+            false => value,
+        });
+        column.ty = values[i].ty();
+    }
+    query.rel = query.rel.projected(values);
+    Ok(query)
+}
+
 pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
     let direction = if copy.from {
         Direction::From
@@ -82,7 +102,7 @@ pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan
     let options = CopyOptions::new(&copy.options, direction)?;
     match &copy.source {
         CopySource::Query(query) => {
-            let bound = binder.query(query)?;
+            let bound = named_columns(binder.query(query)?, options.format)?;
             let columns = bound
                 .columns
                 .iter()

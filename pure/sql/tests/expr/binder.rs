@@ -102,8 +102,10 @@ fn data_type(ty: &DataType) -> Result<Type, SqlError> {
         DataType::Bytea => Type::Bytea,
         DataType::Date => Type::Date,
         DataType::Timestamp(_, sqlparser::ast::TimezoneInfo::Tz)
-        | DataType::Timestamp(_, sqlparser::ast::TimezoneInfo::WithTimeZone) => Type::Timestamptz,
-        DataType::Timestamp(..) => Type::Timestamp,
+        | DataType::Timestamp(_, sqlparser::ast::TimezoneInfo::WithTimeZone) => {
+            Type::Timestamptz(None)
+        }
+        DataType::Timestamp(..) => Type::Timestamp(None),
         DataType::Uuid => Type::Uuid,
         DataType::Interval => Type::Interval,
         DataType::Array(element) => {
@@ -119,7 +121,7 @@ fn data_type(ty: &DataType) -> Result<Type, SqlError> {
             "name" => Type::Name,
             "oid" => Type::Oid,
             "\"char\"" => Type::InternalChar,
-            "timestamptz" => Type::Timestamptz,
+            "timestamptz" => Type::Timestamptz(None),
             other => return Err(unsupported(other)),
         },
         other => return Err(unsupported(&format!("type {other}"))),

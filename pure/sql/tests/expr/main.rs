@@ -81,7 +81,7 @@ fn rows(table: &str) -> impl Iterator<Item = Vec<&str>> {
 /// The name of a type as `pg_typeof` has it; literals that stay unknown are text here.
 fn expected_type(name: &str) -> String {
     match name {
-        "unknown" | "regtype" => "text".to_string(),
+        "unknown" => "text".to_string(),
         "character" => "bpchar".to_string(),
         other => other.to_string(),
     }

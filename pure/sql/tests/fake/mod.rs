@@ -251,6 +251,8 @@ impl Cluster {
                         columns.len(),
                         "rows have the plan's width"
                     );
+                    let mut batch = batch.clone();
+                    self.put_names(&plan.columns, &mut batch);
                     for row in batch.iter() {
                         rows.push(shown(&columns, row));
                     }
@@ -270,6 +272,22 @@ impl Cluster {
                 Err(error)
             }
         }
+    }
+
+    /// Rows as a client reads them.
+    fn put_names(&self, columns: &[sql::plan::OutColumn], batch: &mut RowBatch) {
+        let catalog = self.catalog();
+        let database = catalog.databases.values().next().expect("there is one");
+        let cx = sql::pg_catalog::CatalogCx {
+            catalog: &catalog,
+            database,
+            user: "trellis",
+            txn_time: Time(0),
+            setting: &setting,
+            size_bytes: &|_| None,
+            sessions: None,
+        };
+        sql::output::put_names(&cx, columns, &|_| true, batch);
     }
 
     fn change(&self, ddl: &DdlPlan) -> Result<(), SqlError> {

@@ -4,7 +4,7 @@ use super::super::cast::cast_datum;
 use super::super::func::SessionFunc;
 use super::super::{Expr, Func};
 use base::text::{self, fit, fit_explicit};
-use base::{Datum, SqlError, SqlState, Type};
+use base::{ArrayKind, Datum, SqlError, SqlState, Type};
 
 /// Where a conversion stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -26,7 +26,7 @@ pub(super) fn same_type(a: Type, b: Type) -> bool {
 pub(super) fn is_preferred(ty: Type) -> bool {
     matches!(
         ty,
-        Type::Bool | Type::Text | Type::Float8 | Type::Oid | Type::Timestamptz | Type::Interval
+        Type::Bool | Type::Text | Type::Float8 | Type::Oid | Type::Timestamptz(_) | Type::Interval
     )
 }
 
@@ -63,12 +63,16 @@ fn needed_context(from: Type, to: Type) -> Option<Context> {
     }
     let string = |ty: Type| matches!(ty, Text | Varchar(_) | Char(_));
     match (from, to) {
-        (Int2 | Int4 | Int8, Oid) => Some(Implicit),
-        (Oid, Int4 | Int8) => Some(Assignment),
+        (Int2 | Int4 | Int8, Oid | Reg(_)) => Some(Implicit),
+        (Oid, Reg(_)) | (Reg(_), Oid) => Some(Implicit),
+        (Reg(base::Reg::Proc), Reg(base::Reg::Procedure))
+        | (Reg(base::Reg::Procedure), Reg(base::Reg::Proc)) => Some(Implicit),
+        (Oid | Reg(_), Int4 | Int8) => Some(Assignment),
+        (Text | Varchar(_), Reg(base::Reg::Class)) => Some(Implicit),
         (Int4, Bool) | (Bool, Int4) => Some(Explicit),
         (Int4, InternalChar) | (InternalChar, Int4) => Some(Explicit),
-        (Date, Timestamp | Timestamptz) | (Timestamp, Timestamptz) => Some(Implicit),
-        (Timestamp | Timestamptz, Date) | (Timestamptz, Timestamp) => Some(Assignment),
+        (Date, Timestamp(_) | Timestamptz(_)) | (Timestamp(_), Timestamptz(_)) => Some(Implicit),
+        (Timestamp(_) | Timestamptz(_), Date) | (Timestamptz(_), Timestamp(_)) => Some(Assignment),
         (Name, Text) | (InternalChar, Text) => Some(Implicit),
         (Name | InternalChar, Varchar(_) | Char(_)) => Some(Assignment),
         (a, Name) if string(a) => Some(Implicit),
@@ -94,7 +98,9 @@ fn same_representation(from: Type, to: Type) -> bool {
         Char(_) => false,
         Int2 | Int4 | Int8 => from.is_integer(),
         Float8 => from == Float4,
-        Timestamp | Timestamptz => matches!(from, Timestamp | Timestamptz),
+        Oid => matches!(from, Reg(_)),
+        Reg(_) => from == Oid,
+        Timestamp(_) | Timestamptz(_) => matches!(from, Timestamp(_) | Timestamptz(_)),
         _ => false,
     }
 }
@@ -124,6 +130,10 @@ pub fn coerce(expr: Expr, to: Type, context: Context) -> Result<Expr, SqlError> 
     if !can_coerce(from, to, context) {
         return Err(refusal(from, to, context));
     }
+    if let Some(call) = through_catalog(&expr, from, to)? {
+        // What is left is between text types, or between reg types and oids.
+        return coerce(call, to, Context::Explicit);
+    }
     let explicit = context == Context::Explicit;
     // A constant is converted now, unless that fails: then it fails when it is reached.
     if let Expr::Const(value, _) = &expr
@@ -150,10 +160,54 @@ fn refusal(from: Type, to: Type, context: Context) -> SqlError {
     }
 }
 
+/// The conversion of names to what they stand for and back, which asks the catalog: `None` if this
+/// is no such conversion.
+fn through_catalog(expr: &Expr, from: Type, to: Type) -> Result<Option<Expr>, SqlError> {
+    let is_array = from.element().is_some();
+    let reg = |ty: Type| match ty.element().unwrap_or(ty) {
+        Type::Reg(reg) => Some(reg),
+        _ => None,
+    };
+    let of = |element: Type| match is_array {
+        true => element.array_of().unwrap_or(element),
+        false => element,
+    };
+    let text = |ty: Type| ty.element().unwrap_or(ty).is_text();
+    Ok(match (reg(from), reg(to)) {
+        (Some(reg), None) if text(to) => {
+            let name = format!("{}out", reg.name()).into();
+            Some(Expr::Call(
+                Func::Catalog(name),
+                vec![expr.clone()],
+                of(Type::Text),
+            ))
+        }
+        (None, Some(reg)) if text(from) => {
+            let name = format!("{}in", reg.name()).into();
+            Some(Expr::Call(
+                Func::Catalog(name),
+                vec![expr.clone()],
+                of(Type::Reg(reg)),
+            ))
+        }
+        _ => None,
+    })
+}
+
 /// Gives a literal, NULL or parameter of open type the type wanted.
 fn from_unknown(expr: Expr, to: Type, context: Context) -> Result<Expr, SqlError> {
     let explicit = context == Context::Explicit;
     match expr {
+        Expr::Const(Datum::Text(literal), _)
+            if matches!(to.element().unwrap_or(to), Type::Reg(_)) =>
+        {
+            let text = match to.element() {
+                Some(_) => Type::Array(ArrayKind::Text),
+                None => Type::Text,
+            };
+            let literal = Expr::Const(text::parse(text, &literal)?, text);
+            coerce(literal, to, Context::Explicit)
+        }
         Expr::Const(Datum::Text(literal), _) => {
             if let Some(moment) = clock_literal(&literal, to) {
                 return Ok(moment);

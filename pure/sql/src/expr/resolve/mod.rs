@@ -21,7 +21,7 @@ pub use build::{
 pub use coerce::{Context, can_coerce, coerce, common_type, common_type_of, to_bool};
 
 use super::{Compare, Expr, Func};
-use base::{Datum, SqlError, SqlState, Type};
+use base::{ArrayKind, Datum, Reg, SqlError, SqlState, Type};
 use candidates::{Choice, choose};
 use coerce::coerce_argument;
 use table::{Arg, Entry, Ret};
@@ -43,14 +43,8 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
         "least" => return build::extreme(Func::Least, "LEAST", args),
         "nullif" if args.len() == 2 => return build::null_if(args),
         "pg_typeof" if args.len() == 1 => {
-            let name = args[0].ty().without_modifiers();
-            // `char` is what people write, whatever its length.
-            let name = if matches!(name, Type::Char(_)) {
-                "character"
-            } else {
-                name.base_name()
-            };
-            return Ok(Expr::Const(name.into(), Type::Text));
+            let oid = Datum::Int(i64::from(args[0].ty().oid()));
+            return Ok(Expr::Const(oid, Type::Reg(Reg::Type)));
         }
         _ => {}
     }
@@ -226,7 +220,7 @@ fn assemble(entry: &Entry, args: Vec<Expr>) -> Result<Expr, SqlError> {
         let message = "could not determine polymorphic type because input has type unknown";
         return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
     }
-    let known = element.map_or(Type::Text, Type::without_modifiers);
+    let mut known = element.map_or(Type::Text, Type::without_modifiers);
     let no_array = || {
         let message = format!(
             "could not find array type for data type {}",
@@ -255,6 +249,11 @@ fn assemble(entry: &Entry, args: Vec<Expr>) -> Result<Expr, SqlError> {
         Ret::Is(ty) => ty,
         Ret::Array => known.array_of().ok_or_else(no_array)?,
     };
+    if matches!((&entry.func, known), (Func::ArrayToString(_), Type::Reg(_))) {
+        let texts = Type::Array(ArrayKind::Text);
+        converted[0] = coerce(converted[0].clone(), texts, Context::Explicit)?;
+        known = Type::Text;
+    }
     let func = match &entry.func {
         Func::ArrayToString(_) => Func::ArrayToString(known),
         other => other.clone(),
@@ -268,6 +267,9 @@ fn to_output(arg: Expr) -> Result<Expr, SqlError> {
     Ok(match ty {
         Type::Text | Type::Varchar(_) | Type::Name => arg,
         Type::Unknown => coerce_argument(arg, Type::Text)?,
+        _ if matches!(ty.element().unwrap_or(ty), Type::Reg(_)) => {
+            coerce(arg, Type::Text, Context::Explicit)?
+        }
         _ => Expr::Call(Func::Output(ty), vec![arg], Type::Text),
     })
 }

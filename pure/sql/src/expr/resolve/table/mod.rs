@@ -13,7 +13,7 @@ pub(super) use operator::{operators, prefix_operators};
 use super::super::Func;
 use crate::pg_catalog::functions::SIGNATURES;
 use base::Type;
-use base::types::ArrayKind;
+use base::types::{ArrayKind, Reg};
 
 /// What an argument may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,8 +125,8 @@ const PADDED: Arg = Arg::Padded;
 const NAME: Arg = Arg::Is(Type::Name);
 const BYTEA: Arg = Arg::Is(Type::Bytea);
 const DATE: Arg = Arg::Is(Type::Date);
-const TS: Arg = Arg::Is(Type::Timestamp);
-const TSTZ: Arg = Arg::Is(Type::Timestamptz);
+const TS: Arg = Arg::Is(Type::Timestamp(None));
+const TSTZ: Arg = Arg::Is(Type::Timestamptz(None));
 const SPAN: Arg = Arg::Is(Type::Interval);
 const OID: Arg = Arg::Is(Type::Oid);
 const UUID: Arg = Arg::Is(Type::Uuid);
@@ -175,12 +175,12 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         "bpchar" => Type::Char(0),
         "bytea" => Type::Bytea,
         "date" => Type::Date,
-        "timestamp" => Type::Timestamp,
-        "timestamptz" => Type::Timestamptz,
+        "timestamp" => Type::Timestamp(None),
+        "timestamptz" => Type::Timestamptz(None),
         "interval" => Type::Interval,
         "uuid" => Type::Uuid,
         "name" => Type::Name,
         "oid" => Type::Oid,
-        _ => return None,
+        _ => Type::Reg(Reg::ALL.into_iter().find(|reg| reg.name() == name)?),
     })
 }

@@ -11,43 +11,48 @@ const NAMES: Type = Type::Array(ArrayKind::Name);
 
 /// Entries of this family.
 pub(super) static TABLE: &[Entry] = &[
-    s("now", &[], Type::Timestamptz, SessionFunc::TxnTime),
+    s("now", &[], Type::Timestamptz(None), SessionFunc::TxnTime),
     s(
         "transaction_timestamp",
         &[],
-        Type::Timestamptz,
+        Type::Timestamptz(None),
         SessionFunc::TxnTime,
     ),
     s(
         "current_timestamp",
         &[],
-        Type::Timestamptz,
+        Type::Timestamptz(None),
         SessionFunc::TxnTime,
     ),
     s(
         "current_timestamp",
         &[I4],
-        Type::Timestamptz,
+        Type::Timestamptz(None),
         SessionFunc::TxnTime,
     ),
-    s("localtimestamp", &[], Type::Timestamp, SessionFunc::TxnTime),
+    s(
+        "localtimestamp",
+        &[],
+        Type::Timestamp(None),
+        SessionFunc::TxnTime,
+    ),
     s(
         "localtimestamp",
         &[I4],
-        Type::Timestamp,
+        Type::Timestamp(None),
         SessionFunc::TxnTime,
     ),
     s("current_date", &[], Type::Date, SessionFunc::TxnTime),
     s(
         "statement_timestamp",
         &[],
-        Type::Timestamptz,
+        Type::Timestamptz(None),
         SessionFunc::StatementTime,
     ),
     s(
         "clock_timestamp",
         &[],
-        Type::Timestamptz,
+        Type::Timestamptz(None),
         SessionFunc::ClockTime,
     ),
     s("timeofday", &[], Type::Text, SessionFunc::TimeOfDay),

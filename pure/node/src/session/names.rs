@@ -1,0 +1,63 @@
+//! Values on their way from and to the client whose text form the catalog knows.
+
+use super::{Session, SessionCx};
+use crate::client::Format;
+use base::{Datum, RowBatch, SqlError, Type};
+use sql::output;
+use sql::pg_catalog::CatalogCx;
+use sql::plan::OutColumn;
+
+impl Session {
+    /// Calls `call` with the catalog as functions see it.
+    fn with_catalog<T>(
+        &self,
+        cx: &SessionCx<'_>,
+        call: impl FnOnce(&CatalogCx<'_>) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        call(&CatalogCx {
+            catalog: cx.catalog,
+            database: self.database(cx)?,
+            user: &self.user,
+            txn_time: self.block_time.unwrap_or(cx.now),
+            setting: &|name| self.setting(name),
+            size_bytes: &|_| None,
+            sessions: None,
+        })
+    }
+
+    /// A parameter in text form.
+    pub(super) fn read_text(
+        &self,
+        cx: &SessionCx<'_>,
+        ty: Type,
+        text: &str,
+    ) -> Result<Datum, SqlError> {
+        if output::is_plain(ty) {
+            return base::text::parse(ty, text);
+        }
+        self.with_catalog(cx, |catalog| output::read(catalog, ty, text))
+    }
+
+    /// Rows as the client reads them.
+    pub(super) fn put_names(
+        &self,
+        cx: &SessionCx<'_>,
+        columns: &[OutColumn],
+        formats: &[Format],
+        batch: &mut RowBatch,
+    ) {
+        if columns.iter().all(|column| output::is_plain(column.ty)) {
+            return;
+        }
+        let as_text = |at: usize| {
+            let format = formats.get(if formats.len() == 1 { 0 } else { at });
+            !matches!(format, Some(Format::Binary))
+        };
+        let named = self.with_catalog(cx, |catalog| {
+            output::put_names(catalog, columns, &as_text, batch);
+            Ok(())
+        });
+        // Without a database there are no names: the numbers stay, as for what was dropped.
+        named.unwrap_or_default();
+    }
+}
