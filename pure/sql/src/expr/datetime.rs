@@ -281,7 +281,13 @@ fn from_epoch(args: &[Datum]) -> Result<i64, SqlError> {
 /// `value AT TIME ZONE zone`: only UTC and fixed offsets are known.
 fn at_time_zone(args: &[Datum], ty: Type) -> Result<i64, SqlError> {
     let east = match &args[0] {
-        Datum::Interval(offset) => offset.micros,
+        Datum::Interval(offset) if offset.months != 0 || offset.days != 0 => {
+            let offset = base::text::to_string(Type::Interval, &args[0]);
+            let message =
+                format!("interval time zone \"{offset}\" must not include months or days");
+            return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
+        }
+        Datum::Interval(offset) => offset.micros / MICROS_PER_SECOND * MICROS_PER_SECOND,
         Datum::Text(name) => zone_offset(name)?,
         other => unreachable!("the binder passes zones, not {other:?}"),
     };
@@ -291,12 +297,14 @@ fn at_time_zone(args: &[Datum], ty: Type) -> Result<i64, SqlError> {
     }
     // Towards timestamptz the zone's time is taken back to UTC, away from it the other way.
     let moved = if ty == Type::Timestamptz(None) {
-        at - east
+        at.checked_sub(east)
     } else {
-        at + east
+        at.checked_add(east)
     };
-    let (days, micros) = split_timestamp(moved);
-    join_timestamp(days, micros).ok_or_else(|| out_of_range("timestamp"))
+    moved
+        .map(split_timestamp)
+        .and_then(|(days, micros)| join_timestamp(days, micros))
+        .ok_or_else(|| out_of_range("timestamp"))
 }
 
 /// Microseconds east of UTC. A bare number counts hours west, as POSIX has it.

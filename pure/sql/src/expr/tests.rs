@@ -16,7 +16,7 @@ const TYPES: [Type; 5] = [
     Type::Bool,
 ];
 
-struct Session;
+pub(super) struct Session;
 
 impl SessionFacts for Session {
     fn txn_time(&self) -> Time {

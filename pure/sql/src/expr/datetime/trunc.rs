@@ -3,8 +3,8 @@
 use super::extract::{Field, unrecognized, unsupported};
 use super::{interval, is_infinite, out_of_range, timestamp};
 use base::calendar::{
-    MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, days_from_ymd,
-    join_timestamp, split_timestamp, weekday, ymd_from_days,
+    MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, TIMESTAMP_END,
+    TIMESTAMP_MIN, days_from_ymd, join_timestamp, split_timestamp, weekday, ymd_from_days,
 };
 use base::datum::Interval;
 use base::{Datum, SqlError, SqlState};
@@ -121,13 +121,25 @@ pub(super) fn bin(args: &[Datum]) -> Result<i64, SqlError> {
         let message = "timestamps cannot be binned into intervals containing months or years";
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }
-    let size = i64::from(stride.days) * MICROS_PER_DAY + stride.micros;
+    if is_infinite(origin) {
+        let message = "origin out of range";
+        return Err(SqlError::new(SqlState::DATETIME_OVERFLOW, message));
+    }
+    let size = i64::from(stride.days)
+        .checked_mul(MICROS_PER_DAY)
+        .and_then(|days| days.checked_add(stride.micros))
+        .ok_or_else(|| out_of_range("interval"))?;
     if size <= 0 {
         let message = "stride must be greater than zero";
         return Err(SqlError::new(SqlState::DATETIME_OVERFLOW, message));
     }
     let since = source
         .checked_sub(origin)
-        .ok_or_else(|| out_of_range("timestamp"))?;
-    Ok(origin + since.div_euclid(size) * size)
+        .ok_or_else(|| out_of_range("interval"))?;
+    since
+        .div_euclid(size)
+        .checked_mul(size)
+        .and_then(|since| origin.checked_add(since))
+        .filter(|at| (TIMESTAMP_MIN..TIMESTAMP_END).contains(at))
+        .ok_or_else(|| out_of_range("timestamp"))
 }

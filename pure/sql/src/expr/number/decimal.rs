@@ -33,7 +33,8 @@ pub(super) fn unary(func: &Func, a: Decimal, ty: Type) -> Result<Datum, SqlError
         Func::Sign => a.signum(),
         Func::Sqrt => sqrt(a)?,
         Func::Exp => {
-            let scale = DIGITS_MIN - (a.to_f64() * core::f64::consts::LOG10_E) as i32;
+            let digits = (a.to_f64() * core::f64::consts::LOG10_E) as i32;
+            let scale = DIGITS_MIN.saturating_sub(digits);
             series::exp(a)?.rounded(scale.max(i32::from(a.scale())).clamp(0, SCALE_MAX))?
         }
         Func::Ln => {
@@ -190,12 +191,16 @@ fn power(a: Decimal, b: Decimal) -> Result<Decimal, SqlError> {
     if digits > f64::from(SCALE_MAX) {
         return Err(overflow());
     }
+    if digits < -2.0 * f64::from(SCALE_MAX) {
+        return Decimal::ZERO.round(SCALE_MAX);
+    }
     if let Some(exponent) = exponent
         && exponent.unsigned_abs() <= 1_000_000
     {
         return integer_power(a.normalized(), exponent, DIGITS_MIN.max(scales));
     }
-    let scale = (DIGITS_MIN - digits as i32).max(scales).clamp(0, SCALE_MAX);
+    let scale = DIGITS_MIN.saturating_sub(digits as i32);
+    let scale = scale.max(scales).clamp(0, SCALE_MAX);
     let power = series::exp(b.mul(series::ln(a.abs())?)?)?.rounded(scale)?;
     // A negative base with an integer exponent too large to multiply out.
     Ok(

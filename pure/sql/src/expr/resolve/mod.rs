@@ -13,6 +13,8 @@ mod build;
 mod candidates;
 mod coerce;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use build::{
     any_array, array, between, case, coalesce, in_list, is_bool, is_distinct, like, simple_case,

@@ -248,8 +248,8 @@ impl Fields {
         let at = if let Some(julian) = self.julian {
             (julian - 2_451_545)
                 .checked_mul(day)
+                .and_then(|days| days.checked_add(micros))
                 .ok_or_else(out_of_range)?
-                + micros
         } else if let Some(number) = self.day_of_year {
             if !(1..=366).contains(&number) {
                 return Err(out_of_range());
@@ -258,6 +258,9 @@ impl Fields {
         } else {
             civil(self.month, self.day)?
         };
-        Ok(at - self.epoch_offset)
+        at.checked_sub(self.epoch_offset)
+            .map(base::calendar::split_timestamp)
+            .and_then(|(days, micros)| base::calendar::join_timestamp(days, micros))
+            .ok_or_else(out_of_range)
     }
 }

@@ -160,6 +160,13 @@ pub(super) fn functions(name: &str) -> Vec<Entry> {
     found
 }
 
+/// All functions but those of the catalog.
+#[cfg(test)]
+pub(super) fn all() -> Vec<Entry> {
+    let tables: [&'static [Entry]; 4] = [number::TABLE, text::TABLE, date::TABLE, session::TABLE];
+    tables.into_iter().flatten().cloned().collect()
+}
+
 /// The type of a name that may be called like a function.
 pub(super) fn type_named(name: &str) -> Option<Type> {
     Some(match name {
