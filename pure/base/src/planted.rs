@@ -62,6 +62,8 @@ planted! {
     UpgradePastReaders = "upgrade-past-readers",
     /// Locks: a row is locked, to insert it for example, without a look at the ranges of others.
     InsertPastRanges = "insert-past-ranges",
+    /// Locks: a reader in the way of a writer loses its lock and goes on as if it had it.
+    GivenWayGoesOn = "given-way-goes-on",
     /// Wait-die: a younger transaction waits for an older one.
     YoungerWaits = "younger-waits",
     /// Two-phase commit: a writer frees its locks when it has promised.

@@ -10,14 +10,29 @@
 //! | command | the record being durable on node 1, every shard's `CatalogAck` |
 //! | fill | its transactions, one batch each |
 //!
-//! A node that is down delays a running change until it is back; a new one is refused, and so it is
-//! while the disk of any node is full, because every node journals each version of the catalog.
+//! **Nodes that are down.** A new change is refused while a node is down, or while the disk of any
+//! is full, because every node journals each version of the catalog. When a node goes down while
+//! a change runs, nobody waits for it:
+//!
+//! | what is still to come | then |
+//! |---|---|
+//! | work over rows, or another step while a database is closed | it is undone and fails |
+//! | commands only | its records have decided: it is carried out |
+//! | the opening under leap, of which the node may not know | back to two_phase, and it fails |
+//!
+//! The node takes the newest catalog when it comes back, and no other change begins before. Why it
+//! may be left out: a closed database admits nobody until a node has heard of its opening; rows
+//! that move need homes that know it, hence the third line.
+//!
+//! **Cancel** ([`Ddl::cancel`]) takes a change out of the queue, or undoes it as long as it is not
+//! decided. Afterwards it has no effect: the answer, which then waits for nobody that is down, is
+//! what was done.
 
 use crate::client::ConnId;
 use crate::fill::Work;
-use crate::message::{DdlWork, FromTxn, TxnHandle};
+use crate::message::{DdlStop, DdlWork, FromTxn, TxnHandle};
 use base::{IndexId, NodeId, ShardId, SqlError, SqlState};
-use catalog::{Catalog, Command};
+use catalog::{Catalog, Command, ProtocolKind};
 use sql::fill::FillPosition;
 use sql::plan::Fill;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -47,8 +62,22 @@ pub(crate) enum Action {
         /// Where the batch begins.
         position: Option<FillPosition>,
     },
+    /// Roll this batch back: nobody wants it any more.
+    EndBatch(TxnHandle),
     /// Answer.
     Answer(Origin, Answered),
+}
+
+/// What the shard that orders schema changes knows of the nodes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nodes<'a> {
+    /// Shards of nodes to which no connection stands.
+    pub(crate) down: &'a [ShardId],
+    /// The node has just started, and those that are down have not been seen yet: they are waited
+    /// for.
+    pub(crate) starting: bool,
+    /// Nodes without room on their disks.
+    pub(crate) full: &'a BTreeSet<NodeId>,
 }
 
 #[derive(Debug)]
@@ -93,6 +122,11 @@ struct Change {
     reserved: Option<IndexId>,
     position: Option<FillPosition>,
     waiting: Waiting,
+    /// The database that has just become one of leap, and may be opened as such when every node
+    /// knows.
+    to_leap: Option<String>,
+    /// A batch to roll back.
+    unwanted: Option<TxnHandle>,
 }
 
 /// The queue of schema changes; used on the first shard of node 1 only.
@@ -182,6 +216,11 @@ impl Ddl {
         }
     }
 
+    /// Whether changes wait that have not begun.
+    pub(crate) fn is_queueing(&self) -> bool {
+        self.current.is_none() && !self.queue.is_empty()
+    }
+
     /// Whether nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
         self.current.is_none() && self.queue.is_empty()
@@ -243,34 +282,51 @@ impl Ddl {
                 };
             }
             Err(crate::message::Failure::Aborted(reason)) => {
-                change.fail(crate::port::abort_error(&reason));
+                change.fail(crate::session::aborted(&reason, None));
             }
         }
     }
 
+    /// Whoever asked for a change does not want it any more. What comes of it is in its answer:
+    /// from [`Ddl::next`], or here if it had not begun.
+    pub(crate) fn cancel(&mut self, by: Origin, stop: DdlStop) -> Option<Action> {
+        if let Some(at) = self.queue.iter().position(|(origin, ..)| *origin == by) {
+            let (origin, ..) = self.queue.remove(at)?;
+            return Some(Action::Answer(origin, Err(stop.error())));
+        }
+        if let (Some(change), false) = (&mut self.current, stop == DdlStop::LockTimeout)
+            && change.origin == by
+            && change.failure.is_none()
+            && change.needs_everybody()
+        {
+            change.fail(stop.error());
+        }
+        None
+    }
+
     /// The next thing to do, or `None` while something is waited for.
-    pub(crate) fn next(
-        &mut self,
-        catalog: &Arc<Catalog>,
-        down: &[ShardId],
-        full: &BTreeSet<NodeId>,
-    ) -> Option<Action> {
+    pub(crate) fn next(&mut self, catalog: &Arc<Catalog>, nodes: Nodes<'_>) -> Option<Action> {
+        let down = nodes.down;
         if self.current.is_none() {
             let restart = matches!(self.queue.front()?, (Origin::Restart, ..));
-            if restart && !down.is_empty() {
+            if !down.is_empty() && (restart || nodes.starting) {
                 return None;
             }
             let (origin, database, work) = self.queue.pop_front()?;
             if !down.is_empty() {
                 return Some(Action::Answer(origin, Err(needs_all_nodes(down))));
             }
-            if let (Some(node), false) = (full.first(), restart) {
+            if let (Some(node), false) = (nodes.full.first(), restart) {
                 let error = crate::port::disk_full(*node);
                 return Some(Action::Answer(origin, Err(error)));
             }
             self.current = Some(Change::new(origin, database, work));
         }
         let change = self.current.as_mut().expect("just set");
+        change.go_on_without(down);
+        if let Some(batch) = change.unwanted.take() {
+            return Some(Action::EndBatch(batch));
+        }
         match &change.waiting {
             Waiting::Nothing => {}
             Waiting::Acks { missing, .. } if missing.is_empty() => {
@@ -327,14 +383,67 @@ impl Change {
             reserved: None,
             position: None,
             waiting: Waiting::Nothing,
+            to_leap: None,
+            unwanted: None,
+        }
+    }
+
+    /// Whether a step is under way or to come that must find every node prepared: until then
+    /// nothing is decided.
+    fn needs_everybody(&self) -> bool {
+        let fills = matches!(self.waiting, Waiting::Batch { .. });
+        let closes = |command: &Command| {
+            matches!(
+                command,
+                Command::Switch {
+                    switching: Some(_),
+                    ..
+                } | Command::SetProtocol { .. }
+            )
+        };
+        let mut steps = self.steps.iter();
+        fills
+            || self.to_leap.is_some()
+            || steps.any(|step| match step {
+                Step::Fill(_) => true,
+                Step::Command(command) => closes(command),
+            })
+    }
+
+    /// Decides what becomes of the change when nodes are down that it waits for.
+    fn go_on_without(&mut self, down: &[ShardId]) {
+        if down.is_empty() {
+            return;
+        }
+        if self.failure.is_none() && self.needs_everybody() {
+            let awaited = match &self.waiting {
+                Waiting::Acks { missing, .. } => down.iter().any(|shard| missing.contains(shard)),
+                Waiting::Batch { handle, .. } => handle.is_none(),
+                Waiting::Nothing => false,
+            };
+            if awaited {
+                self.fail(needs_all_nodes(down));
+            }
+        }
+        if let Waiting::Acks { missing, .. } = &mut self.waiting {
+            missing.retain(|shard| !down.contains(shard));
         }
     }
 
     /// From here on only what undoes the change is done.
     fn fail(&mut self, error: SqlError) {
         if self.failure.is_none() {
+            let waiting = core::mem::replace(&mut self.waiting, Waiting::Nothing);
+            if let Waiting::Batch { handle, .. } = waiting {
+                self.unwanted = handle;
+            }
             self.failure = Some(error);
             self.steps.clear();
+            if let Some(database) = self.to_leap.take() {
+                let protocol = ProtocolKind::TwoPhase;
+                let back = Command::SetProtocol { database, protocol };
+                self.steps.push_back(Step::from(back));
+            }
             if self.applied > 0 {
                 self.steps
                     .extend(core::mem::take(&mut self.undo).into_iter().map(Step::from));
@@ -367,6 +476,14 @@ impl Change {
                 }
                 self.notices.extend(applied.notices);
                 self.applied += 1;
+                self.to_leap = None;
+                if let Command::SetProtocol {
+                    database,
+                    protocol: ProtocolKind::Leap,
+                } = command
+                {
+                    self.to_leap = Some(database.clone());
+                }
                 self.waiting = Waiting::Acks {
                     version: next.version,
                     missing: next.placement.shards().iter().copied().collect(),
@@ -429,14 +546,15 @@ fn node_lost() -> SqlError {
 }
 
 fn needs_all_nodes(down: &[ShardId]) -> SqlError {
-    let names: BTreeSet<_> = down.iter().map(|shard| shard.node()).collect();
+    let names: BTreeSet<u16> = down.iter().map(|shard| shard.node().0).collect();
     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-    SqlError::new(
-        SqlState::OBJECT_NOT_READY,
-        "a schema change needs every node of the cluster",
-    )
-    .detail(format!("Not connected: {}.", names.join(", ")))
-    .hint("Restart the missing nodes and run the statement again.")
+    let text = match &names[..] {
+        [one] => format!("node {one} cannot be reached"),
+        all => format!("nodes {} cannot be reached", all.join(", ")),
+    };
+    SqlError::new(SqlState::OBJECT_NOT_READY, text)
+        .detail("A schema change needs every node of the cluster. Nothing was changed.")
+        .hint("Run the statement again when all nodes are back.")
 }
 
 #[cfg(test)]

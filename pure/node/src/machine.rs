@@ -12,6 +12,7 @@
 //!   budgets and continued on the next step.
 
 mod inspect;
+mod pass;
 mod schema;
 mod switch;
 
@@ -22,21 +23,20 @@ use crate::core::Core;
 use crate::ddl::{Ddl, Origin};
 use crate::input::{Effects, Input, pid_parts};
 use crate::message::{
-    CATALOG_NODE, FromTxn, LocalMessage, Message, ShowKind, ToTxn, TxnHandle, WireMessage,
+    CATALOG_NODE, DdlCall, LocalMessage, Message, ShowKind, ToTxn, TxnHandle, WireMessage,
 };
 use crate::port::Events;
 use crate::sequence::{SequenceDraws, draw_block};
 use crate::session::{PlanCache, Session, SessionCx};
 use crate::show::Shows;
 use crate::stages::{Stage, Stages};
-use crate::txns::{INTERNAL, Txns};
+use crate::txns::Txns;
 use base::{
     IndexId, LookupMap, NodeId, Planted, Position, ShardId, SqlError, SqlState, Time, Ts,
     is_planted,
 };
 use catalog::{Catalog, ProtocolKind};
 use sql::fill::FillPosition;
-use sql::plan::DdlPlan;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -106,7 +106,7 @@ pub struct Shard {
     session_deadlines: BTreeSet<(Time, ConnId)>,
     plans: PlanCache,
     to_txn: VecDeque<(ShardId, TxnHandle, ToTxn)>,
-    ddl_wanted: VecDeque<(ConnId, String, DdlPlan)>,
+    ddl_wanted: VecDeque<DdlCall>,
     replies: Vec<(ConnId, Reply, Position)>,
     ddl: Ddl,
     /// Schema changes that sessions here asked of node 1.
@@ -117,6 +117,10 @@ pub struct Shard {
     /// Sequence draws under way.
     draws: BTreeMap<TxnHandle, IndexId>,
     peers: BTreeMap<NodeId, u32>,
+    /// Nodes that were connected at some time since the start.
+    met: BTreeSet<NodeId>,
+    /// Time of the first step.
+    started: Option<Time>,
     /// Nodes whose disks are full; known on the first shard of node 1 only.
     full_nodes: BTreeSet<NodeId>,
     stages: Stages,
@@ -187,6 +191,8 @@ impl Shard {
             fill_next: Rc::default(),
             draws: BTreeMap::new(),
             peers: BTreeMap::new(),
+            met: BTreeSet::new(),
+            started: None,
             full_nodes: BTreeSet::new(),
             stages,
             draining: false,
@@ -209,6 +215,7 @@ impl Shard {
             let mut core = self.core.borrow_mut();
             // A host whose clock is set back must not make deadlines unreachable.
             core.now = core.now.max(now);
+            self.started.get_or_insert(core.now);
         }
         self.take(input);
         self.settle();
@@ -367,6 +374,7 @@ impl Shard {
                     self.with_session(conn, |session, cx| session.on_ddl(cx, result));
                 }
             }
+            WireMessage::DdlStop { id, stop } => self.on_ddl_stop(Origin::Shard(from, id), stop),
             WireMessage::DdlHeard { id } => self.ddl.on_heard(from, id),
             WireMessage::Catalog(catalog) => self.on_catalog(catalog),
             WireMessage::CatalogAck { version } => self.ddl.on_ack(from, version),
@@ -381,6 +389,7 @@ impl Shard {
                 self.txns.wake_all();
             }
             WireMessage::DiskFull(full) => self.note_disk(from, full),
+            WireMessage::InTheWay(txn) => self.txns.give_way(txn),
             WireMessage::OldestRead { ts, wanted } => {
                 let mut core = self.core.borrow_mut();
                 core.clock.merge(ts);
@@ -397,6 +406,7 @@ impl Shard {
 
     fn peer_up(&mut self, node: NodeId, incarnation: u32) {
         self.peers.insert(node, incarnation);
+        self.met.insert(node);
         self.update_unreachable();
         let (here, version) = {
             let mut core = self.core.borrow_mut();
@@ -459,85 +469,12 @@ impl Shard {
                 any = true;
             }
             any |= self.pass_answers();
+            any |= self.pass_in_the_way();
             any |= self.pass_to_sessions();
             any |= self.start_wanted();
             if !any {
                 return;
             }
-        }
-    }
-
-    fn pass_to_txns(&mut self) -> bool {
-        let mut any = false;
-        while let Some((to, handle, message)) = self.to_txn.pop_front() {
-            any = true;
-            let here = self.core.borrow().config.shard;
-            if to == here {
-                self.stages.count(Stage::Execute, 1);
-                let start = self.stages.start();
-                self.txns.on_session(handle, message);
-                self.stages.stop(Stage::Execute, start);
-            } else {
-                let message = Message::Local(LocalMessage::ToTxn(handle, message));
-                self.core.borrow_mut().send(to, message, Position(0));
-            }
-        }
-        any
-    }
-
-    fn pass_answers(&mut self) -> bool {
-        let mut completions = self.core.borrow_mut().protocols.take_completions();
-        let any = !completions.is_empty();
-        for (txn, op, reply) in completions.drain(..) {
-            self.txns.on_answer(txn, op, reply);
-        }
-        let mut core = self.core.borrow_mut();
-        core.protocols.reuse_completions(completions);
-        any
-    }
-
-    fn pass_to_sessions(&mut self) -> bool {
-        let mut any = false;
-        loop {
-            let Some((handle, message)) = self.events.borrow_mut().to_sessions.pop_front() else {
-                return any;
-            };
-            any = true;
-            let here = self.core.borrow().config.shard;
-            if handle.conn == INTERNAL {
-                self.on_internal(handle, message);
-            } else if handle.session == here {
-                self.with_session(handle.conn, |s, cx| s.on_txn(cx, handle, message));
-            } else {
-                let message = Message::Local(LocalMessage::FromTxn(handle, message));
-                self.core
-                    .borrow_mut()
-                    .send(handle.session, message, Position(0));
-            }
-        }
-    }
-
-    /// News of a transaction that the node itself started.
-    fn on_internal(&mut self, handle: TxnHandle, message: FromTxn) {
-        if self.gathered(handle) {
-            return;
-        }
-        let Some(sequence) = self.draws.get(&handle).copied() else {
-            let next = self.fill_next.borrow_mut().take();
-            self.ddl.on_txn(handle, message, next);
-            return;
-        };
-        if let FromTxn::Done(_, done) = message {
-            self.draws.remove(&handle);
-            let result = match done.result {
-                Ok(_) => Ok(()),
-                Err(crate::message::Failure::Sql(error)) => Err(sql::port::ExecError::Sql(error)),
-                Err(crate::message::Failure::Aborted(reason)) => {
-                    Err(sql::port::ExecError::Aborted(reason))
-                }
-            };
-            self.sequences.borrow_mut().on_drawn(sequence, result);
-            self.txns.wake_all();
         }
     }
 
@@ -686,6 +623,7 @@ impl Shard {
             session,
             self.announce_at,
             self.switch.deadline(),
+            self.ddl_deadline(),
         ];
         all.into_iter().flatten().min()
     }

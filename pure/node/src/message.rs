@@ -2,7 +2,7 @@
 //! other.
 
 use crate::client::{ConnId, Tag};
-use base::{NodeId, Position, RowBatch, ShardId, SqlError, Time, Ts};
+use base::{NodeId, Position, RowBatch, ShardId, SqlError, SqlState, Time, Ts};
 use catalog::{Catalog, Command, Database};
 use serde::{Deserialize, Serialize};
 use sql::plan::{Fill, Isolation, Plan};
@@ -82,6 +82,15 @@ pub enum WireMessage {
     DiskFull(bool),
     /// The leap protocol's.
     Leap(leap::Message),
+    /// Of `Ddl` with this id: it is not wanted any more.
+    DdlStop {
+        /// Of the request.
+        id: u64,
+        /// Why.
+        stop: DdlStop,
+    },
+    /// To the coordinator of a transaction: a writer at the sender has waited for its shared locks.
+    InTheWay(base::TxnId),
 }
 
 /// Serialisable form of [`sql::port::Show`].
@@ -109,6 +118,47 @@ pub struct DdlWork {
     pub after: Vec<Command>,
     /// Applied when it failed.
     pub undo: Vec<Command>,
+}
+
+/// Why a client does not want its schema change any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum DdlStop {
+    /// It has asked for that.
+    Canceled,
+    /// `statement_timeout` has passed.
+    StatementTimeout,
+    /// `lock_timeout` has passed: it is stopped only if it still waits for others.
+    LockTimeout,
+}
+
+impl DdlStop {
+    /// What the client is told if that stops it.
+    pub fn error(self) -> SqlError {
+        let (state, text) = match self {
+            DdlStop::Canceled => (
+                SqlState::QUERY_CANCELED,
+                "canceling statement due to user request",
+            ),
+            DdlStop::StatementTimeout => (
+                SqlState::QUERY_CANCELED,
+                "canceling statement due to statement timeout",
+            ),
+            DdlStop::LockTimeout => (
+                SqlState::LOCK_NOT_AVAILABLE,
+                "canceling statement due to lock timeout",
+            ),
+        };
+        SqlError::new(state, text)
+    }
+}
+
+/// What a session wants of the shard that orders schema changes.
+#[derive(Debug)]
+pub enum DdlCall {
+    /// A change of the schema; the database that its names refer to.
+    Ask(ConnId, String, sql::plan::DdlPlan),
+    /// The one that this session has asked for is not wanted any more.
+    Stop(ConnId, DdlStop),
 }
 
 /// A message inside a node.
@@ -300,6 +350,8 @@ impl WireMessage {
             WireMessage::OldestRead { .. } => "oldest_read",
             WireMessage::DiskFull(_) => "disk_full",
             WireMessage::Leap(_) => "leap",
+            WireMessage::InTheWay(_) => "in_the_way",
+            WireMessage::DdlStop { .. } => "ddl_stop",
         }
     }
 }

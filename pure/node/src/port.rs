@@ -20,7 +20,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use txn::contract::Submitted;
-use txn::{AbortReason, LockMode, Op, OpError, OpId, OpReply, Outcome, Read, Snapshot, TxnCost};
+use txn::{LockMode, Op, OpError, OpId, OpReply, Outcome, Read, Snapshot, TxnCost};
 
 /// Bytes that one statement may hold in memory (53200 beyond).
 pub(crate) const STATEMENT_MEMORY_BYTES_MAX: i64 = 1 << 30;
@@ -49,13 +49,17 @@ pub(crate) struct TxnShared {
     /// Answers to the client wait for this position: the largest that was read.
     pub(crate) wait: Cell<Position>,
     pub(crate) outcome: RefCell<Option<Outcome>>,
+    /// An operation was submitted that may write.
+    pub(crate) wrote: Cell<bool>,
+    /// A statement has locked rows by FOR SHARE or FOR UPDATE.
+    pub(crate) locked_rows: Cell<bool>,
     /// What its statements have used: of one that may have more than one.
     pub(crate) used: Used,
 }
 
 impl TxnShared {
     /// Whether each statement has a snapshot of its own.
-    fn is_read_committed(&self) -> bool {
+    pub(crate) fn is_read_committed(&self) -> bool {
         match self.isolation {
             Isolation::ReadUncommitted | Isolation::ReadCommitted => true,
             Isolation::RepeatableRead | Isolation::Serializable => false,
@@ -249,6 +253,7 @@ impl sql::Port for StatementPort {
             self.first_op.set(Some(id));
         }
         if is_write(&op) {
+            self.txn.wrote.set(true);
             self.spent.set(true);
         }
         let last = last && self.autocommit;
@@ -306,6 +311,7 @@ impl sql::Port for StatementPort {
     }
 
     fn read_locking(&self, mode: LockMode) -> Read {
+        self.txn.locked_rows.set(true);
         match self.txn.isolation {
             Isolation::ReadUncommitted | Isolation::ReadCommitted => Read::LockRows {
                 snapshot: self.statement_snapshot(),
@@ -505,16 +511,4 @@ pub(crate) fn disk_full(node: NodeId) -> SqlError {
         format!("the disk of node {node} is full"),
     )
     .hint("Free some space there; reads and rollbacks still work.")
-}
-
-/// The error of a transaction that its protocol rolled back inside the node's own work.
-pub(crate) fn abort_error(reason: &AbortReason) -> SqlError {
-    if let AbortReason::DiskFull(shard) = reason {
-        return disk_full(shard.node());
-    }
-    SqlError::new(
-        SqlState::SERIALIZATION,
-        "could not serialize access due to a concurrent change",
-    )
-    .detail(format!("{reason:?}"))
 }

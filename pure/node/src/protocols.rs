@@ -127,6 +127,13 @@ impl Protocols {
         all
     }
 
+    /// Takes the transactions that keep writers waiting; see [`Outbox::in_the_way`].
+    pub(crate) fn take_in_the_way(&mut self) -> Vec<TxnId> {
+        let mut all = core::mem::take(&mut self.two_phase.out.in_the_way);
+        all.append(&mut self.leap.out.in_the_way);
+        all
+    }
+
     /// Keeps an empty buffer for the next answers.
     pub(crate) fn reuse_completions(&mut self, buffer: Completions) {
         if self.two_phase.out.completions.is_empty() {

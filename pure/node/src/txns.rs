@@ -1,5 +1,8 @@
 //! Transactions that this shard coordinates: their statements as futures that the machine polls.
 
+mod closing;
+mod give_way;
+
 use crate::client::Tag;
 use crate::core::Core;
 use crate::execute::{Start, execute_raised, start, start_exact};
@@ -11,8 +14,9 @@ use crate::sequence::SequenceDraws;
 use crate::show::Shows;
 use crate::snapshot::Held;
 use crate::used::Used;
-use base::{DatabaseId, LookupMap, Position, SqlError, SqlState, Time, TxnId};
+use base::{LookupMap, Position, SqlError, SqlState, Time, TxnId};
 use catalog::{Database, Execution, ProtocolKind};
+use give_way::Ended;
 use sql::Completed;
 use sql::plan::{Isolation, Plan};
 use sql::port::ExecError;
@@ -52,13 +56,15 @@ struct Statement {
 /// The autocommit statement whose end a commit is, with its tag; `None`: the client said COMMIT.
 type Ending = Option<(StatementNo, Tag)>;
 
-/// Where the end of a transaction is.
+/// Stage of the end of a transaction.
 enum Commit {
     NotYet,
     /// Wanted, but operations of statements that were cut off (open portals) are unanswered.
     Wanted(Ending),
     /// Handed to the protocol.
     Running(OpId, Ending),
+    /// The protocol ends a reader that has given way; its client has not said COMMIT.
+    GivingWay(OpId),
 }
 
 struct Txn {
@@ -66,9 +72,13 @@ struct Txn {
     priority_ts: base::Ts,
     statements: BTreeMap<StatementNo, Statement>,
     commit: Commit,
-    /// Its database has closed, and the protocol has rolled it back; the session hears of it next
-    /// time.
-    ended: bool,
+    /// The protocol has ended it, though its client said nothing: its database has closed, or it
+    /// gave way to a writer. The session hears of it next time.
+    ended: Option<Ended>,
+    /// When its client or an answer was last heard.
+    heard: Time,
+    /// Its client wants nothing of it any more, while the protocol still ends it.
+    gone: bool,
 }
 
 /// All transactions of one shard's coordinator.
@@ -117,6 +127,7 @@ impl Txns {
                 if let Some(running) = self.statement(handle, statement) {
                     running.port.credit.set(running.port.credit.get() + batches);
                     self.ready.push_back((handle, statement));
+                    self.hear(handle);
                 }
             }
             ToTxn::CopyData(statement, chunk) => {
@@ -145,22 +156,29 @@ impl Txns {
             .filter(|s| s.future.is_some())
     }
 
+    /// Its client has done something.
+    fn hear(&mut self, handle: TxnHandle) {
+        if let Some(txn) = self.by_handle.get_mut(&handle) {
+            txn.heard = self.core.borrow().now;
+        }
+    }
+
     fn run(&mut self, handle: TxnHandle, request: RunRequest) {
         let begins = request.begin.is_some();
         if let Some(begin) = request.begin {
             let whole = !request.autocommit;
             if !self.admits(&request.database) {
-                self.refuse(handle, request.statement, begin.priority_ts);
+                let reason = AbortReason::SchemaChanged;
+                self.refuse(handle, request.statement, begin.priority_ts, reason);
                 return;
             }
             let protocol = request.database.protocol;
             self.begin(handle, begin, whole, protocol, &request.database);
         }
-        if self.by_handle.get(&handle).is_some_and(|txn| txn.ended) {
-            self.forget(handle);
-            self.refuse(handle, request.statement, None);
+        if self.refuse_ended(handle, request.statement) {
             return;
         }
+        self.hear(handle);
         let Some(txn) = self.by_handle.get_mut(&handle) else {
             // The transaction has died between two statements: its session has the news on its way.
             return;
@@ -261,6 +279,8 @@ impl Txns {
             answers: RefCell::default(),
             wait: Cell::new(Position(0)),
             outcome: RefCell::default(),
+            wrote: Cell::new(false),
+            locked_rows: Cell::new(false),
             used: Used::new(database.clone()),
         });
         let txn = Txn {
@@ -268,7 +288,9 @@ impl Txns {
             priority_ts,
             statements: BTreeMap::new(),
             commit: Commit::NotYet,
-            ended: false,
+            ended: None,
+            heard: now,
+            gone: false,
         };
         self.by_id.insert(id, handle);
         let old = self.by_handle.insert(handle, txn);
@@ -283,8 +305,13 @@ impl Txns {
     }
 
     /// Tells a session that its statement, and the transaction with it, must be run again.
-    fn refuse(&mut self, handle: TxnHandle, statement: StatementNo, priority_ts: Option<base::Ts>) {
-        let reason = AbortReason::SchemaChanged;
+    fn refuse(
+        &mut self,
+        handle: TxnHandle,
+        statement: StatementNo,
+        priority_ts: Option<base::Ts>,
+        reason: AbortReason,
+    ) {
         let priority_ts = priority_ts.unwrap_or_else(|| {
             let mut core = self.core.borrow_mut();
             let now = core.now;
@@ -300,40 +327,6 @@ impl Txns {
         let message = FromTxn::Done(statement, done);
         let mut events = self.events.borrow_mut();
         events.to_sessions.push_back((handle, message));
-    }
-
-    /// Open transactions of clients in a database.
-    pub(crate) fn open_in(&self, database: DatabaseId) -> usize {
-        let open = self.by_handle.iter().filter(|(handle, txn)| {
-            handle.conn != INTERNAL && txn.shared.database == database && !txn.ended
-        });
-        open.count()
-    }
-
-    /// Rolls back what is open in a database and is not committing.
-    pub(crate) fn end_all(&mut self, database: DatabaseId) {
-        let open = self.by_handle.iter().filter(|(handle, txn)| {
-            handle.conn != INTERNAL
-                && txn.shared.database == database
-                && !txn.ended
-                && matches!(txn.commit, Commit::NotYet)
-        });
-        let open: Vec<TxnHandle> = open.map(|(handle, _)| *handle).collect();
-        for handle in open {
-            let statements = &self.by_handle[&handle].statements;
-            let running = statements.iter().find(|(_, s)| s.future.is_some());
-            match running.map(|(number, _)| *number) {
-                Some(number) => {
-                    let failure = Failure::Aborted(AbortReason::SchemaChanged);
-                    self.end_statement(handle, number, Err(failure));
-                }
-                None => {
-                    self.abort(handle);
-                    let txn = self.by_handle.get_mut(&handle).expect("just listed");
-                    txn.ended = true;
-                }
-            }
-        }
     }
 
     /// Runs work of the node itself as a transaction of its own, under SERIALIZABLE, committed when
@@ -419,6 +412,11 @@ impl Txns {
             self.ended(handle, reply, ending);
             return;
         }
+        if matches!(txn.commit, Commit::GivingWay(commit) if commit == op) {
+            self.gave_way(handle, reply);
+            return;
+        }
+        txn.heard = self.core.borrow().now;
         txn.shared.pending.set(txn.shared.pending.get() - 1);
         if let Commit::Wanted(_) = txn.commit {
             if txn.shared.pending.get() == 0 {
@@ -586,6 +584,7 @@ impl Txns {
             .statements
             .remove(&statement)
             .expect("a statement is done once");
+        txn.heard = self.core.borrow().now;
         if let Some(at) = ended.deadline {
             self.deadlines.remove(&(at, handle, statement));
         }
@@ -606,6 +605,9 @@ impl Txns {
     }
 
     fn commit(&mut self, handle: TxnHandle, ending: Ending) {
+        if self.commit_ended(handle) {
+            return;
+        }
         let Some(txn) = self.by_handle.get_mut(&handle) else {
             assert!(
                 ending.is_none(),
@@ -622,17 +624,6 @@ impl Txns {
                 .push_back((handle, ended));
             return;
         };
-        if txn.ended {
-            let outcome = Outcome::Aborted(AbortReason::SchemaChanged);
-            let wait = Position(0);
-            let ended = FromTxn::Ended { outcome, wait };
-            self.events
-                .borrow_mut()
-                .to_sessions
-                .push_back((handle, ended));
-            self.forget(handle);
-            return;
-        }
         // Open portals end with their transaction.
         let keep = ending.as_ref().map(|(statement, _)| *statement);
         txn.statements.retain(|number, _| Some(*number) == keep);
@@ -676,13 +667,13 @@ impl Txns {
     }
 
     fn rollback(&mut self, handle: TxnHandle) {
+        let ended = self.leave_ended(handle).is_some();
         match self.by_handle.get(&handle) {
+            Some(_) if ended => {}
             // The client is gone while its commit is under way: it ends as it ends.
             Some(txn) if !matches!(txn.commit, Commit::NotYet) => return,
-            Some(txn) => {
-                if !txn.ended {
-                    self.abort(handle);
-                }
+            Some(_) => {
+                self.abort(handle);
                 self.forget(handle);
             }
             None => {}

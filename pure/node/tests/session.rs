@@ -26,7 +26,7 @@ use base::{
     Time, Ts, TxnId, Type,
 };
 use catalog::{Catalog, Column, Database, Index, IndexColumn, Placement, Table};
-use node::message::{Done, Failure, FromTxn, ToTxn, TxnHandle};
+use node::message::{DdlCall, Done, Failure, FromTxn, ToTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx};
 use node::{ClientMessage, ConnId, Tag};
 use std::collections::{BTreeMap, VecDeque};
@@ -168,9 +168,12 @@ impl World {
             self.trace
                 .push_str(&trace::to_txn(*shard, *handle, message));
         }
-        for (_, database, plan) in &ddl {
-            writeln!(self.trace, "-> ddl {database} {}", plan.tag)
-                .expect("strings take everything");
+        for call in &ddl {
+            let text = match call {
+                DdlCall::Ask(_, database, plan) => format!("{database} {}", plan.tag),
+                DdlCall::Stop(_, stop) => format!("stop {stop:?}"),
+            };
+            writeln!(self.trace, "-> ddl {text}").expect("strings take everything");
         }
         for (_, reply, wait) in &replies {
             self.trace.push_str(&trace::reply(reply, *wait));

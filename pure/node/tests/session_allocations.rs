@@ -21,7 +21,7 @@ struct Shard {
     catalog: Arc<Catalog>,
     replies: Vec<(ConnId, node::Reply, Position)>,
     to_txn: VecDeque<(ShardId, TxnHandle, node::message::ToTxn)>,
-    ddl: VecDeque<(ConnId, String, sql::plan::DdlPlan)>,
+    ddl: VecDeque<node::message::DdlCall>,
     plans: PlanCache,
     counters: Counters,
 }

@@ -229,6 +229,8 @@ pub enum AbortReason {
     /// The disk of this shard's node is full, and it was to write. Trying again at once does not
     /// help.
     DiskFull(ShardId),
+    /// It was idle, and a writer waited for what it had read: its locks gave way.
+    GaveWay,
     /// ROLLBACK, cancel or an error in a statement.
     Requested,
 }
@@ -340,6 +342,10 @@ pub struct Outbox<M> {
     pub messages: Vec<Outgoing<M>>,
     /// Answers to operations that were pending.
     pub completions: Vec<(TxnId, OpId, OpReply)>,
+    /// Transactions whose shared locks keep a writer waiting here
+    /// ([`crate::lock::LockTable::take_in_the_way`]). Their coordinators end them if they are idle:
+    /// those that have only read as COMMIT does, others as ROLLBACK does.
+    pub in_the_way: Vec<TxnId>,
 }
 
 impl<M> Default for Outbox<M> {
@@ -347,6 +353,7 @@ impl<M> Default for Outbox<M> {
         Outbox {
             messages: Vec::new(),
             completions: Vec::new(),
+            in_the_way: Vec::new(),
         }
     }
 }
@@ -477,7 +484,8 @@ pub trait Protocol {
     /// The journal has become durable to `durable`.
     fn on_durable(&mut self, cx: &mut Cx<'_, Self::Message>, durable: Position);
 
-    /// Time has passed a deadline, or parked work (a long scan) wants to go on.
+    /// Time has passed a deadline, or parked work (a long scan) wants to go on. Lock waits that
+    /// have lasted too long name who keeps them waiting ([`Outbox::in_the_way`]).
     fn on_tick(&mut self, cx: &mut Cx<'_, Self::Message>);
 
     /// A connection to a node stands (again). If its incarnation is a new one, what its former life

@@ -34,6 +34,8 @@ counters! {
     txn_participant_lost,
     /// Rolled back because the schema changed.
     txn_schema_changed,
+    /// Idle readers that a writer waited for: their locks gave way.
+    txn_gave_way,
     /// Outcomes that nobody here knows.
     txn_unknown,
     /// Committed transactions that touched one shard.

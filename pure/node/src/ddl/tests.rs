@@ -6,6 +6,8 @@
 //! ack SHARD VERSION | durable   (the record of node 1)
 //! batch done [more] | batch aborted | batch unknown | batch error
 //! heard SHARD NUMBER | connected NODE | down NODE | up NODE | full NODE
+//! starting yes|no           whether nodes that are down are expected
+//! stop ORIGIN Canceled|LockTimeout
 //! ```
 //!
 //! After each command come the actions that are to be done for it.
@@ -34,6 +36,7 @@ struct World {
     ddl: Ddl,
     catalog: Arc<Catalog>,
     down: Vec<ShardId>,
+    starting: bool,
     full: BTreeSet<NodeId>,
     batches: u64,
 }
@@ -46,6 +49,14 @@ fn shard(word: &str) -> ShardId {
 
 fn node(word: &str) -> NodeId {
     NodeId(word[1..].parse().expect("a node like n2"))
+}
+
+fn origin(words: &[&str]) -> Origin {
+    let number = words[1].parse().expect("a number");
+    match words[0] {
+        "session" => Origin::Session(ConnId(number as u32)),
+        from => Origin::Shard(shard(from), number),
+    }
 }
 
 fn handle(number: u64) -> TxnHandle {
@@ -71,6 +82,7 @@ impl World {
             ddl: Ddl::default(),
             catalog: Arc::new(Catalog::default()),
             down: Vec::new(),
+            starting: false,
             full: BTreeSet::new(),
             batches: 0,
         };
@@ -136,8 +148,17 @@ impl World {
         self.ddl.on_txn(from, FromTxn::Done(1, done), next);
     }
 
+    fn next(&mut self) -> Option<Action> {
+        let nodes = Nodes {
+            down: &self.down,
+            starting: self.starting,
+            full: &self.full,
+        };
+        self.ddl.next(&self.catalog, nodes)
+    }
+
     fn act(&mut self, trace: &mut String) {
-        while let Some(action) = self.ddl.next(&self.catalog, &self.down, &self.full) {
+        while let Some(action) = self.next() {
             match action {
                 Action::Publish(catalog) => {
                     let tables = &catalog.databases["shop"].tables;
@@ -150,7 +171,13 @@ impl World {
                         })
                         .collect();
                     let version = catalog.version;
-                    writeln!(trace, "version {version}:{}", indexes.concat())
+                    let database = &catalog.databases["shop"];
+                    let (protocol, switching) = (database.protocol, database.switching);
+                    let state = match switching {
+                        None if protocol == ProtocolKind::TwoPhase => String::new(),
+                        switching => format!(" {} {switching:?}", protocol.name()),
+                    };
+                    writeln!(trace, "version {version}:{}{state}", indexes.concat())
                         .expect("a string takes everything");
                     self.catalog = catalog;
                 }
@@ -159,6 +186,10 @@ impl World {
                     self.ddl.filling(handle(self.batches));
                     let begins = if position.is_some() { "next" } else { "first" };
                     writeln!(trace, "{begins} batch").expect("a string takes everything");
+                }
+                Action::EndBatch(batch) => {
+                    writeln!(trace, "end batch {}", batch.number)
+                        .expect("a string takes everything");
                 }
                 Action::Answer(origin, result) => {
                     let text = match &result {
@@ -180,12 +211,20 @@ impl Machine for World {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         let words: Vec<&str> = rest.split(' ').collect();
         match verb {
-            "ask" => {
-                let number = words[1].parse().expect("a number");
-                let origin = match words[0] {
-                    "session" => Origin::Session(ConnId(number as u32)),
-                    from => Origin::Shard(shard(from), number),
+            "starting" => self.starting = rest == "yes",
+            "stop" => {
+                let stop = match words[2] {
+                    "LockTimeout" => DdlStop::LockTimeout,
+                    _ => DdlStop::Canceled,
                 };
+                if let Some(Action::Answer(origin, result)) = self.ddl.cancel(origin(&words), stop)
+                {
+                    let error = result.expect_err("what is stopped fails");
+                    writeln!(trace, "{origin:?}: {error}").expect("a string takes everything");
+                }
+            }
+            "ask" => {
+                let origin = origin(&words);
                 let work = self.work(&words[2..].join(" "));
                 self.ddl.request(origin, "shop".into(), work);
             }

@@ -12,12 +12,17 @@
 //! does: a node that restarts drops rows of key spaces that it does not know.
 
 use super::Shard;
-use crate::ddl::{Action, Answered, Origin};
-use crate::message::{CATALOG_NODE, DdlWork, Message, WireMessage};
-use base::{Position, ShardId, SqlError, SqlState};
+use crate::client::ConnId;
+use crate::ddl::{Action, Answered, Nodes, Origin};
+use crate::message::{CATALOG_NODE, DdlCall, DdlStop, DdlWork, Message, ToTxn, WireMessage};
+use base::{Position, ShardId, SqlError, SqlState, Time};
 use catalog::{Catalog, Switching};
 use std::sync::Arc;
 use txn::JournalPort;
+
+/// A schema change that comes so soon after the start of its node waits for the others to appear.
+/// Microseconds.
+const STARTING_US: u64 = 5_000_000;
 
 impl Shard {
     /// Takes a newer catalog into use, and tells whether it is one. The first shard of each node
@@ -78,7 +83,21 @@ impl Shard {
 
     pub(super) fn ask_ddl(&mut self) -> bool {
         let mut any = false;
-        while let Some((conn, database, plan)) = self.ddl_wanted.pop_front() {
+        let calls = core::mem::take(&mut self.ddl_wanted);
+        for call in calls {
+            let (conn, database, plan) = match call {
+                DdlCall::Ask(conn, database, plan) => (conn, database, plan),
+                DdlCall::Stop(conn, stop) => {
+                    any = true;
+                    self.stop_ddl(conn, stop);
+                    continue;
+                }
+            };
+            if self.awaits_catalog_node() {
+                self.ddl_wanted
+                    .push_back(DdlCall::Ask(conn, database, plan));
+                continue;
+            }
             any = true;
             let work = DdlWork {
                 before: plan.before,
@@ -99,15 +118,57 @@ impl Shard {
                     .borrow_mut()
                     .send(ShardId(0), Message::Wire(message), Position(0));
             } else {
-                let error = SqlError::new(
-                    SqlState::OBJECT_NOT_READY,
-                    "schema changes go through node n1, which is not connected",
-                )
-                .hint("Restart node n1 and run the statement again.");
+                let error = SqlError::new(SqlState::OBJECT_NOT_READY, "node 1 cannot be reached")
+                    .detail("Schema changes go through node 1. Nothing was changed.")
+                    .hint("Run the statement again when it is back.");
                 self.with_session(conn, |session, cx| session.on_ddl(cx, Err(error)));
             }
         }
         any
+    }
+
+    /// Whether this node has just started and has not met the one that orders schema changes.
+    fn awaits_catalog_node(&self) -> bool {
+        let core = self.core.borrow();
+        core.config.shard.node() != CATALOG_NODE
+            && !self.met.contains(&CATALOG_NODE)
+            && self.is_starting(core.now)
+    }
+
+    /// Whether nodes that have not been seen yet are still expected.
+    pub(super) fn is_starting(&self, now: Time) -> bool {
+        self.started.is_some_and(|at| now.since(at) < STARTING_US)
+    }
+
+    /// When schema changes that wait for nodes that start are not to wait any longer.
+    pub(super) fn ddl_deadline(&self) -> Option<Time> {
+        let waits = !self.ddl_wanted.is_empty() || self.ddl.is_queueing();
+        let until = self.started.map(|at| at.after(STARTING_US));
+        until.filter(|until| waits && *until > self.core.borrow().now)
+    }
+
+    /// A session does not want its schema change any more.
+    fn stop_ddl(&mut self, conn: ConnId, stop: DdlStop) {
+        let unsent = |call: &DdlCall| matches!(call, DdlCall::Ask(of, ..) if *of == conn);
+        let before = self.ddl_wanted.len();
+        self.ddl_wanted.retain(|call| !unsent(call));
+        if self.ddl_wanted.len() < before {
+            self.with_session(conn, |session, cx| session.on_ddl(cx, Err(stop.error())));
+        } else if self.core.borrow().config.shard == ShardId(0) {
+            self.on_ddl_stop(Origin::Session(conn), stop);
+        } else if let Some((id, _)) = self.ddl_asked.iter().find(|(_, of)| **of == conn) {
+            let message = Message::Wire(WireMessage::DdlStop { id: *id, stop });
+            self.core
+                .borrow_mut()
+                .send(ShardId(0), message, Position(0));
+        }
+    }
+
+    /// On the shard that orders schema changes.
+    pub(super) fn on_ddl_stop(&mut self, by: Origin, stop: DdlStop) {
+        if let Some(action) = self.ddl.cancel(by, stop) {
+            self.act(action);
+        }
     }
 
     pub(super) fn run_ddl(&mut self) -> bool {
@@ -115,34 +176,47 @@ impl Shard {
         while !self.ddl.is_idle() {
             let catalog = self.core.borrow().catalog.clone();
             let down: Vec<ShardId> = self.shows.borrow().unreachable.iter().copied().collect();
-            let Some(action) = self.ddl.next(&catalog, &down, &self.full_nodes) else {
+            let unseen = down.iter().all(|shard| !self.met.contains(&shard.node()));
+            let now = self.core.borrow().now;
+            let nodes = Nodes {
+                down: &down,
+                starting: unseen && self.is_starting(now),
+                full: &self.full_nodes,
+            };
+            let Some(action) = self.ddl.next(&catalog, nodes) else {
                 break;
             };
             any = true;
-            match action {
-                Action::Publish(catalog) => self.publish(catalog),
-                Action::Fill {
-                    database,
-                    work,
-                    position,
-                } => {
-                    let catalog = self.core.borrow().catalog.clone();
-                    let database = catalog.databases.get(&database);
-                    let database = database.expect("a change holds its database").clone();
-                    let next = self.fill_next.clone();
-                    let protocol = database.protocol;
-                    let handle = self.txns.spawn(database, protocol, move |port| {
-                        crate::fill::batch(port, work, position, next)
-                    });
-                    self.ddl.filling(handle);
-                }
-                Action::Answer(origin, result) => {
-                    let result = self.tell_pause(result);
-                    self.answer_ddl(origin, result);
-                }
-            }
+            self.act(action);
         }
         any
+    }
+
+    /// Does what the queue of schema changes wants.
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Publish(catalog) => self.publish(catalog),
+            Action::Fill {
+                database,
+                work,
+                position,
+            } => {
+                let catalog = self.core.borrow().catalog.clone();
+                let database = catalog.databases.get(&database);
+                let database = database.expect("a change holds its database").clone();
+                let next = self.fill_next.clone();
+                let protocol = database.protocol;
+                let handle = self.txns.spawn(database, protocol, move |port| {
+                    crate::fill::batch(port, work, position, next)
+                });
+                self.ddl.filling(handle);
+            }
+            Action::EndBatch(batch) => self.txns.on_session(batch, ToTxn::Rollback),
+            Action::Answer(origin, result) => {
+                let result = self.tell_pause(result);
+                self.answer_ddl(origin, result);
+            }
+        }
     }
 
     /// Adds to the notices how long a database was closed.
@@ -237,7 +311,7 @@ impl Shard {
         for conn in core::mem::take(&mut self.ddl_asked).into_values() {
             let error = SqlError::new(
                 SqlState::TXN_UNKNOWN,
-                "node n1 was lost while the schema change was under way",
+                "node 1 was lost while the schema change was under way",
             )
             .hint("Look whether it has happened before you run the statement again.");
             self.with_session(conn, |session, cx| session.on_ddl(cx, Err(error)));

@@ -92,7 +92,7 @@ pub(crate) fn unknown_outcome() -> SqlError {
 }
 
 /// What a client is told of a transaction that the protocol has rolled back.
-pub(super) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlError {
+pub(crate) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlError {
     const RETRY: &str = "Run the whole transaction again.";
     let conflict = |message: &str| SqlError::new(SqlState::SERIALIZATION, message).hint(RETRY);
     match reason {
@@ -127,6 +127,11 @@ pub(super) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlE
         }
         AbortReason::SnapshotMisses => conflict("could not serialize access due to clock skew")
             .detail("A commit of another node lies above the transaction's snapshot."),
+        AbortReason::GaveWay => conflict("could not serialize access due to concurrent update")
+            .detail(
+                "The transaction was idle, and another one changed what it had read: its locks \
+                 gave way.",
+            ),
         AbortReason::DiskFull(shard) => crate::port::disk_full(shard.node()),
         AbortReason::Requested => {
             SqlError::new(SqlState::TXN_ROLLBACK, "transaction was rolled back").hint(RETRY)

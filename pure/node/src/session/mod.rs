@@ -24,6 +24,7 @@
 mod block;
 mod command;
 mod copy;
+mod ddl;
 mod errors;
 mod extended;
 mod inbox;
@@ -37,16 +38,17 @@ mod simple;
 mod startup;
 mod status;
 
-pub(crate) use errors::{key_text, unknown_outcome};
+pub(crate) use errors::{aborted, key_text, unknown_outcome};
 pub use plans::PlanCache;
 pub use status::Description;
 
 use crate::barrier::Barrier;
-use crate::client::{ClientMessage, ConnId, Reply, Severity, Tag};
-use crate::message::{SessionFacts, ToTxn, TxnHandle};
+use crate::client::{ClientMessage, ConnId, Reply, Severity};
+use crate::message::{DdlCall, DdlStop, SessionFacts, ToTxn, TxnHandle};
 use base::{Position, ShardId, SqlError, SqlState, TableId, Time, Ts};
 use block::{Block, Modes};
 use catalog::{Catalog, Database};
+use ddl::DdlWait;
 use inbox::Inbox;
 use plans::Prepared;
 use portal::Portal;
@@ -54,7 +56,6 @@ use retry::Retry;
 use run::{Ending, OpenTxn, Step};
 use settings::Settings;
 use simple::QueryString;
-use sql::plan::DdlPlan;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use txn::Counters;
@@ -81,7 +82,7 @@ pub struct SessionCx<'a> {
     /// To coordinators on this node.
     pub to_txn: &'a mut VecDeque<(ShardId, TxnHandle, ToTxn)>,
     /// Schema changes with their database; answered by [`Session::on_ddl`].
-    pub ddl: &'a mut VecDeque<(ConnId, String, DdlPlan)>,
+    pub ddl: &'a mut VecDeque<DdlCall>,
     /// Plans shared by the sessions of this shard.
     pub plans: &'a mut PlanCache,
     /// The shard's counters.
@@ -100,8 +101,8 @@ enum Activity {
     Ending,
     /// The transaction runs again at this time.
     Backoff(Time),
-    /// A schema change is under way: its command tag.
-    Ddl(&'static str),
+    /// A schema change is under way.
+    Ddl(DdlWait),
 }
 
 /// Where the connection is in its life.
@@ -160,7 +161,6 @@ pub struct Session {
     /// Largest commit timestamp seen.
     seen: Ts,
     /// A cancel request came while a schema change was under way.
-    canceled: bool,
     /// What runs or ran last, for SHOW SESSIONS.
     statement: Option<Arc<Prepared>>,
     /// Since when the session is in its present state.
@@ -205,7 +205,6 @@ impl Session {
             retry: None,
             carried: None,
             seen: Ts::ZERO,
-            canceled: false,
             statement: None,
             since: Time(0),
             is_ready: false,
@@ -222,32 +221,6 @@ impl Session {
             self.on_copy_message(cx, message);
         } else {
             self.inbox.push(message);
-        }
-        self.pump(cx);
-    }
-
-    /// A schema change is over: texts of notices, or why it failed.
-    pub fn on_ddl(&mut self, cx: &mut SessionCx<'_>, result: Result<Vec<String>, SqlError>) {
-        let Activity::Ddl(tag) = self.activity else {
-            return;
-        };
-        self.activity = Activity::Idle;
-        let canceled = core::mem::take(&mut self.canceled);
-        match result {
-            Ok(notices) => {
-                for text in notices {
-                    let notice = SqlError::new(SqlState::SUCCESS, text);
-                    self.notice(Severity::Notice, notice);
-                }
-                if canceled {
-                    let error = errors::canceled();
-                    let detail = format!("{tag} was carried out all the same.");
-                    self.fail(cx, error.detail(detail), Position(0));
-                } else {
-                    self.say(Reply::CommandComplete(Tag::Word(tag)), Position(0));
-                }
-            }
-            Err(error) => self.fail(cx, error, Position(0)),
         }
         self.pump(cx);
     }
@@ -280,12 +253,7 @@ impl Session {
                 self.activity = Activity::Idle;
                 self.fail(cx, errors::canceled(), Position(0));
             }
-            Activity::Ddl(_) => {
-                // The change itself goes on, but no longer waits for locks of this session's own
-                // transaction.
-                self.canceled = true;
-                self.roll_back(cx);
-            }
+            Activity::Ddl(_) => self.stop_ddl(cx, DdlStop::Canceled),
             Activity::Idle | Activity::Ending => {}
         }
         self.pump(cx);
@@ -312,11 +280,8 @@ impl Session {
                 self.fatal(cx, errors::idle_timeout(self.block != Block::None));
             }
             Activity::Idle if !cx.accepting && self.may_end() => self.fatal(cx, errors::shutdown()),
-            Activity::Idle
-            | Activity::Backoff(_)
-            | Activity::Running
-            | Activity::Ending
-            | Activity::Ddl(_) => {}
+            Activity::Idle | Activity::Backoff(_) | Activity::Running | Activity::Ending => {}
+            Activity::Ddl(_) => self.on_ddl_tick(cx),
         }
         self.pump(cx);
     }
@@ -329,7 +294,8 @@ impl Session {
         match self.activity {
             Activity::Backoff(at) => Some(at),
             Activity::Idle => self.idle_deadline(),
-            Activity::Running | Activity::Ending | Activity::Ddl(_) => None,
+            Activity::Ddl(wait) => wait.deadline(),
+            Activity::Running | Activity::Ending => None,
         }
     }
 

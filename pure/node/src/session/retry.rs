@@ -47,7 +47,8 @@ impl Session {
             | AbortReason::ParticipantLost(_)
             | AbortReason::SchemaChanged
             | AbortReason::SnapshotTooOld
-            | AbortReason::SnapshotMisses => ATTEMPTS_MAX,
+            | AbortReason::SnapshotMisses
+            | AbortReason::GaveWay => ATTEMPTS_MAX,
         };
         if txn.retryable && txn.tries < attempts_max {
             self.restart(cx);

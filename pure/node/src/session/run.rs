@@ -163,12 +163,6 @@ impl Session {
         table.is_some_and(|table| self.written.contains(&table.id))
     }
 
-    pub(super) fn start_ddl(&mut self, cx: &mut SessionCx<'_>, plan: &DdlPlan) {
-        cx.ddl
-            .push_back((self.conn, self.database.to_string(), plan.clone()));
-        self.activity = Activity::Ddl(plan.tag);
-    }
-
     fn run(&mut self, cx: &mut SessionCx<'_>, plan: Arc<Plan>, start: Start) {
         if let Some((error, wait)) = self.txn.as_mut().and_then(|txn| txn.broken.take()) {
             self.fail(cx, error, wait);

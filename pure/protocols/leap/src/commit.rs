@@ -346,6 +346,7 @@ fn count(cx: &mut Context<'_>, outcome: &Outcome, shards: u32, nodes: u32) {
                 AbortReason::SchemaChanged => counters.txn_schema_changed += 1,
                 AbortReason::SnapshotTooOld
                 | AbortReason::SnapshotMisses
+                | AbortReason::GaveWay
                 | AbortReason::DiskFull(_)
                 | AbortReason::Requested => {}
             }

@@ -69,6 +69,8 @@ impl Protocol for Leap {
     fn on_tick(&mut self, cx: &mut Context<'_>) {
         self.run_timers(cx);
         self.locks.expire(cx.now);
+        // Idle readers give way under this protocol as under any other that shares the table.
+        cx.out.in_the_way.append(&mut self.locks.take_in_the_way());
         // Only those that are parked now: they get one turn each.
         self.ready.append(&mut self.parked);
         let horizon = cx.horizon;

@@ -239,6 +239,9 @@ impl TwoPhase {
                 self.advance(cx, job);
             }
         }
+        if self.locks.has_in_the_way() {
+            cx.out.in_the_way.append(&mut self.locks.take_in_the_way());
+        }
     }
 
     fn take_lock_events(&mut self, cx: &mut Context<'_>) {

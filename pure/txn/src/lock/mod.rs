@@ -50,6 +50,7 @@
 
 mod bulk;
 mod claim;
+mod give_way;
 mod point;
 mod show;
 mod table;
@@ -60,6 +61,7 @@ mod tests;
 
 pub use bulk::Taken;
 pub use claim::Claim;
+pub use give_way::{GIVE_WAY_US, NAME_AGAIN_US};
 pub use table::{Acquired, Conflict, Item, LockEvent, LockRequest, LockTable, Settled};
 pub use wait::OVERTAKEN_MAX;
 

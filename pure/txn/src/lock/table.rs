@@ -316,6 +316,8 @@ pub(super) struct Owner {
     pub(super) ranges: Vec<(IndexId, Option<Slot>)>,
     pub(super) shard: bool,
     pub(super) waiting: Vec<u64>,
+    /// Since when requests die of its shared locks, moved on when it is named.
+    pub(super) deaths_since: Option<Time>,
 }
 
 /// The locks of one shard.
@@ -334,6 +336,10 @@ pub struct LockTable {
     pub(super) wide_waiters: Vec<u64>,
     pub(super) owners: LookupMap<TxnId, Owner>,
     pub(super) timeouts: BTreeSet<(Time, u64)>,
+    /// When the table looks whether readers keep this request waiting.
+    pub(super) looks: BTreeSet<(Time, u64)>,
+    /// See [`LockTable::take_in_the_way`].
+    pub(super) in_the_way: Vec<TxnId>,
     pub(super) events: Vec<LockEvent>,
     /// Owners of ended transactions: their vectors keep their memory.
     spare: Vec<Owner>,
@@ -366,6 +372,8 @@ impl LockTable {
             wide_waiters: Vec::new(),
             owners: LookupMap::new(),
             timeouts: BTreeSet::new(),
+            looks: BTreeSet::new(),
+            in_the_way: Vec::new(),
             events: Vec::new(),
             spare: Vec::new(),
             arrivals: 0,
@@ -520,7 +528,10 @@ impl LockTable {
                 self.enqueue(arrival, waiter);
                 Acquired::Waiting
             }
-            Verdict::Die(conflict) => Acquired::Died(conflict),
+            Verdict::Die(conflict) => {
+                self.note_death(&request);
+                Acquired::Died(conflict)
+            }
         }
     }
 
@@ -695,6 +706,7 @@ impl LockTable {
             self.shard.retain(|holder| holder.txn.txn != txn);
             freed.push(super::wait::OwnedItem::Shard);
         }
+        owner.deaths_since = None;
         if self.spare.len() < SPARE_OWNERS {
             self.spare.push(owner);
         }
@@ -755,6 +767,8 @@ impl LockTable {
 
     /// When [`LockTable::expire`] has something to do.
     pub fn deadline(&self) -> Option<Time> {
-        self.timeouts.first().map(|(at, _)| *at)
+        let timeout = self.timeouts.first().into_iter();
+        let both = timeout.chain(self.looks.first());
+        both.map(|(at, _)| *at).min()
     }
 }

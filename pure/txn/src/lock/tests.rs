@@ -1,5 +1,7 @@
 //! Unit tests of the rules, and a random test against a dumb model.
 
+mod give_way;
+
 use super::*;
 use crate::columns::Columns;
 use base::{IndexId, Key, KeyRange, NodeId, Prng, ShardId, Slot, Time};

@@ -49,6 +49,8 @@ pub(super) struct Waiter {
     pub(super) overtaken: u32,
     pub(super) deadline: Option<Time>,
     pub(super) since: Time,
+    /// Its entry in `LockTable::looks`.
+    pub(super) look_at: Option<Time>,
     pub(super) request: u64,
 }
 
@@ -68,6 +70,7 @@ impl Waiter {
             overtaken: 0,
             deadline: request.deadline,
             since: request.now,
+            look_at: None,
             request: request.request,
         }
     }
@@ -306,6 +309,9 @@ impl LockTable {
             self.timeouts.insert((deadline, arrival));
         }
         self.owner(waiter.txn.txn).waiting.push(arrival);
+        let mut waiter = waiter;
+        waiter.look_at = waiter.first_look();
+        self.looks.extend(waiter.look_at.map(|at| (at, arrival)));
         self.waiters.insert(arrival, waiter);
     }
 
@@ -329,6 +335,9 @@ impl LockTable {
         }
         if let Some(deadline) = waiter.deadline {
             self.timeouts.remove(&(deadline, arrival));
+        }
+        if let Some(at) = waiter.look_at {
+            self.looks.remove(&(at, arrival));
         }
         waiter
     }
@@ -486,7 +495,8 @@ impl LockTable {
         self.settle(freed);
     }
 
-    /// Ends the waits whose deadline has passed ([`Settled::TimedOut`]).
+    /// Ends the waits whose deadline has passed ([`Settled::TimedOut`]), and names the readers that
+    /// others have waited for ([`LockTable::take_in_the_way`]).
     pub fn expire(&mut self, now: Time) {
         let mut freed = Vec::new();
         while let Some(&(at, arrival)) = self.timeouts.first() {
@@ -497,6 +507,7 @@ impl LockTable {
             freed.push(self.finish(arrival, Settled::TimedOut(key)).item);
         }
         self.settle(freed);
+        self.look_for_readers(now);
     }
 }
 

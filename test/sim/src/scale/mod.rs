@@ -278,7 +278,7 @@ fn less(now: &Counters, before: &Counters) -> Counters {
     }
     each!(
         txn_committed txn_aborted txn_died txn_lock_timeout txn_participant_lost
-        txn_schema_changed txn_unknown txn_shard_local txn_node_local txn_distributed
+        txn_schema_changed txn_gave_way txn_unknown txn_shard_local txn_node_local txn_distributed
         participant_nodes messages messages_on_path messages_in_node message_bytes forced_writes
         journal_records journal_bytes lock_waits lock_wait_us snapshot_waits statements
         snapshot_raises statement_restarts server_retries rows_read rows_written formulas

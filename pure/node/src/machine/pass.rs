@@ -1,0 +1,99 @@
+//! What the stages of one shard tell one another, and the shards of one node.
+
+use super::Shard;
+use crate::message::{FromTxn, LocalMessage, Message, TxnHandle, WireMessage};
+use crate::stages::Stage;
+use crate::txns::INTERNAL;
+use base::Position;
+
+impl Shard {
+    pub(super) fn pass_to_txns(&mut self) -> bool {
+        let mut any = false;
+        while let Some((to, handle, message)) = self.to_txn.pop_front() {
+            any = true;
+            let here = self.core.borrow().config.shard;
+            if to == here {
+                self.stages.count(Stage::Execute, 1);
+                let start = self.stages.start();
+                self.txns.on_session(handle, message);
+                self.stages.stop(Stage::Execute, start);
+            } else {
+                let message = Message::Local(LocalMessage::ToTxn(handle, message));
+                self.core.borrow_mut().send(to, message, Position(0));
+            }
+        }
+        any
+    }
+
+    pub(super) fn pass_answers(&mut self) -> bool {
+        let mut completions = self.core.borrow_mut().protocols.take_completions();
+        let any = !completions.is_empty();
+        for (txn, op, reply) in completions.drain(..) {
+            self.txns.on_answer(txn, op, reply);
+        }
+        let mut core = self.core.borrow_mut();
+        core.protocols.reuse_completions(completions);
+        any
+    }
+
+    /// Tells the coordinators of transactions that keep writers waiting here.
+    pub(super) fn pass_in_the_way(&mut self) -> bool {
+        let named = self.core.borrow_mut().protocols.take_in_the_way();
+        let any = !named.is_empty();
+        for txn in named {
+            let here = self.core.borrow().config.shard;
+            if txn.shard == here {
+                self.txns.give_way(txn);
+            } else {
+                let message = Message::Wire(WireMessage::InTheWay(txn));
+                self.core.borrow_mut().send(txn.shard, message, Position(0));
+            }
+        }
+        any
+    }
+
+    pub(super) fn pass_to_sessions(&mut self) -> bool {
+        let mut any = false;
+        loop {
+            let Some((handle, message)) = self.events.borrow_mut().to_sessions.pop_front() else {
+                return any;
+            };
+            any = true;
+            let here = self.core.borrow().config.shard;
+            if handle.conn == INTERNAL {
+                self.on_internal(handle, message);
+            } else if handle.session == here {
+                self.with_session(handle.conn, |s, cx| s.on_txn(cx, handle, message));
+            } else {
+                let message = Message::Local(LocalMessage::FromTxn(handle, message));
+                self.core
+                    .borrow_mut()
+                    .send(handle.session, message, Position(0));
+            }
+        }
+    }
+
+    /// News of a transaction that the node itself started.
+    fn on_internal(&mut self, handle: TxnHandle, message: FromTxn) {
+        if self.gathered(handle) {
+            return;
+        }
+        let Some(sequence) = self.draws.get(&handle).copied() else {
+            let next = self.fill_next.borrow_mut().take();
+            self.ddl.on_txn(handle, message, next);
+            return;
+        };
+        if let FromTxn::Done(_, done) = message {
+            self.draws.remove(&handle);
+            let result = match done.result {
+                Ok(_) => Ok(()),
+                Err(crate::message::Failure::Sql(error)) => Err(sql::port::ExecError::Sql(error)),
+                Err(crate::message::Failure::Aborted(reason)) => {
+                    Err(sql::port::ExecError::Aborted(reason))
+                }
+            };
+            self.sequences.borrow_mut().on_drawn(sequence, result);
+            self.txns.wake_all();
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Readers in the way of writers: the table names them, so that those that are idle give way.
+//!
+//! A writer waits for a younger reader, or dies of an older one, as long as that transaction is
+//! open. If its client does nothing, that may be for ever: PostgreSQL, whose readers block nobody,
+//! would have answered. So the table names each transaction whose *shared* lock keeps a request
+//! waiting for [`GIVE_WAY_US`], and again every [`NAME_AGAIN_US`]; and one that requests die of, if
+//! they come back for so long.
+//!
+//! To be named is a question, not a verdict. Locks are never taken away here: the transaction's
+//! coordinator knows whether it is idle and has not begun to commit, and ends it as COMMIT or
+//! ROLLBACK would ([`crate::contract::Outbox::in_the_way`]). So the rule needs no proof of its own:
+//! whatever gives way has ended, and strict two-phase locking holds.
+
+use super::table::{LockRequest, LockTable};
+use super::wait::{OwnedItem, Waiter};
+use super::{Claim, LockMode};
+use crate::columns::Columns;
+use alloc::vec::Vec;
+use base::{Planted, Time, TxnId, is_planted};
+
+/// A reader is named when a writer has waited for it so long. Microseconds. Well above a round trip
+/// between a client and its server, so that a transaction at work is not idle; well below what a
+/// person notices as a hang.
+pub const GIVE_WAY_US: u64 = 200_000;
+/// Pause until it is named again: it may have been busy. Microseconds.
+pub const NAME_AGAIN_US: u64 = 100_000;
+
+impl Waiter {
+    /// When the table looks for readers in its way for the first time; `None`: readers never are.
+    pub(super) fn first_look(&self) -> Option<Time> {
+        let writes = self.claim.adds != Columns::NONE;
+        writes.then(|| self.since.after(GIVE_WAY_US))
+    }
+}
+
+impl LockTable {
+    /// Transactions whose shared locks are in the way of others, named since the last call.
+    #[must_use]
+    pub fn take_in_the_way(&mut self) -> Vec<TxnId> {
+        core::mem::take(&mut self.in_the_way)
+    }
+
+    /// Whether [`LockTable::take_in_the_way`] would return anything.
+    pub fn has_in_the_way(&self) -> bool {
+        !self.in_the_way.is_empty()
+    }
+
+    /// Names the readers in the way of those who have waited long enough.
+    pub(super) fn look_for_readers(&mut self, now: Time) {
+        let mut dropped = Vec::new();
+        while let Some(&(at, arrival)) = self.looks.first() {
+            if at > now {
+                break;
+            }
+            self.looks.pop_first();
+            let waiter = &self.waiters[&arrival];
+            let readers = self.readers_in_the_way(&waiter.item, waiter.claim, waiter.txn.txn);
+            if is_planted(Planted::GivenWayGoesOn)
+                && let OwnedItem::Point(_) = &waiter.item
+            {
+                dropped.extend(readers.iter().map(|reader| (*reader, waiter.item.clone())));
+            }
+            for reader in readers {
+                self.name(reader);
+            }
+            let again = now.after(NAME_AGAIN_US);
+            let waiter = self.waiters.get_mut(&arrival).expect("just seen");
+            waiter.look_at = Some(again);
+            self.looks.insert((again, arrival));
+        }
+        for (reader, item) in dropped {
+            self.release_item(reader, &item.as_item());
+        }
+    }
+
+    /// A request has died. If readers were in its way, and have been in the way of others before,
+    /// they are named.
+    pub(super) fn note_death(&mut self, request: &LockRequest<'_, Claim>) {
+        if request.mode.adds == Columns::NONE {
+            return;
+        }
+        let mut readers = Vec::new();
+        let txn = request.txn.txn;
+        self.each_holder(&request.item, request.mode, txn, &mut |holder| {
+            if holder.claim.mode() == LockMode::Shared {
+                readers.push(holder.txn.txn);
+            }
+        });
+        for reader in readers {
+            let owner = self.owner(reader);
+            let since = *owner.deaths_since.get_or_insert(request.now);
+            if request.now.since(since) >= GIVE_WAY_US {
+                owner.deaths_since = Some(Time(since.0 + NAME_AGAIN_US));
+                self.name(reader);
+            }
+        }
+    }
+
+    fn readers_in_the_way(&self, item: &OwnedItem, claim: Claim, txn: TxnId) -> Vec<TxnId> {
+        let mut readers = Vec::new();
+        self.each_holder(&item.as_item(), claim, txn, &mut |holder| {
+            if holder.claim.mode() == LockMode::Shared && !readers.contains(&holder.txn.txn) {
+                readers.push(holder.txn.txn);
+            }
+        });
+        readers
+    }
+
+    fn name(&mut self, reader: TxnId) {
+        if !self.in_the_way.contains(&reader) {
+            self.in_the_way.push(reader);
+        }
+    }
+}
