@@ -39,6 +39,7 @@ impl World {
             cluster: 1,
             seed: 1,
             stopwatch: || 0,
+            barrier: node::barrier::let_through,
         };
         let recovered = ShardRecovered {
             store: Store::new(),

@@ -91,7 +91,7 @@ fn format(name: &str, at: usize, types: &[Type]) -> Option<&'static [&'static st
             "microseconds",
         ],
         ("to_char", 1) => match types[0] {
-            Type::Timestamp | Type::Timestamptz => &[
+            Type::Timestamp(None) | Type::Timestamptz(None) => &[
                 "YYYY-MM-DD HH24:MI:SS",
                 "FMDay, DD Month YYYY",
                 "HH12:MI AM",

@@ -264,9 +264,9 @@ impl Generator {
             ty if NUMBERS.contains(&ty) && !self.careful => NUMBERS[self.below(NUMBERS.len())],
             Type::Int8 | Type::Numeric(_) | Type::Float8 => Type::Int4,
             Type::Int4 => self.one_of(&[Type::Int2, Type::Bool]),
-            Type::Date => self.one_of(&[Type::Timestamp, Type::Timestamptz]),
-            Type::Timestamp => self.one_of(&[Type::Date, Type::Timestamptz]),
-            Type::Timestamptz => self.one_of(&[Type::Date, Type::Timestamp]),
+            Type::Date => self.one_of(&[Type::Timestamp(None), Type::Timestamptz(None)]),
+            Type::Timestamp(None) => self.one_of(&[Type::Date, Type::Timestamptz(None)]),
+            Type::Timestamptz(None) => self.one_of(&[Type::Date, Type::Timestamp(None)]),
             other => other,
         };
         let arg = self.expr(from, depth - 1);

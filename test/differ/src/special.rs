@@ -20,8 +20,8 @@ impl Generator {
                 node.text(" IN ").node(text).text(")")
             }
             Type::Int4 | Type::Int8 | Type::Numeric(_) => self.subscript_or_extract(ty, depth),
-            Type::Timestamp => {
-                let arg = self.expr(Type::Timestamptz, depth - 1);
+            Type::Timestamp(None) => {
+                let arg = self.expr(Type::Timestamptz(None), depth - 1);
                 let zone = self.word(&["UTC", "+03", "Europe/Berlin"]);
                 let node = Node::new("at time zone", place).text("(").node(arg);
                 node.text(format!(" AT TIME ZONE '{zone}')"))
@@ -71,7 +71,7 @@ impl Generator {
             return self.leaf(ty);
         }
         let field = self.word(&["year", "month", "day", "dow", "epoch", "quarter"]);
-        let from = self.expr(Type::Timestamp, depth - 1);
+        let from = self.expr(Type::Timestamp(None), depth - 1);
         let node = Node::new("extract from", place).text(format!("extract({field} FROM "));
         node.node(from).text(")")
     }

@@ -18,8 +18,8 @@ pub(crate) const TYPES: [Type; 20] = [
     Type::Char(0),
     Type::Bytea,
     Type::Date,
-    Type::Timestamp,
-    Type::Timestamptz,
+    Type::Timestamp(None),
+    Type::Timestamptz(None),
     Type::Uuid,
     Type::Interval,
     INT4S,
@@ -30,7 +30,7 @@ pub(crate) const TYPES: [Type; 20] = [
 pub(crate) const INT4S: Type = Type::Array(ArrayKind::Int4);
 pub(crate) const INT8S: Type = Type::Array(ArrayKind::Int8);
 pub(crate) const TEXTS: Type = Type::Array(ArrayKind::Text);
-pub(crate) const NUMERICS: Type = Type::Array(ArrayKind::Numeric);
+pub(crate) const NUMERICS: Type = Type::Array(ArrayKind::Numeric(None));
 
 /// The arrays that are drawn, with their elements.
 pub(crate) const ARRAYS: [(Type, Type); 4] = [
@@ -57,7 +57,7 @@ pub(crate) fn literal(prng: &mut Prng, ty: Type) -> String {
         Type::Int4 => format!("({plain})"),
         Type::Numeric(_) if plain.contains('.') && !plain.starts_with('-') => plain,
         Type::Date => format!("DATE '{plain}'"),
-        Type::Timestamp => format!("TIMESTAMP '{plain}'"),
+        Type::Timestamp(None) => format!("TIMESTAMP '{plain}'"),
         Type::Interval => format!("INTERVAL '{plain}'"),
         Type::Text if prng.below(3) == 0 => format!("'{plain}'"),
         ty => format!("'{plain}'::{}", written(ty)),
@@ -79,8 +79,8 @@ fn content(prng: &mut Prng, ty: Type) -> String {
         )
         .into(),
         Type::Date => date(prng).into(),
-        Type::Timestamp => format!("{} {}", date(prng), time(prng)),
-        Type::Timestamptz => {
+        Type::Timestamp(None) => format!("{} {}", date(prng), time(prng)),
+        Type::Timestamptz(None) => {
             let zone = pick(prng, &["+00", "+02", "-05:30"]);
             format!("{} {}{zone}", date(prng), time(prng))
         }
@@ -168,7 +168,7 @@ fn array(prng: &mut Prng, kind: ArrayKind) -> String {
         ArrayKind::Text => {
             pick(prng, &["a", "b", "ab", r#""x y""#, r#""""#, "Z", "10"]).to_string()
         }
-        ArrayKind::Numeric => pick(prng, &["0", "1.5", "-2.50", "7"]).to_string(),
+        ArrayKind::Numeric(None) => pick(prng, &["0", "1.5", "-2.50", "7"]).to_string(),
         _ => prng.between(-3, 9).to_string(),
     };
     let elements: Vec<String> = (0..count).map(|_| element(prng)).collect();

@@ -45,7 +45,7 @@ pub use status::Description;
 use crate::barrier::Barrier;
 use crate::client::{ClientMessage, ConnId, Reply, Severity};
 use crate::message::{DdlCall, DdlStop, SessionFacts, ToTxn, TxnHandle};
-use base::{Position, ShardId, SqlError, SqlState, TableId, Time, Ts};
+use base::{Position, ShardId, SqlError, TableId, Time, Ts};
 use block::{Block, Modes};
 use catalog::{Catalog, Database};
 use ddl::DdlWait;
