@@ -33,8 +33,8 @@ const TYPES: [Type; 22] = [
     Type::Char(2),
     Type::Bytea,
     Type::Date,
-    Type::Timestamp,
-    Type::Timestamptz,
+    Type::Timestamp(None),
+    Type::Timestamptz(None),
     Type::Uuid,
     Type::Interval,
     Type::Name,
@@ -269,7 +269,7 @@ fn value(prng: &mut Prng, ty: Type) -> Datum {
         Type::Int2 => Datum::Int(int(prng, 16)),
         Type::Int4 => Datum::Int(int(prng, 32)),
         Type::Int8 => Datum::Int(int(prng, 64)),
-        Type::Oid => Datum::Int(pick(
+        Type::Oid | Type::Reg(_) => Datum::Int(pick(
             prng,
             &[0, 1, 16, 23, 1259, 16_384, i64::from(u32::MAX)],
         )),
@@ -284,7 +284,7 @@ fn value(prng: &mut Prng, ty: Type) -> Datum {
                 _ => prng.between(i64::from(DATE_MIN), i64::from(DATE_MAX)) as i32,
             })
         }
-        Type::Timestamp | Type::Timestamptz => Datum::Timestamp(timestamp(prng)),
+        Type::Timestamp(_) | Type::Timestamptz(_) => Datum::Timestamp(timestamp(prng)),
         Type::Uuid => Datum::Uuid([prng.next_u64() as u8; 16]),
         Type::Interval => interval(prng).into(),
         Type::InternalChar => pick(prng, &["", "a", "r"]).into(),
@@ -345,19 +345,19 @@ fn is_of(ty: Type, value: &Datum) -> bool {
         (Type::Int2, _) => within(i64::from(i16::MIN), i64::from(i16::MAX)),
         (Type::Int4, _) => within(i64::from(i32::MIN), i64::from(i32::MAX)),
         (Type::Int8, _) => value.as_int().is_some(),
-        (Type::Oid, _) => within(0, i64::from(u32::MAX)),
+        (Type::Oid | Type::Reg(_), _) => within(0, i64::from(u32::MAX)),
         (Type::Float4 | Type::Float8, _) => matches!(value, Datum::Float(_)),
         (Type::Numeric(_), _) => value.as_decimal().is_some(),
         (Type::Date, Datum::Date(days)) => {
             matches!(*days, i32::MIN | i32::MAX) || (DATE_MIN..=DATE_MAX).contains(days)
         }
-        (Type::Timestamp | Type::Timestamptz, Datum::Timestamp(at)) => {
+        (Type::Timestamp(_) | Type::Timestamptz(_), Datum::Timestamp(at)) => {
             matches!(*at, i64::MIN | i64::MAX) || (TIMESTAMP_MIN..TIMESTAMP_END).contains(at)
         }
         (Type::Array(kind), Datum::Array(items)) => {
             items.iter().all(|item| is_of(kind.element(), item))
         }
-        (Type::Date | Type::Timestamp | Type::Timestamptz | Type::Array(_), _) => false,
+        (Type::Date | Type::Timestamp(_) | Type::Timestamptz(_) | Type::Array(_), _) => false,
         (Type::Bool, _) => value.as_bool().is_some(),
         (Type::Bytea, _) => value.as_bytes().is_some(),
         (Type::Uuid, _) => matches!(value, Datum::Uuid(_)),
