@@ -1,0 +1,281 @@
+//! What a run has shown: the longest waits, the first commits after healing, a time series.
+
+use crate::clients::Sample;
+use crate::cluster::{Fault, VICTIM};
+use std::time::Duration;
+
+/// A silent node is noticed within this time, a dead one at once.
+const DETECTION: Duration = Duration::from_secs(1);
+/// No statement of a live node's client takes longer than this beyond detection.
+const BEYOND: Duration = Duration::from_secs(1);
+/// A schema change ends, well or not, within this time.
+const CHANGE_LIMIT: Duration = Duration::from_secs(2);
+/// Rows of the node that was parted are written again within this time of healing, ten times what
+/// is aimed at. A killed node starts first.
+const RETURN_LIMIT: Duration = Duration::from_secs(3);
+/// Width of a row of the time series.
+const STEP: Duration = Duration::from_millis(100);
+
+/// One fault.
+pub(crate) struct Episode {
+    pub(crate) fault: Fault,
+    pub(crate) begin: Duration,
+    pub(crate) end: Duration,
+    pub(crate) change: Change,
+}
+
+/// A schema change that was tried meanwhile.
+pub(crate) struct Change {
+    pub(crate) sql: String,
+    pub(crate) took: Duration,
+    pub(crate) outcome: String,
+}
+
+/// What clients saw of one fault.
+struct Seen {
+    /// Statements of clients of live nodes.
+    statements: usize,
+    /// Longest of those whose row the fault leaves, and of all.
+    longest_live: Duration,
+    longest: Duration,
+    /// The longest one, for the report.
+    worst: Option<Sample>,
+    /// Commits of rows that the fault leaves, in its last second, and in the second before it.
+    late: usize,
+    before: usize,
+    /// From healing to the first success on a row that the fault took.
+    back: Option<Duration>,
+}
+
+fn seen(samples: &[Sample], episode: &Episode) -> Seen {
+    let mut seen = Seen {
+        statements: 0,
+        longest_live: Duration::ZERO,
+        longest: Duration::ZERO,
+        worst: None,
+        late: 0,
+        before: 0,
+        back: None,
+    };
+    let second = Duration::from_secs(1);
+    for sample in samples.iter().filter(|sample| sample.at != VICTIM) {
+        let leaves = episode.fault.leaves(sample.at, sample.home);
+        let good = sample.state.is_empty();
+        if !leaves && good && sample.end >= episode.end {
+            let back = sample.end - episode.end;
+            seen.back = Some(seen.back.map_or(back, |known| known.min(back)));
+        }
+        if leaves
+            && good
+            && (episode.begin.saturating_sub(second)..episode.begin).contains(&sample.end)
+        {
+            seen.before += 1;
+        }
+        // Whatever was under way while the fault lasted.
+        if sample.end < episode.begin || sample.begin > episode.end {
+            continue;
+        }
+        seen.statements += 1;
+        let took = sample.end - sample.begin;
+        if leaves {
+            seen.longest_live = seen.longest_live.max(took);
+            if good && (episode.end - second..episode.end).contains(&sample.end) {
+                seen.late += 1;
+            }
+        }
+        if took > seen.longest {
+            seen.longest = took;
+            seen.worst = Some(sample.clone());
+        }
+    }
+    seen
+}
+
+/// Prints a table and what is wrong; whether nothing is.
+pub(crate) fn report(protocol: &str, samples: &[Sample], episodes: &[Episode]) -> bool {
+    println!("{protocol}: {} statements", samples.len());
+    println!(
+        "{:<12} {:>10} {:>12} {:>12} {:>10} {:>10} {:>10}  schema change",
+        "fault", "statements", "longest live", "longest", "tx/s before", "tx/s in it", "back after"
+    );
+    let (mut passed, mut failed) = (0, 0);
+    let mut check = |good: bool, text: String| {
+        if good {
+            passed += 1;
+        } else {
+            failed += 1;
+            println!("FAILED: {text}");
+        }
+    };
+    for episode in episodes {
+        let seen = seen(samples, episode);
+        let Episode { fault, change, .. } = episode;
+        let back = seen
+            .back
+            .map_or("never".into(), |back| format!("{} ms", back.as_millis()));
+        println!(
+            "{:<12} {:>10} {:>9} ms {:>9} ms {:>10} {:>10} {:>10}  {} ms: {}",
+            fault.name(),
+            seen.statements,
+            seen.longest_live.as_millis(),
+            seen.longest.as_millis(),
+            seen.before,
+            seen.late,
+            back,
+            change.took.as_millis(),
+            change.outcome
+        );
+        let limit = DETECTION + BEYOND;
+        let worst = seen.worst.as_ref().map(|worst| {
+            format!(
+                "client of node {}, row of node {}: {} {}",
+                worst.at, worst.home, worst.state, worst.message
+            )
+        });
+        check(
+            seen.longest <= limit,
+            format!(
+                "{}: a statement took {} ms ({})",
+                fault.name(),
+                seen.longest.as_millis(),
+                worst.unwrap_or_default()
+            ),
+        );
+        check(
+            seen.late * 4 >= seen.before,
+            format!(
+                "{}: rows of live nodes: {} commits a second, {} before",
+                fault.name(),
+                seen.late,
+                seen.before
+            ),
+        );
+        check(
+            change.took <= CHANGE_LIMIT,
+            format!(
+                "{}: {} took {} ms: {}",
+                fault.name(),
+                change.sql,
+                change.took.as_millis(),
+                change.outcome
+            ),
+        );
+        let allowed = match fault {
+            Fault::Kill => RETURN_LIMIT * 5,
+            _ => RETURN_LIMIT,
+        };
+        check(
+            seen.back.is_some_and(|back| back <= allowed),
+            format!("{}: rows that it took are back after {back}", fault.name()),
+        );
+    }
+    for (state, count) in states(samples) {
+        println!("  {state:<6} {count:>8}");
+    }
+    println!("faults: {passed} passed, {failed} failed");
+    failed == 0
+}
+
+/// How often each SQLSTATE came.
+fn states(samples: &[Sample]) -> Vec<(String, usize)> {
+    let mut counts = std::collections::BTreeMap::new();
+    for sample in samples {
+        let state = if sample.state.is_empty() {
+            "ok"
+        } else {
+            &sample.state
+        };
+        *counts.entry(state.to_string()).or_insert(0) += 1;
+    }
+    counts.into_iter().collect()
+}
+
+/// The run as CSV, a line for each step: time in seconds, the fault that lasts, and for clients of
+/// live nodes commits and failures of rows that it leaves and of others, and the longest of the
+/// statements that ended then, in milliseconds.
+pub(crate) fn series(samples: &[Sample], episodes: &[Episode]) -> String {
+    let mut out =
+        String::from("seconds,fault,live_ok,live_failed,other_ok,other_failed,longest_ms\n");
+    let end = samples
+        .iter()
+        .map(|sample| sample.end)
+        .max()
+        .unwrap_or_default();
+    let steps = (end.as_millis() / STEP.as_millis()) as usize + 1;
+    let mut rows = vec![[0u64; 5]; steps];
+    let fault_at = |at: Duration| episodes.iter().find(|e| (e.begin..e.end).contains(&at));
+    for sample in samples.iter().filter(|sample| sample.at != VICTIM) {
+        let row = &mut rows[(sample.end.as_millis() / STEP.as_millis()) as usize];
+        let leaves = fault_at(sample.end).is_none_or(|e| e.fault.leaves(sample.at, sample.home));
+        let column = usize::from(!sample.state.is_empty()) + 2 * usize::from(!leaves);
+        row[column] += 1;
+        row[4] = row[4].max((sample.end - sample.begin).as_millis() as u64);
+    }
+    for (at, row) in rows.iter().enumerate() {
+        let time = STEP * at as u32;
+        let fault = fault_at(time).map_or("", |episode| episode.fault.name());
+        let [a, b, c, d, longest] = row;
+        out.push_str(&format!(
+            "{:.1},{fault},{a},{b},{c},{d},{longest}\n",
+            time.as_secs_f64()
+        ));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(begin: u64, end: u64, home: u16, state: &str) -> Sample {
+        Sample {
+            begin: Duration::from_millis(begin),
+            end: Duration::from_millis(end),
+            at: 1,
+            home,
+            state: state.into(),
+            message: String::new(),
+        }
+    }
+
+    fn episode() -> Episode {
+        Episode {
+            fault: Fault::Stop,
+            begin: Duration::from_secs(3),
+            end: Duration::from_secs(8),
+            change: Change {
+                sql: String::new(),
+                took: Duration::ZERO,
+                outcome: String::new(),
+            },
+        }
+    }
+
+    /// Good: commits before and in the fault, the lost row comes back.
+    fn good() -> Vec<Sample> {
+        vec![
+            sample(2500, 2510, 3, ""),
+            sample(3100, 4000, 2, "40001"),
+            sample(7500, 7510, 3, ""),
+            sample(8050, 8100, 2, ""),
+        ]
+    }
+
+    #[test]
+    fn a_good_run_passes() {
+        assert!(report("two_phase", &good(), &[episode()]));
+    }
+
+    #[test]
+    fn a_wait_a_standstill_and_a_row_that_stays_away_fail() {
+        let mut waits = good();
+        waits.push(sample(3200, 5300, 2, "40001"));
+        assert!(!report("two_phase", &waits, &[episode()]));
+        let mut stands = good();
+        stands.remove(2);
+        assert!(!report("two_phase", &stands, &[episode()]));
+        let mut away = good();
+        away.pop();
+        assert!(!report("two_phase", &away, &[episode()]));
+    }
+}
