@@ -32,6 +32,7 @@ pub mod port;
 mod program;
 mod rows;
 pub mod settings;
+mod stack;
 
 pub use bind::PlanCx;
 pub use exec::{Completed, Fast, FastEnd, FastWait, Tag, execute, execute_fast, home_slot};

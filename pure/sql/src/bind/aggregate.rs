@@ -1,6 +1,7 @@
 //! Aggregates and grouping: how a grouped query's expressions refer to groups.
 
 use super::form::Forms;
+use super::function::first_word;
 use super::rel::{Aggregate, Call, CallKind, Rel};
 use super::scope::Scope;
 use super::{AGGREGATE, Binder, unsupported};
@@ -8,21 +9,34 @@ use crate::expr::aggregate::AggFunc;
 use crate::expr::{Expr, walk};
 use base::{SqlError, SqlState};
 use sqlparser::ast::{
-    self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments,
+    self, DuplicateTreatment, Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, OrderByExpr,
 };
+
+/// The parts of an aggregate's call.
+#[derive(Clone, Copy)]
+pub(super) struct AggregateCall<'a> {
+    pub(super) arguments: &'a FunctionArguments,
+    pub(super) filter: Option<&'a Ast>,
+    pub(super) within_group: &'a [OrderByExpr],
+}
 
 impl Binder<'_> {
     /// An aggregate call: noted at this level, with a placeholder in its place.
     pub(super) fn aggregate(
         &mut self,
         name: &str,
-        function: &ast::Function,
+        call: AggregateCall<'_>,
     ) -> Result<Expr, SqlError> {
-        if !function.within_group.is_empty() {
+        let AggregateCall {
+            arguments,
+            filter,
+            within_group,
+        } = call;
+        if !within_group.is_empty() {
             return Err(unsupported("WITHIN GROUP"));
         }
-        let FunctionArguments::List(list) = &function.args else {
+        let FunctionArguments::List(list) = arguments else {
             return Err(SqlError::new(
                 SqlState::UNDEFINED_FUNCTION,
                 format!("function {name}() does not exist"),
@@ -36,7 +50,7 @@ impl Binder<'_> {
         let inner_count = inner_calls.len();
         self.level().calls = inner_calls;
         self.level().aggregates_in = Some("aggregate function calls");
-        let parts = self.aggregate_parts(list, function);
+        let parts = self.aggregate_parts(list, filter);
         self.level().aggregates_in = forbidden;
         let mut inner_calls = self.take_calls();
         self.level().calls = outer_calls;
@@ -44,7 +58,7 @@ impl Binder<'_> {
         if let Some(depth) = self.home_of(&parts, &inner_calls[inner_count..], &before) {
             inner_calls.truncate(inner_count);
             self.level().inner_calls = inner_calls;
-            return self.outer_aggregate(name, function, depth, before);
+            return self.outer_aggregate(name, call, depth, before);
         }
         self.level().inner_calls = inner_calls;
         if let Some(clause) = forbidden {
@@ -54,12 +68,23 @@ impl Binder<'_> {
         let Parts {
             args,
             star,
+            distinct,
             filter,
             order,
         } = parts;
         let (func, args, ty) = AggFunc::resolve(name, args, star)?;
         args.iter().for_each(|arg| self.note(arg));
-        let distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
+        if star && (distinct || !order.is_empty()) {
+            let word = if distinct { "DISTINCT" } else { "ORDER" };
+            return Err(self.source.misplaced(word));
+        }
+        if let (true, Some((key, ..))) = (distinct, order.first())
+            && !args.contains(key)
+        {
+            let message =
+                "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
+            return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        }
         let aggregate = Aggregate {
             func,
             args,
@@ -113,7 +138,7 @@ impl Binder<'_> {
     fn outer_aggregate(
         &mut self,
         name: &str,
-        function: &ast::Function,
+        call: AggregateCall<'_>,
         depth: usize,
         before: Marks,
     ) -> Result<Expr, SqlError> {
@@ -123,7 +148,7 @@ impl Binder<'_> {
         }
         self.inits.truncate(before.inits);
         let below = self.levels.split_off(depth + 1);
-        let value = self.aggregate(name, function);
+        let value = self.aggregate(name, call);
         self.levels.extend(below);
         Ok(self.capture(depth, value?))
     }
@@ -131,39 +156,43 @@ impl Binder<'_> {
     fn aggregate_parts(
         &mut self,
         list: &ast::FunctionArgumentList,
-        function: &ast::Function,
+        filter: Option<&Ast>,
     ) -> Result<Parts, SqlError> {
+        let ast::FunctionArgumentList {
+            duplicate_treatment,
+            args: given,
+            clauses,
+        } = list;
+        let distinct = matches!(duplicate_treatment, Some(DuplicateTreatment::Distinct));
         let mut args = Vec::new();
         let mut star = false;
-        for arg in &list.args {
+        for arg in given {
             match arg {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => args.push(self.expr(arg)?),
                 FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => star = true,
                 _ => return Err(unsupported("this form of aggregate argument")),
             }
         }
-        let filter = function
-            .filter
-            .as_ref()
+        let filter = filter
             .map(|filter| self.condition(filter, "FILTER"))
             .transpose()?;
         let mut order = Vec::new();
-        for clause in &list.clauses {
+        for clause in clauses {
             match clause {
                 FunctionArgumentClause::OrderBy(keys) => {
                     for key in keys {
                         let expr = self.expr(&key.expr)?;
-                        let descending = key.options.asc == Some(false);
-                        let nulls_first = key.options.nulls_first.unwrap_or(descending);
+                        let (descending, nulls_first) = self.sort_order(key)?;
                         order.push((expr, descending, nulls_first));
                     }
                 }
-                _ => return Err(unsupported("this clause of an aggregate")),
+                other => return Err(self.source.misplaced(&first_word(other))),
             }
         }
         Ok(Parts {
             args,
             star,
+            distinct,
             filter,
             order,
         })
@@ -187,6 +216,7 @@ impl Parts {
 struct Parts {
     args: Vec<Expr>,
     star: bool,
+    distinct: bool,
     filter: Option<Expr>,
     order: Vec<(Expr, bool, bool)>,
 }

@@ -42,6 +42,7 @@ impl Binder<'_> {
     pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr, SqlError> {
         let (query, binds, dependent) = self.subquery(query)?;
         let ty = Self::one_column(&query)?;
+        self.subquery_name.clone_from(&query.columns[0].name);
         Ok(self.call(
             CallKind::Scalar {
                 query: query.rel,

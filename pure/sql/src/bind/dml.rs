@@ -12,7 +12,8 @@ use base::{SqlError, SqlState, Type};
 use catalog::{Column, Identity, Index, Table};
 use sqlparser::ast::{
     self, Assignment, AssignmentTarget, ConflictTarget, Expr as Ast, FromTable, OnConflictAction,
-    OnInsert, SelectItem, SetExpr, TableFactor, TableObject, TableWithJoins, UpdateTableFromKind,
+    OnInsert, SelectItem, SqliteOnConflict, TableFactor, TableObject, TableWithJoins,
+    UpdateTableFromKind,
 };
 use std::sync::Arc;
 use txn::LockMode;
@@ -43,6 +44,14 @@ pub(crate) enum ConflictAction {
     },
 }
 
+/// What an INSERT says of its columns.
+struct Given<'a> {
+    columns: &'a [u16],
+    /// There was no list of them.
+    implicit: bool,
+    overriding: Option<Overriding>,
+}
+
 /// New value of a column.
 pub(crate) struct BoundAssignment {
     pub(crate) column: u16,
@@ -70,22 +79,62 @@ impl Binder<'_> {
         insert: &ast::Insert,
         overriding: Option<Overriding>,
     ) -> Result<BoundInsert, SqlError> {
-        let TableObject::TableName(name) = &insert.table else {
-            return Err(unsupported("INSERT into a function"));
+        let ast::Insert {
+            or,
+            ignore,
+            into,
+            table,
+            table_alias,
+            columns,
+            overwrite,
+            source,
+            assignments,
+            partitioned,
+            after_columns,
+            has_table_keyword,
+            on,
+            returning,
+            replace_into,
+            priority,
+            insert_alias,
+            settings,
+            format_clause,
+        } = insert;
+        let TableObject::TableName(name) = table else {
+            return Err(self.source.misplaced("FUNCTION"));
         };
+        if let Some(or) = or {
+            self.no(*or != SqliteOnConflict::Replace, "OR")?;
+            return Err(self.source.misplaced("REPLACE"));
+        }
+        self.no(*ignore, "IGNORE")?;
+        self.no(!*into && !*overwrite, &object_name(name).1)?;
+        self.no(*overwrite, "OVERWRITE")?;
+        self.no(!assignments.is_empty(), "SET")?;
+        self.no(partitioned.is_some(), "PARTITION")?;
+        self.no(!after_columns.is_empty(), "(")?;
+        self.no(*has_table_keyword, "TABLE")?;
+        self.no(*replace_into, "REPLACE")?;
+        self.no(priority.is_some() || insert_alias.is_some(), "AS")?;
+        self.no(settings.is_some(), "SETTINGS")?;
+        self.no(format_clause.is_some(), "FORMAT")?;
         let table = self.find_table(name)?;
-        let alias = insert
-            .table_alias
+        let alias = table_alias
             .as_ref()
             .map_or_else(|| table.name.clone(), ident);
-        let given = self.insert_columns(&table, &insert.columns)?;
-        let source = self.insert_source(&table, &given, insert, overriding)?;
-        let conflict = match &insert.on {
+        let given = self.insert_columns(&table, columns)?;
+        let values = Given {
+            columns: &given,
+            implicit: columns.is_empty(),
+            overriding,
+        };
+        let source = self.insert_source(&table, source.as_deref(), &values)?;
+        let conflict = match on {
             None => None,
             Some(OnInsert::OnConflict(on)) => Some(self.conflict(&table, &alias, on)?),
-            Some(_) => return Err(unsupported("ON DUPLICATE KEY")),
+            Some(_) => return Err(self.source.misplaced("DUPLICATE")),
         };
-        let returning = self.returning(insert.returning.as_deref(), table_scope(&table, &alias))?;
+        let returning = self.returning(returning.as_deref(), table_scope(&table, &alias))?;
         Ok(BoundInsert {
             table,
             source,
@@ -129,26 +178,24 @@ impl Binder<'_> {
     fn insert_source(
         &mut self,
         table: &Arc<Table>,
-        given: &[u16],
-        insert: &ast::Insert,
-        overriding: Option<Overriding>,
+        source: Option<&ast::Query>,
+        values: &Given<'_>,
     ) -> Result<Rel, SqlError> {
-        let Some(query) = &insert.source else {
+        let Given {
+            columns: given,
+            implicit,
+            overriding,
+        } = *values;
+        let Some(query) = source else {
             return self.value_rows(table, &[], &[Vec::new()], overriding);
         };
-        if let SetExpr::Values(values) = query.body.as_ref()
-            && query.order_by.is_none()
-            && query.limit.is_none()
-            && query.offset.is_none()
-            && query.with.is_none()
-        {
-            let implicit = insert.columns.is_empty();
-            return self.checked_rows(table, given, &values.rows, implicit, overriding);
+        if let Some(rows) = self.plain_values(query)? {
+            return self.checked_rows(table, given, rows, implicit, overriding);
         }
         let (bound, binds, _) = self.nested(|binder| binder.query(query))?;
         assert!(binds.is_empty(), "an INSERT has no enclosing row");
         let count = bound.columns.len();
-        self.check_count(given, count, insert.columns.is_empty())?;
+        self.check_count(given, count, implicit)?;
         let width = bound.rel.width();
         let mut row = Vec::new();
         for (i, column) in table.columns.iter().enumerate() {
@@ -300,7 +347,11 @@ impl Binder<'_> {
         alias: &str,
         on: &ast::OnConflict,
     ) -> Result<Conflict, SqlError> {
-        let arbiter = match &on.conflict_target {
+        let ast::OnConflict {
+            conflict_target,
+            action,
+        } = on;
+        let arbiter = match conflict_target {
             None => None,
             Some(ConflictTarget::Columns(names)) => {
                 let columns = names
@@ -329,9 +380,12 @@ impl Binder<'_> {
                 })?)
             }
         };
-        let action = match &on.action {
+        let action = match action {
             OnConflictAction::DoNothing => ConflictAction::Nothing,
-            OnConflictAction::DoUpdate(update) => {
+            OnConflictAction::DoUpdate(ast::DoUpdate {
+                assignments,
+                selection,
+            }) => {
                 if arbiter.is_none() {
                     let message =
                         "ON CONFLICT DO UPDATE requires inference specification or constraint name";
@@ -346,13 +400,11 @@ impl Binder<'_> {
                 }
                 scope.append(excluded.shifted(table.columns.len() as u32))?;
                 let outer = self.set_scope(scope);
-                let bound = self
-                    .assignments(table, &update.assignments)
-                    .and_then(|set| {
-                        let condition = update.selection.as_ref();
-                        let condition = condition.map(|ast| self.condition(ast, "WHERE"));
-                        Ok((set, condition.transpose()?))
-                    });
+                let bound = self.assignments(table, assignments).and_then(|set| {
+                    let condition = selection.as_ref();
+                    let condition = condition.map(|ast| self.condition(ast, "WHERE"));
+                    Ok((set, condition.transpose()?))
+                });
                 self.set_scope(outer);
                 let (assignments, condition) = bound?;
                 if !self.take_calls().is_empty() {
@@ -374,9 +426,10 @@ impl Binder<'_> {
     ) -> Result<Vec<BoundAssignment>, SqlError> {
         let mut bound: Vec<BoundAssignment> = Vec::new();
         for assignment in assignments {
-            let pairs: Vec<(&ast::ObjectName, &Ast)> = match &assignment.target {
-                AssignmentTarget::ColumnName(name) => vec![(name, &assignment.value)],
-                AssignmentTarget::Tuple(names) => match strip(&assignment.value) {
+            let Assignment { target, value } = assignment;
+            let pairs: Vec<(&ast::ObjectName, &Ast)> = match target {
+                AssignmentTarget::ColumnName(name) => vec![(name, value)],
+                AssignmentTarget::Tuple(names) => match strip(value) {
                     Ast::Tuple(values) if values.len() == names.len() => {
                         names.iter().zip(values).collect()
                     }
@@ -388,9 +441,21 @@ impl Binder<'_> {
                 },
             };
             for (name, value) in pairs {
+                let mut parts = name.0.iter();
                 let ast::ObjectNamePart::Identifier(part) =
-                    name.0.last().expect("a name has a part");
+                    parts.next().expect("a name has a part");
                 let column = self.column_position(table, part)?;
+                // `SET a.b` is a field of the column a, whatever the table's alias is.
+                if let Some(ast::ObjectNamePart::Identifier(field)) = parts.next() {
+                    let message = format!(
+                        "cannot assign to field \"{}\" of column \"{}\" because its type {} is not \
+                         a composite type",
+                        ident(field),
+                        ident(part),
+                        table.column_at(column).ty.base_name(),
+                    );
+                    return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+                }
                 if bound.iter().any(|earlier| earlier.column == column) {
                     let message =
                         format!("multiple assignments to same column \"{}\"", ident(part));
@@ -445,25 +510,38 @@ impl Binder<'_> {
 
     /// The table that UPDATE or DELETE changes, and its alias.
     fn target_table(&self, item: &TableWithJoins) -> Result<(Arc<Table>, String), SqlError> {
+        let TableWithJoins { relation, joins } = item;
         let TableFactor::Table {
             name,
             alias,
-            args: None,
-            ..
-        } = &item.relation
+            args,
+            with_hints,
+            version,
+            with_ordinality,
+            partitions,
+            json_path,
+            sample,
+            index_hints,
+        } = relation
         else {
-            return Err(unsupported("UPDATE or DELETE of anything but a table"));
+            return Err(self.source.misplaced("("));
         };
-        if !item.joins.is_empty() {
-            return Err(SqlError::new(
-                SqlState::SYNTAX,
-                "syntax error at or near \"JOIN\"",
-            ));
-        }
+        self.no(!joins.is_empty(), "JOIN")?;
+        self.no(args.is_some(), "(")?;
+        self.no(!with_hints.is_empty() || *with_ordinality, "WITH")?;
+        self.no(version.is_some(), "FOR")?;
+        self.no(!partitions.is_empty(), "PARTITION")?;
+        self.no(json_path.is_some(), "[")?;
+        self.no(sample.is_some(), "TABLESAMPLE")?;
+        self.no(!index_hints.is_empty(), "INDEX")?;
         let table = self.find_table(name)?;
-        let alias = alias
-            .as_ref()
-            .map_or_else(|| table.name.clone(), |alias| ident(&alias.name));
+        let alias = match alias {
+            None => table.name.clone(),
+            Some(ast::TableAlias { name, columns }) => {
+                self.no(!columns.is_empty(), "(")?;
+                self.relation_name(name)?
+            }
+        };
         Ok((table, alias))
     }
 
@@ -482,12 +560,7 @@ impl Binder<'_> {
         let from: &[TableWithJoins] = match from {
             None => &[],
             Some(UpdateTableFromKind::AfterSet(list)) => list,
-            Some(UpdateTableFromKind::BeforeSet(_)) => {
-                return Err(SqlError::new(
-                    SqlState::SYNTAX,
-                    "syntax error at or near \"FROM\"",
-                ));
-            }
+            Some(UpdateTableFromKind::BeforeSet(_)) => return Err(self.source.misplaced("FROM")),
         };
         let (table, alias) = self.target_table(table)?;
         let (rows, scope) = self.target_rows(&table, &alias, from, selection)?;
@@ -516,18 +589,34 @@ impl Binder<'_> {
     /// # Errors
     /// Those of names and types.
     pub(crate) fn delete(&mut self, delete: &ast::Delete) -> Result<BoundWrite, SqlError> {
-        let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = &delete.from;
+        let ast::Delete {
+            tables: names,
+            from,
+            using,
+            selection,
+            returning,
+            order_by,
+            limit,
+        } = delete;
+        let tables = match from {
+            FromTable::WithFromKeyword(tables) => tables,
+            FromTable::WithoutKeyword(tables) => {
+                let first = tables.first().map(|table| table.relation.to_string());
+                return Err(self.source.misplaced(&first.unwrap_or_default()));
+            }
+        };
+        if let Some(name) = names.first() {
+            return Err(self.source.misplaced(&name.to_string()));
+        }
+        self.no(!order_by.is_empty(), "ORDER")?;
+        self.no(limit.is_some(), "LIMIT")?;
         let [item] = tables.as_slice() else {
-            return Err(SqlError::new(
-                SqlState::SYNTAX,
-                "syntax error at or near \",\"",
-            ));
+            return Err(self.source.misplaced(","));
         };
         let (table, alias) = self.target_table(item)?;
-        let using = delete.using.as_deref().unwrap_or(&[]);
-        let selection = delete.selection.as_ref();
-        let (rows, scope) = self.target_rows(&table, &alias, using, selection)?;
-        let returning = self.returning(delete.returning.as_deref(), scope)?;
+        let using = using.as_deref().unwrap_or(&[]);
+        let (rows, scope) = self.target_rows(&table, &alias, using, selection.as_ref())?;
+        let returning = self.returning(returning.as_deref(), scope)?;
         Ok(BoundWrite {
             table,
             rows,

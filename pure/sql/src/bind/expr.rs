@@ -6,7 +6,7 @@ use super::{Binder, at, unsupported};
 use crate::expr::Expr;
 use crate::expr::resolve::{self, Context};
 use base::{Datum, SqlError, SqlState, Type};
-use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast, UnaryOperator, Value};
+use sqlparser::ast::{self, BinaryOperator as Op, CastKind, Expr as Ast, UnaryOperator, Value};
 
 impl Binder<'_> {
     /// Binds an expression over the current level's scope.
@@ -40,7 +40,11 @@ impl Binder<'_> {
             Ast::Value(value) => self.value(value),
             Ast::Identifier(name) => self.identifier(name),
             Ast::CompoundIdentifier(parts) => self.compound(parts),
-            Ast::BinaryOp { .. } => self.binary_chain(ast),
+            Ast::BinaryOp {
+                left: _,
+                op: _,
+                right: _,
+            } => self.binary_chain(ast),
             Ast::UnaryOp { op, expr } => self.unary(*op, expr),
             Ast::Subquery(query) => self.scalar_subquery(query),
             Ast::Case {
@@ -49,14 +53,25 @@ impl Binder<'_> {
                 else_result,
             } => self.case(operand.as_deref(), conditions, else_result.as_deref()),
             Ast::Cast {
-                expr, data_type, ..
-            } => self.cast(expr, data_type),
+                kind,
+                expr,
+                data_type,
+                format,
+            } => {
+                let known = matches!(kind, CastKind::Cast | CastKind::DoubleColon);
+                self.no(!known, "CAST")?;
+                self.no(format.is_some(), "FORMAT")?;
+                self.cast(expr, data_type)
+            }
             Ast::TypedString { data_type, value } => {
                 let literal = Expr::literal(string_of(value).unwrap_or_default());
                 self.explicit(literal, bind_type(data_type)?)
             }
             Ast::Interval(interval) => self.interval(interval),
-            Ast::Collate { expr, .. } => self.expr(expr),
+            Ast::Collate { expr, collation } => {
+                let value = self.expr(expr)?;
+                self.collated(value, collation)
+            }
             Ast::AtTimeZone {
                 timestamp,
                 time_zone,
@@ -64,17 +79,11 @@ impl Binder<'_> {
                 let (value, zone) = (self.expr(timestamp)?, self.expr(time_zone)?);
                 resolve::function("timezone", vec![zone, value])
             }
-            Ast::Extract { .. }
-            | Ast::Ceil { .. }
-            | Ast::Floor { .. }
-            | Ast::Position { .. }
-            | Ast::Substring { .. }
-            | Ast::Trim { .. }
-            | Ast::Overlay { .. } => self.special_function(ast),
             Ast::Function(function) => self.function(function),
             Ast::Array(array) => {
-                let elements = array
-                    .elem
+                // With ARRAY or in brackets of its own, it is the same.
+                let ast::Array { elem, named: _ } = array;
+                let elements = elem
                     .iter()
                     .map(|e| self.expr(e))
                     .collect::<Result<Vec<_>, _>>()?;
@@ -85,8 +94,26 @@ impl Binder<'_> {
             Ast::GroupingSets(_) | Ast::Cube(_) | Ast::Rollup(_) => {
                 Err(unsupported("GROUPING SETS"))
             }
-            _ => self.predicate(ast),
+            _ => match self.special_function(ast)? {
+                Some(bound) => Ok(bound),
+                None => self.predicate(ast),
+            },
         }
+    }
+
+    /// The value under a collation: all of ours order by code points, as "C" does.
+    pub(crate) fn collated(
+        &self,
+        value: Expr,
+        collation: &ast::ObjectName,
+    ) -> Result<Expr, SqlError> {
+        let ty = value.ty();
+        if !ty.is_text() && ty != Type::Unknown {
+            let message = format!("collations are not supported by type {}", ty.base_name());
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+        }
+        check_collation(collation)?;
+        Ok(value)
     }
 
     fn value(&mut self, value: &ast::ValueWithSpan) -> Result<Expr, SqlError> {
@@ -97,12 +124,16 @@ impl Binder<'_> {
             Value::Boolean(value) => Ok(Expr::bool(*value)),
             Value::Null => Ok(Expr::null(Type::Unknown)),
             Value::Placeholder(name) => {
-                let index = name[1..].parse::<usize>().unwrap_or(0);
-                assert!(
-                    (1..=self.params.len()).contains(&index),
-                    "the parser has counted the parameters"
-                );
-                Ok(Expr::Param(index as u32 - 1, self.params[index - 1]))
+                let number = name.strip_prefix('$').and_then(|n| n.parse::<usize>().ok());
+                let index = number.and_then(|number| number.checked_sub(1));
+                match index.and_then(|index| Some((index, self.params.get(index)?))) {
+                    Some((index, ty)) => Ok(Expr::Param(index as u32, *ty)),
+                    None => {
+                        let message = format!("there is no parameter {name}");
+                        let error = SqlError::new(SqlState::UNDEFINED_PARAMETER, message);
+                        Err(at(error, self.position(value.span)))
+                    }
+                }
             }
             Value::HexStringLiteral(_) | Value::SingleQuotedByteStringLiteral(_) => {
                 Err(unsupported("a bit string"))
@@ -178,7 +209,13 @@ impl Binder<'_> {
     }
 
     fn unary(&mut self, op: UnaryOperator, inner: &Ast) -> Result<Expr, SqlError> {
-        // Operators of equal kind nest to the right; `NOT NOT ...` is bounded by `deeper`.
+        // The sign belongs to the number: -2147483648 is an integer although 2147483648 is not.
+        if let (UnaryOperator::Minus, Ast::Value(value)) = (op, unwrapped(inner))
+            && let Value::Number(digits, _) = &value.value
+        {
+            let negative = format!("-{digits}");
+            return number(&negative).map_err(|e| at(e, self.position(value.span)));
+        }
         let arg = self.expr(inner)?;
         match op {
             UnaryOperator::Not => {
@@ -189,13 +226,6 @@ impl Binder<'_> {
             UnaryOperator::Minus => {
                 let mut bound = resolve::unary("-", arg)?;
                 crate::expr::fold::fold(&mut bound);
-                // -2147483648 is an integer although 2147483648 is not.
-                if let Expr::Const(Datum::Int(value), ty @ Type::Int8) = &mut bound
-                    && matches!(inner, Ast::Value(_))
-                    && i32::try_from(*value).is_ok()
-                {
-                    *ty = Type::Int4;
-                }
                 Ok(bound)
             }
             other => resolve::unary(&other.to_string(), arg),
@@ -210,15 +240,15 @@ impl Binder<'_> {
     ) -> Result<Expr, SqlError> {
         let operand = operand.map(|operand| self.expr(operand)).transpose()?;
         let (mut conditions, mut results) = (Vec::new(), Vec::new());
-        for when in whens {
+        for ast::CaseWhen { condition, result } in whens {
             conditions.push(match &operand {
                 Some(operand) => {
-                    let value = self.expr(&when.condition)?;
+                    let value = self.expr(condition)?;
                     self.binary("=", operand.clone(), value)?
                 }
-                None => self.condition(&when.condition, "CASE/WHEN")?,
+                None => self.condition(condition, "CASE/WHEN")?,
             });
-            results.push(self.expr(&when.result)?);
+            results.push(self.expr(result)?);
         }
         results.push(match otherwise {
             Some(otherwise) => self.expr(otherwise)?,
@@ -267,17 +297,29 @@ impl Binder<'_> {
     }
 
     fn interval(&mut self, interval: &ast::Interval) -> Result<Expr, SqlError> {
-        let mut text = match interval.value.as_ref() {
-            Ast::Value(value) => match &value.value {
-                Value::Number(digits, _) => digits.clone(),
-                other => string_of(other).unwrap_or_default().to_string(),
-            },
-            _ => return Err(unsupported("INTERVAL of an expression")),
+        let ast::Interval {
+            value,
+            leading_field,
+            leading_precision,
+            last_field,
+            fractional_seconds_precision,
+        } = interval;
+        if leading_precision.is_some() || fractional_seconds_precision.is_some() {
+            return Err(unsupported("the precision of an interval"));
+        }
+        let Ast::Value(value) = value.as_ref() else {
+            return Err(self.source.misplaced("INTERVAL"));
         };
-        if let Some(field) = &interval.leading_field
-            && text.trim().parse::<f64>().is_ok()
-        {
-            text = format!("{text} {field}");
+        let mut text = string_of(&value.value).unwrap_or_default().to_string();
+        if let Some(field) = leading_field {
+            // A number counts this field; anything else would be cut off behind the last field.
+            let number = text.trim();
+            let whole = number.parse::<i64>().is_ok();
+            let seconds = matches!(field, ast::DateTimeField::Second);
+            if last_field.is_some() || !(whole || seconds && number.parse::<f64>().is_ok()) {
+                return Err(unsupported("an interval literal cut off at a field"));
+            }
+            text = format!("{number} {field}");
         }
         self.explicit(Expr::literal(&text), Type::Interval)
     }
@@ -316,6 +358,20 @@ impl Binder<'_> {
     }
 }
 
+/// Refuses collations that order otherwise than by code points.
+///
+/// # Errors
+/// 42704.
+pub(crate) fn check_collation(collation: &ast::ObjectName) -> Result<(), SqlError> {
+    let (schema, name) = object_name(collation);
+    let known = ["C", "POSIX", "default", "ucs_basic", "C.UTF-8", "C.utf8"];
+    if schema.is_none_or(|schema| schema == "pg_catalog") && known.contains(&name.as_str()) {
+        return Ok(());
+    }
+    let message = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
+    Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message))
+}
+
 /// An expression without the parentheses around it.
 pub(super) fn unwrapped(mut ast: &Ast) -> &Ast {
     while let Ast::Nested(inner) = ast {
@@ -336,11 +392,17 @@ pub(super) fn negate(expr: Expr, negated: bool) -> Expr {
 fn extend(left: Expr, right: Expr, and: bool) -> Expr {
     match (left, and) {
         (Expr::And(mut parts), true) => {
-            parts.push(right);
+            match right {
+                Expr::And(mut further) => parts.append(&mut further),
+                other => parts.push(other),
+            }
             Expr::And(parts)
         }
         (Expr::Or(mut parts), false) => {
-            parts.push(right);
+            match right {
+                Expr::Or(mut further) => parts.append(&mut further),
+                other => parts.push(other),
+            }
             Expr::Or(parts)
         }
         (left, true) => Expr::And(vec![left, right]),
@@ -350,10 +412,7 @@ fn extend(left: Expr, right: Expr, and: bool) -> Expr {
 
 /// A numeric literal: integer if it fits, else bigint, else numeric.
 fn number(digits: &str) -> Result<Expr, SqlError> {
-    let digits = digits.replace('_', "");
-    if digits.bytes().all(|b| b.is_ascii_digit())
-        && let Ok(value) = digits.parse::<i64>()
-    {
+    if let Ok(value) = digits.parse::<i64>() {
         let ty = if i32::try_from(value).is_ok() {
             Type::Int4
         } else {
@@ -362,17 +421,13 @@ fn number(digits: &str) -> Result<Expr, SqlError> {
         return Ok(Expr::Const(Datum::Int(value), ty));
     }
     let ty = Type::Numeric(None);
-    Ok(Expr::Const(base::text::parse(ty, &digits)?, ty))
+    Ok(Expr::Const(base::text::parse(ty, digits)?, ty))
 }
 
 /// The text of a string literal.
 pub(super) fn string_of(value: &Value) -> Option<&str> {
     match value {
-        Value::SingleQuotedString(text)
-        | Value::EscapedStringLiteral(text)
-        | Value::UnicodeStringLiteral(text)
-        | Value::NationalStringLiteral(text) => Some(text),
-        Value::DollarQuotedString(text) => Some(&text.value),
+        Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => Some(text),
         _ => None,
     }
 }

@@ -8,8 +8,8 @@ use crate::expr::resolve::{self, Context};
 use base::{SqlError, SqlState, Type};
 use catalog::Table;
 use sqlparser::ast::{
-    self, FunctionArg, FunctionArgExpr, JoinConstraint, JoinOperator, TableAlias, TableFactor,
-    TableWithJoins,
+    self, FunctionArg, FunctionArgExpr, Join, JoinConstraint, JoinOperator, Spanned, TableAlias,
+    TableFactor, TableWithJoins,
 };
 use std::sync::Arc;
 use txn::LockMode;
@@ -18,6 +18,8 @@ use txn::LockMode;
 #[derive(Clone, Default)]
 pub(crate) struct Locking {
     pub(crate) mode: Option<LockMode>,
+    /// The clause, for errors.
+    pub(crate) clause: Option<&'static str>,
     /// Aliases; empty: all.
     pub(crate) of: Vec<String>,
 }
@@ -63,17 +65,18 @@ impl Binder<'_> {
         item: &TableWithJoins,
         locking: &Locking,
     ) -> Result<Named, SqlError> {
-        let leaning = item.joins.iter().all(|join| {
+        let TableWithJoins { relation, joins } = item;
+        let leaning = joins.iter().all(|join| {
             !matches!(
                 join.join_operator,
                 JoinOperator::Right(_) | JoinOperator::RightOuter(_) | JoinOperator::FullOuter(_)
             )
         });
         if leaning {
-            return self.chain(before, item, locking);
+            return self.chain(before, relation, joins, locking);
         }
         // Rows of earlier entries must not take part in right and full joins.
-        let alone = self.chain(None, item, locking)?;
+        let alone = self.chain(None, relation, joins, locking)?;
         match before {
             None => Ok(alone),
             Some((rel, mut scope)) => {
@@ -89,27 +92,39 @@ impl Binder<'_> {
     fn chain(
         &mut self,
         before: Option<Named>,
-        item: &TableWithJoins,
+        relation: &TableFactor,
+        joins: &[Join],
         locking: &Locking,
     ) -> Result<Named, SqlError> {
         let (mut rel, mut before) = match before {
             Some((rel, scope)) => (Some(rel), scope),
             None => (None, Scope::default()),
         };
-        let factor = self.factor(&item.relation, &before, locking)?;
+        let factor = self.factor(relation, &before, locking)?;
         let width = rel.as_ref().map_or(0, Rel::width);
         let mut scope = factor.scope.shifted(width);
         rel = Some(match rel {
             None => factor.rel,
             Some(left) => self.attach(JoinKind::Inner, left, factor.rel, factor.binds, vec![])?,
         });
-        for join in &item.joins {
+        for join in joins {
+            let Join {
+                relation,
+                global,
+                join_operator,
+            } = join;
+            self.no(*global, "GLOBAL")?;
             let left = rel.take().expect("the first relation was bound");
             let mut visible = before.clone();
             visible.append(scope.clone())?;
-            let factor = self.factor(&join.relation, &visible, locking)?;
+            let factor = self.factor(relation, &visible, locking)?;
             let right_scope = factor.scope.shifted(left.width());
-            let (kind, constraint) = join_kind(&join.join_operator)?;
+            let (kind, constraint) = self.join_kind(join_operator)?;
+            if matches!(constraint, JoinConstraint::None)
+                && !matches!(join_operator, JoinOperator::CrossJoin)
+            {
+                return Err(self.source.misplaced_after(relation.span().end));
+            }
             let on;
             (scope, on) = self.join_scope(kind, scope, right_scope, constraint)?;
             rel = Some(self.attach(kind, left, factor.rel, factor.binds, on)?);
@@ -234,26 +249,48 @@ impl Binder<'_> {
             TableFactor::Table {
                 name,
                 alias,
-                args: None,
-                with_ordinality: false,
-                ..
-            } => Ok(plain(self.table_factor(name, alias.as_ref(), locking)?)),
-            TableFactor::Table {
-                name,
-                alias,
-                args: Some(args),
-                with_ordinality: false,
-                ..
-            } => self.function_factor(name, &args.args, alias.as_ref(), visible),
+                args,
+                with_hints,
+                version,
+                with_ordinality,
+                partitions,
+                json_path,
+                sample,
+                index_hints,
+            } => {
+                self.no(!with_hints.is_empty(), "WITH")?;
+                self.no(version.is_some(), "FOR")?;
+                self.no(!partitions.is_empty(), "PARTITION")?;
+                self.no(json_path.is_some(), "[")?;
+                self.no(!index_hints.is_empty(), "INDEX")?;
+                if sample.is_some() {
+                    return Err(unsupported("TABLESAMPLE"));
+                }
+                ordinality(*with_ordinality)?;
+                match args {
+                    None => Ok(plain(self.table_factor(name, alias.as_ref(), locking)?)),
+                    Some(ast::TableFunctionArgs { args, settings }) => {
+                        self.no(settings.is_some(), "SETTINGS")?;
+                        self.function_factor(name, args, alias.as_ref(), visible)
+                    }
+                }
+            }
+            // Functions see the entries before them with LATERAL and without.
             TableFactor::Function {
-                name, args, alias, ..
+                lateral: _,
+                name,
+                args,
+                alias,
             } => self.function_factor(name, args, alias.as_ref(), visible),
             TableFactor::UNNEST {
                 alias,
                 array_exprs,
-                with_ordinality: false,
-                ..
+                with_offset,
+                with_offset_alias,
+                with_ordinality,
             } => {
+                self.no(*with_offset || with_offset_alias.is_some(), "WITH")?;
+                ordinality(*with_ordinality)?;
                 let [array] = array_exprs.as_slice() else {
                     return Err(unsupported("unnest of several arrays"));
                 };
@@ -269,18 +306,21 @@ impl Binder<'_> {
                 } else {
                     Scope::default()
                 };
+                let name = match alias {
+                    None => String::new(),
+                    Some(alias) => self.relation_name(&alias.name)?,
+                };
+                let mode = locking.of_table(&name);
+                self.inherited = mode.zip(locking.clause);
                 let outer = self.set_scope(seen);
                 let bound = self.nested(|binder| binder.query(subquery));
                 self.set_scope(outer);
                 let (BoundQuery { rel, columns }, binds, _) = bound?;
-                let name = alias
-                    .as_ref()
-                    .map_or_else(String::new, |alias| ident(&alias.name));
                 let columns = columns
                     .into_iter()
                     .map(|c| (c.name, c.ty, (c.table, c.attribute)));
                 let mut scope = Scope::of_relation(&name, columns, 0);
-                rename(&mut scope, alias.as_ref())?;
+                self.rename(&mut scope, alias.as_ref())?;
                 Ok(Factor { rel, scope, binds })
             }
             TableFactor::NestedJoin {
@@ -289,18 +329,30 @@ impl Binder<'_> {
             } => {
                 let (rel, mut scope) = self.bind_from_item(None, table_with_joins, locking)?;
                 if let Some(alias) = alias {
-                    let name = ident(&alias.name);
+                    let name = self.relation_name(&alias.name)?;
                     scope.relations = vec![name.clone()];
                     scope.columns.retain(|column| !column.shadowed);
                     for column in &mut scope.columns {
                         column.relation.clone_from(&name);
                     }
-                    rename(&mut scope, Some(alias))?;
+                    self.rename(&mut scope, Some(alias))?;
                 }
                 Ok(plain((rel, scope)))
             }
+            TableFactor::TableFunction { expr: _, alias: _ } => Err(self.source.misplaced("TABLE")),
             other => Err(unsupported(&format!("the FROM item {other}"))),
         }
+    }
+
+    /// The name that an alias gives to a relation.
+    ///
+    /// # Errors
+    /// 42601 for a reserved word, which the parser lets pass behind AS.
+    pub(super) fn relation_name(&self, name: &ast::Ident) -> Result<String, SqlError> {
+        let folded = ident(name);
+        let bare = name.quote_style.is_none();
+        self.no(bare && crate::parse::is_reserved(&folded), &name.value)?;
+        Ok(folded)
     }
 
     /// Finds a table of the user's schema.
@@ -344,7 +396,10 @@ impl Binder<'_> {
         locking: &Locking,
     ) -> Result<Named, SqlError> {
         let (schema, table) = object_name(name);
-        let shown = alias.map_or_else(|| table.clone(), |alias| ident(&alias.name));
+        let shown = match alias {
+            None => table.clone(),
+            Some(alias) => self.relation_name(&alias.name)?,
+        };
         let named = if schema.as_deref() != Some("public")
             && let Some(found) = crate::pg_catalog::lookup(schema.as_deref(), &table)
         {
@@ -368,7 +423,7 @@ impl Binder<'_> {
             )
         };
         let (rel, mut scope) = named;
-        rename(&mut scope, alias)?;
+        self.rename(&mut scope, alias)?;
         Ok((rel, scope))
     }
 
@@ -383,13 +438,16 @@ impl Binder<'_> {
         if args.is_empty()
             && let Some(found) = crate::pg_catalog::lookup(schema.as_deref(), &function)
         {
-            let shown = alias.map_or_else(|| function.clone(), |alias| ident(&alias.name));
+            let shown = match alias {
+                None => function.clone(),
+                Some(alias) => self.relation_name(&alias.name)?,
+            };
             let columns = found
                 .columns
                 .iter()
                 .map(|c| (c.name.to_string(), c.ty, (0, 0)));
             let mut scope = Scope::of_relation(&shown, columns, 0);
-            rename(&mut scope, alias)?;
+            self.rename(&mut scope, alias)?;
             return Ok(Factor {
                 rel: Rel::Virtual(found),
                 scope,
@@ -452,10 +510,13 @@ impl Binder<'_> {
             };
             rel = lateral.projected(vec![Expr::Column(width, ty)]);
         }
-        let shown = alias.map_or_else(|| name.to_string(), |alias| ident(&alias.name));
+        let shown = match alias {
+            None => name.to_string(),
+            Some(alias) => self.relation_name(&alias.name)?,
+        };
         // A function of one column names it as the alias does.
         let mut scope = Scope::of_relation(&shown, [(shown.clone(), ty, (0, 0))], 0);
-        rename(&mut scope, alias)?;
+        self.rename(&mut scope, alias)?;
         Ok(Factor { rel, scope, binds })
     }
 
@@ -553,43 +614,75 @@ fn joined(kind: JoinKind, left: Rel, right: Rel, on: Vec<Expr>) -> Rel {
     }
 }
 
-fn join_kind(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint), SqlError> {
-    Ok(match operator {
-        JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => {
-            (JoinKind::Inner, constraint)
-        }
-        JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => {
-            (JoinKind::Left, constraint)
-        }
-        JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => {
-            (JoinKind::Right, constraint)
-        }
-        JoinOperator::FullOuter(constraint) => (JoinKind::Full, constraint),
-        JoinOperator::CrossJoin => (JoinKind::Inner, &JoinConstraint::None),
-        _ => return Err(unsupported("this kind of join")),
-    })
+/// WITH ORDINALITY is not there yet.
+fn ordinality(wanted: bool) -> Result<(), SqlError> {
+    if wanted {
+        Err(unsupported("WITH ORDINALITY"))
+    } else {
+        Ok(())
+    }
 }
 
-/// Applies the column names of an alias.
-fn rename(scope: &mut Scope, alias: Option<&TableAlias>) -> Result<(), SqlError> {
-    let Some(alias) = alias else { return Ok(()) };
-    let visible = scope.columns.iter_mut().filter(|column| !column.hidden);
-    let count = visible.count();
-    if alias.columns.len() > count {
-        return Err(SqlError::new(
-            SqlState::INVALID_COLUMN_REFERENCE,
-            format!(
-                "table \"{}\" has {count} columns available but {} columns specified",
-                ident(&alias.name),
-                alias.columns.len()
-            ),
-        ));
+impl Binder<'_> {
+    fn join_kind<'j>(
+        &self,
+        operator: &'j JoinOperator,
+    ) -> Result<(JoinKind, &'j JoinConstraint), SqlError> {
+        Ok(match operator {
+            JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => {
+                (JoinKind::Inner, constraint)
+            }
+            JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => {
+                (JoinKind::Left, constraint)
+            }
+            JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => {
+                (JoinKind::Right, constraint)
+            }
+            JoinOperator::FullOuter(constraint) => (JoinKind::Full, constraint),
+            JoinOperator::CrossJoin => (JoinKind::Inner, &JoinConstraint::None),
+            JoinOperator::CrossApply | JoinOperator::OuterApply => {
+                return Err(self.source.misplaced("APPLY"));
+            }
+            JoinOperator::AsOf {
+                match_condition: _,
+                constraint: _,
+            } => return Err(self.source.misplaced("ASOF")),
+            JoinOperator::Semi(_) | JoinOperator::LeftSemi(_) | JoinOperator::RightSemi(_) => {
+                return Err(self.source.misplaced("SEMI"));
+            }
+            JoinOperator::Anti(_) | JoinOperator::LeftAnti(_) | JoinOperator::RightAnti(_) => {
+                return Err(self.source.misplaced("ANTI"));
+            }
+        })
     }
-    let visible = scope.columns.iter_mut().filter(|column| !column.hidden);
-    for (column, name) in visible.zip(&alias.columns) {
-        column.name = ident(&name.name);
+
+    /// Applies the column names of an alias.
+    fn rename(&self, scope: &mut Scope, alias: Option<&TableAlias>) -> Result<(), SqlError> {
+        let Some(TableAlias { name, columns }) = alias else {
+            return Ok(());
+        };
+        let visible = scope.columns.iter_mut().filter(|column| !column.hidden);
+        let count = visible.count();
+        if columns.len() > count {
+            return Err(SqlError::new(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                format!(
+                    "table \"{}\" has {count} columns available but {} columns specified",
+                    ident(name),
+                    columns.len()
+                ),
+            ));
+        }
+        let visible = scope.columns.iter_mut().filter(|column| !column.hidden);
+        for (column, ast::TableAliasColumnDef { name, data_type }) in visible.zip(columns) {
+            if let Some(data_type) = data_type {
+                let first = data_type.to_string().to_lowercase();
+                return Err(self.source.misplaced(&first));
+            }
+            column.name = ident(name);
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Finds a USING column in one side and shadows it.

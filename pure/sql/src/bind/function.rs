@@ -1,5 +1,6 @@
 //! Function calls: scalar functions, functions with syntax of their own, sequences, aggregates.
 
+use super::aggregate::AggregateCall;
 use super::expr::string_of;
 use super::rel::{CallKind, InitValue};
 use super::{Binder, at, unsupported};
@@ -9,18 +10,39 @@ use crate::expr::{Expr, Func, Volatility};
 use base::{Datum, SqlError, SqlState, Type};
 use catalog::Sequence;
 use sqlparser::ast::{
-    self, CeilFloorKind, Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArguments,
+    self, DuplicateTreatment, Expr as Ast, ExtractSyntax, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArguments,
 };
 use std::sync::Arc;
 
 impl Binder<'_> {
     pub(super) fn function(&mut self, function: &ast::Function) -> Result<Expr, SqlError> {
-        let (schema, name) = self.name_of(&function.name);
-        let position = super::scope::name_position(&self.source, &function.name);
-        if function.over.is_some() {
-            return Err(unsupported("a window function").at(position));
+        self.call_of(function).map_err(|error| {
+            // Where the name stands is looked up only for an error.
+            let position = super::scope::name_position(&self.source, &function.name);
+            at(error, position)
+        })
+    }
+
+    fn call_of(&mut self, function: &ast::Function) -> Result<Expr, SqlError> {
+        let ast::Function {
+            name,
+            uses_odbc_syntax,
+            parameters,
+            args,
+            filter,
+            null_treatment,
+            over,
+            within_group,
+        } = function;
+        let (schema, name) = self.name_of(name);
+        self.no(*uses_odbc_syntax, "{")?;
+        self.no(!matches!(parameters, FunctionArguments::None), "(")?;
+        self.no(null_treatment.is_some(), "NULLS")?;
+        if over.is_some() {
+            return Err(unsupported("a window function"));
         }
-        if let FunctionArguments::Subquery(query) = &function.args {
+        if let FunctionArguments::Subquery(query) = args {
             return if name == "array" {
                 self.array_subquery(query)
             } else {
@@ -35,17 +57,45 @@ impl Binder<'_> {
             return Err(SqlError::new(
                 SqlState::INVALID_SCHEMA,
                 format!("schema \"{schema}\" does not exist"),
-            )
-            .at(position));
+            ));
         }
         if crate::expr::aggregate::is_aggregate(&name) {
-            return self
-                .aggregate(&name, function)
-                .map_err(|error| at(error, position));
+            let call = AggregateCall {
+                arguments: args,
+                filter: filter.as_deref(),
+                within_group,
+            };
+            return self.aggregate(&name, call);
         }
-        let list = match &function.args {
-            FunctionArguments::List(list) => list.args.as_slice(),
-            FunctionArguments::None | FunctionArguments::Subquery(_) => &[],
+        let only_aggregates = |clause: &str| {
+            let message = format!("{clause} specified, but {name} is not an aggregate function");
+            Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message))
+        };
+        if !within_group.is_empty() {
+            return only_aggregates("WITHIN GROUP");
+        }
+        if filter.is_some() {
+            return only_aggregates("FILTER");
+        }
+        let empty = Vec::new();
+        let list = match args {
+            FunctionArguments::List(ast::FunctionArgumentList {
+                duplicate_treatment,
+                args,
+                clauses,
+            }) => {
+                if matches!(duplicate_treatment, Some(DuplicateTreatment::Distinct)) {
+                    return only_aggregates("DISTINCT");
+                }
+                for clause in clauses {
+                    match clause {
+                        FunctionArgumentClause::OrderBy(_) => return only_aggregates("ORDER BY"),
+                        other => return Err(self.source.misplaced(&first_word(other))),
+                    }
+                }
+                args
+            }
+            FunctionArguments::None | FunctionArguments::Subquery(_) => &empty,
         };
         let args: Vec<&Ast> = list
             .iter()
@@ -55,16 +105,20 @@ impl Binder<'_> {
                     SqlState::WRONG_OBJECT_TYPE,
                     format!("{name}(*) specified, but {name} is not an aggregate function"),
                 )),
-                FunctionArg::Named { .. } | FunctionArg::ExprNamed { .. } => {
-                    Err(unsupported("named arguments"))
+                FunctionArg::Named {
+                    name: _,
+                    arg: _,
+                    operator: _,
                 }
+                | FunctionArg::ExprNamed {
+                    name: _,
+                    arg: _,
+                    operator: _,
+                } => Err(unsupported("named arguments")),
             })
-            .collect::<Result<_, _>>()
-            .map_err(|error| at(error, position))?;
+            .collect::<Result<_, _>>()?;
         if let "nextval" | "currval" | "setval" | "lastval" = name.as_str() {
-            return self
-                .sequence_call(&name, &args)
-                .map_err(|error| at(error, position));
+            return self.sequence_call(&name, &args);
         }
         let bound = args
             .iter()
@@ -77,9 +131,9 @@ impl Binder<'_> {
             return Ok(self.volatile_call(CallKind::Sleep(seconds), Type::Text));
         }
         if let "generate_series" | "unnest" = name.as_str() {
-            return Err(unsupported("a set-returning function outside of FROM").at(position));
+            return Err(unsupported("a set-returning function outside of FROM"));
         }
-        let call = resolve::function(&name, bound).map_err(|error| at(error, position))?;
+        let call = resolve::function(&name, bound)?;
         self.sizes |= is_size(&call);
         self.note(&call);
         self.computed(call)
@@ -108,7 +162,14 @@ impl Binder<'_> {
             ));
         };
         let mut inner = *arg;
-        while let Ast::Cast { expr, .. } | Ast::Nested(expr) = inner {
+        while let Ast::Cast {
+            kind: _,
+            expr,
+            data_type: _,
+            format: None,
+        }
+        | Ast::Nested(expr) = inner
+        {
             inner = expr;
         }
         let text = match inner {
@@ -147,34 +208,26 @@ impl Binder<'_> {
         })
     }
 
-    /// Functions that the grammar knows.
-    pub(super) fn special_function(&mut self, ast: &Ast) -> Result<Expr, SqlError> {
+    /// Functions that the grammar knows; `None` for other expressions.
+    pub(super) fn special_function(&mut self, ast: &Ast) -> Result<Option<Expr>, SqlError> {
         let (name, args): (&str, Vec<&Ast>) = match ast {
-            Ast::Extract { field, expr, .. } => {
+            Ast::Extract {
+                field,
+                syntax,
+                expr,
+            } => {
+                self.no(*syntax != ExtractSyntax::From, ",")?;
                 let field = Expr::literal(&field.to_string().to_lowercase().replace('\'', ""));
                 let value = self.expr(expr)?;
-                return resolve::function("extract", vec![field, value]);
-            }
-            Ast::Ceil { expr, field } | Ast::Floor { expr, field } => {
-                if !matches!(
-                    field,
-                    CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime)
-                ) {
-                    return Err(unsupported("CEIL or FLOOR TO a field"));
-                }
-                let name = if matches!(ast, Ast::Ceil { .. }) {
-                    "ceil"
-                } else {
-                    "floor"
-                };
-                (name, vec![expr])
+                return resolve::function("extract", vec![field, value]).map(Some);
             }
             Ast::Position { expr, r#in } => ("strpos", vec![r#in, expr]),
             Ast::Substring {
                 expr,
                 substring_from,
                 substring_for,
-                ..
+                // Whether commas stand in place of the words.
+                special: _,
             } => {
                 let value = self.expr(expr)?;
                 let from = match substring_from {
@@ -187,7 +240,7 @@ impl Binder<'_> {
                 }
                 let call = resolve::function("substring", args)?;
                 self.note(&call);
-                return Ok(call);
+                return Ok(Some(call));
             }
             Ast::Trim {
                 expr,
@@ -215,7 +268,7 @@ impl Binder<'_> {
                 args.extend(overlay_for.as_deref());
                 ("overlay", args)
             }
-            other => return Err(unsupported(&format!("the expression {other}"))),
+            _ => return Ok(None),
         };
         let args = args
             .into_iter()
@@ -223,8 +276,14 @@ impl Binder<'_> {
             .collect::<Result<Vec<_>, _>>()?;
         let call = resolve::function(name, args)?;
         self.note(&call);
-        Ok(call)
+        Ok(Some(call))
     }
+}
+
+/// The word that a clause starts with.
+pub(super) fn first_word(clause: &impl core::fmt::Display) -> String {
+    let text = clause.to_string();
+    text.split(' ').next().unwrap_or_default().to_string()
 }
 
 /// Whether a call asks how much memory rows take up.

@@ -22,6 +22,7 @@ mod target;
 pub(crate) mod types;
 
 pub(crate) use dml::{BoundWrite, ConflictAction};
+pub(crate) use expr::check_collation;
 pub(crate) use target::Target;
 
 /// The names of a table's columns, under its own name.
@@ -112,6 +113,10 @@ pub(crate) struct Binder<'a> {
     chained: u32,
     /// A query has FOR UPDATE or FOR SHARE.
     pub(crate) locks: bool,
+    /// The name of the first column of the scalar subquery that was bound last.
+    subquery_name: String,
+    /// The locks that the query to be bound next takes over from the one around it.
+    inherited: Option<(txn::LockMode, &'static str)>,
     /// A function asks how much memory rows take up.
     pub(crate) sizes: bool,
 }
@@ -131,6 +136,8 @@ impl<'a> Binder<'a> {
             depth: 0,
             chained: 0,
             locks: false,
+            inherited: None,
+            subquery_name: String::new(),
             sizes: false,
         }
     }
@@ -239,6 +246,18 @@ impl<'a> Binder<'a> {
                 format!("could not determine data type of parameter ${}", index + 1),
             )),
             None => Ok(()),
+        }
+    }
+
+    /// Refuses a clause that PostgreSQL's grammar does not have, if it is there.
+    ///
+    /// # Errors
+    /// 42601 at the clause's word.
+    pub(crate) fn no(&self, there: bool, word: &str) -> Result<(), SqlError> {
+        if there {
+            Err(self.source.misplaced(word))
+        } else {
+            Ok(())
         }
     }
 

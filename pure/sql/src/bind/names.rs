@@ -8,39 +8,23 @@ use crate::expr::Expr;
 use crate::expr::resolve;
 use base::{Datum, SqlError, SqlState, Type};
 use sqlparser::ast::{self, Expr as Ast};
+use sqlparser::tokenizer::Span;
 
 impl Binder<'_> {
     pub(super) fn identifier(&mut self, name: &ast::Ident) -> Result<Expr, SqlError> {
         let folded = ident(name);
-        let position = self.position(name.span);
-        if let Some(found) = self.column(None, &folded, position)? {
+        if let Some(found) = self.column(None, &folded, name.span)? {
             return Ok(found);
         }
-        if name.quote_style.is_none() {
-            // Functions that are called without parentheses.
-            let special = matches!(
-                folded.as_str(),
-                "current_timestamp"
-                    | "current_date"
-                    | "current_time"
-                    | "localtimestamp"
-                    | "localtime"
-                    | "current_user"
-                    | "session_user"
-                    | "user"
-                    | "current_role"
-                    | "current_catalog"
-                    | "current_schema"
-            );
-            if special {
-                let call = resolve::function(&folded, Vec::new())?;
-                return self.computed(call);
-            }
+        if name.quote_style.is_none() && folded == "default" {
+            let message = "DEFAULT is not allowed in this context";
+            return Err(SqlError::new(SqlState::SYNTAX, message).at(self.position(name.span)));
         }
         let error = SqlError::new(
             SqlState::UNDEFINED_COLUMN,
             format!("column \"{folded}\" does not exist"),
         );
+        let position = self.position(name.span);
         Err(self.with_similar(error, None, &folded).at(position))
     }
 
@@ -56,22 +40,22 @@ impl Binder<'_> {
 
     pub(super) fn compound(&mut self, parts: &[ast::Ident]) -> Result<Expr, SqlError> {
         let folded: Vec<String> = parts.iter().map(ident).collect();
-        let position = self.position(parts[0].span);
+        let span = parts[0].span;
         let (relation, name) = match folded.as_slice() {
             [relation, name] => (relation, name),
             [_, relation, name] => (relation, name),
             _ => {
                 let message = format!("improper qualified name: {}", folded.join("."));
-                return Err(SqlError::new(SqlState::SYNTAX, message).at(position));
+                return Err(SqlError::new(SqlState::SYNTAX, message).at(self.position(span)));
             }
         };
-        match self.column(Some(relation), name, position)? {
+        match self.column(Some(relation), name, span)? {
             Some(found) => Ok(found),
             None => Err(SqlError::new(
                 SqlState::UNDEFINED_TABLE,
                 format!("missing FROM-clause entry for table \"{relation}\""),
             )
-            .at(position)),
+            .at(self.position(span))),
         }
     }
 
@@ -81,14 +65,15 @@ impl Binder<'_> {
         &mut self,
         relation: Option<&str>,
         name: &str,
-        position: u32,
+        span: Span,
     ) -> Result<Option<Expr>, SqlError> {
         for depth in (0..self.levels.len()).rev() {
             let found = match self.levels[depth].scope.find(relation, name) {
                 Found::Column(column) => column.expr.clone(),
                 Found::Ambiguous => {
                     let message = format!("column reference \"{name}\" is ambiguous");
-                    return Err(SqlError::new(SqlState::AMBIGUOUS_COLUMN, message).at(position));
+                    let error = SqlError::new(SqlState::AMBIGUOUS_COLUMN, message);
+                    return Err(error.at(self.position(span)));
                 }
                 Found::NoColumn => {
                     let relation = relation.expect("only a qualified name finds a relation");
@@ -96,7 +81,8 @@ impl Binder<'_> {
                         SqlState::UNDEFINED_COLUMN,
                         format!("column {relation}.{name} does not exist"),
                     );
-                    return Err(self.with_similar(error, Some(relation), name).at(position));
+                    let error = self.with_similar(error, Some(relation), name);
+                    return Err(error.at(self.position(span)));
                 }
                 Found::Nothing => continue,
             };

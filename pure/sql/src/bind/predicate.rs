@@ -69,7 +69,8 @@ impl Binder<'_> {
                 left,
                 compare_op,
                 right,
-                ..
+                // SOME is the same.
+                is_some: _,
             } => self.quantified(left, compare_op, right, false),
             Ast::AllOp {
                 left,
@@ -216,7 +217,7 @@ impl Binder<'_> {
     ) -> Result<Expr, SqlError> {
         let (value, mut pattern) = (self.expr(value)?, self.expr(pattern)?);
         if let Some(escape) = escape {
-            let escape = Expr::literal(escape.trim_matches('\''));
+            let escape = Expr::literal(escape);
             pattern = Expr::Call(
                 Func::Text(TextFunc::LikeEscape),
                 vec![

@@ -13,8 +13,8 @@ use crate::expr::resolve::{self, Context};
 use crate::plan::OutColumn;
 use base::{SqlError, SqlState, Type};
 use sqlparser::ast::{
-    self, Distinct, Expr as Ast, GroupByExpr, LockType, NonBlock, OrderByExpr, OrderByKind, Query,
-    Select, SetExpr, SetOperator, SetQuantifier,
+    self, Distinct, Expr as Ast, GroupByExpr, LockType, NonBlock, OrderBy, OrderByExpr,
+    OrderByKind, Query, Select, SelectFlavor, SetExpr, SetOperator, SetQuantifier,
 };
 use txn::LockMode;
 
@@ -40,28 +40,62 @@ impl Binder<'_> {
     }
 
     fn query_inner(&mut self, query: &Query) -> Result<BoundQuery, SqlError> {
-        if query.with.is_some() {
+        let Query {
+            with,
+            body,
+            order_by,
+            limit,
+            limit_by,
+            offset,
+            fetch,
+            locks,
+            for_clause,
+            settings,
+            format_clause,
+        } = query;
+        if with.is_some() {
             return Err(unsupported("WITH"));
         }
-        let order: &[OrderByExpr] = match query.order_by.as_ref().map(|order| &order.kind) {
+        self.no(!limit_by.is_empty(), "BY")?;
+        self.no(for_clause.is_some(), "FOR")?;
+        self.no(settings.is_some(), "SETTINGS")?;
+        self.no(format_clause.is_some(), "FORMAT")?;
+        self.no(limit.is_some() && fetch.is_some(), "FETCH")?;
+        let order: &[OrderByExpr] = match order_by {
             None => &[],
-            Some(OrderByKind::Expressions(keys)) => keys,
-            Some(OrderByKind::All(_)) => return Err(unsupported("ORDER BY ALL")),
+            Some(OrderBy { kind, interpolate }) => {
+                self.no(interpolate.is_some(), "INTERPOLATE")?;
+                match kind {
+                    OrderByKind::Expressions(keys) => keys,
+                    OrderByKind::All(_) => return Err(self.source.misplaced("ALL")),
+                }
+            }
         };
-        let window = self.window(query)?;
-        let locking = self.locking(query)?;
-        let mut bound = match query.body.as_ref() {
+        let inherited = self.inherited.take();
+        let window = self.window(limit.as_ref(), offset.as_ref(), fetch.as_ref())?;
+        let mut locking = self.locking(locks)?;
+        if let Some((mode, clause)) = inherited {
+            locking.mode = Some(locking.mode.map_or(mode, |own| own.max(mode)));
+            locking.clause.get_or_insert(clause);
+            locking.of.clear();
+        }
+        let mut bound = match body.as_ref() {
             SetExpr::Select(select) => return self.select(select, order, window, &locking),
             SetExpr::Query(inner) => self.query(inner)?,
             body => self.set_expr(body)?,
         };
-        if locking.mode.is_some() {
-            return Err(unsupported("FOR UPDATE of a set operation or VALUES"));
+        if let Some(clause) = locking.clause {
+            let message = if matches!(body.as_ref(), SetExpr::Values(_)) {
+                format!("{clause} cannot be applied to VALUES")
+            } else {
+                format!("{clause} is not allowed with UNION/INTERSECT/EXCEPT")
+            };
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         let mut keys = Vec::new();
         for key in order {
             let column = self.output_only(&key.expr, &bound.columns)?;
-            keys.push(sort_key(column as u32, key));
+            keys.push(self.sort_key(column as u32, key)?);
         }
         if !keys.is_empty() {
             bound.rel = Rel::Sort {
@@ -83,12 +117,18 @@ impl Binder<'_> {
                 self.nested_query(|b| b.select(select, &[], window, &Locking::default()))
             }
             SetExpr::Query(query) => self.nested_query(|b| b.query(query)),
-            SetExpr::Values(values) => self.values(&values.rows),
+            SetExpr::Values(ast::Values { explicit_row, rows }) => {
+                self.no(*explicit_row, "ROW")?;
+                self.values(rows)
+            }
             SetExpr::Table(table) => {
-                let parts: Vec<ast::Ident> = table
-                    .schema_name
+                let ast::Table {
+                    table_name,
+                    schema_name,
+                } = table.as_ref();
+                let parts: Vec<ast::Ident> = schema_name
                     .iter()
-                    .chain(&table.table_name)
+                    .chain(table_name)
                     .map(|name| ast::Ident::new(name.clone()))
                     .collect();
                 let factor = ast::TableFactor::Table {
@@ -126,11 +166,15 @@ impl Binder<'_> {
                 })
             }
             SetExpr::SetOperation {
-                op: SetOperator::Union,
+                op,
                 set_quantifier,
-                ..
-            } => self.union(body, *set_quantifier),
-            SetExpr::SetOperation { op, .. } => Err(unsupported(&op.to_string())),
+                left: _,
+                right: _,
+            } => match op {
+                SetOperator::Union => self.union(body, *set_quantifier),
+                SetOperator::Intersect | SetOperator::Except => Err(unsupported(&op.to_string())),
+                SetOperator::Minus => Err(self.source.misplaced("MINUS")),
+            },
             SetExpr::Insert(_) | SetExpr::Update(_) => {
                 Err(unsupported("a data-modifying statement here"))
             }
@@ -153,6 +197,13 @@ impl Binder<'_> {
 
     /// UNION chains lean left; the spine is walked in a loop.
     fn union(&mut self, body: &SetExpr, quantifier: SetQuantifier) -> Result<BoundQuery, SqlError> {
+        let distinct = match quantifier {
+            SetQuantifier::All => false,
+            SetQuantifier::None | SetQuantifier::Distinct => true,
+            SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName => {
+                return Err(self.source.misplaced("BY"));
+            }
+        };
         let mut sides = Vec::new();
         let mut leftmost = body;
         while let SetExpr::SetOperation {
@@ -219,7 +270,7 @@ impl Binder<'_> {
             inputs.push(query.rel.projected(exprs));
         }
         let mut rel = Rel::Union { inputs };
-        if matches!(quantifier, SetQuantifier::None | SetQuantifier::Distinct) {
+        if distinct {
             rel = Rel::Distinct {
                 input: Box::new(rel),
                 keys: (0..width as u32).collect(),
@@ -286,28 +337,67 @@ impl Binder<'_> {
         window: Window,
         locking: &Locking,
     ) -> Result<BoundQuery, SqlError> {
-        if select.into.is_some() {
+        let Select {
+            select_token: _,
+            distinct,
+            top,
+            top_before_distinct: _,
+            projection,
+            into,
+            from,
+            lateral_views,
+            prewhere,
+            selection,
+            group_by,
+            cluster_by,
+            distribute_by,
+            sort_by,
+            having,
+            named_window,
+            qualify,
+            window_before_qualify: _,
+            value_table_mode,
+            connect_by,
+            flavor,
+        } = select;
+        self.no(top.is_some(), "TOP")?;
+        self.no(!lateral_views.is_empty(), "LATERAL")?;
+        self.no(prewhere.is_some(), "PREWHERE")?;
+        self.no(!cluster_by.is_empty(), "CLUSTER")?;
+        self.no(!distribute_by.is_empty(), "DISTRIBUTE")?;
+        self.no(!sort_by.is_empty(), "SORT")?;
+        self.no(qualify.is_some(), "QUALIFY")?;
+        self.no(value_table_mode.is_some(), "AS")?;
+        self.no(connect_by.is_some(), "CONNECT")?;
+        self.no(*flavor != SelectFlavor::Standard, "FROM")?;
+        if into.is_some() {
             return Err(unsupported("SELECT INTO"));
         }
-        if !select.named_window.is_empty() || select.qualify.is_some() {
+        if !named_window.is_empty() {
             return Err(unsupported("a window clause"));
         }
-        let (mut rel, scope) = self.bind_from(&select.from, locking)?;
+        if let (Some(clause), true) = (locking.clause, distinct.is_some()) {
+            let message = format!("{clause} is not allowed with DISTINCT clause");
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        let (mut rel, scope) = self.bind_from(from, locking)?;
         check_locked_names(&scope, locking)?;
         self.set_scope(scope.clone());
-        if let Some(condition) = &select.selection {
+        if let Some(condition) = selection {
             self.level().aggregates_in = Some("WHERE");
             let bound = self.condition(condition, "WHERE")?;
             self.level().aggregates_in = ELSEWHERE;
             rel = self.filter(rel, bound);
         }
-        let group_asts: &[Ast] = match &select.group_by {
-            GroupByExpr::Expressions(exprs, modifiers) if modifiers.is_empty() => exprs,
-            GroupByExpr::Expressions(..) => return Err(unsupported("GROUP BY with a modifier")),
+        let group_asts: &[Ast] = match group_by {
+            GroupByExpr::Expressions(exprs, modifiers) => {
+                self.no(!modifiers.is_empty(), "GROUPING")?;
+                exprs
+            }
             GroupByExpr::All(_) => return Err(unsupported("GROUP BY ALL")),
         };
         self.level().aggregates_in = None;
-        let mut targets = self.targets(&select.projection)?;
+        let mut targets = self.targets(projection)?;
         for target in &mut targets {
             self.settle_target(target)?;
         }
@@ -315,7 +405,7 @@ impl Binder<'_> {
         for key in order {
             sort.push(self.sort_target(&key.expr, &targets)?);
         }
-        let distinct_on = match &select.distinct {
+        let distinct_on = match distinct {
             Some(Distinct::On(exprs)) => {
                 let mut keys = Vec::new();
                 for expr in exprs {
@@ -326,8 +416,9 @@ impl Binder<'_> {
             _ => None,
         };
         let calls = self.take_calls();
-        let having = select.having.as_ref();
-        let having = having.map(|having| self.condition(having, "HAVING"));
+        let having = having
+            .as_ref()
+            .map(|having| self.condition(having, "HAVING"));
         let having = having.transpose()?;
         let having_calls = self.take_calls();
         self.level().aggregates_in = ELSEWHERE;
@@ -342,8 +433,14 @@ impl Binder<'_> {
             having_calls,
         };
         if !group_asts.is_empty() || !aggregates.is_empty() || parts.having.is_some() {
-            if locking.mode.is_some() {
-                let message = "FOR UPDATE is not allowed with GROUP BY or aggregate functions";
+            if let Some(clause) = locking.clause {
+                let message = if !group_asts.is_empty() {
+                    format!("{clause} is not allowed with GROUP BY clause")
+                } else if parts.having.is_some() {
+                    format!("{clause} is not allowed with HAVING clause")
+                } else {
+                    format!("{clause} is not allowed with aggregate functions")
+                };
                 return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
             }
             rel = self.grouped(rel, &scope, group, aggregates, &mut parts)?;
@@ -351,7 +448,7 @@ impl Binder<'_> {
         let width = rel.width();
         rel = rel.applied(core::mem::take(&mut parts.calls));
         parts.place_calls(width);
-        let distinct = Distinctness::new(&select.distinct, parts.distinct_on);
+        let distinct = Distinctness::new(distinct, parts.distinct_on);
         let sort = parts.sort.into_iter().zip(order).collect();
         self.output(rel, parts.targets, sort, distinct, window)
     }
@@ -393,7 +490,7 @@ impl Binder<'_> {
                     exprs.len() as u32 - 1
                 }
             };
-            keys.push(sort_key(column, key));
+            keys.push(self.sort_key(column, key)?);
         }
         let mut on = Vec::new();
         let whole_rows = matches!(distinct, Distinctness::Rows);
@@ -535,21 +632,30 @@ impl Binder<'_> {
             })
     }
 
-    fn window(&mut self, query: &Query) -> Result<Window, SqlError> {
-        if !query.limit_by.is_empty() {
-            return Err(unsupported("LIMIT BY"));
-        }
-        let fetch = match &query.fetch {
-            Some(fetch) if fetch.with_ties || fetch.percent => {
-                return Err(unsupported("FETCH WITH TIES"));
-            }
-            Some(fetch) => Some(fetch.quantity.clone().unwrap_or_else(|| {
-                Ast::Value(ast::Value::Number("1".into(), false).with_empty_span())
-            })),
+    fn window(
+        &mut self,
+        limit: Option<&Ast>,
+        offset: Option<&ast::Offset>,
+        fetch: Option<&ast::Fetch>,
+    ) -> Result<Window, SqlError> {
+        let first = match fetch {
             None => None,
+            Some(ast::Fetch {
+                with_ties,
+                percent,
+                quantity,
+            }) => {
+                self.no(*percent, "PERCENT")?;
+                if *with_ties {
+                    return Err(unsupported("FETCH WITH TIES"));
+                }
+                Some(quantity.clone().unwrap_or_else(|| {
+                    Ast::Value(ast::Value::Number("1".into(), false).with_empty_span())
+                }))
+            }
         };
-        let limit = query.limit.as_ref().or(fetch.as_ref());
-        let offset = query.offset.as_ref().map(|offset| &offset.value);
+        let limit = limit.or(first.as_ref());
+        let offset = offset.map(|ast::Offset { value, rows: _ }| value);
         Ok(Window {
             limit: self.count(limit, "LIMIT")?,
             offset: self.count(offset, "OFFSET")?,
@@ -571,21 +677,79 @@ impl Binder<'_> {
         Ok(Some(bound))
     }
 
-    fn locking(&mut self, query: &Query) -> Result<Locking, SqlError> {
+    /// The key for a column that ORDER BY names.
+    fn sort_key(&self, column: u32, key: &OrderByExpr) -> Result<SortKey, SqlError> {
+        let (descending, nulls_first) = self.sort_order(key)?;
+        Ok(SortKey {
+            column,
+            descending,
+            nulls_first,
+        })
+    }
+
+    /// Whether a key of ORDER BY asks for descending order, and for NULLs first.
+    pub(crate) fn sort_order(&self, key: &OrderByExpr) -> Result<(bool, bool), SqlError> {
+        let OrderByExpr {
+            expr: _,
+            options: ast::OrderByOptions { asc, nulls_first },
+            with_fill,
+        } = key;
+        self.no(with_fill.is_some(), "WITH")?;
+        let descending = *asc == Some(false);
+        Ok((descending, nulls_first.unwrap_or(descending)))
+    }
+
+    /// The rows of a query that is nothing but VALUES.
+    pub(super) fn plain_values<'q>(
+        &self,
+        query: &'q Query,
+    ) -> Result<Option<&'q [Vec<Ast>]>, SqlError> {
+        let Query {
+            with: None,
+            body,
+            order_by: None,
+            limit: None,
+            limit_by: _,
+            offset: None,
+            fetch: None,
+            locks,
+            for_clause: None,
+            settings: None,
+            format_clause: None,
+        } = query
+        else {
+            return Ok(None);
+        };
+        match body.as_ref() {
+            SetExpr::Values(ast::Values { explicit_row, rows }) if locks.is_empty() => {
+                self.no(*explicit_row, "ROW")?;
+                Ok(Some(rows))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn locking(&mut self, locks: &[ast::LockClause]) -> Result<Locking, SqlError> {
         let mut locking = Locking::default();
-        for clause in &query.locks {
-            if let Some(wait) = &clause.nonblock {
+        for clause in locks {
+            let ast::LockClause {
+                lock_type,
+                of,
+                nonblock,
+            } = clause;
+            if let Some(wait) = nonblock {
                 return Err(unsupported(match wait {
                     NonBlock::Nowait => "NOWAIT",
                     NonBlock::SkipLocked => "SKIP LOCKED",
                 }));
             }
-            let mode = match clause.lock_type {
-                LockType::Share => LockMode::Shared,
-                LockType::Update => LockMode::Exclusive,
+            let (mode, name) = match lock_type {
+                LockType::Share => (LockMode::Shared, "FOR SHARE"),
+                LockType::Update => (LockMode::Exclusive, "FOR UPDATE"),
             };
+            locking.clause.get_or_insert(name);
             locking.mode = Some(locking.mode.map_or(mode, |other| other.max(mode)));
-            if let Some(of) = &clause.of {
+            if let Some(of) = of {
                 locking.of.push(super::scope::object_name(of).1);
             }
             self.locks = true;
@@ -626,16 +790,6 @@ fn windowed(rel: Rel, window: Window) -> Rel {
         input: Box::new(rel),
         limit: window.limit,
         offset: window.offset,
-    }
-}
-
-fn sort_key(column: u32, key: &OrderByExpr) -> SortKey {
-    let descending = key.options.asc == Some(false);
-    let nulls_first = key.options.nulls_first.unwrap_or(descending);
-    SortKey {
-        column,
-        descending,
-        nulls_first,
     }
 }
 

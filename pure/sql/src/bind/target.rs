@@ -7,7 +7,8 @@ use crate::expr::resolve::{self, Context};
 use crate::plan::OutColumn;
 use base::{SqlError, SqlState, Type};
 use sqlparser::ast::{
-    Expr as Ast, Function, ObjectNamePart, SelectItem, SelectItemQualifiedWildcardKind,
+    self, ArrayElemTypeDef, DataType, Expr as Ast, SelectItem, SelectItemQualifiedWildcardKind,
+    TrimWhereField, WildcardAdditionalOptions,
 };
 
 /// One output column while its query is bound.
@@ -38,13 +39,15 @@ impl Binder<'_> {
         for item in items {
             match item {
                 SelectItem::UnnamedExpr(ast) => {
-                    let name = output_name(ast);
-                    targets.push(self.target(ast, name)?);
+                    let target = self.target(ast, String::new())?;
+                    let name = self.output_name(ast);
+                    targets.push(Target { name, ..target });
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
                     targets.push(self.target(expr, ident(alias))?);
                 }
-                SelectItem::Wildcard(_) => {
+                SelectItem::Wildcard(options) => {
+                    self.plain_wildcard(options)?;
                     let scope = &self.level().scope;
                     if scope.relations.is_empty() {
                         let message = "SELECT * with no tables specified is not valid";
@@ -57,7 +60,8 @@ impl Binder<'_> {
                         origin: column.origin,
                     }));
                 }
-                SelectItem::QualifiedWildcard(kind, _) => {
+                SelectItem::QualifiedWildcard(kind, options) => {
+                    self.plain_wildcard(options)?;
                     let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
                         return Err(unsupported("the wildcard of an expression"));
                     };
@@ -116,72 +120,133 @@ impl Binder<'_> {
     }
 }
 
-/// The name of an output column without an alias, as PostgreSQL derives it.
-fn output_name(ast: &Ast) -> String {
-    derived_name(ast).unwrap_or_else(|| "?column?".into())
+impl Binder<'_> {
+    /// Refuses what other databases have behind `*`.
+    fn plain_wildcard(&self, options: &WildcardAdditionalOptions) -> Result<(), SqlError> {
+        let WildcardAdditionalOptions {
+            wildcard_token: _,
+            opt_ilike,
+            opt_exclude,
+            opt_except,
+            opt_replace,
+            opt_rename,
+        } = options;
+        self.no(opt_ilike.is_some(), "ILIKE")?;
+        self.no(opt_exclude.is_some(), "EXCLUDE")?;
+        self.no(opt_except.is_some(), "EXCEPT")?;
+        self.no(opt_replace.is_some(), "REPLACE")?;
+        self.no(opt_rename.is_some(), "RENAME")
+    }
+
+    /// The name of an output column without an alias, as PostgreSQL derives it. The expression
+    /// was bound just before.
+    fn output_name(&self, ast: &Ast) -> String {
+        let name = self.derived_name(ast).map(|(name, _)| name);
+        name.unwrap_or_else(|| "?column?".into())
+    }
+
+    /// The name of an expression, and whether it is a strong one: a cast or CASE has its own name
+    /// only if what is in it has no strong one.
+    fn derived_name(&self, ast: &Ast) -> Option<(String, bool)> {
+        let strong = |name: &str| Some((name.to_string(), true));
+        match ast {
+            Ast::Identifier(name) => Some((ident(name), true)),
+            Ast::CompoundIdentifier(parts) => Some((ident(parts.last()?), true)),
+            Ast::Nested(inner) => self.derived_name(inner),
+            Ast::Collate { expr, collation: _ } => self.derived_name(expr),
+            Ast::Function(function) => Some((object_name(&function.name).1, true)),
+            Ast::Cast {
+                kind: _,
+                expr,
+                data_type,
+                format: _,
+            } => match self.derived_name(expr) {
+                Some((name, true)) => Some((name, true)),
+                weak => type_name(data_type).map(|name| (name, false)).or(weak),
+            },
+            Ast::TypedString {
+                data_type,
+                value: _,
+            } => type_name(data_type).map(|name| (name, false)),
+            Ast::Interval(_) => Some(("interval".into(), false)),
+            Ast::Value(value) => match value.value {
+                ast::Value::Boolean(_) => Some(("bool".into(), false)),
+                _ => None,
+            },
+            Ast::Case {
+                operand: _,
+                conditions: _,
+                else_result,
+            } => match else_result
+                .as_deref()
+                .and_then(|ast| self.derived_name(ast))
+            {
+                Some((name, true)) => Some((name, true)),
+                _ => Some(("case".into(), false)),
+            },
+            Ast::Exists {
+                subquery: _,
+                negated: false,
+            } => strong("exists"),
+            Ast::Array(_) => strong("array"),
+            Ast::Tuple(_) => strong("row"),
+            Ast::Subquery(_) => Some((self.subquery_name.clone(), true)),
+            Ast::Extract {
+                field: _,
+                syntax: _,
+                expr: _,
+            } => strong("extract"),
+            Ast::Position { expr: _, r#in: _ } => strong("position"),
+            Ast::Substring {
+                expr: _,
+                substring_from: _,
+                substring_for: _,
+                special: _,
+            } => strong("substring"),
+            Ast::Trim {
+                expr: _,
+                trim_where,
+                trim_what: _,
+                trim_characters: _,
+            } => strong(match trim_where {
+                Some(TrimWhereField::Leading) => "ltrim",
+                Some(TrimWhereField::Trailing) => "rtrim",
+                Some(TrimWhereField::Both) | None => "btrim",
+            }),
+            Ast::Overlay {
+                expr: _,
+                overlay_what: _,
+                overlay_from: _,
+                overlay_for: _,
+            } => strong("overlay"),
+            Ast::AtTimeZone {
+                timestamp: _,
+                time_zone: _,
+            } => strong("timezone"),
+            Ast::CompoundFieldAccess { root, access_chain } => {
+                for access in access_chain.iter().rev() {
+                    if let ast::AccessExpr::Dot(Ast::Identifier(name)) = access {
+                        return Some((ident(name), true));
+                    }
+                }
+                self.derived_name(root)
+            }
+            _ => None,
+        }
+    }
 }
 
-fn derived_name(ast: &Ast) -> Option<String> {
-    Some(match ast {
-        Ast::Identifier(name) => ident(name),
-        Ast::CompoundIdentifier(parts) => ident(parts.last()?),
-        Ast::Nested(inner) | Ast::Collate { expr: inner, .. } => return derived_name(inner),
-        Ast::Function(Function { name, .. }) => match name.0.last()? {
-            ObjectNamePart::Identifier(name) => ident(name),
-        },
-        Ast::Cast {
-            expr, data_type, ..
-        } => {
-            return derived_name(expr).or_else(|| {
-                let ty = super::types::bind_type(data_type).ok()?;
-                Some(ty.catalog_name().trim_start_matches('_').to_string())
-            });
+/// The name of a type as it names columns: that of the catalog, without what makes it an array.
+fn type_name(data_type: &DataType) -> Option<String> {
+    match data_type {
+        DataType::Custom(name, _) => Some(object_name(name).1),
+        DataType::Regclass => Some("regclass".into()),
+        DataType::Array(
+            ArrayElemTypeDef::SquareBracket(element, _) | ArrayElemTypeDef::AngleBracket(element),
+        ) => type_name(element),
+        other => {
+            let ty = super::types::bind_type(other).ok()?;
+            Some(ty.catalog_name().trim_start_matches('_').to_string())
         }
-        Ast::Case { else_result, .. } => {
-            return else_result
-                .as_deref()
-                .and_then(derived_name)
-                .or_else(|| Some("case".into()));
-        }
-        Ast::Exists { .. } => "exists".into(),
-        Ast::Array(_) => "array".into(),
-        Ast::Subquery(query) => {
-            let select = query.body.as_select()?;
-            return match select.projection.first()? {
-                SelectItem::UnnamedExpr(inner) => derived_name(inner),
-                SelectItem::ExprWithAlias { alias, .. } => Some(ident(alias)),
-                _ => None,
-            };
-        }
-        Ast::Extract { .. } => "extract".into(),
-        Ast::Position { .. } => "position".into(),
-        Ast::Substring { .. } => "substring".into(),
-        Ast::Trim { trim_where, .. } => match trim_where {
-            Some(sqlparser::ast::TrimWhereField::Leading) => "ltrim".into(),
-            Some(sqlparser::ast::TrimWhereField::Trailing) => "rtrim".into(),
-            _ => "btrim".into(),
-        },
-        Ast::Overlay { .. } => "overlay".into(),
-        Ast::Ceil { .. } => "ceil".into(),
-        Ast::Floor { .. } => "floor".into(),
-        Ast::TypedString { data_type, .. } => super::types::bind_type(data_type)
-            .ok()?
-            .catalog_name()
-            .into(),
-        Ast::Interval(_) => "interval".into(),
-        Ast::CompoundFieldAccess { root, access_chain } => {
-            for access in access_chain.iter().rev() {
-                if let sqlparser::ast::AccessExpr::Dot(Ast::Identifier(name)) = access {
-                    return Some(ident(name));
-                }
-            }
-            return derived_name(root);
-        }
-        Ast::AtTimeZone { .. } => "timezone".into(),
-        Ast::Value(value) => match value.value {
-            sqlparser::ast::Value::Boolean(_) => "bool".into(),
-            _ => return None,
-        },
-        _ => return None,
-    })
+    }
 }

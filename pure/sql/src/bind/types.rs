@@ -192,7 +192,8 @@ fn characters(length: &Option<CharacterLength>, name: &str) -> Result<Option<u32
             length_of(*length, name).map(Some)
         }
         Some(CharacterLength::IntegerLength {
-            unit: Some(unit), ..
+            length: _,
+            unit: Some(unit),
         }) => Err(unsupported(&format!("{name} with a length in {unit}"))),
         Some(CharacterLength::Max) => Err(SqlError::new(
             SqlState::INVALID_TEXT,

@@ -1,6 +1,8 @@
 //! ALTER TABLE: what can be added to a table that exists.
 
-use super::table::{check_text, foreign_key, foreign_of, key_columns};
+use super::table::{
+    check_immediate, check_nulls, check_text, foreign_key, foreign_of, key_columns,
+};
 use super::{build_index, index, names, own_name, simple};
 use crate::bind::scope::ident;
 use crate::bind::{Binder, unsupported};
@@ -8,7 +10,7 @@ use crate::pg_catalog::names::quote_ident;
 use crate::plan::{DdlPlan, Fill};
 use base::{SqlError, SqlState};
 use catalog::{Check, Command, ForeignKey, Index, Table};
-use sqlparser::ast::{self, AlterTableOperation, TableConstraint};
+use sqlparser::ast::{self, AlterTableOperation, KeyOrIndexDisplay, TableConstraint};
 use std::sync::Arc;
 
 const TAG: &str = "ALTER TABLE";
@@ -32,7 +34,7 @@ pub(super) fn plan(
     match operation {
         AlterTableOperation::AddConstraint(constraint) => add(&table, constraint, binder),
         // There is one role, so owners do not matter.
-        AlterTableOperation::OwnerTo { .. } => Ok(simple(TAG, Vec::new())),
+        AlterTableOperation::OwnerTo { new_owner: _ } => Ok(simple(TAG, Vec::new())),
         other => {
             let text = other.to_string();
             let words: Vec<&str> = text.split_whitespace().take(2).collect();
@@ -48,11 +50,35 @@ fn add(
 ) -> Result<DdlPlan, SqlError> {
     let database = binder.cx.database.clone();
     match constraint {
-        TableConstraint::PrimaryKey { name, columns, .. } => {
+        TableConstraint::PrimaryKey {
+            name,
+            index_name,
+            index_type,
+            columns,
+            index_options,
+            characteristics,
+        } => {
+            binder.no(index_name.is_some() || index_type.is_some(), "KEY")?;
+            binder.no(!index_options.is_empty(), "USING")?;
+            check_immediate(characteristics, binder)?;
             let columns: Vec<String> = columns.iter().map(ident).collect();
             primary_key(table, name.as_ref().map(ident), &columns, binder)
         }
-        TableConstraint::Unique { name, columns, .. } => {
+        TableConstraint::Unique {
+            name,
+            index_name,
+            index_type_display,
+            index_type,
+            columns,
+            index_options,
+            characteristics,
+            nulls_distinct,
+        } => {
+            let plain = *index_type_display == KeyOrIndexDisplay::None;
+            binder.no(index_name.is_some() || !plain, "UNIQUE")?;
+            binder.no(index_type.is_some() || !index_options.is_empty(), "USING")?;
+            check_immediate(characteristics, binder)?;
+            check_nulls(nulls_distinct)?;
             let columns: Vec<String> = columns.iter().map(ident).collect();
             let keys = key_columns(table, &columns)?;
             let name = match name {
@@ -62,8 +88,16 @@ fn add(
             let index = index(name, keys, true, true);
             Ok(build_index(TAG, &database.name, &table.name, index, false))
         }
-        TableConstraint::ForeignKey { .. } => {
-            let written = foreign_of(constraint)?;
+        TableConstraint::ForeignKey {
+            name: _,
+            columns: _,
+            foreign_table: _,
+            referred_columns: _,
+            on_delete: _,
+            on_update: _,
+            characteristics: _,
+        } => {
+            let written = foreign_of(constraint, binder)?;
             let mut key = foreign_key(table, &written, binder)?;
             if key.name.is_empty() {
                 key.name = names::constraint_name(table, &written.columns, "fkey");

@@ -39,10 +39,16 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
                 if_not_exists,
                 name,
                 sequence_options,
-                temporary: false,
+                temporary,
                 data_type,
-                ..
+                owned_by,
             } => {
+                if *temporary {
+                    return Err(unsupported("CREATE TEMPORARY SEQUENCE"));
+                }
+                if owned_by.as_ref().is_some_and(|owner| !is_none(owner)) {
+                    return Err(unsupported("OWNED BY"));
+                }
                 let ty = match data_type {
                     None => Type::Int8,
                     Some(ty) => crate::bind::types::bind_type(ty)?,
@@ -61,14 +67,28 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
                 if_exists,
                 names,
                 cascade,
-                ..
-            } => drop_objects(*object_type, *if_exists, names, *cascade, binder),
+                // The default.
+                restrict: _,
+                purge,
+                temporary,
+            } => {
+                binder.no(*purge, "PURGE")?;
+                binder.no(*temporary, "TEMPORARY")?;
+                drop_objects(*object_type, *if_exists, names, *cascade, binder)
+            }
             ast::Statement::AlterTable {
                 name,
                 if_exists,
+                // No table has children.
+                only: _,
                 operations,
-                ..
-            } => alter::plan(name, *if_exists, operations, binder),
+                location,
+                on_cluster,
+            } => {
+                binder.no(location.is_some(), "LOCATION")?;
+                binder.no(on_cluster.is_some(), "ON")?;
+                alter::plan(name, *if_exists, operations, binder)
+            }
             other => {
                 let text = other.to_string();
                 let words: Vec<&str> = text.split_whitespace().take(2).collect();
@@ -77,6 +97,11 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
         },
         _ => unreachable!("the planner sends only schema changes here"),
     }
+}
+
+/// OWNED BY NONE
+fn is_none(name: &ast::ObjectName) -> bool {
+    name.0.len() == 1 && object_name(name).1 == "none"
 }
 
 /// A change that is done when the catalog is.
@@ -193,32 +218,54 @@ fn index(name: String, columns: Vec<IndexColumn>, unique: bool, constraint: bool
 }
 
 fn create_index(create: &ast::CreateIndex, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
-    if create.predicate.is_some() {
+    let ast::CreateIndex {
+        name,
+        table_name,
+        using,
+        columns: keys,
+        unique,
+        // Nobody is locked out either way.
+        concurrently: _,
+        if_not_exists,
+        include,
+        nulls_distinct,
+        with,
+        predicate,
+    } = create;
+    if predicate.is_some() {
         return Err(unsupported("a partial index"));
     }
-    if !create.include.is_empty() {
+    if !include.is_empty() {
         return Err(unsupported("INCLUDE"));
     }
-    if create.nulls_distinct == Some(false) {
+    if *nulls_distinct == Some(false) {
         return Err(unsupported("NULLS NOT DISTINCT"));
     }
-    if let Some(method) = &create.using
+    if !with.is_empty() {
+        return Err(unsupported("storage parameters of an index"));
+    }
+    if let Some(method) = using
         && ident(method) != "btree"
     {
         return Err(unsupported(&format!("index method {}", ident(method))));
     }
-    let table = binder.find_table(&create.table_name)?;
+    let table = binder.find_table(table_name)?;
     let mut columns = Vec::new();
-    for column in &create.columns {
-        let ast::Expr::Identifier(name) = &column.expr else {
+    for key in keys {
+        let (descending, nulls_first) = binder.sort_order(key)?;
+        let mut expr = &key.expr;
+        if let ast::Expr::Collate {
+            expr: inner,
+            collation,
+        } = expr
+        {
+            crate::bind::check_collation(collation)?;
+            expr = inner;
+        }
+        let ast::Expr::Identifier(name) = expr else {
             return Err(unsupported("an index on an expression"));
         };
-        let descending = column.options.asc == Some(false);
-        if column
-            .options
-            .nulls_first
-            .is_some_and(|first| first != descending)
-        {
+        if nulls_first != descending {
             return Err(unsupported("an index with NULLS in the unusual place"));
         }
         columns.push(IndexColumn {
@@ -227,23 +274,23 @@ fn create_index(create: &ast::CreateIndex, binder: &mut Binder<'_>) -> Result<Dd
         });
     }
     let database = binder.cx.database.clone();
-    let name = match &create.name {
+    let name = match name {
         Some(name) => own_name(name)?,
         None => {
             let parts = table.column_names(columns.iter().map(|key| key.column));
             names::free_name(&database, &table.name, &parts, "idx")
         }
     };
-    if create.if_not_exists && database.has_relation(&name) {
+    if *if_not_exists && database.has_relation(&name) {
         let command = Command::CreateIndex {
             database: database.name.clone(),
             table: table.name.clone(),
-            index: index(name, columns, create.unique, false),
+            index: index(name, columns, *unique, false),
             if_not_exists: true,
         };
         return Ok(simple("CREATE INDEX", vec![command]));
     }
-    let index = index(name, columns, create.unique, false);
+    let index = index(name, columns, *unique, false);
     Ok(build_index(
         "CREATE INDEX",
         &database.name,

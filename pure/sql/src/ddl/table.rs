@@ -4,13 +4,15 @@ use super::{index, key_column, own_name, sequence, simple};
 use crate::bind::scope::{Scope, ident, object_name};
 use crate::bind::types::{NamedType, named_type};
 use crate::bind::{Binder, scope_of, unsupported};
+use crate::expr::Expr;
 use crate::parse::TableStatement;
 use crate::plan::DdlPlan;
 use base::{SqlError, SqlState, TableId, Type};
 use catalog::{Action, Check, Column, Command, ForeignKey, Identity, IndexColumn, Sequence, Table};
 use sqlparser::ast::{
     self, ColumnOption, ConstraintCharacteristics, DeferrableInitial, GeneratedAs,
-    ReferentialAction, TableConstraint,
+    HiveDistributionStyle, HiveFormat, KeyOrIndexDisplay, NullsDistinctOption, ReferentialAction,
+    TableConstraint,
 };
 use std::sync::Arc;
 
@@ -39,24 +41,31 @@ pub(super) fn create(
     statement: &TableStatement,
     binder: &mut Binder<'_>,
 ) -> Result<DdlPlan, SqlError> {
-    let ast = &statement.table;
-    if ast.query.is_some() {
-        return Err(unsupported("CREATE TABLE AS"));
-    }
-    let name = own_name(&ast.name)?;
+    let TableStatement {
+        table,
+        partition,
+        replicated,
+    } = statement;
+    let Written {
+        name,
+        if_not_exists,
+        columns,
+        constraints,
+    } = written(table, binder)?;
+    let name = own_name(name)?;
     let mut definition = Definition {
-        table: empty_table(name.clone(), statement.replicated),
+        table: empty_table(name.clone(), *replicated),
         sequences: Vec::new(),
         primary: None,
         uniques: Vec::new(),
         foreign: Vec::new(),
         checks: Vec::new(),
     };
-    for column in &ast.columns {
+    for column in columns {
         add_column(&mut definition, column, binder)?;
     }
-    for constraint in &ast.constraints {
-        add_constraint(&mut definition, constraint)?;
+    for constraint in constraints {
+        add_constraint(&mut definition, constraint, binder)?;
     }
     let Definition {
         mut table,
@@ -86,7 +95,7 @@ pub(super) fn create(
             true,
         ));
     }
-    for name in &statement.partition {
+    for name in partition {
         table.partition.push(key_column(&table, name)?);
     }
     for (name, check) in checks {
@@ -100,9 +109,154 @@ pub(super) fn create(
         database: binder.cx.database.name.clone(),
         table,
         sequences,
-        if_not_exists: ast.if_not_exists,
+        if_not_exists,
     };
     Ok(simple("CREATE TABLE", vec![command]))
+}
+
+/// What a CREATE TABLE says in PostgreSQL's grammar.
+struct Written<'a> {
+    name: &'a ast::ObjectName,
+    if_not_exists: bool,
+    columns: &'a [ast::ColumnDef],
+    constraints: &'a [TableConstraint],
+}
+
+/// Refuses the clauses of other databases.
+fn written<'a>(table: &'a ast::CreateTable, binder: &Binder<'_>) -> Result<Written<'a>, SqlError> {
+    let ast::CreateTable {
+        or_replace,
+        temporary,
+        external,
+        global,
+        if_not_exists,
+        transient,
+        volatile,
+        iceberg,
+        name,
+        columns,
+        constraints,
+        hive_distribution,
+        hive_formats,
+        table_properties,
+        with_options,
+        file_format,
+        location,
+        query,
+        without_rowid,
+        like,
+        clone,
+        engine,
+        comment,
+        auto_increment_offset,
+        default_charset,
+        collation,
+        on_commit,
+        on_cluster,
+        primary_key,
+        order_by,
+        partition_by,
+        cluster_by,
+        clustered_by,
+        options,
+        strict,
+        copy_grants,
+        enable_schema_evolution,
+        change_tracking,
+        data_retention_time_in_days,
+        max_data_extension_time_in_days,
+        default_ddl_collation,
+        with_aggregation_policy,
+        with_row_access_policy,
+        with_tags,
+        external_volume,
+        base_location,
+        catalog,
+        catalog_sync,
+        storage_serialization_policy,
+    } = table;
+    if query.is_some() {
+        return Err(unsupported("CREATE TABLE AS"));
+    }
+    if *temporary || on_commit.is_some() || global.is_some() {
+        return Err(unsupported("CREATE TEMPORARY TABLE"));
+    }
+    if like.is_some() {
+        return Err(unsupported("CREATE TABLE ... LIKE"));
+    }
+    // The library makes an empty one where there is none.
+    let formats = hive_formats.as_ref().is_some_and(|formats| {
+        let HiveFormat {
+            row_format,
+            serde_properties,
+            storage,
+            location,
+        } = formats;
+        row_format.is_some()
+            || serde_properties.is_some()
+            || storage.is_some()
+            || location.is_some()
+    });
+    for (there, word) in [
+        (*or_replace, "REPLACE"),
+        (*external, "EXTERNAL"),
+        (*transient, "TRANSIENT"),
+        (*volatile, "VOLATILE"),
+        (*iceberg, "ICEBERG"),
+        (
+            *hive_distribution != HiveDistributionStyle::NONE,
+            "PARTITIONED",
+        ),
+        (formats, "STORED"),
+        (!table_properties.is_empty(), "TBLPROPERTIES"),
+        (!with_options.is_empty(), "WITH"),
+        (file_format.is_some(), "STORED"),
+        (location.is_some(), "LOCATION"),
+        (*without_rowid, "ROWID"),
+        (clone.is_some(), "CLONE"),
+        (engine.is_some(), "ENGINE"),
+        (comment.is_some(), "COMMENT"),
+        (auto_increment_offset.is_some(), "AUTO_INCREMENT"),
+        (default_charset.is_some(), "CHARSET"),
+        (collation.is_some(), "COLLATE"),
+        (on_cluster.is_some(), "ON"),
+        (primary_key.is_some(), "PRIMARY"),
+        (order_by.is_some(), "ORDER"),
+        (partition_by.is_some(), "PARTITION"),
+        (cluster_by.is_some() || clustered_by.is_some(), "CLUSTER"),
+        (options.is_some(), "OPTIONS"),
+        (*strict, "STRICT"),
+        (*copy_grants, "COPY"),
+        (enable_schema_evolution.is_some(), "ENABLE_SCHEMA_EVOLUTION"),
+        (change_tracking.is_some(), "CHANGE_TRACKING"),
+        (
+            data_retention_time_in_days.is_some(),
+            "DATA_RETENTION_TIME_IN_DAYS",
+        ),
+        (
+            max_data_extension_time_in_days.is_some(),
+            "MAX_DATA_EXTENSION_TIME_IN_DAYS",
+        ),
+        (default_ddl_collation.is_some(), "DEFAULT_DDL_COLLATION"),
+        (with_aggregation_policy.is_some(), "AGGREGATION"),
+        (with_row_access_policy.is_some(), "ROW"),
+        (with_tags.is_some(), "TAG"),
+        (external_volume.is_some(), "EXTERNAL_VOLUME"),
+        (base_location.is_some(), "BASE_LOCATION"),
+        (catalog.is_some() || catalog_sync.is_some(), "CATALOG"),
+        (
+            storage_serialization_policy.is_some(),
+            "STORAGE_SERIALIZATION_POLICY",
+        ),
+    ] {
+        binder.no(there, word)?;
+    }
+    Ok(Written {
+        name,
+        if_not_exists: *if_not_exists,
+        columns,
+        constraints,
+    })
 }
 
 fn empty_table(name: String, replicated: bool) -> Table {
@@ -140,13 +294,31 @@ pub(super) fn key_columns(table: &Table, names: &[String]) -> Result<Vec<IndexCo
 }
 
 /// Deferred checking would need work at commit.
-fn check_immediate(characteristics: &Option<ConstraintCharacteristics>) -> Result<(), SqlError> {
-    match characteristics {
-        Some(ConstraintCharacteristics {
-            initially: Some(DeferrableInitial::Deferred),
-            ..
-        }) => Err(unsupported("INITIALLY DEFERRED")),
-        _ => Ok(()),
+pub(super) fn check_immediate(
+    characteristics: &Option<ConstraintCharacteristics>,
+    binder: &Binder<'_>,
+) -> Result<(), SqlError> {
+    let Some(ConstraintCharacteristics {
+        // Without SET CONSTRAINTS nothing is ever put off.
+        deferrable: _,
+        initially,
+        enforced,
+    }) = characteristics
+    else {
+        return Ok(());
+    };
+    binder.no(enforced.is_some(), "ENFORCED")?;
+    match initially {
+        Some(DeferrableInitial::Deferred) => Err(unsupported("INITIALLY DEFERRED")),
+        Some(DeferrableInitial::Immediate) | None => Ok(()),
+    }
+}
+
+/// NULLs differ from each other in every unique index.
+pub(super) fn check_nulls(nulls: &NullsDistinctOption) -> Result<(), SqlError> {
+    match nulls {
+        NullsDistinctOption::None | NullsDistinctOption::Distinct => Ok(()),
+        NullsDistinctOption::NotDistinct => Err(unsupported("NULLS NOT DISTINCT")),
     }
 }
 
@@ -167,8 +339,13 @@ fn add_column(
     ast: &ast::ColumnDef,
     binder: &mut Binder<'_>,
 ) -> Result<(), SqlError> {
-    let name = ident(&ast.name);
-    let (ty, serial) = match named_type(&ast.data_type)? {
+    let ast::ColumnDef {
+        name,
+        data_type,
+        options,
+    } = ast;
+    let name = ident(name);
+    let (ty, serial) = match named_type(data_type)? {
         NamedType::Plain(ty) => (ty, false),
         NamedType::Serial(ty) => (ty, true),
     };
@@ -189,9 +366,13 @@ fn add_column(
             ..drawn
         });
     }
-    for option in &ast.options {
-        let constraint = option.name.as_ref().map_or_else(String::new, ident);
-        match &option.option {
+    for ast::ColumnOptionDef {
+        name: constraint,
+        option,
+    } in options
+    {
+        let constraint = constraint.as_ref().map_or_else(String::new, ident);
+        match option {
             ColumnOption::Null => {}
             ColumnOption::NotNull => column.not_null = true,
             ColumnOption::Default(value) => {
@@ -208,7 +389,7 @@ fn add_column(
                 is_primary,
                 characteristics,
             } => {
-                check_immediate(characteristics)?;
+                check_immediate(characteristics, binder)?;
                 if *is_primary {
                     set_primary(definition, constraint, vec![name.clone()])?;
                 } else {
@@ -222,7 +403,7 @@ fn add_column(
                 on_update,
                 characteristics,
             } => {
-                check_immediate(characteristics)?;
+                check_immediate(characteristics, binder)?;
                 definition.foreign.push(Foreign {
                     name: constraint,
                     columns: vec![name.clone()],
@@ -233,13 +414,20 @@ fn add_column(
                 });
             }
             ColumnOption::Check(check) => definition.checks.push((constraint, check.clone())),
-            ColumnOption::Collation(_) => {}
+            ColumnOption::Collation(collation) => {
+                binder.collated(Expr::null(ty), collation)?;
+            }
             ColumnOption::Generated {
                 generated_as,
                 sequence_options,
-                generation_expr: None,
-                ..
+                generation_expr,
+                generation_expr_mode,
+                generated_keyword,
             } => {
+                if generation_expr.is_some() || generation_expr_mode.is_some() {
+                    return Err(unsupported("a generated column"));
+                }
+                binder.no(!generated_keyword, "AS")?;
                 let kind = match generated_as {
                     GeneratedAs::Always => Identity::Always,
                     GeneratedAs::ByDefault => Identity::ByDefault,
@@ -285,35 +473,52 @@ fn set_primary(
 fn add_constraint(
     definition: &mut Definition,
     constraint: &TableConstraint,
+    binder: &Binder<'_>,
 ) -> Result<(), SqlError> {
     let named = |name: &Option<ast::Ident>| name.as_ref().map_or_else(String::new, ident);
     let idents = |names: &[ast::Ident]| names.iter().map(ident).collect::<Vec<_>>();
     match constraint {
         TableConstraint::PrimaryKey {
             name,
+            index_name,
+            index_type,
             columns,
+            index_options,
             characteristics,
-            ..
         } => {
-            check_immediate(characteristics)?;
+            binder.no(index_name.is_some() || index_type.is_some(), "KEY")?;
+            binder.no(!index_options.is_empty(), "USING")?;
+            check_immediate(characteristics, binder)?;
             set_primary(definition, named(name), idents(columns))
         }
         TableConstraint::Unique {
             name,
+            index_name,
+            index_type_display,
+            index_type,
             columns,
+            index_options,
             characteristics,
             nulls_distinct,
-            ..
         } => {
-            check_immediate(characteristics)?;
-            if matches!(nulls_distinct, ast::NullsDistinctOption::NotDistinct) {
-                return Err(unsupported("NULLS NOT DISTINCT"));
-            }
+            let plain = *index_type_display == KeyOrIndexDisplay::None;
+            binder.no(index_name.is_some() || !plain, "UNIQUE")?;
+            binder.no(index_type.is_some() || !index_options.is_empty(), "USING")?;
+            check_immediate(characteristics, binder)?;
+            check_nulls(nulls_distinct)?;
             definition.uniques.push((named(name), idents(columns)));
             Ok(())
         }
-        TableConstraint::ForeignKey { .. } => {
-            definition.foreign.push(foreign_of(constraint)?);
+        TableConstraint::ForeignKey {
+            name: _,
+            columns: _,
+            foreign_table: _,
+            referred_columns: _,
+            on_delete: _,
+            on_update: _,
+            characteristics: _,
+        } => {
+            definition.foreign.push(foreign_of(constraint, binder)?);
             Ok(())
         }
         TableConstraint::Check { name, expr } => {
@@ -325,7 +530,10 @@ fn add_constraint(
 }
 
 /// A table constraint FOREIGN KEY as written.
-pub(super) fn foreign_of(constraint: &TableConstraint) -> Result<Foreign, SqlError> {
+pub(super) fn foreign_of(
+    constraint: &TableConstraint,
+    binder: &Binder<'_>,
+) -> Result<Foreign, SqlError> {
     let TableConstraint::ForeignKey {
         name,
         columns,
@@ -338,7 +546,7 @@ pub(super) fn foreign_of(constraint: &TableConstraint) -> Result<Foreign, SqlErr
     else {
         unreachable!("the caller has looked at the kind");
     };
-    check_immediate(characteristics)?;
+    check_immediate(characteristics, binder)?;
     Ok(Foreign {
         name: name.as_ref().map_or_else(String::new, ident),
         columns: columns.iter().map(ident).collect(),

@@ -310,6 +310,10 @@ fn prepare(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         }
     }
     words.expect(&["AS"])?;
+    // What is prepared or explained prepares and explains nothing.
+    if words.is(&["PREPARE"]) || words.is(&["EXPLAIN"]) {
+        return Err(words.unexpected());
+    }
     let statement = nested(
         words.source,
         &words.tokens[words.at.min(words.tokens.len())..],
@@ -401,6 +405,9 @@ fn explain(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         while let Some(word) = words.take_any(&["ANALYZE", "ANALYSE", "VERBOSE"]) {
             analyze |= word != "VERBOSE";
         }
+    }
+    if words.is(&["PREPARE"]) || words.is(&["EXPLAIN"]) {
+        return Err(words.unexpected());
     }
     let statement = nested(
         words.source,
@@ -522,7 +529,7 @@ fn copy(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     };
     if !words.take(&[if from { "STDIN" } else { "STDOUT" }]) {
         return match words.peek() {
-            Token::SingleQuotedString(_) | Token::Word(_) => {
+            Token::EscapedStringLiteral(_) | Token::Word(_) => {
                 Err(words.unsupported("COPY with files or programs of the server"))
             }
             _ => Err(words.unexpected()),

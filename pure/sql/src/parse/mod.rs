@@ -1,14 +1,20 @@
 //! Text to statements: the `sqlparser` library for queries and most DDL, our own few words for
 //! session commands, COPY, EXPLAIN and the clauses that only Trellis has.
 
+mod call;
 mod commands;
 mod dialect;
+mod expression;
+mod keywords;
+mod lexer;
+mod operand;
 mod options;
 mod source;
 mod tables;
 mod words;
 
 pub(crate) use commands::{CopySource, CopyStatement, DatabaseOptions, ShowWhat};
+pub(crate) use keywords::is_reserved;
 pub(crate) use source::Source;
 pub(crate) use words::fold;
 
@@ -18,19 +24,23 @@ use source::Walk;
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::sync::Arc;
 use words::Words;
 
-/// Parentheses and calls may nest this deep (54001 beyond), so that the library's recursion fits
-/// the two megabytes of a thread's stack: it takes 13 KiB per call, five times as much without
-/// optimization.
-const NESTING_MAX: usize = if cfg!(debug_assertions) { 20 } else { 70 };
-/// The same for what nests without parentheses: NOT, signs, CASE.
-const RECURSION_MAX: usize = if cfg!(debug_assertions) { 45 } else { 160 };
-/// Operators in a row, outside of parentheses and commas (54001 beyond): they make a tree that is
-/// deep on one side.
+/// Parentheses, and expressions in expressions, may nest this deep (54001 beyond).
+pub(crate) const NESTING_MAX: usize = 1000;
+/// Operators other than AND and OR in a row, outside of parentheses and commas (54001 beyond):
+/// they make a tree that is deep on one side.
 const OPERATORS_MAX: usize = 3000;
+/// Stack that the library needs for one more parenthesis. Its functions for queries are large.
+const PARENTHESIS_BYTES: usize = if cfg!(debug_assertions) {
+    400 << 10
+} else {
+    100 << 10
+};
+/// Parentheses for which any thread's stack is deep enough.
+const PARENTHESES_FREE: usize = 3;
 
 /// One parsed statement. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -132,38 +142,19 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
             "statement text is too long",
         ));
     }
-    let tokens = Tokenizer::new(&dialect::Sql, &source.0)
-        .tokenize_with_location()
-        .map_err(|error| lexical(&source, &error))?;
+    let tokens = lexer::tokens(&source)?;
     let mut statements = Vec::new();
     let mut walk = Walk::new(&source.0);
     for piece in tokens.split(|token| token.token == Token::SemiColon) {
-        let solid: Vec<TokenWithSpan> = piece
-            .iter()
-            .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
-            .cloned()
-            .collect();
-        let (Some(first), Some(last)) = (solid.first(), solid.last()) else {
+        let (Some(first), Some(last)) = (piece.first(), piece.last()) else {
             continue;
         };
         walk.to(first.span.start);
         let start = walk.byte;
         walk.to(last.span.end);
-        statements.push(one(&source, &solid, (start, walk.byte))?);
+        statements.push(one(&source, piece, (start, walk.byte))?);
     }
     Ok(statements)
-}
-
-fn lexical(source: &Source, error: &sqlparser::tokenizer::TokenizerError) -> SqlError {
-    let message = match error.message.as_str() {
-        text if text.contains("string") => "unterminated quoted string".to_string(),
-        text if text.contains("identifier") || text.contains("Expected close delimiter") => {
-            "unterminated quoted identifier".to_string()
-        }
-        text if text.contains("comment") => "unterminated /* comment".to_string(),
-        other => format!("syntax error: {other}"),
-    };
-    SqlError::new(SqlState::SYNTAX, message).at(source.position(error.location))
 }
 
 fn one(
@@ -198,28 +189,17 @@ fn nested(source: &Source, tokens: &[TokenWithSpan]) -> Result<Statement, SqlErr
     one(source, tokens, (start, walk.byte))
 }
 
-/// What a query inside of parentheses weighs against [`NESTING_MAX`]: the library passes through
-/// more functions for it.
-const QUERY_WEIGHT: usize = 3;
-
 /// Refuses shapes that would make later recursions deep; returns the highest parameter number.
 fn check_shape(source: &Source, tokens: &[TokenWithSpan]) -> Result<u32, SqlError> {
-    // Per open parenthesis: operators since the last comma, and its weight.
-    let mut open: Vec<(usize, usize)> = vec![(0, 0)];
-    let (mut parameters, mut depth) = (0, 0usize);
+    // Per open parenthesis: operators since the last comma.
+    let mut open = vec![0usize];
+    let mut parameters = 0;
     for (at, token) in tokens.iter().enumerate() {
-        let (run, _) = open.last_mut().expect("the outermost is never popped");
+        let run = open.last_mut().expect("the outermost is never popped");
         match &token.token {
-            Token::LParen | Token::LBracket => {
-                let next = tokens.get(at + 1).map(|next| &next.token);
-                let query =
-                    matches!(next, Some(Token::Word(word)) if word.keyword == Keyword::SELECT);
-                let weight = if query { QUERY_WEIGHT } else { 1 };
-                depth += weight;
-                open.push((0, weight));
-            }
+            Token::LParen | Token::LBracket => open.push(0),
             Token::RParen | Token::RBracket => {
-                depth = depth.saturating_sub(open.pop().map_or(0, |(_, weight)| weight));
+                open.pop();
                 if open.is_empty() {
                     return Err(source.unexpected(Some(token)));
                 }
@@ -234,23 +214,22 @@ fn check_shape(source: &Source, tokens: &[TokenWithSpan]) -> Result<u32, SqlErro
                 parameters = parameters.max(number);
             }
             Token::Word(word) => match word.keyword {
-                Keyword::CASE => depth += 1,
-                Keyword::END => depth = depth.saturating_sub(1),
-                Keyword::AND
-                | Keyword::OR
-                | Keyword::NOT
-                | Keyword::UNION
-                | Keyword::LIKE
-                | Keyword::ILIKE
-                | Keyword::IS
-                | Keyword::JOIN => *run += 1,
+                // The library's types of other databases, which it reads by recursion.
+                Keyword::ARRAY if matches!(tokens.get(at + 1), Some(next) if next.token == Token::Lt) =>
+                {
+                    return Err(source.unexpected(tokens.get(at + 1)));
+                }
+                Keyword::AND | Keyword::OR | Keyword::WHEN | Keyword::THEN | Keyword::ELSE => {
+                    *run = 0;
+                }
+                Keyword::UNION | Keyword::IS | Keyword::JOIN => *run += 1,
                 _ => {}
             },
-            Token::SingleQuotedString(_) | Token::Number(..) | Token::Period => {}
+            Token::EscapedStringLiteral(_) | Token::Number(..) | Token::Period => {}
             _ => *run += 1,
         }
-        let (run, _) = open.last().expect("checked where one is popped");
-        if depth > NESTING_MAX || *run > OPERATORS_MAX {
+        let run = open.last().expect("checked where one is popped");
+        if open.len() > NESTING_MAX || *run > OPERATORS_MAX {
             return Err(too_complex().at(source.position(token.span.start)));
         }
     }
@@ -332,57 +311,69 @@ fn with_library<T>(
     tokens: &[TokenWithSpan],
     run: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>,
 ) -> Result<T, SqlError> {
-    let mut parser = Parser::new(&dialect::Sql)
-        .with_recursion_limit(RECURSION_MAX)
-        .with_tokens_with_locations(spaced(tokens));
-    let parsed = run(&mut parser).map_err(|error| library_error(source, tokens, &parser, error))?;
-    let rest = parser.peek_token();
-    if rest.token != Token::EOF {
-        return Err(source.unexpected(Some(&rest)));
-    }
-    Ok(parsed)
-}
-
-/// The tokens with a blank between those that were apart in the text: the library tells `a. b`
-/// from `a.b` in places.
-fn spaced(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
-    use sqlparser::tokenizer::{Span, Whitespace};
-    let mut out = Vec::with_capacity(tokens.len() * 2);
+    let (mut open, mut deepest) = (0usize, 0);
     for token in tokens {
-        let apart = out
-            .last()
-            .is_some_and(|last: &TokenWithSpan| last.span.end != token.span.start);
-        if apart {
-            let span = Span::new(token.span.start, token.span.start);
-            out.push(TokenWithSpan::new(
-                Token::Whitespace(Whitespace::Space),
-                span,
-            ));
+        match token.token {
+            Token::LParen => open += 1,
+            Token::RParen => open = open.saturating_sub(1),
+            _ => {}
         }
-        out.push(token.clone());
+        deepest = deepest.max(open);
     }
-    out
+    let sql = dialect::Sql::default();
+    let parse = || {
+        // The library's own limit is out of the way: `check_shape` has counted.
+        let mut parser = Parser::new(&sql)
+            .with_recursion_limit(usize::MAX)
+            .with_tokens_with_locations(tokens.to_vec());
+        let parsed = run(&mut parser);
+        let parsed =
+            parsed.map_err(|error| library_error(source, tokens, &parser, &sql, &error))?;
+        let rest = parser.peek_token();
+        if rest.token != Token::EOF {
+            return Err(source.unexpected(Some(&rest)));
+        }
+        Ok(parsed)
+    };
+    if deepest <= PARENTHESES_FREE {
+        parse()
+    } else {
+        crate::stack::with(deepest * PARENTHESIS_BYTES, parse)
+    }
 }
 
 fn library_error(
     source: &Source,
     tokens: &[TokenWithSpan],
     parser: &Parser<'_>,
-    error: ParserError,
+    sql: &dialect::Sql,
+    error: &ParserError,
 ) -> SqlError {
-    match error {
-        ParserError::RecursionLimitExceeded => too_complex(),
-        ParserError::TokenizerError(text) => SqlError::new(SqlState::SYNTAX, text),
-        ParserError::ParserError(text) => {
-            let place = located(&text)
-                .and_then(|place| tokens.iter().find(|token| token.span.start == place));
-            match place {
-                Some(token) => source.unexpected(Some(token)),
-                None if text.contains("found: EOF") => source.unexpected(None),
-                None => source.unexpected(Some(&parser.peek_token())),
+    let place = match error {
+        ParserError::RecursionLimitExceeded => return too_complex(),
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => match located(text) {
+            Some(place) => tokens.iter().position(|token| token.span.start == place),
+            None if text.contains("found: EOF") => Some(tokens.len()),
+            None => None,
+        },
+    };
+    let mut place = place.unwrap_or_else(|| parser.index());
+    // The library tries several ways to read a text; the farthest error is the text's own.
+    if let Some((noted, fault)) = sql.take_fault()
+        && (noted >= place || fault.is_some())
+    {
+        match fault {
+            Some(fault) if fault.fields().position == 0 => {
+                return match tokens.get(noted) {
+                    Some(token) => fault.at(source.position(token.span.start)),
+                    None => fault,
+                };
             }
+            Some(fault) => return fault,
+            None => place = noted,
         }
     }
+    source.unexpected(tokens.get(place))
 }
 
 /// A single expression, for defaults and checks that the catalog keeps as text.
@@ -391,15 +382,17 @@ fn library_error(
 /// 42601.
 pub(crate) fn expression(text: &str) -> Result<ast::Expr, SqlError> {
     let source = Source(Arc::from(text));
-    let tokens = Tokenizer::new(&dialect::Sql, &source.0)
-        .tokenize_with_location()
-        .map_err(|error| lexical(&source, &error))?;
-    let solid: Vec<TokenWithSpan> = tokens
-        .into_iter()
-        .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
-        .collect();
-    check_shape(&source, &solid)?;
-    with_library(&source, &solid, |parser| parser.parse_expr())
+    let tokens = lexer::tokens(&source)?;
+    check_shape(&source, &tokens)?;
+    with_library(&source, &tokens, |parser| parser.parse_expr())
+}
+
+/// The text of a string literal.
+pub(crate) fn literal_text(value: &ast::Value) -> Option<&str> {
+    match value {
+        ast::Value::SingleQuotedString(text) | ast::Value::EscapedStringLiteral(text) => Some(text),
+        _ => None,
+    }
 }
 
 /// The place that the library's message ends with: ` at Line: 1, Column: 5`.

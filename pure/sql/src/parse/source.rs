@@ -39,6 +39,30 @@ impl Source {
         }
     }
 
+    /// The error of a word that stands where PostgreSQL's grammar has no place for it: the last
+    /// such word of the text.
+    pub(crate) fn misplaced(&self, word: &str) -> SqlError {
+        let tokens = super::lexer::tokens(self).unwrap_or_default();
+        let found = tokens.iter().rfind(|token| {
+            let text = token.token.to_string();
+            text.eq_ignore_ascii_case(word)
+        });
+        match found {
+            Some(token) => self.unexpected(Some(token)),
+            None => SqlError::new(
+                SqlState::SYNTAX,
+                format!("syntax error at or near \"{word}\""),
+            ),
+        }
+    }
+
+    /// The error of what stands behind a place of the text and the parentheses that end there.
+    pub(crate) fn misplaced_after(&self, place: Location) -> SqlError {
+        let tokens = super::lexer::tokens(self).unwrap_or_default();
+        let mut behind = tokens.iter().filter(|token| token.span.start >= place);
+        self.unexpected(behind.find(|token| token.token != Token::RParen))
+    }
+
     /// Byte range of a token.
     fn bytes(&self, token: &TokenWithSpan) -> (usize, usize) {
         let mut walk = Walk::new(&self.0);

@@ -116,11 +116,10 @@ impl<'a> Words<'a> {
 
     /// A string literal's content.
     pub(super) fn string(&mut self) -> Result<String, SqlError> {
-        let text = match self.peek() {
-            Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => text.clone(),
-            Token::DollarQuotedString(text) => text.value.clone(),
-            _ => return Err(self.unexpected()),
+        let Token::EscapedStringLiteral(text) = self.peek() else {
+            return Err(self.unexpected());
         };
+        let text = text.clone();
         self.at += 1;
         Ok(text)
     }
@@ -194,7 +193,7 @@ pub(crate) fn fold(name: &str, quoted: bool) -> String {
     let mut folded = if quoted {
         name.to_string()
     } else {
-        name.to_lowercase()
+        name.to_ascii_lowercase()
     };
     let mut end = folded.len().min(base::limits::NAME_BYTES_MAX);
     while !folded.is_char_boundary(end) {

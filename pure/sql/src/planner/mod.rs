@@ -107,8 +107,9 @@ fn rows_statement(ast: &ast::Statement, binder: &mut Binder<'_>) -> Result<Optio
             from,
             selection,
             returning,
-            or: None,
+            or,
         } => {
+            binder.no(or.is_some(), "OR")?;
             let (from, selection) = (from.as_ref(), selection.as_ref());
             let returning = returning.as_deref();
             let bound = binder.update(table, assignments, from, selection, returning)?;
@@ -120,10 +121,26 @@ fn rows_statement(ast: &ast::Statement, binder: &mut Binder<'_>) -> Result<Optio
         }
         ast::Statement::Truncate {
             table_names,
+            partitions,
+            // The word is PostgreSQL's, too, and no table has children.
+            table: _,
+            only: _,
+            identity,
             cascade,
-            ..
+            on_cluster,
         } => {
-            let names: Vec<_> = table_names.iter().map(|target| &target.name).collect();
+            binder.no(partitions.is_some(), "PARTITION")?;
+            binder.no(on_cluster.is_some(), "ON")?;
+            if matches!(identity, Some(ast::TruncateIdentityOption::Restart)) {
+                return Err(SqlError::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "RESTART IDENTITY is not supported",
+                ));
+            }
+            let names: Vec<_> = table_names
+                .iter()
+                .map(|ast::TruncateTableTarget { name }| name)
+                .collect();
             let cascade = matches!(cascade, Some(ast::CascadeOption::Cascade));
             write::truncate(&names, cascade, binder)?
         }
