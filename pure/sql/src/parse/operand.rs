@@ -185,11 +185,13 @@ impl Expressions<'_, '_> {
             }
             return self.unexpected();
         }
-        if literal {
-            let keyword = first.keyword;
-            if keyword != Keyword::NoKeyword {
-                return self.typed_literal();
-            }
+        // `timestamptz(3) '...'`
+        let modified = called
+            && matches!(self.peek_at(2), Token::Number(_, _))
+            && *self.peek_at(3) == Token::RParen
+            && is_string(self.peek_at(4));
+        if modified || literal && first.keyword != Keyword::NoKeyword {
+            return self.typed_literal();
         }
         let mut parts = vec![self.ident()];
         if mentioned {
