@@ -24,6 +24,7 @@ impl Catalog {
         let mut next = self.clone();
         next.version += 1;
         let applied = next.change(command)?;
+        next.forget_comments(command);
         if applied.skipped.is_some() {
             return Ok((self.clone(), applied));
         }
@@ -107,6 +108,11 @@ impl Catalog {
                 table,
                 check,
             } => self.add_check(database, table, check),
+            Command::Comment {
+                database,
+                subject,
+                text,
+            } => self.comment(database, subject, text.as_deref()),
             Command::Reserve => {
                 let id = self.next_number();
                 self.reserved.push(IndexId(id));
@@ -116,6 +122,18 @@ impl Catalog {
                 })
             }
             Command::Unreserve { index } => Ok(self.unreserve(*index)),
+        }
+    }
+
+    /// Comments go with what they are about.
+    fn forget_comments(&mut self, command: &Command) {
+        if let Command::DropTable { database, .. }
+        | Command::DropIndex { database, .. }
+        | Command::DropSequence { database, .. } = command
+            && let Some(database) = self.databases.get_mut(database)
+            && !database.comments.is_empty()
+        {
+            Arc::make_mut(database).forget_comments();
         }
     }
 
@@ -173,6 +191,7 @@ impl Catalog {
             tables: Default::default(),
             sequences: Default::default(),
             switching: None,
+            comments: [(Commented::Schema, "standard public schema".into())].into(),
         };
         self.databases.insert(name.into(), Arc::new(database));
         Ok(Applied::default())

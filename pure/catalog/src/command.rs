@@ -1,5 +1,6 @@
 //! Commands that change the catalog, and why one may be refused.
 
+use crate::comments::Subject;
 use crate::desc::*;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -109,6 +110,12 @@ pub enum Command {
         database: String,
         table: String,
         check: Check,
+    },
+    /// Sets the comment on an object, or removes it.
+    Comment {
+        database: String,
+        subject: Subject,
+        text: Option<String>,
     },
     /// Reserves one key space for the rows that a schema change copies: it joins
     /// `Catalog::reserved`; its number is returned in [`Applied`]. `SetPrimaryKey` takes it out of

@@ -81,6 +81,23 @@ pub struct Database {
     pub sequences: BTreeMap<String, Sequence>,
     /// It is changing its protocol.
     pub switching: Option<Switching>,
+    /// Texts of COMMENT ON.
+    pub comments: BTreeMap<Commented, String>,
+}
+
+/// An object that a comment is about.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Commented {
+    /// The database itself.
+    Database,
+    /// Its schema `public`.
+    Schema,
+    /// A table, index or sequence by its number.
+    Relation(u32),
+    /// A column by its position, from 0.
+    Column(TableId, u16),
+    /// A constraint of a table by its name.
+    Constraint(TableId, String),
 }
 
 /// One table.

@@ -11,6 +11,7 @@ extern crate alloc;
 
 mod apply;
 pub mod command;
+mod comments;
 mod constraints;
 pub mod desc;
 mod keys;
@@ -20,6 +21,7 @@ pub mod placement;
 mod tables;
 
 pub use command::{Applied, CatalogError, Command};
+pub use comments::Subject;
 pub use desc::*;
 pub use lookup::ROWID_COLUMN;
 pub use placement::Placement;

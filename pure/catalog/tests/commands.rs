@@ -4,7 +4,7 @@
 use base::{IndexId, SqlState, TableId, Type};
 use catalog::{
     Action, Applied, Catalog, Check, Column, Command, Execution, ForeignKey, Identity, Index,
-    IndexColumn, Placement, ProtocolKind, ROWID_COLUMN, Sequence, Table,
+    IndexColumn, Placement, ProtocolKind, ROWID_COLUMN, Sequence, Subject, Table,
 };
 
 const DB: &str = "shop";
@@ -810,4 +810,62 @@ fn catalogs_and_commands_round_trip() {
     apply(&mut catalog, command);
     let bytes = base::codec::to_vec(&catalog);
     assert_eq!(base::codec::decode::<Catalog>(&bytes), Ok(catalog));
+}
+
+#[test]
+fn comments_are_kept_until_what_they_are_about_is_dropped() {
+    let mut catalog = fresh();
+    apply(&mut catalog, create(table("orders", &[0])));
+    let comment = |subject: Subject, text: &str| Command::Comment {
+        database: DB.into(),
+        subject,
+        text: (!text.is_empty()).then(|| text.into()),
+    };
+    let before = catalog.databases[DB].comments.len();
+    let all = [
+        Subject::Database,
+        Subject::Relation("table".into(), "orders".into()),
+        Subject::Column("orders".into(), "a".into()),
+        Subject::Constraint("orders".into(), "orders_pkey".into()),
+        Subject::Relation("index".into(), "orders_pkey".into()),
+    ];
+    for subject in &all {
+        apply(&mut catalog, comment(subject.clone(), "text"));
+    }
+    assert_eq!(catalog.databases[DB].comments.len(), before + all.len());
+    let mut bytes = Vec::new();
+    base::codec::encode(&catalog, &mut bytes);
+    let back: Catalog = base::codec::decode(&bytes).expect("what was encoded");
+    assert_eq!(back, catalog, "comments survive a restart");
+    let long = "x".repeat(base::limits::COMMENT_BYTES_MAX + 1);
+    let message = "a comment cannot be longer than 8192 bytes";
+    refuse(
+        &catalog,
+        comment(Subject::Database, &long),
+        SqlState::PROGRAM_LIMIT,
+        message,
+    );
+    let elsewhere = Command::Comment {
+        database: "nowhere".into(),
+        subject: Subject::Database,
+        text: None,
+    };
+    let message = "database \"nowhere\" does not exist";
+    refuse(&catalog, elsewhere, SqlState::INVALID_DATABASE, message);
+    apply(
+        &mut catalog,
+        comment(Subject::Column("orders".into(), "a".into()), ""),
+    );
+    assert_eq!(catalog.databases[DB].comments.len(), before + all.len() - 1);
+    apply(&mut catalog, drop(&["orders"], false, true));
+    let left: Vec<&str> = catalog.databases[DB]
+        .comments
+        .values()
+        .map(|text| &**text)
+        .collect();
+    assert_eq!(
+        left,
+        ["text", "standard public schema"],
+        "the database's and the schema's"
+    );
 }

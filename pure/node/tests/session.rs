@@ -458,6 +458,7 @@ fn catalog() -> Catalog {
         tables: BTreeMap::from([("t".to_owned(), Arc::new(table))]),
         sequences: BTreeMap::new(),
         switching: None,
+        comments: BTreeMap::new(),
     };
     Catalog {
         version: 3,

@@ -89,6 +89,7 @@ fn a_prepared_point_query_allocates_its_parameters_only() {
         tables: Default::default(),
         sequences: Default::default(),
         switching: None,
+        comments: std::collections::BTreeMap::new(),
     };
     let databases = [("shop".to_owned(), Arc::new(database))].into();
     let placement = catalog::Placement::new(1, 1);

@@ -75,6 +75,7 @@ impl World {
             tables: BTreeMap::new(),
             sequences: BTreeMap::new(),
             switching: None,
+            comments: BTreeMap::new(),
         };
         let databases = [("shop".to_owned(), Arc::new(database))].into();
         let placement = catalog::Placement::new(1, 1);

@@ -6,7 +6,7 @@ mod table;
 
 use crate::bind::scope::{check_reserved, ident, object_name};
 use crate::bind::{Binder, unsupported};
-use crate::parse::{DatabaseOptions, Kind};
+use crate::parse::{Comment, DatabaseOptions, Kind};
 use crate::plan::{DdlPlan, Fill};
 use base::{IndexId, SqlError, SqlState, Type};
 use catalog::{Command, Execution, Index, IndexColumn, ProtocolKind, Sequence, Switching, Table};
@@ -22,6 +22,7 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
         Kind::CreateTable(statement) => table::create(statement, binder),
         Kind::CreateDatabase { name, options } => create_database(name, options),
         Kind::AlterDatabase { name, protocol } => alter_database(name, protocol),
+        Kind::Comment(comment) => Ok(simple("COMMENT", vec![comment_on(comment, binder)])),
         Kind::DropDatabase { name, if_exists } => {
             if *name == binder.cx.database.name {
                 let message = "cannot drop the currently open database";
@@ -102,6 +103,20 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
 /// OWNED BY NONE
 fn is_none(name: &ast::ObjectName) -> bool {
     name.0.len() == 1 && object_name(name).1 == "none"
+}
+
+fn comment_on(comment: &Comment, binder: &Binder<'_>) -> Command {
+    let Comment {
+        database,
+        subject,
+        text,
+    } = comment;
+    let own = &binder.cx.database.name;
+    Command::Comment {
+        database: database.as_ref().unwrap_or(own).clone(),
+        subject: subject.clone(),
+        text: text.clone(),
+    }
 }
 
 /// A change that is done when the catalog is.

@@ -2,7 +2,7 @@
 //! databases, SHOW.
 
 use super::words::Words;
-use super::{Kind, nested, tables, with_library};
+use super::{Kind, comment, nested, tables, with_library};
 use crate::copy::OptionValue;
 use crate::plan::{Isolation, SessionCommand, TxnModes};
 use crate::port::Show;
@@ -100,7 +100,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "CHECKPOINT" => Ok(Some(Kind::Nothing("CHECKPOINT"))),
         "REINDEX" => Ok(Some(Kind::Nothing("REINDEX"))),
         "CLUSTER" => Ok(Some(Kind::Nothing("CLUSTER"))),
-        "COMMENT" => Ok(Some(Kind::Nothing("COMMENT"))),
+        "COMMENT" => comment::comment(words).map(Some),
         "LISTEN" | "UNLISTEN" | "NOTIFY" | "DECLARE" | "FETCH" | "MOVE" | "CLOSE" | "LOCK"
         | "GRANT" | "REVOKE" | "DO" | "CALL" | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH"
         | "LOAD" | "WITH" => Err(words.unsupported(&first)),

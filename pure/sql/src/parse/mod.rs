@@ -3,6 +3,7 @@
 
 mod call;
 mod commands;
+mod comment;
 mod dialect;
 mod expression;
 mod keywords;
@@ -75,6 +76,7 @@ pub(crate) enum Kind {
         name: String,
         protocol: String,
     },
+    Comment(Box<Comment>),
     Session(SessionCommand),
     /// EXECUTE with arguments that are still expressions.
     Execute {
@@ -101,6 +103,16 @@ pub(crate) enum Kind {
 pub(crate) enum Overriding {
     System,
     User,
+}
+
+/// COMMENT ON.
+#[derive(Debug)]
+pub(crate) struct Comment {
+    /// The database, if it is not that of the session.
+    pub(crate) database: Option<String>,
+    pub(crate) subject: catalog::Subject,
+    /// `None`: the comment goes.
+    pub(crate) text: Option<String>,
 }
 
 /// CREATE TABLE with what follows the column list.

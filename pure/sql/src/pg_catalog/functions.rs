@@ -243,6 +243,9 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
             "can_exclude" | "can_include" | "bitmap_scan" => flag(false),
             _ => Datum::Null,
         },
+        _ if name.ends_with("_description") => {
+            comments::described(cx, name, object(0), args.get(1..).unwrap_or_default())
+        }
         _ if name.ends_with("_is_visible") => visible_object(cx, name, object(0)),
         _ if name.starts_with("has_") || name == "pg_has_role" => privilege(cx, name, args)?,
         _ if name.starts_with("pg_stat_get_") => int(0),
@@ -250,7 +253,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         _ if name.starts_with("to_reg") => find(cx, name, word(0)),
         _ if name.starts_with("reg") && name.ends_with("in") => oid(input(cx, name, word(0))?),
         _ if name.starts_with("reg") && name.ends_with("out") => output(cx, name, object(0)),
-        // Comments, views, rules, triggers, functions of users, statistics objects: none exist.
+        // Views, rules, triggers, functions of users, statistics objects: none exist.
         // Start times and the counters of sequences are not facts of the catalog.
         _ if exists(name) => Datum::Null,
         _ => {

@@ -4,7 +4,7 @@
 //! (`none`: always empty), columns.
 
 use super::{CatalogCx, VirtualColumn, VirtualTable};
-use super::{columns, constraints, fixed, keywords, relations, schema, types, views};
+use super::{columns, comments, constraints, fixed, keywords, relations, schema, types, views};
 use base::RowBatch;
 
 /// Short names of the types, for the table below.
@@ -147,7 +147,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         classid OID, objid OID, objsubid INT4, refclassid OID, refobjid OID, refobjsubid
         INT4, deptype CHAR,
     ]
-    pg_description 2609 'r' none [
+    pg_description 2609 'r' comments::description [
         objoid OID, classoid OID, objsubid INT4, description TEXT,
     ]
     pg_enum 3501 'r' none [
@@ -305,7 +305,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
         dbid OID, classid OID, objid OID, objsubid INT4, refclassid OID, refobjid OID,
         deptype CHAR,
     ]
-    pg_shdescription 2396 'r' none [
+    pg_shdescription 2396 'r' comments::shared_description [
         objoid OID, classoid OID, description TEXT,
     ]
     pg_stat_activity 12222 'v' views::activity [

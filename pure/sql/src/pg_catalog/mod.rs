@@ -22,6 +22,7 @@
 //! row-number column is nowhere.
 
 mod columns;
+mod comments;
 mod constraints;
 mod definitions;
 mod fixed;

@@ -75,6 +75,7 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         Kind::CreateDatabase { .. }
         | Kind::DropDatabase { .. }
         | Kind::AlterDatabase { .. }
+        | Kind::Comment(_)
         | Kind::CreateTable(_) => {
             let change = crate::ddl::plan(statement.kind(), binder)?;
             plain(binder, PlanKind::Ddl(change))
