@@ -7,6 +7,7 @@ use drive::url::Target;
 use nix::sys::signal::Signal;
 use runtime::{ClusterFile, NodeEntry};
 use std::fmt;
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -127,6 +128,7 @@ impl LocalCluster {
                 let error = match answers(&running.node) {
                     Ok(()) => {
                         running.ready.get_or_init(Instant::now);
+                        note_begun(&running.path, &running.node)?;
                         break;
                     }
                     Err(error) => error,
@@ -244,12 +246,33 @@ impl Drop for LocalCluster {
     }
 }
 
+/// The file beside the cluster file that tells that a node was in use: from then on its data
+/// directory, which may lie on another disk, must not be empty.
+fn begun_file(cluster: &Path, node: &NodeEntry) -> PathBuf {
+    cluster.with_file_name(format!("node-{}.begun", node.id))
+}
+
+fn note_begun(cluster: &Path, node: &NodeEntry) -> Result<()> {
+    let file = begun_file(cluster, node);
+    if file.exists() {
+        return Ok(());
+    }
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let sync = |path: &Path| File::open(path)?.sync_all();
+    let noted = File::create(&file).and_then(|_| sync(&file));
+    let noted = noted.and_then(|()| sync(folder));
+    noted.with_context(|| format!("cannot write {}", file.display()))
+}
+
 /// Starts the process of a node.
 fn spawn(node: NodeEntry, path: PathBuf) -> Result<Running> {
     let program = std::env::current_exe().context("cannot find the trellis program")?;
     let mut command = Command::new(program);
     command.args(["start", "--node", &node.id.to_string(), "--cluster"]);
     command.arg(&path);
+    if !begun_file(&path, &node).exists() {
+        command.arg("--new");
+    }
     command.stdin(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().context("cannot start a node")?;
     let stderr = child.stderr.take().expect("it was asked for");

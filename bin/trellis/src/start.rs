@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use base::{NODE_COUNT_MAX, NodeId, SHARDS_PER_NODE_MAX};
 use clap::Args;
 use clap::value_parser;
-use runtime::{ClusterFile, NodeProcess};
+use runtime::{ClusterFile, NodeOptions, NodeProcess};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::Write;
@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:\n  \
     trellis start --nodes 3 --data ./cluster        a new local cluster; Ctrl-C stops it\n  \
     trellis start --data ./cluster                  the same cluster again\n  \
-    trellis start --node 2 --cluster cluster.toml   one node of a cluster, in the foreground\n\n\
+    trellis start --node 2 --cluster cluster.toml   one node of a cluster, in the foreground\n  \
+    ... --new                                       the same for the first time\n\n\
     A node that ends by itself is started again; the others go on meanwhile.\n\n\
     Servers listen on loopback only, until there is authentication.")]
 pub(crate) struct StartArgs {
@@ -45,6 +46,10 @@ pub(crate) struct StartArgs {
     /// Run this node of the cluster file in the foreground
     #[arg(long, requires = "cluster")]
     node: Option<u16>,
+    /// The node is new: its data directory may be empty. Without this an empty one is refused,
+    /// because it may be that of a disk that is not mounted
+    #[arg(long, requires = "node")]
+    new: bool,
     /// The cluster file
     #[arg(long, value_name = "FILE", requires = "node")]
     cluster: Option<PathBuf>,
@@ -64,17 +69,18 @@ pub(crate) fn default_shards() -> u16 {
 /// It cannot start, or a node ended by itself.
 pub(crate) fn run(args: &StartArgs) -> Result<()> {
     match (&args.node, &args.cluster) {
-        (Some(node), Some(file)) => run_node(NodeId(*node), file),
+        (Some(node), Some(file)) => run_node(NodeId(*node), file, args),
         _ => run_cluster(args),
     }
 }
 
-fn run_node(node: NodeId, file: &Path) -> Result<()> {
+fn run_node(node: NodeId, file: &Path, args: &StartArgs) -> Result<()> {
     runtime::end_on_panic();
     let cluster = ClusterFile::read(file)?;
     // Before the start: a node that is told to stop while it recovers stops when it can.
     let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;
-    let process = NodeProcess::start(&cluster, node)?;
+    let options = NodeOptions { begin: args.new };
+    let process = NodeProcess::start(&cluster, node, &options)?;
     let shutdown = process.shutdown();
     std::thread::spawn(move || {
         for _ in signals.forever() {

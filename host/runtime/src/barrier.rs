@@ -36,7 +36,8 @@ pub(crate) fn barrier(statement: &str, work: &mut dyn FnMut()) -> Result<(), Str
     Err(said)
 }
 
-/// From now on a panic outside of the barrier ends the process, whichever thread it is on.
+/// From now on a panic of any thread of this process ends the process, but for one behind the
+/// barrier.
 pub fn end_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -33,4 +33,4 @@ pub use barrier::end_on_panic;
 pub use cluster::{ClusterFile, NodeEntry};
 pub use error::RuntimeError;
 pub use node::frame;
-pub use node_process::{NodeProcess, Shutdown};
+pub use node_process::{NodeOptions, NodeProcess, Shutdown};

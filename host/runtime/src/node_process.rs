@@ -3,25 +3,25 @@
 
 use crate::checkpoint::{CheckpointNews, Checkpoints};
 use crate::cluster::ClusterFile;
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, random_seed};
 use crate::error::RuntimeError;
 use crate::frame::Hello;
 use crate::fs_disk::FsDisk;
-use crate::mailbox::{Mail, Mailboxes};
-use crate::peers::PeerOut;
+use crate::journal_file::Journal;
+use crate::mailbox::{Inbox, Mail, Mailboxes};
+use crate::peers::{Met, PeerOut};
 use crate::shard_thread::{ShardStart, WAKER, run};
 use base::{NodeId, Prng, ShardId};
 use catalog::{Placement, ProtocolKind};
 use mio::net::TcpListener;
 use mio::{Poll, Waker};
-use node::{Shard, ShardConfig};
-use std::hash::{BuildHasher, Hasher, RandomState};
+use node::{Shard, ShardConfig, ShardRecovered};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use storage::{CheckpointKeeper, Recovered};
+use storage::{Acquaintances, CheckpointKeeper, DiskFault, MarkWriter, Recovered};
 
 /// Expressions and messages nest up to fixed depths (`base::codec::DEPTH_MAX`, the binder's), for
 /// which this is enough without optimisation, too. What is not used takes no memory.
@@ -29,20 +29,30 @@ const SHARD_STACK_BYTES: usize = 8 << 20;
 
 /// A checkpoint begins when this many bytes of journal would have to be replayed.
 const CHECKPOINT_JOURNAL_BYTES: u64 = 256 << 20;
+/// How often the durable end of the journal is noted beside it.
+const NOTE_EVERY: Duration = Duration::from_secs(1);
 /// Transactions that still run so long after the order to stop are cut off.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time that the last checkpoint may take.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// How a node is started.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeOptions {
+    /// Its data directory may be empty or missing: it is a new node.
+    pub begin: bool,
+}
+
 /// A running node.
 pub struct NodeProcess {
+    mark: MarkWriter<FsDisk>,
     checkpoints: Checkpoints,
     news: Receiver<CheckpointNews>,
     stop: Sender<CheckpointNews>,
     mailboxes: Mailboxes,
     shards: Vec<JoinHandle<()>>,
     flusher: JoinHandle<()>,
-    journal: crate::journal_file::Journal,
+    journal: Journal,
     // The lock of the data directory is held as long as the node runs.
     _data: DataDirLock,
 }
@@ -69,23 +79,76 @@ struct DataDirLock {
     _file: std::fs::File,
 }
 
+/// What every shard of a node is started with.
+#[derive(Clone)]
+struct ShardSeed {
+    cluster: ClusterFile,
+    hello: Hello,
+    journal: Journal,
+    mailboxes: Mailboxes,
+    checkpoints: Sender<CheckpointNews>,
+    met: Met,
+}
+
+impl ShardSeed {
+    /// Makes a shard of what was recovered, and runs it on this thread.
+    fn run(
+        self,
+        id: ShardId,
+        recovered: ShardRecovered,
+        poll: Poll,
+        inbox: Inbox,
+        listeners: Option<(TcpListener, TcpListener)>,
+    ) {
+        let cluster = &self.cluster;
+        let fresh = recovered.catalog.version == 0;
+        let config = config(cluster, id, self.hello.incarnation);
+        let mut shard = Shard::new(config, Box::new(self.journal.clone()), recovered);
+        if fresh && id == ShardId(0) {
+            let nodes = cluster.nodes.len() as u16;
+            let placement = Placement::new(nodes, cluster.shards);
+            shard.bootstrap(placement, ProtocolKind::TwoPhase);
+        }
+        let peers = peers(cluster, id.node(), &self.met);
+        run(ShardStart {
+            shard,
+            id,
+            hello: self.hello,
+            poll,
+            inbox,
+            mailboxes: self.mailboxes,
+            journal: self.journal,
+            peers,
+            listeners,
+            checkpoints: self.checkpoints,
+            secrets: Prng::new(random_seed()),
+            met: self.met,
+        });
+    }
+}
+
 impl NodeProcess {
     /// Recovers the node's data directory, opens its sockets and starts its shards.
     ///
     /// # Errors
     /// The directory or a socket cannot be used; nothing runs then.
-    pub fn start(cluster: &ClusterFile, node: NodeId) -> Result<NodeProcess, RuntimeError> {
+    pub fn start(
+        cluster: &ClusterFile,
+        node: NodeId,
+        options: &NodeOptions,
+    ) -> Result<NodeProcess, RuntimeError> {
         let entry = cluster
             .node(node)
             .ok_or_else(|| RuntimeError::Foreign(format!("the cluster file has no node {node}")))?;
         let listeners = (listen(entry.sql)?, listen(entry.peer)?);
-        let data = DataDir::open(cluster, entry)?;
+        let data = DataDir::open(cluster, entry, options.begin)?;
         let (path, lock, recovered) = (data.path, data.lock, data.recovered);
         let Recovered {
             manifest,
             incarnation,
             shards: recovered,
             writer,
+            mark,
             ..
         } = recovered;
         let polls: Vec<Poll> = (0..cluster.shards)
@@ -99,6 +162,7 @@ impl NodeProcess {
         let (stop, news) = channel();
         let first_shard = ShardId::new(node, 0);
         let disk = FsDisk::new(&path);
+        let met = Acquaintances::read(&disk)?;
         let keeper =
             CheckpointKeeper::new(disk, manifest, incarnation, first_shard, cluster.shards);
         let own_checkpoints = Checkpoints {
@@ -106,52 +170,28 @@ impl NodeProcess {
             journal: journal.clone(),
             mailboxes: mailboxes.clone(),
         };
-        let hello = Hello::new(cluster.cluster, node, incarnation, cluster.shards);
+        let mut hello = Hello::new(cluster.cluster, node, incarnation, cluster.shards);
+        hello.directory = mark.directory();
+        let seed = ShardSeed {
+            cluster: cluster.clone(),
+            hello,
+            journal: journal.clone(),
+            mailboxes: mailboxes.clone(),
+            checkpoints: stop.clone(),
+            met: Arc::new(Mutex::new(met)),
+        };
         let mut listeners = Some(listeners);
+        let parts = polls.into_iter().zip(inboxes).zip(recovered);
         let mut shards = Vec::new();
-        for ((poll, inbox), (index, recovered)) in polls
-            .into_iter()
-            .zip(inboxes)
-            .zip(recovered.into_iter().enumerate())
-        {
+        for (index, ((poll, inbox), recovered)) in parts.enumerate() {
             let id = ShardId::new(node, index as u16);
-            let config = config(cluster, id, incarnation);
-            let port = journal.clone();
-            let cluster = cluster.clone();
-            let start = move |checkpoints, listeners, mailboxes, journal| {
-                let fresh = recovered.catalog.version == 0;
-                let mut shard = Shard::new(config, Box::new(port), recovered);
-                if fresh && id == ShardId(0) {
-                    let nodes = cluster.nodes.len() as u16;
-                    let placement = Placement::new(nodes, cluster.shards);
-                    shard.bootstrap(placement, ProtocolKind::TwoPhase);
-                }
-                let peers = peers(&cluster, node);
-                let secrets = Prng::new(random_seed());
-                run(ShardStart {
-                    shard,
-                    id,
-                    hello,
-                    poll,
-                    inbox,
-                    mailboxes,
-                    journal,
-                    peers,
-                    listeners,
-                    checkpoints,
-                    secrets,
-                });
-            };
-            let (checkpoints, own) = (
-                stop.clone(),
-                if index == 0 { listeners.take() } else { None },
-            );
-            let (mailboxes, journal) = (mailboxes.clone(), journal.clone());
-            let run = move || start(checkpoints, own, mailboxes, journal);
+            let (seed, listeners) = (seed.clone(), listeners.take());
+            let run = move || seed.run(id, recovered, poll, inbox, listeners);
             shards.push(spawn_shard(index, run));
         }
         let _data = DataDirLock { _file: lock };
         Ok(NodeProcess {
+            mark,
             checkpoints: own_checkpoints,
             news,
             stop,
@@ -174,6 +214,7 @@ impl NodeProcess {
     /// # Errors
     /// A checkpoint could not be put into use; the data is whole all the same.
     pub fn run(mut self) -> Result<(), RuntimeError> {
+        let mut noted = Instant::now();
         loop {
             match self.news.recv_timeout(Duration::from_secs(1)) {
                 Ok(CheckpointNews::Stop) => break,
@@ -188,6 +229,10 @@ impl NodeProcess {
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+            if noted.elapsed() >= NOTE_EVERY {
+                noted = Instant::now();
+                note_durable(&mut self.mark, &self.journal);
+            }
         }
         self.drain()?;
         self.last_checkpoint()?;
@@ -199,6 +244,7 @@ impl NodeProcess {
         self.flusher
             .join()
             .expect("a flusher that panics ends the process");
+        note_durable(&mut self.mark, &self.journal);
         Ok(())
     }
 
@@ -269,6 +315,15 @@ impl NodeProcess {
     }
 }
 
+/// Notes how far the journal is durable: it must not be shorter at the next start.
+fn note_durable(mark: &mut MarkWriter<FsDisk>, journal: &Journal) {
+    match mark.note(journal.durable()) {
+        Ok(()) => {}
+        Err(error) if error.fault == DiskFault::NoRoom => tracing::warn!("{error}"),
+        Err(error) => crate::journal_file::fatal(&error.to_string()),
+    }
+}
+
 fn listen(address: SocketAddr) -> Result<TcpListener, RuntimeError> {
     if !address.ip().is_loopback() {
         return Err(RuntimeError::Foreign(format!(
@@ -301,16 +356,11 @@ fn stopwatch() -> u64 {
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// Bits from the operating system, by way of the standard library's hash keys.
-fn random_seed() -> u64 {
-    RandomState::new().build_hasher().finish()
-}
-
-fn peers(cluster: &ClusterFile, own: NodeId) -> Vec<PeerOut> {
+fn peers(cluster: &ClusterFile, own: NodeId, met: &Met) -> Vec<PeerOut> {
     let others = cluster.nodes.iter().filter(|node| node.id != own.0);
     let own = cluster.nodes.iter().find(|node| node.id == own.0);
     let from = own.expect("a node is in its cluster file").peer.ip();
     others
-        .map(|node| PeerOut::new(NodeId(node.id), node.peer, from))
+        .map(|node| PeerOut::new(NodeId(node.id), node.peer, from, met.clone()))
         .collect()
 }

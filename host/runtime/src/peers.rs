@@ -4,12 +4,16 @@
 
 use crate::conn::{Got, read_some, write_some};
 use crate::frame::{self, FrameError, Hello};
+use crate::fs_disk::FsDisk;
+use crate::journal_file::fatal;
 use crate::outgoing;
 use base::{NodeId, Time};
 use mio::net::TcpStream;
 use node::WireMessage;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use storage::{Acquaintances, Introduction, Stranger};
 
 /// Unsent bytes towards one node beyond which messages are dropped (protocols send again).
 const UNSENT_BYTES_MAX: usize = 256 << 20;
@@ -38,6 +42,32 @@ pub(crate) struct PeerOut {
     retry_us: u64,
     /// The shard has heard that it is down.
     told_down: bool,
+    met: Met,
+}
+
+/// Which lives of other nodes this node has met; shared by its shards.
+pub(crate) type Met = Arc<Mutex<Acquaintances<FsDisk>>>;
+
+/// Whether the node that says hello may come.
+fn admit(met: &Met, hello: &Hello) -> Result<(), Stranger> {
+    let mut met = met.lock().expect("no thread panics while it holds it");
+    let now = Introduction {
+        directory: hello.directory,
+        incarnation: hello.incarnation,
+    };
+    let admitted = met.meet(hello.node, now);
+    // What is met must be remembered before anything is shared with it.
+    admitted.unwrap_or_else(|error| fatal(&error.to_string()))
+}
+
+/// Ends this node: another one knows that data is missing here that was acknowledged.
+fn refused_by(other: NodeId, reason: &str) -> ! {
+    tracing::error!(
+        "node {} refuses this node: {reason}. This node stops; its peers keep what they know of it \
+         in their files PEERS",
+        other.0
+    );
+    std::process::exit(1)
 }
 
 /// What happened to an outgoing connection.
@@ -52,7 +82,7 @@ pub(crate) enum PeerNews {
 }
 
 impl PeerOut {
-    pub(crate) fn new(node: NodeId, address: SocketAddr, from: IpAddr) -> PeerOut {
+    pub(crate) fn new(node: NodeId, address: SocketAddr, from: IpAddr, met: Met) -> PeerOut {
         PeerOut {
             node,
             address,
@@ -63,6 +93,7 @@ impl PeerOut {
             input: Vec::new(),
             retry_us: RETRY_US_MIN,
             told_down: false,
+            met,
         }
     }
 
@@ -140,6 +171,13 @@ impl PeerOut {
         match take_hello(&mut self.input, expect) {
             Ok(None) => PeerNews::Nothing,
             Ok(Some(hello)) if hello.node == self.node => {
+                if !hello.refusal.is_empty() {
+                    refused_by(hello.node, &hello.refusal);
+                }
+                if let Err(stranger) = admit(&self.met, &hello) {
+                    tracing::error!("node {} is refused: {stranger}", self.node.0);
+                    return self.down(now);
+                }
                 let state = std::mem::replace(&mut self.state, State::Idle(now));
                 if let State::Opening(stream) = state {
                     self.state = State::Up(stream);
@@ -207,11 +245,13 @@ pub(crate) struct PeerIn {
     input: Vec<u8>,
     /// Known after its hello.
     pub(crate) node: Option<NodeId>,
+    met: Met,
 }
 
 impl PeerIn {
-    pub(crate) fn new(stream: TcpStream) -> PeerIn {
+    pub(crate) fn new(stream: TcpStream, met: Met) -> PeerIn {
         PeerIn {
+            met,
             stream,
             input: Vec::new(),
             node: None,
@@ -256,13 +296,21 @@ impl PeerIn {
                 return Ok(());
             };
             self.node = Some(hello.node);
+            let admitted = admit(&self.met, &hello);
+            let mut own = own.clone();
+            if let Err(stranger) = &admitted {
+                own.refusal = stranger.to_string();
+            }
             let mut answer = Vec::new();
-            frame::encode_hello(own, &mut answer);
+            frame::encode_hello(&own, &mut answer);
             let mut sent = 0;
             match write_some(&mut self.stream, &mut answer, &mut sent) {
                 Ok(true) => {}
                 // A fresh socket takes a few dozen bytes or is broken.
                 Ok(false) | Err(_) => return Err("cannot answer a hello".into()),
+            }
+            if let Err(stranger) = admitted {
+                return Err(format!("refused: {stranger}"));
             }
         }
         let mut taken = 0;

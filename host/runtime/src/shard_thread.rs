@@ -5,7 +5,7 @@ use crate::conn::{ClientConn, Got, READ_BYTES, read_some};
 use crate::frame::Hello;
 use crate::journal_file::Journal;
 use crate::mailbox::{Inbox, Mail, Mailboxes};
-use crate::peers::{PeerIn, PeerNews, PeerOut};
+use crate::peers::{Met, PeerIn, PeerNews, PeerOut};
 use base::steady::SteadyClock;
 use base::{Position, ShardId, Time};
 use gateway::Incoming;
@@ -54,6 +54,8 @@ pub(crate) struct ShardStart {
     pub(crate) checkpoints: Sender<CheckpointNews>,
     /// Bits for the secrets of cancel requests.
     pub(crate) secrets: base::Prng,
+    /// Which lives of other nodes were met.
+    pub(crate) met: Met,
 }
 
 pub(crate) struct ShardThread {
@@ -455,7 +457,8 @@ impl ShardThread {
 
     fn add_peer(&mut self, mut stream: TcpStream) {
         if let Some(token) = self.register(&mut stream) {
-            self.peers_in.insert(token, PeerIn::new(stream));
+            self.peers_in
+                .insert(token, PeerIn::new(stream, self.start.met.clone()));
             self.on_other(token, false);
         }
     }
@@ -465,7 +468,7 @@ impl ShardThread {
         if self.clients.contains_key(&token) {
             self.on_client(token, ending);
         } else if let Some(mut peer) = self.peers_in.remove(&token) {
-            let hello = self.start.hello;
+            let hello = self.start.hello.clone();
             let mut arrived = Vec::new();
             let alive = peer.on_event(
                 &hello,

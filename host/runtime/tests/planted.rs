@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use base::{NodeId, Planted, plant};
-use runtime::{ClusterFile, NodeEntry, NodeProcess};
+use runtime::{ClusterFile, NodeEntry, NodeOptions, NodeProcess};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -76,7 +76,7 @@ fn a_panic_in_planning_is_an_error_and_nothing_more() {
         nodes: vec![node],
     };
     runtime::end_on_panic();
-    let process = NodeProcess::start(&cluster, NodeId(1)).unwrap();
+    let process = NodeProcess::start(&cluster, NodeId(1), &NodeOptions { begin: true }).unwrap();
     let shutdown = process.shutdown();
     let node = std::thread::spawn(move || process.run());
     let mut clients = [Client::connect(address), Client::connect(address)];

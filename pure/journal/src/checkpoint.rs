@@ -122,6 +122,11 @@ pub fn checkpoint_name(number: u64, shard: ShardId) -> String {
     format!("checkpoint-{number:016x}-{:04}.ckp", shard.0)
 }
 
+/// Whether a file is a part of a checkpoint by its name.
+pub fn is_checkpoint_name(name: &str) -> bool {
+    name.starts_with("checkpoint-") && name.ends_with(".ckp")
+}
+
 /// Encodes a checkpoint piece by piece; the caller takes the bytes out of `out` whenever it likes.
 #[derive(Debug, Default)]
 pub struct CheckpointWriter {

@@ -4,6 +4,7 @@ use crate::fault::{Fault, JournalError};
 use crate::record::{FRAME_BYTES, RECORD_BYTES_MAX, RECORD_KINDS, Record, unframe};
 use crate::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use alloc::string::String;
+use base::crc::{Crc32c, RANGE_STEP, Ranges};
 use base::{NodeId, Position};
 
 /// One record and where it ends.
@@ -34,6 +35,11 @@ pub struct Torn {
     pub offset: u64,
     /// Number of bytes cut.
     pub bytes: u64,
+    /// Those of them up to the last that is not 0; what follows is room that was kept ahead. 0: no
+    /// write was interrupted.
+    pub written: u64,
+    /// Position at which the journal ends.
+    pub end: Position,
 }
 
 /// Reads the segments of one node's journal in order.
@@ -77,7 +83,8 @@ impl Reader {
             // A crash between creating the file and syncing its header. Nothing was written behind
             // it, because records are appended only after the header is durable.
             Err(fault) if last && bytes.len() <= SEGMENT_HEADER_BYTES && is_tear(&fault) => {
-                self.torn = Some(torn(name, 0, bytes));
+                let end = self.end.unwrap_or_default();
+                self.torn = Some(torn(name, 0, bytes, end));
                 return Ok(());
             }
             Err(fault) => return Err(JournalError::new(name, 0, fault)),
@@ -90,8 +97,9 @@ impl Reader {
             let at = |fault| JournalError::new(name, offset as u64, fault);
             let payload = match unframe(&bytes[offset..]) {
                 Ok(payload) => payload,
-                Err(_) if last && !valid_record_follows(&bytes[offset..]) => {
-                    self.torn = Some(torn(name, offset, bytes));
+                Err(_) if last && !valid_record_follows(&bytes[offset..]).0 => {
+                    let end = self.end.expect("the header says where it begins");
+                    self.torn = Some(torn(name, offset, bytes, end));
                     return Ok(());
                 }
                 Err(fault) => return Err(at(fault)),
@@ -139,27 +147,45 @@ fn is_tear(fault: &Fault) -> bool {
     )
 }
 
-fn torn(name: &str, offset: usize, bytes: &[u8]) -> Torn {
+fn torn(name: &str, offset: usize, bytes: &[u8], end: Position) -> Torn {
+    let cut = &bytes[offset..];
+    let last = cut.iter().rposition(|byte| *byte != 0);
     Torn {
+        written: last.map_or(0, |last| last as u64 + 1),
+        end,
         file: name.into(),
         offset: offset as u64,
         bytes: (bytes.len() - offset) as u64,
     }
 }
 
-/// Whether a valid record begins anywhere behind the first byte of `bytes`.
-fn valid_record_follows(bytes: &[u8]) -> bool {
-    (1..bytes.len().saturating_sub(FRAME_BYTES)).any(|at| {
+/// Whether a valid record begins anywhere behind the first byte of `bytes`, and the bytes that were
+/// read to find out: a fixed multiple of their number, whatever they are.
+fn valid_record_follows(bytes: &[u8]) -> (bool, usize) {
+    let used = bytes.iter().rposition(|byte| *byte != 0);
+    let bytes = &bytes[..used.map_or(0, |last| last + 1)];
+    let ranges = Ranges::new(bytes);
+    let mut work = 2 * bytes.len();
+    for at in 1..bytes.len().saturating_sub(FRAME_BYTES) {
         let candidate = &bytes[at..];
-        let len = candidate
-            .first_chunk::<4>()
-            .map_or(0, |len| u32::from_le_bytes(*len)) as usize;
-        // Cheap tests first: a checksum over every candidate would take minutes.
-        (1..=RECORD_BYTES_MAX).contains(&len)
-            && candidate.len() >= FRAME_BYTES + len
-            && candidate[FRAME_BYTES] < RECORD_KINDS
-            && unframe(candidate).is_ok()
-    })
+        let Some((len_bytes, rest)) = candidate.split_first_chunk::<4>() else {
+            break;
+        };
+        let len = u32::from_le_bytes(*len_bytes) as usize;
+        let fits = (1..=RECORD_BYTES_MAX).contains(&len) && candidate.len() >= FRAME_BYTES + len;
+        if !fits || candidate[FRAME_BYTES] >= RECORD_KINDS {
+            continue;
+        }
+        let mut crc = Crc32c::new();
+        crc.update(len_bytes);
+        let start = at + FRAME_BYTES;
+        let crc = ranges.continued(crc, start..start + len).finish();
+        work += 2 * RANGE_STEP;
+        if rest.first_chunk() == Some(&crc.to_le_bytes()) {
+            return (true, work);
+        }
+    }
+    (false, work)
 }
 
 #[cfg(test)]
@@ -230,10 +256,16 @@ mod tests {
             let kept = SEGMENT_HEADER_BYTES + count * RECORD;
             let offset = if len < SEGMENT_HEADER_BYTES { 0 } else { kept };
             let bytes = (len - offset) as u64;
+            let cut = &whole[offset..len];
             let torn = Torn {
                 file: "a".into(),
                 offset: offset as u64,
                 bytes,
+                written: cut
+                    .iter()
+                    .rposition(|b| *b != 0)
+                    .map_or(0, |at| at as u64 + 1),
+                end: tail.end,
             };
             let exact = len == kept;
             assert_eq!(tail.torn, (!exact).then_some(torn), "cut at {len}");
@@ -269,16 +301,41 @@ mod tests {
             let mut bytes = segment(0, &[1, 2]);
             let end = bytes.len() as u64;
             let zero = prng.below(2) == 0;
-            bytes.extend((0..len).map(|_| if zero { 0 } else { prng.next_u64() as u8 }));
+            bytes.extend((0..len).map(|_| if zero { 0 } else { prng.below(255) as u8 + 1 }));
             let (stamps, tail) = read(&[("a", bytes)]).unwrap();
             assert_eq!(stamps, [1, 2]);
             let torn = Torn {
                 file: "a".into(),
                 offset: end,
                 bytes: len,
+                written: if zero { 0 } else { len },
+                end: Position(2 * RECORD as u64),
             };
             assert_eq!(tail.torn, Some(torn));
         }
+    }
+
+    /// A flipped byte at the front of a large segment: the search for a record behind it reads each
+    /// byte a bounded number of times, even if a record seems to begin at every one.
+    #[test]
+    fn the_search_behind_a_broken_record_is_linear() {
+        let mut prng = base::Prng::new(5);
+        let random: Vec<u8> = (0..400_000).map(|_| prng.next_u64() as u8).collect();
+        // Lengths that fit at every second place, with a kind that exists.
+        let alike: Vec<u8> = [1, 1, 0, 0].repeat(100_000);
+        for bytes in [random, alike] {
+            for part in [100_000, 200_000, 400_000] {
+                let (found, work) = valid_record_follows(&bytes[..part]);
+                assert!(!found);
+                assert!(
+                    work <= 2 * part * (RANGE_STEP + 1),
+                    "{part} bytes: {work} read"
+                );
+            }
+        }
+        let mut whole = segment(0, &[1, 2]);
+        whole[SEGMENT_HEADER_BYTES] ^= 1;
+        assert!(valid_record_follows(&whole[SEGMENT_HEADER_BYTES..]).0);
     }
 
     #[test]

@@ -14,12 +14,12 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Version of the protocol between nodes.
-pub const PEER_VERSION: u32 = 1;
+pub const PEER_VERSION: u32 = 2;
 const MAGIC: u32 = 0x5452_4c53;
 const HEADER_BYTES: usize = 8;
 
 /// First frame in both directions of a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Hello {
     magic: u32,
     /// [`PEER_VERSION`] of the sender.
@@ -32,6 +32,10 @@ pub struct Hello {
     pub incarnation: u32,
     /// Its number of shards.
     pub shards: u16,
+    /// Number of its data directory.
+    pub directory: u64,
+    /// Why the sender refuses the node that it answers; empty: it does not.
+    pub refusal: String,
 }
 
 impl Hello {
@@ -44,6 +48,8 @@ impl Hello {
             node,
             incarnation,
             shards,
+            directory: 0,
+            refusal: String::new(),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Why the files of a node cannot be used.
 
 use crate::disk::DiskError;
+use crate::mark::MarkError;
+use crate::presence::Missing;
 use alloc::string::String;
-use base::NodeId;
 use base::codec::CodecError;
+use base::{NodeId, Position};
 use core::fmt;
 use journal::JournalError;
 
@@ -22,6 +24,22 @@ pub enum StorageError {
         found: (NodeId, u64),
         /// Node and cluster that want to use it.
         expected: (NodeId, u64),
+    },
+    /// Files are missing without which the node would be another one.
+    Missing {
+        /// The directory.
+        directory: String,
+        /// Which ones.
+        what: Missing,
+    },
+    /// The journal ends before a position to which it was durable.
+    Cut {
+        /// Its last segment.
+        file: String,
+        /// Where it ends.
+        end: Position,
+        /// Where it is known to have been.
+        known: Position,
     },
     /// The directory holds another number of shards, which cannot change.
     Shards {
@@ -48,6 +66,15 @@ impl From<JournalError> for StorageError {
     }
 }
 
+impl From<MarkError> for StorageError {
+    fn from(error: MarkError) -> Self {
+        match error {
+            MarkError::Disk(error) => StorageError::Disk(error),
+            MarkError::Damaged(error) => StorageError::Journal(error),
+        }
+    }
+}
+
 impl fmt::Display for StorageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -70,6 +97,17 @@ impl fmt::Display for StorageError {
                 f,
                 "{file} holds {found} shards, the cluster file says {expected}; the number cannot \
                  change"
+            ),
+            StorageError::Missing { directory, what } => {
+                write!(f, "{directory} cannot be used: {what}")
+            }
+            StorageError::Cut { file, end, known } => write!(
+                f,
+                "{file}: the journal ends at position {}, but it was durable to {}: {} bytes that \
+                 were acknowledged are missing",
+                end.0,
+                known.0,
+                known.0 - end.0
             ),
             StorageError::Catalog(error) => {
                 write!(f, "the journaled catalog is damaged: {error}")

@@ -6,6 +6,8 @@
 //! MANIFEST                 which checkpoint is current
 //! checkpoint-NUMBER-SHARD  rows of one shard
 //! journal-POSITION         segments
+//! SYNCED                   how far the journal was durable a moment ago
+//! PEERS                    which lives of other nodes were met
 //! ```
 //!
 //! * [`recover::open`] reads the directory to its end and makes the start of this life durable;
@@ -19,16 +21,22 @@
 
 extern crate alloc;
 
+pub mod acquaintance;
 pub mod buffer;
 pub mod disk;
 pub mod error;
 pub mod keeper;
+pub mod mark;
+pub mod presence;
 pub mod recover;
 pub mod writer;
 
+pub use acquaintance::{Acquaintances, Introduction, Stranger};
 pub use buffer::JournalBuffer;
 pub use disk::{Disk, DiskError, DiskFault};
 pub use error::StorageError;
 pub use keeper::{CheckpointKeeper, Completion, Ended};
-pub use recover::{Identity, Recovered, open};
+pub use mark::MarkWriter;
+pub use presence::Missing;
+pub use recover::{Identity, Progress, Recovered, open};
 pub use writer::{JournalLimits, JournalWriter};

@@ -2,13 +2,15 @@
 
 use crate::disk::{Disk, DiskFault};
 use crate::error::StorageError;
+use crate::mark::{MARK_NAME, Mark, MarkWriter, read_mark};
+use crate::presence::{Missing, Presence, judge};
 use crate::writer::{JournalLimits, JournalWriter};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use base::{NodeId, Planted, Position, ShardId, Time, Ts, is_planted};
 use catalog::Catalog;
-use journal::checkpoint::checkpoint_name;
+use journal::checkpoint::{checkpoint_name, is_checkpoint_name};
 use journal::manifest::MANIFEST_NAME;
 use journal::reader::Torn;
 use journal::segment::parse_segment_name;
@@ -22,6 +24,9 @@ const BOUND_AHEAD_US: u64 = 1_000_000;
 /// more is not waited for.
 const WAIT_US_MAX: u64 = 2_000_000;
 
+/// Progress is told after so many bytes of the journal.
+const PROGRESS_BYTES: u64 = 1 << 20;
+
 /// Whose files these must be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
@@ -31,6 +36,21 @@ pub struct Identity {
     pub node: NodeId,
     /// Its shards.
     pub shards: u16,
+    /// It may start without any file, as a new node.
+    pub begin: bool,
+    /// Number of the directory if it gets one now; another one for each directory.
+    pub directory: u64,
+}
+
+/// How far the reading has come; told now and then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress<'a> {
+    /// The file that is being read.
+    pub file: &'a str,
+    /// Bytes of it that were read.
+    pub bytes: u64,
+    /// Position in the journal; 0 while checkpoints are read.
+    pub position: Position,
 }
 
 /// Files read to their end.
@@ -43,6 +63,8 @@ pub struct Recovered<D: Disk> {
     pub shards: Vec<ShardRecovered>,
     /// The open end of the journal; this life's `NodeStart` is durable.
     pub writer: JournalWriter<D>,
+    /// The mark, which knows of this life.
+    pub mark: MarkWriter<D>,
     /// The torn end that was cut.
     pub torn: Option<Torn>,
     /// Clocks start above this: no clock of a former life has shown more.
@@ -64,26 +86,39 @@ impl<D: Disk> Recovered<D> {
 /// Recovers the node, and journals this start. `now` is the wall time.
 ///
 /// # Errors
-/// The files belong to another cluster or node, or are damaged (file and offset are named);
-/// nothing is changed then except that a torn tail may be cut.
+/// The files belong to another cluster or node, are damaged (file and offset are named), or some
+/// are missing; nothing is changed then except that a torn header may be removed.
 pub fn open<D: Disk>(
     disk: &D,
     identity: Identity,
     limits: JournalLimits,
     now: Time,
+    progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Recovered<D>, StorageError> {
     let Identity { cluster, node, .. } = identity;
-    let manifest = read_manifest(disk, identity)?;
-    let mut loading = Loading::new(disk, identity, &manifest)?;
-    let segments = list_segments(disk, manifest.journal_from)?;
-    let tail = loading.replay(disk, identity, &segments)?;
+    let written = read_manifest(disk, identity)?;
+    let mark = own_mark(disk, identity)?;
+    let from = written.as_ref().map(|manifest| manifest.journal_from);
+    let mut segments = list_segments(disk)?;
+    look(disk, identity, from, &segments, mark.is_some())?;
+    let manifest = written.unwrap_or_else(|| new_manifest(identity));
+    segments.drain(..first_needed(&segments, manifest.journal_from));
+    let mut loading = Loading::new(disk, identity, &manifest, progress)?;
+    let tail = loading.replay(disk, identity, &segments, progress)?;
     let (recovery, stores) = loading.finish();
+    if recovery.incarnation == 0 && !identity.begin {
+        // A first start that ended before it was durable: nothing has ever been here.
+        return Err(missing(disk, Missing::All));
+    }
+    check_length(disk, &manifest, mark.as_ref(), &tail)?;
     let incarnation = recovery.incarnation + 1;
     let bound = first_bound(now, recovery.clock_floor);
     let mut writer = JournalWriter::open(disk, limits, (cluster, node), tail.end, tail.last)?;
     writer.write(&first_records(incarnation, bound, &recovery))?;
     writer.sync()?;
     disk.sync_directory()?;
+    let mark = mark.unwrap_or_else(|| Mark::first((cluster, node), identity.directory));
+    let mark = MarkWriter::open(disk, mark, incarnation, writer.position())?;
     let catalog = newest_catalog(&manifest, &recovery)?;
     let clock_floor = recovery.clock_floor;
     let shards = split(recovery, stores, &catalog, bound);
@@ -93,6 +128,7 @@ pub fn open<D: Disk>(
         incarnation,
         shards,
         writer,
+        mark,
         torn: tail.torn,
     })
 }
@@ -119,24 +155,93 @@ fn first_records(incarnation: u32, clock_bound: Ts, recovery: &Recovery) -> Vec<
     bytes
 }
 
-fn read_manifest<D: Disk>(disk: &D, identity: Identity) -> Result<Manifest, StorageError> {
+/// The manifest of a node that has written no checkpoint.
+fn new_manifest(identity: Identity) -> Manifest {
+    Manifest {
+        cluster: identity.cluster,
+        node: identity.node,
+        ..Manifest::default()
+    }
+}
+
+/// Refuses files that are not those of this node.
+fn check_owner(file: &str, identity: Identity, found: (NodeId, u64)) -> Result<(), StorageError> {
+    let expected = (identity.node, identity.cluster);
+    if found == expected {
+        return Ok(());
+    }
+    let file = file.into();
+    Err(StorageError::Foreign {
+        file,
+        found,
+        expected,
+    })
+}
+
+fn own_mark<D: Disk>(disk: &D, identity: Identity) -> Result<Option<Mark>, StorageError> {
+    let mark = read_mark(disk)?;
+    if let Some(mark) = &mark {
+        let file = disk.describe(MARK_NAME);
+        check_owner(&file, identity, (mark.node, mark.cluster))?;
+    }
+    Ok(mark)
+}
+
+/// Whether all files are there that must be.
+fn look<D: Disk>(
+    disk: &D,
+    identity: Identity,
+    manifest: Option<Position>,
+    segments: &[(Position, String)],
+    marked: bool,
+) -> Result<(), StorageError> {
+    let found = Presence {
+        manifest,
+        first_segment: segments.first().map(|(start, _)| *start),
+        checkpoints: disk.list()?.iter().any(|name| is_checkpoint_name(name)),
+        marked,
+    };
+    let judged = judge(found, identity.begin);
+    judged.map(|_| ()).map_err(|what| missing(disk, what))
+}
+
+fn missing<D: Disk>(disk: &D, what: Missing) -> StorageError {
+    StorageError::Missing {
+        directory: disk.describe(""),
+        what,
+    }
+}
+
+/// Refuses a journal that ends before a position to which it was durable.
+fn check_length<D: Disk>(
+    disk: &D,
+    manifest: &Manifest,
+    mark: Option<&Mark>,
+    tail: &End,
+) -> Result<(), StorageError> {
+    let starts = manifest.shards.iter().map(|(_, start)| *start);
+    let known = starts.chain(mark.map(|mark| mark.position)).max();
+    match known {
+        Some(known) if known > tail.end => {
+            let file = tail.last.as_ref().map_or("", |(name, _)| name);
+            Err(StorageError::Cut {
+                file: disk.describe(file),
+                end: tail.end,
+                known,
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read_manifest<D: Disk>(disk: &D, identity: Identity) -> Result<Option<Manifest>, StorageError> {
     let file = disk.describe(MANIFEST_NAME);
     let manifest = match disk.read_all(MANIFEST_NAME) {
         Ok(bytes) => Manifest::decode(&file, &bytes)?,
-        Err(error) if error.fault == DiskFault::NotFound => Manifest {
-            cluster: identity.cluster,
-            node: identity.node,
-            ..Manifest::default()
-        },
+        Err(error) if error.fault == DiskFault::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    if manifest.cluster != identity.cluster || manifest.node != identity.node {
-        return Err(StorageError::Foreign {
-            file,
-            found: (manifest.node, manifest.cluster),
-            expected: (identity.node, identity.cluster),
-        });
-    }
+    check_owner(&file, identity, (manifest.node, manifest.cluster))?;
     let found = manifest.shards.len();
     if found != 0 && found != usize::from(identity.shards) {
         return Err(StorageError::Shards {
@@ -145,14 +250,11 @@ fn read_manifest<D: Disk>(disk: &D, identity: Identity) -> Result<Manifest, Stor
             expected: identity.shards,
         });
     }
-    Ok(manifest)
+    Ok(Some(manifest))
 }
 
-/// Segments from the one that holds `from` on, in order.
-fn list_segments<D: Disk>(
-    disk: &D,
-    from: Position,
-) -> Result<Vec<(Position, String)>, StorageError> {
+/// All segments in order.
+fn list_segments<D: Disk>(disk: &D) -> Result<Vec<(Position, String)>, StorageError> {
     let mut segments: Vec<(Position, String)> = Vec::new();
     for name in disk.list()? {
         if let Some(start) = parse_segment_name(&name) {
@@ -160,11 +262,13 @@ fn list_segments<D: Disk>(
         }
     }
     segments.sort();
-    let first = segments
-        .iter()
-        .rposition(|(start, _)| *start <= from)
-        .unwrap_or(0);
-    Ok(segments.split_off(first))
+    Ok(segments)
+}
+
+/// Index of the segment that holds `from`.
+fn first_needed(segments: &[(Position, String)], from: Position) -> usize {
+    let at = segments.iter().rposition(|(start, _)| *start <= from);
+    at.unwrap_or(0)
 }
 
 /// Where the journal goes on.
@@ -187,13 +291,18 @@ impl Loading {
         disk: &D,
         identity: Identity,
         manifest: &Manifest,
+        progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Loading, StorageError> {
         let mut stores: Vec<Store> = (0..identity.shards).map(|_| Store::new()).collect();
         let mut starts = Vec::new();
         for (shard, start) in &manifest.shards {
             let store = &mut stores[usize::from(shard.index())];
             let name = checkpoint_name(manifest.number, *shard);
-            starts.push((*shard, *start, load_checkpoint(disk, &name, store)?));
+            starts.push((
+                *shard,
+                *start,
+                load_checkpoint(disk, &name, store, progress)?,
+            ));
         }
         let replay = Replay::new(ReplayStart {
             node: identity.node,
@@ -215,15 +324,26 @@ impl Loading {
         disk: &D,
         identity: Identity,
         segments: &[(Position, String)],
+        progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<End, StorageError> {
         let mut reader = Reader::new(identity.cluster, identity.node);
         let Loading { stores, replay, .. } = self;
         let mut redo = redo_into(self.node, stores);
         let mut last = None;
-        for (index, (_, name)) in segments.iter().enumerate() {
+        for (index, (start, name)) in segments.iter().enumerate() {
             let bytes = disk.read_all(name)?;
             let is_last = index + 1 == segments.len();
+            let mut told = 0;
             reader.segment(&disk.describe(name), &bytes, is_last, &mut |entry| {
+                let (position, bytes) = (entry.end, entry.end.0.saturating_sub(start.0));
+                if bytes >= told + PROGRESS_BYTES {
+                    told = bytes;
+                    progress(Progress {
+                        file: name,
+                        bytes,
+                        position,
+                    });
+                }
                 replay.on_record(entry, &mut redo)
             })?;
             last = Some((name.clone(), bytes.len() as u64));
@@ -277,10 +397,18 @@ fn load_checkpoint<D: Disk>(
     disk: &D,
     name: &str,
     store: &mut Store,
+    progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<journal::CheckpointTables, StorageError> {
     let mut reader = CheckpointReader::new(&disk.describe(name));
     let mut result = Ok(());
+    let mut bytes = 0;
     disk.read(name, &mut |piece| {
+        bytes += piece.len() as u64;
+        progress(Progress {
+            file: name,
+            bytes,
+            position: Position(0),
+        });
         if result.is_ok() {
             result = reader.push(piece, &mut |row| store.load(row));
         }

@@ -226,7 +226,7 @@ impl World {
         let identity = self.identity(node);
         let limits = self.limits();
         let now = self.wall(node);
-        let sound = storage::open(&disk.copy(), identity, limits, now);
+        let sound = storage::open(&disk.copy(), identity, limits, now, &mut |_| {});
         let Ok(sound) = sound else {
             return;
         };
@@ -267,7 +267,7 @@ impl World {
         let broken = disk.copy();
         broken.flip(&name, bit);
         *self.happened.entry(Kind::Flip).or_default() += 1;
-        match storage::open(&broken, identity, limits, now) {
+        match storage::open(&broken, identity, limits, now, &mut |_| {}) {
             Err(StorageError::Journal(_) | StorageError::Foreign { .. }) => {}
             Err(other) => {
                 self.broken = Some(format!("bit {bit} of {name} was flipped: {other}"));

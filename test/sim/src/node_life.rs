@@ -61,7 +61,7 @@ impl World {
         let now = self.wall(node);
         let limits = self.limits();
         let identity = self.identity(node);
-        let opened = storage::open(&self.nodes[node].disk, identity, limits, now);
+        let opened = storage::open(&self.nodes[node].disk, identity, limits, now, &mut |_| {});
         self.power_if_dead(node);
         match opened {
             Ok(recovered) if !self.nodes[node].disk.is_dead() => return Some(recovered),
@@ -191,6 +191,8 @@ impl World {
             cluster: CLUSTER,
             node: self.nodes[node].id,
             shards: self.plan.shards,
+            begin: self.nodes[node].starts == 0,
+            directory: node as u64 + 1,
         }
     }
 
@@ -678,6 +680,8 @@ fn can_pass(error: &StorageError) -> bool {
     match error {
         StorageError::Disk(error) => error.fault != DiskFault::NotFound,
         StorageError::Journal(_)
+        | StorageError::Missing { .. }
+        | StorageError::Cut { .. }
         | StorageError::Foreign { .. }
         | StorageError::Shards { .. }
         | StorageError::Catalog(_) => false,

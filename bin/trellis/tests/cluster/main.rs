@@ -18,6 +18,7 @@ mod frames;
 mod histories;
 mod interrupted;
 mod leap;
+mod missing;
 mod nodes;
 mod pipeline;
 mod restart;

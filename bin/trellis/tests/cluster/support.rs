@@ -87,6 +87,8 @@ pub(crate) fn write_cluster_file(folder: &Path, nodes: u16, shards: u16) -> Path
 /// is dropped; after a panic the ends of the nodes' logs are printed.
 pub(crate) struct Cluster {
     children: Vec<Option<Child>>,
+    /// Nodes that have answered once.
+    begun: Vec<bool>,
     pub(crate) file: ClusterFile,
     path: PathBuf,
     folder: Folder,
@@ -101,6 +103,7 @@ impl Cluster {
         let children = (0..nodes).map(|_| None).collect();
         let mut cluster = Cluster {
             children,
+            begun: vec![false; usize::from(nodes)],
             file,
             path,
             folder,
@@ -141,6 +144,9 @@ impl Cluster {
         command
             .args(["start", "--node", &(at + 1).to_string(), "--cluster"])
             .arg(&self.path);
+        if !self.begun[at] {
+            command.arg("--new");
+        }
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -159,11 +165,31 @@ impl Cluster {
                 .try_link(at, "postgres")
                 .and_then(|mut link| link.command("SELECT 1"));
             match answer {
-                Ok(()) => return,
+                Ok(()) => {
+                    self.begun[at] = true;
+                    return;
+                }
                 Err(error) => assert!(Instant::now() < until, "node {at} does not answer: {error}"),
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Waits until a node has ended by itself, with an error.
+    pub(crate) fn wait_ended(&mut self, at: usize) {
+        let mut child = self.children[at].take().expect("the node was started");
+        let status = wait_child(&mut child, READY_LIMIT);
+        assert!(!status.success(), "node {at} ended with {status}");
+    }
+
+    /// The node is started as a new one the next time.
+    pub(crate) fn forget_begun(&mut self, at: usize) {
+        self.begun[at] = false;
+    }
+
+    /// What a node has written to its log so far.
+    pub(crate) fn said(&self, at: usize) -> String {
+        std::fs::read_to_string(self.log(at)).unwrap_or_default()
     }
 
     /// Waits until each node is connected to each other one.
