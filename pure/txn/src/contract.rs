@@ -217,6 +217,8 @@ pub enum AbortReason {
     LockTimeout(Key),
     /// A participant lost its state (it restarted) before it had prepared.
     ParticipantLost(ShardId),
+    /// A participant could not reach the coordinator before it had prepared, and gave its part up.
+    CutOff(ShardId),
     /// No answer from this shard before the deadline; nothing was decided.
     Unreachable(ShardId),
     /// The schema of a table changed between planning and commit.

@@ -111,13 +111,21 @@ pub(crate) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlE
                 .table(table)
         }
         AbortReason::ParticipantLost(shard) => {
-            conflict("transaction was rolled back because a node restarted")
-                .detail(format!("Shard {shard} lost its part of the transaction."))
+            let node = shard.node().0;
+            let text = format!("transaction was rolled back because node {node} restarted");
+            conflict(&text).detail("The node lost its part of the transaction.")
+        }
+        AbortReason::CutOff(shard) => {
+            let node = shard.node().0;
+            let text = format!("transaction was rolled back because node {node} was cut off");
+            conflict(&text).detail(
+                "The node could not reach the one that runs the transaction, and gave its part up.",
+            )
         }
         AbortReason::Unreachable(shard) => {
-            conflict("transaction was rolled back because a node does not answer").detail(format!(
-                "No answer came from shard {shard}; nothing was committed."
-            ))
+            let node = shard.node().0;
+            let text = format!("transaction was rolled back because node {node} cannot be reached");
+            conflict(&text).detail("Nothing was committed.")
         }
         AbortReason::SchemaChanged => {
             conflict("could not serialize access due to a concurrent schema change")

@@ -45,6 +45,7 @@ impl Session {
             AbortReason::Unreachable(_) => ATTEMPTS_UNREACHABLE_MAX,
             AbortReason::Die { .. }
             | AbortReason::ParticipantLost(_)
+            | AbortReason::CutOff(_)
             | AbortReason::SchemaChanged
             | AbortReason::SnapshotTooOld
             | AbortReason::SnapshotMisses

@@ -340,7 +340,9 @@ fn count(cx: &mut Context<'_>, outcome: &Outcome, shards: u32, nodes: u32) {
             match reason {
                 AbortReason::Die { .. } => counters.txn_died += 1,
                 AbortReason::LockTimeout(_) => counters.txn_lock_timeout += 1,
-                AbortReason::ParticipantLost(_) | AbortReason::Unreachable(_) => {
+                AbortReason::ParticipantLost(_)
+                | AbortReason::CutOff(_)
+                | AbortReason::Unreachable(_) => {
                     counters.txn_participant_lost += 1;
                 }
                 AbortReason::SchemaChanged => counters.txn_schema_changed += 1,

@@ -17,7 +17,7 @@
 //! Modules: [`message`] what shards say; `coordinator`, `commit`, `entrust`, `replies` the
 //! coordinator; `participant`, `outcome`, `lead` the participant; `job`, `exec`, `scan` operations
 //! on rows; `snapshot` reads without locks; `writes` what a transaction writes; `increment`
-//! formulas that add; `timers` what time makes happen; `recovery` what a restart leaves; `show`
+//! formulas that add; `timers` what time makes happen; `peers` nodes that come and go; `recovery` what a restart leaves; `show`
 //! printing and checking.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/two_phase.md` says why):
@@ -50,6 +50,7 @@ pub mod message;
 mod outcome;
 mod part;
 mod participant;
+mod peers;
 mod protocol;
 mod records;
 mod recovery;
@@ -84,6 +85,9 @@ pub struct Settings {
     /// A shard of another node that is silent for so long is given up
     /// ([`txn::AbortReason::Unreachable`]). Microseconds.
     pub request_timeout_us: u64,
+    /// A commit that was entrusted to a node which then cannot be reached is of unknown outcome
+    /// after so long: a connection that broke may be back. Microseconds.
+    pub reconnect_us: u64,
     /// First pause before a message to another node is sent again; doubles up to
     /// [`Settings::resend_max_us`]. Microseconds.
     pub resend_us: u64,
@@ -103,6 +107,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             request_timeout_us: 10_000_000,
+            reconnect_us: 500_000,
             resend_us: 200_000,
             resend_max_us: 5_000_000,
             inquire_us: 1_000_000,

@@ -237,7 +237,14 @@ impl TwoPhase {
         message: &Message,
         request: &Request,
     ) {
-        let lost = OpError::Aborted(AbortReason::ParticipantLost(self.shard));
+        // In this life it was rolled back, by itself or because it was told.
+        let same_life = request.expected == cx.incarnation;
+        let reason = if same_life {
+            AbortReason::CutOff(self.shard)
+        } else {
+            AbortReason::ParticipantLost(self.shard)
+        };
+        let lost = OpError::Aborted(reason);
         let reply = Reply {
             to: Reference::Seq(request.seq),
             result: Err(lost),

@@ -75,13 +75,18 @@ impl Protocol for TwoPhase {
     }
 
     fn on_peer(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {
-        self.down.remove(&node);
+        let was_down = self.down.remove(&node);
+        let known = self.peers.get(&node) == Some(&incarnation);
         self.peer_restarted(cx, node, incarnation);
+        if was_down && known {
+            self.regain_node(cx, node);
+        }
         self.pump(cx);
     }
 
-    fn on_peer_down(&mut self, _cx: &mut Context<'_>, node: NodeId) {
-        self.down.insert(node);
+    fn on_peer_down(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        self.lose_node(cx, node);
+        self.pump(cx);
     }
 
     fn deadline(&self) -> Option<Time> {

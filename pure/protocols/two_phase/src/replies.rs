@@ -320,7 +320,7 @@ impl TwoPhase {
         self.tell_decisions_to(cx, node);
     }
 
-    fn tell_decisions_to(&mut self, cx: &mut Context<'_>, node: NodeId) {
+    pub(crate) fn tell_decisions_to(&mut self, cx: &mut Context<'_>, node: NodeId) {
         let owed = self.decisions.iter().filter(|(_, decision)| {
             decision
                 .unacked

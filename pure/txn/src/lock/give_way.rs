@@ -11,7 +11,7 @@
 //! ROLLBACK would ([`crate::contract::Outbox::in_the_way`]). So the rule needs no proof of its own:
 //! whatever gives way has ended, and strict two-phase locking holds.
 
-use super::table::{LockRequest, LockTable};
+use super::table::{LockRequest, LockTable, PointEntry};
 use super::wait::{OwnedItem, Waiter};
 use super::{Claim, LockMode};
 use crate::columns::Columns;
@@ -58,7 +58,8 @@ impl LockTable {
             if is_planted(Planted::GivenWayGoesOn)
                 && let OwnedItem::Point(_) = &waiter.item
             {
-                dropped.extend(readers.iter().map(|reader| (*reader, waiter.item.clone())));
+                let readers = readers.iter().filter(|reader| self.only_reads(**reader));
+                dropped.extend(readers.map(|reader| (*reader, waiter.item.clone())));
             }
             for reader in readers {
                 self.name(reader);
@@ -104,6 +105,19 @@ impl LockTable {
             }
         });
         readers
+    }
+
+    /// Whether all rows that it holds here are held to be read.
+    fn only_reads(&self, txn: TxnId) -> bool {
+        let owner = self.owners.get(&txn);
+        owner.is_some_and(|owner| {
+            let shared = |point| {
+                let entry: Option<&PointEntry> = self.points.get(point);
+                let mut holders = entry.map_or(&[][..], |e| e.holders.as_slice()).iter();
+                holders.all(|h| h.txn.txn != txn || h.claim.mode() == LockMode::Shared)
+            };
+            owner.runs.is_empty() && owner.waiting.is_empty() && owner.points.iter().all(shared)
+        })
     }
 
     fn name(&mut self, reader: TxnId) {

@@ -15,6 +15,7 @@
 //! full N | room N        the disk of a node
 //! ahead N MICROS         the clock of a node goes ahead
 //! down N                 the other nodes notice that N is not connected
+//! cut N | back N         so does N itself; and they are connected again
 //! flush N | tick MILLIS | crash N | restart N | state SHARD | value SHARD KEY
 //! ```
 
@@ -121,6 +122,8 @@ impl Script {
                 self.world.ahead.insert(node, number(micros));
             }
             ["down", node] => self.world.announce_down(NodeId(number(node))),
+            ["cut", node] => self.world.announce_link(NodeId(number(node)), false),
+            ["back", node] => self.world.announce_link(NodeId(number(node)), true),
             ["crash", node] => self.world.crash(NodeId(number(node)), 0),
             ["restart", node] => {
                 self.world.restart(NodeId(number(node)));

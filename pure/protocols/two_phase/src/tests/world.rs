@@ -103,6 +103,8 @@ pub(crate) struct World {
     pub(crate) serial: bool,
     /// A fault of all shards.
     fault: Option<Fault>,
+    /// Clocks do not pass their durable bound, as in a server.
+    pub(crate) keeps_bound: bool,
 }
 
 pub(crate) fn key(index: IndexId, name: &str) -> Key {
@@ -132,6 +134,7 @@ impl World {
             flights: Vec::new(),
             answers: Vec::new(),
             history: Vec::new(),
+            keeps_bound: false,
             schema: 1,
             horizon: Ts::ZERO,
             initial: Vec::new(),
@@ -245,6 +248,17 @@ impl World {
         };
         let result = call(&mut shard.protocol, &mut cx);
         shard.protocol.validate(&shard.store);
+        let node = self.nodes.get_mut(&id.node()).expect("a node");
+        if self.keeps_bound && shard.clock.last() > node.clock_bound {
+            // A server holds back what it says above the bound until the next one is durable.
+            node.clock_bound = Ts::from_time(self.now.after(BOUND_AHEAD_US));
+            let ts = node.clock_bound;
+            let mut payload = Vec::new();
+            Record::ClockBound { ts }.encode(&mut payload);
+            let mut disk = node.disk.borrow_mut();
+            disk.push(&payload);
+            disk.durable = disk.end();
+        }
         for outgoing in out.messages {
             let (to, message, wait) = (outgoing.to, outgoing.message, outgoing.wait);
             assert_ne!(to, id);
@@ -513,6 +527,28 @@ impl World {
         for id in ids.into_iter().filter(|id| id.node() != node) {
             if self.nodes[&id.node()].up {
                 self.call(id, |protocol, cx| protocol.on_peer_down(cx, node));
+            }
+        }
+    }
+
+    /// Tells a node and all others that they cannot reach each other (`false`), or can again.
+    pub(crate) fn announce_link(&mut self, node: NodeId, stands: bool) {
+        let ids: Vec<ShardId> = self.shards.keys().copied().collect();
+        let others: Vec<NodeId> = self.nodes.keys().copied().filter(|n| *n != node).collect();
+        for id in ids {
+            let seen = match id.node() == node {
+                true => others.clone(),
+                false => Vec::from([node]),
+            };
+            for other in seen {
+                let (here, there) = (&self.nodes[&id.node()], &self.nodes[&other]);
+                let incarnation = there.incarnation;
+                if here.up && (there.up || !stands) {
+                    self.call(id, |protocol, cx| match stands {
+                        true => protocol.on_peer(cx, other, incarnation),
+                        false => protocol.on_peer_down(cx, other),
+                    });
+                }
             }
         }
     }

@@ -97,6 +97,8 @@ struct Run {
     clients: Vec<Client>,
     trails: u64,
     down: BTreeMap<NodeId, u32>,
+    /// Nodes that live and cannot be reached, and for how many steps more.
+    cut: BTreeMap<NodeId, u32>,
     /// Those of them that the others know to be down.
     noticed: BTreeSet<NodeId>,
     faults: bool,
@@ -157,6 +159,7 @@ impl Run {
                 world.load(shard, key, value);
             }
         }
+        world.keeps_bound = !narrow;
         // Drawn aside, so that the rest of a seed stays what it was.
         let mut skew = Prng::new(seed ^ 0x5eed);
         if !narrow && skew.below(2) == 0 {
@@ -171,6 +174,7 @@ impl Run {
             clients: Vec::new(),
             trails: 0,
             down: BTreeMap::new(),
+            cut: BTreeMap::new(),
             noticed: BTreeSet::new(),
             faults,
             crashes,
@@ -342,6 +346,14 @@ impl Run {
                 .expect("it is there");
         }
         let flight = self.world.flights.remove(at);
+        let ends = [flight.from.node(), flight.to.node()];
+        if flight.is_remote() && ends.iter().any(|node| self.cut.contains_key(node)) {
+            // What was under way may still arrive, later; what is sent now does not.
+            if self.prng.below(8) == 0 {
+                self.world.flights.push(flight);
+            }
+            return;
+        }
         if flight.is_remote() && self.faults {
             match self.prng.below(12) {
                 0 => return,
@@ -376,7 +388,30 @@ impl Run {
         }
     }
 
+    fn cut_some(&mut self) {
+        let node = NodeId(1 + self.prng.below(self.world.nodes.len() as u64) as u16);
+        if self.down.contains_key(&node) || self.cut.contains_key(&node) {
+            return;
+        }
+        let steps = 5 + self.prng.below(60) as u32;
+        self.cut.insert(node, steps);
+        self.world.announce_link(node, false);
+    }
+
+    fn mend(&mut self, all: bool) {
+        self.cut
+            .values_mut()
+            .for_each(|left| *left = left.saturating_sub(1));
+        let due = self.cut.iter().filter(|(_, left)| all || **left == 0);
+        let due: Vec<NodeId> = due.map(|(node, _)| *node).collect();
+        for node in due {
+            self.cut.remove(&node);
+            self.world.announce_link(node, true);
+        }
+    }
+
     fn revive(&mut self, all: bool) {
+        self.mend(all);
         let due: Vec<NodeId> = {
             for left in self.down.values_mut() {
                 *left = left.saturating_sub(1);
@@ -417,6 +452,7 @@ impl Run {
                     }
                 }
                 92..=94 if self.narrow && self.crashes => self.crash_some(),
+                95 if self.crashes && !self.narrow => self.cut_some(),
                 90..=94 => {
                     let micros = self.prng.below(300_000);
                     self.world.tick(micros);

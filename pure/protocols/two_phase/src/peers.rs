@@ -1,0 +1,131 @@
+//! Nodes that cannot be reached, and come back in the same life.
+//!
+//! The host says so within a second ([`txn::Protocol::on_peer_down`]). Nothing is waited for then
+//! that cannot come:
+//!
+//! | this shard | does |
+//! |---|---|
+//! | coordinates, and awaits an operation or a vote | rolls back ([`AbortReason::Unreachable`]) |
+//! | coordinates, and has entrusted the commit | waits [`crate::Settings::reconnect_us`], then does not know |
+//! | takes part and has not voted | rolls its part back, and refuses what comes for it later |
+//! | takes part and has voted | keeps its locks until it is told: they are in doubt |
+//!
+//! A participant may roll back by itself until it has voted. It notes that the visit is over, so a
+//! request that was under way does not begin it anew.
+//!
+//! When the node is back, everything that is owed is sent at once, whatever the pauses have grown
+//! to.
+
+use crate::coord::Purpose;
+use crate::part::{Stage, coordinator_node};
+use crate::timers::Timer;
+use crate::{Context, TwoPhase};
+use alloc::vec::Vec;
+use base::{NodeId, Time, TxnId};
+use txn::AbortReason;
+
+impl TwoPhase {
+    /// No connection to `node` stands any more.
+    pub(crate) fn lose_node(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        if node == self.shard.node() || !self.down.insert(node) {
+            return;
+        }
+        self.give_up_requests(cx, node);
+        self.give_up_parts(cx, node);
+    }
+
+    fn give_up_requests(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        let settings = self.settings;
+        let mut lost = Vec::new();
+        for (txn, coord) in &mut self.coords {
+            let wrote = coord.members.iter().any(|member| member.wrote);
+            let there = |shard: base::ShardId| shard.node() == node;
+            let mut own = coord.outstanding.iter_mut().filter(|r| there(r.shard));
+            let Some(request) = own.next() else {
+                continue;
+            };
+            let in_its_hands = match request.purpose {
+                Purpose::OpCommit => true,
+                Purpose::Commit => wrote,
+                Purpose::Op | Purpose::Prepare | Purpose::OpPrepare => false,
+            };
+            if in_its_hands {
+                let waited = settings.request_timeout_us - settings.reconnect_us;
+                request.heard = Time(cx.now.0.saturating_sub(waited));
+                request.again_at = cx.now.after(settings.reconnect_us);
+            }
+            lost.push((*txn, request.shard, request.purpose, in_its_hands));
+        }
+        for (txn, shard, purpose, in_its_hands) in lost {
+            if in_its_hands {
+                self.arm_coord(txn);
+            } else {
+                self.give_up(cx, txn, purpose, AbortReason::Unreachable(shard));
+            }
+        }
+    }
+
+    fn give_up_parts(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        let here = self.shard;
+        let of_node = self.parts.iter().filter(|(txn, part)| {
+            let led = part.lead.is_some_and(|lead| lead != here) || part.gathering.is_some();
+            coordinator_node(**txn) == node && part.stage == Stage::Active && !led
+        });
+        let of_node: Vec<(TxnId, u64)> = of_node.map(|(txn, part)| (*txn, part.visit)).collect();
+        for (txn, visit) in of_node {
+            self.rollback(cx, txn);
+            self.end_visit(txn, visit, None);
+        }
+    }
+
+    /// A connection to `node` stands again, and it is in the life that was known.
+    pub(crate) fn regain_node(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        let resend_us = self.settings.resend_us;
+        let mut waiting = Vec::new();
+        for (txn, coord) in &mut self.coords {
+            let mut found = false;
+            for request in &mut coord.outstanding {
+                if request.shard.node() == node && request.message.is_some() {
+                    (request.heard, request.again_at) = (cx.now, cx.now);
+                    request.pause_us = resend_us;
+                    found = true;
+                }
+            }
+            if found {
+                waiting.push(*txn);
+            }
+        }
+        for txn in waiting {
+            self.arm_coord(txn);
+        }
+        for decision in self.decisions.values_mut() {
+            if decision.unacked.iter().any(|(to, _)| to.node() == node) {
+                decision.pause_us = resend_us;
+            }
+        }
+        self.tell_decisions_to(cx, node);
+        self.ask_unsettled_of(cx, node);
+        let owed = self.parts.iter().filter(|(txn, part)| {
+            coordinator_node(**txn) == node && part.lead.is_none_or(|lead| lead == self.shard)
+        });
+        let owed: Vec<TxnId> = owed.map(|(txn, _)| *txn).collect();
+        for txn in owed {
+            if let Some(part) = self.parts.get_mut(&txn) {
+                part.inquiries = 0;
+            }
+            self.inquire(cx, txn);
+        }
+        self.run_due(cx);
+    }
+
+    /// Runs the timers that are due now, so that nothing waits for the next tick.
+    fn run_due(&mut self, cx: &mut Context<'_>) {
+        let due = self
+            .timers
+            .first()
+            .is_some_and(|(at, timer)| *at <= cx.now && matches!(timer, Timer::Coord(_)));
+        if due {
+            self.run_timers(cx);
+        }
+    }
+}
