@@ -44,7 +44,7 @@ impl<'a> Item<'a> {
     }
 
     /// Whether some key lies in both.
-    pub(super) fn overlaps(&self, other: &Item<'_>) -> bool {
+    pub fn overlaps(&self, other: &Item<'_>) -> bool {
         match (self, other) {
             (Item::Shard, _) | (_, Item::Shard) => true,
             (

@@ -339,6 +339,30 @@ fn increment_and_read_together_are_exclusive() {
     }
 }
 
+/// A request that is taken back lets those go on who waited behind it, and is not heard of again.
+#[test]
+fn a_request_that_is_taken_back_frees_its_place() {
+    let mut t = Table(LockTable::new());
+    assert_eq!(t.ask(5, "a", S, false), Acquired::Granted);
+    assert_eq!(t.ask(3, "a", X, false), Acquired::Waiting);
+    assert_eq!(t.range(2, "a", "c", X), Acquired::Waiting);
+    assert_eq!(t.ask(1, "a", S, false), Acquired::Waiting);
+    let key = key("a");
+    assert_eq!(t.0.waiting_on(&Item::of(&key)), [3, 2, 1]);
+    t.0.withdraw(txn(9), 3);
+    assert_eq!(t.0.waiting_on(&Item::of(&key)), [3, 2, 1], "it is not of 9");
+    t.0.withdraw(txn(3), 3);
+    t.0.withdraw(txn(2), 2);
+    t.0.validate();
+    let events = t.0.take_events();
+    let granted: Vec<u64> = events.iter().map(|event| event.request).collect();
+    assert_eq!(granted, [1]);
+    assert!(!t.0.knows(txn(3)) && !t.0.knows(txn(2)));
+    assert_eq!(t.release(5), []);
+    assert_eq!(t.release(1), []);
+    assert!(t.0.is_empty());
+}
+
 #[test]
 fn ranges_exclude_inserts_and_cover_rows() {
     let mut t = Table(LockTable::new());

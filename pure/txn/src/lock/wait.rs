@@ -342,20 +342,41 @@ impl LockTable {
         waiter
     }
 
+    /// Takes a waiter out of its queue, and out of its transaction's list.
+    fn unlist(&mut self, arrival: u64) -> Waiter {
+        let waiter = self.dequeue(arrival);
+        let owner = self.owner(waiter.txn.txn);
+        owner.waiting.retain(|queued| *queued != arrival);
+        waiter
+    }
+
+    /// Forgets a transaction that holds and wants nothing.
+    fn forget_idle(&mut self, txn: TxnId) {
+        let idle = self.owners.get(&txn).is_some_and(|owner| {
+            owner.points.is_empty()
+                && owner.runs.is_empty()
+                && owner.ranges.is_empty()
+                && !owner.shard
+                && owner.waiting.is_empty()
+        });
+        if idle {
+            self.owners.remove(&txn);
+        }
+    }
+
+    /// Takes a waiter away that is not granted what it waits for.
+    fn drop_waiter(&mut self, arrival: u64) -> Waiter {
+        let waiter = self.unlist(arrival);
+        self.forget_idle(waiter.txn.txn);
+        waiter
+    }
+
     /// Ends a wait with an event.
     fn finish(&mut self, arrival: u64, settled: Settled) -> Waiter {
-        let waiter = self.dequeue(arrival);
+        let waiter = self.unlist(arrival);
         let txn = waiter.txn.txn;
-        let owner = self.owner(txn);
-        owner.waiting.retain(|queued| *queued != arrival);
-        let granted = settled == Settled::Granted;
-        let idle = owner.points.is_empty()
-            && owner.runs.is_empty()
-            && owner.ranges.is_empty()
-            && !owner.shard
-            && owner.waiting.is_empty();
-        if idle && !granted {
-            self.owners.remove(&txn);
+        if settled != Settled::Granted {
+            self.forget_idle(txn);
         }
         let request = waiter.request;
         self.events.push(LockEvent {
@@ -493,6 +514,26 @@ impl LockTable {
             }
         }
         self.settle(freed);
+    }
+
+    /// The requests that wait for the item or a part of it, in order of arrival.
+    pub fn waiting_on(&self, item: &Item<'_>) -> Vec<u64> {
+        let waiters = self.waiters.values();
+        let on_it = waiters.filter(|waiter| waiter.item.as_item().overlaps(item));
+        on_it.map(|waiter| waiter.request).collect()
+    }
+
+    /// Takes back a request of a transaction that waits, without an event. What the transaction
+    /// holds stays. Nothing if no such request waits.
+    pub fn withdraw(&mut self, txn: TxnId, request: u64) {
+        let waiting = self.owners.get(&txn).map(|owner| &owner.waiting);
+        let mut waiting = waiting.into_iter().flatten();
+        let Some(&arrival) = waiting.find(|arrival| self.waiters[*arrival].request == request)
+        else {
+            return;
+        };
+        let item = self.drop_waiter(arrival).item;
+        self.settle(Vec::from([item]));
     }
 
     /// Ends the waits whose deadline has passed ([`Settled::TimedOut`]), and names the readers that
