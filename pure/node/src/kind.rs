@@ -95,9 +95,10 @@ fn leap_kind(body: &LeapBody) -> &'static str {
         }
         LeapBody::Entrust(_) | LeapBody::Performed(_) => "leap.entrust",
         LeapBody::Refused(_)
-        | LeapBody::Working(_)
+        | LeapBody::Working(..)
         | LeapBody::Waiting(_)
         | LeapBody::Cancel(..)
+        | LeapBody::Stranded(_)
         | LeapBody::Reading(_)
         | LeapBody::Release(_)
         | LeapBody::Inquire(_)

@@ -221,6 +221,15 @@ pub enum AbortReason {
     CutOff(ShardId),
     /// No answer from this shard before the deadline; nothing was decided.
     Unreachable(ShardId),
+    /// A row cannot be had as long as this shard's node cannot be reached.
+    RowCutOff {
+        /// Which row.
+        key: Key,
+        /// The shard.
+        at: ShardId,
+        /// What the shard has to do with it.
+        tie: Tie,
+    },
     /// The schema of a table changed between planning and commit.
     SchemaChanged,
     /// The snapshot is older than the versions that are still kept.
@@ -235,6 +244,19 @@ pub enum AbortReason {
     GaveWay,
     /// ROLLBACK, cancel or an error in a statement.
     Requested,
+}
+
+/// What a shard that cannot be reached has to do with a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Tie {
+    /// It has the row, or is about to get it.
+    Owner,
+    /// It knows who has the row.
+    Home,
+    /// It has a copy of the row, under which its transactions may read.
+    Copy,
+    /// A transaction of it has changed the row, and whether that has committed is known there.
+    Doubt,
 }
 
 /// How a transaction ended.

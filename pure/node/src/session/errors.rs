@@ -3,7 +3,7 @@
 use base::{Datum, Key, Planted, ShardId, SqlError, SqlState, Type, is_planted};
 use catalog::{Database, Index, Table};
 use std::fmt::Write;
-use txn::AbortReason;
+use txn::{AbortReason, Tie};
 
 /// 57014 on request of the client.
 pub(super) fn canceled() -> SqlError {
@@ -127,6 +127,12 @@ pub(crate) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlE
             let text = format!("transaction was rolled back because node {node} cannot be reached");
             conflict(&text).detail("Nothing was committed.")
         }
+        AbortReason::RowCutOff { key, at, tie } => {
+            let (table, place) = place(key, database);
+            conflict(&cut_off(*at))
+                .detail(tied(&place, *at, *tie))
+                .table(table)
+        }
         AbortReason::SchemaChanged => {
             conflict("could not serialize access due to a concurrent schema change")
         }
@@ -144,6 +150,29 @@ pub(crate) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlE
         AbortReason::Requested => {
             SqlError::new(SqlState::TXN_ROLLBACK, "transaction was rolled back").hint(RETRY)
         }
+    }
+}
+
+/// The message of [`AbortReason::RowCutOff`].
+fn cut_off(at: ShardId) -> String {
+    let node = at.node().0;
+    format!("transaction was rolled back because node {node} cannot be reached")
+}
+
+/// What a node that cannot be reached has to do with a row.
+fn tied(place: &str, at: ShardId, tie: Tie) -> String {
+    let node = at.node().0;
+    match tie {
+        Tie::Owner => format!("Node {node} has {place}. Nothing was committed."),
+        Tie::Home => format!("Node {node} knows who has {place}. Nothing was committed."),
+        Tie::Copy => format!(
+            "Node {node} has a copy of {place}, which it must give up before the row is written. \
+             Nothing was committed."
+        ),
+        Tie::Doubt => format!(
+            "A transaction of node {node} has changed {place}, and only node {node} knows whether \
+             it has committed. Your transaction has committed nothing."
+        ),
     }
 }
 
@@ -189,5 +218,27 @@ fn format_value(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
         out.extend_from_slice(b"null");
     } else {
         base::text::format(ty, datum, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{IndexId, NodeId, Slot};
+
+    /// Users know nodes and keys, and no shards.
+    #[test]
+    fn a_row_that_cannot_be_had_names_its_node() {
+        let at = ShardId::new(NodeId(2), 1);
+        for tie in [Tie::Owner, Tie::Home, Tie::Copy, Tie::Doubt] {
+            let key = Key::new(IndexId(7), Slot(3), vec![1]);
+            let error = aborted(&AbortReason::RowCutOff { key, at, tie }, None);
+            assert_eq!(error.state(), SqlState::SERIALIZATION);
+            let text = format!("{error:?}");
+            assert!(text.contains("node 2") && !text.contains("n2."), "{text}");
+        }
+        let error = aborted(&AbortReason::Unreachable(at), None);
+        let text = format!("{error:?}");
+        assert!(text.contains("node 2") && !text.contains("n2."), "{text}");
     }
 }

@@ -42,7 +42,7 @@ impl Session {
         txn.gone = true;
         let attempts_max = match reason {
             AbortReason::Requested | AbortReason::LockTimeout(_) | AbortReason::DiskFull(_) => 0,
-            AbortReason::Unreachable(_) => ATTEMPTS_UNREACHABLE_MAX,
+            AbortReason::Unreachable(_) | AbortReason::RowCutOff { .. } => ATTEMPTS_UNREACHABLE_MAX,
             AbortReason::Die { .. }
             | AbortReason::ParticipantLost(_)
             | AbortReason::CutOff(_)

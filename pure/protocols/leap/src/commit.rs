@@ -97,6 +97,12 @@ impl Leap {
         if unconfirmed.is_empty() {
             return Submitted::Ready(self.finish(cx, txn, commit_ts, result));
         }
+        let mut asked = unconfirmed.iter().map(|(shard, _)| *shard);
+        if let Some(away) = asked.find(|shard| self.is_down(*shard)) {
+            let reason = AbortReason::Unreachable(away);
+            self.abort_txn(cx, txn, reason.clone());
+            return Submitted::Ready(failed(reason));
+        }
         let state = self.txns.get_mut(&txn).expect("looked up above");
         state.unconfirmed = unconfirmed;
         state.phase = Phase::Confirming {
@@ -146,7 +152,16 @@ impl Leap {
             return;
         };
         if !holds {
-            self.abort_txn(cx, txn, AbortReason::ParticipantLost(from));
+            let mut asked = state.unconfirmed.iter();
+            let life = asked
+                .find(|(shard, _)| *shard == from)
+                .map(|(_, life)| *life);
+            // The same life of it has not heard from this shard for a while.
+            let reason = match life == self.peers.get(&from.node()).copied() {
+                true => AbortReason::Unreachable(from),
+                false => AbortReason::ParticipantLost(from),
+            };
+            self.abort_txn(cx, txn, reason);
             return;
         }
         let (id, commit_ts, result) = (*id, *commit_ts, result.clone());
@@ -342,7 +357,8 @@ fn count(cx: &mut Context<'_>, outcome: &Outcome, shards: u32, nodes: u32) {
                 AbortReason::LockTimeout(_) => counters.txn_lock_timeout += 1,
                 AbortReason::ParticipantLost(_)
                 | AbortReason::CutOff(_)
-                | AbortReason::Unreachable(_) => {
+                | AbortReason::Unreachable(_)
+                | AbortReason::RowCutOff { .. } => {
                     counters.txn_participant_lost += 1;
                 }
                 AbortReason::SchemaChanged => counters.txn_schema_changed += 1,

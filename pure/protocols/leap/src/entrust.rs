@@ -49,6 +49,8 @@ pub(crate) struct Errand {
     pub(crate) to: ShardId,
     pub(crate) message: Entrust,
     hops: u32,
+    /// Shards without the row that were asked in place of its home, which is away.
+    tried: BTreeSet<ShardId>,
     again_at: Time,
     pause_us: u64,
     heard: Time,
@@ -69,6 +71,7 @@ impl Errand {
             to,
             message,
             hops: 0,
+            tried: BTreeSet::new(),
             again_at: now,
             pause_us,
             heard: now,
@@ -108,6 +111,11 @@ impl Errands {
             self.whereabouts.clear();
         }
         self.whereabouts.insert(key.clone(), at);
+    }
+
+    /// Where the row was when somebody last said so.
+    pub(crate) fn last_seen(&self, key: &Key) -> Option<ShardId> {
+        self.whereabouts.get(key).copied()
     }
 
     /// Another change that `from` entrusts. Whether it should take the row.
@@ -170,6 +178,9 @@ impl Leap {
     fn goes_to(&self, key: &Key) -> Option<ShardId> {
         let to = match self.table.get(key) {
             Some(entry) => entry.owner?,
+            None if self.is_down(self.home(key.slot)) => {
+                self.reader_of(key, &BTreeSet::new()).ok()?
+            }
             None => {
                 let last = self.errands.whereabouts.get(key).copied();
                 last.filter(|at| *at != self.shard)
@@ -183,10 +194,10 @@ impl Leap {
     fn goes_to_row(&self, now: Time, op: &Op, key: &Key) -> bool {
         let one_row = matches!(op, Op::Modify { .. })
             || matches!(read_of(op), Some(Read::Lock(LockMode::Exclusive)));
-        one_row
-            && self
-                .heat
-                .is_contended(key, self.settings.contended_from, now)
+        // Without its home it cannot come here.
+        let stays = self.is_down(self.home(key.slot));
+        let from = self.settings.contended_from;
+        one_row && (stays || self.heat.is_contended(key, from, now))
     }
 
     /// Two lives of a shard must not both run what it is entrusted with, so its life is known.
@@ -655,10 +666,16 @@ impl Leap {
     ) {
         let key = key_of(&errand.message.op).expect("an errand is about one row");
         self.errands.whereabouts.remove(key);
-        let next = owner.filter(|owner| errand.hops < HOPS_MAX && self.is_acquainted(*owner));
+        let mut next = owner.filter(|owner| errand.hops < HOPS_MAX && self.is_acquainted(*owner));
+        let homeless = self.is_down(self.home(key.slot));
+        if homeless {
+            errand.tried.insert(errand.to);
+            let other = self.reader_of(key, &errand.tried).ok();
+            next = other.filter(|other| self.is_acquainted(*other));
+        }
         if let Some(owner) = next {
             let key = key.clone();
-            if owner != self.home(key.slot) {
+            if !homeless && owner != self.home(key.slot) {
                 self.errands.note_whereabouts(&key, owner);
             }
             errand.hops += 1;

@@ -3,6 +3,7 @@
 use crate::job::{Job, Origin, Stop};
 use crate::keyed::note_read;
 use crate::message::{Body, Fetch, Fetched, FetchedRow};
+use crate::outage::cut_off;
 use crate::request::Standing;
 use crate::timers::Timer;
 use crate::view::look;
@@ -11,7 +12,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, ShardId, Time, Ts};
 use txn::lock::Item;
-use txn::{AbortReason, LockMode, OpError, OpResult};
+use txn::{AbortReason, LockMode, OpError, OpResult, Tie};
 
 /// A fetch at the owner.
 #[derive(Debug)]
@@ -35,6 +36,16 @@ pub(crate) struct Fetching {
     pub(crate) again_at: Time,
     pub(crate) pause_us: u64,
     pub(crate) heard: Time,
+}
+
+impl Fetching {
+    /// Why the scan fails if the owner cannot be reached.
+    pub(crate) fn reason(&self) -> AbortReason {
+        match self.fetch.keys.first() {
+            Some(key) => cut_off(key, self.to, Tie::Owner),
+            None => AbortReason::Unreachable(self.to),
+        }
+    }
 }
 
 impl Leap {
@@ -95,7 +106,9 @@ impl Leap {
             if fetch.lock.is_none() && !job.commits_seen {
                 let reads = &mut |key: &Key| fetch.keys.contains(key);
                 let until = if fetch.guarded { Ts::MAX } else { ts };
-                if self.commits_below(until, reads) || self.awaits_outcomes(cx, job, until, reads) {
+                if self.commits_below(until, reads)
+                    || self.awaits_outcomes(cx, job, until, reads)?
+                {
                     return Err(Stop::Commit);
                 }
                 job.commits_seen = true;

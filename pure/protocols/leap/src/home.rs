@@ -10,6 +10,7 @@
 //! ```
 
 use crate::message::{Body, Fate, Inform, OwnerRequest, Refused, ReleaseAck, TransferRequest};
+use crate::outage::cut_off;
 use crate::owner::Releasing;
 use crate::timers::Timer;
 use crate::{Context, Leap, printed};
@@ -18,7 +19,7 @@ use alloc::vec::Vec;
 use base::{Key, NodeId, ShardId, Time, Ts, TxnId};
 use journal::Otag;
 use txn::lock::{Acquired, Conflict, Item, LockRequest, Settled};
-use txn::{AbortReason, LockMode, Priority};
+use txn::{AbortReason, LockMode, Priority, Tie};
 
 /// A row that is not at home. A row without an entry is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -125,8 +126,16 @@ impl Leap {
         request: OwnerRequest,
     ) {
         let OwnerRequest { seq, .. } = request;
+        if self.is_down(from) {
+            // Nothing could be sent to it. It will ask again.
+            return;
+        }
         if !self.serves(from, incarnation) {
-            // It will ask again.
+            // It will ask again, but if this home must wait for somebody who is away.
+            if let Some(away) = self.rejoin.awaits(&|shard| self.is_down(shard)) {
+                let reason = Some(AbortReason::Unreachable(away));
+                self.refuse_request(cx, from, incarnation, seq, reason);
+            }
             return;
         }
         let (life, seen) = self.requests_seen.entry(from).or_default();
@@ -135,7 +144,13 @@ impl Leap {
         }
         seen.raise(request.floor);
         let over = seen.is_over(seq);
-        if let Some(known) = self.incoming.get(&(from, seq)) {
+        if let Some(reason) = self.hindrance(&request.key).filter(|_| !over) {
+            if self.incoming.contains_key(&(from, seq)) {
+                self.refuse_waiting(cx, from, seq, reason);
+            } else {
+                self.refuse_request(cx, from, incarnation, seq, Some(reason));
+            }
+        } else if let Some(known) = self.incoming.get(&(from, seq)) {
             let stage = known.stage;
             self.answer_again(cx, from, seq, stage);
         } else if over {
@@ -239,6 +254,11 @@ impl Leap {
                 // It was given back before, and has moved on.
                 self.finish_request(from, seq);
             }
+            return;
+        }
+        if let Some(reason) = self.hindrance(&incoming.key) {
+            self.finish_request(from, seq);
+            self.refuse_request(cx, from, incoming.incarnation, seq, Some(reason));
             return;
         }
         let lends = incoming.shared && from != self.shard && self.lends(&incoming.key);
@@ -369,18 +389,21 @@ impl Leap {
     }
 
     fn answer_again(&mut self, cx: &mut Context<'_>, from: ShardId, seq: u64, stage: Stage) {
-        let timeout_us = self.settings.request_timeout_us;
-        let silent = match stage {
-            Stage::Queued(_) | Stage::Locking => false,
-            Stage::Granted(otag) => {
-                self.send_transfer(cx, otag);
-                self.grants.get(&otag).is_some_and(|grant| {
-                    self.is_remote(grant.from) && cx.now.since(grant.heard) >= timeout_us
-                })
+        let key = self.incoming[&(from, seq)].key.clone();
+        let mut owner = None;
+        if let Stage::Granted(otag) = stage {
+            self.send_transfer(cx, otag);
+            owner = self.grants.get(&otag).map(|grant| grant.from);
+        }
+        match self.silent_owner(cx, &key) {
+            Some(silent) => {
+                let reason = cut_off(&key, silent, Tie::Owner);
+                self.refuse_waiting(cx, from, seq, reason);
             }
-        };
-        if !silent {
-            self.post(cx, from, Body::Working(seq), Self::NOTHING);
+            None => {
+                let owner = owner.filter(|owner| *owner != self.shard);
+                self.post(cx, from, Body::Working(seq, owner), Self::NOTHING);
+            }
         }
     }
 
@@ -433,11 +456,16 @@ impl Leap {
         }
         let mut settled = Vec::new();
         for &(otag, fate) in &inform.fates {
-            if self.grants.get(&otag).is_some_and(|grant| grant.to == from) {
-                match fate {
-                    Fate::Acquired | Fate::Durable => self.transferred(cx, otag),
-                    Fate::Refused => self.grant_refused(cx, otag),
+            let ends = self.grants.get(&otag).map(|grant| (grant.from, grant.to));
+            match (ends, fate) {
+                (Some((_, to)), Fate::Acquired | Fate::Durable) if to == from => {
+                    self.transferred(cx, otag);
                 }
+                (Some((_, to)), Fate::Refused) if to == from => self.grant_refused(cx, otag),
+                (Some((owner, _)), Fate::Refused) if owner == from => {
+                    self.refused_by_owner(cx, otag);
+                }
+                (Some(_) | None, _) => {}
             }
             if fate == Fate::Durable {
                 self.settle(cx, otag, true);

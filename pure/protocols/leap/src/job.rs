@@ -99,6 +99,8 @@ pub(crate) struct Job {
     pub(crate) scan: Option<Box<ScanState>>,
     pub(crate) fetch: Option<Box<FetchJob>>,
     pub(crate) inserting: Inserting,
+    /// Since when it waits until a restart is dealt with.
+    pub(crate) gated: Option<Time>,
     /// Transactions that commit below the snapshot were looked at; later ones lie above it.
     pub(crate) commits_seen: bool,
     /// Largest position read.
@@ -125,6 +127,7 @@ impl Job {
             scan: None,
             fetch: None,
             inserting: Inserting::default(),
+            gated: None,
             commits_seen: false,
             wait: Position(0),
             visited: Vec::new(),
@@ -220,7 +223,13 @@ impl Leap {
         });
         match acquired {
             Acquired::Granted => Ok(()),
-            Acquired::Waiting => Err(Stop::Lock),
+            Acquired::Waiting => match self.doubt_in(item) {
+                None => Err(Stop::Lock),
+                Some(reason) => {
+                    self.locks.withdraw(job.txn, job.id);
+                    Err(Stop::aborted(reason))
+                }
+            },
             Acquired::Died(conflict) => Err(Stop::aborted(AbortReason::Die {
                 key: conflict.key,
                 holder: conflict.holder,
@@ -342,6 +351,12 @@ impl Leap {
 
     /// Puts a stopped job where it will be found again.
     pub(crate) fn park(&mut self, cx: &mut Context<'_>, job: Box<Job>, stop: &Stop) {
+        let Some(mut job) = self.looks_out(cx, job, stop) else {
+            return;
+        };
+        if matches!(stop, Stop::Gate) {
+            job.gated.get_or_insert(cx.now);
+        }
         match stop {
             Stop::Lock => cx.counters.lock_waits += 1,
             Stop::Row | Stop::Recall | Stop::Fetch => {}

@@ -131,7 +131,8 @@ impl Leap {
         for row in rest.by_ref().take(AHEAD_MAX + 1) {
             let key = Key::new(rows.index(), row.slot, row.key.to_vec());
             let is_away = self.standing(&key) == Standing::Elsewhere
-                && !self.down.contains(&self.home(key.slot).node());
+                && !self.is_down(self.home(key.slot))
+                && self.hindrance(&key).is_none();
             let (item, mode) = (Item::of(&key), LockMode::Exclusive);
             if !is_away
                 || self.wanted.contains_key(&key)
@@ -249,7 +250,7 @@ impl Leap {
         if !job.commits_seen {
             let reads = &mut |other: &Key| other == key;
             let until = waits_until(snapshot);
-            if self.commits_below(until, reads) || self.awaits_outcomes(cx, job, until, reads) {
+            if self.commits_below(until, reads) || self.awaits_outcomes(cx, job, until, reads)? {
                 return Err(Stop::Commit);
             }
             job.commits_seen = true;

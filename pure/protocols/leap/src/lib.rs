@@ -16,7 +16,8 @@
 //! owner; `txns`, `commit` transactions at their coordinator; `entrust` those that go to their row;
 //! `ship`, `pending` formulas of larger ones that do, at the coordinator and at the owner;
 //! `job`, `keyed`, `scan`, `increment` operations on rows; `share` copies; `heat` rows that go to
-//! and fro; `visit` locks that transactions of other shards hold here; `recovery` what a restart
+//! and fro; `outage` nodes that cannot be reached;
+//! `visit` locks that transactions of other shards hold here; `recovery` what a restart
 //! leaves; `timers` what time makes happen; `show` printing and checking.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/leap.md` says why):
@@ -49,6 +50,7 @@ mod increment;
 mod job;
 mod keyed;
 pub mod message;
+mod outage;
 mod owner;
 mod peers;
 mod pending;

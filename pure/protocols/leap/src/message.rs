@@ -33,11 +33,14 @@ pub enum Body {
     Response(Box<Response>),
     /// Owner or home to requester: no.
     Refused(Box<Refused>),
-    /// Home to requester: your repeated request is being worked on.
-    Working(u64),
+    /// Home to requester: your repeated request is being worked on; by this owner, if it was asked.
+    Working(u64, Option<ShardId>),
     /// Owner to home: your repeated request waits for a lock.
     Waiting(Otag),
-    /// Requester to home: what became of grants.
+    /// Owner to home: these have left, and their requesters cannot be reached from here.
+    Stranded(Vec<Otag>),
+    /// Requester to home: what became of grants. Owner to home: refused, and the requester cannot
+    /// be told.
     Inform(Inform),
     /// Home to requester, in answer to repeated informs: these are dealt with.
     Settled(Vec<Otag>),

@@ -52,6 +52,23 @@ pub(crate) struct Releasing {
     pub(crate) held_back: bool,
 }
 
+impl Releasing {
+    /// As a home asks for it.
+    fn asked(home: ShardId, request: TransferRequest) -> Releasing {
+        Releasing {
+            key: request.key,
+            otag: Some(request.otag),
+            home,
+            to: request.to,
+            to_incarnation: request.to_incarnation,
+            seq: request.seq,
+            priority: request.priority,
+            void: false,
+            held_back: false,
+        }
+    }
+}
+
 impl Leap {
     pub(crate) fn on_transfer_request(
         &mut self,
@@ -77,6 +94,9 @@ impl Leap {
         }
         if let Some(refused) = self.refusals.get(&(home, otag)) {
             let refused = refused.clone();
+            if self.is_down(request.to) {
+                self.tell_refused(cx, home, otag);
+            }
             self.post(
                 cx,
                 request.to,
@@ -104,22 +124,31 @@ impl Leap {
             self.wake_gate();
         }
         if !self.has_collected() {
-            // Formulas on the row may be missing.
+            // Formulas on the row may be missing. If somebody is away who would know, it takes too
+            // long.
+            if let Some(away) = self.rejoin.awaits(&|shard| self.is_down(shard)) {
+                self.refuse_unready(cx, home, request, away);
+            }
             return;
         }
         let held = &self.held[&request.key];
         match held.tenure {
-            Tenure::Released { .. } => {
-                if held.otag == otag {
-                    let TransferRequest {
-                        key,
-                        to,
-                        to_incarnation,
-                        seq,
-                        ..
-                    } = request;
-                    self.respond(cx, home, otag, &key, to, to_incarnation, seq);
+            Tenure::Released { to, .. } => {
+                if held.otag != otag {
+                    return;
                 }
+                if self.is_down(to) {
+                    let left = Body::Stranded(Vec::from([otag]));
+                    self.post(cx, home, left, Self::NOTHING);
+                }
+                let TransferRequest {
+                    key,
+                    to,
+                    to_incarnation,
+                    seq,
+                    ..
+                } = request;
+                self.respond(cx, home, otag, &key, to, to_incarnation, seq);
             }
             Tenure::Owned { confirmed } => {
                 if otag <= held.seen || !confirmed {
@@ -131,19 +160,29 @@ impl Leap {
                     self.post(cx, home, Body::Waiting(otag), Self::NOTHING);
                     return;
                 }
-                let releasing = Releasing {
-                    key: request.key,
-                    otag: Some(otag),
-                    home,
-                    to: request.to,
-                    to_incarnation: request.to_incarnation,
-                    seq: request.seq,
-                    priority: request.priority,
-                    void: false,
-                    held_back: false,
-                };
+                let releasing = Releasing::asked(home, request);
+                if self.is_down(releasing.to) {
+                    let reason = AbortReason::Unreachable(self.shard);
+                    self.refuse(cx, releasing, reason);
+                    return;
+                }
                 self.begin_release(cx, releasing);
             }
+        }
+    }
+
+    /// A row that this shard cannot give away before it has heard from somebody who is away.
+    fn refuse_unready(
+        &mut self,
+        cx: &mut Context<'_>,
+        home: ShardId,
+        request: TransferRequest,
+        away: ShardId,
+    ) {
+        let held = &self.held[&request.key];
+        if request.otag > held.seen && matches!(held.tenure, Tenure::Owned { .. }) {
+            let releasing = Releasing::asked(home, request);
+            self.refuse(cx, releasing, AbortReason::Unreachable(away));
         }
     }
 
@@ -229,10 +268,14 @@ impl Leap {
             now: cx.now,
             request: id,
         });
-        match acquired {
-            Acquired::Granted => self.on_release_lock(cx, id, Settled::Granted),
-            Acquired::Waiting => cx.counters.lock_waits += 1,
-            Acquired::Died(conflict) => self.on_release_lock(cx, id, Settled::Died(conflict)),
+        let doubt = self.doubt_of(&releasing.key);
+        match (acquired, doubt) {
+            (Acquired::Granted, _) => self.on_release_lock(cx, id, Settled::Granted),
+            (Acquired::Waiting, None) => cx.counters.lock_waits += 1,
+            (Acquired::Waiting, Some(reason)) => self.call_off_release(cx, id, reason),
+            (Acquired::Died(conflict), _) => {
+                self.on_release_lock(cx, id, Settled::Died(conflict));
+            }
         }
     }
 
@@ -299,7 +342,12 @@ impl Leap {
         self.let_go(txn, &key);
     }
 
-    fn refuse(&mut self, cx: &mut Context<'_>, releasing: Releasing, reason: AbortReason) {
+    pub(crate) fn refuse(
+        &mut self,
+        cx: &mut Context<'_>,
+        releasing: Releasing,
+        reason: AbortReason,
+    ) {
         if releasing.void {
             return;
         }
@@ -320,6 +368,9 @@ impl Leap {
             None => self.finish_request(releasing.to, releasing.seq),
         }
         self.moves.refused += 1;
+        if let Some(otag) = releasing.otag.filter(|_| self.is_down(releasing.to)) {
+            self.tell_refused(cx, releasing.home, otag);
+        }
         self.post(
             cx,
             releasing.to,

@@ -4,7 +4,7 @@ use crate::message::{Body, Message};
 use crate::{Context, Leap};
 use alloc::vec::Vec;
 use base::{NodeId, Position, ShardId, TxnId};
-use txn::{AbortReason, OpError};
+use txn::AbortReason;
 
 impl Leap {
     /// Sends and counts a message; returns its bytes if it goes to another node. A message to this
@@ -81,9 +81,10 @@ impl Leap {
             Body::TransferRequest(request) => self.on_transfer_request(cx, from, *request),
             Body::Response(response) => self.on_response(cx, from, *response),
             Body::Refused(refused) => self.on_refused(cx, *refused),
-            Body::Working(seq) => self.on_working(cx, seq),
+            Body::Working(seq, at) => self.on_working(cx, seq, at),
             Body::Waiting(otag) => self.on_waiting(cx, otag),
             Body::Inform(inform) => self.on_inform(cx, from, &inform),
+            Body::Stranded(otags) => self.on_stranded(cx, from, &otags),
             Body::Settled(otags) => self.on_settled(cx.now, from, &otags),
             Body::ReleaseAck(ack) => self.on_release_ack(cx, from, ack),
             Body::Unacked(keys) => self.on_unacked(cx, from, keys),
@@ -147,40 +148,6 @@ impl Leap {
             .collect();
         for (txn, shard) in lost {
             self.abort_txn(cx, txn, AbortReason::ParticipantLost(shard));
-        }
-    }
-
-    /// Nothing can be sent to a node: whoever waits for an answer of it gives up. Rows that were
-    /// asked for may still come, when it is back.
-    pub(crate) fn peer_down(&mut self, cx: &mut Context<'_>, node: NodeId) {
-        if node == self.shard.node() {
-            return;
-        }
-        self.down.insert(node);
-        let asked = self
-            .requests
-            .values_mut()
-            .filter(|request| request.home.node() == node);
-        let waiters: Vec<(u64, ShardId)> = asked
-            .flat_map(|request| {
-                let home = request.home;
-                core::mem::take(&mut request.waiters)
-                    .into_iter()
-                    .map(move |id| (id, home))
-            })
-            .collect();
-        for (id, home) in waiters {
-            self.fail_job(cx, id, OpError::Aborted(AbortReason::Unreachable(home)));
-        }
-        self.lose_errands(cx, node, u32::MAX);
-        self.fail_recalls(cx, node);
-        let readings = self
-            .readings
-            .values()
-            .filter(|reading| reading.to.node() == node);
-        let readings: Vec<(TxnId, ShardId)> = readings.map(|r| (r.txn, r.to)).collect();
-        for (txn, to) in readings {
-            self.abort_txn(cx, txn, AbortReason::Unreachable(to));
         }
     }
 

@@ -90,6 +90,26 @@ impl Pendings {
         !self.rows.is_empty() && self.rows.contains_key(key)
     }
 
+    /// The rows that have formulas.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.rows.keys()
+    }
+
+    /// Who decides about formulas on the row that are not decided.
+    pub(crate) fn undecided_on(&self, key: &Key) -> impl Iterator<Item = ShardId> {
+        let on_row = self.rows.get(key).into_iter().flatten();
+        let lodgers = on_row.map(|pending| &self.lodgers[&pending.txn]);
+        let open = lodgers.filter(|lodger| lodger.decided.is_none());
+        open.map(|lodger| lodger.coordinator)
+    }
+
+    /// Rows with formulas of transactions of a node that are not decided.
+    pub(crate) fn keys_of_coordinator(&self, node: NodeId) -> Vec<Key> {
+        let keys = self.rows.keys();
+        let of_it = |key: &&Key| self.undecided_on(key).any(|at| at.node() == node);
+        keys.filter(of_it).cloned().collect()
+    }
+
     /// Whether formulas are to be applied to the row before it may be used.
     #[inline]
     pub(crate) fn is_missing(&self, key: &Key) -> bool {
@@ -257,12 +277,16 @@ impl Leap {
                 wait: job.wait,
                 take: false,
             },
-            Err(error) => Performance::Ended {
-                result: Err(error),
-                outcome: None,
-                wait: job.wait,
-                take: false,
-            },
+            Err(error) => {
+                // It may have got its lock before it failed.
+                self.give_up_place(job.txn, key);
+                Performance::Ended {
+                    result: Err(error),
+                    outcome: None,
+                    wait: job.wait,
+                    take: false,
+                }
+            }
         };
         self.answer_errand(cx, from, number, performance, Some(key));
     }
@@ -450,9 +474,9 @@ impl Leap {
         job: &mut Job,
         ts: Ts,
         reads: &mut dyn FnMut(&Key) -> bool,
-    ) -> bool {
+    ) -> Result<bool, Stop> {
         if self.pendings.rows.is_empty() {
-            return false;
+            return Ok(false);
         }
         let newest = ts == Ts::MAX;
         let ts = match (ts, job.reads_at) {
@@ -466,6 +490,9 @@ impl Leap {
                 continue;
             }
             if self.pendings.is_below(pending, ts) {
+                if let Some(reason) = self.doubt_of(key) {
+                    return Err(Stop::aborted(reason));
+                }
                 open.push(pending.txn);
             }
             // Who began before the reader of a newest version may have been answered already.
@@ -481,7 +508,7 @@ impl Leap {
         for txn in open {
             self.ask_outcome(cx, txn, ts);
         }
-        waits
+        Ok(waits)
     }
 
     fn ask_outcome(&mut self, cx: &mut Context<'_>, txn: TxnId, ts: Ts) {

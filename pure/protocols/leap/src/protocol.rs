@@ -79,8 +79,8 @@ impl Protocol for Leap {
     }
 
     fn on_peer(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {
-        self.down.remove(&node);
         self.peer_restarted(cx, node, incarnation);
+        self.peer_up(cx, node);
         self.end_step(cx);
     }
 

@@ -69,6 +69,12 @@ impl Rejoin {
         self.serving
     }
 
+    /// Who of those that must speak before this shard serves is `away`.
+    pub(crate) fn awaits(&self, away: &dyn Fn(ShardId) -> bool) -> Option<ShardId> {
+        let mut waiting = self.waiting.iter().copied().filter(|_| !self.serving);
+        waiting.find(|shard| away(*shard))
+    }
+
     pub(crate) fn is_settled(&self) -> bool {
         self.serving && self.awaited.is_empty() && self.undecided.is_empty()
     }
@@ -183,6 +189,7 @@ impl Leap {
     /// Asks and claims, for the first time or again.
     pub(crate) fn rejoin_again(&mut self, cx: &mut Context<'_>) {
         self.rejoin.again_at = None;
+        self.fail_gated(cx);
         if self.rejoin.waiting.is_empty() && self.rejoin.awaited.is_empty() {
             return;
         }

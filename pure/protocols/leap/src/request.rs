@@ -6,6 +6,7 @@
 
 use crate::job::Stop;
 use crate::message::{Body, Fate, Inform, OwnerRequest, Refused, Response};
+use crate::outage::cut_off;
 use crate::owner::{Held, Tenure};
 use crate::timers::Timer;
 use crate::{Context, Leap, printed};
@@ -14,7 +15,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{Key, Position, ShardId, Time, Ts};
 use journal::{Otag, Record};
-use txn::{AbortReason, LockMode, OpError, Priority};
+use txn::{AbortReason, LockMode, OpError, Priority, Tie};
 
 /// A row that was asked for.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct Request {
     pub(crate) priority: Priority,
     /// To read it only.
     pub(crate) shared: bool,
+    /// The owner that was asked for it, if the home has said so.
+    pub(crate) at: Option<ShardId>,
     /// Jobs that go on when it has come.
     pub(crate) waiters: Vec<u64>,
     /// Delays between nodes before it was sent.
@@ -100,8 +103,13 @@ impl Leap {
             Standing::Elsewhere => {}
         }
         let home = self.home(key.slot);
-        if self.down.contains(&home.node()) {
-            return Err(Stop::aborted(AbortReason::Unreachable(home)));
+        if self.is_down(home) {
+            return Err(Stop::aborted(cut_off(key, home, Tie::Home)));
+        }
+        if self.is_home(key)
+            && let Some(reason) = self.hindrance(key)
+        {
+            return Err(Stop::aborted(reason));
         }
         if let Some(seq) = self.wanted.get(key) {
             let request = self
@@ -143,6 +151,7 @@ impl Leap {
             home,
             priority,
             shared: mode == LockMode::Shared,
+            at: None,
             waiters,
             depth,
             again_at: cx.now.after(pause_us),
@@ -187,9 +196,16 @@ impl Leap {
         }
     }
 
-    pub(crate) fn on_working(&mut self, cx: &mut Context<'_>, seq: u64) {
-        if let Some(request) = self.requests.get_mut(&seq) {
-            request.heard = cx.now;
+    pub(crate) fn on_working(&mut self, cx: &mut Context<'_>, seq: u64, at: Option<ShardId>) {
+        let Some(request) = self.requests.get_mut(&seq) else {
+            return;
+        };
+        request.heard = cx.now;
+        request.at = at.or(request.at);
+        let key = request.key.clone();
+        // The home can reach the owner, but this shard could not get the row from there.
+        if let Some(owner) = at.filter(|owner| self.is_down(*owner)) {
+            self.fail_request(cx, seq, Some(cut_off(&key, owner, Tie::Owner)));
         }
     }
 

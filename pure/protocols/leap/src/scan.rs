@@ -155,7 +155,7 @@ impl Leap {
                     let reads = &mut |key: &Key| is_in(op, key);
                     let until = waits_until(snapshot);
                     if self.commits_below(until, reads)
-                        || self.awaits_outcomes(cx, job, until, reads)
+                        || self.awaits_outcomes(cx, job, until, reads)?
                     {
                         return Err(Stop::Commit);
                     }
@@ -229,6 +229,10 @@ impl Leap {
     ) -> Result<(), Stop> {
         if state.asked > 0 {
             return Err(Stop::Fetch);
+        }
+        let mut keys = state.missing.keys();
+        if let Some(reason) = keys.find_map(|key| self.hindrance(key)) {
+            return Err(Stop::aborted(reason));
         }
         let mut by_owner: BTreeMap<ShardId, Vec<Key>> = BTreeMap::new();
         let mut waits = false;

@@ -69,7 +69,7 @@ impl Leap {
         }
         let state = &self.txns[&txn];
         if let Some(ship) = state.shipped.iter().find(|ship| ship.key == *key) {
-            return (!ship.pulled).then_some(ship.owner);
+            return (!ship.pulled && !self.is_down(ship.owner)).then_some(ship.owner);
         }
         let from = self.settings.contended_from;
         if !self.heat.is_contended(key, from, now) || self.wanted.contains_key(key) {

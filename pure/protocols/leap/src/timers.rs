@@ -2,13 +2,14 @@
 
 use crate::home::Grant;
 use crate::message::{Body, Fate, Inform};
+use crate::outage::cut_off;
 use crate::owner::Tenure;
 use crate::{Context, Leap, printed};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{Key, ShardId, Time, TxnId};
 use journal::Otag;
-use txn::{AbortReason, OpError};
+use txn::{AbortReason, OpError, Tie};
 
 /// Whose time has come.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -72,8 +73,7 @@ impl Leap {
                 Timer::Visit(txn) => {
                     if let Some(visit) = self.visits.get_mut(&txn) {
                         visit.timer = None;
-                        self.post(cx, txn.shard, Body::Inquire(txn), Self::NOTHING);
-                        self.arm_visit(cx.now, txn);
+                        self.inquire(cx, txn);
                     }
                 }
                 Timer::Pendings => self.on_pendings_timer(cx),
@@ -94,11 +94,13 @@ impl Leap {
         if cx.now.since(request.heard) >= settings.request_timeout_us {
             // The request goes on: if it is granted, the row comes. But nobody waits for ever.
             request.heard = cx.now;
-            let home = request.home;
+            let reason = match request.at {
+                Some(owner) => cut_off(&request.key, owner, Tie::Owner),
+                None => cut_off(&request.key, request.home, Tie::Home),
+            };
             let waiters = core::mem::take(&mut request.waiters);
             for id in waiters {
-                let error = OpError::Aborted(AbortReason::Unreachable(home));
-                self.fail_job(cx, id, error);
+                self.fail_job(cx, id, OpError::Aborted(reason.clone()));
             }
         }
         let Some(request) = self.requests.get_mut(&seq) else {
@@ -151,9 +153,9 @@ impl Leap {
             return;
         }
         if cx.now.since(fetching.heard) >= settings.request_timeout_us {
-            let (job, to) = (fetching.job, fetching.to);
+            let (job, reason) = (fetching.job, fetching.reason());
             self.fetches.remove(&number);
-            self.fail_job(cx, job, OpError::Aborted(AbortReason::Unreachable(to)));
+            self.fail_job(cx, job, OpError::Aborted(reason));
             return;
         }
         fetching.pause_us = (fetching.pause_us * 2).min(settings.resend_max_us);
@@ -207,6 +209,7 @@ impl Leap {
     /// Asks homes about backups that should have been acknowledged by now.
     fn on_backups_timer(&mut self, cx: &mut Context<'_>) {
         self.backups_at = None;
+        self.fail_gated(cx);
         let settings = self.settings;
         let mut due: BTreeMap<ShardId, Vec<(Key, Otag)>> = BTreeMap::new();
         for key in &self.backups {

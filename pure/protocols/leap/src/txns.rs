@@ -8,6 +8,7 @@ use crate::timers::Timer;
 use crate::view::WriteSet;
 use crate::{Context, Leap};
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, ShardId, SqlError, SqlState, Time, Ts, TxnId};
 use store::{Store, Write};
@@ -215,6 +216,8 @@ pub(crate) struct Reading {
     pub(crate) heard: Time,
     /// How often the row was not where it was looked for.
     pub(crate) missed: u32,
+    /// Shards without the row, or away, that were asked in place of its home.
+    pub(crate) tried: BTreeSet<ShardId>,
 }
 
 /// An operation as the caller hands it over.
@@ -539,12 +542,15 @@ impl Leap {
         }
     }
 
-    /// Where a row is to be looked for.
-    fn whereabouts(&self, key: &Key) -> Option<ShardId> {
+    /// Where a row is to be looked for; `None`: it is leaving.
+    fn whereabouts(&self, key: &Key) -> Result<Option<ShardId>, AbortReason> {
         if !self.is_home(key) {
-            return Some(self.home(key.slot));
+            return self.reader_of(key, &BTreeSet::new()).map(Some);
         }
-        self.table.get(key).and_then(|entry| entry.owner)
+        match self.hindrance(key) {
+            Some(reason) => Err(reason),
+            None => Ok(self.table.get(key).and_then(|entry| entry.owner)),
+        }
     }
 
     /// Sends a read to the shard where its rows are, or to their home.
@@ -555,7 +561,18 @@ impl Leap {
         let op = job.op.take().expect("an operation that did not run");
         let to = match key_of(&op) {
             Some(key) => self.whereabouts(key),
-            None => to.or(job.to),
+            None => match to.or(job.to) {
+                Some(to) if self.is_down(to) => Err(AbortReason::Unreachable(to)),
+                to => Ok(to),
+            },
+        };
+        let to = match to {
+            Ok(to) => to,
+            Err(reason) => {
+                job.op = Some(op);
+                self.end_job(cx, job, Err(OpError::Aborted(reason)));
+                return;
+            }
         };
         let Some(to) = to else {
             // It is leaving; when it has arrived its home knows where.
@@ -595,6 +612,7 @@ impl Leap {
             pause_us,
             heard: cx.now,
             missed: 0,
+            tried: BTreeSet::new(),
         };
         self.timers
             .insert((reading.again_at, Timer::Reading(number)));
@@ -648,7 +666,8 @@ impl Leap {
         reading.heard = cx.now;
         let Some(result) = reply.result else {
             reading.missed += 1;
-            if reading.missed == 1 {
+            let homeless = self.is_homeless(number);
+            if homeless || self.readings[&number].missed == 1 {
                 self.read_again(cx, number);
             }
             return;
@@ -685,7 +704,14 @@ impl Leap {
             return;
         };
         if self.standing(&key) == Standing::Elsewhere && !self.is_home(&key) {
-            self.send_read(cx, number);
+            let home = self.home(key.slot);
+            if self.is_down(home) {
+                self.read_without(cx, number);
+            } else {
+                let reading = self.readings.get_mut(&number).expect("looked up above");
+                reading.to = home;
+                self.send_read(cx, number);
+            }
             return;
         }
         let reading = self.readings.remove(&number).expect("looked up above");

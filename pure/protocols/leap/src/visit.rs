@@ -102,6 +102,11 @@ impl Leap {
     pub(crate) fn forward_read(&mut self, cx: &mut Context<'_>, job: &Job, number: u64) {
         let op = job.op.clone().expect("it did not run");
         let key = key_of(&op).expect("a scan runs at the home");
+        if let Some(reason) = self.hindrance(key) {
+            let failed = Err(OpError::Aborted(reason));
+            self.reply(cx, job, number, Some(failed), Vec::new());
+            return;
+        }
         let owner = match self.table.get(key) {
             Some(entry) if self.is_home(key) => entry.owner,
             Some(_) | None => Some(job.txn.shard),
@@ -202,6 +207,18 @@ impl Leap {
                     self.on_release_lock(cx, id, Settled::Died(conflict));
                 }
             }
+        }
+    }
+
+    /// Asks the coordinator whether its transaction still needs its locks. If it cannot be asked
+    /// they go: it must have confirmed them before it commits, and what is written here afterwards
+    /// lies above all that it has confirmed.
+    pub(crate) fn inquire(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        if self.is_down(txn.shard) {
+            self.end_visit(cx, txn);
+        } else {
+            self.post(cx, txn.shard, Body::Inquire(txn), Self::NOTHING);
+            self.arm_visit(cx.now, txn);
         }
     }
 

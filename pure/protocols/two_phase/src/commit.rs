@@ -648,7 +648,8 @@ fn count(cx: &mut Context<'_>, outcome: &Outcome, shards: u32, nodes: u32) {
                 AbortReason::LockTimeout(_) => counters.txn_lock_timeout += 1,
                 AbortReason::ParticipantLost(_)
                 | AbortReason::CutOff(_)
-                | AbortReason::Unreachable(_) => {
+                | AbortReason::Unreachable(_)
+                | AbortReason::RowCutOff { .. } => {
                     counters.txn_participant_lost += 1;
                 }
                 AbortReason::SchemaChanged => counters.txn_schema_changed += 1,

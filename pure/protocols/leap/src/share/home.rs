@@ -4,6 +4,7 @@ use super::{Lending, Reader, Writer};
 use crate::home::Incoming;
 use crate::job::acquire_row;
 use crate::message::{Body, MovedVersion, Recall, Recalled, Refused, Share};
+use crate::outage::cut_off;
 use crate::timers::Timer;
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
@@ -11,7 +12,7 @@ use alloc::vec::Vec;
 use base::{Key, NodeId, ShardId};
 use journal::Otag;
 use txn::lock::{Acquired, Item, Settled};
-use txn::{AbortReason, LockMode, OpError, Priority};
+use txn::{AbortReason, LockMode, OpError, Priority, Tie};
 
 impl Leap {
     /// Somebody wants to read a row of this home: whether it should be lent rather than moved.
@@ -80,6 +81,19 @@ impl Leap {
             }
             (Settled::Died(_), None) => {}
             (Settled::TimedOut(_), _) => unreachable!("it has no deadline"),
+        }
+    }
+
+    /// A copy that waits for a lock in vain: its reader is told.
+    pub(crate) fn give_up_lending(&mut self, cx: &mut Context<'_>, id: u64, reason: &AbortReason) {
+        let Some(lending) = self.sharing.lending.remove(&id) else {
+            return;
+        };
+        self.locks.withdraw(lending.priority.txn, id);
+        let (to, seq) = (lending.to, lending.seq);
+        if let Some(life) = self.incoming.get(&(to, seq)).map(|i| i.incarnation) {
+            self.finish_request(to, seq);
+            self.refuse_request(cx, to, life, seq, Some(reason.clone()));
         }
     }
 
@@ -173,7 +187,7 @@ impl Leap {
         };
         let mut readers = lent.readers.keys();
         if let Some(away) = readers.find(|shard| self.down.contains(&shard.node())) {
-            return Err(AbortReason::Unreachable(*away));
+            return Err(cut_off(key, *away, Tie::Copy));
         }
         match &mut lent.recall {
             Some((name, writers)) if name.txn == priority.txn => {
@@ -318,7 +332,8 @@ impl Leap {
         });
         let lent: Vec<(Key, ShardId)> = lent.collect();
         for (key, away) in lent {
-            self.fail_recall(cx, &key, &AbortReason::Unreachable(away));
+            let reason = cut_off(&key, away, Tie::Copy);
+            self.fail_recall(cx, &key, &reason);
         }
     }
 }

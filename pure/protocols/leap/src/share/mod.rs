@@ -136,6 +136,12 @@ impl Sharing {
         self.copies.get(key).map(|copy| copy.since)
     }
 
+    /// Whether the release under this number waits for copies.
+    pub(crate) fn is_recalled_for(&self, key: &Key, id: u64) -> bool {
+        let recall = self.lent.get(key).and_then(|lent| lent.recall.as_ref());
+        recall.is_some_and(|(_, writers)| writers.contains(&Writer::Release(id)))
+    }
+
     pub(crate) fn lent_count(&self) -> usize {
         self.lent.len()
     }

@@ -182,5 +182,6 @@ fn an_unreachable_owner_leaves_the_outcome_unknown() {
     // Now it is known to be away, so nothing is entrusted to it.
     let txn = world.begin(shard(2));
     let id = world.submit(txn, bump("a0", 5), true);
+    world.settle();
     assert!(world.take_answer(id).unwrap().result.is_err());
 }

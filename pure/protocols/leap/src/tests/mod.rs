@@ -12,6 +12,7 @@ mod formulas;
 mod hot;
 mod increments;
 mod local;
+mod outages;
 #[allow(dead_code, reason = "shared with the tests of two_phase")]
 #[path = "../../../two_phase/src/tests/programs.rs"]
 mod programs;

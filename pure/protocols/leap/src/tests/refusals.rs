@@ -3,7 +3,7 @@
 use super::local::{add, get, shard};
 use super::world::{World, key, options};
 use base::{NodeId, TxnId};
-use txn::{AbortReason, OpError, OpId, OpReply, Outcome, Protocol, Submitted, TxnOptions};
+use txn::{AbortReason, OpError, OpId, OpReply, Outcome, Protocol, Submitted, Tie, TxnOptions};
 
 fn world() -> World {
     let mut world = World::new(3, 1);
@@ -19,6 +19,14 @@ fn reason(reply: &OpReply) -> Option<&AbortReason> {
     }
 }
 
+fn away(name: &str, home: u16) -> AbortReason {
+    AbortReason::RowCutOff {
+        key: key(name),
+        at: shard(home),
+        tie: Tie::Home,
+    }
+}
+
 #[test]
 fn a_home_that_is_away_ends_those_who_wait_for_it() {
     let mut world = world();
@@ -28,12 +36,12 @@ fn a_home_that_is_away_ends_those_who_wait_for_it() {
         protocol.on_peer_down(cx, NodeId(1))
     });
     let reply = world.take_answer(id).unwrap();
-    assert_eq!(reason(&reply), Some(&AbortReason::Unreachable(shard(1))));
+    assert_eq!(reason(&reply), Some(&away("a0", 1)));
     // Nobody asks it again until it is back, and other rows are not concerned.
     let other = world.begin(shard(2));
     let id = world.submit(other, add("a0", 1), true);
     let reply = world.take_answer(id).unwrap();
-    assert_eq!(reason(&reply), Some(&AbortReason::Unreachable(shard(1))));
+    assert_eq!(reason(&reply), Some(&away("a0", 1)));
     let own = world.begin(shard(2));
     let id = world.submit(own, add("a1", 1), true);
     assert!(world.take_answer(id).unwrap().outcome.is_some());
@@ -57,7 +65,7 @@ fn a_silent_home_is_given_up_and_the_row_comes_when_it_speaks() {
         world.flights.clear();
     }
     let reply = world.take_answer(id).unwrap();
-    assert_eq!(reason(&reply), Some(&AbortReason::Unreachable(shard(1))));
+    assert_eq!(reason(&reply), Some(&away("a0", 1)));
     // The request goes on: who asked for the row gets it, though its transaction is over.
     for _ in 0..3 {
         world.tick(5_000_000);

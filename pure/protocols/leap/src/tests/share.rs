@@ -5,7 +5,7 @@ use super::programs::{Test, program};
 use super::world::{World, key, kind};
 use crate::Settings;
 use base::NodeId;
-use txn::{AbortReason, LockMode, Op, OpError, Outcome, Protocol, Read};
+use txn::{AbortReason, LockMode, Op, OpError, Outcome, Protocol, Read, Tie};
 
 fn lend_at_once(world: &mut World) {
     world.settings(Settings {
@@ -236,7 +236,11 @@ fn a_reader_that_is_away_gives_the_writer_a_reason_to_stop() {
     let reply = world.take_answer(write).unwrap();
     assert_eq!(
         reply.result,
-        Err(OpError::Aborted(AbortReason::Unreachable(shard(2))))
+        Err(OpError::Aborted(AbortReason::RowCutOff {
+            key: key("a0"),
+            at: shard(2),
+            tie: Tie::Copy,
+        }))
     );
     // It is back, in the same life.
     world.call(shard(1), |protocol, cx| protocol.on_peer(cx, NodeId(2), 1));

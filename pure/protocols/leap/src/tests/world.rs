@@ -7,7 +7,7 @@ use base::{Clock, IndexId, Key, NodeId, Position, ShardId, Slot, Time, Ts, TxnId
 use journal::reader::Entry;
 use journal::{CheckpointTables, Record, ReplayStart, recover};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use store::{CheckpointCursor, CheckpointRow, Store, Write};
 use txn::{
@@ -108,6 +108,8 @@ pub(crate) struct World {
     printed: Option<Planted>,
     settings: Settings,
     pub(crate) checkpoints: u64,
+    /// Nodes between which nothing arrives, the smaller one first.
+    cuts: BTreeSet<(NodeId, NodeId)>,
     /// Prints what happens.
     pub(crate) traced: bool,
 }
@@ -148,6 +150,7 @@ impl World {
             printed: None,
             settings: Settings::default(),
             checkpoints: 0,
+            cuts: BTreeSet::new(),
             traced: false,
         };
         for node in (1..=nodes).map(NodeId) {
@@ -422,7 +425,7 @@ impl World {
     /// Delivers one message (through its wire form between nodes); lost if the receiver is down.
     pub(crate) fn deliver(&mut self, flight: Flight) {
         self.trace(|| format!("{} > {} {:?}", flight.from, flight.to, flight.message.body));
-        if !self.nodes[&flight.to.node()].up {
+        if !self.nodes[&flight.to.node()].up || self.is_cut(flight.from.node(), flight.to.node()) {
             return;
         }
         let message = if flight.is_remote() {
@@ -597,6 +600,62 @@ impl World {
         }
     }
 
+    pub(crate) fn is_cut(&self, one: NodeId, other: NodeId) -> bool {
+        self.cuts.contains(&(one.min(other), one.max(other)))
+    }
+
+    /// Tells the shards of `to` that nothing can be sent to `node`.
+    pub(crate) fn lose_sight(&mut self, to: NodeId, node: NodeId) {
+        for id in self.ids_of(to) {
+            self.call(id, |protocol, cx| protocol.on_peer_down(cx, node));
+        }
+    }
+
+    /// A node ends, and the others notice.
+    pub(crate) fn kill(&mut self, node: NodeId) {
+        self.crash(node, 0);
+        let up = self.nodes.iter().filter(|(_, state)| state.up);
+        let up: Vec<NodeId> = up.map(|(other, _)| *other).collect();
+        for other in up {
+            self.lose_sight(other, node);
+        }
+    }
+
+    /// It comes back.
+    pub(crate) fn bring_back(&mut self, node: NodeId) {
+        self.restart(node);
+        self.announce(node);
+    }
+
+    /// Nothing arrives between two nodes any more, and both notice.
+    pub(crate) fn cut(&mut self, one: NodeId, other: NodeId) {
+        self.cuts.insert((one.min(other), one.max(other)));
+        for (here, there) in [(one, other), (other, one)] {
+            if self.nodes[&here].up {
+                self.lose_sight(here, there);
+            }
+        }
+    }
+
+    /// Two nodes reach each other again.
+    pub(crate) fn mend(&mut self, one: NodeId, other: NodeId) {
+        self.cuts.remove(&(one.min(other), one.max(other)));
+        for (here, there) in [(one, other), (other, one)] {
+            if !self.nodes[&here].up || !self.nodes[&there].up {
+                continue;
+            }
+            self.see(here, there);
+        }
+    }
+
+    /// The connection from `here` stands again.
+    pub(crate) fn see(&mut self, here: NodeId, there: NodeId) {
+        let incarnation = self.nodes[&there].incarnation;
+        for id in self.ids_of(here) {
+            self.call(id, |protocol, cx| protocol.on_peer(cx, there, incarnation));
+        }
+    }
+
     /// Who owns a row. Panics if it is not exactly one shard.
     pub(crate) fn owner(&self, key: &Key) -> ShardId {
         let owners = self.owners(key);
@@ -637,9 +696,10 @@ pub(crate) fn kind(flight: &Flight) -> &'static str {
         Body::TransferRequest(_) => "TransferRequest",
         Body::Response(_) => "Response",
         Body::Refused(_) => "Refused",
-        Body::Working(_) => "Working",
+        Body::Working(..) => "Working",
         Body::Waiting(_) => "Waiting",
         Body::Inform(_) => "Inform",
+        Body::Stranded(_) => "Stranded",
         Body::Settled(_) => "Settled",
         Body::ReleaseAck(_) => "ReleaseAck",
         Body::Unacked(_) => "Unacked",

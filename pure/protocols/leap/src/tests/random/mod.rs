@@ -90,6 +90,8 @@ struct Run {
     world: World,
     clients: Vec<Client>,
     down: BTreeMap<NodeId, u32>,
+    /// Connections that are down: who cannot send to whom, and for how many steps.
+    unseen: BTreeMap<(NodeId, NodeId), u32>,
     faults: bool,
     crashes: bool,
     /// Half of the changes are blind.
@@ -129,6 +131,7 @@ impl Run {
             world,
             clients: Vec::new(),
             down: BTreeMap::new(),
+            unseen: BTreeMap::new(),
             faults,
             crashes,
             bumps: contended_from == 0,
@@ -186,17 +189,66 @@ impl Run {
             if self.down.contains_key(&node) {
                 continue;
             }
-            self.collect();
             let kept = self.prng.below(3) as usize;
-            self.world.crash(node, kept);
+            self.end_node(node, kept);
             self.down.insert(node, 5 + self.prng.below(60) as u32);
-            for client in &mut self.clients {
-                let open = client.outcome.is_none() || client.held;
-                if client.txn.shard.node() == node && open {
-                    client.lost = true;
-                    client.held = false;
-                    client.outcome = None;
+            // Whoever is still up may notice.
+            for other in 1..=self.world.nodes.len() as u16 {
+                if self.prng.below(2) == 0 {
+                    self.lose_sight(NodeId(other), node);
                 }
+            }
+        }
+    }
+
+    /// A node ends, and its clients hear nothing any more.
+    fn end_node(&mut self, node: NodeId, kept: usize) {
+        self.collect();
+        self.world.crash(node, kept);
+        for client in &mut self.clients {
+            let open = client.outcome.is_none() || client.held;
+            if client.txn.shard.node() == node && open {
+                client.lost = true;
+                client.held = false;
+                client.outcome = None;
+            }
+        }
+    }
+
+    /// A connection breaks: what was on it is lost, and nothing is sent before it stands again.
+    fn lose_sight(&mut self, here: NodeId, there: NodeId) {
+        if here == there || !self.world.nodes[&here].up {
+            return;
+        }
+        let on_it = |f: &Flight| (f.from.node(), f.to.node()) == (here, there);
+        self.world.flights.retain(|flight| !on_it(flight));
+        self.world.lose_sight(here, there);
+        let steps = 2 + self.prng.below(100) as u32;
+        self.unseen.insert((here, there), steps);
+    }
+
+    fn break_some(&mut self) {
+        let nodes = self.world.nodes.len() as u64;
+        let one = NodeId(1 + self.prng.below(nodes) as u16);
+        let other = NodeId(1 + self.prng.below(nodes) as u16);
+        self.lose_sight(one, other);
+        if self.prng.below(2) == 0 {
+            self.lose_sight(other, one);
+        }
+    }
+
+    /// Connections stand again; those that are `all` or due, and whose ends are up.
+    fn reconnect(&mut self, all: bool) {
+        let ends: Vec<(NodeId, NodeId)> = self.unseen.keys().copied().collect();
+        for (here, there) in ends {
+            let left = self.unseen.get_mut(&(here, there)).expect("just listed");
+            *left = left.saturating_sub(1);
+            let due = all || *left == 0;
+            if !self.world.nodes[&here].up {
+                self.unseen.remove(&(here, there));
+            } else if due && self.world.nodes[&there].up {
+                self.unseen.remove(&(here, there));
+                self.world.see(here, there);
             }
         }
     }
@@ -214,6 +266,44 @@ impl Run {
                 self.world.announce(node);
             }
         }
+        self.reconnect(all);
+    }
+
+    /// One node ends and does not come back. All others know, and whatever their clients want ends
+    /// soon, well or not.
+    fn go_on_without(&mut self, node: NodeId) {
+        self.faults = false;
+        self.revive(true);
+        for _ in 0..self.prng.below(30) {
+            self.deliver_some();
+        }
+        self.end_node(node, 0);
+        for other in 1..=self.world.nodes.len() as u16 {
+            if NodeId(other) != node {
+                self.world.lose_sight(NodeId(other), node);
+                self.unseen.insert((NodeId(other), node), u32::MAX);
+            }
+        }
+        // The locks of a coordinator that is away stay for a second.
+        for _ in 0..24 {
+            self.world.settle();
+            self.collect();
+            for at in self.active() {
+                self.act(at);
+            }
+            if self.active().is_empty() {
+                break;
+            }
+            self.world.tick(100_000);
+        }
+        let waiting: Vec<&Client> = self.active().iter().map(|at| &self.clients[*at]).collect();
+        assert!(
+            waiting.is_empty(),
+            "seed {}: somebody waits for {node}\n{}{waiting:?}",
+            self.seed,
+            self.states()
+        );
+        self.world.restart(node);
     }
 
     fn chaos(&mut self, steps: u32) {
@@ -253,6 +343,7 @@ impl Run {
                     self.world.tick(micros);
                 }
                 97 if self.crashes => self.crash_some(),
+                98 if self.crashes => self.break_some(),
                 _ => self.world.tick(100),
             }
             self.collect();
@@ -326,6 +417,11 @@ fn run(seed: u64, printed: Option<Planted>) -> Done {
     run.world.traced = number("SEED").is_some();
     let steps = 300 + run.prng.below(900) as u32;
     run.chaos(steps);
+    let nodes = run.world.nodes.len() as u64;
+    if nodes > 1 && run.prng.below(2) == 0 {
+        let node = NodeId(1 + run.prng.below(nodes) as u16);
+        run.go_on_without(node);
+    }
     run.heal();
     run.check_owners();
     run.check();

@@ -1,0 +1,529 @@
+//! Nodes that cannot be reached, and what still can be done without them.
+//!
+//! A row that such a node has, or is about to get, is not to be had: whoever waits for it, or will
+//! ask for it, is told at once. Everything else goes on:
+//!
+//! | part of the node that is away | what the others do |
+//! |---|---|
+//! | owner, or new owner under way | its home refuses requests for the row |
+//! | home | the owner uses the row, reads go to the owner, and nobody else gets the row |
+//! | requester | what it asked for does not leave; what has left and not arrived comes back |
+//! | reader with a copy | writers are refused |
+//! | coordinator with read locks here | they go after a while: it has to confirm them to commit |
+//! | coordinator of a formula here | the row is in doubt: nobody can tell whether it counts |
+//!
+//! An owner that cannot reach a requester says so to the home, which may reach both: a row that is
+//! still there is refused under its grant for good (L2), and one that has left is called off: the
+//! requester refuses it unless it has it, and the backup becomes the row again. Both are what
+//! happens when an owner restarts, so no rule is new.
+
+use crate::job::{Job, Origin, Stop, key_of};
+use crate::message::{Body, Fate, Inform};
+use crate::owner::Tenure;
+use crate::timers::Timer;
+use crate::{Context, Leap};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use base::{Key, NodeId, ShardId, TxnId};
+use journal::Otag;
+use txn::lock::Item;
+use txn::{AbortReason, OpError, Tie};
+
+/// Longest wait until a restart is dealt with, while a node is away. Microseconds.
+const GATED_US_MAX: u64 = 1_000_000;
+
+/// A row cannot be had because of a shard that cannot be reached.
+pub(crate) fn cut_off(key: &Key, at: ShardId, tie: Tie) -> AbortReason {
+    let key = key.clone();
+    AbortReason::RowCutOff { key, at, tie }
+}
+
+impl Leap {
+    pub(crate) fn is_down(&self, shard: ShardId) -> bool {
+        !self.down.is_empty() && self.down.contains(&shard.node())
+    }
+
+    /// Who keeps a row of this home from being had: it is there, or on its way there, or from
+    /// there.
+    pub(crate) fn obstacle(&self, key: &Key) -> Option<ShardId> {
+        if self.down.is_empty() {
+            return None;
+        }
+        let entry = self.table.get(key)?;
+        let grant = entry.grant.map(|otag| &self.grants[&otag]);
+        let ends = grant.map(|grant| [grant.to, grant.from]);
+        let mut concerned = ends.into_iter().flatten().chain(entry.owner);
+        concerned.find(|shard| self.is_down(*shard))
+    }
+
+    /// The same, as a reason to roll back.
+    pub(crate) fn hindrance(&self, key: &Key) -> Option<AbortReason> {
+        let at = self.obstacle(key)?;
+        Some(cut_off(key, at, Tie::Owner))
+    }
+
+    /// The owner of a row that is to move, if it was not heard of for so long that nobody should
+    /// wait for it any more.
+    pub(crate) fn silent_owner(&self, cx: &Context<'_>, key: &Key) -> Option<ShardId> {
+        let grant = &self.grants[&self.table.get(key)?.grant?];
+        let silent = cx.now.since(grant.heard) >= self.settings.request_timeout_us;
+        (silent && self.is_remote(grant.from)).then_some(grant.from)
+    }
+
+    /// Nothing can be sent to a node: whoever waits for it is told. Rows that were asked for may
+    /// still come when it is back.
+    pub(crate) fn peer_down(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        if node == self.shard.node() || !self.down.insert(node) {
+            return;
+        }
+        self.keep_rows_from(cx, node);
+        self.drop_requests_of(node);
+        self.refuse_cut_off(cx);
+        self.lose_errands(cx, node, u32::MAX);
+        self.fail_recalls(cx, node);
+        self.fail_homeless(cx, node);
+        self.redirect_readings(cx, node);
+        self.fail_fetches(cx, node);
+        self.fail_confirming(cx, node);
+        self.fail_doubters(cx, node);
+        // They look anew whether there is something to wait for.
+        self.wake_gate();
+        self.wake_snapshots();
+        self.ask_again(cx);
+    }
+
+    /// A node can be reached again: what waited for it is sent at once.
+    pub(crate) fn peer_up(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        if !self.down.remove(&node) {
+            return;
+        }
+        let at = |shard: ShardId| shard.node() == node;
+        let grants = self.grants.iter();
+        let grants = grants.filter(|(_, grant)| at(grant.from) || at(grant.to));
+        let grants: Vec<Otag> = grants.map(|(otag, _)| *otag).collect();
+        for otag in grants {
+            self.hurry_grant(cx, otag);
+        }
+        let requests = self.requests.iter().filter(|(_, r)| at(r.home));
+        let requests: Vec<u64> = requests.map(|(seq, _)| *seq).collect();
+        for seq in requests {
+            self.hurry_request(cx, seq);
+        }
+        let mut fates: BTreeMap<ShardId, Vec<(Otag, Fate)>> = BTreeMap::new();
+        for ((home, otag), pending) in &mut self.informs {
+            if at(*home) {
+                pending.sent = cx.now;
+                fates.entry(*home).or_default().push((*otag, pending.fate));
+            }
+        }
+        for (home, fates) in fates {
+            let inform = Inform { fates, again: true };
+            self.post(cx, home, Body::Inform(inform), Self::NOTHING);
+        }
+        self.wake_gate();
+    }
+
+    fn hurry_grant(&mut self, cx: &mut Context<'_>, otag: Otag) {
+        let pause_us = self.settings.resend_us;
+        if let Some(grant) = self.grants.get_mut(&otag) {
+            let timed = self.timers.remove(&(grant.again_at, Timer::Grant(otag)));
+            grant.pause_us = pause_us;
+            grant.heard = cx.now;
+            grant.again_at = cx.now.after(pause_us);
+            if timed {
+                self.timers.insert((grant.again_at, Timer::Grant(otag)));
+            }
+            self.send_transfer(cx, otag);
+        }
+    }
+
+    fn hurry_request(&mut self, cx: &mut Context<'_>, seq: u64) {
+        let pause_us = self.settings.resend_us;
+        if let Some(request) = self.requests.get_mut(&seq) {
+            self.timers.remove(&(request.again_at, Timer::Request(seq)));
+            request.pause_us = pause_us;
+            request.again_at = cx.now.after(pause_us);
+            self.timers.insert((request.again_at, Timer::Request(seq)));
+            self.send_request(cx, seq);
+        }
+    }
+
+    /// A node is away, and homes that can be reached may have to say so of rows that were asked
+    /// for: they are asked again, and soon if they do not know it yet.
+    fn ask_again(&mut self, cx: &mut Context<'_>) {
+        let requests = self.requests.iter();
+        let requests = requests.filter(|(_, request)| !self.is_down(request.home));
+        let requests: Vec<u64> = requests.map(|(seq, _)| *seq).collect();
+        for seq in requests {
+            self.hurry_request(cx, seq);
+        }
+        let readings: Vec<u64> = self.readings.keys().copied().collect();
+        for number in readings {
+            self.hurry_reading(cx, number);
+        }
+    }
+
+    fn hurry_reading(&mut self, cx: &mut Context<'_>, number: u64) {
+        let pause_us = self.settings.resend_us;
+        if let Some(reading) = self.readings.get_mut(&number) {
+            let timer = Timer::Reading(number);
+            self.timers.remove(&(reading.again_at, timer));
+            reading.pause_us = pause_us;
+            reading.again_at = cx.now.after(pause_us);
+            self.timers.insert((reading.again_at, timer));
+            self.send_read(cx, number);
+        }
+    }
+
+    /// Home: refuses every request for a row that cannot be had any more. Grants that are under way
+    /// run to their end, whenever that is.
+    fn refuse_cut_off(&mut self, cx: &mut Context<'_>) {
+        let requests = self.incoming.iter().filter_map(|(at, incoming)| {
+            let reason = self.hindrance(&incoming.key)?;
+            (incoming.reclaim.is_none()).then_some((*at, reason))
+        });
+        let requests: Vec<((ShardId, u64), AbortReason)> = requests.collect();
+        for ((from, seq), reason) in requests {
+            self.refuse_waiting(cx, from, seq, reason);
+        }
+    }
+
+    /// Home: answers a request that waits in vain. It gives up its place, unless it was granted.
+    pub(crate) fn refuse_waiting(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: ShardId,
+        seq: u64,
+        reason: AbortReason,
+    ) {
+        let Some(incoming) = self.incoming.get(&(from, seq)) else {
+            return;
+        };
+        let life = incoming.incarnation;
+        if let crate::home::Stage::Queued(_) = incoming.stage {
+            self.finish_request(from, seq);
+        }
+        self.refuse_request(cx, from, life, seq, Some(reason));
+    }
+
+    /// Home: what a node that is away has asked for must not go there. It asks again when it is
+    /// back.
+    fn drop_requests_of(&mut self, node: NodeId) {
+        self.forget_requests(node, u32::MAX);
+    }
+
+    /// Owner: rows that are to leave for a node that is away stay, and the backups of those that
+    /// have left are offered to their homes, which may reach that node.
+    fn keep_rows_from(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        let leaving = self.releasing.iter();
+        let leaving = leaving.filter(|(_, r)| r.to.node() == node && !r.void);
+        let leaving: Vec<u64> = leaving.map(|(id, _)| *id).collect();
+        for id in leaving {
+            let reason = AbortReason::Unreachable(self.shard);
+            self.call_off_release(cx, id, reason);
+        }
+        let mut left: BTreeMap<ShardId, Vec<Otag>> = BTreeMap::new();
+        for key in &self.backups {
+            if let Some(held) = self.held.get(key)
+                && let Tenure::Released { to, .. } = held.tenure
+                && to.node() == node
+            {
+                left.entry(self.home(key.slot)).or_default().push(held.otag);
+            }
+        }
+        for (home, otags) in left {
+            self.post(cx, home, Body::Stranded(otags), Self::NOTHING);
+        }
+    }
+
+    /// Owner: refuses a release that has begun, and takes its lock request back.
+    pub(crate) fn call_off_release(&mut self, cx: &mut Context<'_>, id: u64, reason: AbortReason) {
+        let Some(releasing) = self.releasing.get_mut(&id) else {
+            return;
+        };
+        let refused = releasing.clone();
+        // Copies of it are being called back: the wait goes on, and comes to nothing.
+        releasing.void = true;
+        if self.release_of.get(&refused.key) == Some(&id) {
+            self.release_of.remove(&refused.key);
+        }
+        let txn = refused.priority.txn;
+        if !self.sharing.is_recalled_for(&refused.key, id) {
+            self.releasing.remove(&id);
+            if refused.held_back {
+                self.timers
+                    .retain(|(_, timer)| *timer != Timer::Release(id));
+            }
+            self.locks.withdraw(txn, id);
+            self.let_go_if_idle(txn, &refused.key);
+        }
+        self.refuse(cx, refused, reason);
+    }
+
+    /// Frees a lock that a release may have been granted in this very step.
+    fn let_go_if_idle(&mut self, txn: TxnId, key: &Key) {
+        let used = self.visits.contains_key(&txn) || self.pendings.lodges(txn);
+        if !used && !self.txns.contains_key(&txn) {
+            self.locks.release_item(txn, &Item::of(key));
+        }
+    }
+
+    /// Owner: tells a home that a grant was refused, because its requester cannot be told.
+    pub(crate) fn tell_refused(&mut self, cx: &mut Context<'_>, home: ShardId, otag: Otag) {
+        let fates = Vec::from([(otag, Fate::Refused)]);
+        let inform = Inform {
+            fates,
+            again: false,
+        };
+        self.post(cx, home, Body::Inform(inform), Self::NOTHING);
+    }
+
+    /// Home: the owner has refused a grant, and its requester may not have heard of it.
+    pub(crate) fn refused_by_owner(&mut self, cx: &mut Context<'_>, otag: Otag) {
+        let grant = &self.grants[&otag];
+        let (key, owner) = (grant.key.clone(), grant.from);
+        let (from, seq) = grant.request;
+        let life = self.incoming.get(&(from, seq)).map(|i| i.incarnation);
+        self.grant_refused(cx, otag);
+        if let Some(life) = life {
+            let reason = cut_off(&key, owner, Tie::Owner);
+            self.refuse_request(cx, from, life, seq, Some(reason));
+        }
+    }
+
+    /// Home: rows have left, and their former owner cannot reach the new one. If this home can, the
+    /// new one is to refuse them unless it has them.
+    pub(crate) fn on_stranded(&mut self, cx: &mut Context<'_>, from: ShardId, otags: &[Otag]) {
+        for otag in otags {
+            let Some(grant) = self.grants.get_mut(otag) else {
+                continue;
+            };
+            let (to, own) = (grant.to, self.shard);
+            let reaches = to != own && !self.down.contains(&to.node());
+            if grant.from == from && to != from && reaches && !grant.cancel {
+                grant.cancel = true;
+                self.hurry_grant(cx, *otag);
+            }
+        }
+    }
+
+    /// Requester: those who wait for a home that is away are rolled back. The requests go on: if
+    /// they are granted, the rows come.
+    fn fail_homeless(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        let asked = self.requests.values_mut();
+        let asked = asked.filter(|request| request.home.node() == node);
+        let waiters = asked.flat_map(|request| {
+            let reason = cut_off(&request.key, request.home, Tie::Home);
+            let waiters = core::mem::take(&mut request.waiters);
+            waiters.into_iter().map(move |id| (id, reason.clone()))
+        });
+        let waiters: Vec<(u64, AbortReason)> = waiters.collect();
+        for (id, reason) in waiters {
+            self.fail_job(cx, id, OpError::Aborted(reason));
+        }
+    }
+
+    /// Coordinator: reads that were sent to a node that is away go to another place, or fail.
+    fn redirect_readings(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        let readings = self.readings.iter();
+        let readings = readings.filter(|(_, reading)| reading.to.node() == node);
+        let readings: Vec<u64> = readings.map(|(number, _)| *number).collect();
+        for number in readings {
+            self.read_without(cx, number);
+        }
+    }
+
+    /// Coordinator: the shard that a read was sent to is away, or has not got the row while the
+    /// home is away. The next one is asked, or nobody is left.
+    pub(crate) fn read_without(&mut self, cx: &mut Context<'_>, number: u64) {
+        let Some(reading) = self.readings.get(&number) else {
+            return;
+        };
+        let (txn, to) = (reading.txn, reading.to);
+        let Some(key) = key_of(&reading.request.op).cloned() else {
+            self.abort_txn(cx, txn, AbortReason::Unreachable(to));
+            return;
+        };
+        let mut tried = reading.tried.clone();
+        tried.insert(to);
+        match self.reader_of(&key, &tried) {
+            Ok(next) => {
+                let reading = self.readings.get_mut(&number).expect("looked up above");
+                (reading.to, reading.tried) = (next, tried);
+                self.hurry_reading(cx, number);
+            }
+            Err(reason) => self.abort_txn(cx, txn, reason),
+        }
+    }
+
+    /// Whether the home of what a read wants is away.
+    pub(crate) fn is_homeless(&self, number: u64) -> bool {
+        let reading = self.readings.get(&number);
+        let key = reading.and_then(|reading| key_of(&reading.request.op));
+        key.is_some_and(|key| self.is_down(self.home(key.slot)))
+    }
+
+    /// Who is asked to read a row that is not here: its home, and without that everybody in turn,
+    /// the one first who had it last. Whoever owns a row answers for it.
+    pub(crate) fn reader_of(
+        &self,
+        key: &Key,
+        tried: &BTreeSet<ShardId>,
+    ) -> Result<ShardId, AbortReason> {
+        let home = self.home(key.slot);
+        if !self.is_down(home) {
+            return Ok(home);
+        }
+        let last = self.errands.last_seen(key);
+        let mut others = last.into_iter().chain(self.homes.iter().copied());
+        let next = others
+            .find(|shard| *shard != self.shard && !self.is_down(*shard) && !tried.contains(shard));
+        next.ok_or_else(|| cut_off(key, home, Tie::Home))
+    }
+
+    /// Home: scans that wait for rows of a node that is away are rolled back.
+    fn fail_fetches(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        let fetches = self.fetches.iter();
+        let fetches = fetches.filter(|(_, fetching)| fetching.to.node() == node);
+        let fetches: Vec<(u64, u64, AbortReason)> = fetches
+            .map(|(number, fetching)| (*number, fetching.job, fetching.reason()))
+            .collect();
+        for (number, job, reason) in fetches {
+            if let Some(fetching) = self.fetches.remove(&number) {
+                self.timers
+                    .remove(&(fetching.again_at, Timer::Fetching(number)));
+            }
+            self.fail_job(cx, job, OpError::Aborted(reason));
+        }
+    }
+
+    /// Coordinator: a shard that is away cannot confirm locks, and nothing is committed yet.
+    fn fail_confirming(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        let committing = self.committing.keys();
+        let lost = committing.filter_map(|txn| {
+            let mut unconfirmed = self.txns.get(txn)?.unconfirmed.iter();
+            let (shard, _) = unconfirmed.find(|(shard, _)| shard.node() == node)?;
+            Some((*txn, *shard))
+        });
+        let lost: Vec<(TxnId, ShardId)> = lost.collect();
+        for (txn, shard) in lost {
+            self.abort_txn(cx, txn, AbortReason::Unreachable(shard));
+        }
+    }
+
+    /// Who alone knows whether a formula on this row counts, and is away.
+    pub(crate) fn doubt_of(&self, key: &Key) -> Option<AbortReason> {
+        if self.down.is_empty() {
+            return None;
+        }
+        let mut open = self.pendings.undecided_on(key);
+        let at = open.find(|coordinator| self.is_down(*coordinator))?;
+        Some(cut_off(key, at, Tie::Doubt))
+    }
+
+    /// The same for anything that is locked.
+    pub(crate) fn doubt_in(&self, item: &Item<'_>) -> Option<AbortReason> {
+        if self.down.is_empty() || self.pendings.is_idle() {
+            return None;
+        }
+        let mut keys = self.pendings.keys();
+        keys.find_map(|key| {
+            let overlaps = Item::of(key).overlaps(item);
+            overlaps.then(|| self.doubt_of(key)).flatten()
+        })
+    }
+
+    /// Owner: whoever waits for a row with a formula of a coordinator that is away waits in vain.
+    fn fail_doubters(&mut self, cx: &mut Context<'_>, node: NodeId) {
+        let keys = self.pendings.keys_of_coordinator(node);
+        for key in keys {
+            let Some(reason) = self.doubt_of(&key) else {
+                continue;
+            };
+            for request in self.locks.waiting_on(&Item::of(&key)) {
+                self.give_up_lock(cx, request, &reason);
+            }
+        }
+    }
+
+    /// Ends what waits for a lock under this number.
+    pub(crate) fn give_up_lock(&mut self, cx: &mut Context<'_>, id: u64, reason: &AbortReason) {
+        if self.releasing.contains_key(&id) {
+            self.call_off_release(cx, id, reason.clone());
+        } else if let Some(job) = self.jobs.get(&id) {
+            let txn = job.txn;
+            self.locks.withdraw(txn, id);
+            self.fail_job(cx, id, OpError::Aborted(reason.clone()));
+        } else {
+            self.give_up_lending(cx, id, reason);
+        }
+    }
+
+    /// A job waits until a restart is dealt with, for which a node is needed that is away.
+    pub(crate) fn gate_reason(&self, job: &Job) -> Option<AbortReason> {
+        if self.down.is_empty() {
+            return None;
+        }
+        if let Some(away) = self.rejoin.awaits(&|shard| self.is_down(shard)) {
+            return Some(AbortReason::Unreachable(away));
+        }
+        let key = job.op.as_ref().and_then(key_of)?;
+        let home = self.home(key.slot);
+        self.is_down(home).then(|| cut_off(key, home, Tie::Home))
+    }
+
+    /// Jobs that have waited for long until a restart is dealt with, while somebody is away: others
+    /// that must speak may wait for him.
+    pub(crate) fn fail_gated(&mut self, cx: &mut Context<'_>) {
+        let Some(away) = self.down.first().map(|node| ShardId::new(*node, 0)) else {
+            return;
+        };
+        let late = |id: &&u64| {
+            let since = self.jobs.get(id).and_then(|job| job.gated);
+            since.is_some_and(|since| cx.now.since(since) >= GATED_US_MAX)
+        };
+        let late: Vec<u64> = self.gate_waits.iter().filter(late).copied().collect();
+        for id in late {
+            self.gate_waits.retain(|other| *other != id);
+            let reason = AbortReason::Unreachable(away);
+            self.fail_job(cx, id, OpError::Aborted(reason));
+        }
+    }
+
+    /// A job that would wait in vain is answered instead; `None`: it was.
+    pub(crate) fn looks_out(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: Box<Job>,
+        stop: &Stop,
+    ) -> Option<Box<Job>> {
+        let reason = match stop {
+            Stop::Gate => self.gate_reason(&job),
+            Stop::Moving if job.scan.is_none() => {
+                let key = job.op.as_ref().and_then(key_of);
+                key.and_then(|key| self.hindrance(key))
+            }
+            Stop::Lock
+            | Stop::Row
+            | Stop::Commit
+            | Stop::Moving
+            | Stop::Recall
+            | Stop::Shipping
+            | Stop::Fetch
+            | Stop::Budget
+            | Stop::Elsewhere
+            | Stop::Fail(_) => None,
+        };
+        let Some(reason) = reason else {
+            return Some(job);
+        };
+        if let Origin::Local { id, .. } = job.origin
+            && let Some(state) = self.txns.get_mut(&job.txn)
+        {
+            state.local.retain(|(op, _)| *op != id);
+        }
+        self.end_job(cx, job, Err(OpError::Aborted(reason)));
+        None
+    }
+}
