@@ -364,6 +364,28 @@ fn a_request_that_is_taken_back_frees_its_place() {
 }
 
 #[test]
+fn ranges_and_rows_are_given_up_but_for_those_that_are_kept() {
+    let mut t = Table(LockTable::new());
+    assert_eq!(t.range(5, "a", "c", S), Acquired::Granted);
+    for name in ["b", "x", "y"] {
+        assert_eq!(t.ask(5, name, X, false), Acquired::Granted);
+    }
+    for (who, name) in [(4, "a"), (3, "x"), (2, "y")] {
+        assert_eq!(t.ask(who, name, X, false), Acquired::Waiting);
+    }
+    t.0.release_but(txn(5), &|kept| *kept == key("x"));
+    t.0.validate();
+    let events = t.0.take_events();
+    let granted: Vec<u64> = events.iter().map(|event| event.request).collect();
+    assert_eq!(granted, [4, 2]);
+    assert_eq!(t.release(5), [(3, true)]);
+    for who in [4, 3, 2] {
+        assert_eq!(t.release(who), []);
+    }
+    assert!(t.0.is_empty());
+}
+
+#[test]
 fn ranges_exclude_inserts_and_cover_rows() {
     let mut t = Table(LockTable::new());
     assert_eq!(t.range(5, "b", "d", S), Acquired::Granted);

@@ -351,7 +351,7 @@ impl LockTable {
     }
 
     /// Forgets a transaction that holds and wants nothing.
-    fn forget_idle(&mut self, txn: TxnId) {
+    pub(super) fn forget_idle(&mut self, txn: TxnId) {
         let idle = self.owners.get(&txn).is_some_and(|owner| {
             owner.points.is_empty()
                 && owner.runs.is_empty()
