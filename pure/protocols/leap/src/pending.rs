@@ -430,6 +430,14 @@ impl Leap {
         self.wake_snapshots();
     }
 
+    /// Gives up what a transaction has locked here, but for the rows that have formulas of it.
+    pub(crate) fn release_reads(&mut self, txn: TxnId) {
+        let lodger = self.pendings.lodgers.get(&txn);
+        let kept = lodger.map(|lodger| lodger.keys.as_slice());
+        let kept = kept.unwrap_or_default();
+        self.locks.release_but(txn, &|key| kept.contains(key));
+    }
+
     fn remove_pending(&mut self, txn: TxnId, key: &Key) {
         if let Some(on_row) = self.pendings.rows.get_mut(key) {
             on_row.retain(|pending| pending.txn != txn);

@@ -159,7 +159,10 @@ impl Leap {
             self.post(cx, shard, Body::Release(txn), Self::NOTHING);
         }
         if self.pendings.lodges(txn) {
-            // They go when its formulas are resolved.
+            // They go when its formulas are resolved; those of reads, if that may take long.
+            if self.is_down(txn.shard) {
+                self.release_reads(txn);
+            }
             return;
         }
         self.locks.release(txn);
