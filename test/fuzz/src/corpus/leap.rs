@@ -99,7 +99,7 @@ fn of_moves() -> Vec<Body> {
         })),
         refused(None, None),
         refused(Some(otag(7)), Some(died())),
-        Body::Working(4),
+        Body::Working(4, Some(OTHER)),
         Body::Waiting(otag(7)),
         Body::Inform(Inform {
             fates: vec![
