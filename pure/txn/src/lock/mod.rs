@@ -51,6 +51,7 @@
 mod bulk;
 mod claim;
 mod give_way;
+mod part;
 mod point;
 mod show;
 mod table;

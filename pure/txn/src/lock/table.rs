@@ -715,37 +715,6 @@ impl LockTable {
         }
     }
 
-    /// Gives up what the transaction holds on ranges, and on single rows that are not `kept`; what
-    /// it waits for, and the rows of a bulk insertion, stay.
-    pub fn release_but(&mut self, txn: TxnId, kept: &dyn Fn(&Key) -> bool) {
-        let Some(owner) = self.owners.get_mut(&txn) else {
-            return;
-        };
-        let ranges = core::mem::take(&mut owner.ranges);
-        let rows: Vec<Key> = owner.points.iter().map(PointKey::to_key).collect();
-        let mut freed = Vec::new();
-        for place in ranges {
-            let locks = self.ranges.get_mut(&place);
-            let locks = locks.expect("a held range has an entry");
-            locks.retain(|lock| {
-                let own = lock.holder.txn.txn == txn;
-                if own {
-                    let range = lock.range.clone();
-                    freed.push(super::wait::OwnedItem::Range(place.0, place.1, range));
-                }
-                !own
-            });
-            if locks.is_empty() {
-                self.ranges.remove(&place);
-            }
-        }
-        self.settle(freed);
-        for row in rows.iter().filter(|row| !kept(row)) {
-            self.release_item(txn, &Item::of(row));
-        }
-        self.forget_idle(txn);
-    }
-
     /// Gives up what the transaction holds on one row, and keeps the rest: for a row that moves to
     /// another shard, where it is locked anew.
     ///

@@ -365,7 +365,7 @@ impl LockTable {
     }
 
     /// Takes a waiter away that is not granted what it waits for.
-    fn drop_waiter(&mut self, arrival: u64) -> Waiter {
+    pub(super) fn drop_waiter(&mut self, arrival: u64) -> Waiter {
         let waiter = self.unlist(arrival);
         self.forget_idle(waiter.txn.txn);
         waiter
@@ -514,26 +514,6 @@ impl LockTable {
             }
         }
         self.settle(freed);
-    }
-
-    /// The requests that wait for the item or a part of it, in order of arrival.
-    pub fn waiting_on(&self, item: &Item<'_>) -> Vec<u64> {
-        let waiters = self.waiters.values();
-        let on_it = waiters.filter(|waiter| waiter.item.as_item().overlaps(item));
-        on_it.map(|waiter| waiter.request).collect()
-    }
-
-    /// Takes back a request of a transaction that waits, without an event. What the transaction
-    /// holds stays. Nothing if no such request waits.
-    pub fn withdraw(&mut self, txn: TxnId, request: u64) {
-        let waiting = self.owners.get(&txn).map(|owner| &owner.waiting);
-        let mut waiting = waiting.into_iter().flatten();
-        let Some(&arrival) = waiting.find(|arrival| self.waiters[*arrival].request == request)
-        else {
-            return;
-        };
-        let item = self.drop_waiter(arrival).item;
-        self.settle(Vec::from([item]));
     }
 
     /// Ends the waits whose deadline has passed ([`Settled::TimedOut`]), and names the readers that

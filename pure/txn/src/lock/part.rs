@@ -1,0 +1,60 @@
+//! Giving up a part of what a transaction holds or wants, while it goes on.
+
+use super::point::PointKey;
+use super::table::{Item, LockTable};
+use super::wait::OwnedItem;
+use alloc::vec::Vec;
+use base::{Key, TxnId};
+
+impl LockTable {
+    /// The requests that wait for the item or a part of it, in order of arrival.
+    pub fn waiting_on(&self, item: &Item<'_>) -> Vec<u64> {
+        let waiters = self.waiters.values();
+        let on_it = waiters.filter(|waiter| waiter.item.as_item().overlaps(item));
+        on_it.map(|waiter| waiter.request).collect()
+    }
+
+    /// Takes back a request of a transaction that waits, without an event. What the transaction
+    /// holds stays. Nothing if no such request waits.
+    pub fn withdraw(&mut self, txn: TxnId, request: u64) {
+        let waiting = self.owners.get(&txn).map(|owner| &owner.waiting);
+        let mut waiting = waiting.into_iter().flatten();
+        let Some(&arrival) = waiting.find(|arrival| self.waiters[*arrival].request == request)
+        else {
+            return;
+        };
+        let item = self.drop_waiter(arrival).item;
+        self.settle(Vec::from([item]));
+    }
+
+    /// Gives up what the transaction holds on ranges, and on single rows that are not `kept`; what
+    /// it waits for, and the rows of a bulk insertion, stay.
+    pub fn release_but(&mut self, txn: TxnId, kept: &dyn Fn(&Key) -> bool) {
+        let Some(owner) = self.owners.get_mut(&txn) else {
+            return;
+        };
+        let ranges = core::mem::take(&mut owner.ranges);
+        let rows: Vec<Key> = owner.points.iter().map(PointKey::to_key).collect();
+        let mut freed = Vec::new();
+        for place in ranges {
+            let locks = self.ranges.get_mut(&place);
+            let locks = locks.expect("a held range has an entry");
+            locks.retain(|lock| {
+                let own = lock.holder.txn.txn == txn;
+                if own {
+                    let range = lock.range.clone();
+                    freed.push(OwnedItem::Range(place.0, place.1, range));
+                }
+                !own
+            });
+            if locks.is_empty() {
+                self.ranges.remove(&place);
+            }
+        }
+        self.settle(freed);
+        for row in rows.iter().filter(|row| !kept(row)) {
+            self.release_item(txn, &Item::of(row));
+        }
+        self.forget_idle(txn);
+    }
+}
