@@ -160,6 +160,21 @@ pub(crate) fn message(tag: u8, bytes: &[u8]) -> Result<ClientMessage, Bad> {
     Ok(message)
 }
 
+/// A message of `length` bytes that has not been stored.
+pub(crate) fn too_large(tag: u8, length: usize) -> SqlError {
+    let what = match tag {
+        b'Q' | b'P' => "statement",
+        b'B' => "set of parameters",
+        b'd' => "piece of COPY data",
+        _ => "message",
+    };
+    let limit = crate::MESSAGE_BYTES_MAX;
+    let message = format!("{what} of {length} bytes is too large");
+    SqlError::new(SqlState::PROGRAM_LIMIT, message)
+        .detail(format!("A message may have at most {limit} bytes."))
+        .hint("Use COPY, or several statements.")
+}
+
 fn parse(body: &mut Body<'_>) -> Result<ClientMessage, SqlError> {
     let name = body.text()?.to_owned();
     let text = body.text()?.to_owned();

@@ -6,9 +6,12 @@ use node::ClientMessage;
 
 /// Largest startup packet, as in PostgreSQL.
 pub const STARTUP_BYTES_MAX: usize = 10_000;
-/// Largest message after startup. A COPY line or a parameter must fit; a larger announcement ends
-/// the connection before anything is reserved for it.
+/// Largest message after startup: a statement, the parameters of one Bind, a piece of COPY data. A
+/// larger one is read and dropped without being stored, and answered with 54000.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
+/// Largest announcement that is taken for a message at all, as in PostgreSQL: a larger one ends the
+/// connection.
+const ANNOUNCED_BYTES_MAX: usize = (1 << 30) - 1;
 
 /// Buffers above this size are given back once empty, so that an idle connection stays small.
 const BUFFER_BYTES_KEPT: usize = 8 << 10;
@@ -55,8 +58,18 @@ pub struct Decoder {
     buffer: Vec<u8>,
     /// Those before it are decoded.
     start: usize,
+    /// A message that is too large, of which so many bytes are still to come: they are dropped.
+    dropping: Option<Dropping>,
     /// Said next, before more is read.
     pending: Option<Incoming>,
+}
+
+/// A message that is not stored.
+#[derive(Clone, Copy, Debug)]
+struct Dropping {
+    tag: u8,
+    length: usize,
+    left: usize,
 }
 
 impl Default for Decoder {
@@ -76,6 +89,7 @@ impl Decoder {
             phase,
             buffer: Vec::new(),
             start: 0,
+            dropping: None,
             pending: None,
         }
     }
@@ -100,6 +114,9 @@ impl Decoder {
         if let Some(pending) = self.pending.take() {
             return Some(pending);
         }
+        if self.dropping.is_some() {
+            return self.drop_bytes();
+        }
         let length = match self.phase {
             Phase::Over => None,
             _ => self.frame_bytes(&self.buffer[self.start..]),
@@ -113,9 +130,40 @@ impl Decoder {
                 self.buffer = buffer;
                 Some(said)
             }
+            Some(Ok(length)) if self.is_too_large(length) => {
+                let tag = self.buffer[self.start];
+                let left = length;
+                self.dropping = Some(Dropping { tag, length, left });
+                return self.drop_bytes();
+            }
             Some(Err(error)) => Some(self.end(error)),
             Some(Ok(_)) | None => None,
         };
+        self.shrink();
+        said
+    }
+
+    fn is_too_large(&self, length: usize) -> bool {
+        self.phase == Phase::Open && length > MESSAGE_BYTES_MAX
+    }
+
+    /// Drops what has come of a message that is too large; at its end it is answered.
+    fn drop_bytes(&mut self) -> Option<Incoming> {
+        let dropping = self.dropping.as_mut()?;
+        let dropped = dropping.left.min(self.buffer.len() - self.start);
+        dropping.left -= dropped;
+        self.start += dropped;
+        let Dropping { tag, length, left } = *dropping;
+        self.shrink();
+        if left > 0 {
+            return None;
+        }
+        self.dropping = None;
+        Some(self.malformed(tag, body::too_large(tag, length - 1)))
+    }
+
+    /// Gives back what a large message has grown.
+    fn shrink(&mut self) {
         if self.phase == Phase::Over || self.start == self.buffer.len() {
             self.buffer.clear();
             self.start = 0;
@@ -123,7 +171,6 @@ impl Decoder {
                 self.buffer = Vec::new();
             }
         }
-        said
     }
 
     /// Bytes held for messages whose end has not come yet.
@@ -134,8 +181,9 @@ impl Decoder {
     /// Length of the frame that `bytes` begins with, tag included; `None` if its header is not
     /// there yet.
     fn frame_bytes(&self, bytes: &[u8]) -> Option<Result<usize, SqlError>> {
-        let (tag, least, most) = match self.phase {
-            Phase::Startup { .. } => (0, 8, STARTUP_BYTES_MAX),
+        let (tag, least, most) = match (self.phase, bytes.first()?) {
+            (Phase::Startup { .. }, _) => (0, 8, STARTUP_BYTES_MAX),
+            (_, tag) if is_large_kind(*tag) => (1, 4, ANNOUNCED_BYTES_MAX),
             _ => (1, 4, MESSAGE_BYTES_MAX),
         };
         let header = bytes.get(tag..tag + 4)?;
@@ -174,17 +222,19 @@ impl Decoder {
             Err(body::Bad {
                 error,
                 fatal: false,
-            }) => {
-                if matches!(tag, b'Q' | b'F') {
-                    // Answered by an error and ReadyForQuery: the session says so at Sync.
-                    self.pending = Some(Incoming::Message(ClientMessage::Sync));
-                }
-                Incoming::Message(ClientMessage::Malformed {
-                    error,
-                    fatal: false,
-                })
-            }
+            }) => self.malformed(tag, error),
         }
+    }
+
+    /// A message that the stream goes on behind.
+    fn malformed(&self, tag: u8, error: SqlError) -> Incoming {
+        Incoming::Message(match tag {
+            b'Q' | b'F' => ClientMessage::BadQuery(error),
+            _ => ClientMessage::Malformed {
+                error,
+                fatal: false,
+            },
+        })
     }
 
     fn startup(&mut self, frame: &[u8], ssl: bool, gss: bool) -> Incoming {
@@ -262,4 +312,9 @@ fn negotiation(unknown: &[&str]) -> Vec<u8> {
     bytes.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
     bytes.extend_from_slice(&body);
     bytes
+}
+
+/// Messages that hold what a client wants to store or ask: those may be large.
+fn is_large_kind(tag: u8) -> bool {
+    matches!(tag, b'Q' | b'P' | b'B' | b'd' | b'F')
 }

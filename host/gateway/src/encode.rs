@@ -222,6 +222,7 @@ fn notice(out: &mut Vec<u8>, severity: Severity, error: &SqlError) {
                 text(out, value);
             }
         };
+        field(b'W', &fields.context);
         field(b't', &fields.table);
         field(b'c', &fields.column);
         field(b'n', &fields.constraint);

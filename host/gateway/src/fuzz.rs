@@ -26,7 +26,10 @@ fn decode(reads: &mut dyn Iterator<Item = &[u8]>) -> Vec<Incoming> {
     for read in reads {
         decoder.push(read);
         while let Some(incoming) = decoder.next() {
-            if let Incoming::Message(ClientMessage::Malformed { error, .. }) = &incoming {
+            if let Incoming::Message(
+                ClientMessage::Malformed { error, .. } | ClientMessage::BadQuery(error),
+            ) = &incoming
+            {
                 let reply = node::Reply::Error(node::Severity::Error, error.clone());
                 crate::encode(&reply, &mut out);
             }

@@ -166,7 +166,7 @@ fn lengths_out_of_bounds_end_the_connection() {
         refusal(b"GET / HTTP/1.1\r\n\r\n"),
         ("08P01".to_owned(), true)
     );
-    for length in [0u32, 3, (64 << 20) + 1, u32::MAX] {
+    for length in [0u32, 3, 1 << 30, u32::MAX] {
         let bytes = [b"Q".as_slice(), &length.to_be_bytes(), &frame(b'S', b"")].concat();
         let said = decode_open(&bytes);
         assert!(
@@ -210,14 +210,78 @@ fn malformed_bodies_are_errors_that_the_connection_survives() {
         assert_eq!(error.state().to_string(), *state, "{body:?}");
     }
     // A bad query string is answered by an error and ReadyForQuery without a Sync of the client.
-    let said = decode_open(&frame(b'Q', b"select '\xc3'\0"));
-    assert!(matches!(
-        &said[..],
-        [
-            ClientMessage::Malformed { fatal: false, .. },
-            ClientMessage::Sync
-        ]
-    ));
+    for bad in [
+        frame(b'Q', b"select '\xc3'\0"),
+        frame(b'F', b"\0\0\x06\x3e\0\0\0\0\0\0"),
+    ] {
+        let said = decode_open(&bad);
+        assert!(
+            matches!(&said[..], [ClientMessage::BadQuery(_)]),
+            "{said:?}"
+        );
+    }
+}
+
+/// Bytes of the largest message that is stored, behind its tag.
+const LARGEST: usize = gateway::MESSAGE_BYTES_MAX;
+
+/// A message whose length says `length` bytes.
+fn large(tag: u8, length: usize) -> Vec<u8> {
+    let mut bytes = vec![b' '; 1 + length];
+    bytes[0] = tag;
+    bytes[1..5].copy_from_slice(&(length as u32).to_be_bytes());
+    *bytes.last_mut().expect("there is a tag") = 0;
+    bytes
+}
+
+#[test]
+fn a_message_that_is_too_large_is_answered_and_not_stored() {
+    let [ClientMessage::Query(text)] = &decode_open(&large(b'Q', LARGEST - 1))[..] else {
+        panic!("the largest statement is taken");
+    };
+    assert_eq!(text.len(), LARGEST - 6);
+    for (tag, what) in [
+        (b'Q', "statement"),
+        (b'B', "set of parameters"),
+        (b'd', "piece"),
+    ] {
+        let mut decoder = Decoder::new();
+        decoder.push(&startup(VERSION_3, b"user\0ada\0\0"));
+        assert!(decoder.next().is_some());
+        let mut said = Vec::new();
+        let mut bytes = large(tag, LARGEST + 1);
+        bytes.extend(frame(b'Q', b"select 1\0"));
+        for read in bytes.chunks(1 << 20) {
+            decoder.push(read);
+            said.extend(std::iter::from_fn(|| decoder.next()));
+            assert!(decoder.buffered_bytes() < 1 << 20);
+        }
+        let [
+            Incoming::Message(refused),
+            Incoming::Message(ClientMessage::Query(next)),
+        ] = &said[..]
+        else {
+            panic!("{said:?}");
+        };
+        assert_eq!(next, "select 1");
+        let (ClientMessage::BadQuery(error)
+        | ClientMessage::Malformed {
+            error,
+            fatal: false,
+        }) = refused
+        else {
+            panic!("{refused:?}");
+        };
+        let fields = error.fields();
+        assert_eq!(error.state(), SqlState::PROGRAM_LIMIT);
+        let size = format!("of {} bytes is too large", LARGEST + 1);
+        assert!(
+            fields.message.starts_with(what) && fields.message.ends_with(&size),
+            "{error}"
+        );
+        let limit = format!("A message may have at most {LARGEST} bytes.");
+        assert_eq!(fields.detail, limit);
+    }
 }
 
 #[test]

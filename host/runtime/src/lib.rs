@@ -23,6 +23,7 @@ pub mod data_dir;
 pub mod error;
 pub mod fs_disk;
 pub mod journal_file;
+mod linger;
 mod mailbox;
 pub mod node_process;
 mod outgoing;

@@ -4,6 +4,7 @@ use crate::checkpoint::CheckpointNews;
 use crate::conn::{ClientConn, Got, READ_BYTES, read_some};
 use crate::frame::Hello;
 use crate::journal_file::Journal;
+use crate::linger::Lingerers;
 use crate::mailbox::{Inbox, Mail, Mailboxes};
 use crate::peers::{Met, PeerIn, PeerNews, PeerOut};
 use base::steady::SteadyClock;
@@ -62,6 +63,7 @@ pub(crate) struct ShardThread {
     start: ShardStart,
     effects: Effects,
     clients: BTreeMap<usize, ClientConn>,
+    lingerers: Lingerers,
     peers_in: BTreeMap<usize, PeerIn>,
     next_token: usize,
     /// Round robin over shards for accepted connections.
@@ -93,6 +95,7 @@ pub(crate) fn run(start: ShardStart) {
         start,
         effects: Effects::default(),
         clients: BTreeMap::new(),
+        lingerers: Lingerers::default(),
         peers_in: BTreeMap::new(),
         next_token: FIRST_OTHER,
         next_shard: 0,
@@ -201,6 +204,7 @@ impl ShardThread {
         }
         self.tell_ready();
         self.flush();
+        self.lingerers.tend(&mut self.buffer);
         self.validate();
     }
 
@@ -217,7 +221,7 @@ impl ShardThread {
         // Mail that came before `asleep` was set would not wake the poll.
         let behind = self.start.journal.durable() > self.durable && self.is_holding();
         let resumable = self.paused.iter().any(|token| !self.is_choked(*token));
-        if behind || resumable || self.take_one_mail() {
+        if behind || resumable || self.lingerers.is_busy() || self.take_one_mail() {
             Duration::ZERO
         } else {
             timeout
@@ -492,6 +496,8 @@ impl ShardThread {
             if alive {
                 self.peers_in.insert(token, peer);
             }
+        } else {
+            self.lingerers.on_event(token);
         }
     }
 
@@ -519,7 +525,7 @@ impl ShardThread {
                 return;
             };
             match got {
-                Got::End => return self.remove_client(token),
+                Got::End => return drop(self.remove_client(token)),
                 _ if client.paused => return,
                 Got::Bytes(more) if more || client.ending => {}
                 Got::Nothing | Got::Bytes(_) => return,
@@ -606,12 +612,12 @@ impl ShardThread {
         }
     }
 
-    fn remove_client(&mut self, token: usize) {
-        if self.clients.remove(&token).is_some() {
-            self.step(Input::Disconnected {
-                conn: ConnId(token as u32),
-            });
-        }
+    fn remove_client(&mut self, token: usize) -> Option<ClientConn> {
+        let client = self.clients.remove(&token)?;
+        self.step(Input::Disconnected {
+            conn: ConnId(token as u32),
+        });
+        Some(client)
     }
 
     fn connect_peers(&mut self) {
@@ -671,8 +677,12 @@ impl ShardThread {
             let Some(client) = self.clients.get(&token) else {
                 continue;
             };
-            if client.closing && client.is_flushed() {
-                self.remove_client(token);
+            if client.closing
+                && client.is_flushed()
+                && let Some(client) = self.remove_client(token)
+                && !client.ending
+            {
+                self.lingerers.add(token, client.stream);
             }
         }
         let now = self.now();

@@ -343,6 +343,18 @@ impl RowBatch {
         self.rows += 1;
         assert_eq!(self.datums.len(), self.width as usize * self.rows as usize);
     }
+    /// Takes out the first rows, at most `rows_max`.
+    pub fn take_front(&mut self, rows_max: u32) -> RowBatch {
+        let rows = self.rows.min(rows_max);
+        let datums = self.datums.drain(..self.width as usize * rows as usize);
+        let front = RowBatch {
+            width: self.width,
+            rows,
+            datums: datums.collect(),
+        };
+        self.rows -= rows;
+        front
+    }
     /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
@@ -359,6 +371,15 @@ mod tests {
                 assert_eq!(a.compare(b), i.cmp(&j), "{a:?} against {b:?}");
             }
         }
+    }
+
+    #[test]
+    fn the_front_of_a_batch_is_taken_in_pieces() {
+        let mut batch = RowBatch::new(1);
+        (0..5).for_each(|i| batch.push([Datum::Int(i)]));
+        let sizes: Vec<u32> = (0..4).map(|_| batch.take_front(2).rows).collect();
+        assert_eq!(sizes, [2, 2, 1, 0]);
+        assert!(batch.is_empty() && batch.datums.is_empty());
     }
 
     #[test]

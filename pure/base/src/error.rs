@@ -156,6 +156,8 @@ pub struct SqlErrorFields {
     pub hint: String,
     /// Character in the statement text, from 1; 0 if unknown.
     pub position: u32,
+    /// Where in the client's data, or empty: `COPY t, line 3`.
+    pub context: String,
     /// Table that a constraint error is about, or empty.
     pub table: String,
     /// Constraint that was violated, or empty.
@@ -173,6 +175,7 @@ impl SqlError {
             detail: String::new(),
             hint: String::new(),
             position: 0,
+            context: String::new(),
             table: String::new(),
             constraint: String::new(),
             column: String::new(),
@@ -186,6 +189,11 @@ impl SqlError {
     /// Adds the hint line.
     pub fn hint(mut self, text: impl Into<String>) -> SqlError {
         self.0.hint = text.into();
+        self
+    }
+    /// Adds the place in the client's data.
+    pub fn context(mut self, text: impl Into<String>) -> SqlError {
+        self.0.context = text.into();
         self
     }
     /// Adds the character position in the statement, from 1.
@@ -240,6 +248,7 @@ mod tests {
             .detail("Key (a)=(1) already exists.")
             .hint("Use another key.")
             .at(7)
+            .context("COPY t, line 1")
             .table("t")
             .constraint("t_pkey")
             .column("a");
@@ -256,6 +265,7 @@ mod tests {
             (fields.hint.as_str(), fields.column.as_str()),
             ("Use another key.", "a")
         );
+        assert_eq!(fields.context, "COPY t, line 1");
         assert_eq!(error.to_string(), "23505: duplicate key");
         assert!(!error.is_retryable());
         assert!(SqlError::new(SqlState::SERIALIZATION, "x").is_retryable());

@@ -75,6 +75,9 @@ pub enum ClientMessage {
     CopyFail(String),
     /// Goodbye.
     Terminate,
+    /// A simple query or function call that cannot be read: answered with this error, and the
+    /// session is ready for the next one.
+    BadQuery(SqlError),
     /// A message that breaks the protocol: answered with this error; `fatal` ends the connection.
     Malformed {
         /// What to say.
@@ -166,4 +169,15 @@ pub enum Tag {
     Insert(u64),
     /// `BEGIN`, `CREATE TABLE`, ...
     Word(&'static str),
+}
+
+impl Tag {
+    /// The same with another count, if it has one.
+    pub fn with_count(self, count: u64) -> Tag {
+        match self {
+            Tag::Count(word, _) => Tag::Count(word, count),
+            Tag::Insert(_) => Tag::Insert(count),
+            Tag::Word(word) => Tag::Word(word),
+        }
+    }
 }

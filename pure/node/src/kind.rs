@@ -41,6 +41,7 @@ impl ClientMessage {
             | ClientMessage::ClosePortal(_)
             | ClientMessage::Flush
             | ClientMessage::Terminate
+            | ClientMessage::BadQuery(_)
             | ClientMessage::Malformed { .. } => "client.other",
         }
     }

@@ -14,6 +14,7 @@
 mod inspect;
 mod pass;
 mod schema;
+mod sessions;
 mod switch;
 
 use crate::barrier::Barrier;
@@ -21,13 +22,13 @@ use crate::checkpoint::CheckpointRun;
 use crate::client::{ConnId, Reply, Severity};
 use crate::core::Core;
 use crate::ddl::{Ddl, Origin};
-use crate::input::{Effects, Input, pid_parts};
+use crate::input::{Effects, Input};
 use crate::message::{
     CATALOG_NODE, DdlCall, LocalMessage, Message, ShowKind, ToTxn, TxnHandle, WireMessage,
 };
 use crate::port::Events;
 use crate::sequence::{SequenceDraws, draw_block};
-use crate::session::{PlanCache, Session, SessionCx};
+use crate::session::{PlanCache, Session};
 use crate::show::Shows;
 use crate::stages::{Stage, Stages};
 use crate::txns::Txns;
@@ -104,6 +105,8 @@ pub struct Shard {
     /// Connections in order, for SHOW SESSIONS.
     conns: BTreeSet<ConnId>,
     session_deadlines: BTreeSet<(Time, ConnId)>,
+    /// Sessions that wait for the message behind an Execute, in the order of their times.
+    lookaheads: Vec<(Time, ConnId)>,
     plans: PlanCache,
     to_txn: VecDeque<(ShardId, TxnHandle, ToTxn)>,
     ddl_wanted: VecDeque<DdlCall>,
@@ -181,6 +184,7 @@ impl Shard {
             sessions: LookupMap::new(),
             conns: BTreeSet::new(),
             session_deadlines: BTreeSet::new(),
+            lookaheads: Vec::new(),
             plans: PlanCache::default(),
             to_txn: VecDeque::new(),
             ddl_wanted: VecDeque::new(),
@@ -274,62 +278,6 @@ impl Shard {
     /// for that: a host that flushes when somebody waits does it for this, too.
     pub fn awaits_durable(&self) -> bool {
         self.catalog_pending.is_some()
-    }
-
-    fn disconnect(&mut self, conn: ConnId) {
-        self.with_session(conn, |session, cx| session.on_disconnect(cx));
-        self.sessions.remove(&conn);
-        self.conns.remove(&conn);
-        self.session_deadlines.retain(|(_, other)| *other != conn);
-    }
-
-    /// Calls a session with what it may touch; nothing if it is gone.
-    fn with_session(&mut self, conn: ConnId, call: impl FnOnce(&mut Session, &mut SessionCx<'_>)) {
-        let Some(session) = self.sessions.get_mut(&conn) else {
-            return;
-        };
-        let (now, here, catalog, mut counters, barrier) = {
-            let core = self.core.borrow();
-            (
-                core.now,
-                core.config.shard,
-                core.catalog.clone(),
-                core.counters,
-                core.config.barrier,
-            )
-        };
-        let before = session.deadline();
-        let mut cx = SessionCx {
-            now,
-            here,
-            catalog: &catalog,
-            replies: &mut self.replies,
-            to_txn: &mut self.to_txn,
-            ddl: &mut self.ddl_wanted,
-            plans: &mut self.plans,
-            accepting: !self.draining && catalog.version > 0,
-            counters: &mut counters,
-            barrier,
-        };
-        call(session, &mut cx);
-        self.core.borrow_mut().counters = counters;
-        let after = session.deadline();
-        if before != after {
-            before.map(|at| self.session_deadlines.remove(&(at, conn)));
-            after.map(|at| self.session_deadlines.insert((at, conn)));
-        }
-    }
-
-    fn cancel(&mut self, pid: i32, secret: i32) {
-        let (index, conn) = pid_parts(pid);
-        let here = self.core.borrow().config.shard;
-        if index == here.index() {
-            self.with_session(conn, |session, cx| session.on_cancel(cx, secret));
-        } else if index < self.core.borrow().config.shards_per_node {
-            let to = ShardId::new(here.node(), index);
-            let message = Message::Local(LocalMessage::Cancel { conn, secret });
-            self.core.borrow_mut().send(to, message, Position(0));
-        }
     }
 
     fn on_message(&mut self, from: ShardId, message: Message) {
@@ -444,19 +392,7 @@ impl Shard {
         self.core.borrow_mut().on_tick();
         self.txns.on_tick(now);
         self.txns.resume_yielded();
-        // Each due session has one turn, whatever it asks for next.
-        let later = self
-            .session_deadlines
-            .split_off(&(Time(now.0.saturating_add(1)), ConnId(0)));
-        let due = core::mem::replace(&mut self.session_deadlines, later);
-        for (_, conn) in due {
-            self.with_session(conn, |session, cx| session.on_tick(cx));
-            let next = self
-                .sessions
-                .get(&conn)
-                .and_then(|session| session.deadline());
-            next.map(|at| self.session_deadlines.insert((at, conn)));
-        }
+        self.tick_sessions(now);
     }
 
     /// Passes messages between the stages until none is left.
@@ -621,6 +557,7 @@ impl Shard {
             core.protocols.deadline(),
             self.txns.deadline(),
             session,
+            self.lookaheads.first().map(|(at, _)| *at),
             self.announce_at,
             self.switch.deadline(),
             self.ddl_deadline(),

@@ -211,6 +211,8 @@ impl World {
                     .now
                     .after(rest.parse::<u64>().expect("milliseconds") * 1000);
                 self.call(|session, cx| session.on_tick(cx));
+                let due = self.session.deadline().is_some_and(|at| at <= self.now);
+                assert!(!due, "a tick leaves nothing to do");
             }
             "drain" => {
                 self.accepting = false;

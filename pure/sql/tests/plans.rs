@@ -499,7 +499,7 @@ fn copy_goes_both_ways() {
     assert!(
         error
             .fields()
-            .detail
+            .context
             .contains("COPY history, line 1, column h_c_id"),
         "{error:?}"
     );

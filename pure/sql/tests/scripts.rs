@@ -216,8 +216,8 @@ fn failing_loads_name_the_line() {
             .run_with(copy, &[], &rows(line, row))
             .expect_err("a row is wrong");
         assert_eq!(error.state().as_str(), state);
-        let place = format!("{detail}\nCOPY t, line {line}");
-        assert_eq!(error.fields().detail, place);
+        assert_eq!(error.fields().detail, detail);
+        assert_eq!(error.fields().context, format!("COPY t, line {line}"));
     }
     let loaded = cluster.run_with(copy, &[], &rows(0, ""));
     assert_eq!(loaded.expect("all rows are right").tag, "COPY 6000");

@@ -54,6 +54,7 @@ const CLIENTS: &[Client] = &[
     ("psql_list", psql::list),
     ("psql_nodes", psql::nodes),
     ("pgbench", pgbench::all),
+    ("wire", programs::wire),
     ("tokio_postgres", programs::tokio_postgres),
     ("psycopg", programs::psycopg),
     ("jdbc", programs::jdbc),

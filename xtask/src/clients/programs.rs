@@ -13,6 +13,31 @@ pub(super) fn tokio_postgres(ground: &Ground, database: &str) -> Result<usize> {
     checks(ground, "tokio_postgres", &mut command)
 }
 
+/// Messages one by one: test/clients/wire, recorded from PostgreSQL. `UPDATE=1` with the peer
+/// records again; a person reads the difference.
+pub(super) fn wire(ground: &Ground, database: &str) -> Result<usize> {
+    let folder = repo::root().join("test/clients/wire");
+    let mut passed = 0;
+    for script in ["at_once.txt", "startup.txt", "random.txt"] {
+        let program = || -> Result<Command> {
+            let mut command = Command::new(install::python()?);
+            command.arg("-B").arg(folder.join("wire.py"));
+            Ok(command)
+        };
+        let path = folder.join(script);
+        let url = ground.server.url(database);
+        if std::env::var_os("UPDATE").is_some() {
+            let mut record = program()?;
+            record.arg("record").arg(&url).arg(&path);
+            shell::run_logged(&mut record, &ground.log("wire"), CLIENT_LIMIT)?;
+        }
+        let mut play = program()?;
+        play.arg("play").arg(&url).arg(&path);
+        passed += checks(ground, "wire", &mut play)?;
+    }
+    Ok(passed)
+}
+
 /// psycopg 3: test/clients/psycopg.
 pub(super) fn psycopg(ground: &Ground, database: &str) -> Result<usize> {
     let mut command = Command::new(install::python()?);

@@ -2,9 +2,9 @@
 
 use super::block::Modes;
 use super::run::Start;
-use super::settings::{Report, isolation_name};
+use super::settings::isolation_name;
 use super::{Block, Session, SessionCx, errors};
-use crate::client::{Reply, Tag};
+use crate::client::Tag;
 use base::{Datum, Position, RowBatch, SqlError, SqlState, Type};
 use catalog::Execution;
 use sql::plan::{Isolation, Plan, PlanKind, SessionCommand, TxnModes};
@@ -30,7 +30,12 @@ impl Session {
             SessionCommand::SetSessionModes(modes) => self.set_session_modes(*modes),
             SessionCommand::Set { name, value, local } => self.set(name, value.as_deref(), *local),
             SessionCommand::Reset(name) => self.reset(name.as_deref()),
-            SessionCommand::ShowSetting(name) => self.show(cx, plan, name.as_deref(), &start),
+            SessionCommand::ShowSetting(name) => {
+                return match self.show(cx, plan, name.as_deref()) {
+                    Ok(rows) => self.give_rows(&start, rows, Tag::Word("SHOW")),
+                    Err(error) => self.fail(cx, error, Position(0)),
+                };
+            }
             SessionCommand::Discard => self.discard(),
             SessionCommand::Deallocate(name) => self.deallocate(name.as_deref()),
             SessionCommand::Prepare { name, types, text } => {
@@ -103,22 +108,20 @@ impl Session {
 
     /// The transaction has committed: what SET LOCAL did is over.
     pub(super) fn keep_settings(&mut self) {
-        let report = self.settings.commit();
-        self.settings_changed(report);
+        if self.settings.commit() {
+            self.settings_changed();
+        }
     }
 
     /// The transaction has rolled back: what SET did is undone.
     pub(super) fn restore_settings(&mut self) {
-        let report = self.settings.roll_back();
-        self.settings_changed(report);
+        if self.settings.roll_back() {
+            self.settings_changed();
+        }
     }
 
-    fn settings_changed(&mut self, report: Option<Report>) {
-        let Some(report) = report else { return };
+    fn settings_changed(&mut self) {
         self.facts_modes = None;
-        for (name, value) in report {
-            self.say(Reply::ParameterStatus(name, value), Position(0));
-        }
         if self.txn.is_some() {
             self.refresh_facts();
         }
@@ -146,8 +149,8 @@ impl Session {
             known::validate(name, value.unwrap_or(""))?;
             return Ok("SET");
         }
-        let report = self.settings.set(name, value, in_txn, local)?;
-        self.settings_changed(Some(report));
+        self.settings.set(name, value, in_txn, local)?;
+        self.settings_changed();
         Ok("SET")
     }
 
@@ -194,20 +197,19 @@ impl Session {
         match name {
             Some(name) => drop(self.set(name, None, false)?),
             None => {
-                let report = self.settings.reset_all(self.block != Block::None);
-                self.settings_changed(Some(report));
+                self.settings.reset_all(self.block != Block::None);
+                self.settings_changed();
             }
         }
         Ok("RESET")
     }
 
     fn show(
-        &mut self,
+        &self,
         cx: &SessionCx<'_>,
         plan: &Plan,
         name: Option<&str>,
-        start: &Start,
-    ) -> Result<&'static str, SqlError> {
+    ) -> Result<RowBatch, SqlError> {
         let mut rows = RowBatch::new(plan.columns.len());
         match name {
             Some(name) => {
@@ -226,15 +228,7 @@ impl Session {
                 }
             }
         }
-        let (columns, formats) = (plan.columns.clone(), start.formats.clone());
-        if start.describe {
-            self.say(
-                Reply::RowDescription(columns.clone(), formats.clone()),
-                Position(0),
-            );
-        }
-        self.say(Reply::Rows(columns, formats, rows), Position(0));
-        Ok("SHOW")
+        Ok(rows)
     }
 
     fn discard(&mut self) -> Result<&'static str, SqlError> {
@@ -244,8 +238,8 @@ impl Session {
         }
         self.close_portals();
         self.prepared.clear();
-        let report = self.settings.reset_all(false);
-        self.settings_changed(Some(report));
+        self.settings.reset_all(false);
+        self.settings_changed();
         Arc::make_mut(&mut self.facts).currval.clear();
         Ok("DISCARD ALL")
     }

@@ -1,7 +1,7 @@
 //! COPY FROM and COPY TO between client and coordinator.
 
 use super::{Activity, Session, SessionCx, errors};
-use crate::client::{ClientMessage, Format, Reply};
+use crate::client::{ClientMessage, Format, Reply, Severity};
 use crate::message::{StatementNo, ToTxn};
 use base::{Position, SqlError, SqlState};
 use sql::plan::Plan;
@@ -68,7 +68,6 @@ impl Session {
     }
 
     pub(super) fn on_copy_message(&mut self, cx: &mut SessionCx<'_>, message: ClientMessage) {
-        let unexpected = || errors::protocol("unexpected message type during COPY from stdin");
         let error = match message {
             ClientMessage::CopyData(bytes) => return self.copy_data(cx, Ok(Some(bytes))),
             ClientMessage::CopyDone => return self.copy_data(cx, Ok(None)),
@@ -83,21 +82,34 @@ impl Session {
                 fatal: false,
             } => error,
             ClientMessage::Malformed { error, fatal: true } => return self.fatal(cx, error),
-            ClientMessage::Terminate => {
-                self.inbox.push(ClientMessage::Terminate);
-                unexpected()
+            ClientMessage::Terminate => return self.terminate(cx),
+            ClientMessage::Startup { .. } => return self.unexpected(cx, 0),
+            ClientMessage::Query(_) | ClientMessage::BadQuery(_) => {
+                return self.unexpected(cx, b'Q');
             }
-            ClientMessage::Startup { .. }
-            | ClientMessage::Query(_)
-            | ClientMessage::Parse { .. }
-            | ClientMessage::Bind { .. }
-            | ClientMessage::DescribeStatement(_)
-            | ClientMessage::DescribePortal(_)
-            | ClientMessage::Execute { .. }
-            | ClientMessage::CloseStatement(_)
-            | ClientMessage::ClosePortal(_) => unexpected(),
+            ClientMessage::Parse { .. } => return self.unexpected(cx, b'P'),
+            ClientMessage::Bind { .. } => return self.unexpected(cx, b'B'),
+            ClientMessage::DescribeStatement(_) | ClientMessage::DescribePortal(_) => {
+                return self.unexpected(cx, b'D');
+            }
+            ClientMessage::Execute { .. } => return self.unexpected(cx, b'E'),
+            ClientMessage::CloseStatement(_) | ClientMessage::ClosePortal(_) => {
+                return self.unexpected(cx, b'C');
+            }
         };
         self.copy_data(cx, Err(error));
+    }
+
+    /// The client says something else in the middle of its data: as in PostgreSQL nobody can tell
+    /// what the messages behind it are meant for.
+    fn unexpected(&mut self, cx: &mut SessionCx<'_>, tag: u8) {
+        let text = format!("unexpected message type 0x{tag:02X} during COPY from stdin");
+        self.say(
+            Reply::Error(Severity::Error, errors::protocol(text)),
+            Position(0),
+        );
+        let text = "terminating connection because protocol synchronization was lost";
+        self.fatal(cx, errors::protocol(text));
     }
 
     fn copy_data(&mut self, cx: &mut SessionCx<'_>, data: Result<Option<Vec<u8>>, SqlError>) {

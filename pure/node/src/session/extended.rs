@@ -1,11 +1,11 @@
 //! The extended query protocol: Parse, Bind, Describe, Execute, Close, Sync.
 
 use super::plans::Prepared;
-use super::portal::{Portal, decode_params};
+use super::portal::{Portal, PortalState, check_counts, decode_params};
 use super::run::{Ending, Start};
 use super::{Block, Session, SessionCx, copy, errors};
-use crate::client::{ClientMessage, Format, Reply};
-use base::{Position, SqlError, SqlState, Type};
+use crate::client::{ClientMessage, Format, Reply, Tag};
+use base::{Position, RowBatch, SqlError, SqlState, Type};
 use sql::plan::{OutColumn, PlanKind, SessionCommand};
 use std::sync::Arc;
 
@@ -42,7 +42,16 @@ impl Session {
         text: &str,
         types: &[u32],
     ) {
-        match self.parsed(cx, &name, text, types) {
+        if name.is_empty() {
+            // Gone even if the new one cannot be parsed.
+            self.unnamed = None;
+        }
+        match self.parsed(cx, text, types) {
+            Ok(_) if self.prepared.contains_key(&name) => {
+                let message = format!("prepared statement \"{name}\" already exists");
+                let error = SqlError::new(SqlState::DUPLICATE_STATEMENT, message);
+                self.fail(cx, error, Position(0));
+            }
             Ok(prepared) => {
                 if name.is_empty() {
                     self.unnamed = Some(prepared);
@@ -58,14 +67,9 @@ impl Session {
     fn parsed(
         &self,
         cx: &mut SessionCx<'_>,
-        name: &str,
         text: &str,
         types: &[u32],
     ) -> Result<Arc<Prepared>, SqlError> {
-        if self.prepared.contains_key(name) {
-            let message = format!("prepared statement \"{name}\" already exists");
-            return Err(SqlError::new(SqlState::DUPLICATE_STATEMENT, message));
-        }
         let declared: Result<Vec<Type>, SqlError> =
             types.iter().map(|oid| declared(*oid)).collect();
         let prepared = self.prepare(cx, text, &declared?);
@@ -98,24 +102,25 @@ impl Session {
 
     fn bound(&mut self, cx: &mut SessionCx<'_>, bind: &Bind) -> Result<Portal, SqlError> {
         let prepared = self.find(&bind.statement)?.clone();
+        let wanted = prepared.plan.as_ref().map_or(0, |plan| plan.params.len());
+        check_counts(&bind.statement, wanted, &bind.formats, &bind.params)?;
         if self.block == Block::Failed && !ends_block(&prepared) {
             return Err(errors::in_failed_block());
         }
         if self.portals.contains_key(&*bind.portal) {
-            let message = format!("portal \"{}\" already exists", bind.portal);
+            let message = format!("cursor \"{}\" already exists", bind.portal);
             return Err(SqlError::new(SqlState::DUPLICATE_CURSOR, message));
         }
         let prepared = self.fresh(cx, &bind.statement, prepared)?;
         let types = prepared.plan.as_ref().map_or(&[][..], |plan| &plan.params);
         let decode = |ty, text: &str| self.read_text(cx, ty, text);
-        let params = decode_params(&bind.statement, types, &bind.formats, &bind.params, &decode)?;
+        let params = decode_params(&bind.portal, types, &bind.formats, &bind.params, &decode)?;
         let formats = self.result_formats(cx, &prepared, &bind.result_formats)?;
         Ok(Portal {
             prepared,
             params,
             formats,
-            cursor: None,
-            finished: false,
+            state: PortalState::Ready,
         })
     }
 
@@ -192,7 +197,7 @@ impl Session {
     pub(super) fn on_describe_statement(&mut self, cx: &mut SessionCx<'_>, name: &str) {
         let found = self.find(name).cloned();
         match found.and_then(|prepared| self.fresh(cx, name, prepared)) {
-            Ok(prepared) if self.block == Block::Failed && !ends_block(&prepared) => {
+            Ok(prepared) if self.may_not_describe(&prepared) => {
                 self.fail(cx, errors::in_failed_block(), Position(0));
             }
             Ok(prepared) => {
@@ -210,14 +215,18 @@ impl Session {
 
     pub(super) fn on_describe_portal(&mut self, cx: &mut SessionCx<'_>, name: &str) {
         let Some(portal) = self.portal(name) else {
-            let error = match self.block {
-                Block::Failed => errors::in_failed_block(),
-                Block::None | Block::Implicit | Block::Explicit => errors::no_portal(name),
-            };
-            return self.fail(cx, error, Position(0));
+            return self.fail(cx, errors::no_portal(name), Position(0));
         };
         let (prepared, formats) = (portal.prepared.clone(), portal.formats.clone());
+        if self.may_not_describe(&prepared) {
+            return self.fail(cx, errors::in_failed_block(), Position(0));
+        }
         self.describe_columns(&prepared, formats);
+    }
+
+    /// Columns are not described in a failed block: their tables might be gone with it.
+    fn may_not_describe(&self, prepared: &Prepared) -> bool {
+        self.block == Block::Failed && self.columns_of(prepared).is_some()
     }
 
     fn describe_columns(&mut self, prepared: &Prepared, formats: Arc<[Format]>) {
@@ -229,62 +238,83 @@ impl Session {
     }
 
     pub(super) fn on_execute(&mut self, cx: &mut SessionCx<'_>, name: String, rows_max: u32) {
-        let Some(mut portal) = self.take_portal(&name) else {
-            let error = match self.block {
-                Block::Failed => errors::in_failed_block(),
-                Block::None | Block::Implicit | Block::Explicit => errors::no_portal(&name),
-            };
-            return self.fail(cx, error, Position(0));
+        let failed = self.block == Block::Failed;
+        let Some(portal) = self.portal_mut(&name) else {
+            return self.fail(cx, errors::no_portal(&name), Position(0));
         };
         if portal.prepared.plan.is_none() {
-            self.say(Reply::EmptyQuery, Position(0));
-            self.put_portal(name, portal);
-            return;
+            return self.say(Reply::EmptyQuery, Position(0));
         }
-        if portal.finished {
-            return self.execute_again(cx, name, portal);
+        if failed && !ends_block(&portal.prepared) {
+            return self.fail(cx, errors::in_failed_block(), Position(0));
         }
+        let state = core::mem::replace(&mut portal.state, PortalState::Spent);
+        let (prepared, params) = (portal.prepared.clone(), portal.params.clone());
+        let formats = portal.formats.clone();
         let last = matches!(self.inbox.front(), Some(ClientMessage::Sync));
-        let suspended = portal.cursor.is_some();
-        if !suspended && !portal.prepared.is_fresh(cx.catalog.version) {
-            // Bound before a schema change in the same pipeline or block.
-            match self.refreshed(cx, &portal.prepared) {
-                Ok(prepared) => portal.prepared = prepared,
-                Err(error) => return self.fail(cx, error, Position(0)),
-            }
-        }
-        let start = Start {
-            prepared: portal.prepared.clone(),
-            params: portal.params.clone(),
-            formats: portal.formats.clone(),
+        let mut start = Start {
+            prepared,
+            params,
+            formats,
             describe: false,
             rows_max,
             portal: Some(name),
             last,
             many: !last,
         };
-        if suspended {
-            self.resume(cx, portal, start);
-        } else {
-            self.start(cx, start);
+        match state {
+            PortalState::Ready if !start.prepared.is_fresh(cx.catalog.version) => {
+                // Bound before a schema change in the same pipeline or block.
+                match self.refreshed(cx, &start.prepared) {
+                    Ok(prepared) => start.prepared = prepared,
+                    Err(error) => return self.fail(cx, error, Position(0)),
+                }
+                self.start(cx, start);
+            }
+            PortalState::Ready => self.start(cx, start),
+            PortalState::Suspended(cursor) => self.resume(cx, cursor, start),
+            PortalState::Rest(rows, tag) => self.give_rows(&start, *rows, tag),
+            PortalState::Finished(tag) => {
+                self.complete(tag.clone());
+                self.leave_portal(start.portal.as_deref(), PortalState::Finished(tag));
+            }
+            PortalState::Spent => {
+                let name = start.portal.unwrap_or_default();
+                let message = format!("portal \"{name}\" cannot be run");
+                let error = SqlError::new(SqlState::OBJECT_NOT_READY, message);
+                self.fail(cx, error, Position(0));
+            }
         }
     }
 
-    /// A portal that has run to its end: a query has no more rows, nothing else runs twice.
-    fn execute_again(&mut self, cx: &mut SessionCx<'_>, name: String, portal: Portal) {
-        let plan = portal
-            .prepared
-            .plan
-            .as_ref()
-            .expect("an empty portal is not finished");
-        if plan.returns_rows && !plan.writes {
-            self.complete(crate::client::Tag::Count("SELECT", 0));
-            self.put_portal(name, portal);
-        } else {
-            let message = format!("portal \"{name}\" cannot be run");
-            let error = SqlError::new(SqlState::OBJECT_NOT_READY, message);
-            self.fail(cx, error, Position(0));
+    /// Rows that the session itself has made, as many as an Execute asks for.
+    pub(super) fn give_rows(&mut self, start: &Start, mut rows: RowBatch, tag: Tag) {
+        let plan = start.prepared.plan.as_ref();
+        let columns = plan
+            .expect("an empty statement has no rows")
+            .columns
+            .clone();
+        let formats = start.formats.clone();
+        if start.describe {
+            let description = Reply::RowDescription(columns.clone(), formats.clone());
+            self.say(description, Position(0));
         }
+        let front = match start.rows_max {
+            0 => rows.take_front(u32::MAX),
+            rows_max => rows.take_front(rows_max),
+        };
+        let suspended = start.rows_max > 0 && front.rows == start.rows_max;
+        if !front.is_empty() {
+            self.say(Reply::Rows(columns, formats, front), Position(0));
+        }
+        let state = if suspended {
+            self.say(Reply::PortalSuspended, Position(0));
+            PortalState::Rest(Box::new(rows), tag)
+        } else {
+            self.complete(tag.clone());
+            PortalState::Finished(tag)
+        };
+        self.leave_portal(start.portal.as_deref(), state);
     }
 
     pub(super) fn on_close_statement(&mut self, name: &str) {

@@ -75,6 +75,7 @@ fn weight(message: &ClientMessage) -> usize {
         | ClientMessage::Flush
         | ClientMessage::CopyDone
         | ClientMessage::Terminate
+        | ClientMessage::BadQuery(_)
         | ClientMessage::Malformed { .. } => 0,
     };
     MESSAGE_BYTES + content

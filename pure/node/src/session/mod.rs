@@ -67,6 +67,10 @@ pub const CREDIT_BATCHES: u32 = 4;
 /// up to there is then not run again by the session.
 const HELD_REPLIES_MAX: usize = 4096;
 
+/// Longest wait, in microseconds, for the message behind an Execute that ends what a client has
+/// sent. One that is behind it on the wire comes earlier.
+const LOOKAHEAD_US: u64 = 500;
+
 /// What a session may touch during one call.
 pub struct SessionCx<'a> {
     /// Wall time of this step.
@@ -133,8 +137,12 @@ pub struct Session {
     inbox: Inbox,
     /// The query string under way; `None` in the extended protocol.
     query: Option<QueryString>,
+    /// Until when the message in the inbox waits for the one behind it.
+    lookahead_until: Option<Time>,
     /// After an error in the extended protocol: everything is ignored until Sync.
     skipping: bool,
+    /// What is held leaves at the end of the step: a notice is among it.
+    urgent: bool,
     /// Replies not yet released.
     held: Vec<(Reply, Position)>,
     /// Row batches among them.
@@ -188,7 +196,9 @@ impl Session {
             unnamed_portal: None,
             inbox: Inbox::default(),
             query: None,
+            lookahead_until: None,
             skipping: false,
+            urgent: false,
             held: Vec::new(),
             held_batches: 0,
             in_flight: 0,
@@ -265,7 +275,13 @@ impl Session {
             self.roll_back(cx);
         }
         self.held.clear();
+        self.close();
+    }
+
+    /// Nothing is taken or said any more.
+    fn close(&mut self) {
         self.inbox.clear();
+        self.lookahead_until = None;
         self.life = Life::Closed;
     }
 
@@ -297,6 +313,12 @@ impl Session {
             Activity::Ddl(wait) => wait.deadline(),
             Activity::Running | Activity::Ending => None,
         }
+    }
+
+    /// When [`Session::on_tick`] wants to be called because nothing has followed an Execute. Apart
+    /// from [`Session::deadline`]: it is set and unset by nearly every statement.
+    pub fn lookahead_until(&self) -> Option<Time> {
+        self.lookahead_until
     }
 
     /// Whether the session is over and may be dropped once its replies have left.
@@ -345,30 +367,38 @@ impl Session {
 
     /// Goes on with whatever can go on.
     fn pump(&mut self, cx: &mut SessionCx<'_>) {
+        if self.urgent {
+            self.release(cx);
+        }
         while self.life != Life::Closed && matches!(self.activity, Activity::Idle) {
             if self.query.is_some() {
                 self.next_statement(cx);
-            } else if let Some(message) = self.next_message() {
+            } else if let Some(message) = self.next_message(cx.now) {
                 self.on_message(cx, message);
             } else {
                 break;
             }
-            if self.held.len() >= HELD_REPLIES_MAX {
+            if self.urgent || self.held.len() >= HELD_REPLIES_MAX {
                 self.release(cx);
             }
         }
-        let streaming = self.txn.as_ref().is_some_and(|txn| !txn.retryable);
+        let streaming = self.urgent || self.txn.as_ref().is_some_and(|txn| !txn.retryable);
         if streaming && !self.held.is_empty() {
             self.release(cx);
         }
     }
 
-    /// The next message, unless what to do with it depends on the one behind it.
-    fn next_message(&mut self) -> Option<ClientMessage> {
+    /// The next message, unless what to do with it depends on the one behind it, for which the
+    /// session waits a moment.
+    fn next_message(&mut self, now: Time) -> Option<ClientMessage> {
         let front = self.inbox.front()?;
         if self.inbox.len() == 1 && !self.skipping && self.waits_for_next(front) {
-            return None;
+            let until = *self.lookahead_until.get_or_insert(now.after(LOOKAHEAD_US));
+            if now < until {
+                return None;
+            }
         }
+        self.lookahead_until = None;
         self.inbox.pop()
     }
 
@@ -411,11 +441,10 @@ impl Session {
             ClientMessage::Flush => self.release(cx),
             // What is left of a COPY that has failed.
             ClientMessage::CopyData(_) | ClientMessage::CopyDone | ClientMessage::CopyFail(_) => {}
-            ClientMessage::Terminate => {
-                self.roll_back(cx);
-                self.release(cx);
-                cx.replies.push((self.conn, Reply::Close, Position(0)));
-                self.life = Life::Closed;
+            ClientMessage::Terminate => self.terminate(cx),
+            ClientMessage::BadQuery(error) => {
+                self.query = Some(QueryString::default());
+                self.fail(cx, error, Position(0));
             }
             ClientMessage::Malformed { error, fatal: true } => self.fatal(cx, error),
             ClientMessage::Malformed {
@@ -425,6 +454,14 @@ impl Session {
         }
     }
 
+    /// The client has said goodbye.
+    fn terminate(&mut self, cx: &mut SessionCx<'_>) {
+        self.roll_back(cx);
+        self.release(cx);
+        cx.replies.push((self.conn, Reply::Close, Position(0)));
+        self.close();
+    }
+
     /// Adds a reply to those of the query string or pipeline.
     fn say(&mut self, reply: Reply, wait: Position) {
         self.held.push((reply, wait));
@@ -432,6 +469,7 @@ impl Session {
 
     fn notice(&mut self, severity: Severity, notice: SqlError) {
         if self.settings.knobs.tells(severity) {
+            self.urgent = true;
             self.say(Reply::Error(severity, notice), Position(0));
         }
     }
@@ -445,6 +483,7 @@ impl Session {
         cx.replies
             .extend(held.map(|(reply, wait)| (conn, reply, position(wait))));
         self.in_flight += core::mem::take(&mut self.held_batches);
+        self.urgent = false;
         if let Some(txn) = &mut self.txn {
             txn.retryable = false;
             if matches!(self.activity, Activity::Running) {
@@ -462,6 +501,9 @@ impl Session {
         self.steps.clear();
         self.at = 0;
         self.retry = None;
+        for (name, value) in self.settings.report() {
+            self.say(Reply::ParameterStatus(name, value), Position(0));
+        }
         self.say(Reply::Ready(self.block.status()), wait);
         self.release(cx);
         self.in_flight = 0;
@@ -488,12 +530,17 @@ impl Session {
     /// An error of the query string or pipeline: the transaction is rolled back.
     fn fail(&mut self, cx: &mut SessionCx<'_>, error: SqlError, wait: Position) {
         self.roll_back(cx);
-        self.close_portals();
         self.restore_settings();
-        self.block = match self.block {
-            Block::Explicit | Block::Failed => Block::Failed,
-            Block::None | Block::Implicit => Block::None,
-        };
+        match self.block {
+            Block::Explicit | Block::Failed => {
+                self.block = Block::Failed;
+                self.spend_portals();
+            }
+            Block::None | Block::Implicit => {
+                self.block = Block::None;
+                self.close_portals();
+            }
+        }
         self.activity = Activity::Idle;
         let synced = matches!(self.ending.take(), Some(Ending::Sync));
         // What was taken back from before the failed statement has happened all the same: a client
@@ -508,7 +555,9 @@ impl Session {
         if self.query.is_some() || synced {
             self.end_batch(cx, Position(0));
         } else {
+            // As in PostgreSQL an error leaves at once, with all that is held before it.
             self.skipping = true;
+            self.release(cx);
         }
     }
 
@@ -519,8 +568,7 @@ impl Session {
         self.say(Reply::Error(Severity::Fatal, error), Position(0));
         self.say(Reply::Close, Position(0));
         self.release(cx);
-        self.inbox.clear();
-        self.life = Life::Closed;
+        self.close();
     }
 
     /// The database of the session as the present catalog has it.

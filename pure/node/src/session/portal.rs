@@ -3,7 +3,7 @@
 use super::plans::Prepared;
 use super::run::{Start, Step};
 use super::{Activity, Session, SessionCx};
-use crate::client::Format;
+use crate::client::{Format, Tag};
 use crate::message::{Done, StatementNo, ToTxn};
 use base::{Datum, Position, RowBatch, SqlError, SqlState, Type};
 use sql::port::Params;
@@ -15,10 +15,21 @@ pub(super) struct Portal {
     pub(super) prepared: Arc<Prepared>,
     pub(super) params: Params,
     pub(super) formats: Arc<[Format]>,
-    /// Set while it is suspended.
-    pub(super) cursor: Option<Box<Cursor>>,
-    /// It has run to its end.
-    pub(super) finished: bool,
+    pub(super) state: PortalState,
+}
+
+/// What another Execute of a portal does.
+pub(super) enum PortalState {
+    /// Runs it.
+    Ready,
+    /// Goes on at the coordinator.
+    Suspended(Box<Cursor>),
+    /// Gives more rows of a command of the session itself.
+    Rest(Box<RowBatch>, Tag),
+    /// It has run to its end: a portal with rows has none left, and answers this tag.
+    Finished(Tag),
+    /// Nothing: it runs now, cannot run twice, or its transaction has failed.
+    Spent,
 }
 
 /// What a suspended statement has already given.
@@ -50,19 +61,7 @@ impl Cursor {
             self.consumed += 1;
             return self.buffer.pop_front();
         }
-        let datums = front
-            .datums
-            .drain(..front.width as usize * rows_max as usize)
-            .collect();
-        front.rows -= rows_max;
-        Some((
-            RowBatch {
-                width: front.width,
-                rows: rows_max,
-                datums,
-            },
-            *wait,
-        ))
+        Some((front.take_front(rows_max), *wait))
     }
 }
 
@@ -71,6 +70,20 @@ impl Session {
         match name {
             "" => self.unnamed_portal.as_ref(),
             _ => self.portals.get(name),
+        }
+    }
+
+    pub(super) fn portal_mut(&mut self, name: &str) -> Option<&mut Portal> {
+        match name {
+            "" => self.unnamed_portal.as_mut(),
+            _ => self.portals.get_mut(name),
+        }
+    }
+
+    /// Sets what another Execute of the portal does, if there is a portal.
+    pub(super) fn leave_portal(&mut self, name: Option<&str>, state: PortalState) {
+        if let Some(portal) = name.and_then(|name| self.portal_mut(name)) {
+            portal.state = state;
         }
     }
 
@@ -95,7 +108,13 @@ impl Session {
             .unnamed_portal
             .iter_mut()
             .chain(self.portals.values_mut());
-        let mut cursors = portals.filter_map(|portal| portal.cursor.as_deref_mut());
+        let mut cursors = portals.filter_map(|portal| match &mut portal.state {
+            PortalState::Suspended(cursor) => Some(&mut **cursor),
+            PortalState::Ready
+            | PortalState::Rest(..)
+            | PortalState::Finished(_)
+            | PortalState::Spent => None,
+        });
         cursors.find(|cursor| cursor.number == number)
     }
 
@@ -105,9 +124,18 @@ impl Session {
         self.portals.clear();
     }
 
+    /// The block has failed: its portals are there until it ends, but do not run any more.
+    pub(super) fn spend_portals(&mut self) {
+        let portals = self
+            .unnamed_portal
+            .iter_mut()
+            .chain(self.portals.values_mut());
+        portals.for_each(|portal| portal.state = PortalState::Spent);
+    }
+
     /// Ends the statement of a portal that is closed while it is suspended.
     pub(super) fn drop_portal(&mut self, cx: &mut SessionCx<'_>, portal: Portal) {
-        if let Some(cursor) = portal.cursor
+        if let PortalState::Suspended(cursor) = portal.state
             && cursor.done.is_none()
             && self.txn.as_ref().is_some_and(|txn| !txn.gone)
         {
@@ -116,29 +144,12 @@ impl Session {
     }
 
     /// Goes on with a suspended portal.
-    pub(super) fn resume(&mut self, cx: &mut SessionCx<'_>, portal: Portal, start: Start) {
+    pub(super) fn resume(&mut self, cx: &mut SessionCx<'_>, cursor: Box<Cursor>, start: Start) {
         if let Some((error, wait)) = self.txn.as_mut().and_then(|txn| txn.broken.take()) {
             self.fail(cx, error, wait);
             return;
         }
-        let number = portal
-            .cursor
-            .as_ref()
-            .expect("a suspended portal has a cursor")
-            .number;
-        let plan = portal
-            .prepared
-            .plan
-            .clone()
-            .expect("an empty statement does not suspend");
-        let step = Step::resumed(
-            portal,
-            plan,
-            start,
-            number,
-            self.facts.clone(),
-            self.held.len(),
-        );
+        let step = Step::resumed(cursor, start, self.facts.clone(), self.held.len());
         self.push_step(step);
         self.activity = Activity::Running;
         self.serve(cx);
@@ -147,30 +158,29 @@ impl Session {
 
 impl Step {
     fn resumed(
-        portal: Portal,
-        plan: Arc<sql::plan::Plan>,
+        cursor: Box<Cursor>,
         start: Start,
-        number: StatementNo,
         facts: Arc<crate::message::SessionFacts>,
         mark: usize,
     ) -> Step {
+        let plan = start.prepared.plan.clone();
         Step {
-            prepared: portal.prepared,
-            plan,
-            params: portal.params,
-            formats: portal.formats,
+            plan: plan.expect("an empty statement does not suspend"),
+            prepared: start.prepared,
+            params: start.params,
+            formats: start.formats,
             describe: false,
             rows_max: start.rows_max,
             rows: 0,
             spent: 0,
             autocommit: false,
-            number,
+            number: cursor.number,
             facts,
             deadline: None,
             portal: start.portal,
             copy: super::copy::CopyState::None,
             copy_bytes: 0,
-            cursor: portal.cursor,
+            cursor: Some(cursor),
             mark,
             said: 0,
             before: 0,
@@ -178,17 +188,16 @@ impl Step {
     }
 }
 
-/// Reads the parameters of a Bind message; `read` reads those in text form.
+/// Checks the numbers in a Bind message for a statement with so many parameters.
 ///
 /// # Errors
-/// 08P01 if counts do not fit, 22021 for text that is not UTF-8, and what the value forms raise.
-pub(super) fn decode_params(
+/// 08P01.
+pub(super) fn check_counts(
     name: &str,
-    types: &[Type],
+    wanted: usize,
     formats: &[Format],
     values: &[Option<Vec<u8>>],
-    read: &dyn Fn(Type, &str) -> Result<Datum, SqlError>,
-) -> Result<Params, SqlError> {
+) -> Result<(), SqlError> {
     if formats.len() > 1 && formats.len() != values.len() {
         let message = format!(
             "bind message has {} parameter formats but {} parameters",
@@ -197,14 +206,29 @@ pub(super) fn decode_params(
         );
         return Err(super::errors::protocol(message));
     }
-    if values.len() != types.len() {
+    if values.len() != wanted {
+        let given = values.len();
         let message = format!(
-            "bind message supplies {} parameters, but prepared statement \"{name}\" requires {}",
-            values.len(),
-            types.len()
+            "bind message supplies {given} parameters, but prepared statement \"{name}\" requires \
+             {wanted}"
         );
         return Err(super::errors::protocol(message));
     }
+    Ok(())
+}
+
+/// Reads the parameters of a Bind message, whose counts have been checked; `read` reads those
+/// in text form.
+///
+/// # Errors
+/// 22021 for text that is not UTF-8, and what the value forms raise.
+pub(super) fn decode_params(
+    portal: &str,
+    types: &[Type],
+    formats: &[Format],
+    values: &[Option<Vec<u8>>],
+    read: &dyn Fn(Type, &str) -> Result<Datum, SqlError>,
+) -> Result<Params, SqlError> {
     let mut failed = None;
     // An exact iterator fills the shared slice with one allocation.
     let params = values.iter().enumerate().map(|(i, value)| {
@@ -212,17 +236,31 @@ pub(super) fn decode_params(
         let Some(bytes) = value else {
             return Datum::Null;
         };
-        let datum = match format.unwrap_or(Format::Text) {
+        let format = format.unwrap_or(Format::Text);
+        let datum = match format {
             Format::Binary => base::wire::decode(types[i], bytes),
             Format::Text => decode_text(types[i], bytes, read),
         };
         datum.unwrap_or_else(|error| {
-            failed.get_or_insert(error);
+            failed.get_or_insert_with(|| error.context(place(portal, i, format)));
             Datum::Null
         })
     });
     let params: Params = params.collect();
     failed.map_or(Ok(params), Err)
+}
+
+/// Which parameter it is; values are not shown, because logs would keep them.
+fn place(portal: &str, index: usize, format: Format) -> String {
+    let portal = match portal {
+        "" => "unnamed portal".to_owned(),
+        _ => format!("portal \"{portal}\""),
+    };
+    let value = match format {
+        Format::Text => " = '...'",
+        Format::Binary => "",
+    };
+    format!("{portal} parameter ${}{value}", index + 1)
 }
 
 fn decode_text(

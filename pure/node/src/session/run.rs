@@ -2,7 +2,7 @@
 
 use super::copy::CopyState;
 use super::plans::Prepared;
-use super::portal::{Cursor, Portal};
+use super::portal::{Cursor, PortalState};
 use super::retry::ATTEMPTS_MAX;
 use super::{Activity, Block, CREDIT_BATCHES, Session, SessionCx, errors};
 use crate::client::{Format, Reply, Tag};
@@ -483,16 +483,8 @@ impl Session {
             .next_back()
             .expect("the present step is there");
         self.at = 0;
-        if let Some(name) = step.portal {
-            let portal = Portal {
-                prepared: step.prepared,
-                params: step.params,
-                formats: step.formats,
-                cursor: step.cursor,
-                finished: false,
-            };
-            self.put_portal(name, portal);
-        }
+        let cursor = step.cursor.expect("a limited Execute has a cursor");
+        self.leave_portal(step.portal.as_deref(), PortalState::Suspended(cursor));
         // In a second attempt a statement may give more rows than in the first.
         if !self.steps.is_empty() {
             self.run_step(cx);
@@ -584,9 +576,14 @@ impl Session {
     fn step_done_well(&mut self, cx: &mut SessionCx<'_>, tag: Tag, wait: Position) {
         self.end_copy_out();
         let step = &mut self.steps[self.at];
-        let tag = match (&step.cursor, tag) {
-            (Some(_), Tag::Count("SELECT", _)) => Tag::Count("SELECT", u64::from(step.rows)),
-            (_, tag) => tag,
+        // The tag of a limited Execute counts the rows that this one has given.
+        let tag = match &step.cursor {
+            Some(_) => tag.with_count(u64::from(step.rows)),
+            None => tag,
+        };
+        let again = match step.plan.returns_rows {
+            true => PortalState::Finished(tag.clone().with_count(0)),
+            false => PortalState::Spent,
         };
         self.say_of_step(Reply::CommandComplete(tag), wait);
         if self.at + 1 < self.steps.len() {
@@ -608,16 +605,8 @@ impl Session {
             }
             return;
         }
-        if let Some(name) = step.portal.take() {
-            let portal = Portal {
-                prepared: step.prepared.clone(),
-                params: step.params.clone(),
-                formats: step.formats.clone(),
-                cursor: None,
-                finished: true,
-            };
-            self.put_portal(name, portal);
-        }
+        let portal = step.portal.take();
+        self.leave_portal(portal.as_deref(), again);
         if let Some(ending) = self.ending.take() {
             self.end_txn(cx, ending);
         }

@@ -20,6 +20,10 @@ pub(super) struct Settings {
     current: Values,
     /// Set once the transaction under way has changed something.
     undo: Option<Box<Undo>>,
+    /// Reported settings as the client knows them.
+    told: Values,
+    /// Some value has changed since then.
+    untold: bool,
     /// The values that the session itself acts on.
     pub(super) knobs: Knobs,
 }
@@ -128,7 +132,25 @@ impl Settings {
             put(&mut self.start, &name, &value);
         }
         self.current = self.start.clone();
+        self.told = self.current.clone();
         self.knobs = Knobs::read(&self.current);
+    }
+
+    /// Reported settings whose values the client does not know yet: it is told once, before it is
+    /// ready for the next statement.
+    pub(super) fn report(&mut self) -> Report {
+        if !core::mem::take(&mut self.untold) {
+            return Report::new();
+        }
+        let before = core::mem::replace(&mut self.told, self.current.clone());
+        let reported = SETTINGS.iter().filter(|setting| setting.reported);
+        reported
+            .filter_map(|setting| {
+                let value = value_in(&self.current, setting.name)?;
+                let changed = value_in(&before, setting.name) != Some(value);
+                changed.then(|| (setting.name.to_owned(), value.to_owned()))
+            })
+            .collect()
     }
 
     /// The value of a setting, by any spelling of its name; `None` if there is no such setting.
@@ -147,7 +169,7 @@ impl Settings {
         value: Option<&str>,
         in_txn: bool,
         local: bool,
-    ) -> Result<Report, SqlError> {
+    ) -> Result<(), SqlError> {
         let value = match value {
             Some(value) => known::validate(name, value)?,
             None => {
@@ -159,25 +181,26 @@ impl Settings {
                 known::validate(name, &value)?
             }
         };
-        Ok(self.change(in_txn, local, |values| put(values, name, &value)))
+        self.change(in_txn, local, |values| put(values, name, &value));
+        Ok(())
     }
 
     /// RESET ALL.
-    pub(super) fn reset_all(&mut self, in_txn: bool) -> Report {
+    pub(super) fn reset_all(&mut self, in_txn: bool) {
         let start = self.start.clone();
-        self.change(in_txn, false, |values| values.clone_from(&start))
+        self.change(in_txn, false, |values| values.clone_from(&start));
     }
 
-    /// The transaction has committed; `None` if it has not changed anything.
-    pub(super) fn commit(&mut self) -> Option<Report> {
-        let undo = self.undo.take()?;
-        Some(self.replace(undo.after))
+    /// The transaction has committed; whether it has changed anything.
+    pub(super) fn commit(&mut self) -> bool {
+        let undo = self.undo.take();
+        undo.map(|undo| self.replace(undo.after)).is_some()
     }
 
-    /// The transaction has rolled back; `None` if it had not changed anything.
-    pub(super) fn roll_back(&mut self) -> Option<Report> {
-        let undo = self.undo.take()?;
-        Some(self.replace(undo.before))
+    /// The transaction has rolled back; whether it had changed anything.
+    pub(super) fn roll_back(&mut self) -> bool {
+        let undo = self.undo.take();
+        undo.map(|undo| self.replace(undo.before)).is_some()
     }
 
     /// Names and values that differ from the defaults.
@@ -189,7 +212,7 @@ impl Settings {
         value_in(&self.start, name).or(known::is_custom(name).then_some(""))
     }
 
-    fn change(&mut self, in_txn: bool, local: bool, edit: impl Fn(&mut Values)) -> Report {
+    fn change(&mut self, in_txn: bool, local: bool, edit: impl Fn(&mut Values)) {
         if in_txn {
             let current = &self.current;
             let undo = self.undo.get_or_insert_with(|| {
@@ -204,20 +227,13 @@ impl Settings {
         }
         let mut next = self.current.clone();
         edit(&mut next);
-        self.replace(next)
+        self.replace(next);
     }
 
-    fn replace(&mut self, next: Values) -> Report {
-        let before = core::mem::replace(&mut self.current, next);
+    fn replace(&mut self, next: Values) {
+        self.current = next;
+        self.untold = true;
         self.knobs = Knobs::read(&self.current);
-        let reported = SETTINGS.iter().filter(|setting| setting.reported);
-        reported
-            .filter_map(|setting| {
-                let value = value_in(&self.current, setting.name)?;
-                let changed = value_in(&before, setting.name) != Some(value);
-                changed.then(|| (setting.name.to_owned(), value.to_owned()))
-            })
-            .collect()
     }
 }
 
@@ -280,19 +296,22 @@ mod tests {
     #[test]
     fn reported_settings_are_told_at_every_change() {
         let mut settings = Settings::default();
-        let told = settings
-            .set("application_name", Some("a"), true, false)
-            .expect("known");
-        assert_eq!(told, [("application_name".to_owned(), "a".to_owned())]);
-        let told = settings.roll_back().expect("something was set");
-        assert_eq!(told, [("application_name".to_owned(), String::new())]);
-        assert!(
-            settings
-                .set("work_mem", Some("8MB"), false, false)
-                .expect("known")
-                .is_empty()
-        );
-        assert!(settings.set("no_such", Some("1"), false, false).is_err());
+        let told = |name: &str| vec![("application_name".to_owned(), name.to_owned())];
+        let set = |settings: &mut Settings, name: &str, value: &str| {
+            settings.set(name, Some(value), true, false)
+        };
+        set(&mut settings, "application_name", "a").expect("known");
+        set(&mut settings, "application_name", "b").expect("known");
+        assert_eq!(settings.report(), told("b"), "the last value only");
+        assert_eq!(settings.report(), []);
+        assert!(settings.roll_back(), "something was set");
+        assert_eq!(settings.report(), told(""));
+        set(&mut settings, "application_name", "c").expect("known");
+        settings.roll_back();
+        assert_eq!(settings.report(), [], "the client knows no other value");
+        set(&mut settings, "work_mem", "8MB").expect("known");
+        assert_eq!(settings.report(), []);
+        assert!(set(&mut settings, "no_such", "1").is_err());
         settings
             .set("my.own", Some("x"), false, false)
             .expect("names with a dot are free");

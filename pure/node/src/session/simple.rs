@@ -25,18 +25,14 @@ pub(super) struct QueryString {
 impl Session {
     pub(super) fn on_query(&mut self, cx: &mut SessionCx<'_>, text: String) {
         self.unnamed = None;
-        if let Some(portal) = self.unnamed_portal.take() {
-            self.drop_portal(cx, portal);
-        }
         self.since = cx.now;
         let mut query = QueryString::default();
         match self.cached(cx, &text, &[]) {
             Some(prepared) => query.ready = Some(prepared),
             None => match behind(cx.barrier, &text, || sql::parse(&text)) {
+                // Its portal stays, as in PostgreSQL.
                 Ok(statements) if statements.is_empty() => {
                     self.say(Reply::EmptyQuery, Position(0));
-                    self.end_batch(cx, Position(0));
-                    return;
                 }
                 Ok(statements) => {
                     query.many = statements.len() > 1;
@@ -48,6 +44,11 @@ impl Session {
                     return;
                 }
             },
+        }
+        if (query.ready.is_some() || !query.rest.is_empty())
+            && let Some(portal) = self.unnamed_portal.take()
+        {
+            self.drop_portal(cx, portal);
         }
         self.query = Some(query);
     }

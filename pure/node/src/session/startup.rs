@@ -9,7 +9,7 @@ impl Session {
     pub(super) fn on_startup(&mut self, cx: &mut SessionCx<'_>, message: ClientMessage) {
         let result = match message {
             ClientMessage::Startup { parameters } => self.open(cx, parameters),
-            ClientMessage::Malformed { error, .. } => Err(error),
+            ClientMessage::Malformed { error, .. } | ClientMessage::BadQuery(error) => Err(error),
             ClientMessage::Terminate => {
                 self.life = Life::Closed;
                 return;
@@ -70,6 +70,7 @@ impl Session {
         let database = database
             .filter(|name| !name.is_empty())
             .unwrap_or_else(|| user.clone());
+        self.say(Reply::AuthenticationOk, Position(0));
         self.user = user.into_boxed_str();
         self.database = database.into_boxed_str();
         self.database(cx)?;
@@ -88,7 +89,6 @@ impl Session {
     }
 
     fn greet(&mut self) {
-        self.say(Reply::AuthenticationOk, Position(0));
         for setting in SETTINGS.iter().filter(|setting| setting.reported) {
             let value = self.setting(setting.name).unwrap_or_default();
             let reply = Reply::ParameterStatus(setting.name.to_owned(), value);

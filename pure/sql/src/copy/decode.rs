@@ -313,7 +313,7 @@ impl Decoder {
         let place = || at_text(&self.table, self.line, &self.buffer[start..end]);
         if let Some(missing) = self.columns.get(self.spans.len()) {
             let message = format!("missing data for column \"{}\"", missing.name);
-            return Err(malformed(message, place()).column(missing.name.clone()));
+            return Err(malformed(message, place()));
         }
         if self.spans.len() > self.columns.len() {
             return Err(malformed("extra data after last expected column", place()));

@@ -24,12 +24,12 @@ use base::{SqlError, SqlState};
 /// First bytes of binary COPY data.
 const BINARY_SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 
-/// Longest value shown in an error's detail, in bytes.
+/// Longest value shown in an error's context, in bytes.
 const SHOWN_BYTES_MAX: usize = 100;
 
 /// The error for malformed COPY data, with the place where it was found.
 fn malformed(message: impl Into<String>, place: String) -> SqlError {
-    SqlError::new(SqlState::BAD_COPY, message).detail(place)
+    SqlError::new(SqlState::BAD_COPY, message).context(place)
 }
 
 /// `COPY t, line 3`.
@@ -52,8 +52,8 @@ fn shown(bytes: &[u8]) -> String {
     format!("{}...", text.trim_end_matches('\u{fffd}'))
 }
 
-/// Adds the place of a value to an error that converting or storing it gave, as the detail line
-/// `COPY t, line 3, column x: "abc"`; an error with a detail of its own keeps it.
+/// Adds the place of a value to an error that converting or storing it gave, as the context
+/// `COPY t, line 3, column x: "abc"`; an error with a context of its own keeps it.
 pub fn in_column(
     error: SqlError,
     table: &str,
@@ -61,26 +61,19 @@ pub fn in_column(
     column: &str,
     value: Option<&[u8]>,
 ) -> SqlError {
-    if !error.fields().detail.is_empty() {
+    if !error.fields().context.is_empty() {
         return error;
     }
     let place = at_line(table, line);
-    error.detail(match value {
+    error.context(match value {
         Some(value) => format!("{place}, column {column}: \"{}\"", shown(value)),
         None => format!("{place}, column {column}: null input"),
     })
 }
 
-/// Adds the line to an error that storing a row gave, behind the detail that it has.
+/// Adds the line to an error that storing a row gave.
 pub fn in_line(error: SqlError, table: &str, line: u64) -> SqlError {
-    let place = at_line(table, line);
-    match error.fields().detail.as_str() {
-        "" => error.detail(place),
-        detail => {
-            let detail = format!("{detail}\n{place}");
-            error.detail(detail)
-        }
-    }
+    error.context(at_line(table, line))
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ fn decode(options: &CopyOptions, columns: &str, chunks: &[&[u8]]) -> String {
                 }
                 Err(error) => {
                     let parts = error.fields();
-                    out += &format!("{} {} ({})\n", parts.state, parts.message, parts.detail);
+                    out += &format!("{} {} ({})\n", parts.state, parts.message, parts.context);
                     return out;
                 }
             }

@@ -61,7 +61,9 @@ pub(super) async fn from(
                 continue;
             }
         } else if !end {
-            match poll_fn(|_| cx.port.poll_copy_data()).await? {
+            let data = poll_fn(|_| cx.port.poll_copy_data()).await;
+            let at_line = |error| in_line(error, &table.name, decoder.line() + 1);
+            match data.map_err(at_line)? {
                 Some(chunk) => decoder.push(chunk),
                 None => {
                     decoder.end();

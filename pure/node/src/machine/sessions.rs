@@ -1,0 +1,116 @@
+//! The sessions of a shard: what reaches them, and when they want to be woken.
+
+use super::Shard;
+use crate::client::ConnId;
+use crate::input::pid_parts;
+use crate::message::{LocalMessage, Message};
+use crate::session::{Session, SessionCx};
+use base::{Position, ShardId, Time};
+
+impl Shard {
+    pub(super) fn disconnect(&mut self, conn: ConnId) {
+        self.with_session(conn, |session, cx| session.on_disconnect(cx));
+        self.sessions.remove(&conn);
+        self.conns.remove(&conn);
+        self.session_deadlines.retain(|(_, other)| *other != conn);
+        self.lookaheads.retain(|(_, other)| *other != conn);
+    }
+
+    /// Calls a session with what it may touch; nothing if it is gone.
+    pub(super) fn with_session(
+        &mut self,
+        conn: ConnId,
+        call: impl FnOnce(&mut Session, &mut SessionCx<'_>),
+    ) {
+        let Some(session) = self.sessions.get_mut(&conn) else {
+            return;
+        };
+        let (now, here, catalog, mut counters, barrier) = {
+            let core = self.core.borrow();
+            (
+                core.now,
+                core.config.shard,
+                core.catalog.clone(),
+                core.counters,
+                core.config.barrier,
+            )
+        };
+        let before = session.deadline();
+        let awaited = session.lookahead_until();
+        let mut cx = SessionCx {
+            now,
+            here,
+            catalog: &catalog,
+            replies: &mut self.replies,
+            to_txn: &mut self.to_txn,
+            ddl: &mut self.ddl_wanted,
+            plans: &mut self.plans,
+            accepting: !self.draining && catalog.version > 0,
+            counters: &mut counters,
+            barrier,
+        };
+        call(session, &mut cx);
+        self.core.borrow_mut().counters = counters;
+        let after = session.deadline();
+        if before != after {
+            before.map(|at| self.session_deadlines.remove(&(at, conn)));
+            after.map(|at| self.session_deadlines.insert((at, conn)));
+        }
+        let awaits = session.lookahead_until();
+        if awaited != awaits {
+            if awaited.is_some() {
+                self.forget_lookahead(conn);
+            }
+            self.lookaheads.extend(awaits.map(|until| (until, conn)));
+        }
+    }
+
+    /// The session has its message: nearly always the last one that began to wait.
+    fn forget_lookahead(&mut self, conn: ConnId) {
+        if self
+            .lookaheads
+            .last()
+            .is_some_and(|(_, last)| *last == conn)
+        {
+            self.lookaheads.pop();
+        } else {
+            self.lookaheads.retain(|(_, other)| *other != conn);
+        }
+    }
+
+    pub(super) fn cancel(&mut self, pid: i32, secret: i32) {
+        let (index, conn) = pid_parts(pid);
+        let here = self.core.borrow().config.shard;
+        if index == here.index() {
+            self.with_session(conn, |session, cx| session.on_cancel(cx, secret));
+        } else if index < self.core.borrow().config.shards_per_node {
+            let to = ShardId::new(here.node(), index);
+            let message = Message::Local(LocalMessage::Cancel { conn, secret });
+            self.core.borrow_mut().send(to, message, Position(0));
+        }
+    }
+
+    /// Tells the sessions whose time has come.
+    pub(super) fn tick_sessions(&mut self, now: Time) {
+        // Each due session has one turn, whatever it asks for next.
+        let later = self
+            .session_deadlines
+            .split_off(&(Time(now.0.saturating_add(1)), ConnId(0)));
+        let due = core::mem::replace(&mut self.session_deadlines, later);
+        for (_, conn) in due {
+            self.with_session(conn, |session, cx| session.on_tick(cx));
+            let next = self
+                .sessions
+                .get(&conn)
+                .and_then(|session| session.deadline());
+            next.map(|at| self.session_deadlines.insert((at, conn)));
+        }
+        while let Some((at, conn)) = self.lookaheads.first().copied() {
+            if at > now {
+                break;
+            }
+            self.lookaheads.remove(0);
+            self.with_session(conn, |session, cx| session.on_tick(cx));
+        }
+    }
+}
