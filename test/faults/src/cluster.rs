@@ -98,7 +98,7 @@ impl Cluster {
             nodes: (0..NODES).map(|_| None).collect(),
         };
         for id in 1..=NODES {
-            cluster.start_node(id)?;
+            cluster.start_node(id, &["--new"])?;
         }
         Ok(cluster)
     }
@@ -108,13 +108,14 @@ impl Cluster {
         format!("postgres://postgres@127.0.0.{node}:{SQL_PORT}/{database}?connect_timeout=1")
     }
 
-    fn start_node(&mut self, id: u16) -> Result<()> {
+    fn start_node(&mut self, id: u16, also: &[&str]) -> Result<()> {
         let log = self.folder.join(format!("node-{id}.log"));
         let log = File::options().create(true).append(true).open(log)?;
         let mut command = Command::new(&self.program);
         command
             .args(["start", "--node", &id.to_string(), "--cluster"])
             .arg(self.folder.join("cluster.toml"))
+            .args(also)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);
@@ -157,7 +158,7 @@ impl Cluster {
     /// Ends a fault.
     pub(crate) fn heal(&mut self, fault: Fault) -> Result<()> {
         match fault {
-            Fault::Kill => self.start_node(VICTIM),
+            Fault::Kill => self.start_node(VICTIM, &[]),
             Fault::Stop => self.signal(VICTIM, "-CONT"),
             _ => run("nft", &["flush chain inet faults input"]),
         }

@@ -34,6 +34,8 @@ const LOOPS: u64 = 4;
 const CALM: Duration = Duration::from_secs(3);
 /// A schema change is begun this long after the fault.
 const CHANGE_AFTER: Duration = Duration::from_millis(300);
+/// A schema change that has not ended by then is given up.
+const CHANGE_WAIT: Duration = Duration::from_secs(4);
 /// All nodes answer by then after the start.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
@@ -178,12 +180,13 @@ async fn schema_change(shared: &Shared, number: usize) -> Change {
         _ => format!("CREATE TABLE made_{number} (id int PRIMARY KEY)"),
     };
     let outcome = match clients::connect(1, "faults").await {
-        Some(client) => match client.simple_query(&sql).await {
-            Ok(_) => "done".to_string(),
-            Err(error) => match error.as_db_error() {
+        Some(client) => match tokio::time::timeout(CHANGE_WAIT, client.simple_query(&sql)).await {
+            Ok(Ok(_)) => "done".to_string(),
+            Ok(Err(error)) => match error.as_db_error() {
                 Some(error) => format!("{} {}", error.code().code(), error.message()),
                 None => format!("lost: {error}"),
             },
+            Err(_) => "no answer".to_string(),
         },
         None => "cannot connect".to_string(),
     };
