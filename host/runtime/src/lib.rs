@@ -16,6 +16,7 @@
 //! * A failed write or sync of the journal ends the process: nothing after it can be promised.
 
 mod barrier;
+mod beats;
 pub mod checkpoint;
 pub mod cluster;
 mod conn;

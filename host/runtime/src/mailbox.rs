@@ -1,6 +1,6 @@
 //! How the threads of one node reach each other.
 
-use base::ShardId;
+use base::{NodeId, ShardId};
 use mio::Waker;
 use mio::net::TcpStream;
 use node::Message;
@@ -26,6 +26,10 @@ pub(crate) enum Mail {
     Checkpoint(u64),
     /// To the first shard: the sender serves clients from now on.
     Ready,
+    /// A node does not answer any more.
+    Silent(NodeId),
+    /// It does again.
+    Heard(NodeId),
     /// Refuse new work, end what runs.
     Drain,
     /// End the thread.

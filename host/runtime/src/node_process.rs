@@ -53,6 +53,8 @@ pub struct NodeProcess {
     shards: Vec<JoinHandle<()>>,
     flusher: JoinHandle<()>,
     journal: Journal,
+    // Asks the other nodes whether they are there, as long as the node runs.
+    _beats: crate::beats::Beats,
     // The lock of the data directory is held as long as the node runs.
     _data: DataDirLock,
 }
@@ -158,6 +160,7 @@ impl NodeProcess {
         let wakers = polls.iter().map(waker).collect::<Result<_, _>>();
         let wakers = wakers.map_err(RuntimeError::socket("wake", entry.sql))?;
         let (mailboxes, inboxes) = Mailboxes::new(wakers);
+        let beats = crate::beats::start(cluster, node, mailboxes.clone())?;
         let (journal, flusher) = crate::journal_file::start(writer, mailboxes.clone());
         let (stop, news) = channel();
         let first_shard = ShardId::new(node, 0);
@@ -189,7 +192,6 @@ impl NodeProcess {
             let run = move || seed.run(id, recovered, poll, inbox, listeners);
             shards.push(spawn_shard(index, run));
         }
-        let _data = DataDirLock { _file: lock };
         Ok(NodeProcess {
             mark,
             checkpoints: own_checkpoints,
@@ -199,7 +201,8 @@ impl NodeProcess {
             shards,
             flusher,
             journal,
-            _data,
+            _beats: beats,
+            _data: DataDirLock { _file: lock },
         })
     }
 

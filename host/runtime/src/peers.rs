@@ -17,15 +17,19 @@ use storage::{Acquaintances, Introduction, Stranger};
 
 /// Unsent bytes towards one node beyond which messages are dropped (protocols send again).
 const UNSENT_BYTES_MAX: usize = 256 << 20;
-/// First and longest pause before a connection is tried again.
+/// First and longest pause before a connection is tried again: a node that is back must be found
+/// within that time.
 const RETRY_US_MIN: u64 = 50_000;
-const RETRY_US_MAX: u64 = 1_000_000;
+const RETRY_US_MAX: u64 = 100_000;
+/// A connection whose hello is not answered in this time is tried anew. A process that is stopped
+/// accepts, and says nothing; what is sent into a cut is sent again after a second.
+const OPENING_US_MAX: u64 = 500_000;
 
 enum State {
     /// Next attempt at this time.
     Idle(Time),
-    /// Connecting or waiting for the other side's hello.
-    Opening(TcpStream),
+    /// Connecting or waiting for the other side's hello, since this time.
+    Opening(TcpStream, Time),
     Up(TcpStream),
 }
 
@@ -101,7 +105,32 @@ impl PeerOut {
     pub(crate) fn deadline(&self) -> Option<Time> {
         match self.state {
             State::Idle(at) => Some(at),
-            State::Opening(_) | State::Up(_) => None,
+            State::Opening(_, since) => Some(since.after(OPENING_US_MAX)),
+            State::Up(_) => None,
+        }
+    }
+
+    /// Gives up an attempt that takes too long.
+    pub(crate) fn tend(&mut self, now: Time) -> PeerNews {
+        match self.state {
+            State::Opening(_, since) if now.since(since) >= OPENING_US_MAX => self.down(now),
+            State::Idle(_) | State::Opening(..) | State::Up(_) => PeerNews::Nothing,
+        }
+    }
+
+    /// The node does not answer any more: what is sent on this connection may never arrive.
+    pub(crate) fn on_silent(&mut self, now: Time) -> PeerNews {
+        match self.state {
+            State::Opening(..) | State::Up(_) => self.down(now),
+            State::Idle(_) => PeerNews::Nothing,
+        }
+    }
+
+    /// The node answers again: the next attempt begins at once.
+    pub(crate) fn on_heard(&mut self, now: Time) {
+        match self.state {
+            State::Idle(_) | State::Opening(..) => self.state = State::Idle(now),
+            State::Up(_) => {}
         }
     }
 
@@ -117,9 +146,9 @@ impl PeerOut {
                 self.sent = 0;
                 self.input.clear();
                 frame::encode_hello(hello, &mut self.out);
-                self.state = State::Opening(stream);
+                self.state = State::Opening(stream, now);
                 match &mut self.state {
-                    State::Opening(stream) => Some(stream),
+                    State::Opening(stream, _) => Some(stream),
                     State::Idle(_) | State::Up(_) => None,
                 }
             }
@@ -147,7 +176,7 @@ impl PeerOut {
         ending: bool,
         buffer: &mut [u8],
     ) -> PeerNews {
-        let (State::Opening(stream) | State::Up(stream)) = &mut self.state else {
+        let (State::Opening(stream, _) | State::Up(stream)) = &mut self.state else {
             return PeerNews::Nothing;
         };
         if stream.take_error().is_ok_and(|error| error.is_some()) {
@@ -179,7 +208,7 @@ impl PeerOut {
                     return self.down(now);
                 }
                 let state = std::mem::replace(&mut self.state, State::Idle(now));
-                if let State::Opening(stream) = state {
+                if let State::Opening(stream, _) = state {
                     self.state = State::Up(stream);
                 }
                 self.retry_us = RETRY_US_MIN;
@@ -222,7 +251,7 @@ impl PeerOut {
 
     /// Sends what is there, as far as the socket takes it.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        if let State::Opening(stream) | State::Up(stream) = &mut self.state {
+        if let State::Opening(stream, _) | State::Up(stream) = &mut self.state {
             match write_some(stream, &mut self.out, &mut self.sent) {
                 Ok(_) => {}
                 // Still connecting.

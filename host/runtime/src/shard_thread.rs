@@ -272,6 +272,8 @@ impl ShardThread {
                     self.listen_to_clients();
                 }
             }
+            Mail::Silent(node) => self.on_silent(node),
+            Mail::Heard(node) => self.on_heard(node),
             Mail::Drain => self.step(Input::Drain),
             Mail::Stop => self.stopping = true,
         }
@@ -620,8 +622,32 @@ impl ShardThread {
         Some(client)
     }
 
+    /// Heartbeats say that a node does not answer: no connection with it is worth anything. If it
+    /// only stood still it finds them closed, and what it says on new ones is of today.
+    fn on_silent(&mut self, node: base::NodeId) {
+        let now = self.now();
+        self.peers_in.retain(|_, peer| peer.node != Some(node));
+        let mut peers = self.start.peers.iter_mut().enumerate();
+        if let Some((index, peer)) = peers.find(|(_, peer)| peer.node == node) {
+            let news = peer.on_silent(now);
+            self.on_peer_news(index, news);
+        }
+    }
+
+    fn on_heard(&mut self, node: base::NodeId) {
+        let now = self.now();
+        let mut peers = self.start.peers.iter_mut();
+        if let Some(peer) = peers.find(|peer| peer.node == node) {
+            peer.on_heard(now);
+        }
+    }
+
     fn connect_peers(&mut self) {
         let now = self.now();
+        for index in 0..self.start.peers.len() {
+            let news = self.start.peers[index].tend(now);
+            self.on_peer_news(index, news);
+        }
         let registry = self.start.poll.registry();
         for (index, peer) in self.start.peers.iter_mut().enumerate() {
             if let Some(stream) = peer.connect(now, &self.start.hello) {

@@ -17,8 +17,8 @@
 //! Modules: [`message`] what shards say; `coordinator`, `commit`, `entrust`, `replies` the
 //! coordinator; `participant`, `outcome`, `lead` the participant; `job`, `exec`, `scan` operations
 //! on rows; `snapshot` reads without locks; `writes` what a transaction writes; `increment`
-//! formulas that add; `timers` what time makes happen; `peers` nodes that come and go; `recovery` what a restart leaves; `show`
-//! printing and checking.
+//! formulas that add; `timers` what time makes happen; `peers` nodes that come and go;
+//! `recovery` what a restart leaves; `show` printing and checking.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/two_phase.md` says why):
 //! * no lock without a live or promised owner;
@@ -107,7 +107,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             request_timeout_us: 10_000_000,
-            reconnect_us: 500_000,
+            reconnect_us: 200_000,
             resend_us: 200_000,
             resend_max_us: 5_000_000,
             inquire_us: 1_000_000,

@@ -6,7 +6,7 @@
 //! | this shard | does |
 //! |---|---|
 //! | coordinates, and awaits an operation or a vote | rolls back ([`AbortReason::Unreachable`]) |
-//! | coordinates, and has entrusted the commit | waits [`crate::Settings::reconnect_us`], then does not know |
+//! | coordinates, and has entrusted the commit | waits `reconnect_us`, then does not know |
 //! | takes part and has not voted | rolls its part back, and refuses what comes for it later |
 //! | takes part and has voted | keeps its locks until it is told: they are in doubt |
 //!

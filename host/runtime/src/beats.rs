@@ -1,0 +1,319 @@
+//! Heartbeats: which nodes answer.
+//!
+//! A node that stands still, or to which packets are lost, breaks no connection for a long time.
+//! So one thread per node asks all others every [`BEAT`] by a datagram from its peer address; the
+//! thread there answers. A node that has answered before and is silent for [`SILENCE`] is told to
+//! the shards, which close their connections with it; when it answers again they connect at once.
+//!
+//! Why a thread of its own: shards answer late while they are busy, and a disk may be slow; neither
+//! is a reason to give a node up. A process that is stopped for half a second is not either:
+//! connections survive that, and [`SILENCE`] is longer. A thread that was not run itself for a
+//! while gives everybody another chance before it finds them silent.
+//!
+//! Nodes that never answer (datagrams may be filtered) are not found silent: then broken
+//! connections and timeouts tell. The same holds for a node whose shards hang while this thread
+//! goes on.
+
+use crate::cluster::ClusterFile;
+use crate::error::RuntimeError;
+use crate::mailbox::{Mail, Mailboxes};
+use base::NodeId;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Pause between two questions.
+const BEAT: Duration = Duration::from_millis(100);
+/// A node that does not answer for so long is given up until it does.
+const SILENCE: Duration = Duration::from_millis(800);
+/// This thread has not been run for so long: what it did not hear means nothing.
+const ABSENT: Duration = Duration::from_millis(400);
+
+const MAGIC: [u8; 8] = *b"trlsbeat";
+const SIZE: usize = 8 + 8 + 2 + 1;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Question,
+    Answer,
+}
+
+/// A datagram: who asks or answers, in which cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Beat {
+    cluster: u64,
+    node: NodeId,
+    kind: Kind,
+}
+
+impl Beat {
+    fn encode(self) -> [u8; SIZE] {
+        let mut bytes = [0; SIZE];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..16].copy_from_slice(&self.cluster.to_le_bytes());
+        bytes[16..18].copy_from_slice(&self.node.0.to_le_bytes());
+        bytes[18] = match self.kind {
+            Kind::Question => 0,
+            Kind::Answer => 1,
+        };
+        bytes
+    }
+
+    /// `None`: not ours.
+    fn decode(bytes: &[u8]) -> Option<Beat> {
+        let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
+        let (magic, rest) = bytes.split_first_chunk::<8>()?;
+        let (cluster, rest) = rest.split_first_chunk::<8>()?;
+        let (node, kind) = rest.split_first_chunk::<2>()?;
+        let kind = match kind {
+            [0] => Kind::Question,
+            [1] => Kind::Answer,
+            _ => return None,
+        };
+        (*magic == MAGIC).then(|| Beat {
+            cluster: u64::from_le_bytes(*cluster),
+            node: NodeId(u16::from_le_bytes(*node)),
+            kind,
+        })
+    }
+}
+
+/// What is known of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Known {
+    /// It has not answered since this node started.
+    Nothing,
+    /// Its last answer.
+    Heard(Instant),
+    Silent,
+}
+
+/// What changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Change {
+    Silent(NodeId),
+    Heard(NodeId),
+}
+
+/// Who answers; the rules without the socket.
+struct Watch {
+    nodes: Vec<(NodeId, SocketAddr, Known)>,
+    /// When this thread was last seen at work.
+    turn: Instant,
+}
+
+impl Watch {
+    fn new(nodes: &[(NodeId, SocketAddr)], now: Instant) -> Watch {
+        let nodes = nodes.iter();
+        Watch {
+            nodes: nodes.map(|(n, at)| (*n, *at, Known::Nothing)).collect(),
+            turn: now,
+        }
+    }
+
+    /// A node has answered.
+    fn on_answer(&mut self, node: NodeId, now: Instant) -> Option<Change> {
+        let (_, _, known) = self.nodes.iter_mut().find(|(n, ..)| *n == node)?;
+        let before = std::mem::replace(known, Known::Heard(now));
+        (before == Known::Silent).then_some(Change::Heard(node))
+    }
+
+    /// Time has passed: finds those that have been silent for too long.
+    fn look(&mut self, now: Instant) -> Vec<Change> {
+        let absent = now.duration_since(self.turn) >= ABSENT;
+        self.turn = now;
+        let mut changes = Vec::new();
+        for (node, _, known) in &mut self.nodes {
+            if let Known::Heard(at) = known {
+                if absent {
+                    *at = now;
+                } else if now.duration_since(*at) >= SILENCE {
+                    *known = Known::Silent;
+                    changes.push(Change::Silent(*node));
+                }
+            }
+        }
+        changes
+    }
+}
+
+/// The thread; it ends when this is dropped.
+pub(crate) struct Beats {
+    stop: Arc<AtomicBool>,
+}
+
+impl Drop for Beats {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Starts to ask the other nodes from the peer address of this one, which the file names.
+///
+/// # Errors
+/// The socket cannot be opened.
+pub(crate) fn start(
+    cluster: &ClusterFile,
+    own: NodeId,
+    mailboxes: Mailboxes,
+) -> Result<Beats, RuntimeError> {
+    let (mut address, mut others) = (None, Vec::new());
+    for node in &cluster.nodes {
+        if node.id == own.0 {
+            address = Some(node.peer);
+        } else {
+            others.push((NodeId(node.id), node.peer));
+        }
+    }
+    let address = address.expect("a node that starts is in its file");
+    let wrong = || RuntimeError::socket("listen on", address);
+    let socket = UdpSocket::bind(address).map_err(wrong())?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let watch = Watch::new(&others, Instant::now());
+    let thread = BeatThread {
+        socket,
+        cluster: cluster.cluster,
+        own,
+        watch,
+        mailboxes,
+        stop: stop.clone(),
+    };
+    std::thread::Builder::new()
+        .name("beats".into())
+        .spawn(move || thread.run())
+        .map_err(wrong())?;
+    Ok(Beats { stop })
+}
+
+struct BeatThread {
+    socket: UdpSocket,
+    cluster: u64,
+    own: NodeId,
+    watch: Watch,
+    mailboxes: Mailboxes,
+    stop: Arc<AtomicBool>,
+}
+
+impl BeatThread {
+    fn run(mut self) {
+        let mut next = Instant::now();
+        let mut buffer = [0; 64];
+        while !self.stop.load(Ordering::Relaxed) {
+            let now = Instant::now();
+            if now >= next {
+                next = now + BEAT;
+                for change in self.watch.look(now) {
+                    self.tell(change);
+                }
+                for (_, to, _) in &self.watch.nodes {
+                    self.send(Kind::Question, *to);
+                }
+            }
+            let left = next.saturating_duration_since(Instant::now());
+            // Zero would wait for ever.
+            let left = left.max(Duration::from_millis(1));
+            if self.socket.set_read_timeout(Some(left)).is_err() {
+                return;
+            }
+            // Errors are time-outs, or news of ports that are closed: the node is silent then.
+            let Ok((size, from)) = self.socket.recv_from(&mut buffer) else {
+                continue;
+            };
+            let Some(beat) = Beat::decode(&buffer[..size]) else {
+                continue;
+            };
+            if beat.cluster != self.cluster {
+                continue;
+            }
+            match beat.kind {
+                Kind::Question => self.send(Kind::Answer, from),
+                Kind::Answer => {
+                    let change = self.watch.on_answer(beat.node, Instant::now());
+                    change.into_iter().for_each(|change| self.tell(change));
+                }
+            }
+        }
+    }
+
+    fn send(&self, kind: Kind, to: SocketAddr) {
+        let beat = Beat {
+            cluster: self.cluster,
+            node: self.own,
+            kind,
+        };
+        // What is lost is asked again.
+        let _ = self.socket.send_to(&beat.encode(), to);
+    }
+
+    fn tell(&self, change: Change) {
+        match change {
+            Change::Silent(node) => {
+                let ms = SILENCE.as_millis() as u64;
+                tracing::warn!(node = node.0, ms, "node is silent, it is taken to be down");
+                self.mailboxes.all(|| Mail::Silent(node));
+            }
+            Change::Heard(node) => {
+                tracing::info!(node = node.0, "node answers again");
+                self.mailboxes.all(|| Mail::Heard(node));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch(now: Instant) -> Watch {
+        let address = SocketAddr::from(([127, 0, 0, 1], 1));
+        Watch::new(&[(NodeId(2), address), (NodeId(3), address)], now)
+    }
+
+    #[test]
+    fn beats_are_read_as_they_were_written_and_others_are_not() {
+        let beat = Beat {
+            cluster: 0x0102_0304_0506_0708,
+            node: NodeId(513),
+            kind: Kind::Answer,
+        };
+        let bytes = beat.encode();
+        assert_eq!(Beat::decode(&bytes), Some(beat));
+        assert_eq!(Beat::decode(&bytes[1..]), None);
+        let mut wrong = bytes;
+        wrong[0] ^= 1;
+        assert_eq!(Beat::decode(&wrong), None);
+        wrong = bytes;
+        wrong[18] = 2;
+        assert_eq!(Beat::decode(&wrong), None);
+    }
+
+    #[test]
+    fn a_node_that_stops_answering_is_silent_until_it_answers_again() {
+        let start = Instant::now();
+        let mut watch = watch(start);
+        assert_eq!(watch.on_answer(NodeId(2), start), None);
+        // Node 3 has never answered: nothing follows from its silence.
+        for beat in 1..8 {
+            assert_eq!(watch.look(start + BEAT * beat), []);
+        }
+        assert_eq!(watch.look(start + SILENCE), [Change::Silent(NodeId(2))]);
+        assert_eq!(watch.look(start + SILENCE + BEAT), []);
+        let heard = watch.on_answer(NodeId(2), start + SILENCE + BEAT * 2);
+        assert_eq!(heard, Some(Change::Heard(NodeId(2))));
+        assert_eq!(watch.on_answer(NodeId(2), start + SILENCE + BEAT * 3), None);
+    }
+
+    #[test]
+    fn who_was_stopped_itself_gives_the_others_another_chance() {
+        let start = Instant::now();
+        let mut watch = watch(start);
+        assert_eq!(watch.on_answer(NodeId(2), start), None);
+        let back = start + Duration::from_secs(9);
+        assert_eq!(watch.look(back), []);
+        for beat in 1..8 {
+            assert_eq!(watch.look(back + BEAT * beat), []);
+        }
+        assert_eq!(watch.look(back + SILENCE), [Change::Silent(NodeId(2))]);
+    }
+}
