@@ -72,19 +72,17 @@ impl Binder<'_> {
             filter,
             order,
         } = parts;
-        let (func, args, ty) = AggFunc::resolve(name, args, star)?;
-        args.iter().for_each(|arg| self.note(arg));
         if star && (distinct || !order.is_empty()) {
             let word = if distinct { "DISTINCT" } else { "ORDER" };
             return Err(self.source.misplaced(word));
         }
-        if let (true, Some((key, ..))) = (distinct, order.first())
-            && !args.contains(key)
-        {
+        if distinct && order.iter().any(|(key, ..)| !args.contains(key)) {
             let message =
                 "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
             return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
         }
+        let (func, args, ty) = AggFunc::resolve(name, args, star)?;
+        args.iter().for_each(|arg| self.note(arg));
         let aggregate = Aggregate {
             func,
             args,

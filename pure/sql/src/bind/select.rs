@@ -19,6 +19,7 @@ use sqlparser::ast::{
 use txn::LockMode;
 
 /// An output column to sort by: position among the targets, or an expression of its own.
+#[derive(Clone)]
 pub(super) enum SortTarget {
     Output(usize),
     Extra(Expr),
@@ -394,7 +395,8 @@ impl Binder<'_> {
                 self.no(!modifiers.is_empty(), "GROUPING")?;
                 exprs
             }
-            GroupByExpr::All(_) => return Err(unsupported("GROUP BY ALL")),
+            // PostgreSQL wants a list behind it.
+            GroupByExpr::All(_) => return Err(self.source.unexpected(None)),
         };
         self.level().aggregates_in = None;
         let mut targets = self.targets(projection)?;
@@ -409,7 +411,12 @@ impl Binder<'_> {
             Some(Distinct::On(exprs)) => {
                 let mut keys = Vec::new();
                 for expr in exprs {
-                    keys.push(self.sort_target(expr, &targets)?);
+                    // What ORDER BY computes is not computed twice.
+                    let sorted = order.iter().position(|key| key.expr == *expr);
+                    keys.push(match sorted {
+                        Some(place) => sort[place].clone(),
+                        None => self.sort_target(expr, &targets)?,
+                    });
                 }
                 Some(keys)
             }
@@ -506,6 +513,12 @@ impl Binder<'_> {
                         }
                     },
                 });
+            }
+            if !starts_with_all(&keys, &on) {
+                return Err(SqlError::new(
+                    SqlState::INVALID_COLUMN_REFERENCE,
+                    "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
+                ));
             }
         } else if whole_rows {
             on = (0..count).collect();
@@ -791,6 +804,21 @@ fn windowed(rel: Rel, window: Window) -> Rel {
         limit: window.limit,
         offset: window.offset,
     }
+}
+
+/// Whether the keys of ORDER BY start with those of DISTINCT ON in any order, as far as they go.
+fn starts_with_all(keys: &[SortKey], on: &[u32]) -> bool {
+    let mut missing = on.to_vec();
+    for key in keys {
+        if missing.is_empty() {
+            break;
+        }
+        if !on.contains(&key.column) {
+            return false;
+        }
+        missing.retain(|column| *column != key.column);
+    }
+    true
 }
 
 fn check_locked_names(scope: &Scope, locking: &Locking) -> Result<(), SqlError> {

@@ -169,10 +169,6 @@ impl Binder<'_> {
                 value: _,
             } => type_name(data_type).map(|name| (name, false)),
             Ast::Interval(_) => Some(("interval".into(), false)),
-            Ast::Value(value) => match value.value {
-                ast::Value::Boolean(_) => Some(("bool".into(), false)),
-                _ => None,
-            },
             Ast::Case {
                 operand: _,
                 conditions: _,

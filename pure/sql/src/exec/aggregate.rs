@@ -1,5 +1,6 @@
 //! Grouping and aggregates, of rows or of the partial states that shards send.
 
+use super::ordered::{OrderedRows, own_orders};
 use super::source::{Rows, Source, open};
 use super::step::{Step, StepOp};
 use super::{BATCH_ROWS, Charge, Cx, Local, Slots};
@@ -22,7 +23,7 @@ pub(super) struct AggregateRows<'a> {
     aggregates: &'a [Aggregate],
     merge: bool,
     slots: Slots,
-    done: IntoIter<GroupKey, Vec<AggState>>,
+    done: IntoIter<GroupKey, Vec<State>>,
     charge: Charge<'a>,
 }
 
@@ -49,16 +50,21 @@ impl<'a> AggregateRows<'a> {
         }
     }
 
-    fn states(&self) -> Vec<AggState> {
-        self.aggregates
-            .iter()
-            .map(|aggregate| AggState::new(aggregate.func, keeps_distinct(aggregate)))
-            .collect()
+    fn states(&self) -> Vec<State> {
+        let own = own_orders(self.aggregates);
+        let states = self.aggregates.iter().zip(own).map(|(aggregate, own)| {
+            if own && !self.merge {
+                State::Ordered(OrderedRows::default())
+            } else {
+                State::Plain(AggState::new(aggregate.func, keeps_distinct(aggregate)))
+            }
+        });
+        states.collect()
     }
 
-    async fn collect(&mut self) -> Result<BTreeMap<GroupKey, Vec<AggState>>, ExecError> {
+    async fn collect(&mut self) -> Result<BTreeMap<GroupKey, Vec<State>>, ExecError> {
         let mut input = self.input.take().expect("collected once");
-        let mut groups: BTreeMap<GroupKey, Vec<AggState>> = BTreeMap::new();
+        let mut groups: BTreeMap<GroupKey, Vec<State>> = BTreeMap::new();
         while let Some(batch) = input.next().await? {
             for row in batch.iter() {
                 let key = self.key(row)?;
@@ -74,11 +80,17 @@ impl<'a> AggregateRows<'a> {
                     let mut at = self.group.len();
                     for (aggregate, state) in self.aggregates.iter().zip(states) {
                         let width = aggregate.func.partial_width(keeps_distinct(aggregate));
+                        let State::Plain(state) = state else {
+                            unreachable!("shards send no parts of ordered aggregates")
+                        };
                         state.merge(&row[at..at + width])?;
                         at += width;
                     }
                 } else {
-                    self.update(states, row)?;
+                    let kept = self.update(states, row)?;
+                    if kept > 0 {
+                        self.charge.add(kept)?;
+                    }
                 }
             }
             self.cx.breathe(batch.rows as usize).await;
@@ -98,9 +110,11 @@ impl<'a> AggregateRows<'a> {
         Ok(GroupKey(key.collect::<Result<_, _>>()?))
     }
 
-    fn update(&self, states: &mut [AggState], row: &[Datum]) -> Result<(), SqlError> {
+    /// Adds a row to the states; gives the bytes of what must be kept until all rows are there.
+    fn update(&self, states: &mut [State], row: &[Datum]) -> Result<usize, SqlError> {
         let env = self.cx.env(&self.slots);
         let mut args = Vec::with_capacity(2);
+        let mut kept = 0;
         for (aggregate, state) in self.aggregates.iter().zip(states) {
             if let Some(filter) = &aggregate.filter
                 && eval_bool(filter, &row, &env)? != Some(true)
@@ -111,9 +125,17 @@ impl<'a> AggregateRows<'a> {
             for arg in &aggregate.args {
                 args.push(eval(arg, &row, &env)?);
             }
-            state.update(&args)?;
+            match state {
+                State::Plain(state) => state.update(&args)?,
+                State::Ordered(rows) => {
+                    let keys = aggregate.order.iter();
+                    let keys = keys.map(|(key, _, _)| eval(key, &row, &env));
+                    let keys = keys.collect::<Result<Vec<_>, _>>()?;
+                    kept += rows.add(keys, &args);
+                }
+            }
         }
-        Ok(())
+        Ok(kept)
     }
 
     async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
@@ -123,13 +145,23 @@ impl<'a> AggregateRows<'a> {
         let mut out = RowBatch::new(self.group.len() + self.aggregates.len());
         for (key, states) in self.done.by_ref().take(BATCH_ROWS) {
             let mut row = key.0;
-            for state in &states {
-                row.push(state.finish()?);
+            for (aggregate, state) in self.aggregates.iter().zip(states) {
+                row.push(match state {
+                    State::Plain(state) => state.finish()?,
+                    State::Ordered(rows) => rows.finish(aggregate)?,
+                });
             }
             out.push(row);
         }
         Ok((out.rows > 0).then_some(out))
     }
+}
+
+/// What is known of an aggregate while its rows come.
+enum State {
+    Plain(AggState),
+    /// The rows come in another order than it asks for.
+    Ordered(OrderedRows),
 }
 
 /// Whether a state must keep the values that it has seen.

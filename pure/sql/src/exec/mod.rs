@@ -15,6 +15,7 @@ mod fast;
 mod foreign;
 mod insert;
 mod join;
+mod ordered;
 pub(crate) mod point;
 mod request;
 mod scan;

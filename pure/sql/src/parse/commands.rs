@@ -104,6 +104,10 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "LISTEN" | "UNLISTEN" | "NOTIFY" | "DECLARE" | "FETCH" | "MOVE" | "CLOSE" | "LOCK"
         | "GRANT" | "REVOKE" | "DO" | "CALL" | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH"
         | "LOAD" | "WITH" => Err(words.unsupported(&first)),
+        // INSERT OVERWRITE, INSERT OR REPLACE, UPDATE OR IGNORE, DELETE t FROM ...
+        "INSERT" if !words.is_at(1, "INTO") => Err(words.unexpected_at(1)),
+        "DELETE" if !words.is_at(1, "FROM") => Err(words.unexpected_at(1)),
+        "UPDATE" if words.is_at(1, "OR") => Err(words.unexpected_at(1)),
         "CREATE" if words.is(&["CREATE", "DATABASE"]) => create_database(words).map(Some),
         "CREATE" if tables::is_create_table(words) => tables::create_table(words).map(Some),
         "CREATE" => create_other(words),
@@ -120,6 +124,10 @@ fn create_other(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         words.at += 1;
         return Err(words.unexpected());
     };
+    if words.is_at(1, "OR") && words.is_at(2, "REPLACE") && words.is_at(3, "TABLE") {
+        words.at += 3;
+        return Err(words.unexpected());
+    }
     match word.value.to_ascii_uppercase().as_str() {
         "INDEX" | "UNIQUE" | "SEQUENCE" => Ok(None),
         what => Err(words.unsupported(&format!("CREATE {what}"))),

@@ -16,6 +16,8 @@ pub(super) struct Sql {
     /// The error that was found farthest in the text, by the position of its token; `None`: the
     /// token does not fit.
     fault: RefCell<Option<(usize, Option<SqlError>)>>,
+    /// What is wrong although it fits the grammar: the error if the rest fits, too.
+    later: RefCell<Option<SqlError>>,
     /// Levels of expressions that are being read.
     pub(super) depth: Cell<usize>,
 }
@@ -27,6 +29,16 @@ impl Sql {
         if fault.as_ref().is_none_or(|(known, _)| *known <= place) {
             *fault = Some((place, error));
         }
+    }
+
+    /// Keeps the first error for when the whole text has been read.
+    pub(super) fn put_off(&self, error: SqlError) {
+        self.later.borrow_mut().get_or_insert(error);
+    }
+
+    /// What [`Sql::put_off`] has kept.
+    pub(super) fn take_later(&self) -> Option<SqlError> {
+        self.later.take()
     }
 
     /// The error noted farthest in the text.

@@ -235,10 +235,7 @@ impl Expressions<'_, '_> {
             Token::Minus => (UnaryOperator::Minus, Level::Sign),
             Token::CustomBinaryOperator(name) => match prefix(name) {
                 Some(op) => (op, Level::Add),
-                None => {
-                    let message = format!("operator does not exist: {name}");
-                    return self.fault(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
-                }
+                None => return self.unknown_prefix(name.clone(), grammar),
             },
             Token::Word(word) if word.keyword == Keyword::NOT && grammar == Grammar::All => {
                 (UnaryOperator::Not, Level::Not)
@@ -253,6 +250,14 @@ impl Expressions<'_, '_> {
         Ok(unary(op, expr))
     }
 
+    /// A prefix operator that does not exist.
+    fn unknown_prefix(&mut self, name: String, grammar: Grammar) -> Parsed {
+        self.skip();
+        let operand = self.level(Level::Add, grammar)?;
+        self.sql.put_off(undefined(&name));
+        Ok(operand)
+    }
+
     fn qualified_prefix(&mut self, grammar: Grammar) -> Parsed {
         let op = match self.qualified()? {
             BinaryOperator::Plus => UnaryOperator::Plus,
@@ -261,8 +266,9 @@ impl Expressions<'_, '_> {
                 prefix(&name).expect("checked in the pattern")
             }
             other => {
-                let message = format!("operator does not exist: {other}");
-                return self.fault(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
+                let operand = self.level(Level::Add, grammar)?;
+                self.sql.put_off(undefined(&other.to_string()));
+                return Ok(operand);
             }
         };
         let expr = self.level(Level::Add, grammar)?;
@@ -683,6 +689,12 @@ fn operator(token: &Token) -> Option<(BinaryOperator, Level)> {
         Token::CustomBinaryOperator(name) => (BinaryOperator::Custom(name.clone()), Level::Other),
         _ => return None,
     })
+}
+
+/// The error of a prefix operator that does not exist.
+fn undefined(name: &str) -> SqlError {
+    let message = format!("operator does not exist: {name}");
+    SqlError::new(SqlState::UNDEFINED_FUNCTION, message)
 }
 
 /// The prefix operator of a name.

@@ -24,6 +24,11 @@ pub(crate) fn is_reserved(word: &str) -> bool {
     contains(&RESERVED, word) || contains(&FUNCTION_OR_TYPE, word)
 }
 
+/// Whether the unquoted word names functions and types, though no columns.
+pub(super) fn may_name_function(word: &str) -> bool {
+    contains(&FUNCTION_OR_TYPE, word)
+}
+
 /// Whether the unquoted word cannot be the name of a function.
 pub(super) fn no_function(word: &str) -> bool {
     contains(&RESERVED, word) || contains(&NO_FUNCTION, word)

@@ -12,6 +12,7 @@ mod operand;
 mod options;
 mod source;
 mod tables;
+mod tail;
 mod words;
 
 pub(crate) use commands::{CopySource, CopyStatement, DatabaseOptions, ShowWhat};
@@ -268,7 +269,7 @@ pub(crate) fn too_complex() -> SqlError {
 /// Words that the library does not know, put otherwise: `FOR NO KEY UPDATE`, `FOR KEY SHARE`,
 /// `OVERRIDING ... VALUE`, `TABLE name`, options of sequences in any order.
 fn simplified(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overriding>) {
-    let tokens = &options::reordered(tokens);
+    let tokens = &tail::ordered(options::reordered(tokens));
     let is = |at: usize, word: &str| {
         matches!(tokens.get(at).map(|token| &token.token), Some(Token::Word(found))
             if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
@@ -289,6 +290,8 @@ fn simplified(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overridin
         } else if is(at, "FOR") && is(at + 1, "KEY") && is(at + 2, "SHARE") {
             kept.push(tokens[at].clone());
             at += 2;
+        } else if is(at, "ONLY") && at > 0 && has_children(&tokens[at - 1], tokens.get(at + 1)) {
+            at += 1;
         } else if is(at, "OVERRIDING") && is(at + 2, "VALUE") {
             overriding = match (is(at + 1, "SYSTEM"), is(at + 1, "USER")) {
                 (true, _) => Some(Overriding::System),
@@ -302,6 +305,14 @@ fn simplified(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overridin
         }
     }
     (kept, overriding)
+}
+
+/// Whether ONLY between two tokens leaves out the children of a table. There are none.
+fn has_children(before: &TokenWithSpan, behind: Option<&TokenWithSpan>) -> bool {
+    let table = matches!(behind, Some(token) if matches!(token.token, Token::Word(_)));
+    let place = matches!(&before.token, Token::Word(word)
+        if matches!(word.keyword, Keyword::FROM | Keyword::UPDATE | Keyword::JOIN | Keyword::USING));
+    table && place
 }
 
 fn word(text: &str) -> Token {
@@ -345,7 +356,10 @@ fn with_library<T>(
         if rest.token != Token::EOF {
             return Err(source.unexpected(Some(&rest)));
         }
-        Ok(parsed)
+        match sql.take_later() {
+            Some(error) => Err(error),
+            None => Ok(parsed),
+        }
     };
     if deepest <= PARENTHESES_FREE {
         parse()

@@ -1,7 +1,7 @@
 //! Operands of expressions: literals, names, subqueries, rows, CASE.
 
 use super::expression::{Expressions, Parsed};
-use super::keywords::{is_reserved, no_function};
+use super::keywords::{is_reserved, may_name_function, no_function};
 use sqlparser::ast::{
     AccessExpr, Array, CaseWhen, CastKind, DataType, DateTimeField, Expr as Ast, Ident, Interval,
     ObjectName, Query, Subscript, Value,
@@ -177,12 +177,16 @@ impl Expressions<'_, '_> {
         }
         let literal = is_string(next);
         let mentioned = *next == Token::Period;
-        // Words like LEFT name functions, but no columns.
-        if no_function && (called || literal) || reserved && !called && !(literal && !no_function) {
-            if no_function && called && !reserved {
-                // The word is a column; what follows it does not fit.
+        // Words like LEFT name functions, but no columns; words like SETOF the other way round.
+        let names_function = reserved && may_name_function(&first.value);
+        if reserved && !(names_function && (called || literal || mentioned)) {
+            if names_function {
                 self.skip();
             }
+            return self.unexpected();
+        }
+        if no_function && (called || literal) {
+            self.skip();
             return self.unexpected();
         }
         // `timestamptz(3) '...'`

@@ -171,6 +171,11 @@ impl<'a> Words<'a> {
         Ok(&self.tokens[start..self.at - 1])
     }
 
+    /// The error of the token `ahead`, which does not fit.
+    pub(super) fn unexpected_at(&self, ahead: usize) -> SqlError {
+        self.source.unexpected(self.tokens.get(self.at + ahead))
+    }
+
     /// The error that PostgreSQL gives for a token that does not fit.
     pub(super) fn unexpected(&self) -> SqlError {
         self.source.unexpected(self.tokens.get(self.at))
