@@ -124,6 +124,7 @@ pub(crate) fn cluster_file(
         // TOML integers have 63 bits.
         cluster: random() >> 1,
         shards: shards.unwrap_or_else(default_shards),
+        connections: runtime::connections_default(),
         nodes: nodes.collect(),
     }
 }

@@ -180,7 +180,11 @@ impl World {
                 closed: false,
             };
             self.clients.insert(name.to_owned(), client);
-            self.step(Input::Connect { conn, secret: 42 });
+            self.step(Input::Connect {
+                conn,
+                secret: 42,
+                link: node::Link::default(),
+            });
         }
         self.clients.get_mut(name).expect("just made")
     }

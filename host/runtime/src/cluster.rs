@@ -25,6 +25,9 @@ pub struct ClusterFile {
     pub cluster: u64,
     /// Shards of each node.
     pub shards: u16,
+    /// Client connections that each node takes; more are refused with 53300.
+    #[serde(default = "node::connections_default")]
+    pub connections: u32,
     /// The nodes, numbered 1, 2, ... without gaps.
     #[serde(rename = "node")]
     pub nodes: Vec<NodeEntry>,
@@ -84,6 +87,12 @@ impl ClusterFile {
             return Err(format!(
                 "key `shards`: {} is not in 1..={SHARDS_PER_NODE_MAX}",
                 self.shards
+            ));
+        }
+        if !(1..=262_143).contains(&self.connections) {
+            return Err(format!(
+                "key `connections`: {} is not in 1..=262143",
+                self.connections
             ));
         }
         if self.nodes.is_empty() || self.nodes.len() > usize::from(NODE_COUNT_MAX) {

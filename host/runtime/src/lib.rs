@@ -34,5 +34,5 @@ mod shard_thread;
 pub use barrier::end_on_panic;
 pub use cluster::{ClusterFile, NodeEntry};
 pub use error::RuntimeError;
-pub use node::frame;
+pub use node::{connections_default, frame};
 pub use node_process::{NodeOptions, NodeProcess, Shutdown};

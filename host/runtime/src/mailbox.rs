@@ -3,9 +3,9 @@
 use base::{NodeId, ShardId};
 use mio::Waker;
 use mio::net::TcpStream;
-use node::Message;
+use node::{Ends, Link, Message};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What a shard thread finds in its mailbox.
@@ -13,7 +13,7 @@ pub(crate) enum Mail {
     /// From a shard of this node.
     Message(ShardId, Message),
     /// An accepted client connection.
-    Client(TcpStream),
+    Client(TcpStream, Seat),
     /// An accepted connection of another node, before its hello.
     Peer(TcpStream),
     /// From another node, read by another shard's thread.
@@ -34,6 +34,47 @@ pub(crate) enum Mail {
     Drain,
     /// End the thread.
     Stop,
+}
+
+/// A client's place among the connections of the node; given back when it is dropped.
+pub(crate) struct Seat {
+    taken: Arc<AtomicU32>,
+    max: u32,
+    /// There was none left.
+    pub(crate) is_refused: bool,
+}
+
+impl Seat {
+    /// One of `max`, of which `taken` counts those in use.
+    pub(crate) fn take(taken: &Arc<AtomicU32>, max: u32) -> Seat {
+        let before = taken.fetch_add(1, Ordering::AcqRel);
+        Seat {
+            taken: taken.clone(),
+            max,
+            is_refused: before >= max,
+        }
+    }
+
+    /// What the session is told of the connection.
+    pub(crate) fn link(&self, stream: &TcpStream) -> Link {
+        let ends = stream.peer_addr().ok().zip(stream.local_addr().ok());
+        Link {
+            ends: ends.map(|(client, server)| Ends {
+                client: client.ip().to_string(),
+                client_port: client.port(),
+                server: server.ip().to_string(),
+                server_port: server.port(),
+            }),
+            connections_max: self.max,
+            is_refused: self.is_refused,
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.taken.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 struct Mailbox {

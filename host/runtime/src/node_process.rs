@@ -125,6 +125,7 @@ impl ShardSeed {
             checkpoints: self.checkpoints,
             secrets: Prng::new(random_seed()),
             met: self.met,
+            connections_max: self.cluster.connections,
         });
     }
 }

@@ -5,7 +5,7 @@ use crate::conn::{ClientConn, Got, READ_BYTES, read_some};
 use crate::frame::Hello;
 use crate::journal_file::Journal;
 use crate::linger::Lingerers;
-use crate::mailbox::{Inbox, Mail, Mailboxes};
+use crate::mailbox::{Inbox, Mail, Mailboxes, Seat};
 use crate::peers::{Met, PeerIn, PeerNews, PeerOut};
 use base::steady::SteadyClock;
 use base::{Position, ShardId, Time};
@@ -15,7 +15,8 @@ use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 use node::{CheckpointPart, ConnId, Effects, Input, Message, Shard};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use txn::contract::Outgoing;
@@ -57,6 +58,8 @@ pub(crate) struct ShardStart {
     pub(crate) secrets: base::Prng,
     /// Which lives of other nodes were met.
     pub(crate) met: Met,
+    /// Client connections that the node takes.
+    pub(crate) connections_max: u32,
 }
 
 pub(crate) struct ShardThread {
@@ -64,6 +67,10 @@ pub(crate) struct ShardThread {
     effects: Effects,
     clients: BTreeMap<usize, ClientConn>,
     lingerers: Lingerers,
+    /// Places of the clients among the connections of the node.
+    seats: BTreeMap<usize, Seat>,
+    /// First shard only: how many places are taken.
+    seats_taken: Arc<AtomicU32>,
     peers_in: BTreeMap<usize, PeerIn>,
     next_token: usize,
     /// Round robin over shards for accepted connections.
@@ -96,6 +103,8 @@ pub(crate) fn run(start: ShardStart) {
         effects: Effects::default(),
         clients: BTreeMap::new(),
         lingerers: Lingerers::default(),
+        seats: BTreeMap::new(),
+        seats_taken: Arc::default(),
         peers_in: BTreeMap::new(),
         next_token: FIRST_OTHER,
         next_shard: 0,
@@ -261,7 +270,7 @@ impl ShardThread {
             Mail::Message(from, message) | Mail::FromPeer(from, message) => {
                 self.step(Input::Message { from, message });
             }
-            Mail::Client(stream) => self.add_client(stream),
+            Mail::Client(stream, seat) => self.add_client(stream, seat),
             Mail::Peer(stream) => self.add_peer(stream),
             Mail::Cancel { pid, secret } => self.step(Input::Cancel { pid, secret }),
             Mail::DiskFull(full) => self.step(Input::DiskFull(full)),
@@ -410,10 +419,11 @@ impl ShardThread {
         while let Some(stream) = accept(self.start.listeners.as_ref().map(|(sql, _)| sql)) {
             let shard = self.next_shard;
             self.next_shard = (shard + 1) % self.start.mailboxes.len();
+            let seat = Seat::take(&self.seats_taken, self.start.connections_max);
             if shard == usize::from(self.start.id.index()) {
-                self.add_client(stream);
+                self.add_client(stream, seat);
             } else {
-                self.start.mailboxes.send(shard, Mail::Client(stream));
+                self.start.mailboxes.send(shard, Mail::Client(stream, seat));
             }
         }
     }
@@ -449,13 +459,16 @@ impl ShardThread {
         }
     }
 
-    fn add_client(&mut self, mut stream: TcpStream) {
+    fn add_client(&mut self, mut stream: TcpStream, seat: Seat) {
         if let Some(token) = self.register(&mut stream) {
+            let link = seat.link(&stream);
             self.clients.insert(token, ClientConn::new(stream));
+            self.seats.insert(token, seat);
             let secret = self.start.secrets.next_u64() as i32;
             self.step(Input::Connect {
                 conn: ConnId(token as u32),
                 secret,
+                link,
             });
             self.on_other(token, false);
         }
@@ -615,6 +628,7 @@ impl ShardThread {
     }
 
     fn remove_client(&mut self, token: usize) -> Option<ClientConn> {
+        self.seats.remove(&token);
         let client = self.clients.remove(&token)?;
         self.step(Input::Disconnected {
             conn: ConnId(token as u32),

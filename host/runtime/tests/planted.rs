@@ -72,6 +72,7 @@ fn a_panic_in_planning_is_an_error_and_nothing_more() {
     let address = node.sql;
     let cluster = ClusterFile {
         cluster: 7,
+        connections: runtime::connections_default(),
         shards: 2,
         nodes: vec![node],
     };

@@ -32,8 +32,8 @@ pub const STATEMENT_BYTES_MAX: usize = 8 << 20;
 /// Most significant decimal digits of a `numeric`: what 128 bits hold.
 pub const NUMERIC_DIGITS_MAX: u8 = 38;
 
-/// Longest comment on an object in bytes: comments are part of the catalog, which every change of it
-/// sends to all nodes.
+/// Longest comment on an object in bytes: comments are part of the catalog, and every change sends
+/// all of it to all nodes.
 pub const COMMENT_BYTES_MAX: usize = 8 << 10;
 
 /// Longest `varchar(n)` and `char(n)` in characters, as in PostgreSQL.

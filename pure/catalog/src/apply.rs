@@ -113,14 +113,7 @@ impl Catalog {
                 subject,
                 text,
             } => self.comment(database, subject, text.as_deref()),
-            Command::Reserve => {
-                let id = self.next_number();
-                self.reserved.push(IndexId(id));
-                Ok(Applied {
-                    reserved: id,
-                    ..Applied::default()
-                })
-            }
+            Command::Reserve => Ok(self.reserve()),
             Command::Unreserve { index } => Ok(self.unreserve(*index)),
         }
     }
@@ -285,6 +278,15 @@ impl Catalog {
             removal.dropped.push(sequence.id);
         }
         Ok(removal.applied())
+    }
+
+    fn reserve(&mut self) -> Applied {
+        let id = self.next_number();
+        self.reserved.push(IndexId(id));
+        Applied {
+            reserved: id,
+            ..Applied::default()
+        }
     }
 
     fn unreserve(&mut self, index: IndexId) -> Applied {

@@ -4,8 +4,27 @@ use crate::client::{ClientMessage, ConnId, Reply};
 use crate::message::Message;
 use base::{NodeId, Position, ShardId, Ts};
 use catalog::Catalog;
+pub use sql::port::Ends;
 use std::sync::Arc;
 use txn::contract::Outgoing;
+
+/// What the host knows of a client's connection.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Link {
+    /// Its addresses; `None` if it has none.
+    pub ends: Option<Ends>,
+    /// Connections that the node takes; 0: no limit.
+    pub connections_max: u32,
+    /// The node has as many connections as it takes without this one: it is refused (53300).
+    pub is_refused: bool,
+}
+
+/// Connections that a node takes if its host says nothing else: what the setting shows.
+pub fn connections_default() -> u32 {
+    let setting = sql::settings::lookup("max_connections");
+    let default = setting.and_then(|setting| setting.default.parse().ok());
+    default.expect("the setting has a number")
+}
 
 /// What a shard is told.
 #[derive(Debug)]
@@ -16,6 +35,8 @@ pub enum Input {
         conn: ConnId,
         /// Secret for cancel requests, random.
         secret: i32,
+        /// What the host knows of the connection.
+        link: Link,
     },
     /// A message from a client.
     Client {

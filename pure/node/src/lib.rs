@@ -38,7 +38,7 @@ mod used;
 
 pub use barrier::Barrier;
 pub use client::{ClientMessage, ConnId, Format, Reply, Severity, Tag, TxnStatus};
-pub use input::{CheckpointPart, Effects, Input};
+pub use input::{CheckpointPart, Effects, Ends, Input, Link, connections_default};
 pub use leap::Moves;
 pub use machine::{Shard, ShardConfig, ShardRecovered};
 pub use message::{LocalMessage, Message, WireMessage};

@@ -229,9 +229,9 @@ impl Shard {
 
     fn take(&mut self, input: Input) {
         match input {
-            Input::Connect { conn, secret } => {
+            Input::Connect { conn, secret, link } => {
                 self.sessions
-                    .insert(conn, Box::new(Session::new(conn, secret)));
+                    .insert(conn, Box::new(Session::new(conn, secret, link)));
                 self.conns.insert(conn);
             }
             Input::Client { conn, message } => {

@@ -279,6 +279,8 @@ pub struct SessionFacts {
     pub user: String,
     /// Backend number.
     pub pid: i32,
+    /// Addresses of the connection.
+    pub ends: Option<sql::port::Ends>,
     /// Settings that differ from their defaults, lower-case names.
     pub settings: Vec<(String, String)>,
     /// Last values drawn from sequences in this session.

@@ -361,6 +361,10 @@ impl sql::Port for StatementPort {
         self.facts.user.clone()
     }
 
+    fn session_ends(&self) -> Option<sql::port::Ends> {
+        self.facts.ends.clone()
+    }
+
     fn session_pid(&self) -> i32 {
         self.facts.pid
     }

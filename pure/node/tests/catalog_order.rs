@@ -321,7 +321,14 @@ impl World {
     fn connect_clients(&mut self) {
         for shard in self.shards() {
             let secret = 1;
-            self.input(shard, Input::Connect { conn: CONN, secret });
+            self.input(
+                shard,
+                Input::Connect {
+                    conn: CONN,
+                    secret,
+                    link: node::Link::default(),
+                },
+            );
             let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());
             let parameters = vec![named("user", "u"), named("database", "postgres")];
             let message = ClientMessage::Startup { parameters };

@@ -82,7 +82,11 @@ impl World {
 
     fn connect(&mut self, conn: u32, options: &str) {
         let conn = ConnId(conn);
-        self.step(Input::Connect { conn, secret: 0 });
+        self.step(Input::Connect {
+            conn,
+            secret: 0,
+            link: node::Link::default(),
+        });
         let parameters = [
             ("user", "ada"),
             ("database", "postgres"),

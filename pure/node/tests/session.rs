@@ -133,7 +133,7 @@ fn stops_at_boom(statement: &str, work: &mut dyn FnMut()) -> Result<(), String> 
 impl World {
     fn new() -> World {
         World {
-            session: Session::new(ConnId(1), 42),
+            session: Session::new(ConnId(1), 42, node::Link::default()),
             catalog: Arc::new(catalog()),
             plans: PlanCache::default(),
             counters: Counters::default(),

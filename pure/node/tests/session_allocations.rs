@@ -103,7 +103,7 @@ fn a_prepared_point_query_allocates_its_parameters_only() {
         catalog: Arc::new(catalog),
         ..Shard::default()
     };
-    let mut session = Session::new(ConnId(1), 1);
+    let mut session = Session::new(ConnId(1), 1, node::Link::default());
     let parameters = vec![
         ("user".to_owned(), "ada".to_owned()),
         ("database".to_owned(), "shop".to_owned()),

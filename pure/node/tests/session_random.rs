@@ -88,7 +88,7 @@ impl World {
         let (die_percent, fail_percent) = (prng.below(40), prng.below(30));
         World {
             prng,
-            session: Session::new(ConnId(1), 1),
+            session: Session::new(ConnId(1), 1, node::Link::default()),
             catalog: Arc::new(catalog),
             plans: PlanCache::new(4),
             counters: Counters::default(),

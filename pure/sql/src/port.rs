@@ -66,6 +66,10 @@ pub trait Port {
     fn session_user(&self) -> String;
     /// Number of the connection (pg_backend_pid).
     fn session_pid(&self) -> i32;
+    /// Addresses of the connection, if it has any.
+    fn session_ends(&self) -> Option<Ends> {
+        None
+    }
     /// Sends rows towards the client; pending while the client's credit is used up.
     fn poll_emit(&self, batch: &mut Option<RowBatch>) -> Poll<()>;
     /// Sends COPY TO data (rows, each behind its length as a little-endian u32) towards the client;
@@ -169,3 +173,16 @@ impl Future for OpFuture<'_> {
 
 /// Names and values of a row of parameters.
 pub type Params = Arc<[Datum]>;
+
+/// Both ends of a client's connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ends {
+    /// Address of the client, without port.
+    pub client: String,
+    /// Its port.
+    pub client_port: u16,
+    /// Address of the node, without port.
+    pub server: String,
+    /// Its port.
+    pub server_port: u16,
+}

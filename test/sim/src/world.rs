@@ -361,7 +361,15 @@ impl World {
         link.server = Some((life, shard, id));
         link.cell.state.set(ConnState::Open);
         let secret = self.prng.next_u64() as i32;
-        self.input(node, shard, Input::Connect { conn: id, secret });
+        self.input(
+            node,
+            shard,
+            Input::Connect {
+                conn: id,
+                secret,
+                link: node::Link::default(),
+            },
+        );
         let message = startup;
         self.input(node, shard, Input::Client { conn: id, message });
     }

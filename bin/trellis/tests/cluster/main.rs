@@ -11,6 +11,7 @@
 mod bank;
 mod bulk;
 mod commands;
+mod connections;
 mod crash;
 mod disk_full;
 mod errors;

@@ -75,6 +75,7 @@ pub(crate) fn write_cluster_file(folder: &Path, nodes: u16, shards: u16) -> Path
     let nodes = (1..=nodes).map(entry).collect();
     let file = ClusterFile {
         cluster: random() >> 1,
+        connections: runtime::connections_default(),
         shards,
         nodes,
     };
@@ -110,6 +111,14 @@ impl Cluster {
         };
         cluster.start_all();
         cluster
+    }
+
+    /// Ends the nodes and starts them again with a changed cluster file.
+    pub(crate) fn reconfigure(&mut self, change: impl FnOnce(&mut ClusterFile)) {
+        self.stop_all();
+        change(&mut self.file);
+        self.file.write(&self.path).unwrap();
+        self.start_all();
     }
 
     pub(crate) fn size(&self) -> usize {

@@ -74,6 +74,14 @@ impl Session {
             "session_authorization" | "role" if !self.user.is_empty() && lower != "role" => {
                 self.user.to_string()
             }
+            "port" if self.link.ends.is_some() => {
+                let ends = self.link.ends.as_ref();
+                ends.map(|ends| ends.server_port.to_string())
+                    .unwrap_or_default()
+            }
+            "max_connections" if self.link.connections_max > 0 => {
+                self.link.connections_max.to_string()
+            }
             _ => self.settings.get(&lower)?.to_owned(),
         })
     }
@@ -99,9 +107,18 @@ impl Session {
         if read_only {
             settings.push(text("transaction_read_only", "on"));
         }
+        // What the connection tells instead of the list.
+        let known = [
+            ("port", self.link.ends.is_some()),
+            ("max_connections", self.link.connections_max > 0),
+        ];
+        for (name, _) in known.into_iter().filter(|(_, known)| *known) {
+            settings.extend(self.setting(name).map(|value| (name.to_owned(), value)));
+        }
         let facts = Arc::make_mut(&mut self.facts);
         facts.user = self.user.to_string();
         facts.pid = self.pid;
+        facts.ends.clone_from(&self.link.ends);
         facts.settings = settings;
         self.facts_modes = Some(self.modes);
     }

@@ -37,6 +37,11 @@ pub(super) fn idle_timeout(in_block: bool) -> SqlError {
     SqlError::new(SqlState(state), message)
 }
 
+/// 53300.
+pub(super) fn too_many_clients() -> SqlError {
+    SqlError::new(SqlState(*b"53300"), "sorry, too many clients already")
+}
+
 /// 08P01.
 pub(super) fn protocol(message: impl Into<String>) -> SqlError {
     SqlError::new(SqlState::PROTOCOL_VIOLATION, message)

@@ -44,6 +44,7 @@ pub use status::Description;
 
 use crate::barrier::Barrier;
 use crate::client::{ClientMessage, ConnId, Reply, Severity};
+use crate::input::Link;
 use crate::message::{DdlCall, DdlStop, SessionFacts, ToTxn, TxnHandle};
 use base::{Position, ShardId, SqlError, TableId, Time, Ts};
 use block::{Block, Modes};
@@ -120,6 +121,7 @@ enum Life {
 /// One client connection.
 pub struct Session {
     conn: ConnId,
+    link: Box<Link>,
     pid: i32,
     secret: i32,
     life: Life,
@@ -179,8 +181,9 @@ pub struct Session {
 
 impl Session {
     /// A session whose client has not said anything yet.
-    pub fn new(conn: ConnId, secret: i32) -> Session {
+    pub fn new(conn: ConnId, secret: i32, link: Link) -> Session {
         Session {
+            link: Box::new(link),
             conn,
             pid: 0,
             secret,

@@ -309,12 +309,151 @@ mod tests {
         set(&mut settings, "application_name", "c").expect("known");
         settings.roll_back();
         assert_eq!(settings.report(), [], "the client knows no other value");
-        set(&mut settings, "work_mem", "8MB").expect("known");
+        set(&mut settings, "work_mem", "4096kB").expect("known");
         assert_eq!(settings.report(), []);
         assert!(set(&mut settings, "no_such", "1").is_err());
         settings
             .set("my.own", Some("x"), false, false)
             .expect("names with a dot are free");
         assert_eq!(settings.get("my.own"), Some("x"));
+    }
+
+    /// Values to try on a setting.
+    fn samples(setting: &known::Setting) -> Vec<String> {
+        use known::Kind;
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let mut samples: Vec<String> = match setting.kind {
+            Kind::Bool => words(&["on", "off"]),
+            Kind::Integer { min, max, .. } => {
+                let middle = (min + max) / 2;
+                [min, min + 1, middle, max]
+                    .map(|n| n.min(max).to_string())
+                    .to_vec()
+            }
+            Kind::Real { min, max } => [min, (min + max) / 3.0, max]
+                .map(|n| n.to_string())
+                .to_vec(),
+            Kind::Enum(all) => words(all),
+            Kind::Alias(pairs) | Kind::Encoding(pairs) => pairs
+                .iter()
+                .map(|(spelling, _)| (*spelling).to_owned())
+                .collect(),
+            Kind::Text | Kind::SchemaList => words(&["x", "public", ""]),
+        };
+        samples.push("no such value".to_owned());
+        samples.push(setting.default.to_owned());
+        samples
+    }
+
+    /// What setting it to this value changes, for each setting that a session acts on.
+    const EFFECTS: &[(&str, &str, fn(&Settings) -> bool)] = &[
+        ("client_min_messages", "error", |s| {
+            !s.knobs.tells(Severity::Warning)
+        }),
+        ("client_min_messages", "debug1", |s| {
+            s.knobs.tells(Severity::Notice)
+        }),
+        ("default_transaction_isolation", "read committed", |s| {
+            s.knobs.default_isolation == Isolation::ReadCommitted
+        }),
+        ("default_transaction_read_only", "on", |s| {
+            s.knobs.default_read_only
+        }),
+        ("idle_in_transaction_session_timeout", "7ms", |s| {
+            s.knobs.idle_in_transaction_timeout_us == 7_000
+        }),
+        ("idle_session_timeout", "7ms", |s| {
+            s.knobs.idle_timeout_us == 7_000
+        }),
+        ("lock_timeout", "7ms", |s| s.knobs.lock_timeout_us == 7_000),
+        ("statement_timeout", "7ms", |s| {
+            s.knobs.statement_timeout_us == 7_000
+        }),
+        ("synchronous_commit", "off", |s| !s.knobs.synchronous_commit),
+    ];
+
+    /// Settings whose effect is shown elsewhere, and by what.
+    const ELSEWHERE: &[(&str, &str)] = &[
+        ("transaction_isolation", "testdata/session/settings_of_txn"),
+        ("transaction_read_only", "testdata/session/settings_of_txn"),
+    ];
+
+    /// Every setting acts, or takes no other value than the one that tells the truth.
+    #[test]
+    fn every_setting_acts_or_is_refused() {
+        for setting in SETTINGS {
+            let name = setting.name;
+            let mut values = std::collections::BTreeSet::new();
+            for sample in samples(setting) {
+                let mut settings = Settings::default();
+                match settings.set(name, Some(&sample), false, false) {
+                    Err(error) => {
+                        assert!(error.fields().message.contains(name), "{name}: {error}");
+                        assert_eq!(settings.get(name), Some(setting.default));
+                    }
+                    Ok(_) => drop(values.insert(settings.get(name).expect("set").to_owned())),
+                }
+            }
+            let effects: Vec<_> = EFFECTS
+                .iter()
+                .filter(|(other, ..)| *other == name)
+                .collect();
+            if setting.context != known::Context::User {
+                assert!(values.is_empty(), "{name} is not the session's to change");
+            } else if setting.is_fixed || values.len() == 1 {
+                assert_eq!(
+                    values.into_iter().collect::<Vec<_>>(),
+                    [setting.default],
+                    "{name}"
+                );
+            } else if setting.description.starts_with("Moot: ") {
+                assert_eq!(
+                    setting.kind,
+                    known::Kind::Bool,
+                    "{name}: there is nothing to act on"
+                );
+            } else if name == "TimeZone"
+                || matches!(
+                    setting.kind,
+                    known::Kind::Encoding(_) | known::Kind::SchemaList
+                )
+            {
+                // All values that are taken mean the same.
+                assert!(!values.contains("x") && !values.contains(""), "{name}");
+            } else if name == "extra_float_digits" {
+                let all = ["1", "2", "3"].map(str::to_owned);
+                assert_eq!(
+                    values.into_iter().collect::<Vec<_>>(),
+                    all,
+                    "all mean: exactly"
+                );
+            } else if name == "application_name" {
+                let mut settings = Settings::default();
+                let told = settings
+                    .set(name, Some("x"), false, false)
+                    .expect("any text");
+                assert_eq!(told, [(name.to_owned(), "x".to_owned())]);
+            } else if let Some((_, place)) = ELSEWHERE.iter().find(|(other, _)| *other == name) {
+                let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+                let root = if place.starts_with("test/") {
+                    "../.."
+                } else {
+                    "."
+                };
+                let text = std::fs::read_to_string(path.join(root).join(place)).expect(place);
+                let lower = text.to_ascii_lowercase();
+                assert!(
+                    lower.contains(&name.to_ascii_lowercase()),
+                    "{name} in {place}"
+                );
+            } else {
+                assert!(!effects.is_empty(), "{name}: what does it do?");
+            }
+            for (_, value, shows) in effects {
+                let mut settings = Settings::default();
+                settings.set(name, Some(value), false, false).expect(name);
+                assert!(shows(&settings), "{name} = {value}");
+            }
+        }
     }
 }

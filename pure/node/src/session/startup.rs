@@ -46,6 +46,9 @@ impl Session {
             };
             return Err(SqlError::new(SqlState::CANNOT_CONNECT_NOW, message));
         }
+        if self.link.is_refused {
+            return Err(errors::too_many_clients());
+        }
         let mut user = None;
         let mut database = None;
         let mut wanted = Vec::new();

@@ -75,6 +75,9 @@ impl SessionFacts for Facts<'_> {
     fn pid(&self) -> i32 {
         self.port.session_pid()
     }
+    fn ends(&self) -> Option<crate::port::Ends> {
+        self.port.session_ends()
+    }
     fn setting(&self, name: &str) -> Option<String> {
         self.port.setting(name)
     }

@@ -1,5 +1,6 @@
 //! What evaluation may ask: the columns of its row, parameters, and facts about the session.
 
+use crate::port::Ends;
 use base::row::RowRef;
 use base::{Datum, SqlError, SqlState, Time, Type};
 
@@ -115,6 +116,10 @@ pub trait SessionFacts {
     fn database(&self) -> String;
     /// Number of the connection (`pg_backend_pid()`).
     fn pid(&self) -> i32;
+    /// Addresses of the connection, if it has any.
+    fn ends(&self) -> Option<Ends> {
+        None
+    }
     /// A session setting by lower-case name; `None` if there is no such setting.
     fn setting(&self, name: &str) -> Option<String>;
     /// 64 pseudo-random bits.

@@ -246,8 +246,10 @@ pub enum SessionFunc {
     Pid,
     Setting,
     SetConfig,
-    /// Client and server addresses and ports: NULL.
-    Unavailable,
+    ClientAddr,
+    ClientPort,
+    ServerAddr,
+    ServerPort,
 }
 
 /// How often a function may be computed.

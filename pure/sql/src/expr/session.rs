@@ -45,7 +45,16 @@ pub(super) fn apply(
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
                 .hint("Use SET or SET LOCAL."));
         }
-        SessionFunc::Unavailable => Datum::Null,
+        SessionFunc::ClientAddr => session.ends().map(|ends| ends.client).into(),
+        SessionFunc::ClientPort => session
+            .ends()
+            .map(|ends| i32::from(ends.client_port))
+            .into(),
+        SessionFunc::ServerAddr => session.ends().map(|ends| ends.server).into(),
+        SessionFunc::ServerPort => session
+            .ends()
+            .map(|ends| i32::from(ends.server_port))
+            .into(),
     })
 }
 

@@ -73,8 +73,8 @@ pub(super) fn shared_description(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 
 /// `obj_description(object [, catalog])`, `shobj_description(object, catalog)` and
 /// `col_description(table, column)`.
-pub(super) fn described(cx: &CatalogCx<'_>, name: &str, object: u32, rest: &[Datum]) -> Datum {
-    let class = match rest.first().and_then(Datum::as_str) {
+pub(super) fn described(cx: &CatalogCx<'_>, name: &str, object: u32, args: &[Datum]) -> Datum {
+    let class = match args.get(1).and_then(Datum::as_str) {
         None => None,
         Some(class) => match lookup(Some("pg_catalog"), class) {
             Some(table) => Some(table.oid),
@@ -82,7 +82,7 @@ pub(super) fn described(cx: &CatalogCx<'_>, name: &str, object: u32, rest: &[Dat
         },
     };
     let column = match name {
-        "col_description" => rest.first().and_then(Datum::as_int).unwrap_or(0),
+        "col_description" => args.get(1).and_then(Datum::as_int).unwrap_or(0),
         _ => 0,
     };
     let is_it = |found: &Described<'_>| {

@@ -243,9 +243,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
             "can_exclude" | "can_include" | "bitmap_scan" => flag(false),
             _ => Datum::Null,
         },
-        _ if name.ends_with("_description") => {
-            comments::described(cx, name, object(0), args.get(1..).unwrap_or_default())
-        }
+        _ if name.ends_with("_description") => comments::described(cx, name, object(0), args),
         _ if name.ends_with("_is_visible") => visible_object(cx, name, object(0)),
         _ if name.starts_with("has_") || name == "pg_has_role" => privilege(cx, name, args)?,
         _ if name.starts_with("pg_stat_get_") => int(0),

@@ -1,6 +1,6 @@
 //! The settings that exist, in order of name.
 //!
-//! Many only exist because clients, dumps and ORMs set them; their description says so.
+//! Many only exist because clients, dumps and ORMs set them: of those only the default is taken.
 
 use super::{Context, Kind, SERVER_VERSION, Setting, Unit};
 
@@ -24,10 +24,7 @@ const ISOLATION_LEVELS: &[&str] = &[
 /// Text is UTF-8 everywhere. SQL_ASCII means "do not convert", which comes to the same.
 const ENCODINGS: &[(&str, &str)] = &[
     ("utf8", "UTF8"),
-    ("utf-8", "UTF8"),
-    ("utf_8", "UTF8"),
     ("unicode", "UTF8"),
-    ("sql_ascii", "SQL_ASCII"),
     ("sqlascii", "SQL_ASCII"),
 ];
 
@@ -76,7 +73,17 @@ const fn setting(
         default,
         context,
         reported: false,
+        is_fixed: false,
         description,
+    }
+}
+
+/// A setting of which only the default is taken, because only that tells the truth; the description
+/// says why.
+const fn fixed(setting: Setting) -> Setting {
+    Setting {
+        is_fixed: true,
+        ..setting
     }
 }
 
@@ -97,13 +104,13 @@ pub const SETTINGS: &[Setting] = &[
         Context::User,
         "Sets the application name to be reported in statistics and logs.",
     )),
-    setting(
+    fixed(setting(
         "backslash_quote",
         Kind::Enum(&["safe_encoding", "on", "off"]),
         "safe_encoding",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "Backslashes are ordinary characters in string literals.",
+    )),
     setting(
         "block_size",
         Kind::Integer {
@@ -124,7 +131,7 @@ pub const SETTINGS: &[Setting] = &[
     ),
     reported(setting(
         "client_encoding",
-        Kind::Alias(ENCODINGS),
+        Kind::Encoding(ENCODINGS),
         "UTF8",
         Context::User,
         "Sets the client's character set encoding.",
@@ -136,13 +143,13 @@ pub const SETTINGS: &[Setting] = &[
         Context::User,
         "Sets the message levels that are sent to the client.",
     ),
-    setting(
+    fixed(setting(
         "cursor_tuple_fraction",
         Kind::Real { min: 0.0, max: 1.0 },
         "0.1",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "Cursors are planned like other queries.",
+    )),
     setting(
         "data_checksums",
         Kind::Bool,
@@ -157,7 +164,7 @@ pub const SETTINGS: &[Setting] = &[
         Context::User,
         "Sets the display format for date and time values.",
     )),
-    setting(
+    fixed(setting(
         "deadlock_timeout",
         Kind::Integer {
             min: 1,
@@ -166,16 +173,16 @@ pub const SETTINGS: &[Setting] = &[
         },
         "1s",
         Context::User,
-        "Accepted without effect: deadlocks are prevented.",
-    ),
-    setting(
+        "Deadlocks are prevented, not looked for.",
+    )),
+    fixed(setting(
         "debug_print_plan",
         Kind::Bool,
         "off",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "Plans are not logged: see EXPLAIN.",
+    )),
+    fixed(setting(
         "default_statistics_target",
         Kind::Integer {
             min: 1,
@@ -184,36 +191,36 @@ pub const SETTINGS: &[Setting] = &[
         },
         "100",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "Tables have no statistics of values.",
+    )),
+    fixed(setting(
         "default_table_access_method",
         Kind::Text,
         "heap",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "Tables are kept in one way.",
+    )),
+    fixed(setting(
         "default_tablespace",
         Kind::Text,
         "",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "There are no tablespaces.",
+    )),
+    fixed(setting(
         "default_text_search_config",
         Kind::Text,
         "pg_catalog.simple",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "There is no text search.",
+    )),
+    fixed(setting(
         "default_transaction_deferrable",
         Kind::Bool,
         "off",
         Context::User,
-        "Sets the default deferrable status of new transactions.",
-    ),
+        "Transactions are not deferrable: READ ONLY ones never fail.",
+    )),
     setting(
         "default_transaction_isolation",
         Kind::Enum(ISOLATION_LEVELS),
@@ -228,7 +235,7 @@ pub const SETTINGS: &[Setting] = &[
         Context::User,
         "Sets the default read-only status of new transactions.",
     )),
-    setting(
+    fixed(setting(
         "effective_cache_size",
         Kind::Integer {
             min: 1,
@@ -237,95 +244,95 @@ pub const SETTINGS: &[Setting] = &[
         },
         "4GB",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "All rows are in memory.",
+    )),
+    fixed(setting(
         "enable_bitmapscan",
         Kind::Bool,
-        "on",
+        "off",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "The planner takes no hints.",
+    )),
+    fixed(setting(
         "enable_hashagg",
         Kind::Bool,
         "on",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "The planner takes no hints.",
+    )),
+    fixed(setting(
         "enable_hashjoin",
         Kind::Bool,
         "on",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "The planner takes no hints.",
+    )),
+    fixed(setting(
         "enable_indexonlyscan",
         Kind::Bool,
         "on",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "The planner takes no hints.",
+    )),
+    fixed(setting(
         "enable_indexscan",
         Kind::Bool,
         "on",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "The planner takes no hints.",
+    )),
+    fixed(setting(
         "enable_material",
         Kind::Bool,
-        "on",
+        "off",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "The planner takes no hints.",
+    )),
+    fixed(setting(
         "enable_mergejoin",
         Kind::Bool,
-        "on",
+        "off",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "The planner takes no hints.",
+    )),
+    fixed(setting(
         "enable_nestloop",
         Kind::Bool,
         "on",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "The planner takes no hints.",
+    )),
+    fixed(setting(
         "enable_seqscan",
         Kind::Bool,
         "on",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "The planner takes no hints.",
+    )),
+    fixed(setting(
         "enable_sort",
         Kind::Bool,
         "on",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "The planner takes no hints.",
+    )),
     setting(
         "escape_string_warning",
         Kind::Bool,
         "on",
         Context::User,
-        "Accepted without effect.",
+        "Moot: backslashes in string literals are never escapes.",
     ),
     setting(
         "extra_float_digits",
         Kind::Integer {
-            min: -15,
+            min: 1,
             max: 3,
             unit: Unit::None,
         },
         "1",
         Context::User,
-        "Accepted without effect: floats are printed exactly.",
+        "Floats are printed with as many digits as tell them apart.",
     ),
     setting(
         "fsync",
@@ -334,13 +341,13 @@ pub const SETTINGS: &[Setting] = &[
         Context::Start,
         "Forces the journal to disk before a commit is answered.",
     ),
-    setting(
+    fixed(setting(
         "geqo",
         Kind::Bool,
-        "on",
+        "off",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "Orders of joins are not searched genetically.",
+    )),
     setting(
         "idle_in_transaction_session_timeout",
         Kind::Integer {
@@ -391,13 +398,13 @@ pub const SETTINGS: &[Setting] = &[
         Context::Internal,
         "Shows whether the user may do everything.",
     )),
-    setting(
+    fixed(setting(
         "jit",
         Kind::Bool,
         "off",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "Expressions are not compiled.",
+    )),
     setting(
         "lc_collate",
         Kind::Text,
@@ -412,34 +419,34 @@ pub const SETTINGS: &[Setting] = &[
         Context::Internal,
         "Shows the order of text.",
     ),
-    setting(
+    fixed(setting(
         "lc_messages",
         Kind::Text,
         "C",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "Messages are in English.",
+    )),
+    fixed(setting(
         "lc_monetary",
         Kind::Text,
         "C",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "There is one locale.",
+    )),
+    fixed(setting(
         "lc_numeric",
         Kind::Text,
         "C",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "There is one locale.",
+    )),
+    fixed(setting(
         "lc_time",
         Kind::Text,
         "C",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "There is one locale.",
+    )),
     setting(
         "lock_timeout",
         Kind::Integer {
@@ -451,7 +458,7 @@ pub const SETTINGS: &[Setting] = &[
         Context::User,
         "Ends a statement that waits that long for a lock.",
     ),
-    setting(
+    fixed(setting(
         "log_min_duration_statement",
         Kind::Integer {
             min: -1,
@@ -460,16 +467,16 @@ pub const SETTINGS: &[Setting] = &[
         },
         "-1",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "Statements are not logged.",
+    )),
+    fixed(setting(
         "log_statement",
         Kind::Enum(&["none", "ddl", "mod", "all"]),
         "none",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "Statements are not logged.",
+    )),
+    fixed(setting(
         "maintenance_work_mem",
         Kind::Integer {
             min: 1024,
@@ -478,8 +485,8 @@ pub const SETTINGS: &[Setting] = &[
         },
         "64MB",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "Memory is limited by the node, not by session.",
+    )),
     setting(
         "max_connections",
         Kind::Integer {
@@ -489,7 +496,7 @@ pub const SETTINGS: &[Setting] = &[
         },
         "1000",
         Context::Start,
-        "Sets the largest number of concurrent connections.",
+        "Shows the largest number of connections of this node (`connections` in the cluster file).",
     ),
     setting(
         "max_identifier_length",
@@ -513,17 +520,17 @@ pub const SETTINGS: &[Setting] = &[
         Context::Internal,
         "Shows the largest number of columns of an index.",
     ),
-    setting(
+    fixed(setting(
         "max_parallel_workers_per_gather",
         Kind::Integer {
             min: 0,
             max: 1024,
             unit: Unit::None,
         },
-        "2",
+        "0",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "Shards work in parallel without workers of their own.",
+    )),
     setting(
         "max_prepared_transactions",
         Kind::Integer {
@@ -533,22 +540,22 @@ pub const SETTINGS: &[Setting] = &[
         },
         "0",
         Context::Start,
-        "PREPARE TRANSACTION is not supported.",
+        "Shows that PREPARE TRANSACTION is not supported.",
     ),
-    setting(
+    fixed(setting(
         "password_encryption",
         Kind::Enum(&["md5", "scram-sha-256"]),
         "scram-sha-256",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "There are no passwords.",
+    )),
+    fixed(setting(
         "plan_cache_mode",
         Kind::Enum(&["auto", "force_generic_plan", "force_custom_plan"]),
         "auto",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "Plans are made once for all parameters.",
+    )),
     setting(
         "port",
         Kind::Integer {
@@ -560,14 +567,14 @@ pub const SETTINGS: &[Setting] = &[
         Context::Start,
         "Shows the port of this server.",
     ),
-    setting(
+    fixed(setting(
         "quote_all_identifiers",
         Kind::Bool,
         "off",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "Names are quoted where they must be.",
+    )),
+    fixed(setting(
         "random_page_cost",
         Kind::Real {
             min: 0.0,
@@ -575,23 +582,23 @@ pub const SETTINGS: &[Setting] = &[
         },
         "4",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "The planner counts rows, not pages.",
+    )),
     setting(
         "row_security",
         Kind::Bool,
         "on",
         Context::User,
-        "Accepted without effect: there are no row policies.",
+        "Moot: there are no row policies.",
     ),
     setting(
         "search_path",
-        Kind::Text,
+        Kind::SchemaList,
         "\"$user\", public",
         Context::User,
-        "Accepted without effect: names are looked up in pg_catalog and public.",
+        "Names are looked up in pg_catalog and public: a list without public is refused.",
     ),
-    setting(
+    fixed(setting(
         "seq_page_cost",
         Kind::Real {
             min: 0.0,
@@ -599,8 +606,8 @@ pub const SETTINGS: &[Setting] = &[
         },
         "1",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "The planner counts rows, not pages.",
+    )),
     reported(setting(
         "server_encoding",
         Kind::Text,
@@ -633,13 +640,13 @@ pub const SETTINGS: &[Setting] = &[
         Context::Internal,
         "Shows the name of the session's user.",
     )),
-    setting(
+    fixed(setting(
         "session_replication_role",
         Kind::Enum(&["origin", "replica", "local"]),
         "origin",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "Constraints hold for every session.",
+    )),
     setting(
         "shared_buffers",
         Kind::Integer {
@@ -649,7 +656,7 @@ pub const SETTINGS: &[Setting] = &[
         },
         "128MB",
         Context::Start,
-        "Without meaning: all rows are in memory.",
+        "Shows a size that tools expect: all rows are in memory.",
     ),
     setting(
         "ssl",
@@ -677,12 +684,23 @@ pub const SETTINGS: &[Setting] = &[
         "Ends a statement that runs for that long.",
     ),
     setting(
+        "superuser_reserved_connections",
+        Kind::Integer {
+            min: 0,
+            max: 262143,
+            unit: Unit::None,
+        },
+        "0",
+        Context::Start,
+        "Shows that no connections are kept free.",
+    ),
+    fixed(setting(
         "synchronize_seqscans",
         Kind::Bool,
-        "on",
+        "off",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "Scans do not share their work.",
+    )),
     setting(
         "synchronous_commit",
         Kind::Enum(&["on", "off", "local", "remote_write", "remote_apply"]),
@@ -690,7 +708,7 @@ pub const SETTINGS: &[Setting] = &[
         Context::User,
         "Sets whether COMMIT waits until the transaction is durable.",
     ),
-    setting(
+    fixed(setting(
         "tcp_keepalives_idle",
         Kind::Integer {
             min: 0,
@@ -699,9 +717,9 @@ pub const SETTINGS: &[Setting] = &[
         },
         "0",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "The operating system decides.",
+    )),
+    fixed(setting(
         "temp_buffers",
         Kind::Integer {
             min: 100,
@@ -710,8 +728,8 @@ pub const SETTINGS: &[Setting] = &[
         },
         "8MB",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "There are no temporary tables.",
+    )),
     reported(setting(
         "TimeZone",
         Kind::Alias(TIME_ZONES),
@@ -719,13 +737,13 @@ pub const SETTINGS: &[Setting] = &[
         Context::User,
         "Sets the time zone for displaying and interpreting timestamps.",
     )),
-    setting(
+    fixed(setting(
         "transaction_deferrable",
         Kind::Bool,
         "off",
         Context::User,
-        "Shows whether the transaction is deferrable.",
-    ),
+        "Transactions are not deferrable: READ ONLY ones never fail.",
+    )),
     setting(
         "transaction_isolation",
         Kind::Enum(ISOLATION_LEVELS),
@@ -740,14 +758,14 @@ pub const SETTINGS: &[Setting] = &[
         Context::User,
         "Shows whether the transaction is read-only.",
     ),
-    setting(
+    fixed(setting(
         "transform_null_equals",
         Kind::Bool,
         "off",
         Context::User,
-        "Accepted without effect.",
-    ),
-    setting(
+        "A comparison with NULL is NULL.",
+    )),
+    fixed(setting(
         "vacuum_cost_delay",
         Kind::Integer {
             min: 0,
@@ -756,16 +774,16 @@ pub const SETTINGS: &[Setting] = &[
         },
         "0",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "There is nothing to vacuum.",
+    )),
     setting(
         "wal_level",
         Kind::Enum(&["minimal", "replica", "logical"]),
         "replica",
         Context::Start,
-        "Without meaning.",
+        "Shows what tools expect: the journal is not PostgreSQL's.",
     ),
-    setting(
+    fixed(setting(
         "work_mem",
         Kind::Integer {
             min: 64,
@@ -774,13 +792,13 @@ pub const SETTINGS: &[Setting] = &[
         },
         "4MB",
         Context::User,
-        "Accepted without effect: see the memory limits of the node.",
-    ),
-    setting(
+        "Memory is limited by the node, not by session.",
+    )),
+    fixed(setting(
         "xmloption",
         Kind::Enum(&["content", "document"]),
         "content",
         Context::User,
-        "Accepted without effect.",
-    ),
+        "There is no type xml.",
+    )),
 ];

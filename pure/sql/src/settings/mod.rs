@@ -29,6 +29,8 @@ pub struct Setting {
     pub context: Context,
     /// Whether the client is told of its value at start and at each change (ParameterStatus).
     pub reported: bool,
+    /// Only the default is taken: it tells what is the case.
+    pub is_fixed: bool,
     /// One line for SHOW ALL and pg_settings.
     pub description: &'static str,
 }
@@ -61,6 +63,10 @@ pub enum Kind {
     /// A fixed meaning in another form of writing, checked by a rule of its own: (accepted
     /// spelling in lower case, value).
     Alias(&'static [(&'static str, &'static str)]),
+    /// The same, spelled as names of encodings are: only letters and digits count.
+    Encoding(&'static [(&'static str, &'static str)]),
+    /// Names of schemas, `public` among them.
+    SchemaList,
 }
 
 /// Who may change a setting, and when.
@@ -93,7 +99,7 @@ impl Setting {
             Kind::Integer { .. } => "integer",
             Kind::Real { .. } => "real",
             Kind::Enum(_) => "enum",
-            Kind::Text | Kind::Alias(_) => "string",
+            Kind::Text | Kind::Alias(_) | Kind::Encoding(_) | Kind::SchemaList => "string",
         }
     }
 }
@@ -147,7 +153,13 @@ pub fn validate(name: &str, value: &str) -> Result<String, SqlError> {
     match setting.context {
         Context::Internal => cannot(""),
         Context::Start => cannot(" without restarting the server"),
-        Context::User => check(setting, value),
+        Context::User => {
+            let value = check(setting, value)?;
+            if setting.is_fixed && value != setting.default {
+                return Err(unsupported(setting, &value).detail(setting.description));
+            }
+            Ok(value)
+        }
     }
 }
 
@@ -230,7 +242,15 @@ fn check(setting: &Setting, value: &str) -> Result<String, SqlError> {
                 None => invalid(&format!("Available values: {}.", words.join(", "))),
             }
         }
-        Kind::Alias(pairs) => alias(setting, pairs, value),
+        Kind::Alias(pairs) => {
+            let squeezed = value.chars().filter(|c| !c.is_whitespace());
+            alias(setting, pairs, value, squeezed)
+        }
+        Kind::Encoding(pairs) => {
+            let squeezed = value.chars().filter(|c| c.is_ascii_alphanumeric());
+            alias(setting, pairs, value, squeezed)
+        }
+        Kind::SchemaList => schemas(setting, value),
         Kind::Text => Ok(text(setting.name, value)),
     }
 }
@@ -249,18 +269,45 @@ fn out_of_range(
 
 /// Values with a limited meaning: what means the same as the only behaviour there is passes, the
 /// rest is refused as not supported rather than ignored.
-fn alias(setting: &Setting, pairs: &[(&str, &str)], value: &str) -> Result<String, SqlError> {
-    let squeezed: String = value
-        .chars()
-        .filter(|c| !c.is_whitespace())
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
-    if let Some((_, value)) = pairs.iter().find(|(spelling, _)| *spelling == squeezed) {
-        return Ok((*value).to_owned());
+fn alias(
+    setting: &Setting,
+    pairs: &[(&str, &str)],
+    value: &str,
+    squeezed: impl Iterator<Item = char>,
+) -> Result<String, SqlError> {
+    let squeezed: String = squeezed.map(|c| c.to_ascii_lowercase()).collect();
+    match pairs.iter().find(|(spelling, _)| *spelling == squeezed) {
+        Some((_, value)) => Ok((*value).to_owned()),
+        None => Err(unsupported(setting, value)),
     }
+}
+
+/// What PostgreSQL takes and Trellis cannot do.
+fn unsupported(setting: &Setting, value: &str) -> SqlError {
     let message = format!("{} \"{value}\" is not supported", setting.name);
     let hint = format!("The only supported value is \"{}\".", setting.default);
-    Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint(hint))
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint(hint)
+}
+
+/// A list of schemas: those that do not exist are passed over, as in PostgreSQL, so that `public` is
+/// where names are looked up; a list without it would hide all tables.
+fn schemas(setting: &Setting, value: &str) -> Result<String, SqlError> {
+    let mut names = value.split(',').map(|name| {
+        let name = name.trim();
+        match name
+            .strip_prefix('"')
+            .and_then(|name| name.strip_suffix('"'))
+        {
+            Some(quoted) => quoted.to_owned(),
+            None => name.to_lowercase(),
+        }
+    });
+    if names.any(|name| name == "public") {
+        return Ok(value.to_owned());
+    }
+    let message = format!("{} \"{value}\" is not supported", setting.name);
+    Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+        .hint("Name \"public\" in the list: all tables are in it."))
 }
 
 /// Texts are stored as given, except that `application_name` is cut to a name's length and shows
