@@ -108,6 +108,7 @@ impl Binder<'_> {
         collation: &ast::ObjectName,
     ) -> Result<Expr, SqlError> {
         let ty = value.ty();
+        let ty = ty.element().unwrap_or(ty);
         if !ty.is_text() && ty != Type::Unknown {
             let message = format!("collations are not supported by type {}", ty.base_name());
             return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));

@@ -1,6 +1,7 @@
 //! Schema changes: statements to catalog commands and work over existing rows.
 
 mod alter;
+mod default;
 mod names;
 mod table;
 

@@ -1,7 +1,8 @@
 //! CREATE TABLE.
 
+use super::default::default_text;
 use super::{index, key_column, own_name, sequence, simple};
-use crate::bind::scope::{Scope, ident, object_name};
+use crate::bind::scope::{ident, object_name};
 use crate::bind::types::{NamedType, named_type};
 use crate::bind::{Binder, scope_of, unsupported};
 use crate::expr::Expr;
@@ -631,26 +632,4 @@ pub(super) fn check_text(
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }
     Ok(check.to_string())
-}
-
-/// Checks that a default binds and fits its column, and gives its text for the catalog.
-fn default_text(
-    column: &Column,
-    value: &ast::Expr,
-    binder: &mut Binder<'_>,
-) -> Result<String, SqlError> {
-    let outer = binder.set_scope(Scope::default());
-    let bound = binder.expr(value);
-    binder.set_scope(outer);
-    let bound = bound.map_err(|error| match error.state() {
-        SqlState::UNDEFINED_COLUMN => SqlError::new(
-            SqlState::FEATURE_NOT_SUPPORTED,
-            "cannot use column reference in DEFAULT expression",
-        ),
-        _ => error,
-    })?;
-    binder.assigned(bound, column)?;
-    binder.take_calls();
-    binder.inits.clear();
-    Ok(value.to_string())
 }
