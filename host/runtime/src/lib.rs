@@ -18,6 +18,7 @@
 mod barrier;
 mod beats;
 pub mod checkpoint;
+mod clock_watch;
 pub mod cluster;
 mod conn;
 pub mod data_dir;

@@ -1,6 +1,7 @@
 //! The event loop of one shard.
 
 use crate::checkpoint::CheckpointNews;
+use crate::clock_watch::{ClockNews, ClockWatch};
 use crate::conn::{ClientConn, Got, READ_BYTES, read_some};
 use crate::frame::Hello;
 use crate::journal_file::Journal;
@@ -90,6 +91,7 @@ pub(crate) struct ShardThread {
     shards_ready: usize,
     stopping: bool,
     clock: SteadyClock,
+    clock_watch: ClockWatch,
     /// What the monotonic clock counts from.
     began: Instant,
     validated: Instant,
@@ -118,6 +120,7 @@ pub(crate) fn run(start: ShardStart) {
         shards_ready: 0,
         stopping: false,
         clock: SteadyClock::default(),
+        clock_watch: ClockWatch::default(),
         began: Instant::now(),
         validated: Instant::now(),
     };
@@ -139,7 +142,21 @@ impl ShardThread {
     /// The time for the machine: a wall clock that is set back does not stop it.
     fn now(&mut self) -> Time {
         let monotonic_us = self.began.elapsed().as_micros() as u64;
-        self.clock.read(monotonic_us, wall())
+        let wall = wall();
+        let now = self.clock.read(monotonic_us, wall);
+        // The shards of a node read the same clocks: one of them speaks.
+        if self.start.id.index() == 0 {
+            match self.clock_watch.look(self.clock.ahead_us(wall)) {
+                Some(ClockNews::Ahead(micros)) => tracing::warn!(
+                    seconds = micros / 1_000_000,
+                    "the clock was set back: now() goes on from where it was and is ahead until \
+                     the clock has caught up"
+                ),
+                Some(ClockNews::CaughtUp) => tracing::warn!("the clock has caught up with now()"),
+                None => {}
+            }
+        }
+        now
     }
 
     /// Looks at times whether the machine is in order; a shard that is not ends the process.

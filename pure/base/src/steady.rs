@@ -21,6 +21,11 @@ impl SteadyClock {
         self.last = self.last.after(passed).max(wall);
         self.last
     }
+
+    /// Microseconds by which the time given last lies ahead of the wall clock.
+    pub fn ahead_us(&self, wall: Time) -> u64 {
+        self.last.since(wall)
+    }
 }
 
 #[cfg(test)]
@@ -35,6 +40,8 @@ mod tests {
         // Set back by an hour: five microseconds are five microseconds.
         assert_eq!(clock.read(20, Time(1)), Time(1_010));
         assert_eq!(clock.read(25, Time(6)), Time(1_015));
+        assert_eq!(clock.ahead_us(Time(6)), 1_009);
+        assert_eq!(clock.ahead_us(Time(2_000)), 0, "the wall clock is ahead");
         // Set forwards.
         assert_eq!(clock.read(26, Time(9_000)), Time(9_000));
         assert_eq!(clock.read(27, Time(9_001)), Time(9_001));
