@@ -35,6 +35,8 @@ pub struct Plan {
     pub writes: bool,
     /// Whether it takes locks under snapshot isolation levels too (FOR UPDATE).
     pub locks: bool,
+    /// What planning has looked at: names, expressions, conditions, inputs of joins.
+    pub work: u64,
 }
 
 impl Plan {

@@ -14,6 +14,7 @@ impl Binder<'_> {
     /// # Errors
     /// 42703, 42702, 42P01 for names; 42883, 42804 and others for types.
     pub(crate) fn expr(&mut self, ast: &Ast) -> Result<Expr, SqlError> {
+        self.work += 1;
         let ast = unwrapped(ast);
         let bound = self.deeper(|binder| binder.expr_inner(ast))?;
         self.note(&bound);

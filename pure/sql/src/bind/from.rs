@@ -115,8 +115,13 @@ impl Binder<'_> {
             } = join;
             self.no(*global, "GLOBAL")?;
             let left = rel.take().expect("the first relation was bound");
-            let mut visible = before.clone();
-            visible.append(scope.clone())?;
+            // A table reads no names; a copy of all of them for each one takes long.
+            let mut visible = Scope::default();
+            if !matches!(relation, TableFactor::Table { args: None, .. }) {
+                self.work += (before.columns.len() + scope.columns.len()) as u64;
+                visible = before.clone();
+                visible.append(scope.clone())?;
+            }
             let factor = self.factor(relation, &visible, locking)?;
             let right_scope = factor.scope.shifted(left.width());
             let (kind, constraint) = self.join_kind(join_operator)?;

@@ -119,6 +119,8 @@ pub(crate) struct Binder<'a> {
     inherited: Option<(txn::LockMode, &'static str)>,
     /// A function asks how much memory rows take up.
     pub(crate) sizes: bool,
+    /// What binding and planning have looked at: see [`crate::plan::Plan::work`].
+    pub(crate) work: u64,
 }
 
 impl<'a> Binder<'a> {
@@ -139,6 +141,7 @@ impl<'a> Binder<'a> {
             inherited: None,
             subquery_name: String::new(),
             sizes: false,
+            work: 0,
         }
     }
 

@@ -10,6 +10,9 @@ use base::{Datum, SqlError, SqlState, Type};
 use sqlparser::ast::{self, Expr as Ast};
 use sqlparser::tokenizer::Span;
 
+/// Names that are compared for one unit of work.
+const NAMES_PER_UNIT: u64 = 64;
+
 impl Binder<'_> {
     pub(super) fn identifier(&mut self, name: &ast::Ident) -> Result<Expr, SqlError> {
         let folded = ident(name);
@@ -68,6 +71,7 @@ impl Binder<'_> {
         span: Span,
     ) -> Result<Option<Expr>, SqlError> {
         for depth in (0..self.levels.len()).rev() {
+            self.work += 1 + self.levels[depth].scope.columns.len() as u64 / NAMES_PER_UNIT;
             let found = match self.levels[depth].scope.find(relation, name) {
                 Found::Column(column) => column.expr.clone(),
                 Found::Ambiguous => {

@@ -370,6 +370,15 @@ impl Rel {
         }
     }
 
+    /// The same columns without a row.
+    pub(crate) fn emptied(self) -> Rel {
+        Rel::Values {
+            rows: Vec::new(),
+            types: vec![Type::Unknown; self.width() as usize],
+            calls: Vec::new(),
+        }
+    }
+
     pub(crate) fn projected(self, exprs: Vec<Expr>) -> Rel {
         Rel::Project {
             input: Box::new(self),

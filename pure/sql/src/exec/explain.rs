@@ -372,25 +372,62 @@ fn access_text(table: &Table, access: &Access) -> Option<String> {
     let index = table_index(table, access.index);
     let name = |place: usize| table.column_at(index.columns[place].column).name.as_str();
     let mut parts = Vec::new();
+    let mut listed: Vec<(usize, &str)> = Vec::new();
     for (i, part) in access.prefix.iter().enumerate() {
         parts.push(match part {
             KeyPart::One(value) => format!("{} = {}", name(i), expr_text(value, &[])),
             KeyPart::List(values) => {
-                let values: Vec<String> = values.iter().map(|v| expr_text(v, &[])).collect();
-                format!("{} IN ({})", name(i), values.join(", "))
+                format!(
+                    "{} IN ({})",
+                    name(i),
+                    some_of(values, |value| expr_text(value, &[]))
+                )
             }
             KeyPart::Array(array) => format!("{} = ANY ({})", name(i), expr_text(array, &[])),
+            KeyPart::Row(place) => {
+                listed.push((*place, name(i)));
+                continue;
+            }
         });
+    }
+    if !listed.is_empty() {
+        let names: Vec<&str> = listed.iter().map(|(_, name)| *name).collect();
+        let row = |values: &Vec<Expr>| {
+            let values = listed
+                .iter()
+                .map(|(place, _)| expr_text(&values[*place], &[]));
+            format!("({})", values.collect::<Vec<_>>().join(", "))
+        };
+        let rows = some_of(&access.rows, row);
+        parts.push(format!("({}) IN ({rows})", names.join(", ")));
     }
     let next = access.prefix.len();
     for (bound, op) in [(&access.low, '>'), (&access.high, '<')] {
         if let Some(bound) = bound {
             let equal = if bound.inclusive { "=" } else { "" };
-            let value = expr_text(&bound.value, &[]);
-            parts.push(format!("{} {op}{equal} {value}", name(next)));
+            let names: Vec<&str> = (0..bound.values.len()).map(|i| name(next + i)).collect();
+            let values = bound.values.iter().map(|value| expr_text(value, &[]));
+            let values: Vec<String> = values.collect();
+            let (names, values) = (names.join(", "), values.join(", "));
+            parts.push(match bound.values.len() {
+                1 => format!("{names} {op}{equal} {values}"),
+                _ => format!("({names}) {op}{equal} ({values})"),
+            });
         }
     }
     (!parts.is_empty()).then(|| format!("({})", parts.join(" AND ")))
+}
+
+/// Values that a list shows at most.
+const SHOWN_MAX: usize = 20;
+
+/// A list, cut off where nobody reads on.
+fn some_of<T>(values: &[T], text: impl Fn(&T) -> String) -> String {
+    let shown: Vec<String> = values.iter().take(SHOWN_MAX).map(text).collect();
+    match values.len().checked_sub(SHOWN_MAX) {
+        None | Some(0) => shown.join(", "),
+        Some(more) => format!("{}, ... {more} more", shown.join(", ")),
+    }
 }
 
 fn compare_text(op: Compare) -> &'static str {

@@ -192,6 +192,7 @@ fn slot_expr<'s>(scan: &'s super::step::Scan, part: &'s super::step::SlotPart) -
             KeyPart::One(value) => Some(value),
             KeyPart::List(values) => values.first(),
             KeyPart::Array(_) => None,
+            KeyPart::Row(place) => scan.access.rows.first().map(|row| &row[*place]),
         },
     }
 }

@@ -1,7 +1,7 @@
 //! Keys and ranges that an access names for one row of values, and the operations for them.
 
 use super::Cx;
-use super::step::{Access, KeyPart, Scan, SlotPart};
+use super::step::{Access, Bound, KeyPart, Scan, SlotPart};
 use crate::expr::{Columns, Env, eval};
 use crate::keys::key_capacity;
 use crate::port::OpFuture;
@@ -42,36 +42,36 @@ pub(super) fn targets(
 ) -> Result<Vec<Target>, SqlError> {
     let column_type = |i: usize| table.columns[usize::from(index.columns[i].column)].ty;
     let parts = part_values(access, &column_type, row, env)?;
-    let count = parts
+    let rows = row_values(access, &column_type, row, env)?;
+    let has_rows = !access.rows.is_empty();
+    let sizes = parts.iter().map(|part| match part {
+        Values::Own(values) => values.len(),
+        Values::Row(_) => 1,
+    });
+    let sizes: Vec<usize> = sizes.chain(has_rows.then_some(rows.len())).collect();
+    let count = sizes
         .iter()
-        .fold(1usize, |count, values| count.saturating_mul(values.len()));
+        .fold(1usize, |count, size| count.saturating_mul(*size));
     if count > COMBINATIONS_MAX {
         let message = "too many key combinations in IN lists";
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message));
     }
     let next = access.prefix.len();
-    let bound = |bound: &Option<super::step::Bound>| -> Result<Option<(Datum, bool)>, SqlError> {
-        let Some(bound) = bound else { return Ok(None) };
-        let value = key_value(column_type(next), eval(&bound.value, row, env)?);
-        Ok(Some((value, bound.inclusive)))
-    };
-    let (low, high) = (bound(&access.low)?, bound(&access.high)?);
-    if [&low, &high]
-        .into_iter()
-        .flatten()
-        .any(|(value, _)| value.is_null())
-    {
+    let Some((low, high)) = ends(access, &|i| column_type(next + i), row, env)? else {
         return Ok(Vec::new());
-    }
+    };
     let slot_values = access
         .slot
         .as_ref()
         .map(|slot| fixed_values(slot, row, env));
     let slot_values = slot_values.transpose()?;
     let mut targets = Vec::with_capacity(count);
-    let mut choice = vec![0usize; parts.len()];
+    let mut choice = vec![0usize; sizes.len()];
     for _ in 0..count {
-        let value = |i: usize| &parts[i][choice[i]];
+        let value = |i: usize| match &parts[i] {
+            Values::Own(values) => &values[choice[i]],
+            Values::Row(place) => &rows[choice[parts.len()]][*place],
+        };
         let mut bytes = Vec::with_capacity(key_capacity(index.columns.len()));
         for (i, key) in index.columns[..next].iter().enumerate() {
             encode_datum(&mut bytes, value(i), key.descending);
@@ -92,9 +92,9 @@ pub(super) fn targets(
             range(&bytes, low.as_ref(), high.as_ref(), descending)
         });
         targets.push(Target { bytes, slot, range });
-        for (place, values) in choice.iter_mut().zip(&parts).rev() {
+        for (place, size) in choice.iter_mut().zip(&sizes).rev() {
             *place += 1;
-            if *place < values.len() {
+            if *place < *size {
                 break;
             }
             *place = 0;
@@ -108,13 +108,84 @@ pub(super) fn targets(
     Ok(targets)
 }
 
+/// The lower and the upper end of a range.
+type Ends = (Option<RowBound>, Option<RowBound>);
+
+/// The ends of an access; `None` if no row lies between them.
+fn ends(
+    access: &Access,
+    column_type: &dyn Fn(usize) -> Type,
+    row: &dyn Columns,
+    env: &Env<'_>,
+) -> Result<Option<Ends>, SqlError> {
+    let end = |bound: &Bound| -> Result<RowBound, SqlError> {
+        let (mut values, mut inclusive) = (Vec::new(), bound.inclusive);
+        for (i, value) in bound.values.iter().enumerate() {
+            let value = eval(value, row, env)?;
+            if value.is_null() {
+                // Rows that are equal up to here compare as unknown.
+                inclusive = false;
+                break;
+            }
+            values.push(key_value(column_type(i), value));
+        }
+        Ok(RowBound { values, inclusive })
+    };
+    let low = access.low.as_ref().map(end).transpose()?;
+    let high = access.high.as_ref().map(end).transpose()?;
+    let mut both = low.iter().chain(&high);
+    let unknown = both.any(|end| end.values.is_empty());
+    Ok((!unknown).then_some((low, high)))
+}
+
+/// The values that a column of the prefix may have.
+enum Values {
+    Own(Vec<Datum>),
+    /// This place of each row.
+    Row(usize),
+}
+
+/// End of a range with its values.
+struct RowBound {
+    values: Vec<Datum>,
+    inclusive: bool,
+}
+
+/// The rows of values that belong together, without those that hold a NULL.
+fn row_values(
+    access: &Access,
+    column_type: &dyn Fn(usize) -> Type,
+    row: &dyn Columns,
+    env: &Env<'_>,
+) -> Result<Vec<Vec<Datum>>, SqlError> {
+    let mut types = Vec::new();
+    for (i, part) in access.prefix.iter().enumerate() {
+        if let KeyPart::Row(place) = part {
+            types.push((*place, column_type(i)));
+        }
+    }
+    let mut rows = Vec::with_capacity(access.rows.len());
+    for values in &access.rows {
+        let values = values.iter().map(|value| eval(value, row, env));
+        let mut values = values.collect::<Result<Vec<_>, _>>()?;
+        if types.iter().any(|(place, _)| values[*place].is_null()) {
+            continue;
+        }
+        for (place, ty) in &types {
+            values[*place] = key_value(*ty, core::mem::take(&mut values[*place]));
+        }
+        rows.push(values);
+    }
+    Ok(rows)
+}
+
 /// The values that each column of the prefix may have, without NULL.
 fn part_values(
     access: &Access,
     column_type: &dyn Fn(usize) -> Type,
     row: &dyn Columns,
     env: &Env<'_>,
-) -> Result<Vec<Vec<Datum>>, SqlError> {
+) -> Result<Vec<Values>, SqlError> {
     let mut parts = Vec::with_capacity(access.prefix.len());
     for (i, part) in access.prefix.iter().enumerate() {
         let mut values = match part {
@@ -127,12 +198,16 @@ fn part_values(
                 Datum::Array(items) => items.into_vec(),
                 _ => Vec::new(),
             },
+            KeyPart::Row(place) => {
+                parts.push(Values::Row(*place));
+                continue;
+            }
         };
         values.retain(|value| !value.is_null());
         for value in &mut values {
             *value = key_value(column_type(i), core::mem::take(value));
         }
-        parts.push(values);
+        parts.push(Values::Own(values));
     }
     Ok(parts)
 }
@@ -150,31 +225,33 @@ fn fixed_values(
     slot.iter().map(value).collect()
 }
 
-/// The keys with a prefix whose next column lies between the bounds.
+/// The keys with a prefix whose next columns lie between the bounds.
 fn range(
     prefix: &[u8],
-    low: Option<&(Datum, bool)>,
-    high: Option<&(Datum, bool)>,
+    low: Option<&RowBound>,
+    high: Option<&RowBound>,
     descending: bool,
 ) -> KeyRange {
     let mut range = KeyRange::prefix(prefix);
-    let encoded = |value: &Datum| {
+    let encoded = |values: &[Datum]| {
         let mut bytes = prefix.to_vec();
-        encode_datum(&mut bytes, value, descending);
+        for value in values {
+            encode_datum(&mut bytes, value, descending);
+        }
         bytes
     };
     let (first, last) = if descending { (high, low) } else { (low, high) };
-    if let Some((value, inclusive)) = first {
-        let bytes = encoded(value);
-        if *inclusive {
+    if let Some(bound) = first {
+        let bytes = encoded(&bound.values);
+        if bound.inclusive {
             range.low = bytes;
         } else if let Some(end) = prefix_end(&bytes) {
             range.low = end;
         }
     }
-    if let Some((value, inclusive)) = last {
-        let bytes = encoded(value);
-        range.high = if *inclusive {
+    if let Some(bound) = last {
+        let bytes = encoded(&bound.values);
+        range.high = if bound.inclusive {
             prefix_end(&bytes)
         } else {
             Some(bytes)

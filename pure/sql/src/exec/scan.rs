@@ -4,7 +4,7 @@ use super::request::{Target, get, scans, start_scan, targets};
 use super::source::Rows;
 use super::step::{Scan, Step, StepOp};
 use super::{BATCH_ROWS, Cx, Local, Slots, WINDOW};
-use crate::expr::{Columns, Expr, NoColumns};
+use crate::expr::{Columns, Expr, NoColumns, eval_bool};
 use crate::port::{ExecError, OpAnswer, OpFuture};
 use crate::program::{Body, ProgramPlan};
 use base::key::{Key, encode_datum, slot_of};
@@ -143,6 +143,10 @@ impl<'a> ScanRows<'a> {
     fn start(&mut self) -> Result<State<'a>, SqlError> {
         let (cx, scan) = (self.cx, self.scan);
         let env = cx.env(&self.slots);
+        let closed = match &scan.gate {
+            None => false,
+            Some(gate) => eval_bool(gate, &NoColumns, &env)? != Some(true),
+        };
         let limit = match &scan.limit {
             None => u64::MAX,
             Some(limit) => {
@@ -152,10 +156,13 @@ impl<'a> ScanRows<'a> {
                     .map_or(u64::MAX, |n| u64::try_from(n).unwrap_or(0))
             }
         };
-        let targets = targets(&scan.table, scan.index(), &scan.access, &NoColumns, &env)?;
+        let targets = match closed {
+            true => Vec::new(),
+            false => targets(&scan.table, scan.index(), &scan.access, &NoColumns, &env)?,
+        };
         let read = scan_mode(cx, scan);
         let program = scan.program.bind(&self.slots);
-        if limit == 0 {
+        if limit == 0 || closed {
             return Ok(State::Points(Points::new(
                 read,
                 program,

@@ -81,6 +81,7 @@ fn open_over<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<'a> {
             cx,
             input: open(cx, input, slots),
             filter,
+            gate: crate::expr::walk::is_row_independent(filter),
             slots: slots.clone(),
         }),
         StepOp::Project { input, exprs } => Box::new(ProjectRows {
@@ -396,11 +397,20 @@ struct FilterRows<'a> {
     cx: &'a Cx<'a>,
     input: Source<'a>,
     filter: &'a Expr,
+    /// The filter is the same for all rows and was not looked at yet.
+    gate: bool,
     slots: Slots,
 }
 
 impl FilterRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        if self.gate {
+            let open = eval_bool(self.filter, &NoColumns, &self.cx.env(&self.slots))?;
+            if open != Some(true) {
+                return Ok(None);
+            }
+            self.gate = false;
+        }
         while let Some(mut batch) = self.input.next().await? {
             let env = self.cx.env(&self.slots);
             let kept = retain(&mut batch, |row| {

@@ -72,6 +72,7 @@ pub(crate) enum StepOp {
         ty: Type,
     },
     Scan(Box<Scan>),
+    /// A filter without columns is looked at once, before the input.
     Filter {
         input: Box<Step>,
         filter: Expr,
@@ -147,6 +148,8 @@ pub(crate) struct Scan {
     /// What is done with each row where it is.
     pub(crate) program: ProgramPlan,
     pub(crate) width: u32,
+    /// Nothing is read unless this is true (an expression without columns).
+    pub(crate) gate: Option<Expr>,
     /// Rows that are wanted at most (an expression without columns).
     pub(crate) limit: Option<Expr>,
 }
@@ -158,7 +161,9 @@ pub(crate) struct Access {
     pub(crate) index: usize,
     /// Values of the leading key columns.
     pub(crate) prefix: Vec<KeyPart>,
-    /// Bounds of the next key column.
+    /// Values that belong together: `(a, b) IN ((1, 5), (1, 7))`. [`KeyPart::Row`] reads them.
+    pub(crate) rows: Vec<Vec<Expr>>,
+    /// Bounds of the next key columns.
     pub(crate) low: Option<Bound>,
     pub(crate) high: Option<Bound>,
     /// Where each slot column's value comes from; `None`: all slots.
@@ -176,6 +181,8 @@ pub(crate) enum KeyPart {
     List(Vec<Expr>),
     /// `= ANY (array)`
     Array(Expr),
+    /// This place of each of [`Access::rows`].
+    Row(usize),
 }
 
 /// Value of a slot column.
@@ -186,10 +193,10 @@ pub(crate) enum SlotPart {
     Value(Expr),
 }
 
-/// End of a range.
+/// End of a range: values of one or more key columns, compared as a row.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
-    pub(crate) value: Expr,
+    pub(crate) values: Vec<Expr>,
     pub(crate) inclusive: bool,
 }
 

@@ -25,6 +25,13 @@ pub(super) struct Path {
     pub(super) ordered: bool,
 }
 
+/// What conditions say about the columns of a table.
+struct Sargs {
+    single: Vec<Sarg>,
+    lists: Vec<RowList>,
+    bounds: Vec<RowBound>,
+}
+
 /// What a condition says about a column.
 struct Sarg {
     condition: usize,
@@ -36,6 +43,22 @@ enum SargKind {
     Equal(KeyPart),
     Low(Bound),
     High(Bound),
+}
+
+/// Rows of values of which one is in `columns`.
+struct RowList {
+    condition: usize,
+    columns: Vec<u16>,
+    rows: Vec<Vec<Expr>>,
+    /// The condition says nothing else.
+    exact: bool,
+}
+
+/// `(columns) op (values)`
+struct RowBound {
+    columns: Vec<u16>,
+    values: Vec<Expr>,
+    op: Compare,
 }
 
 /// Whether values of both types have one representation and one order in keys.
@@ -67,7 +90,15 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn has(self, column: u32) -> bool {
-        (self.first..self.first + self.width).contains(&column)
+        self.columns().contains(&column)
+    }
+
+    pub(super) fn end(self) -> u32 {
+        self.first + self.width
+    }
+
+    pub(super) fn columns(self) -> core::ops::Range<u32> {
+        self.first..self.end()
     }
 }
 
@@ -121,7 +152,7 @@ impl Finder<'_> {
             Expr::Call(..) => {
                 let (column, op, value) = self.comparison(expr)?;
                 let bound = |inclusive| Bound {
-                    value: value.clone(),
+                    values: vec![value.clone()],
                     inclusive,
                 };
                 let kind = match op {
@@ -155,6 +186,93 @@ impl Finder<'_> {
         }
     }
 
+    /// `(a = 1 AND b = 5 AND ..) OR (a = 1 AND b = 7 AND ..)`: the columns that every part sets
+    /// equal to something, and their values.
+    fn row_list(&self, condition: usize, parts: &[Expr]) -> Option<RowList> {
+        let mut columns: Vec<u16> = Vec::new();
+        let mut rows: Vec<Vec<(u16, &Expr)>> = Vec::with_capacity(parts.len());
+        let mut exact = true;
+        for part in parts {
+            let mut row: Vec<(u16, &Expr)> = Vec::new();
+            for condition in conjuncts_of(part) {
+                match self.comparison(condition) {
+                    Some((column, Compare::Eq, value))
+                        if row.iter().all(|(known, _)| *known != column) =>
+                    {
+                        row.push((column, value));
+                    }
+                    _ => exact = false,
+                }
+            }
+            if rows.is_empty() {
+                columns = row.iter().map(|(column, _)| *column).collect();
+            } else {
+                columns.retain(|column| row.iter().any(|(known, _)| known == column));
+            }
+            if columns.is_empty() {
+                return None;
+            }
+            rows.push(row);
+        }
+        exact &= rows.iter().all(|row| row.len() == columns.len());
+        let value = |row: &Vec<(u16, &Expr)>, column: &u16| {
+            let found = row.iter().find(|(known, _)| known == column);
+            found.expect("every part has the column").1.clone()
+        };
+        let rows = rows.iter();
+        let rows = rows.map(|row| columns.iter().map(|column| value(row, column)).collect());
+        let rows = rows.collect();
+        Some(RowList {
+            condition,
+            columns,
+            rows,
+            exact,
+        })
+    }
+
+    /// `a < 1 OR (a = 1 AND b < 5)`, as `(a, b) < (1, 5)` is bound.
+    fn row_bound(&self, expr: &Expr) -> Option<RowBound> {
+        let parts = match expr {
+            Expr::Or(parts) => parts,
+            single => {
+                let (column, op, value) = self.comparison(single)?;
+                let ranged = matches!(op, Compare::Lt | Compare::Le | Compare::Gt | Compare::Ge);
+                return ranged.then(|| RowBound {
+                    columns: vec![column],
+                    values: vec![value.clone()],
+                    op,
+                });
+            }
+        };
+        let [one, other] = parts.as_slice() else {
+            return None;
+        };
+        let (strict, equal) = match (one, other) {
+            (strict, Expr::And(equal)) | (Expr::And(equal), strict) => (strict, equal),
+            _ => return None,
+        };
+        let (column, op @ (Compare::Lt | Compare::Gt), value) = self.comparison(strict)? else {
+            return None;
+        };
+        let [equality, rest] = equal.as_slice() else {
+            return None;
+        };
+        if self.comparison(equality)? != (column, Compare::Eq, value) {
+            return None;
+        }
+        let mut bound = self.row_bound(rest)?;
+        let same_side = match op {
+            Compare::Lt => matches!(bound.op, Compare::Lt | Compare::Le),
+            _ => matches!(bound.op, Compare::Gt | Compare::Ge),
+        };
+        if !same_side || bound.columns.contains(&column) {
+            return None;
+        }
+        bound.columns.insert(0, column);
+        bound.values.insert(0, value.clone());
+        Some(bound)
+    }
+
     /// `x = 1 OR x = 2` is `x IN (1, 2)`.
     fn alternatives(&self, parts: &[Expr]) -> Option<(u16, SargKind)> {
         let mut values = Vec::with_capacity(parts.len());
@@ -180,31 +298,42 @@ fn listed(mut values: Vec<Expr>) -> SargKind {
     })
 }
 
+/// The conditions that all must hold for one to hold.
+fn conjuncts_of(condition: &Expr) -> &[Expr] {
+    match condition {
+        Expr::And(parts) => parts,
+        single => core::slice::from_ref(single),
+    }
+}
+
 /// Finds conditions `column op value` on the table at `place`, the value being computable from
 /// columns for which `known` holds.
-fn sargs(
-    table: &Table,
-    place: Place,
-    conditions: &[Expr],
-    known: &dyn Fn(u32) -> bool,
-) -> Vec<Sarg> {
+fn sargs(table: &Table, place: Place, conditions: &[Expr], known: &dyn Fn(u32) -> bool) -> Sargs {
     let finder = Finder {
         table,
         place,
         known,
     };
-    let found = conditions
-        .iter()
-        .enumerate()
-        .filter_map(|(condition, expr)| {
-            let (column, kind) = finder.sarg(expr)?;
-            Some(Sarg {
+    let (mut single, mut lists, mut bounds) = (Vec::new(), Vec::new(), Vec::new());
+    for (condition, expr) in conditions.iter().enumerate() {
+        if let Some((column, kind)) = finder.sarg(expr) {
+            single.push(Sarg {
                 condition,
                 column,
                 kind,
-            })
-        });
-    found.collect()
+            });
+        } else if let Expr::Or(parts) = expr {
+            match finder.row_bound(expr) {
+                Some(bound) => bounds.push(bound),
+                None => lists.extend(finder.row_list(condition, parts)),
+            }
+        }
+    }
+    Sargs {
+        single,
+        lists,
+        bounds,
+    }
 }
 
 /// Whether an expression gives the same value each time during one statement.
@@ -234,41 +363,137 @@ pub(super) fn best(
     best.expect("a table has a primary index")
 }
 
-fn path(table: &Table, place: Place, number: usize, sargs: &[Sarg], order: &[SortKey]) -> Path {
-    let index = table_index(table, number);
-    let equal = |column: u16| {
-        sargs
-            .iter()
-            .filter(|sarg| sarg.column == column)
-            .find_map(|sarg| match &sarg.kind {
-                SargKind::Equal(part) => Some((sarg.condition, part)),
-                SargKind::Low(_) | SargKind::High(_) => None,
-            })
-    };
-    let (mut prefix, mut certain, mut combinations) = (Vec::new(), Vec::new(), 1.0f64);
+/// The values that conditions give to the first columns of an index.
+struct Prefix {
+    parts: Vec<KeyPart>,
+    rows: Vec<Vec<Expr>>,
+    /// Conditions that hold for all rows with these values.
+    certain: Vec<usize>,
+    /// Number of different keys, about.
+    combinations: f64,
+}
+
+fn prefix_of(index: &catalog::Index, sargs: &Sargs) -> Prefix {
+    let (mut parts, mut certain, mut combinations) = (Vec::new(), Vec::new(), 1.0f64);
+    let mut list: Option<&RowList> = None;
+    let mut listed = 0;
     for key in &index.columns {
-        let Some((condition, part)) = equal(key.column) else {
+        if let Some((condition, part)) = sargs.equal(key.column) {
+            combinations *= match part {
+                KeyPart::List(list) => list.len() as f64,
+                KeyPart::Array(_) => 10.0,
+                KeyPart::One(_) | KeyPart::Row(_) => 1.0,
+            };
+            parts.push(part.clone());
+            certain.push(condition);
+            continue;
+        }
+        let names = |list: &&RowList| list.columns.contains(&key.column);
+        if list.is_none() {
+            list = sargs.lists.iter().find(names);
+            combinations *= list.map_or(1.0, |list| list.rows.len() as f64);
+        }
+        let Some(list) = list.filter(names) else {
             break;
         };
-        combinations *= match part {
-            KeyPart::One(_) => 1.0,
-            KeyPart::List(list) => list.len() as f64,
-            KeyPart::Array(_) => 10.0,
-        };
-        prefix.push(part.clone());
-        certain.push(condition);
+        let place = list.columns.iter().position(|column| *column == key.column);
+        parts.push(KeyPart::Row(place.expect("the list names the column")));
+        listed += 1;
     }
-    let (mut low, mut high) = (None, None);
-    let next = index.columns.get(prefix.len());
-    if let Some(key) = next {
-        for sarg in sargs.iter().filter(|sarg| sarg.column == key.column) {
+    let list = list.filter(|_| listed > 0);
+    if let Some(list) = list.filter(|list| list.exact && listed == list.columns.len()) {
+        certain.push(list.condition);
+    }
+    Prefix {
+        parts,
+        rows: list.map_or_else(Vec::new, |list| list.rows.clone()),
+        certain,
+        combinations,
+    }
+}
+
+impl Sargs {
+    /// The values of a column that one condition names.
+    fn equal(&self, column: u16) -> Option<(usize, &KeyPart)> {
+        let mut own = self.single.iter().filter(|sarg| sarg.column == column);
+        own.find_map(|sarg| match &sarg.kind {
+            SargKind::Equal(part) => Some((sarg.condition, part)),
+            SargKind::Low(_) | SargKind::High(_) => None,
+        })
+    }
+
+    /// The narrowest bounds of the columns behind a prefix.
+    fn ends(&self, index: &catalog::Index, prefix: &[KeyPart]) -> (Option<Bound>, Option<Bound>) {
+        let Some(next) = index.columns.get(prefix.len()) else {
+            return (None, None);
+        };
+        let (mut low, mut high) = (None, None);
+        for sarg in self.single.iter().filter(|sarg| sarg.column == next.column) {
             match &sarg.kind {
                 SargKind::Low(bound) if low.is_none() => low = Some(bound.clone()),
                 SargKind::High(bound) if high.is_none() => high = Some(bound.clone()),
                 _ => {}
             }
         }
+        for bound in &self.bounds {
+            let Some((values, inclusive)) = bound.behind(index, prefix) else {
+                continue;
+            };
+            let end = match bound.op {
+                Compare::Lt | Compare::Le => &mut high,
+                _ => &mut low,
+            };
+            if end
+                .as_ref()
+                .is_none_or(|known| known.values.len() < values.len())
+            {
+                *end = Some(Bound { values, inclusive });
+            }
+        }
+        (low, high)
     }
+}
+
+impl RowBound {
+    /// The values for the columns of an index behind a prefix, as far as they are compared in
+    /// that order.
+    fn behind(&self, index: &catalog::Index, prefix: &[KeyPart]) -> Option<(Vec<Expr>, bool)> {
+        let mut pairs = self.columns.iter().zip(&self.values).peekable();
+        // Columns that have the value of the bound do not decide.
+        for (key, part) in index.columns.iter().zip(prefix) {
+            if let KeyPart::One(fixed) = part
+                && pairs
+                    .next_if(|(column, value)| **column == key.column && fixed == *value)
+                    .is_some()
+            {
+                continue;
+            }
+        }
+        let rest = &index.columns[prefix.len()..];
+        let descending = rest.first()?.descending;
+        let mut values = Vec::new();
+        for key in rest.iter().take_while(|key| key.descending == descending) {
+            match pairs.next_if(|(column, _)| **column == key.column) {
+                Some((_, value)) => values.push(value.clone()),
+                None => break,
+            }
+        }
+        // Rows that are equal in the columns that are left out lie on either side.
+        let inclusive = pairs.peek().is_some() || matches!(self.op, Compare::Le | Compare::Ge);
+        (!values.is_empty()).then_some((values, inclusive))
+    }
+}
+
+fn path(table: &Table, place: Place, number: usize, sargs: &Sargs, order: &[SortKey]) -> Path {
+    let index = table_index(table, number);
+    let equal = |column: u16| sargs.equal(column);
+    let Prefix {
+        parts: prefix,
+        rows: row_values,
+        mut certain,
+        combinations,
+    } = prefix_of(index, sargs);
+    let (low, high) = sargs.ends(index, &prefix);
     let slot = slot_parts(index, &prefix, &equal);
     let point = index.unique && prefix.len() == index.columns.len();
     let mut rows = combinations * guess(index, prefix.len(), point);
@@ -303,6 +528,7 @@ fn path(table: &Table, place: Place, number: usize, sargs: &[Sarg], order: &[Sor
     let access = Access {
         index: number,
         prefix,
+        rows: row_values,
         low,
         high,
         slot,
@@ -344,7 +570,7 @@ fn slot_parts<'a>(
         }
         match equal(*column)?.1 {
             KeyPart::One(value) => Some(SlotPart::Value(value.clone())),
-            KeyPart::List(_) | KeyPart::Array(_) => None,
+            KeyPart::List(_) | KeyPart::Array(_) | KeyPart::Row(_) => None,
         }
     };
     index.slot_columns.iter().map(part).collect()

@@ -1,11 +1,12 @@
 //! Joins: the order of inner joins, key lookups against hash joins, semi joins from subqueries.
 
-use super::access::{self, Place};
+use super::access::{self, Path, Place};
+use super::normal::{contradict, derive_constants, derived, split, split_all};
+use super::order::{Joined, Order};
 use super::query::{Need, Planned, Wish, conjunction, pushable, rows_program};
 use super::{Planner, columns_of, remap};
-use crate::bind::conjuncts;
-use crate::bind::rel::{Binds, Call, CallKind, JoinKind, Rel};
-use crate::exec::step::{Access, Bound, KeyPart, Scan, SlotPart, StepOp};
+use crate::bind::rel::{Binds, JoinKind, Rel};
+use crate::exec::step::{Access, Bound, KeyPart, Scan, SlotPart, Step, StepOp};
 use crate::expr::{Compare, Expr, Func, walk};
 use base::SqlError;
 use catalog::Table;
@@ -13,16 +14,16 @@ use std::sync::Arc;
 use txn::LockMode;
 
 /// Cost of one key lookup, in rows scanned.
-const LOOKUP_COST: f64 = 3.0;
+pub(super) const LOOKUP_COST: f64 = 3.0;
 
 /// One input of a set of inner joins; its columns start at `place.first` of the whole row.
-struct Item {
+pub(super) struct Item {
     rel: Option<Rel>,
-    place: Place,
+    pub(super) place: Place,
     /// The table and its lock, if it is one that can be looked up.
-    table: Option<(Arc<Table>, Option<LockMode>)>,
+    pub(super) table: Option<(Arc<Table>, Option<LockMode>)>,
     /// Conditions on this item alone, in its own numbering.
-    own: Vec<Expr>,
+    pub(super) own: Vec<Expr>,
 }
 
 /// Moves the columns of an expression down by `by`.
@@ -34,7 +35,7 @@ fn lower(expr: &mut Expr, by: u32) {
     });
 }
 
-fn raise(expr: &mut Expr, by: u32) {
+pub(super) fn raise(expr: &mut Expr, by: u32) {
     walk::map(expr, &mut |node| {
         if let Expr::Column(column, _) = node {
             *column += by;
@@ -49,206 +50,115 @@ impl Planner<'_, '_> {
         conditions: Vec<Expr>,
         need: &Need,
     ) -> Result<Planned, SqlError> {
-        let Rel::Join {
+        if matches!(
+            rel,
+            Rel::Join {
+                kind: JoinKind::Inner,
+                ..
+            }
+        ) {
+            let (mut items, mut all) = (Vec::new(), conditions);
+            flatten(rel, 0, &mut items, &mut all);
+            return self.inner(items, all, need);
+        }
+        // Joins that lean left are walked in a loop, for there may be many.
+        let (mut left, mut conditions, mut need) = (rel, conditions, need.clone());
+        let mut open = Vec::new();
+        while let Rel::Join { kind, .. } = &left
+            && *kind != JoinKind::Inner
+        {
+            let (join, below, pushed, wanted) = outer_join(left, conditions, &need);
+            open.push(join);
+            (left, conditions, need) = (below, pushed, wanted);
+        }
+        let mut planned = self.rel(left, conditions, &need, Wish::default())?;
+        while let Some(join) = open.pop() {
+            planned = self.outer(join, planned)?;
+        }
+        Ok(planned)
+    }
+
+    /// Left, full, semi and anti joins with a planned left side.
+    fn outer(&mut self, join: OuterJoin, left: Planned) -> Result<Planned, SqlError> {
+        let OuterJoin {
             kind,
-            left,
             right,
             on,
-        } = rel
-        else {
-            unreachable!("the caller has looked at the kind");
+            right_conditions,
+            above,
+            inputs,
+            left_width,
+            swapped,
+        } = join;
+        let mut planned = match right_item(&right, &right_conditions, left_width) {
+            Some(item)
+                if kind != JoinKind::Full
+                    && item.own.iter().all(pushable)
+                    && let Some(path) = lookup_path(kind, &left, &item, &on) =>
+            {
+                self.lookup(kind, left, &item, path, &inputs)
+            }
+            _ => {
+                let right_need = inputs.range(left_width..).map(|c| c - left_width).collect();
+                let right = self.rel(right, right_conditions, &right_need, Wish::default())?;
+                match kind {
+                    JoinKind::Semi if is_nothing(&right) => return Ok(self.without_rows(left)),
+                    JoinKind::Anti if is_nothing(&right) => return Ok(self.finish(left, above)),
+                    _ => {}
+                }
+                let layout = right.layout.iter().map(|column| column + left_width);
+                let layout = layout.collect();
+                self.hash(kind, left, Planned { layout, ..right }, on)
+            }
         };
-        match kind {
-            JoinKind::Inner => {
-                let (mut items, mut all) = (Vec::new(), conditions);
-                flatten(
-                    Rel::Join {
-                        kind,
-                        left,
-                        right,
-                        on,
-                    },
-                    0,
-                    &mut items,
-                    &mut all,
-                );
-                self.inner(items, all, need)
-            }
-            JoinKind::Right => {
-                // The same with sides exchanged; columns keep their numbers in the layout.
-                let (left_width, right_width) = (left.width(), right.width());
-                let swap = |column: u32| {
-                    if column < left_width {
-                        column + right_width
-                    } else {
-                        column - left_width
-                    }
+        planned = self.finish(planned, above);
+        if let Some(right_width) = swapped {
+            for column in &mut planned.layout {
+                *column = match column.checked_sub(left_width) {
+                    Some(column) => column,
+                    None => *column + right_width,
                 };
-                let mut on = on;
-                let mut conditions = conditions;
-                for expr in on.iter_mut().chain(&mut conditions) {
-                    walk::map(expr, &mut |node| {
-                        if let Expr::Column(column, _) = node {
-                            *column = swap(*column);
-                        }
-                    });
-                }
-                let need = need.iter().map(|column| swap(*column)).collect();
-                let mut planned =
-                    self.outer(JoinKind::Left, *right, *left, on, conditions, &need)?;
-                for column in &mut planned.layout {
-                    *column = if *column < right_width {
-                        *column + left_width
-                    } else {
-                        *column - right_width
-                    };
-                }
-                Ok(planned)
             }
-            kind => self.outer(kind, *left, *right, on, conditions, need),
+        }
+        Ok(planned)
+    }
+
+    /// The columns of a planned relation, but no row.
+    fn without_rows(&mut self, planned: Planned) -> Planned {
+        let layout = planned.layout;
+        let Planned { step, .. } = self.nothing(&layout.iter().copied().collect());
+        let step = Step {
+            width: layout.len() as u32,
+            ..step
+        };
+        Planned {
+            step,
+            layout,
+            ordered: true,
         }
     }
 
-    /// Left, full, semi and anti joins.
-    fn outer(
-        &mut self,
-        kind: JoinKind,
-        left: Rel,
-        right: Rel,
-        on: Vec<Expr>,
-        conditions: Vec<Expr>,
-        need: &Need,
-    ) -> Result<Planned, SqlError> {
-        let left_width = left.width();
-        let is_left = |expr: &Expr| walk::columns(expr).iter().all(|c| *c < left_width);
-        let is_right = |expr: &Expr| {
-            let columns = walk::columns(expr);
-            !columns.is_empty() && columns.iter().all(|c| *c >= left_width)
-        };
-        let repeatable = |expr: &Expr| access::is_repeatable(expr);
-        let (left_conditions, above): (Vec<Expr>, Vec<Expr>) = conditions
-            .into_iter()
-            .partition(|e| kind != JoinKind::Full && is_left(e) && repeatable(e));
-        let (mut right_conditions, on): (Vec<Expr>, Vec<Expr>) = on
-            .into_iter()
-            .partition(|e| kind != JoinKind::Full && is_right(e) && repeatable(e));
-        right_conditions
-            .iter_mut()
-            .for_each(|condition| lower(condition, left_width));
-        let mut all = need.clone();
-        all.extend(columns_of(&above));
-        let mut inputs = all.clone();
-        inputs.extend(columns_of(&on));
-        let left_need: Need = inputs.iter().copied().filter(|c| *c < left_width).collect();
-        let left = self.rel(left, left_conditions, &left_need, Wish::default())?;
-        let right_need: Need = inputs
-            .iter()
-            .filter(|c| **c >= left_width)
-            .map(|c| c - left_width)
-            .collect();
-        let right_table = match &right {
-            Rel::Table { table, lock } => Some((table.clone(), *lock, right_conditions.clone())),
-            Rel::Filter { input, conditions } => match input.as_ref() {
-                Rel::Table { table, lock } => {
-                    let mut all = right_conditions.clone();
-                    conditions
-                        .iter()
-                        .for_each(|c| conjuncts(c.clone(), &mut all));
-                    Some((table.clone(), *lock, all))
-                }
-                _ => None,
-            },
-            _ => None,
-        };
-        if kind != JoinKind::Full
-            && let Some((table, lock, own)) = right_table
-            && own.iter().all(pushable)
-        {
-            let item = Item {
-                rel: None,
-                place: Place {
-                    first: left_width,
-                    width: table.columns.len() as u32,
-                },
-                table: Some((table, lock)),
-                own,
-            };
-            if let Some(planned) = self.lookup(kind, &left, &item, &on, &inputs)? {
-                let joined = Planned {
-                    ordered: false,
-                    ..planned
-                };
-                return Ok(self.finish(joined, above));
-            }
-        }
-        let right = self.rel(right, right_conditions, &right_need, Wish::default())?;
-        let right = Planned {
-            layout: right
-                .layout
-                .iter()
-                .map(|column| column + left_width)
-                .collect(),
-            ..right
-        };
-        let planned = self.hash(kind, left, right, on);
-        Ok(self.finish(planned, above))
-    }
-
-    /// A join by key lookups into a table, if that is cheaper than reading it at once.
+    /// A join by key lookups into a table.
     fn lookup(
         &mut self,
         kind: JoinKind,
-        left: &Planned,
+        left: Planned,
         item: &Item,
-        on: &[Expr],
+        found: LookupPath,
         need: &Need,
-    ) -> Result<Option<Planned>, SqlError> {
-        let Some((table, lock)) = &item.table else {
-            return Ok(None);
-        };
+    ) -> Planned {
+        let (table, lock) = item.table.as_ref().expect("a path leads to a table");
         let place = item.place;
-        let mut own: Vec<Expr> = item.own.clone();
-        own.iter_mut()
-            .for_each(|condition| raise(condition, place.first));
-        let alone = access::best(table, place, &own, &|_| false, &[]);
-        let known = |column: u32| left.layout.contains(&column);
-        let own_count = own.len();
-        let mut conditions = own;
-        // Conditions over both sides become keys; what is no key is checked after the join.
-        let usable = |e: &Expr| walk::columns(e).iter().all(|c| known(*c) || place.has(*c));
-        let (shared, residual): (Vec<Expr>, Vec<Expr>) =
-            on.iter().cloned().partition(|e| usable(e));
-        if kind != JoinKind::Inner && !residual.is_empty() {
-            return Ok(None);
-        }
-        conditions.extend(shared.iter().cloned());
-        let path = access::best(table, place, &conditions, &known, &[]);
-        let keyed = path.access.prefix.iter().any(|part| match part {
-            KeyPart::One(value) | KeyPart::Array(value) => !walk::columns(value).is_empty(),
-            KeyPart::List(values) => values.iter().any(|v| !walk::columns(v).is_empty()),
-        });
-        let per_row = LOOKUP_COST + path.cost;
-        if !keyed || left.step.rows * per_row > alone.cost + 50.0 {
-            return Ok(None);
-        }
-        // The program sees only the table's own conditions.
-        let mut filter: Vec<Expr> = Vec::new();
-        let mut after: Vec<Expr> = Vec::new();
-        for (i, condition) in conditions.into_iter().enumerate() {
-            if path.certain.contains(&i) {
-                continue;
-            }
-            if i < own_count {
-                let mut condition = condition;
-                lower(&mut condition, place.first);
-                filter.push(condition);
-            } else {
-                after.push(condition);
-            }
-        }
-        let mut wanted = need.clone();
-        wanted.extend(columns_of(&after));
-        let columns: Vec<u32> = wanted.iter().copied().filter(|c| place.has(*c)).collect();
+        let LookupPath {
+            path,
+            filter,
+            mut after,
+            residual,
+        } = found;
+        let mut columns: Vec<u32> = need.range(place.columns()).copied().collect();
+        columns.extend(columns_of(&after).range(place.columns()));
+        columns.sort_unstable();
+        columns.dedup();
         let local: Vec<u32> = columns.iter().map(|c| c - place.first).collect();
         let mut access = path.access;
         each_access_expr(&mut access, &mut |expr| remap(expr, &left.layout));
@@ -258,17 +168,18 @@ impl Planner<'_, '_> {
             access,
             lock: *lock,
             newest: false,
+            gate: None,
             limit: None,
             table: table.clone(),
         };
-        let mut layout = left.layout.clone();
+        let mut layout = left.layout;
+        let left_width = layout.len();
         layout.extend(&columns);
         after
             .iter_mut()
             .for_each(|condition| remap(condition, &layout));
-        let outputs_left_only = matches!(kind, JoinKind::Semi | JoinKind::Anti);
-        if outputs_left_only {
-            layout.clone_from(&left.layout);
+        if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+            layout.truncate(left_width);
         }
         let rows = match kind {
             JoinKind::Semi | JoinKind::Anti => left.step.rows * 0.5,
@@ -276,7 +187,7 @@ impl Planner<'_, '_> {
         };
         let op = StepOp::Lookup {
             kind,
-            left: Box::new(left.step.clone()),
+            left: Box::new(left.step),
             scan: Box::new(scan),
             filter: conjunction(after),
         };
@@ -286,11 +197,7 @@ impl Planner<'_, '_> {
             layout,
             ordered: false,
         };
-        Ok(Some(if residual.is_empty() {
-            planned
-        } else {
-            self.finish(planned, residual)
-        }))
+        self.finish(planned, residual)
     }
 
     /// A hash join; both layouts are in the numbering of the joined row.
@@ -322,13 +229,13 @@ impl Planner<'_, '_> {
             }
             filter.push(condition);
         }
-        let mut layout = left.layout.clone();
+        let (mut layout, left_width) = (left.layout, left.step.width as usize);
         layout.extend(&right.layout);
         filter
             .iter_mut()
             .for_each(|condition| remap(condition, &layout));
         if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
-            layout.clone_from(&left.layout);
+            layout.truncate(left_width);
         }
         let (l, r) = (left.step.rows, right.step.rows);
         let rows = match kind {
@@ -351,7 +258,7 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Orders a set of inner joins greedily: the smallest input first, then what is cheapest.
+    /// Joins a set of inputs in the order that [`Order`] finds.
     fn inner(
         &mut self,
         mut items: Vec<Item>,
@@ -359,57 +266,33 @@ impl Planner<'_, '_> {
         need: &Need,
     ) -> Result<Planned, SqlError> {
         derive_constants(&mut conditions);
-        // Conditions of one item go to it; volatile ones stay above everything.
-        let mut shared = Vec::new();
-        let mut above = Vec::new();
-        for condition in conditions {
-            let columns = walk::columns(&condition);
-            let owner = items
-                .iter_mut()
-                .find(|item| !columns.is_empty() && columns.iter().all(|c| item.place.has(*c)));
-            match owner {
-                _ if !access::is_repeatable(&condition) => above.push(condition),
-                Some(item) => {
-                    let mut condition = condition;
-                    lower(&mut condition, item.place.first);
-                    item.own.push(condition);
-                }
-                None => shared.push(condition),
-            }
+        if contradict(&conditions) {
+            return Ok(self.nothing(need));
         }
+        let (shared, above) = dealt(&mut items, conditions);
         let mut inputs = need.clone();
         inputs.extend(columns_of(&shared));
         inputs.extend(columns_of(&above));
-        let mut order: Vec<usize> = (0..items.len()).collect();
-        let sizes: Vec<f64> = items.iter().map(item_rows).collect();
-        order.sort_by(|a, b| sizes[*a].total_cmp(&sizes[*b]));
-        let first = order.remove(0);
+        let mut order = Order::new(&items, shared);
+        let first = order.first();
         let mut current = self.item(&mut items[first], &inputs)?;
-        while !order.is_empty() {
-            let mut best: Option<(f64, usize)> = None;
-            for (i, number) in order.iter().enumerate() {
-                let cost = self.join_cost(&current, &items[*number], sizes[*number], &shared);
-                if best.is_none_or(|(least, _)| cost < least) {
-                    best = Some((cost, i));
-                }
-            }
-            let (_, chosen) = best.expect("there is an input left");
-            let number = order.remove(chosen);
-            let place = items[number].place;
-            let visible = |column: u32| current.layout.contains(&column) || place.has(column);
-            let (on, later): (Vec<Expr>, Vec<Expr>) = shared
-                .into_iter()
-                .partition(|e| walk::columns(e).iter().all(|c| visible(*c)));
-            shared = later;
-            let lookup = if items[number].own.iter().all(pushable) {
-                self.lookup(JoinKind::Inner, &current, &items[number], &on, &inputs)?
-            } else {
-                None
+        let mut known = Joined::new(&items);
+        known.add(first);
+        order.join(first, &known);
+        while let Some(number) = order.next(current.step.rows, &items, &known) {
+            let on = order.take_conditions(number);
+            let own_pushable = items[number].own.iter().all(pushable);
+            let lookup = match own_pushable {
+                true => lookup_path(JoinKind::Inner, &current, &items[number], &on),
+                false => None,
             };
             current = match lookup {
-                Some(planned) => planned,
+                Some(path) => self.lookup(JoinKind::Inner, current, &items[number], path, &inputs),
                 None => {
                     let right = self.item(&mut items[number], &inputs)?;
+                    if is_nothing(&right) {
+                        return Ok(self.nothing(need));
+                    }
                     // The smaller side is kept in memory.
                     if right.step.rows > current.step.rows {
                         self.hash(JoinKind::Inner, right, current, on)
@@ -418,51 +301,18 @@ impl Planner<'_, '_> {
                     }
                 }
             };
+            known.add(number);
+            order.join(number, &known);
         }
-        above.extend(shared);
+        self.binder.work += order.work();
         Ok(self.finish(current, above))
-    }
-
-    /// Cost of joining an item to what is joined already.
-    fn join_cost(&self, current: &Planned, item: &Item, size: f64, shared: &[Expr]) -> f64 {
-        let known = |column: u32| current.layout.contains(&column);
-        let place = item.place;
-        let connected = shared.iter().any(|condition| {
-            let columns = walk::columns(condition);
-            columns.iter().all(|c| known(*c) || place.has(*c))
-                && columns.iter().any(|c| place.has(*c))
-                && matches!(condition, Expr::Call(Func::Compare(Compare::Eq), _, _))
-        });
-        let whole = if connected {
-            size
-        } else {
-            size * current.step.rows.max(1.0)
-        };
-        let Some((table, _)) = &item.table else {
-            return whole;
-        };
-        let mut conditions = item.own.clone();
-        conditions
-            .iter_mut()
-            .for_each(|condition| raise(condition, place.first));
-        conditions.extend(
-            shared
-                .iter()
-                .filter(|e| walk::columns(e).iter().all(|c| known(*c) || place.has(*c)))
-                .cloned(),
-        );
-        let path = access::best(table, place, &conditions, &known, &[]);
-        whole.min(current.step.rows * (LOOKUP_COST + path.cost))
     }
 
     /// Plans one item by itself; its layout is in the numbering of the whole row.
     fn item(&mut self, item: &mut Item, inputs: &Need) -> Result<Planned, SqlError> {
         let place = item.place;
-        let need = inputs
-            .iter()
-            .filter(|column| place.has(**column))
-            .map(|column| column - place.first)
-            .collect();
+        let need = inputs.range(place.columns());
+        let need = need.map(|column| column - place.first).collect();
         let rel = match (item.rel.take(), &item.table) {
             (Some(rel), _) => rel,
             (None, Some((table, lock))) => Rel::Table {
@@ -531,6 +381,131 @@ impl Planner<'_, '_> {
     }
 }
 
+/// A join that is no inner one, while its left side is planned.
+struct OuterJoin {
+    kind: JoinKind,
+    right: Rel,
+    on: Vec<Expr>,
+    /// Conditions on the right side alone, in its own numbering.
+    right_conditions: Vec<Expr>,
+    /// Conditions on the joined row.
+    above: Vec<Expr>,
+    /// Columns of both sides that are read.
+    inputs: Need,
+    left_width: u32,
+    /// Sides were exchanged: the width of what is the right side now.
+    swapped: Option<u32>,
+}
+
+/// The join, its left side, and the conditions and columns of that.
+fn outer_join(
+    rel: Rel,
+    mut conditions: Vec<Expr>,
+    need: &Need,
+) -> (OuterJoin, Rel, Vec<Expr>, Need) {
+    let Rel::Join {
+        kind,
+        left,
+        right,
+        mut on,
+    } = rel
+    else {
+        unreachable!("the caller has looked");
+    };
+    let (mut kind, mut left, mut right) = (kind, *left, *right);
+    let (mut need, mut swapped) = (need.clone(), None);
+    if kind == JoinKind::Right {
+        // The same with sides exchanged; columns keep their numbers in the layout.
+        let widths = (left.width(), right.width());
+        need = exchange(widths, &mut on, &mut conditions, need);
+        kind = JoinKind::Left;
+        (left, right) = (right, left);
+        swapped = Some(widths.0);
+    }
+    let left_width = left.width();
+    let on = split_all(on);
+    // No pair can pass: the right side need not be read.
+    let (right, on) = match kind != JoinKind::Full && contradict(&on) {
+        true => (right.emptied(), Vec::new()),
+        false => (right, on),
+    };
+    let is_left = |expr: &Expr| walk::columns(expr).iter().all(|c| *c < left_width);
+    let is_right = |expr: &Expr| {
+        let columns = walk::columns(expr);
+        !columns.is_empty() && columns.iter().all(|c| *c >= left_width)
+    };
+    let movable = |expr: &Expr| kind != JoinKind::Full && access::is_repeatable(expr);
+    let (left_conditions, above): (Vec<Expr>, Vec<Expr>) = conditions
+        .into_iter()
+        .partition(|e| movable(e) && is_left(e));
+    let (mut right_conditions, on): (Vec<Expr>, Vec<Expr>) =
+        on.into_iter().partition(|e| movable(e) && is_right(e));
+    right_conditions
+        .iter_mut()
+        .for_each(|condition| lower(condition, left_width));
+    let mut inputs = need;
+    inputs.extend(columns_of(&above));
+    inputs.extend(columns_of(&on));
+    let left_need = inputs.range(..left_width).copied().collect();
+    let join = OuterJoin {
+        kind,
+        right,
+        on,
+        right_conditions,
+        above,
+        inputs,
+        left_width,
+        swapped,
+    };
+    (join, left, left_conditions, left_need)
+}
+
+/// Numbers columns as if the sides of a join, of these widths, were exchanged.
+fn exchange(
+    (left, right): (u32, u32),
+    on: &mut [Expr],
+    conditions: &mut [Expr],
+    need: Need,
+) -> Need {
+    let swap = |column: u32| match column.checked_sub(left) {
+        Some(column) => column,
+        None => column + right,
+    };
+    for expr in on.iter_mut().chain(conditions) {
+        walk::map(expr, &mut |node| {
+            if let Expr::Column(column, _) = node {
+                *column = swap(*column);
+            }
+        });
+    }
+    need.into_iter().map(swap).collect()
+}
+
+/// The right side of a join as one that can be looked up.
+fn right_item(right: &Rel, conditions: &[Expr], left_width: u32) -> Option<Item> {
+    let mut own = conditions.to_vec();
+    let right = match right {
+        Rel::Filter { input, conditions } => {
+            conditions.iter().for_each(|c| split(c.clone(), &mut own));
+            input.as_ref()
+        }
+        other => other,
+    };
+    let Rel::Table { table, lock } = right else {
+        return None;
+    };
+    let place = Place {
+        first: left_width,
+        width: table.columns.len() as u32,
+    };
+    Some(Item {
+        rel: None,
+        place,
+        table: Some((table.clone(), *lock)),
+        own,
+    })
+}
+
 /// Inputs and conditions of nested inner joins. Columns of the whole row are numbered as they were.
 fn flatten(rel: Rel, first: u32, items: &mut Vec<Item>, conditions: &mut Vec<Expr>) {
     match rel {
@@ -543,7 +518,7 @@ fn flatten(rel: Rel, first: u32, items: &mut Vec<Item>, conditions: &mut Vec<Exp
             let left_width = left.width();
             for mut condition in on {
                 raise(&mut condition, first);
-                conjuncts(condition, conditions);
+                split(condition, conditions);
             }
             flatten(*left, first, items, conditions);
             flatten(*right, first + left_width, items, conditions);
@@ -554,7 +529,7 @@ fn flatten(rel: Rel, first: u32, items: &mut Vec<Item>, conditions: &mut Vec<Exp
         } => {
             for mut condition in more {
                 raise(&mut condition, first);
-                conjuncts(condition, conditions);
+                split(condition, conditions);
             }
             flatten(*input, first, items, conditions);
         }
@@ -587,7 +562,7 @@ fn flatten(rel: Rel, first: u32, items: &mut Vec<Item>, conditions: &mut Vec<Exp
 }
 
 /// Rows of an item by itself, about.
-fn item_rows(item: &Item) -> f64 {
+pub(super) fn item_rows(item: &Item) -> f64 {
     match (&item.table, &item.rel) {
         (Some((table, _)), _) => {
             let place = Place {
@@ -603,55 +578,112 @@ fn item_rows(item: &Item) -> f64 {
     }
 }
 
-/// `a = b AND b = 1` also says `a = 1`.
-fn derive_constants(conditions: &mut Vec<Expr>) {
-    let equality = |expr: &Expr| match expr {
-        Expr::Call(Func::Compare(Compare::Eq), sides, _) => match sides.as_slice() {
-            [a, b] => Some((a.clone(), b.clone())),
-            _ => None,
-        },
-        _ => None,
-    };
-    let constant = |expr: &Expr| walk::columns(expr).is_empty() && access::is_repeatable(expr);
-    loop {
-        let mut found = Vec::new();
-        for condition in conditions.iter() {
-            let Some((a, b)) = equality(condition) else {
-                continue;
-            };
-            let (Expr::Column(..), Expr::Column(..)) = (&a, &b) else {
-                continue;
-            };
-            for other in conditions.iter() {
-                let Some((c, d)) = equality(other) else {
-                    continue;
-                };
-                let (column, value) = if constant(&d) { (c, d) } else { (d, c) };
-                if !constant(&value) {
-                    continue;
-                }
-                let target = if column == a {
-                    &b
-                } else if column == b {
-                    &a
-                } else {
-                    continue;
-                };
-                if !access::same_kind(target.ty(), value.ty()) {
-                    continue;
-                }
-                let sides = vec![target.clone(), value];
-                let new = Expr::Call(Func::Compare(Compare::Eq), sides, base::Type::Bool);
-                if !conditions.contains(&new) && !found.contains(&new) {
-                    found.push(new);
-                }
+fn is_nothing(planned: &Planned) -> bool {
+    matches!(&planned.step.op, StepOp::Values { rows, .. } if rows.is_empty())
+}
+
+/// Gives each input the conditions on it alone; the others are over several inputs, or belong
+/// above the join because they must be computed once per row of the result.
+fn dealt(items: &mut [Item], conditions: Vec<Expr>) -> (Vec<Expr>, Vec<Expr>) {
+    let (mut shared, mut above) = (Vec::new(), Vec::new());
+    for condition in conditions {
+        let columns = walk::columns(&condition);
+        if columns.is_empty() || !access::is_repeatable(&condition) {
+            above.push(condition);
+            continue;
+        }
+        let owners = owners(items, &columns);
+        if let [only] = owners.as_slice() {
+            let item = &mut items[*only];
+            let mut condition = condition;
+            lower(&mut condition, item.place.first);
+            item.own.push(condition);
+            continue;
+        }
+        for owner in owners {
+            let item = &mut items[owner];
+            let place = item.place;
+            if let Some(mut own) = derived(&condition, &|column| place.has(column)) {
+                lower(&mut own, place.first);
+                item.own.push(own);
             }
         }
-        if found.is_empty() || conditions.len() > 200 {
-            return;
-        }
-        conditions.extend(found);
+        shared.push(condition);
     }
+    (shared, above)
+}
+
+/// The inputs that hold the columns (ascending), each once.
+pub(super) fn owners(items: &[Item], columns: &[u32]) -> Vec<usize> {
+    let mut found: Vec<usize> = Vec::with_capacity(2);
+    for column in columns {
+        let owner = items.partition_point(|item| item.place.end() <= *column);
+        if found.last() != Some(&owner) {
+            found.push(owner);
+        }
+    }
+    found
+}
+
+/// How a table is looked up for each row of what stands left of it.
+struct LookupPath {
+    path: Path,
+    /// Conditions on the table alone, in its own numbering.
+    filter: Vec<Expr>,
+    /// Conditions on both that are no keys.
+    after: Vec<Expr>,
+    /// Conditions that read neither.
+    residual: Vec<Expr>,
+}
+
+/// The key lookups of a join, if they are cheaper than reading the table at once.
+fn lookup_path(kind: JoinKind, left: &Planned, item: &Item, on: &[Expr]) -> Option<LookupPath> {
+    let (table, _) = item.table.as_ref()?;
+    let place = item.place;
+    let mut own: Vec<Expr> = item.own.clone();
+    own.iter_mut()
+        .for_each(|condition| raise(condition, place.first));
+    let alone = access::best(table, place, &own, &|_| false, &[]);
+    let known = |column: u32| left.layout.contains(&column);
+    let own_count = own.len();
+    let mut conditions = own;
+    // Conditions over both sides become keys; what is no key is checked after the join.
+    let usable = |e: &Expr| walk::columns(e).iter().all(|c| place.has(*c) || known(*c));
+    let (shared, residual): (Vec<Expr>, Vec<Expr>) = on.iter().cloned().partition(|e| usable(e));
+    if kind != JoinKind::Inner && !residual.is_empty() {
+        return None;
+    }
+    conditions.extend(shared);
+    let path = access::best(table, place, &conditions, &known, &[]);
+    let dependent = |value: &Expr| !walk::columns(value).is_empty();
+    let keyed = path.access.prefix.iter().any(|part| match part {
+        KeyPart::One(value) | KeyPart::Array(value) => dependent(value),
+        KeyPart::List(values) => values.iter().any(dependent),
+        KeyPart::Row(_) => path.access.rows.iter().flatten().any(dependent),
+    });
+    let per_row = LOOKUP_COST + path.cost;
+    if !keyed || left.step.rows * per_row > alone.cost + 50.0 {
+        return None;
+    }
+    // The program sees only the table's own conditions.
+    let (mut filter, mut after) = (Vec::new(), Vec::new());
+    for (i, mut condition) in conditions.into_iter().enumerate() {
+        if path.certain.contains(&i) {
+            continue;
+        }
+        if i < own_count {
+            lower(&mut condition, place.first);
+            filter.push(condition);
+        } else {
+            after.push(condition);
+        }
+    }
+    Some(LookupPath {
+        path,
+        filter,
+        after,
+        residual,
+    })
 }
 
 /// Visits the key expressions of an access.
@@ -660,121 +692,16 @@ pub(super) fn each_access_expr(access: &mut Access, visit: &mut dyn FnMut(&mut E
         match part {
             KeyPart::One(value) | KeyPart::Array(value) => visit(value),
             KeyPart::List(values) => values.iter_mut().for_each(&mut *visit),
+            KeyPart::Row(_) => {}
         }
     }
-    for Bound { value, .. } in access.low.iter_mut().chain(&mut access.high) {
-        visit(value);
+    access.rows.iter_mut().flatten().for_each(&mut *visit);
+    for Bound { values, .. } in access.low.iter_mut().chain(&mut access.high) {
+        values.iter_mut().for_each(&mut *visit);
     }
     for part in access.slot.iter_mut().flatten() {
         if let SlotPart::Value(value) = part {
             visit(value);
         }
     }
-}
-
-/// EXISTS or IN as a semi join (NOT: anti join), if its dependence on the outer row is only in
-/// conditions that can become join conditions: the kind, the right side, the conditions over
-/// both rows.
-pub(super) fn semi_join(call: &Call<Rel>, anti: bool) -> Option<(JoinKind, Rel, Vec<Expr>)> {
-    let kind = if anti { JoinKind::Anti } else { JoinKind::Semi };
-    match &call.kind {
-        CallKind::Exists { query, binds } => {
-            let outer = binds
-                .iter()
-                .map(|(_, expr)| expr.clone())
-                .collect::<Vec<_>>();
-            // Only the number of rows matters: projections and orders are dropped.
-            let mut inner = query;
-            while let Rel::Project { input, .. } | Rel::Sort { input, .. } = inner {
-                inner = input;
-            }
-            let Rel::Filter { input, conditions } = inner else {
-                return None;
-            };
-            if reads_slots(input, binds) {
-                return None;
-            }
-            split(input, conditions, binds, &outer, kind)
-        }
-        // NOT IN is not an anti join: a NULL on either side makes it unknown.
-        CallKind::In { left, query, binds } if !anti && binds.is_empty() => {
-            Some((kind, query.clone(), in_conditions(left)))
-        }
-        _ => None,
-    }
-}
-
-/// Marks right columns by their distance from the top, because the left width is not known yet.
-const RIGHT: u32 = 1 << 30;
-
-fn in_conditions(left: &[Expr]) -> Vec<Expr> {
-    let conditions = left.iter().enumerate().map(|(i, key)| {
-        let right = Expr::Column(RIGHT + i as u32, key.ty());
-        let sides = vec![key.clone(), right];
-        Expr::Call(Func::Compare(Compare::Eq), sides, base::Type::Bool)
-    });
-    conditions.collect()
-}
-
-fn split(
-    input: &Rel,
-    conditions: &[Expr],
-    binds: &Binds,
-    outer: &[Expr],
-    kind: JoinKind,
-) -> Option<(JoinKind, Rel, Vec<Expr>)> {
-    let (mut inner, mut on) = (Vec::new(), Vec::new());
-    for condition in conditions {
-        let mut reads = false;
-        walk::walk(condition, &mut |node| {
-            if let Expr::Param(slot, _) = node {
-                reads |= binds.iter().any(|(bound, _)| bound == slot);
-            }
-        });
-        if !reads {
-            inner.push(condition.clone());
-            continue;
-        }
-        if !access::is_repeatable(condition) {
-            return None;
-        }
-        let mut condition = condition.clone();
-        walk::map(&mut condition, &mut |node| match node {
-            Expr::Column(column, _) => *column += RIGHT,
-            Expr::Param(slot, _) => {
-                if let Some(place) = binds.iter().position(|(bound, _)| bound == slot) {
-                    *node = outer[place].clone();
-                }
-            }
-            _ => {}
-        });
-        on.push(condition);
-    }
-    Some((kind, input.clone().filtered(inner), on))
-}
-
-/// Puts real numbers for the columns that [`semi_join`] has marked.
-pub(super) fn place_right(on: &mut [Expr], left_width: u32) {
-    for condition in on {
-        walk::map(condition, &mut |node| {
-            if let Expr::Column(column, _) = node
-                && *column >= RIGHT
-            {
-                *column = *column - RIGHT + left_width;
-            }
-        });
-    }
-}
-
-/// Whether a relation reads any of the slots.
-fn reads_slots(rel: &Rel, binds: &Binds) -> bool {
-    let mut found = false;
-    rel.clone().each_expr_mut(&mut |expr| {
-        walk::walk(expr, &mut |node| {
-            if let Expr::Param(slot, _) = node {
-                found |= binds.iter().any(|(bound, _)| bound == slot);
-            }
-        });
-    });
-    found
 }

@@ -4,8 +4,11 @@ mod access;
 mod aggregate;
 mod copy;
 mod join;
+mod normal;
+mod order;
 mod point;
 mod query;
+mod semi;
 mod write;
 
 use crate::bind::rel::{Init, InitValue, Rel};
@@ -42,6 +45,7 @@ fn plain(binder: &Binder<'_>, kind: PlanKind) -> Plan {
         catalog_version: binder.cx.catalog.version,
         writes: false,
         locks: false,
+        work: 0,
     }
 }
 
@@ -230,6 +234,7 @@ fn run_plan(
         catalog_version: version,
         writes,
         locks: binder.locks,
+        work: binder.work,
     })
 }
 
@@ -298,13 +303,19 @@ fn explain(
 pub(crate) struct Planner<'b, 'a> {
     pub(crate) binder: &'b mut Binder<'a>,
     pub(crate) next_step: u32,
+    /// Relations that are being planned, one inside the other.
+    depth: u32,
 }
+
+/// Deepest nesting of relations: planning and running them recurse.
+const DEPTH_MAX: u32 = 250;
 
 impl<'b, 'a> Planner<'b, 'a> {
     pub(crate) fn new(binder: &'b mut Binder<'a>) -> Planner<'b, 'a> {
         Planner {
             binder,
             next_step: 0,
+            depth: 0,
         }
     }
 

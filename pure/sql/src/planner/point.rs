@@ -58,7 +58,7 @@ fn point_scan(step: &Step) -> Option<(&Scan, Vec<Expr>)> {
     let StepOp::Scan(scan) = &step.op else {
         return None;
     };
-    if scan.limit.is_some() {
+    if scan.limit.is_some() || scan.gate.is_some() {
         return None;
     }
     let key = point_key(&scan.access)?;

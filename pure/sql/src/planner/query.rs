@@ -1,8 +1,8 @@
 //! Bound relations to steps: filters move down, unused columns disappear, indexes are chosen.
 
 use super::access::{self, Place, is_repeatable};
+use super::normal::{contradict, split, take_gates};
 use super::{Planner, columns_of, remap};
-use crate::bind::conjuncts;
 use crate::bind::rel::{Call, CallKind, Rel, SortKey, TableFunction};
 use crate::exec::step::{Scan, Step, StepOp};
 use crate::expr::{Expr, Volatility, walk};
@@ -143,17 +143,44 @@ impl Planner<'_, '_> {
     pub(super) fn rel(
         &mut self,
         rel: Rel,
+        conditions: Vec<Expr>,
+        need: &Need,
+        wish: Wish,
+    ) -> Result<Planned, SqlError> {
+        if self.depth >= super::DEPTH_MAX {
+            return Err(crate::parse::too_complex());
+        }
+        self.depth += 1;
+        self.binder.work += 1 + conditions.len() as u64;
+        let planned = self.rel_inside(rel, conditions, need, wish);
+        self.depth -= 1;
+        planned
+    }
+
+    fn rel_inside(
+        &mut self,
+        rel: Rel,
         mut conditions: Vec<Expr>,
         need: &Need,
         wish: Wish,
     ) -> Result<Planned, SqlError> {
+        if contradict(&conditions) {
+            return Ok(self.nothing(need));
+        }
+        if !matches!(rel, Rel::Table { .. } | Rel::Filter { .. })
+            && let gates = take_gates(&mut conditions)
+            && !gates.is_empty()
+        {
+            let planned = self.rel(rel, conditions, need, wish)?;
+            return Ok(self.finish(planned, gates));
+        }
         match rel {
             Rel::Filter {
                 input,
                 conditions: more,
             } => {
                 for condition in more {
-                    conjuncts(condition, &mut conditions);
+                    split(condition, &mut conditions);
                 }
                 self.rel(*input, conditions, need, wish)
             }
@@ -181,6 +208,13 @@ impl Planner<'_, '_> {
                 offset,
             } => self.limit(*input, (limit, offset), conditions, need, wish),
             Rel::Union { inputs } => self.union(inputs, conditions, need),
+            source => self.source(source, conditions),
+        }
+    }
+
+    /// A relation that reads no other and no table.
+    fn source(&mut self, rel: Rel, conditions: Vec<Expr>) -> Result<Planned, SqlError> {
+        match rel {
             Rel::One => {
                 let planned = self.whole(0, 1.0, StepOp::One, conditions);
                 Ok(Planned {
@@ -212,6 +246,21 @@ impl Planner<'_, '_> {
                 let op = StepOp::Function { function, args, ty };
                 Ok(self.whole(1, rows, op, conditions))
             }
+            _ => unreachable!("the caller has dealt with all others"),
+        }
+    }
+
+    /// A relation without rows.
+    pub(super) fn nothing(&mut self, need: &Need) -> Planned {
+        let layout: Vec<u32> = need.iter().copied().collect();
+        let op = StepOp::Values {
+            rows: Arc::from([]),
+            calls: Vec::new(),
+        };
+        Planned {
+            step: self.step(layout.len() as u32, 0.0, op),
+            layout,
+            ordered: true,
         }
     }
 
@@ -326,6 +375,8 @@ impl Planner<'_, '_> {
         need: &Need,
         wish: &Wish,
     ) -> Result<Planned, SqlError> {
+        let mut conditions = conditions;
+        let gate = conjunction(take_gates(&mut conditions));
         let (mut pushed, rest): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(pushable);
         let place = Place {
             first: 0,
@@ -350,6 +401,7 @@ impl Planner<'_, '_> {
             access: path.access,
             lock,
             newest: false,
+            gate,
             limit,
             table,
         };
@@ -615,13 +667,13 @@ fn semi_joins(
             exprs.iter().all(|expr| only_below(expr, width))
         };
         let call = call.filter(alone);
-        let joined = call.and_then(|call| super::join::semi_join(call, anti));
+        let joined = call.and_then(|call| super::semi::semi_join(call, anti));
         let (Some((kind, right, mut on)), Some(number)) = (joined, number) else {
             rest.push(condition);
             continue;
         };
         calls[number as usize] = None;
-        super::join::place_right(&mut on, width);
+        super::semi::place_right(&mut on, width);
         let (left, right) = (Box::new(input), Box::new(right));
         input = Rel::Join {
             kind,

@@ -1,0 +1,307 @@
+//! What plans ask for: keys from rows of values, nothing where no row can pass, hash joins from
+//! ORs; and how much planning looks at.
+
+mod fake;
+
+use base::Datum;
+use fake::Cluster;
+
+/// Operations and scans of one statement.
+fn cost(cluster: &Cluster, text: &str, params: &[i64]) -> (u64, u64) {
+    let params: Vec<Datum> = params.iter().map(|value| Datum::Int(*value)).collect();
+    let state = &cluster.state;
+    let before = (state.ops.get(), state.scans.get());
+    cluster
+        .run_with(text, &params, "")
+        .unwrap_or_else(|error| panic!("{text}: {error}"));
+    (state.ops.get() - before.0, state.scans.get() - before.1)
+}
+
+fn explain(cluster: &Cluster, text: &str) -> String {
+    let outcome = cluster.run(&format!("EXPLAIN {text}")).expect("a plan");
+    let lines: Vec<String> = outcome.rows.into_iter().map(|row| row.join("")).collect();
+    lines.join("\n")
+}
+
+fn tables() -> Cluster {
+    let cluster = Cluster::new();
+    for text in [
+        "CREATE TABLE w (a int, b int, c int, v text, PRIMARY KEY (a, b))",
+        "CREATE INDEX w_c ON w (c DESC, b DESC)",
+        "CREATE TABLE t (id int PRIMARY KEY, x int)",
+        "INSERT INTO w SELECT a, b, a + b, 'v' FROM generate_series(1, 5) a, \
+         generate_series(1, 5) b",
+        "INSERT INTO t SELECT i, i % 3 FROM generate_series(1, 20) i",
+    ] {
+        cluster
+            .run(text)
+            .unwrap_or_else(|error| panic!("{text}: {error}"));
+    }
+    cluster
+}
+
+#[test]
+fn rows_of_keys_are_point_reads() {
+    let cluster = tables();
+    for (text, params, points) in [
+        (
+            "SELECT v FROM w WHERE (a, b) IN ((1, 5), (1, 4))",
+            &[][..],
+            2,
+        ),
+        ("SELECT v FROM w WHERE (a, b) IN ((1, 5))", &[], 1),
+        ("SELECT v FROM w WHERE (b, a) IN ((5, 1), (4, 2))", &[], 2),
+        ("SELECT v FROM w WHERE (a, b) = (1, 5)", &[], 1),
+        ("SELECT v FROM w WHERE a = 1 AND b IN (5, 4)", &[], 2),
+        (
+            "SELECT v FROM w WHERE a = 1 AND b = ANY (ARRAY[5, 4])",
+            &[],
+            2,
+        ),
+        (
+            "SELECT v FROM w WHERE (a, b) IN (($1, $2), ($2, $1))",
+            &[1, 5],
+            2,
+        ),
+        (
+            "SELECT v FROM w WHERE (a, b) IN (($1, $2), ($1, $2))",
+            &[1, 5],
+            1,
+        ),
+        (
+            "SELECT v FROM w WHERE (a, b) IN ((1, 5), (1, NULL), (NULL, 5))",
+            &[],
+            1,
+        ),
+        (
+            "SELECT v FROM w WHERE (a, b) IN ((1, 5), (2, 5)) AND c > 6",
+            &[],
+            2,
+        ),
+        (
+            "SELECT v FROM w WHERE (a, b, c) IN ((1, 5, 6), (2, 5, 7))",
+            &[],
+            2,
+        ),
+        (
+            "SELECT v FROM w WHERE (a = 1 AND b = 5 AND c = 6) OR (b = 4 AND a = 2)",
+            &[],
+            2,
+        ),
+        (
+            "SELECT v FROM w WHERE (a, b) IN ((1, 5), (1, 4)) FOR UPDATE",
+            &[],
+            2,
+        ),
+        // A read and a write for each row.
+        (
+            "UPDATE w SET v = 'u' WHERE (a, b) IN ((1, 5), (1, 4))",
+            &[],
+            4,
+        ),
+        ("DELETE FROM t WHERE (id, x) IN ((1, 1), (2, 2))", &[], 4),
+    ] {
+        let (ops, scans) = cost(&cluster, text, params);
+        assert_eq!(scans, 0, "{text}\n{}", explain_or_none(&cluster, text));
+        assert!(ops <= points, "{text}: {ops} operations");
+    }
+    let plan = explain(&cluster, "SELECT v FROM w WHERE (a, b) IN ((1, 5), (2, 4))");
+    assert!(plan.contains("Key: ((a, b) IN ((1, 5), (2, 4)))"), "{plan}");
+    assert!(!plan.contains("Filter"), "{plan}");
+}
+
+fn explain_or_none(cluster: &Cluster, text: &str) -> String {
+    if text.contains('$') {
+        String::new()
+    } else {
+        explain(cluster, text)
+    }
+}
+
+#[test]
+fn rows_of_keys_are_looked_up_in_joins() {
+    let cluster = tables();
+    for text in [
+        "SELECT w.v FROM t JOIN w ON (w.a, w.b) = (t.x, t.id) WHERE t.id IN (3, 4)",
+        "SELECT w.v FROM t JOIN w ON (w.a, w.b) IN ((t.x, t.id), (t.id, t.x)) WHERE t.id IN (3, 4)",
+    ] {
+        let plan = explain(&cluster, text);
+        assert!(
+            plan.contains("Join by Key Lookup: Point Reads on w"),
+            "{plan}"
+        );
+        assert_eq!(cost(&cluster, text, &[]).1, 0, "{text}");
+    }
+}
+
+#[test]
+fn rows_bound_ranges_of_keys() {
+    let cluster = tables();
+    for (condition, key) in [
+        ("(a, b) < (2, 3)", "((a, b) < (2, 3))"),
+        ("(a, b) >= (2, 3) AND c > 0", "((a, b) >= (2, 3))"),
+        (
+            "(a, b) > (2, 3) AND (a, b) <= (4, 1)",
+            "((a, b) > (2, 3) AND (a, b) <= (4, 1))",
+        ),
+        ("a > 2 OR (a = 2 AND b > 3)", "((a, b) > (2, 3))"),
+        ("a = 2 AND (a, b) > (2, 3)", "(a = 2 AND b > 3)"),
+        ("(a, b, c) > (2, 3, 4)", "((a, b) >= (2, 3))"),
+        ("(a, c) > (2, 3)", "(a >= 2)"),
+        ("(c, b) < (4, 3)", "((c, b) < (4, 3))"),
+    ] {
+        let plan = explain(&cluster, &format!("SELECT v FROM w WHERE {condition}"));
+        assert!(
+            plan.contains(&format!("Key: {key}\n")),
+            "{condition}\n{plan}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_read_where_no_row_can_pass() {
+    let cluster = tables();
+    for text in [
+        "SELECT * FROM w WHERE false",
+        "SELECT * FROM w x JOIN w y ON x.a = y.b WHERE 1 = 0",
+        "SELECT * FROM w x JOIN w y ON x.a = y.b WHERE NULL",
+        "SELECT * FROM w x, w y WHERE x.a = y.a AND x.a = 1 AND y.a = 2",
+        "SELECT * FROM w x JOIN (SELECT * FROM w WHERE a = NULL) y ON x.a = y.b",
+        "SELECT count(*) FROM w WHERE a BETWEEN 5 AND 4",
+        "SELECT count(*) FROM w WHERE a = 1 AND a = 2",
+        "SELECT count(*) FROM w WHERE (a, b) IN ((1, NULL), (NULL, 2))",
+        "SELECT * FROM w x WHERE EXISTS (SELECT 1 FROM w y WHERE y.a = x.b AND 1 = 2)",
+        "UPDATE w SET v = 'n' WHERE a = 1 AND a = 2",
+        "DELETE FROM w WHERE false",
+    ] {
+        assert_eq!(cost(&cluster, text, &[]), (0, 0), "{text}");
+    }
+    for text in [
+        "SELECT count(*) FROM w WHERE $1 = 2",
+        "SELECT count(*) FROM w x JOIN w y ON x.a = y.b WHERE $1 > 1",
+        "SELECT * FROM w x LEFT JOIN w y ON x.a = y.b WHERE $1 > 1",
+        "UPDATE w SET v = 'n' WHERE $1 = 2",
+    ] {
+        assert_eq!(cost(&cluster, text, &[1]), (0, 0), "{text}");
+        assert_ne!(cost(&cluster, text, &[2]), (0, 0), "{text}");
+    }
+    // The right side only is not read.
+    let scans = cost(&cluster, "SELECT * FROM w", &[]).1;
+    let text = "SELECT * FROM w x LEFT JOIN w y ON x.a = y.b AND false";
+    assert_eq!(cost(&cluster, text, &[]).1, scans);
+}
+
+#[test]
+fn common_parts_of_or_become_keys_of_joins() {
+    let cluster = tables();
+    let plan = explain(
+        &cluster,
+        "SELECT count(*) FROM w x, w y WHERE (x.c = y.c AND x.b < 2 AND y.b IN (1, 2)) OR (y.c = \
+         x.c AND x.b > 5 AND y.b IN (3, 4))",
+    );
+    assert!(plan.contains("Hash Join"), "{plan}");
+    assert!(
+        plan.contains("Filter on shard: ((b < 2) OR (b > 5))"),
+        "{plan}"
+    );
+    assert!(
+        plan.contains("Filter on shard: ((b IN (1, 2)) OR (b IN (3, 4)))"),
+        "{plan}"
+    );
+    let plan = explain(
+        &cluster,
+        "SELECT count(*) FROM w WHERE (a = 1 AND b = 2) OR (a = 1 AND c = 2)",
+    );
+    assert!(plan.contains("Key: (a = 1)"), "{plan}");
+    let plan = explain(
+        &cluster,
+        "SELECT count(*) FROM w x LEFT JOIN w y ON (x.c = y.c AND x.b = 1) OR (x.c = y.c AND y.b \
+         = 1)",
+    );
+    assert!(plan.contains("Hash Left Join"), "{plan}");
+}
+
+/// What planning a statement has looked at.
+fn work(cluster: &Cluster, text: &str) -> u64 {
+    let plan = cluster.plan(text, &[]);
+    plan.unwrap_or_else(|error| panic!("{error}")).work
+}
+
+/// Runs with the stack of a shard: a thousand joins nest a thousand deep.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test needs the stack that shards have"
+)]
+fn with_stack_of_a_shard(work: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().stack_size(8 << 20);
+    let ended = thread.spawn(work).expect("a thread").join();
+    if let Err(panic) = ended {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+#[test]
+fn planning_looks_at_each_join_a_bounded_number_of_times() {
+    with_stack_of_a_shard(bounded_work);
+}
+
+fn bounded_work() {
+    let cluster = tables();
+    let list = |count: usize, separator: &str, part: &dyn Fn(usize) -> String| {
+        let parts: Vec<String> = (0..count).map(part).collect();
+        parts.join(separator)
+    };
+    let chain = |kind: &str, count: usize| {
+        let part = |i: usize| format!("{kind} t t{} ON t{}.id = t{i}.x", i + 1, i + 1);
+        format!("SELECT count(*) FROM t t0 {}", list(count, " ", &part))
+    };
+    let star = |kind: &str, count: usize| {
+        let part = |i: usize| format!("{kind} t t{} ON t{}.id = t0.x", i + 1, i + 1);
+        format!("SELECT count(*) FROM t t0 {}", list(count, " ", &part))
+    };
+    for (count, text) in [
+        (100, chain("JOIN", 100)),
+        (100, chain("LEFT JOIN", 100)),
+        (100, star("JOIN", 100)),
+        (300, star("LEFT JOIN", 300)),
+        (990, chain("LEFT JOIN", 990)),
+        (990, star("JOIN", 990)),
+    ] {
+        let work = work(&cluster, &text);
+        assert!(work < 150 * count, "{count}: {work}");
+    }
+    let numbers = |count: usize| list(count, ", ", &|i| i.to_string());
+    let wide = list(1_000, ", ", &|i| format!("c{i} int"));
+    let created = cluster.run(&format!("CREATE TABLE wide ({wide})"));
+    created.expect("created");
+    let columns = list(1_000, ", ", &|i| format!("c{i}"));
+    let arms = list(5_000, " ", &|i| format!("WHEN {i} THEN {i}"));
+    let rows = list(50_000, ", ", &|i| format!("({i}, 'a')"));
+    let pairs = list(50_000, ", ", &|i| format!("({i}, {i})"));
+    for (text, bound) in [
+        (
+            format!("SELECT * FROM t WHERE id IN ({})", numbers(100_000)),
+            200_000,
+        ),
+        (
+            format!("SELECT * FROM t WHERE x IN ({})", numbers(100_000)),
+            200_000,
+        ),
+        (
+            format!("SELECT * FROM w WHERE (a, b) IN ({pairs})"),
+            400_000,
+        ),
+        (
+            format!("SELECT {columns} FROM wide ORDER BY {columns}"),
+            40_000,
+        ),
+        (format!("SELECT CASE x {arms} END FROM t"), 20_000),
+        (
+            format!("SELECT * FROM (VALUES {rows}) v (a, b) WHERE a > 5"),
+            200_000,
+        ),
+    ] {
+        let work = work(&cluster, &text);
+        assert!(work < bound, "{}: {work}", &text[..40]);
+    }
+}
