@@ -228,10 +228,6 @@ fn work(cluster: &Cluster, text: &str) -> u64 {
 }
 
 /// Runs with the stack of a shard: a thousand joins nest a thousand deep.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a test needs the stack that shards have"
-)]
 fn with_stack_of_a_shard(work: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().stack_size(8 << 20);
     let ended = thread.spawn(work).expect("a thread").join();
