@@ -3,7 +3,7 @@
 //! All steps run even after one has failed, so one run tells everything that is wrong. The last
 //! line counts what was checked: `ci: N passed, N failed`.
 
-use crate::{clients, compare, differ, install, isolation, repo, shell, simulate, tidy};
+use crate::{clients, compare, differ, faults, install, isolation, repo, shell, simulate, tidy};
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -33,6 +33,7 @@ const STEPS: &[Step] = &[
     ("clients", clients::run_all),
     ("slt", clients::run_slt),
     ("differ", differ::run_share),
+    ("faults", faults::run_all),
     ("isolation", isolation::run_all),
     ("compare", compare::smoke),
 ];

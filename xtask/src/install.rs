@@ -27,6 +27,7 @@ pub(crate) fn all() -> Result<()> {
         packages.push("libpostgresql-jdbc-java");
     }
     apt(&packages)?;
+    network_tools()?;
     python()?;
     Ok(())
 }
@@ -47,6 +48,23 @@ pub(crate) fn postgres() -> Result<()> {
         std::fs::write(config, "create_main_cluster = false\n")?;
     }
     apt(&["postgresql-15", "postgresql-client-15"])
+}
+
+/// Installs what parts nodes of one machine from each other: network namespaces and the packet
+/// filter.
+pub(crate) fn network_tools() -> Result<()> {
+    let tools = [
+        ("ip", "iproute2"),
+        ("nft", "nftables"),
+        ("unshare", "util-linux"),
+    ];
+    let missing = tools.iter().filter(|(name, _)| {
+        // They stand where only root looks.
+        let path = Path::new("/usr/sbin").join(name);
+        shell::find(name).is_none() && !path.is_file()
+    });
+    let packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
+    apt(&packages)
 }
 
 /// The Python of an environment that has psycopg; made on first use.

@@ -7,6 +7,7 @@
 //! | `clients` | real clients against a cluster of three nodes, or against PostgreSQL |
 //! | `slt` | the SQL files of test/sql, against the same two |
 //! | `isolation` | the scripts of test/isolation, against PostgreSQL |
+//! | `faults` | kills, stops and cuts on a real cluster, judged by how long clients wait |
 //! | `differ postgres` | random statements on both, answers compared |
 //! | `compare postgres` | one node beside PostgreSQL 15, interleaved, with medians and ratios |
 //!
@@ -22,6 +23,7 @@ mod ci;
 mod clients;
 mod compare;
 mod differ;
+mod faults;
 mod install;
 mod isolation;
 mod repo;
@@ -45,6 +47,9 @@ usage: cargo xtask <command>
   differ postgres [--seconds N] [--seed N] [--coverage FILE]
                                    random statements on a cluster and on PostgreSQL 15; what
                                    they answer is compared
+  faults [PROTOCOL] [--seconds N] [--csv FILE]
+                                   kill, stop and part nodes of a real cluster while clients
+                                   work; needs root, for a network namespace of its own
   compare postgres [--quick] [--json FILE] [--only CELL] [--rounds N] [--seconds N] [--noise]
                                    measure one node beside PostgreSQL 15; with --noise
                                    measure PostgreSQL beside itself; with --built take the
@@ -71,6 +76,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "clients" => clients::main(rest),
         "slt" => clients::slt_main(rest),
         "isolation" => isolation::main(rest),
+        "faults" => faults::main(rest),
         "differ" => differ::main(rest),
         "compare" => compare::main(rest),
         "help" | "--help" | "-h" => {

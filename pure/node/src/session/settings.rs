@@ -429,10 +429,9 @@ mod tests {
                 );
             } else if name == "application_name" {
                 let mut settings = Settings::default();
-                let told = settings
-                    .set(name, Some("x"), false, false)
-                    .expect("any text");
-                assert_eq!(told, [(name.to_owned(), "x".to_owned())]);
+                let set = settings.set(name, Some("x"), false, false);
+                set.expect("any text");
+                assert_eq!(settings.report(), [(name.to_owned(), "x".to_owned())]);
             } else if let Some((_, place)) = ELSEWHERE.iter().find(|(other, _)| *other == name) {
                 let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
                 let root = if place.starts_with("test/") {

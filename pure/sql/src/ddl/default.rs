@@ -1,8 +1,8 @@
 //! Defaults of columns, checked when the table is made.
 
+use crate::bind::Binder;
 use crate::bind::rel::{CallKind, InitValue, Rel};
 use crate::bind::scope::Scope;
-use crate::bind::Binder;
 use crate::expr::{Expr, walk};
 use base::{SqlError, SqlState};
 use catalog::Column;
