@@ -8,6 +8,7 @@ mod barrier;
 mod documents;
 mod edges;
 mod externals;
+mod fields;
 mod metadata;
 mod modules;
 mod reviewed;
@@ -68,6 +69,7 @@ pub(crate) fn check() -> Result<()> {
     found.extend(documents::check(&files));
     found.extend(edges::check(&workspace, text_of(&files, edges::LIST)?));
     found.extend(externals::check(&workspace, &files));
+    found.extend(fields::check(&files));
     found.extend(modules::check(&files));
     found.extend(reviewed::check(&files));
     found.extend(sizes::check(&files));

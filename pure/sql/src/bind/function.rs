@@ -67,56 +67,13 @@ impl Binder<'_> {
             };
             return self.aggregate(&name, call);
         }
-        let only_aggregates = |clause: &str| {
-            let message = format!("{clause} specified, but {name} is not an aggregate function");
-            Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message))
-        };
         if !within_group.is_empty() {
-            return only_aggregates("WITHIN GROUP");
+            return Err(only_aggregates(&name, "WITHIN GROUP"));
         }
         if filter.is_some() {
-            return only_aggregates("FILTER");
+            return Err(only_aggregates(&name, "FILTER"));
         }
-        let empty = Vec::new();
-        let list = match args {
-            FunctionArguments::List(ast::FunctionArgumentList {
-                duplicate_treatment,
-                args,
-                clauses,
-            }) => {
-                if matches!(duplicate_treatment, Some(DuplicateTreatment::Distinct)) {
-                    return only_aggregates("DISTINCT");
-                }
-                for clause in clauses {
-                    match clause {
-                        FunctionArgumentClause::OrderBy(_) => return only_aggregates("ORDER BY"),
-                        other => return Err(self.source.misplaced(&first_word(other))),
-                    }
-                }
-                args
-            }
-            FunctionArguments::None | FunctionArguments::Subquery(_) => &empty,
-        };
-        let args: Vec<&Ast> = list
-            .iter()
-            .map(|arg| match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => Ok(arg),
-                FunctionArg::Unnamed(_) => Err(SqlError::new(
-                    SqlState::WRONG_OBJECT_TYPE,
-                    format!("{name}(*) specified, but {name} is not an aggregate function"),
-                )),
-                FunctionArg::Named {
-                    name: _,
-                    arg: _,
-                    operator: _,
-                }
-                | FunctionArg::ExprNamed {
-                    name: _,
-                    arg: _,
-                    operator: _,
-                } => Err(unsupported("named arguments")),
-            })
-            .collect::<Result<_, _>>()?;
+        let args = self.plain_arguments(&name, args)?;
         if let "nextval" | "currval" | "setval" | "lastval" = name.as_str() {
             return self.sequence_call(&name, &args);
         }
@@ -137,6 +94,53 @@ impl Binder<'_> {
         self.sizes |= is_size(&call);
         self.note(&call);
         self.computed(call)
+    }
+
+    /// The arguments of a call that is none of an aggregate.
+    fn plain_arguments<'a>(
+        &self,
+        name: &str,
+        args: &'a FunctionArguments,
+    ) -> Result<Vec<&'a Ast>, SqlError> {
+        let list = match args {
+            FunctionArguments::List(ast::FunctionArgumentList {
+                duplicate_treatment,
+                args,
+                clauses,
+            }) => {
+                if matches!(duplicate_treatment, Some(DuplicateTreatment::Distinct)) {
+                    return Err(only_aggregates(name, "DISTINCT"));
+                }
+                match clauses.first() {
+                    None => {}
+                    Some(FunctionArgumentClause::OrderBy(_)) => {
+                        return Err(only_aggregates(name, "ORDER BY"));
+                    }
+                    Some(other) => return Err(self.source.misplaced(&first_word(other))),
+                }
+                args
+            }
+            FunctionArguments::None | FunctionArguments::Subquery(_) => return Ok(Vec::new()),
+        };
+        list.iter()
+            .map(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => Ok(arg),
+                FunctionArg::Unnamed(_) => Err(SqlError::new(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!("{name}(*) specified, but {name} is not an aggregate function"),
+                )),
+                FunctionArg::Named {
+                    name: _,
+                    arg: _,
+                    operator: _,
+                }
+                | FunctionArg::ExprNamed {
+                    name: _,
+                    arg: _,
+                    operator: _,
+                } => Err(unsupported("named arguments")),
+            })
+            .collect()
     }
 
     /// A call as it stands in expressions: what is the same for all rows of a statement, but only
@@ -278,6 +282,12 @@ impl Binder<'_> {
         self.note(&call);
         Ok(Some(call))
     }
+}
+
+/// The error of a clause that calls of aggregates have.
+fn only_aggregates(name: &str, clause: &str) -> SqlError {
+    let message = format!("{clause} specified, but {name} is not an aggregate function");
+    SqlError::new(SqlState::WRONG_OBJECT_TYPE, message)
 }
 
 /// The word that a clause starts with.

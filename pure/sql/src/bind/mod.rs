@@ -6,6 +6,7 @@
 
 mod aggregate;
 mod calls;
+mod clauses;
 mod dml;
 mod expr;
 mod form;

@@ -72,7 +72,7 @@ pub(crate) fn named_type(ty: &DataType) -> Result<NamedType, SqlError> {
             check_schema(schema.as_deref(), ty)?;
             return custom(&name, modifiers);
         }
-        D::JSON | D::JSONB | D::Time(..) | D::Bit(_) | D::BitVarying(_) | D::VarBit(_) => {
+        D::JSON | D::JSONB | D::Time(_, _) | D::Bit(_) | D::BitVarying(_) | D::VarBit(_) => {
             return Err(unsupported(&ty.to_string().to_lowercase()));
         }
         other => return Err(undefined(&other.to_string().to_lowercase())),

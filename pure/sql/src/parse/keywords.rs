@@ -9,14 +9,13 @@ use sqlparser::tokenizer::Token;
 
 /// The keyword that an unquoted word is to the library.
 pub(super) fn keyword(word: &str) -> Keyword {
+    if !contains(&KNOWN, word) {
+        return Keyword::NoKeyword;
+    }
     let Token::Word(word) = Token::make_word(word, None) else {
         unreachable!("a word becomes a word")
     };
-    if is_known(word.keyword) {
-        word.keyword
-    } else {
-        Keyword::NoKeyword
-    }
+    word.keyword
 }
 
 /// Whether the unquoted word cannot be the name of a column or table.
@@ -253,386 +252,383 @@ const NEEDS_AS: [&str; 39] = [
 /// The keywords of PostgreSQL that the library knows, without those that it takes for clauses of
 /// other databases (CLUSTER BY, FOR XML, GLOBAL JOIN, INSERT LOCAL, LATERAL VIEW, UNION BY NAME),
 /// and with the names of types for which it has types of their own.
-fn is_known(keyword: Keyword) -> bool {
-    matches!(
-        keyword,
-        Keyword::ABORT
-            | Keyword::ABSOLUTE
-            | Keyword::ACCESS
-            | Keyword::ACTION
-            | Keyword::ADD
-            | Keyword::ADMIN
-            | Keyword::AFTER
-            | Keyword::ALL
-            | Keyword::ALTER
-            | Keyword::ALWAYS
-            | Keyword::ANALYZE
-            | Keyword::AND
-            | Keyword::ANY
-            | Keyword::ARRAY
-            | Keyword::AS
-            | Keyword::ASC
-            | Keyword::ASENSITIVE
-            | Keyword::ASYMMETRIC
-            | Keyword::AT
-            | Keyword::ATOMIC
-            | Keyword::ATTACH
-            | Keyword::AUTHORIZATION
-            | Keyword::BACKWARD
-            | Keyword::BEFORE
-            | Keyword::BEGIN
-            | Keyword::BETWEEN
-            | Keyword::BIGINT
-            | Keyword::BINARY
-            | Keyword::BIT
-            | Keyword::BOOL
-            | Keyword::BOOLEAN
-            | Keyword::BOTH
-            | Keyword::BY
-            | Keyword::BYTEA
-            | Keyword::CACHE
-            | Keyword::CALL
-            | Keyword::CALLED
-            | Keyword::CASCADE
-            | Keyword::CASCADED
-            | Keyword::CASE
-            | Keyword::CAST
-            | Keyword::CATALOG
-            | Keyword::CHAIN
-            | Keyword::CHAR
-            | Keyword::CHARACTER
-            | Keyword::CHECK
-            | Keyword::CLOSE
-            | Keyword::COALESCE
-            | Keyword::COLLATE
-            | Keyword::COLLATION
-            | Keyword::COLUMN
-            | Keyword::COLUMNS
-            | Keyword::COMMENT
-            | Keyword::COMMIT
-            | Keyword::COMMITTED
-            | Keyword::COMPRESSION
-            | Keyword::CONCURRENTLY
-            | Keyword::CONFLICT
-            | Keyword::CONNECTION
-            | Keyword::CONSTRAINT
-            | Keyword::CONTINUE
-            | Keyword::COPY
-            | Keyword::CREATE
-            | Keyword::CROSS
-            | Keyword::CSV
-            | Keyword::CUBE
-            | Keyword::CURRENT
-            | Keyword::CURRENT_CATALOG
-            | Keyword::CURRENT_DATE
-            | Keyword::CURRENT_ROLE
-            | Keyword::CURRENT_SCHEMA
-            | Keyword::CURRENT_TIME
-            | Keyword::CURRENT_TIMESTAMP
-            | Keyword::CURRENT_USER
-            | Keyword::CURSOR
-            | Keyword::CYCLE
-            | Keyword::DATA
-            | Keyword::DATABASE
-            | Keyword::DATE
-            | Keyword::DAY
-            | Keyword::DEALLOCATE
-            | Keyword::DEC
-            | Keyword::DECIMAL
-            | Keyword::DECLARE
-            | Keyword::DEFAULT
-            | Keyword::DEFERRABLE
-            | Keyword::DEFERRED
-            | Keyword::DEFINER
-            | Keyword::DELETE
-            | Keyword::DELIMITER
-            | Keyword::DESC
-            | Keyword::DETACH
-            | Keyword::DISABLE
-            | Keyword::DISCARD
-            | Keyword::DISTINCT
-            | Keyword::DO
-            | Keyword::DOUBLE
-            | Keyword::DROP
-            | Keyword::EACH
-            | Keyword::ELSE
-            | Keyword::ENABLE
-            | Keyword::ENCODING
-            | Keyword::END
-            | Keyword::ENUM
-            | Keyword::ESCAPE
-            | Keyword::EVENT
-            | Keyword::EXCEPT
-            | Keyword::EXCLUSIVE
-            | Keyword::EXECUTE
-            | Keyword::EXISTS
-            | Keyword::EXPLAIN
-            | Keyword::EXTENSION
-            | Keyword::EXTERNAL
-            | Keyword::EXTRACT
-            | Keyword::FALSE
-            | Keyword::FETCH
-            | Keyword::FILTER
-            | Keyword::FIRST
-            | Keyword::FLOAT
-            | Keyword::FLOAT4
-            | Keyword::FLOAT8
-            | Keyword::FOLLOWING
-            | Keyword::FOR
-            | Keyword::FORCE
-            | Keyword::FOREIGN
-            | Keyword::FORWARD
-            | Keyword::FREEZE
-            | Keyword::FROM
-            | Keyword::FULL
-            | Keyword::FUNCTION
-            | Keyword::FUNCTIONS
-            | Keyword::GENERATED
-            | Keyword::GRANT
-            | Keyword::GRANTED
-            | Keyword::GROUP
-            | Keyword::GROUPING
-            | Keyword::GROUPS
-            | Keyword::HAVING
-            | Keyword::HEADER
-            | Keyword::HOLD
-            | Keyword::HOUR
-            | Keyword::IDENTITY
-            | Keyword::IF
-            | Keyword::ILIKE
-            | Keyword::IMMEDIATE
-            | Keyword::IMMUTABLE
-            | Keyword::IMPORT
-            | Keyword::IN
-            | Keyword::INCLUDE
-            | Keyword::INCREMENT
-            | Keyword::INDEX
-            | Keyword::INHERIT
-            | Keyword::INITIALLY
-            | Keyword::INNER
-            | Keyword::INOUT
-            | Keyword::INPUT
-            | Keyword::INSENSITIVE
-            | Keyword::INSERT
-            | Keyword::INSTEAD
-            | Keyword::INT
-            | Keyword::INT2
-            | Keyword::INT4
-            | Keyword::INT8
-            | Keyword::INTEGER
-            | Keyword::INTERSECT
-            | Keyword::INTERVAL
-            | Keyword::INTO
-            | Keyword::INVOKER
-            | Keyword::IS
-            | Keyword::ISOLATION
-            | Keyword::JOIN
-            | Keyword::KEY
-            | Keyword::LANGUAGE
-            | Keyword::LARGE
-            | Keyword::LAST
-            | Keyword::LATERAL
-            | Keyword::LEADING
-            | Keyword::LEFT
-            | Keyword::LEVEL
-            | Keyword::LIKE
-            | Keyword::LIMIT
-            | Keyword::LISTEN
-            | Keyword::LOAD
-            | Keyword::LOCALTIME
-            | Keyword::LOCALTIMESTAMP
-            | Keyword::LOCATION
-            | Keyword::LOCK
-            | Keyword::LOCKED
-            | Keyword::MATCH
-            | Keyword::MATCHED
-            | Keyword::MATERIALIZED
-            | Keyword::MAXVALUE
-            | Keyword::MERGE
-            | Keyword::METHOD
-            | Keyword::MINUTE
-            | Keyword::MINVALUE
-            | Keyword::MODE
-            | Keyword::MONTH
-            | Keyword::NATIONAL
-            | Keyword::NATURAL
-            | Keyword::NCHAR
-            | Keyword::NEW
-            | Keyword::NEXT
-            | Keyword::NFC
-            | Keyword::NFD
-            | Keyword::NFKC
-            | Keyword::NFKD
-            | Keyword::NO
-            | Keyword::NONE
-            | Keyword::NORMALIZE
-            | Keyword::NORMALIZED
-            | Keyword::NOT
-            | Keyword::NOTHING
-            | Keyword::NOTIFY
-            | Keyword::NOWAIT
-            | Keyword::NULL
-            | Keyword::NULLIF
-            | Keyword::NULLS
-            | Keyword::NUMERIC
-            | Keyword::OBJECT
-            | Keyword::OF
-            | Keyword::OFF
-            | Keyword::OFFSET
-            | Keyword::OLD
-            | Keyword::ON
-            | Keyword::ONLY
-            | Keyword::OPERATOR
-            | Keyword::OPTION
-            | Keyword::OPTIONS
-            | Keyword::OR
-            | Keyword::ORDER
-            | Keyword::ORDINALITY
-            | Keyword::OUT
-            | Keyword::OUTER
-            | Keyword::OVER
-            | Keyword::OVERLAPS
-            | Keyword::OVERLAY
-            | Keyword::OWNED
-            | Keyword::OWNER
-            | Keyword::PARALLEL
-            | Keyword::PARAMETER
-            | Keyword::PARTITION
-            | Keyword::PASSWORD
-            | Keyword::PLACING
-            | Keyword::PLANS
-            | Keyword::POLICY
-            | Keyword::POSITION
-            | Keyword::PRECEDING
-            | Keyword::PRECISION
-            | Keyword::PREPARE
-            | Keyword::PRESERVE
-            | Keyword::PRIMARY
-            | Keyword::PRIOR
-            | Keyword::PRIVILEGES
-            | Keyword::PROCEDURE
-            | Keyword::PROGRAM
-            | Keyword::QUOTE
-            | Keyword::RANGE
-            | Keyword::READ
-            | Keyword::REAL
-            | Keyword::RECURSIVE
-            | Keyword::REF
-            | Keyword::REFERENCES
-            | Keyword::REFERENCING
-            | Keyword::REGCLASS
-            | Keyword::RELATIVE
-            | Keyword::RELEASE
-            | Keyword::RENAME
-            | Keyword::REPEATABLE
-            | Keyword::REPLACE
-            | Keyword::REPLICA
-            | Keyword::RESET
-            | Keyword::RESTART
-            | Keyword::RESTRICT
-            | Keyword::RETURN
-            | Keyword::RETURNING
-            | Keyword::RETURNS
-            | Keyword::REVOKE
-            | Keyword::RIGHT
-            | Keyword::ROLE
-            | Keyword::ROLLBACK
-            | Keyword::ROLLUP
-            | Keyword::ROW
-            | Keyword::ROWS
-            | Keyword::RULE
-            | Keyword::SAVEPOINT
-            | Keyword::SCHEMA
-            | Keyword::SCHEMAS
-            | Keyword::SCROLL
-            | Keyword::SEARCH
-            | Keyword::SECOND
-            | Keyword::SECURITY
-            | Keyword::SELECT
-            | Keyword::SEQUENCE
-            | Keyword::SEQUENCES
-            | Keyword::SERIALIZABLE
-            | Keyword::SESSION
-            | Keyword::SESSION_USER
-            | Keyword::SET
-            | Keyword::SETS
-            | Keyword::SHARE
-            | Keyword::SHOW
-            | Keyword::SIMILAR
-            | Keyword::SKIP
-            | Keyword::SMALLINT
-            | Keyword::SNAPSHOT
-            | Keyword::SOME
-            | Keyword::SQL
-            | Keyword::STABLE
-            | Keyword::START
-            | Keyword::STATEMENT
-            | Keyword::STATISTICS
-            | Keyword::STDIN
-            | Keyword::STDOUT
-            | Keyword::STORED
-            | Keyword::STRICT
-            | Keyword::SUBSTRING
-            | Keyword::SUPPORT
-            | Keyword::SYMMETRIC
-            | Keyword::SYSTEM
-            | Keyword::TABLE
-            | Keyword::TABLES
-            | Keyword::TABLESAMPLE
-            | Keyword::TEMP
-            | Keyword::TEMPORARY
-            | Keyword::TEXT
-            | Keyword::THEN
-            | Keyword::TIES
-            | Keyword::TIME
-            | Keyword::TIMESTAMP
-            | Keyword::TIMESTAMPTZ
-            | Keyword::TIMETZ
-            | Keyword::TO
-            | Keyword::TRAILING
-            | Keyword::TRANSACTION
-            | Keyword::TREAT
-            | Keyword::TRIGGER
-            | Keyword::TRIM
-            | Keyword::TRUE
-            | Keyword::TRUNCATE
-            | Keyword::TYPE
-            | Keyword::UESCAPE
-            | Keyword::UNBOUNDED
-            | Keyword::UNCOMMITTED
-            | Keyword::UNION
-            | Keyword::UNIQUE
-            | Keyword::UNKNOWN
-            | Keyword::UNLISTEN
-            | Keyword::UNLOGGED
-            | Keyword::UNTIL
-            | Keyword::UPDATE
-            | Keyword::USER
-            | Keyword::USING
-            | Keyword::UUID
-            | Keyword::VACUUM
-            | Keyword::VALID
-            | Keyword::VALUE
-            | Keyword::VALUES
-            | Keyword::VARBIT
-            | Keyword::VARCHAR
-            | Keyword::VARYING
-            | Keyword::VERBOSE
-            | Keyword::VERSION
-            | Keyword::VIEWS
-            | Keyword::VOLATILE
-            | Keyword::WHEN
-            | Keyword::WHERE
-            | Keyword::WINDOW
-            | Keyword::WITH
-            | Keyword::WITHIN
-            | Keyword::WITHOUT
-            | Keyword::WORK
-            | Keyword::WRITE
-            | Keyword::YEAR
-            | Keyword::ZONE
-    )
-}
+const KNOWN: [&str; 375] = [
+    "abort",
+    "absolute",
+    "access",
+    "action",
+    "add",
+    "admin",
+    "after",
+    "all",
+    "alter",
+    "always",
+    "analyze",
+    "and",
+    "any",
+    "array",
+    "as",
+    "asc",
+    "asensitive",
+    "asymmetric",
+    "at",
+    "atomic",
+    "attach",
+    "authorization",
+    "backward",
+    "before",
+    "begin",
+    "between",
+    "bigint",
+    "binary",
+    "bit",
+    "bool",
+    "boolean",
+    "both",
+    "by",
+    "bytea",
+    "cache",
+    "call",
+    "called",
+    "cascade",
+    "cascaded",
+    "case",
+    "cast",
+    "catalog",
+    "chain",
+    "char",
+    "character",
+    "check",
+    "close",
+    "coalesce",
+    "collate",
+    "collation",
+    "column",
+    "columns",
+    "comment",
+    "commit",
+    "committed",
+    "compression",
+    "concurrently",
+    "conflict",
+    "connection",
+    "constraint",
+    "continue",
+    "copy",
+    "create",
+    "cross",
+    "csv",
+    "cube",
+    "current",
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "cursor",
+    "cycle",
+    "data",
+    "database",
+    "date",
+    "day",
+    "deallocate",
+    "dec",
+    "decimal",
+    "declare",
+    "default",
+    "deferrable",
+    "deferred",
+    "definer",
+    "delete",
+    "delimiter",
+    "desc",
+    "detach",
+    "disable",
+    "discard",
+    "distinct",
+    "do",
+    "double",
+    "drop",
+    "each",
+    "else",
+    "enable",
+    "encoding",
+    "end",
+    "enum",
+    "escape",
+    "event",
+    "except",
+    "exclusive",
+    "execute",
+    "exists",
+    "explain",
+    "extension",
+    "external",
+    "extract",
+    "false",
+    "fetch",
+    "filter",
+    "first",
+    "float",
+    "float4",
+    "float8",
+    "following",
+    "for",
+    "force",
+    "foreign",
+    "forward",
+    "freeze",
+    "from",
+    "full",
+    "function",
+    "functions",
+    "generated",
+    "grant",
+    "granted",
+    "group",
+    "grouping",
+    "groups",
+    "having",
+    "header",
+    "hold",
+    "hour",
+    "identity",
+    "if",
+    "ilike",
+    "immediate",
+    "immutable",
+    "import",
+    "in",
+    "include",
+    "increment",
+    "index",
+    "inherit",
+    "initially",
+    "inner",
+    "inout",
+    "input",
+    "insensitive",
+    "insert",
+    "instead",
+    "int",
+    "int2",
+    "int4",
+    "int8",
+    "integer",
+    "intersect",
+    "interval",
+    "into",
+    "invoker",
+    "is",
+    "isolation",
+    "join",
+    "key",
+    "language",
+    "large",
+    "last",
+    "lateral",
+    "leading",
+    "left",
+    "level",
+    "like",
+    "limit",
+    "listen",
+    "load",
+    "localtime",
+    "localtimestamp",
+    "location",
+    "lock",
+    "locked",
+    "match",
+    "matched",
+    "materialized",
+    "maxvalue",
+    "merge",
+    "method",
+    "minute",
+    "minvalue",
+    "mode",
+    "month",
+    "national",
+    "natural",
+    "nchar",
+    "new",
+    "next",
+    "nfc",
+    "nfd",
+    "nfkc",
+    "nfkd",
+    "no",
+    "none",
+    "normalize",
+    "normalized",
+    "not",
+    "nothing",
+    "notify",
+    "nowait",
+    "null",
+    "nullif",
+    "nulls",
+    "numeric",
+    "object",
+    "of",
+    "off",
+    "offset",
+    "old",
+    "on",
+    "only",
+    "operator",
+    "option",
+    "options",
+    "or",
+    "order",
+    "ordinality",
+    "out",
+    "outer",
+    "over",
+    "overlaps",
+    "overlay",
+    "owned",
+    "owner",
+    "parallel",
+    "parameter",
+    "partition",
+    "password",
+    "placing",
+    "plans",
+    "policy",
+    "position",
+    "preceding",
+    "precision",
+    "prepare",
+    "preserve",
+    "primary",
+    "prior",
+    "privileges",
+    "procedure",
+    "program",
+    "quote",
+    "range",
+    "read",
+    "real",
+    "recursive",
+    "ref",
+    "references",
+    "referencing",
+    "regclass",
+    "relative",
+    "release",
+    "rename",
+    "repeatable",
+    "replace",
+    "replica",
+    "reset",
+    "restart",
+    "restrict",
+    "return",
+    "returning",
+    "returns",
+    "revoke",
+    "right",
+    "role",
+    "rollback",
+    "rollup",
+    "row",
+    "rows",
+    "rule",
+    "savepoint",
+    "schema",
+    "schemas",
+    "scroll",
+    "search",
+    "second",
+    "security",
+    "select",
+    "sequence",
+    "sequences",
+    "serializable",
+    "session",
+    "session_user",
+    "set",
+    "sets",
+    "share",
+    "show",
+    "similar",
+    "skip",
+    "smallint",
+    "snapshot",
+    "some",
+    "sql",
+    "stable",
+    "start",
+    "statement",
+    "statistics",
+    "stdin",
+    "stdout",
+    "stored",
+    "strict",
+    "substring",
+    "support",
+    "symmetric",
+    "system",
+    "table",
+    "tables",
+    "tablesample",
+    "temp",
+    "temporary",
+    "text",
+    "then",
+    "ties",
+    "time",
+    "timestamp",
+    "timestamptz",
+    "timetz",
+    "to",
+    "trailing",
+    "transaction",
+    "treat",
+    "trigger",
+    "trim",
+    "true",
+    "truncate",
+    "type",
+    "uescape",
+    "unbounded",
+    "uncommitted",
+    "union",
+    "unique",
+    "unknown",
+    "unlisten",
+    "unlogged",
+    "until",
+    "update",
+    "user",
+    "using",
+    "uuid",
+    "vacuum",
+    "valid",
+    "value",
+    "values",
+    "varbit",
+    "varchar",
+    "varying",
+    "verbose",
+    "version",
+    "views",
+    "volatile",
+    "when",
+    "where",
+    "window",
+    "with",
+    "within",
+    "without",
+    "work",
+    "write",
+    "year",
+    "zone",
+];
 
 #[cfg(test)]
 mod tests {
@@ -640,7 +636,13 @@ mod tests {
 
     #[test]
     fn lists_are_sorted() {
-        for list in [&RESERVED[..], &FUNCTION_OR_TYPE, &NO_FUNCTION, &NEEDS_AS] {
+        for list in [
+            &KNOWN[..],
+            &RESERVED,
+            &FUNCTION_OR_TYPE,
+            &NO_FUNCTION,
+            &NEEDS_AS,
+        ] {
             assert!(list.is_sorted());
         }
     }

@@ -488,7 +488,7 @@ impl<'a> Lexer<'a> {
         let digits = self.digits(16, wanted, self.at);
         if digits.len() < wanted {
             let error = self.error(SqlState(*b"22025"), "invalid Unicode escape");
-            return Err(error.hint("Unicode escapes must be \\uXXXX or \\UXXXXXXXX."));
+            return Err(error.hint("A Unicode escape is \\u and four digits, or \\U and eight."));
         }
         u32::from_str_radix(digits, 16).map_err(|_| self.bad_code())
     }
@@ -501,7 +501,7 @@ impl<'a> Lexer<'a> {
         self.error(SqlState::SYNTAX, "invalid Unicode surrogate pair")
     }
 
-    /// The characters that `\XXXX` and `\+XXXXXX` stand for in `U&'...'`.
+    /// The characters that escapes of four and six digits stand for in `U&'...'`.
     fn unicode(&self, text: &str) -> Result<String, SqlError> {
         let mut out = String::new();
         let mut rest = text;
@@ -545,7 +545,7 @@ impl<'a> Lexer<'a> {
             }
             _ => {
                 let error = self.error(SqlState::SYNTAX, "invalid Unicode escape");
-                Err(error.hint("Unicode escapes must be \\XXXX or \\+XXXXXX."))
+                Err(error.hint("A Unicode escape is \\ and four digits, or \\+ and six."))
             }
         }
     }

@@ -228,8 +228,7 @@ fn check_shape(source: &Source, tokens: &[TokenWithSpan]) -> Result<u32, SqlErro
             }
             Token::Word(word) => match word.keyword {
                 // The library's types of other databases, which it reads by recursion.
-                Keyword::ARRAY if matches!(tokens.get(at + 1), Some(next) if next.token == Token::Lt) =>
-                {
+                Keyword::ARRAY if is_less(tokens.get(at + 1)) => {
                     return Err(source.unexpected(tokens.get(at + 1)));
                 }
                 Keyword::AND | Keyword::OR | Keyword::WHEN | Keyword::THEN | Keyword::ELSE => {
@@ -247,6 +246,10 @@ fn check_shape(source: &Source, tokens: &[TokenWithSpan]) -> Result<u32, SqlErro
         }
     }
     Ok(parameters)
+}
+
+fn is_less(token: Option<&TokenWithSpan>) -> bool {
+    token.is_some_and(|token| token.token == Token::Lt)
 }
 
 /// `$n`
@@ -310,8 +313,13 @@ fn simplified(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overridin
 /// Whether ONLY between two tokens leaves out the children of a table. There are none.
 fn has_children(before: &TokenWithSpan, behind: Option<&TokenWithSpan>) -> bool {
     let table = matches!(behind, Some(token) if matches!(token.token, Token::Word(_)));
-    let place = matches!(&before.token, Token::Word(word)
-        if matches!(word.keyword, Keyword::FROM | Keyword::UPDATE | Keyword::JOIN | Keyword::USING));
+    let places = [
+        Keyword::FROM,
+        Keyword::UPDATE,
+        Keyword::JOIN,
+        Keyword::USING,
+    ];
+    let place = matches!(&before.token, Token::Word(word) if places.contains(&word.keyword));
     table && place
 }
 
