@@ -11,7 +11,7 @@ use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use base::{Key, RowBatch, SLOT_COUNT, ShardId, Slot, SqlError, Ts};
+use base::{Key, KeyRange, RowBatch, SLOT_COUNT, ShardId, Slot, SqlError, Ts};
 use core::fmt;
 use core::ops::ControlFlow;
 use store::Window;
@@ -59,6 +59,8 @@ pub(crate) struct ScanState {
     fetched: BTreeMap<Key, FetchedRow>,
     /// Those that nobody has sent yet, with the owner that was asked last.
     missing: BTreeMap<Key, Option<ShardId>>,
+    /// How many of them are asked for at once: no more than the scan may want, at first.
+    window: usize,
     /// Fetches under way.
     pub(crate) asked: u32,
     pub(crate) fetched_remotely: bool,
@@ -71,6 +73,42 @@ impl fmt::Debug for ScanState {
 }
 
 impl ScanState {
+    /// The rows to be asked for next.
+    fn next_missing(&self, op: &ScanOp) -> Vec<Key> {
+        let keys = self.missing.keys();
+        match op.reverse {
+            true => keys.rev().take(self.window).cloned().collect(),
+            false => keys.take(self.window).cloned().collect(),
+        }
+    }
+
+    /// The first row of a slot that nobody has sent.
+    fn first_missing(&self, op: &ScanOp, slot: Slot) -> Option<Key> {
+        let (low, high) = key_bounds(op, slot, &self.run.rest(op));
+        let mut keys = self.missing.range(low..high).map(|(key, _)| key);
+        let first = if op.reverse {
+            keys.next_back()
+        } else {
+            keys.next()
+        };
+        first.cloned()
+    }
+
+    /// The keys of the current slot that can be visited: those before the row that is away.
+    fn rest(&self, op: &ScanOp, away: Option<&Key>) -> KeyRange {
+        let mut range = self.run.rest(op);
+        if let Some(away) = away {
+            let mut bound = away.bytes.to_vec();
+            if op.reverse {
+                bound.push(0);
+                range.low = bound;
+            } else {
+                range.high = Some(bound);
+            }
+        }
+        range
+    }
+
     pub(crate) fn take_rows(&mut self, rows: Vec<(Key, FetchedRow)>) {
         for (key, row) in rows {
             if self.missing.remove(&key).is_some() {
@@ -84,6 +122,8 @@ impl ScanState {
 enum Halt {
     Stop(Stop),
     Full(Full),
+    /// The next row is away and was not asked for yet.
+    Away,
 }
 
 impl Leap {
@@ -118,7 +158,11 @@ impl Leap {
         op: &ScanOp,
         state: &mut ScanState,
     ) -> Result<OpResult, Stop> {
-        if !state.is_visiting || state.asked > 0 || !state.missing.is_empty() {
+        if state.asked > 0 {
+            return Err(Stop::Fetch);
+        }
+        // A program that wants all rows needs all of them first.
+        if state.run.task.is_some() && !state.missing.is_empty() {
             self.gather(cx, job, op, state)?;
         }
         if !state.is_visiting {
@@ -130,6 +174,10 @@ impl Leap {
         while let Some(slot) = state.run.slot() {
             match self.visit_slot(cx, job, op, state, slot, &mut budget) {
                 None => state.run.leave_slot(),
+                Some(Halt::Away) => {
+                    state.run.check_memory(self.settings.txn_bytes_max)?;
+                    self.gather(cx, job, op, state)?;
+                }
                 Some(Halt::Full(Full::Limit)) => break,
                 Some(Halt::Full(Full::Batch)) => {
                     look_out_in(cx, op)?;
@@ -188,11 +236,17 @@ impl Leap {
             history.push(Event::ReadRange { txn, index, range });
         }
         let program = op.program.live(cx.decode).map_err(SqlError::from)?;
+        let run = ScanRun::new(program);
+        let window = match run.task {
+            Some(_) => usize::MAX,
+            None => op.row_limit.min(op.batch_rows.into()).max(1) as usize,
+        };
         job.scan = Some(Box::new(ScanState {
-            run: ScanRun::new(program),
+            run,
             is_visiting: false,
             fetched: BTreeMap::new(),
             missing: self.rows_away(op),
+            window,
             asked: 0,
             fetched_remotely: false,
         }));
@@ -219,7 +273,7 @@ impl Leap {
         missing
     }
 
-    /// Gets the rows that are away, from wherever they are by now.
+    /// Gets the next rows that are away, from wherever they are by now.
     fn gather(
         &mut self,
         cx: &mut Context<'_>,
@@ -230,27 +284,34 @@ impl Leap {
         if state.asked > 0 {
             return Err(Stop::Fetch);
         }
-        let mut keys = state.missing.keys();
-        if let Some(reason) = keys.find_map(|key| self.hindrance(key)) {
+        let next = state.next_missing(op);
+        if let Some(reason) = next.iter().find_map(|key| self.hindrance(key)) {
             return Err(Stop::aborted(reason));
         }
         let mut by_owner: BTreeMap<ShardId, Vec<Key>> = BTreeMap::new();
         let mut waits = false;
-        let table = &self.table;
-        state.missing.retain(|key, asked| {
-            let Some(entry) = table.get(key) else {
+        for key in next {
+            let asked = state.missing.get_mut(&key).expect("it is missing");
+            let Some(entry) = self.table.get(&key) else {
                 // It has come home.
-                return false;
+                state.missing.remove(&key);
+                let since = self.since.get(&key).copied();
+                if since > snapshot_of(op.read) && op.read.snapshot().is_some() {
+                    return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+                }
+                continue;
             };
             match entry.owner {
                 Some(owner) if *asked != Some(owner) || entry.grant.is_none() => {
                     *asked = Some(owner);
-                    by_owner.entry(owner).or_default().push(key.clone());
+                    by_owner.entry(owner).or_default().push(key);
                 }
                 Some(_) | None => waits = true,
             }
-            true
-        });
+        }
+        if !by_owner.is_empty() {
+            state.window = state.window.saturating_mul(2);
+        }
         for (to, keys) in by_owner {
             self.fetch(cx, job, op, to, keys);
             state.asked += 1;
@@ -326,6 +387,7 @@ impl Leap {
                     from = Slot(slot.0 + 1);
                 }
                 slots.extend(state.fetched.keys().map(|key| key.slot));
+                slots.extend(state.missing.keys().map(|key| key.slot));
                 if let Some(writes) = self.writes_of(job) {
                     let low = Key::new(op.index, Slot(0), Vec::new());
                     let high = Key::new(op.index, Slot(SLOT_COUNT), Vec::new());
@@ -353,12 +415,13 @@ impl Leap {
         budget: &mut u32,
     ) -> Option<Halt> {
         let at = snapshot_of(op.read).unwrap_or(Ts::MAX);
+        let away = state.first_missing(op, slot);
         let mut extras = self.extras_of(job, op, state, slot).into_iter().peekable();
         let mut found: Vec<(Vec<u8>, Vec<u8>, Ts)> = Vec::new();
         loop {
             // Rows of the store, some at a time, because visiting them changes what they lie in.
             found.clear();
-            let range = state.run.rest(op);
+            let range = state.rest(op, away.as_ref());
             let window = Window::of(&range, op.reverse);
             let most = (*budget as usize).min(64) + 1;
             let flow = cx
@@ -404,13 +467,14 @@ impl Leap {
                 return Some(halt);
             }
         }
-        None
+        away.map(|_| Halt::Away)
     }
 
     /// What replaces rows of the store in the rest of the slot: those of other owners, and own
     /// writes. They are few, so a turn gathers them in order first.
     fn extras_of(&self, job: &Job, op: &ScanOp, state: &ScanState, slot: Slot) -> Vec<Key> {
-        let (low, high) = key_bounds(op, slot, &state.run.rest(op));
+        let away = state.first_missing(op, slot);
+        let (low, high) = key_bounds(op, slot, &state.rest(op, away.as_ref()));
         let fetched = state.fetched.range(low.clone()..high.clone());
         let mut extras: Vec<Key> = fetched.map(|(key, _)| key.clone()).collect();
         if let Some(writes) = self.writes_of(job) {

@@ -260,3 +260,52 @@ fn a_guarded_snapshot_refuses_what_it_may_miss() {
         );
     }
 }
+
+/// A scan that wants few rows asks for few: the first ones in its order, more only if those do
+/// not pass; and for none where the rows at home are enough.
+#[test]
+fn a_scan_with_a_limit_asks_for_no_more_than_it_wants() {
+    let mut world = World::new(3, 1);
+    let names: Vec<String> = (10..74).map(|i| format!("r{i}0")).collect();
+    for (i, name) in names.iter().enumerate() {
+        world.load(key(name), i as i64);
+    }
+    for name in &names[4..] {
+        run(&mut world, 2, add(name, 0));
+    }
+    let limited = |read: Read, reverse: bool, row_limit: u64| {
+        let Op::Scan(op) = scan(read, 1000, reverse, None) else {
+            unreachable!("a scan");
+        };
+        Op::Scan(ScanOp { row_limit, ..op })
+    };
+    let mut cost = |at: u16, reverse: bool, row_limit: u64| {
+        let now = world.call(shard(at), |_, cx| cx.clock.tick(cx.now));
+        let read = Read::Snapshot(Snapshot::exactly(now));
+        let before = [
+            world.count(|c| c.messages),
+            world.count(|c| c.message_bytes),
+        ];
+        let txn = world.begin(shard(at));
+        let id = world.submit_to(txn, shard(1), limited(read, reverse, row_limit), false);
+        world.settle();
+        let found = values(&world.take_answer(id).expect("it is answered"));
+        let after = [
+            world.count(|c| c.messages),
+            world.count(|c| c.message_bytes),
+        ];
+        world.commit(txn);
+        world.settle();
+        (found, after[0] - before[0], after[1] - before[1])
+    };
+    // What is at home is enough.
+    assert_eq!(cost(1, false, 3), (vec![0, 1, 2], 0, 0));
+    // One round, whatever else is away.
+    let (found, messages, few_bytes) = cost(1, false, 6);
+    assert_eq!((found, messages), (vec![0, 1, 2, 3, 4, 5], 2));
+    let (found, messages, _) = cost(1, true, 2);
+    assert_eq!((found, messages), (vec![63, 62], 2));
+    let (found, messages, all_bytes) = cost(1, false, 1000);
+    assert_eq!((found.len(), messages), (64, 2));
+    assert!(few_bytes * 4 < all_bytes, "{few_bytes} of {all_bytes}");
+}
