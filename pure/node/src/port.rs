@@ -22,8 +22,6 @@ use std::task::Poll;
 use txn::contract::Submitted;
 use txn::{LockMode, Op, OpError, OpId, OpReply, Outcome, Read, Snapshot, TxnCost};
 
-/// Bytes that one statement may hold in memory (53200 beyond).
-pub(crate) const STATEMENT_MEMORY_BYTES_MAX: i64 = 1 << 30;
 /// Bytes that all statements of one shard may hold (53200 beyond).
 pub(crate) const SHARD_MEMORY_BYTES_MAX: i64 = 4 << 30;
 
@@ -85,6 +83,14 @@ pub(crate) struct Events {
     pub(crate) sleeping: BTreeSet<(Time, TxnHandle, StatementNo)>,
 }
 
+/// What a statement holds in memory.
+#[derive(Default)]
+pub(crate) struct Memory {
+    bytes: Cell<i64>,
+    /// What it may hold, once it has been looked up.
+    bytes_max: Cell<Option<i64>>,
+}
+
 /// The port of one statement.
 pub(crate) struct StatementPort {
     pub(crate) txn: Rc<TxnShared>,
@@ -111,7 +117,7 @@ pub(crate) struct StatementPort {
     pub(crate) spent: Cell<bool>,
     /// How often it has started again at a later snapshot.
     pub(crate) restarts: Cell<u32>,
-    pub(crate) memory_bytes: Cell<i64>,
+    pub(crate) memory: Memory,
     pub(crate) currval: RefCell<Vec<(IndexId, i64)>>,
 }
 
@@ -175,6 +181,36 @@ impl StatementPort {
         self.shows.borrow().unreachable.contains(&shard)
     }
 
+    /// Bytes that the statement may hold in memory: its session's `statement_memory`.
+    fn memory_bytes_max(&self) -> i64 {
+        const SETTING: &str = "statement_memory";
+        if let Some(limit) = self.memory.bytes_max.get() {
+            return limit;
+        }
+        let value = sql::Port::setting(self, SETTING);
+        let kib = value.and_then(|value| sql::settings::integer(SETTING, &value));
+        let limit = kib.expect("a setting that exists and was checked") * 1024;
+        self.memory.bytes_max.set(Some(limit));
+        limit
+    }
+
+    /// 53200: the statement holds so much and asked for more.
+    fn needs_too_much(&self, held: i64, bytes: i64) -> SqlError {
+        let limit = self.memory_bytes_max();
+        let detail = format!(
+            "It holds {held} bytes and asked for {bytes} more; statement_memory allows {limit}."
+        );
+        SqlError::new(
+            SqlState::OUT_OF_MEMORY,
+            "the statement needs too much memory",
+        )
+        .detail(detail)
+        .hint(
+            "Make it sort, join, group or collect less (a condition, a LIMIT, fewer columns), or \
+             raise statement_memory for this session.",
+        )
+    }
+
     /// Waits for what the statement has under way and forgets the answers. Gives the largest
     /// timestamp to which one of them wanted the snapshot raised, or zero.
     pub(crate) fn poll_drained(&self) -> Poll<Ts> {
@@ -220,7 +256,7 @@ impl StatementPort {
 impl Drop for StatementPort {
     fn drop(&mut self) {
         let mut core = self.txn.core.borrow_mut();
-        core.memory_bytes -= self.memory_bytes.get();
+        core.memory_bytes -= self.memory.bytes.get();
         if let Some(held) = self.snapshot.get() {
             core.release_snapshot(held.at);
         }
@@ -463,23 +499,25 @@ impl sql::Port for StatementPort {
     }
 
     fn charge(&self, bytes: i64) -> Result<(), SqlError> {
-        let mut core = self.txn.core.borrow_mut();
-        let own = self.memory_bytes.get() + bytes;
-        if bytes > 0 && own > STATEMENT_MEMORY_BYTES_MAX {
-            return Err(SqlError::new(
-                SqlState::OUT_OF_MEMORY,
-                "the statement needs too much memory",
-            )
-            .detail(format!("The limit is {STATEMENT_MEMORY_BYTES_MAX} bytes.")));
+        let held = self.memory.bytes.get();
+        let own = held + bytes;
+        if bytes > 0 && own > self.memory_bytes_max() {
+            return Err(self.needs_too_much(held, bytes));
         }
+        let mut core = self.txn.core.borrow_mut();
         if bytes > 0 && core.memory_bytes + bytes > SHARD_MEMORY_BYTES_MAX {
-            return Err(
-                SqlError::new(SqlState::OUT_OF_MEMORY, "out of memory on this shard")
-                    .hint("Run fewer large statements at the same time."),
+            let message = "statements of this shard need too much memory together";
+            let detail = format!(
+                "They hold {} bytes of at most {SHARD_MEMORY_BYTES_MAX}, and this one asked for \
+                 {bytes} more.",
+                core.memory_bytes
             );
+            return Err(SqlError::new(SqlState::OUT_OF_MEMORY, message)
+                .detail(detail)
+                .hint("Run fewer large statements at the same time."));
         }
         core.memory_bytes += bytes;
-        self.memory_bytes.set(own);
+        self.memory.bytes.set(own);
         Ok(())
     }
 

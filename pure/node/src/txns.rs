@@ -9,7 +9,7 @@ use crate::execute::{Start, execute_raised, start, start_exact};
 use crate::message::{
     BeginRequest, Done, Failure, FromTxn, RunRequest, StatementNo, ToTxn, TxnHandle,
 };
-use crate::port::{Events, StatementPort, TxnShared};
+use crate::port::{Events, Memory, StatementPort, TxnShared};
 use crate::sequence::SequenceDraws;
 use crate::show::Shows;
 use crate::snapshot::Held;
@@ -202,7 +202,7 @@ impl Txns {
             first_op: Cell::new(None),
             spent: Cell::new(false),
             restarts: Cell::new(0),
-            memory_bytes: Cell::new(0),
+            memory: Memory::default(),
             currval: RefCell::default(),
         });
         self.core.borrow_mut().counters.statements += 1;
@@ -378,7 +378,7 @@ impl Txns {
             first_op: Cell::new(None),
             spent: Cell::new(false),
             restarts: Cell::new(0),
-            memory_bytes: Cell::new(0),
+            memory: Memory::default(),
             currval: RefCell::default(),
         });
         let future = Some(make(port.clone()));

@@ -8,12 +8,13 @@ use crate::exec::point::formula;
 use crate::exec::step::FormulaChange;
 use crate::expr::aggregate::{AggFunc, AggState};
 use crate::expr::{Columns as RowColumns, EncodedRow, Env, Expr, NoSession, eval, eval_bool};
-use crate::rows::{GroupKey, failing_row};
+use crate::rows::{GroupKey, datums_heap_bytes, failing_row, group_bytes, heap_bytes};
 use base::codec::{self, CodecError};
 use base::row::RowRef;
 use base::{Datum, RowBatch, SqlError, SqlState, Type};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use txn::{Columns, Formula, Modified, Program, RowProgram, RowTask};
 
@@ -254,7 +255,7 @@ impl Bound {
                 let env = Env {
                     params: &params,
                     subqueries: &[],
-                    session: &NoSession,
+                    session: &NoSession::ROWS,
                 };
                 // The ordinary way raises the error of an operand.
                 formula(changes, &env).ok().flatten()
@@ -273,7 +274,7 @@ impl Bound {
         Env {
             params: &self.params,
             subqueries: &[],
-            session: &NoSession,
+            session: &NoSession::ROWS,
         }
     }
 }
@@ -476,9 +477,6 @@ struct AggregateTask {
     memory_bytes: usize,
 }
 
-/// Rough size of one group beside its key.
-const GROUP_BYTES: usize = 96;
-
 impl RowTask for AggregateTask {
     fn row(&mut self, row: &[u8]) -> Result<(), SqlError> {
         let Body::Aggregate {
@@ -492,7 +490,7 @@ impl RowTask for AggregateTask {
         let env = Env {
             params: &self.params,
             subqueries: &[],
-            session: &NoSession,
+            session: &NoSession::ROWS,
         };
         let row = EncodedRow(RowRef::new(row));
         if !passes(filter, &row, &env)? {
@@ -501,13 +499,18 @@ impl RowTask for AggregateTask {
         let states = match &mut self.single {
             Some(states) => states,
             None => {
-                let key = group.iter().map(|key| eval(key, &row, &env));
-                let key = GroupKey(key.collect::<Result<_, _>>()?);
-                if !self.groups.contains_key(&key) {
-                    self.memory_bytes += key.bytes() + GROUP_BYTES * (aggregates.len() + 1);
-                    self.groups.insert(key.clone(), states(aggregates));
+                let mut key = Vec::with_capacity(group.len());
+                for expr in group {
+                    key.push(eval(expr, &row, &env)?);
                 }
-                self.groups.get_mut(&key).expect("inserted above")
+                let key = GroupKey(key);
+                match self.groups.entry(key) {
+                    Entry::Occupied(entry) => entry.into_mut(),
+                    Entry::Vacant(entry) => {
+                        self.memory_bytes += group_bytes(entry.key(), aggregates.len());
+                        entry.insert(states(aggregates))
+                    }
+                }
             }
         };
         let mut args: [Datum; 2] = [Datum::Null, Datum::Null];
@@ -522,7 +525,10 @@ impl RowTask for AggregateTask {
             for (place, arg) in args.iter_mut().zip(&aggregate.args) {
                 *place = eval(arg, &row, &env)?;
             }
+            let before = state.held_bytes();
             state.update(&args[..aggregate.args.len()])?;
+            self.memory_bytes += state.held_bytes();
+            self.memory_bytes -= before;
         }
         Ok(())
     }
@@ -532,18 +538,18 @@ impl RowTask for AggregateTask {
     }
 
     fn finish(self: Box<Self>, out: &mut RowBatch) -> Result<(), SqlError> {
-        let mut emit = |mut row: Vec<Datum>, states: &[AggState]| {
+        let mut emit = |mut row: Vec<Datum>, states: Vec<AggState>| {
             for state in states {
                 row.extend(state.partial()?);
             }
             out.push(row);
             Ok::<(), SqlError>(())
         };
-        if let Some(states) = &self.single {
+        if let Some(states) = self.single {
             emit(Vec::new(), states)?;
         }
         for (key, states) in self.groups {
-            emit(key.0, &states)?;
+            emit(key.0, states)?;
         }
         Ok(())
     }
@@ -581,7 +587,7 @@ impl TopTask {
         let env = Env {
             params: &self.params,
             subqueries: &[],
-            session: &NoSession,
+            session: &NoSession::ROWS,
         };
         let count = eval(count, &crate::expr::NoColumns, &env)?;
         Ok(count
@@ -604,7 +610,7 @@ impl RowTask for TopTask {
             let env = Env {
                 params: &self.params,
                 subqueries: &[],
-                session: &NoSession,
+                session: &NoSession::ROWS,
             };
             let row = EncodedRow(RowRef::new(row));
             if !passes(filter, &row, &env)? {
@@ -612,7 +618,7 @@ impl RowTask for TopTask {
             }
             project(projection, &row, &env, &mut out)?;
         }
-        self.memory_bytes += crate::rows::datums_bytes(&out.datums);
+        self.memory_bytes += crate::rows::batch_bytes(&out);
         self.rows.push(out.datums.into());
         // Cutting at twice the wanted number keeps the cost per row logarithmic.
         let count = self.count()?;
@@ -621,7 +627,7 @@ impl RowTask for TopTask {
             self.memory_bytes = self
                 .rows
                 .iter()
-                .map(|row| crate::rows::datums_bytes(row))
+                .map(|row| heap_bytes(size_of_val::<[Datum]>(row)) + datums_heap_bytes(row))
                 .sum();
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! Rows in memory: order, size, and how errors show them.
 
+use crate::expr::aggregate::AggState;
 use base::{Datum, RowBatch, Type};
 use std::cmp::Ordering;
 
@@ -8,9 +9,9 @@ use std::cmp::Ordering;
 pub(crate) struct GroupKey(pub(crate) Vec<Datum>);
 
 impl GroupKey {
-    /// Size in memory, in bytes.
+    /// Memory that it takes outside of itself, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        datums_bytes(&self.0)
+        row_bytes(&self.0)
     }
 }
 
@@ -64,20 +65,54 @@ pub(crate) fn compare_rows(
     Ordering::Equal
 }
 
-/// Size of values in memory, in bytes.
-pub(crate) fn datums_bytes(datums: &[Datum]) -> usize {
-    let heap = |datum: &Datum| match datum {
-        Datum::Text(text) => text.len(),
-        Datum::Bytes(bytes) => bytes.len(),
-        Datum::Array(items) => items.len() * size_of::<Datum>(),
-        _ => 0,
-    };
-    size_of_val(datums) + datums.iter().map(heap).sum::<usize>()
+/// What an allocation of so many bytes takes from memory: with its header, in steps of 16 bytes.
+pub(crate) const fn heap_bytes(bytes: usize) -> usize {
+    match bytes {
+        0 => 0,
+        1..=24 => 32,
+        _ => (bytes + 8).next_multiple_of(16),
+    }
 }
 
-/// Size of a batch in memory, in bytes.
+/// Memory that a value holds outside of itself, in bytes.
+#[inline]
+pub(crate) fn datum_heap_bytes(datum: &Datum) -> usize {
+    match datum {
+        Datum::Text(text) => heap_bytes(text.len()),
+        Datum::Bytes(bytes) => heap_bytes(bytes.len()),
+        Datum::Array(items) => {
+            let inner = items.iter().map(datum_heap_bytes).sum::<usize>();
+            heap_bytes(size_of_val::<[Datum]>(items)) + inner
+        }
+        _ => 0,
+    }
+}
+
+/// Memory that values hold outside of themselves, in bytes.
+pub(crate) fn datums_heap_bytes(datums: &[Datum]) -> usize {
+    datums.iter().map(datum_heap_bytes).sum()
+}
+
+/// Memory that a list of values takes, spare capacity included, in bytes.
+pub(crate) fn row_bytes(row: &Vec<Datum>) -> usize {
+    heap_bytes(row.capacity() * size_of::<Datum>()) + datums_heap_bytes(row)
+}
+
+/// Memory that a batch takes, in bytes.
 pub(crate) fn batch_bytes(batch: &RowBatch) -> usize {
-    datums_bytes(&batch.datums)
+    row_bytes(&batch.datums)
+}
+
+/// Memory that an entry of an ordered map or set takes beside what it points to, in bytes: nodes
+/// are filled to little more than half where keys ascend.
+pub(crate) const fn entry_bytes(entry: usize) -> usize {
+    2 * entry + 16
+}
+
+/// Memory that a group takes without what its states hold, in bytes.
+pub(crate) fn group_bytes(key: &GroupKey, aggregates: usize) -> usize {
+    const ENTRY: usize = entry_bytes(size_of::<GroupKey>() + size_of::<Vec<AggState>>());
+    key.bytes() + ENTRY + heap_bytes(aggregates * size_of::<AggState>())
 }
 
 /// A value as text for an error message; NULL is `null`.

@@ -9,11 +9,16 @@ use crate::{OpResult, RowProgram, RowTask, ScanOp};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use base::{Key, KeyRange, RowBatch, Slot, SqlError, SqlState};
+use base::{Datum, Key, KeyRange, RowBatch, Slot, SqlError, SqlState};
 use core::fmt;
 
-/// A batch is answered when its rows came from about so many bytes, whatever their number.
+/// A batch is answered when its rows came from, or hold, about so many bytes.
 const BATCH_BYTES_MAX: usize = 1 << 20;
+
+/// An aggregating program answers with what it has gathered when that holds so many bytes, and
+/// begins anew behind: one answer fits into a frame, is made in a few milliseconds, and what a
+/// statement gathers is gathered, and limited, at its coordinator.
+const TASK_BYTES_MAX: usize = 2 << 20;
 
 /// Why no more rows are visited for now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -135,23 +140,27 @@ impl ScanRun {
         cursor.is_some_and(|(last, again)| !again && last == key)
     }
 
-    /// Gives a row to the program. Returns whether a row was emitted; then call [`Self::count`].
+    /// Gives a row to the program. Returns whether it was emitted or taken in; then call
+    /// [`Self::count`].
     ///
     /// # Errors
     /// As [`RowProgram::point`].
     #[inline]
     pub fn give(&mut self, row: &[u8]) -> Result<bool, SqlError> {
         match &mut self.task {
-            Some(task) => task.row(row).map(|()| false),
+            Some(task) => task.row(row).map(|()| true),
             None => self.program.point(row, &mut self.batch),
         }
     }
 
-    /// Counts a row that was emitted and came from so many bytes.
+    /// Counts a row that was emitted, or taken in, and came from so many bytes.
     #[inline]
     pub fn count(&mut self, op: &ScanOp, row_bytes: usize) -> Option<Full> {
+        if let Some(task) = &self.task {
+            return (task.memory_bytes() >= TASK_BYTES_MAX).then_some(Full::Batch);
+        }
         self.emitted += 1;
-        self.batch_bytes += row_bytes;
+        self.batch_bytes += row_bytes.max(last_row_bytes(&self.batch));
         if self.emitted >= op.row_limit {
             Some(Full::Limit)
         } else if self.batch.rows >= op.batch_rows.max(1) || self.batch_bytes >= BATCH_BYTES_MAX {
@@ -164,13 +173,19 @@ impl ScanRun {
     /// The answer of a full batch. The scan ends with it; the next one goes on behind its last row.
     ///
     /// Panics if nothing was visited.
-    pub fn take_batch(&mut self) -> OpResult {
+    ///
+    /// # Errors
+    /// As [`RowTask::finish`].
+    pub fn take_batch(&mut self) -> Result<OpResult, SqlError> {
+        if let Some(task) = self.task.take() {
+            task.finish(&mut self.batch)?;
+        }
         let slot = self.slot().expect("a full batch has a slot");
         let key = self.cursor.take().expect("a full batch has a last row").0;
-        OpResult::Rows {
+        Ok(OpResult::Rows {
             batch: core::mem::take(&mut self.batch),
             resume: Some((slot, key)),
-        }
+        })
     }
 
     /// The answer when all has been visited.
@@ -203,6 +218,18 @@ impl ScanRun {
     }
 }
 
+/// Bytes that the values of the last row of a batch hold outside of it.
+#[inline]
+fn last_row_bytes(batch: &RowBatch) -> usize {
+    let from = batch.datums.len().saturating_sub(batch.width as usize);
+    let bytes = |datum: &Datum| {
+        let text = datum.as_str().map(str::len);
+        let text = text.or_else(|| datum.as_bytes().map(<[u8]>::len));
+        text.or_else(|| datum.as_array().map(|items| items.len() * 64))
+    };
+    batch.datums[from..].iter().filter_map(bytes).sum()
+}
+
 /// The keys of `range` in a slot: the first, and the one behind the last; the same if there are
 /// none.
 pub fn key_bounds(op: &ScanOp, slot: Slot, range: &KeyRange) -> (Key, Key) {
@@ -220,14 +247,15 @@ mod tests {
     use super::*;
     use crate::program::Modified;
     use crate::{Program, Read, Slots};
-    use base::{Datum, IndexId, Ts};
+    use base::{IndexId, Ts};
 
     /// Emits the first byte of a row, or the number of rows if it aggregates.
     struct FirstByte {
         counts: bool,
     }
 
-    struct Count(i64);
+    /// Holds 100 bytes, and a megabyte for each row that it is shown with a 9.
+    struct Count(i64, usize);
 
     impl RowProgram for FirstByte {
         fn encode(&self, _: &mut Vec<u8>) {}
@@ -246,18 +274,20 @@ mod tests {
         }
 
         fn task(&self) -> Option<Box<dyn RowTask>> {
-            self.counts.then(|| Box::new(Count(0)) as Box<dyn RowTask>)
+            self.counts
+                .then(|| Box::new(Count(0, 100)) as Box<dyn RowTask>)
         }
     }
 
     impl RowTask for Count {
-        fn row(&mut self, _: &[u8]) -> Result<(), SqlError> {
+        fn row(&mut self, row: &[u8]) -> Result<(), SqlError> {
             self.0 += 1;
+            self.1 += usize::from(row[0] == 9) << 20;
             Ok(())
         }
 
         fn memory_bytes(&self) -> usize {
-            100
+            self.1
         }
 
         fn finish(self: Box<Self>, out: &mut RowBatch) -> Result<(), SqlError> {
@@ -350,7 +380,7 @@ mod tests {
         assert_eq!(visit(3, 1).0, None);
         let (full, answer) = visit(4, 1);
         assert_eq!(full, Some(Full::Batch));
-        let Some(OpResult::Rows { batch, resume }) = answer else {
+        let Some(Ok(OpResult::Rows { batch, resume })) = answer else {
             panic!("rows");
         };
         assert_eq!((batch.rows, resume), (2, Some((Slot(1), vec![4]))));
@@ -373,7 +403,8 @@ mod tests {
     fn an_aggregating_scan_answers_at_its_end_within_its_memory() {
         let mut scan = run(true);
         for row in [[1], [2], [3]] {
-            assert_eq!(scan.give(&row).as_ref(), Ok(&false));
+            assert_eq!(scan.give(&row).as_ref(), Ok(&true));
+            assert_eq!(scan.count(&scan_of(false, None), 1), None);
         }
         assert!(scan.check_memory(100).is_ok());
         let refused = scan.check_memory(99).map_err(|error| error.state());
@@ -383,6 +414,25 @@ mod tests {
         };
         assert_eq!((batch.datums, resume), (vec![Datum::Int(3)], None));
         assert!(run(false).check_memory(0).is_ok());
+    }
+
+    #[test]
+    fn an_aggregating_scan_answers_in_parts_when_it_has_gathered_much() {
+        let op = scan_of(false, None);
+        let mut scan = run(true);
+        scan.visit(&op, vec![Slot(1)]);
+        let mut visit = |key: u8| {
+            scan.pass(&[key], false);
+            assert_eq!(scan.give(&[key]).as_ref(), Ok(&true));
+            let full = scan.count(&op, 1);
+            full.map(|_| scan.take_batch())
+        };
+        assert!(visit(3).is_none() && visit(9).is_none());
+        let Some(Ok(OpResult::Rows { batch, resume })) = visit(9) else {
+            panic!("the third row is too much");
+        };
+        let expected = (vec![Datum::Int(3)], Some((Slot(1), vec![9])));
+        assert_eq!((batch.datums, resume), expected);
     }
 
     #[test]

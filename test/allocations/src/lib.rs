@@ -1,4 +1,5 @@
-//! Counts the allocations of a thread, for tests and examples that bound them.
+//! Counts the allocations of a thread and the bytes that they hold, for tests and examples that
+//! bound them.
 //!
 //! ```
 //! use allocations::{Counting, count};
@@ -22,6 +23,31 @@ use std::cell::Cell;
 
 thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
+    static HELD: Cell<i64> = const { Cell::new(0) };
+    static PEAK: Cell<i64> = const { Cell::new(0) };
+}
+
+/// Bytes that the allocations of this thread hold now; 0 unless [`Counting`] is the allocator.
+/// What one thread makes and another one frees counts against both, so a test that asks for
+/// bytes does all of its work in one thread.
+pub fn held_bytes() -> i64 {
+    HELD.get()
+}
+
+/// The most that [`held_bytes`] has been since [`begin_peak`].
+pub fn peak_bytes() -> i64 {
+    PEAK.get()
+}
+
+/// Forgets the peak so far.
+pub fn begin_peak() {
+    PEAK.set(HELD.get());
+}
+
+fn note(bytes: i64) {
+    let held = HELD.get() + bytes;
+    HELD.set(held);
+    PEAK.set(PEAK.get().max(held));
 }
 
 /// Allocations of this thread so far, those included that make something larger; 0 unless
@@ -39,11 +65,21 @@ pub struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.set(COUNT.get() + 1);
+        note(layout.size() as i64);
         // SAFETY: the caller's promise about `layout` is the one that `System` wants.
         unsafe { System.alloc(layout) }
     }
 
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        COUNT.set(COUNT.get() + 1);
+        note(size as i64 - layout.size() as i64);
+        // SAFETY: `pointer` came from `System` with this layout, and the caller's promise about
+        // `size` is the one that `System` wants.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        note(-(layout.size() as i64));
         // SAFETY: `pointer` came from `System` with this layout.
         unsafe { System.dealloc(pointer, layout) }
     }

@@ -181,7 +181,7 @@ impl Leap {
                 Some(Halt::Full(Full::Limit)) => break,
                 Some(Halt::Full(Full::Batch)) => {
                     look_out_in(cx, op)?;
-                    return Ok(state.run.take_batch());
+                    return Ok(state.run.take_batch()?);
                 }
                 Some(Halt::Stop(stop)) => {
                     state.run.check_memory(self.settings.txn_bytes_max)?;

@@ -79,7 +79,7 @@ impl Hands<'_> {
             match visitor.halt.take() {
                 None => state.run.leave_slot(),
                 Some(Halt::Full(Full::Limit)) => break,
-                Some(Halt::Full(Full::Batch)) => return Ok(state.run.take_batch()),
+                Some(Halt::Full(Full::Batch)) => return Ok(state.run.take_batch()?),
                 Some(Halt::Stop(stop)) => {
                     state.run.check_memory(self.settings.txn_bytes_max)?;
                     job.scan = Some(state);

@@ -3,18 +3,18 @@
 use super::ordered::{OrderedRows, own_orders};
 use super::source::{Rows, Source, open};
 use super::step::{Step, StepOp};
-use super::{BATCH_ROWS, Charge, Cx, Local, Slots};
+use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
 use crate::bind::rel::Aggregate;
 use crate::expr::aggregate::AggState;
 use crate::expr::{Expr, eval, eval_bool};
 use crate::port::ExecError;
-use crate::rows::GroupKey;
+use crate::rows::{GroupKey, datums_heap_bytes, group_bytes};
 use base::{Datum, RowBatch, SqlError};
 use std::collections::BTreeMap;
 use std::collections::btree_map::{Entry, IntoIter};
 
-/// Rough size of a state, in bytes.
-const STATE_BYTES: usize = 96;
+/// Bytes that states gather before they are charged.
+const CHARGE_BYTES: usize = 16 << 10;
 
 pub(super) struct AggregateRows<'a> {
     cx: &'a Cx<'a>,
@@ -65,34 +65,42 @@ impl<'a> AggregateRows<'a> {
     async fn collect(&mut self) -> Result<BTreeMap<GroupKey, Vec<State>>, ExecError> {
         let mut input = self.input.take().expect("collected once");
         let mut groups: BTreeMap<GroupKey, Vec<State>> = BTreeMap::new();
+        let mut gathered = 0usize;
         while let Some(batch) = input.next().await? {
             for row in batch.iter() {
                 let key = self.key(row)?;
                 let states = match groups.entry(key) {
                     Entry::Occupied(entry) => entry.into_mut(),
                     Entry::Vacant(entry) => {
-                        let size = entry.key().bytes() + STATE_BYTES * (1 + self.aggregates.len());
+                        let size = group_bytes(entry.key(), self.aggregates.len());
                         self.charge.add(size)?;
                         entry.insert(self.states())
                     }
                 };
+                let before = held_bytes(states);
                 if self.merge {
                     let mut at = self.group.len();
-                    for (aggregate, state) in self.aggregates.iter().zip(states) {
+                    for (aggregate, state) in self.aggregates.iter().zip(states.iter_mut()) {
                         let width = aggregate.func.partial_width(keeps_distinct(aggregate));
                         let State::Plain(state) = state else {
                             unreachable!("shards send no parts of ordered aggregates")
                         };
-                        state.merge(&row[at..at + width])?;
+                        let partial = &row[at..at + width];
+                        let growth = state.growth_bytes(partial) + datums_heap_bytes(partial);
+                        self.ask(growth)?;
+                        state.merge(partial)?;
                         at += width;
                     }
                 } else {
-                    let kept = self.update(states, row)?;
-                    if kept > 0 {
-                        self.charge.add(kept)?;
-                    }
+                    self.update(states, row)?;
+                }
+                // A shorter value may have taken the place of a longer one.
+                gathered += held_bytes(states).saturating_sub(before);
+                if gathered >= CHARGE_BYTES {
+                    self.charge.add(core::mem::take(&mut gathered))?;
                 }
             }
+            self.charge.add(core::mem::take(&mut gathered))?;
             self.cx.breathe(batch.rows as usize).await;
         }
         if self.group.is_empty() && groups.is_empty() {
@@ -106,15 +114,17 @@ impl<'a> AggregateRows<'a> {
             return Ok(GroupKey(row[..self.group.len()].to_vec()));
         }
         let env = self.cx.env(&self.slots);
-        let key = self.group.iter().map(|key| eval(key, &row, &env));
-        Ok(GroupKey(key.collect::<Result<_, _>>()?))
+        let mut key = Vec::with_capacity(self.group.len());
+        for expr in self.group {
+            key.push(eval(expr, &row, &env)?);
+        }
+        Ok(GroupKey(key))
     }
 
-    /// Adds a row to the states; gives the bytes of what must be kept until all rows are there.
-    fn update(&self, states: &mut [State], row: &[Datum]) -> Result<usize, SqlError> {
+    /// Adds a row to the states.
+    fn update(&self, states: &mut [State], row: &[Datum]) -> Result<(), SqlError> {
         let env = self.cx.env(&self.slots);
         let mut args = Vec::with_capacity(2);
-        let mut kept = 0;
         for (aggregate, state) in self.aggregates.iter().zip(states) {
             if let Some(filter) = &aggregate.filter
                 && eval_bool(filter, &row, &env)? != Some(true)
@@ -126,16 +136,34 @@ impl<'a> AggregateRows<'a> {
                 args.push(eval(arg, &row, &env)?);
             }
             match state {
-                State::Plain(state) => state.update(&args)?,
+                State::Plain(state) => {
+                    self.ask(state.growth_bytes(&args))?;
+                    state.update(&args)?;
+                }
                 State::Ordered(rows) => {
                     let keys = aggregate.order.iter();
                     let keys = keys.map(|(key, _, _)| eval(key, &row, &env));
                     let keys = keys.collect::<Result<Vec<_>, _>>()?;
-                    kept += rows.add(keys, &args);
+                    rows.add(keys, &args);
                 }
             }
         }
-        Ok(kept)
+        Ok(())
+    }
+
+    /// Asks for room for what a state is about to take.
+    fn ask(&self, bytes: usize) -> Result<(), SqlError> {
+        match bytes >= CHARGE_BYTES {
+            true => self.charge.room(bytes),
+            false => Ok(()),
+        }
+    }
+
+    /// A group has left: its memory is given back, as far as it was charged (states that have
+    /// become smaller were charged with what they held at most).
+    fn give_back(&mut self, size: usize) {
+        let size = size.min(self.charge.bytes as usize);
+        self.charge.sub(size);
     }
 
     async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
@@ -143,16 +171,28 @@ impl<'a> AggregateRows<'a> {
             self.done = self.collect().await?.into_iter();
         }
         let mut out = RowBatch::new(self.group.len() + self.aggregates.len());
-        for (key, states) in self.done.by_ref().take(BATCH_ROWS) {
+        let mut bytes = 0;
+        while (out.rows as usize) < BATCH_ROWS
+            && bytes < BATCH_BYTES
+            && let Some((key, states)) = self.done.next()
+        {
+            let size = group_bytes(&key, self.aggregates.len()) + held_bytes(&states);
             let mut row = key.0;
             for (aggregate, state) in self.aggregates.iter().zip(states) {
                 row.push(match state {
                     State::Plain(state) => state.finish()?,
-                    State::Ordered(rows) => rows.finish(aggregate)?,
+                    State::Ordered(rows) => {
+                        // Its value may take as much as its rows.
+                        self.ask(rows.held_bytes())?;
+                        rows.finish(aggregate)?
+                    }
                 });
             }
+            bytes += datums_heap_bytes(&row);
             out.push(row);
+            self.give_back(size);
         }
+        self.cx.breathe(out.rows as usize).await;
         Ok((out.rows > 0).then_some(out))
     }
 }
@@ -162,6 +202,19 @@ enum State {
     Plain(AggState),
     /// The rows come in another order than it asks for.
     Ordered(OrderedRows),
+}
+
+impl State {
+    fn held_bytes(&self) -> usize {
+        match self {
+            State::Plain(state) => state.held_bytes(),
+            State::Ordered(rows) => rows.held_bytes(),
+        }
+    }
+}
+
+fn held_bytes(states: &[State]) -> usize {
+    states.iter().map(State::held_bytes).sum()
 }
 
 /// Whether a state must keep the values that it has seen.

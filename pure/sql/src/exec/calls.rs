@@ -1,12 +1,12 @@
 //! Values that are computed for a row before its expressions: subqueries, sequences, waiting.
 
-use super::source::open;
+use super::source::{append_rows, open};
 use super::step::Step;
-use super::{Cx, Local, Slots};
+use super::{Charge, Cx, Local, Slots};
 use crate::bind::rel::{Binds, Call, CallKind};
 use crate::expr::{Columns, Env, Expr, eval, eval_bool};
 use crate::port::ExecError;
-use crate::rows::GroupKey;
+use crate::rows::{GroupKey, entry_bytes};
 use base::{Datum, SqlError, SqlState};
 use catalog::Sequence;
 use core::future::poll_fn;
@@ -15,12 +15,14 @@ use std::rc::Rc;
 
 /// The values of an IN query that does not depend on the row, once it has been run.
 #[derive(Default)]
-pub(super) struct InCache(Option<InSet>);
+pub(super) struct InCache<'a>(Option<InSet<'a>>);
 
-struct InSet {
+struct InSet<'a> {
     rows: BTreeSet<GroupKey>,
     /// Rows that hold a NULL.
     with_null: Vec<Vec<Datum>>,
+    /// The memory of both.
+    charge: Charge<'a>,
 }
 
 /// The value of a call for a row.
@@ -38,18 +40,19 @@ pub(super) fn value<'b>(
 }
 
 /// As [`value`], keeping what other rows can use. `env` is what the call's own expressions see.
-pub(super) async fn cached_value(
-    cx: &Cx<'_>,
+pub(super) async fn cached_value<'a>(
+    cx: &Cx<'a>,
     call: &Call<Step>,
     row: &dyn Columns,
     env: &Env<'_>,
     slots: &Slots,
-    cache: &mut InCache,
+    cache: &mut InCache<'a>,
 ) -> Result<Datum, ExecError> {
     match &call.kind {
         CallKind::Scalar { query, binds } => {
             let slots = bound(cx, binds, row, slots)?;
-            let rows = limited(cx, query, &slots, 2).await?;
+            let mut charge = Charge::new(cx.port);
+            let rows = limited(cx, query, &slots, 2, &mut charge).await?;
             if rows.len() > 1 {
                 let message = "more than one row returned by a subquery used as an expression";
                 return Err(SqlError::new(SqlState::CARDINALITY_VIOLATION, message).into());
@@ -63,7 +66,9 @@ pub(super) async fn cached_value(
         }
         CallKind::Array { query, binds } => {
             let slots = bound(cx, binds, row, slots)?;
-            let rows = limited(cx, query, &slots, usize::MAX).await?;
+            let mut charge = Charge::new(cx.port);
+            let rows = limited(cx, query, &slots, usize::MAX, &mut charge).await?;
+            charge.room(rows.len() * size_of::<Datum>())?;
             Ok(Datum::Array(rows.into_iter().flatten().collect()))
         }
         CallKind::In { left, query, binds } => {
@@ -74,12 +79,7 @@ pub(super) async fn cached_value(
             let left = left?;
             if !binds.is_empty() || cache.0.is_none() {
                 let slots = bound(cx, binds, row, slots)?;
-                let rows = limited(cx, query, &slots, usize::MAX).await?;
-                let (with_null, plain): (Vec<_>, Vec<_>) = rows
-                    .into_iter()
-                    .partition(|row| row.iter().any(Datum::is_null));
-                let rows = plain.into_iter().map(GroupKey).collect();
-                cache.0 = Some(InSet { rows, with_null });
+                cache.0 = Some(InSet::read(cx, query, &slots).await?);
             }
             let set = cache.0.as_ref().expect("filled above");
             Ok(set.contains(left))
@@ -93,7 +93,8 @@ pub(super) async fn cached_value(
         } => {
             let left = eval(left, row, env)?;
             let inner = bound(cx, binds, row, slots)?;
-            let rows = limited(cx, query, &inner, usize::MAX).await?;
+            let mut charge = Charge::new(cx.port);
+            let rows = limited(cx, query, &inner, usize::MAX, &mut charge).await?;
             let mut unknown = false;
             for row in rows {
                 let pair = [left.clone(), first(vec![row]).unwrap_or(Datum::Null)];
@@ -130,7 +131,32 @@ pub(super) async fn cached_value(
     }
 }
 
-impl InSet {
+impl<'a> InSet<'a> {
+    /// The rows of a query, each once.
+    async fn read(cx: &Cx<'a>, query: &Step, slots: &Slots) -> Result<InSet<'a>, ExecError> {
+        const ENTRY: usize = entry_bytes(size_of::<GroupKey>());
+        let mut set = InSet {
+            rows: BTreeSet::new(),
+            with_null: Vec::new(),
+            charge: Charge::new(cx.port),
+        };
+        let mut source = open(cx, query, slots);
+        while let Some(batch) = source.next().await? {
+            for row in batch.iter() {
+                let key = GroupKey(row.to_vec());
+                let bytes = key.bytes();
+                if row.iter().any(Datum::is_null) {
+                    set.charge.add(bytes + 2 * size_of::<Vec<Datum>>())?;
+                    set.with_null.push(key.0);
+                } else if set.rows.insert(key) {
+                    set.charge.add(bytes + ENTRY)?;
+                }
+            }
+            cx.breathe(batch.rows as usize).await;
+        }
+        Ok(set)
+    }
+
     fn contains(&self, left: Vec<Datum>) -> Datum {
         if self.rows.is_empty() && self.with_null.is_empty() {
             return Datum::Bool(false);
@@ -183,13 +209,14 @@ async fn limited(
     query: &Step,
     slots: &Slots,
     limit: usize,
+    charge: &mut Charge<'_>,
 ) -> Result<Vec<Vec<Datum>>, ExecError> {
     let mut source = open(cx, query, slots);
     let mut rows = Vec::new();
     while rows.len() < limit
         && let Some(batch) = source.next().await?
     {
-        rows.extend(batch.iter().map(<[Datum]>::to_vec));
+        append_rows(batch, &mut rows, charge)?;
     }
     Ok(rows)
 }

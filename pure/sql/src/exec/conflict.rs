@@ -4,15 +4,41 @@ use super::request::get;
 use super::scan::{primary_key, rows_of};
 use super::step::{ConflictPlan, ConflictUpdate, Writer, table_index};
 use super::write::{Change, apply, check_row, locked_row};
-use super::{Cx, Slots};
+use super::{Charge, Cx, Slots};
 use crate::expr::{Expr, eval, eval_bool};
 use crate::keys::entry_key;
-use crate::port::ExecError;
+use crate::port::{ExecError, Port};
 use crate::program::{Body, ProgramPlan};
+use crate::rows::{entry_bytes, heap_bytes};
 use base::{Datum, Key, SqlError, SqlState};
 use catalog::Table;
 use std::collections::BTreeSet;
 use txn::{LockMode, Read};
+
+/// Rows that the statement has written so far, by their keys.
+pub(super) struct Touched<'a> {
+    keys: BTreeSet<Vec<u8>>,
+    charge: Charge<'a>,
+}
+
+impl<'a> Touched<'a> {
+    pub(super) fn new(port: &'a dyn Port) -> Touched<'a> {
+        Touched {
+            keys: BTreeSet::new(),
+            charge: Charge::new(port),
+        }
+    }
+
+    /// Adds a row; whether it was not there.
+    fn insert(&mut self, key: Vec<u8>) -> Result<bool, SqlError> {
+        let own = heap_bytes(key.capacity()) + entry_bytes(size_of::<Vec<u8>>());
+        let new = self.keys.insert(key);
+        if new {
+            self.charge.add(own)?;
+        }
+        Ok(new)
+    }
+}
 
 /// Inserts a row, or does what the statement says if it exists. Gives the row that was written.
 ///
@@ -24,7 +50,7 @@ pub(super) async fn insert(
     plan: &ConflictPlan,
     row: Vec<Datum>,
     slots: &Slots,
-    touched: &mut BTreeSet<Vec<u8>>,
+    touched: &mut Touched<'_>,
 ) -> Result<Option<Vec<Datum>>, ExecError> {
     let writer = &writers[0];
     let table = &*writer.table;
@@ -46,7 +72,7 @@ pub(super) async fn insert(
         }
     }
     let Some(key) = existing else {
-        touched.insert(entry_key(table, &table.primary, &row).bytes);
+        touched.insert(entry_key(table, &table.primary, &row).bytes)?;
         let changes = [Change {
             old: None,
             new: Some(row),
@@ -62,7 +88,7 @@ pub(super) async fn insert(
     else {
         return Ok(None);
     };
-    if !touched.insert(key.bytes.clone()) {
+    if !touched.insert(key.bytes.clone())? {
         return Err(SqlError::new(
             SqlState::CARDINALITY_VIOLATION,
             "ON CONFLICT DO UPDATE command cannot affect row a second time",

@@ -30,7 +30,6 @@ pub(super) async fn from(
     let mut decoder = Decoder::new(plan.options.clone(), &table.name, names);
     let binary = plan.options.format == Format::Binary;
     let mut defaults: Option<Vec<Datum>> = None;
-    let mut charge = Charge::new(cx.port);
     let mut batch = Batch::default();
     let mut count = 0;
     let mut end = false;
@@ -49,6 +48,7 @@ pub(super) async fn from(
         };
         if let Some((line, size, given)) = parsed {
             if defaults.is_none() || !plan.constant_defaults {
+                let mut charge = Charge::new(cx.port);
                 let rows = collect(cx, &plan.defaults, slots, &mut charge).await?;
                 defaults = rows.into_iter().next();
             }

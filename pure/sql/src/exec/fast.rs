@@ -118,7 +118,7 @@ pub fn home_slot(plan: &Plan, params: &[Datum]) -> Option<Slot> {
     let env = Env {
         params,
         subqueries: &[],
-        session: &NoSession,
+        session: &NoSession::ROWS,
     };
     run_slot(run, &env)
 }

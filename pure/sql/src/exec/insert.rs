@@ -1,13 +1,12 @@
 //! INSERT.
 
-use super::source::open;
+use super::conflict::{self, Touched};
+use super::source::{append_rows, open};
 use super::step::InsertPlan;
 use super::write::{Change, apply, project};
-use super::{BATCH_ROWS, Charge, Cx, Slots, conflict};
+use super::{BATCH_ROWS, Charge, Cx, Slots};
 use crate::port::ExecError;
-use crate::rows::datums_bytes;
 use base::{Datum, RowBatch};
-use std::collections::BTreeSet;
 
 /// Puts the hidden row number into a row of a table without primary key.
 pub(super) fn number_row(cx: &Cx<'_>, rowid: Option<u16>, row: &mut [Datum]) {
@@ -27,29 +26,25 @@ pub(super) async fn run(
     let mut source = open(cx, &plan.source, slots);
     let mut held: Vec<Vec<Datum>> = Vec::new();
     let mut charge = Charge::new(cx.port);
-    let mut touched = BTreeSet::new();
+    let mut touched = Touched::new(cx.port);
     let mut count = 0;
     loop {
         let batch = source.next().await?;
         let end = batch.is_none();
         if let Some(batch) = batch {
-            if plan.materialize {
-                charge.add(datums_bytes(&batch.datums))?;
-            }
-            let width = batch.width as usize;
-            let mut datums = batch.datums.into_iter();
-            for _ in 0..batch.rows {
-                let mut row: Vec<Datum> = datums.by_ref().take(width).collect();
-                number_row(cx, rowid, &mut row);
-                held.push(row);
+            let first = held.len();
+            append_rows(batch, &mut held, &mut charge)?;
+            for row in &mut held[first..] {
+                number_row(cx, rowid, row);
             }
         }
         if !plan.materialize || end {
-            while !held.is_empty() {
-                let rest = held.split_off(held.len().min(BATCH_ROWS));
-                let rows = core::mem::replace(&mut held, rest);
+            let mut rows = core::mem::take(&mut held).into_iter();
+            while rows.len() > 0 {
+                let rows = rows.by_ref().take(BATCH_ROWS).collect();
                 count += batch_of(cx, plan, rows, slots, &mut touched, emit).await?;
             }
+            charge = Charge::new(cx.port);
         }
         if end {
             return Ok(count);
@@ -62,7 +57,7 @@ async fn batch_of(
     plan: &InsertPlan,
     rows: Vec<Vec<Datum>>,
     slots: &Slots,
-    touched: &mut BTreeSet<Vec<u8>>,
+    touched: &mut Touched<'_>,
     emit: bool,
 ) -> Result<u64, ExecError> {
     let written: Vec<Vec<Datum>> = match &plan.conflict {

@@ -21,6 +21,7 @@ mod request;
 mod scan;
 mod session;
 mod show;
+mod sort;
 mod source;
 pub(crate) mod step;
 mod write;
@@ -85,6 +86,8 @@ type Slots = Rc<Vec<Datum>>;
 const YIELD_ROWS: u32 = 1000;
 /// Rows of a batch, about.
 const BATCH_ROWS: usize = 1000;
+/// Bytes that the values of a batch hold, about.
+const BATCH_BYTES: usize = 1 << 20;
 /// Operations that one statement has under way at a time.
 const WINDOW: usize = 256;
 
@@ -123,7 +126,10 @@ impl<'a> Cx<'a> {
         }
     }
 
+    /// What expressions over one row see. Long values that were made for the row before are not
+    /// accounted for any more.
     fn env<'e>(&'e self, slots: &'e [Datum]) -> Env<'e> {
+        self.facts.release();
         Env {
             params: slots,
             subqueries: &[],
@@ -182,6 +188,30 @@ impl<'a> Charge<'a> {
         self.port.charge(bytes as i64)?;
         self.bytes += bytes as i64;
         Ok(())
+    }
+
+    /// Gives so many bytes back.
+    fn sub(&mut self, bytes: usize) {
+        let bytes = bytes as i64;
+        assert!(bytes <= self.bytes, "what is given back was charged");
+        self.bytes -= bytes;
+        let given_back = self.port.charge(-bytes);
+        debug_assert!(given_back.is_ok(), "giving memory back cannot fail");
+    }
+
+    /// What took `before` bytes takes `after` bytes now.
+    fn change(&mut self, before: usize, after: usize) -> Result<(), SqlError> {
+        if after >= before {
+            return self.add(after - before);
+        }
+        self.sub(before - after);
+        Ok(())
+    }
+
+    /// Whether so many bytes could be charged: before something is made that takes them.
+    fn room(&self, bytes: usize) -> Result<(), SqlError> {
+        self.port.charge(bytes as i64)?;
+        self.port.charge(-(bytes as i64))
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::bind::rel::Aggregate;
 use crate::expr::aggregate::AggState;
-use crate::rows::{compare_rows, datums_bytes};
+use crate::rows::{compare_rows, row_bytes};
 use base::{Datum, SqlError};
 
 /// For each aggregate, whether the order of the input is not its own.
@@ -23,16 +23,21 @@ pub(super) fn own_orders(aggregates: &[Aggregate]) -> Vec<bool> {
 #[derive(Default)]
 pub(super) struct OrderedRows {
     rows: Vec<Vec<Datum>>,
+    bytes: usize,
 }
 
 impl OrderedRows {
-    /// Keeps a row; gives its size in bytes.
-    pub(super) fn add(&mut self, keys: Vec<Datum>, args: &[Datum]) -> usize {
+    /// Keeps a row.
+    pub(super) fn add(&mut self, keys: Vec<Datum>, args: &[Datum]) {
         let mut row = keys;
         row.extend_from_slice(args);
-        let bytes = datums_bytes(&row) + size_of::<Vec<Datum>>();
+        self.bytes += row_bytes(&row) + 2 * size_of::<Vec<Datum>>();
         self.rows.push(row);
-        bytes
+    }
+
+    /// Bytes of all rows.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The aggregate's value.

@@ -3,10 +3,11 @@
 use super::request::{Target, get, scans, start_scan, targets};
 use super::source::Rows;
 use super::step::{Scan, Step, StepOp};
-use super::{BATCH_ROWS, Cx, Local, Slots, WINDOW};
+use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots, WINDOW};
 use crate::expr::{Columns, Expr, NoColumns, eval_bool};
 use crate::port::{ExecError, OpAnswer, OpFuture};
 use crate::program::{Body, ProgramPlan};
+use crate::rows::datums_heap_bytes;
 use base::key::{Key, encode_datum, slot_of};
 use base::{Datum, RowBatch, ShardId, SqlError};
 use catalog::{Index, Table};
@@ -252,7 +253,8 @@ impl<'a> Points<'a> {
         let mut out = RowBatch::new(scan.width as usize);
         // Few rows wanted: do not read far ahead.
         let window = (self.limit.min(WINDOW as u64) as usize).max(1);
-        while self.limit > 0 && (out.rows as usize) < BATCH_ROWS {
+        let mut bytes = 0;
+        while self.limit > 0 && (out.rows as usize) < BATCH_ROWS && bytes < BATCH_BYTES {
             while self.started.len() < window
                 && let Some(key) = self.waiting.pop_front()
             {
@@ -266,6 +268,7 @@ impl<'a> Points<'a> {
             let mut batch = rows_of(future.await)?;
             self.limit -= u64::from(batch.rows);
             out.rows += batch.rows;
+            bytes += datums_heap_bytes(&batch.datums);
             out.datums.append(&mut batch.datums);
         }
         Ok((out.rows > 0).then_some(out))
@@ -413,6 +416,7 @@ pub(super) async fn lookups<'a>(
     scan: &'a Scan,
     outer: &[&dyn Columns],
     slots: &Slots,
+    charge: &mut Charge<'_>,
 ) -> Result<Vec<RowBatch>, ExecError> {
     let env = cx.env(slots);
     let program = scan.program.bind(slots);
@@ -453,10 +457,10 @@ pub(super) async fn lookups<'a>(
                     part.go_on(cx, step, after);
                 }
                 if secondary {
+                    charge.add(batch.rows as usize * KEY_BYTES)?;
                     keys.extend(batch.iter().map(|e| (i, primary_key(&scan.table, e))));
                 } else {
-                    found[i].rows += batch.rows;
-                    found[i].datums.append(&mut batch.datums);
+                    append(&mut found[i], &mut batch, charge)?;
                 }
                 if !more {
                     break;
@@ -475,8 +479,19 @@ pub(super) async fn lookups<'a>(
             break;
         };
         let mut batch = rows_of(future.await)?;
-        found[i].rows += batch.rows;
-        found[i].datums.append(&mut batch.datums);
+        append(&mut found[i], &mut batch, charge)?;
     }
     Ok(found)
+}
+
+/// Memory of a key that waits for its turn, about.
+const KEY_BYTES: usize = 96;
+
+/// Appends rows whose memory is charged.
+fn append(to: &mut RowBatch, from: &mut RowBatch, charge: &mut Charge<'_>) -> Result<(), SqlError> {
+    let before = to.datums.capacity();
+    to.rows += from.rows;
+    charge.add(datums_heap_bytes(&from.datums))?;
+    to.datums.append(&mut from.datums);
+    charge.add((to.datums.capacity() - before) * size_of::<Datum>())
 }

@@ -4,7 +4,7 @@ use crate::expr::SessionFacts;
 use crate::pg_catalog::{self, CatalogCx};
 use crate::port::Port;
 use base::{Datum, RowBatch, SqlError, Time};
-use core::cell::OnceCell;
+use core::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 
 /// Facts that the port gives.
@@ -12,6 +12,8 @@ pub(super) struct Facts<'a> {
     port: &'a dyn Port,
     /// Bytes by key space; asked for before statements that use them.
     sizes: OnceCell<BTreeMap<u32, i64>>,
+    /// Bytes of long values that were made for the row that is computed now.
+    made_bytes: Cell<i64>,
 }
 
 impl<'a> Facts<'a> {
@@ -19,6 +21,18 @@ impl<'a> Facts<'a> {
         Facts {
             port,
             sizes: OnceCell::new(),
+            made_bytes: Cell::new(0),
+        }
+    }
+
+    /// The values that were made are gone, or somebody else accounts for them.
+    #[inline]
+    pub(super) fn release(&self) {
+        let made = self.made_bytes.get();
+        if made > 0 {
+            self.made_bytes.set(0);
+            let given_back = self.port.charge(-made);
+            debug_assert!(given_back.is_ok(), "giving memory back cannot fail");
         }
     }
 
@@ -59,6 +73,12 @@ impl Facts<'_> {
     }
 }
 
+impl Drop for Facts<'_> {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
 impl SessionFacts for Facts<'_> {
     fn txn_time(&self) -> Time {
         self.port.txn_time()
@@ -86,6 +106,11 @@ impl SessionFacts for Facts<'_> {
     }
     fn unique(&self) -> u64 {
         self.port.unique()
+    }
+    fn room(&self, bytes: usize) -> Result<(), SqlError> {
+        self.port.charge(bytes as i64)?;
+        self.made_bytes.set(self.made_bytes.get() + bytes as i64);
+        Ok(())
     }
     fn catalog_function(&self, name: &str, args: &[Datum]) -> Result<Datum, SqlError> {
         self.with_catalog(None, |cx| pg_catalog::functions::call(cx, name, args))

@@ -4,15 +4,19 @@ use super::aggregate::AggregateRows;
 use super::calls::{self, InCache};
 use super::join::{HashRows, LateralRows, LookupRows};
 use super::scan::ScanRows;
+use super::sort::SortRows;
 use super::step::{Step, StepOp};
-use super::{BATCH_ROWS, Charge, Cx, Local, Slots};
-use crate::bind::rel::{Call, SortKey, TableFunction};
+use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
+use crate::bind::rel::{Call, TableFunction};
 use crate::expr::{Env, Expr, Func, NoColumns, eval, eval_bool};
 use crate::pg_catalog::VirtualTable;
 use crate::port::{ExecError, Show};
-use crate::rows::{GroupKey, batch_bytes, compare_rows, datums_bytes};
+use crate::rows::{GroupKey, datum_heap_bytes, entry_bytes, row_bytes};
 use base::{Datum, RowBatch, SqlError, SqlState, Type};
 use std::collections::BTreeSet;
+
+/// Rows with values of so many bytes are charged while a batch is made of them.
+const LONG_BYTES: usize = 64 << 10;
 
 /// Gives batches of rows until it answers `None`. A batch may be small, but not empty.
 pub(super) trait Rows {
@@ -46,6 +50,7 @@ pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<
                 ty,
                 slots: slots.clone(),
                 state: None,
+                charge: Charge::new(cx.port),
             })
         }
         StepOp::Scan(_) => Box::new(ScanRows::new(cx, step, slots)),
@@ -89,6 +94,7 @@ fn open_over<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<'a> {
             input: open(cx, input, slots),
             exprs,
             slots: slots.clone(),
+            rest: None,
         }),
         StepOp::Apply { input, calls } => Box::new(ApplyRows {
             cx,
@@ -104,16 +110,7 @@ fn open_over<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<'a> {
             seen: BTreeSet::new(),
             charge: Charge::new(cx.port),
         }),
-        StepOp::Sort { input, keys, limit } => Box::new(SortRows {
-            cx,
-            input: Some(open(cx, input, slots)),
-            keys,
-            limit: limit.as_ref(),
-            slots: slots.clone(),
-            sorted: Vec::new().into_iter(),
-            width: step.width as usize,
-            charge: Charge::new(cx.port),
-        }),
+        StepOp::Sort { .. } => Box::new(SortRows::new(cx, step, slots)),
         StepOp::Limit {
             input,
             limit,
@@ -280,6 +277,7 @@ struct FunctionRows<'a> {
     ty: Type,
     slots: Slots,
     state: Option<Series>,
+    charge: Charge<'a>,
 }
 
 /// What a function has still to give.
@@ -295,10 +293,12 @@ enum Series {
 }
 
 impl FunctionRows<'_> {
-    fn start(&self) -> Result<Series, SqlError> {
+    fn start(&mut self) -> Result<Series, SqlError> {
         let mut args = Vec::new();
         for arg in self.args {
-            args.push(self.cx.value(arg, &self.slots)?);
+            let value = self.cx.value(arg, &self.slots)?;
+            self.charge.add(datum_heap_bytes(&value))?;
+            args.push(value);
         }
         Ok(match self.function {
             TableFunction::Scalar => Series::Values(args.into_iter()),
@@ -341,11 +341,15 @@ impl FunctionRows<'_> {
             None => self.start()?,
         };
         let mut out = RowBatch::new(1);
-        while (out.rows as usize) < BATCH_ROWS {
+        let mut bytes = 0;
+        while (out.rows as usize) < BATCH_ROWS && bytes < BATCH_BYTES {
             match &mut state {
                 Series::Done => break,
                 Series::Values(values) => match values.next() {
-                    Some(value) => out.push([value]),
+                    Some(value) => {
+                        bytes += datum_heap_bytes(&value);
+                        out.push([value]);
+                    }
                     None => state = Series::Done,
                 },
                 Series::Numbers {
@@ -412,8 +416,8 @@ impl FilterRows<'_> {
             self.gate = false;
         }
         while let Some(mut batch) = self.input.next().await? {
-            let env = self.cx.env(&self.slots);
             let kept = retain(&mut batch, |row| {
+                let env = self.cx.env(&self.slots);
                 Ok(eval_bool(self.filter, &row, &env)? == Some(true))
             });
             kept?;
@@ -459,24 +463,47 @@ struct ProjectRows<'a> {
     input: Source<'a>,
     exprs: &'a [Expr],
     slots: Slots,
+    /// Input rows that have not been dealt with.
+    rest: Option<(RowBatch, usize)>,
 }
 
 impl ProjectRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
-        let Some(batch) = self.input.next().await? else {
-            return Ok(None);
+        let (batch, mut at) = match self.rest.take() {
+            Some(rest) => rest,
+            None => match self.input.next().await? {
+                Some(batch) => (batch, 0),
+                None => return Ok(None),
+            },
         };
-        let env = self.cx.env(&self.slots);
         let mut out = RowBatch::new(self.exprs.len());
-        out.datums.reserve(self.exprs.len() * batch.rows as usize);
-        for row in batch.iter() {
+        let left = batch.rows as usize - at;
+        out.datums.reserve(self.exprs.len() * left);
+        // Values may be much longer than what they are made of.
+        let mut charge = Charge::new(self.cx.port);
+        let mut bytes = 0;
+        while at < batch.rows as usize && bytes < BATCH_BYTES {
+            let row = batch.row(at);
+            at += 1;
+            let env = self.cx.env(&self.slots);
+            let mut size = 0;
             for expr in self.exprs {
-                out.datums.push(match expr {
+                let value = match expr {
                     Expr::Column(column, _) => row[*column as usize].clone(),
                     other => eval(other, &row, &env)?,
-                });
+                };
+                size += datum_heap_bytes(&value);
+                out.datums.push(value);
             }
             out.rows += 1;
+            bytes += size;
+            if size > LONG_BYTES {
+                self.cx.facts.release();
+                charge.add(size)?;
+            }
+        }
+        if at < batch.rows as usize {
+            self.rest = Some((batch, at));
         }
         self.cx.breathe(out.rows as usize).await;
         Ok(Some(out))
@@ -493,7 +520,7 @@ struct ApplyRows<'a> {
     cx: &'a Cx<'a>,
     input: Source<'a>,
     calls: &'a [Call<Step>],
-    caches: Vec<InCache>,
+    caches: Vec<InCache<'a>>,
     slots: Slots,
 }
 
@@ -544,7 +571,7 @@ impl DistinctRows<'_> {
                 if seen.contains(&key) {
                     return Ok(false);
                 }
-                charge.add(key.bytes() + 32)?;
+                charge.add(key.bytes() + entry_bytes(size_of::<GroupKey>()))?;
                 seen.insert(key);
                 Ok(true)
             })?;
@@ -558,70 +585,6 @@ impl DistinctRows<'_> {
 }
 
 impl Rows for DistinctRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
-        Box::pin(self.pull())
-    }
-}
-
-struct SortRows<'a> {
-    cx: &'a Cx<'a>,
-    input: Option<Source<'a>>,
-    keys: &'a [SortKey],
-    limit: Option<&'a Expr>,
-    slots: Slots,
-    sorted: std::vec::IntoIter<Box<[Datum]>>,
-    width: usize,
-    charge: Charge<'a>,
-}
-
-impl SortRows<'_> {
-    async fn collect(&mut self) -> Result<Vec<Box<[Datum]>>, ExecError> {
-        let mut input = self.input.take().expect("collected once");
-        let limit = match self.limit {
-            None => usize::MAX,
-            Some(limit) => self
-                .cx
-                .value(limit, &self.slots)?
-                .as_int()
-                .map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0)),
-        };
-        let keys = self.keys;
-        let sort = |rows: &mut Vec<Box<[Datum]>>| {
-            rows.sort_by(|a, b| {
-                let keys = keys.iter().map(|k| (k.column, k.descending, k.nulls_first));
-                compare_rows(a, b, keys)
-            });
-        };
-        let mut rows: Vec<Box<[Datum]>> = Vec::new();
-        while let Some(batch) = input.next().await? {
-            if limit == usize::MAX {
-                self.charge.add(batch_bytes(&batch))?;
-            }
-            self.cx.breathe(batch.rows as usize).await;
-            rows.extend(batch.iter().map(Box::from));
-            if rows.len() / 2 > limit.max(BATCH_ROWS) {
-                sort(&mut rows);
-                rows.truncate(limit);
-            }
-        }
-        sort(&mut rows);
-        rows.truncate(limit);
-        Ok(rows)
-    }
-
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
-        if self.input.is_some() {
-            self.sorted = self.collect().await?.into_iter();
-        }
-        let mut out = RowBatch::new(self.width);
-        for row in self.sorted.by_ref().take(BATCH_ROWS) {
-            out.push(row.into_vec());
-        }
-        Ok((out.rows > 0).then_some(out))
-    }
-}
-
-impl Rows for SortRows<'_> {
     fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
         Box::pin(self.pull())
     }
@@ -734,14 +697,33 @@ pub(super) async fn collect<'a>(
     charge: &mut Charge<'_>,
 ) -> Result<Vec<Vec<Datum>>, ExecError> {
     let mut source = open(cx, step, slots);
-    let mut rows = Vec::new();
+    let mut rows: Vec<Vec<Datum>> = Vec::new();
     while let Some(batch) = source.next().await? {
-        charge.add(datums_bytes(&batch.datums))?;
-        let width = batch.width as usize;
-        let mut datums = batch.datums.into_iter();
-        for _ in 0..batch.rows {
-            rows.push(datums.by_ref().take(width).collect());
-        }
+        append_rows(batch, &mut rows, charge)?;
     }
     Ok(rows)
+}
+
+/// Appends the rows of a batch to rows whose memory is charged.
+pub(super) fn append_rows(
+    batch: RowBatch,
+    rows: &mut Vec<Vec<Datum>>,
+    charge: &mut Charge<'_>,
+) -> Result<(), SqlError> {
+    const ROW: usize = size_of::<Vec<Datum>>();
+    let wanted = rows.len() + batch.rows as usize;
+    if wanted > rows.capacity() {
+        let most = wanted.max(2 * rows.capacity()) * ROW;
+        charge.add(most - rows.capacity() * ROW)?;
+        rows.reserve_exact(most / ROW - rows.len());
+    }
+    let width = batch.width as usize;
+    let mut datums = batch.datums.into_iter();
+    let mut bytes = 0;
+    for _ in 0..batch.rows {
+        let row: Vec<Datum> = datums.by_ref().take(width).collect();
+        bytes += row_bytes(&row);
+        rows.push(row);
+    }
+    charge.add(bytes)
 }

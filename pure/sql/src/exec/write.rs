@@ -12,7 +12,7 @@ use crate::expr::{Expr, eval};
 use crate::keys::{entry_differs, entry_key, entry_row};
 use crate::port::{ExecError, OpFuture};
 use crate::program::{Body, ModifyBody, ProgramPlan};
-use crate::rows::shown_key;
+use crate::rows::{entry_bytes, heap_bytes, row_bytes, shown_key};
 use base::limits::{KEY_BYTES_MAX, ROW_BYTES_MAX};
 use base::{Datum, Key, Planted, RowBatch, SqlError, SqlState, is_planted};
 use catalog::Table;
@@ -178,6 +178,17 @@ pub(super) fn check_row(cx: &Cx<'_>, writer: &Writer, row: &[Datum]) -> Result<(
     Ok(())
 }
 
+/// As [`check_row`] for all changes.
+async fn check_rows(cx: &Cx<'_>, writer: &Writer, changes: &[Change]) -> Result<(), ExecError> {
+    for some in changes.chunks(BATCH_ROWS) {
+        for new in some.iter().filter_map(|change| change.new.as_deref()) {
+            check_row(cx, writer, new)?;
+        }
+        cx.breathe(some.len()).await;
+    }
+    Ok(())
+}
+
 /// Writes changes of the rows of one table and what follows from them in other tables.
 pub(super) async fn apply(
     cx: &Cx<'_>,
@@ -188,9 +199,7 @@ pub(super) async fn apply(
 ) -> Result<(), ExecError> {
     let writer = &writers[number];
     let table = &*writer.table;
-    for new in changes.iter().filter_map(|change| change.new.as_deref()) {
-        check_row(cx, writer, new)?;
-    }
+    check_rows(cx, writer, changes).await?;
     if let Some(rows) = all_new(changes) {
         insert_all(cx, table, &rows).await?;
         return foreign::check_parents(cx, writer, changes).await;
@@ -345,12 +354,13 @@ pub(super) async fn run(
     // A row that joins with several others is changed once.
     let mut seen = BTreeSet::new();
     let joined = plan.rows.width as usize > width || has_join(plan);
-    let (mut changes, mut returned) = (Vec::new(), Vec::new());
+    charge.add(rows.len() * size_of::<Change>())?;
+    let (mut changes, mut returned) = (Vec::with_capacity(rows.len()), Vec::new());
     for (i, row) in rows.into_iter().enumerate() {
         if i % BATCH_ROWS == BATCH_ROWS - 1 {
             cx.breathe(BATCH_ROWS).await;
         }
-        if joined && !seen.insert(entry_key(table, &table.primary, &row[..width]).bytes) {
+        if joined && !is_first(table, &row[..width], &mut seen, &mut charge)? {
             continue;
         }
         let env = cx.env(slots);
@@ -364,10 +374,12 @@ pub(super) async fn run(
                 for (column, value) in assignments {
                     new[usize::from(*column)] = eval(value, &full.as_slice(), &env)?;
                 }
+                charge.add(row_bytes(&new))?;
                 Some(new)
             }
         };
         if plan.returning.is_some() {
+            charge.add(row_bytes(&others) + 2 * size_of::<Vec<Datum>>())?;
             returned.push(others);
         }
         changes.push(Change {
@@ -396,6 +408,18 @@ pub(super) async fn run(
         }
     }
     Ok(changes.len() as u64)
+}
+
+/// Whether a row has not been seen yet.
+fn is_first(
+    table: &Table,
+    row: &[Datum],
+    seen: &mut BTreeSet<Vec<u8>>,
+    charge: &mut Charge<'_>,
+) -> Result<bool, SqlError> {
+    let key = entry_key(table, &table.primary, row).bytes;
+    charge.add(heap_bytes(key.capacity()) + entry_bytes(size_of::<Vec<u8>>()))?;
+    Ok(seen.insert(key))
 }
 
 /// Whether the rows come from more than the table itself.

@@ -2,7 +2,7 @@
 
 use super::func::ArrayFunc;
 use super::string::output;
-use base::{Datum, SqlError, SqlState, Type};
+use base::{Datum, SqlError, Type};
 
 /// The items of argument `i`; NULL has none.
 fn items(args: &[Datum], i: usize) -> &[Datum] {
@@ -134,10 +134,7 @@ pub(super) fn to_string(element: Type, args: &[Datum]) -> Result<Datum, SqlError
         }
         out.push_str(&text);
         if out.len() > super::string::RESULT_BYTES_MAX {
-            return Err(SqlError::new(
-                SqlState::PROGRAM_LIMIT,
-                "requested length too large",
-            ));
+            return Err(super::string::too_large(out.len()));
         }
     }
     Ok(out.into())

@@ -132,12 +132,30 @@ pub trait SessionFacts {
     /// # Errors
     /// What the function raises, for example 42P01 for the input of `regclass`.
     fn catalog_function(&self, name: &str, args: &[Datum]) -> Result<Datum, SqlError>;
+    /// Whether a value of so many bytes may be made now.
+    ///
+    /// # Errors
+    /// 53200 if the statement would exceed its memory; 54000 where no statement is asked and the
+    /// value would be too long for that ([`NoSession`]).
+    fn room(&self, bytes: usize) -> Result<(), SqlError>;
 }
 
 /// The session of programs that run where the rows are: everything that depends on a session was
 /// replaced by constants before ([`super::fold::freeze`]), so asking is a bug.
 #[derive(Clone, Copy)]
-pub struct NoSession;
+pub struct NoSession {
+    /// Longest value that is made for which a statement would have to be asked for room.
+    value_bytes_max: usize,
+}
+
+impl NoSession {
+    /// Of a program that runs where the rows are: what it holds is not the statement's.
+    pub const ROWS: NoSession = NoSession {
+        value_bytes_max: 64 << 20,
+    };
+    /// While planning: constants of a plan stay small.
+    pub const FOLDING: NoSession = NoSession { value_bytes_max: 0 };
+}
 
 impl SessionFacts for NoSession {
     fn txn_time(&self) -> Time {
@@ -167,6 +185,17 @@ impl SessionFacts for NoSession {
     fn catalog_function(&self, name: &str, _: &[Datum]) -> Result<Datum, SqlError> {
         unreachable!("{name} is frozen before an expression travels")
     }
+    fn room(&self, bytes: usize) -> Result<(), SqlError> {
+        let most = self.value_bytes_max;
+        if bytes <= most {
+            return Ok(());
+        }
+        let detail = format!(
+            "A value that is computed where its row lies has at most {most} bytes, and {bytes} \
+             were asked for."
+        );
+        Err(SqlError::new(SqlState::PROGRAM_LIMIT, "requested length too large").detail(detail))
+    }
 }
 
 /// Everything beside the row that an expression may refer to.
@@ -185,6 +214,6 @@ impl Env<'static> {
     pub const NONE: Env<'static> = Env {
         params: &[],
         subqueries: &[],
-        session: &NoSession,
+        session: &NoSession::ROWS,
     };
 }

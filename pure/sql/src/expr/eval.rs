@@ -325,7 +325,10 @@ fn apply(func: &Func, args: &mut [Datum], ty: Type, env: &Env<'_>) -> Result<Dat
         Func::NumNulls => Ok(count(args, true)),
         Func::NumNonNulls => Ok(count(args, false)),
         Func::Output(from) => Ok(string::output(*from, &args[0]).into()),
-        Func::Text(func) => string::apply(*func, args, ty),
+        Func::Text(func) => {
+            string::room::ask_room(*func, args, env)?;
+            string::apply(*func, args, ty)
+        }
         Func::Array(func) => array::apply(*func, args),
         Func::ArrayToString(element) => array::to_string(*element, args),
         Func::Date(func) => datetime::apply(*func, args, ty),

@@ -1,7 +1,7 @@
 //! Constant folding, and freezing of an expression before it travels.
 
 use super::walk::{self, try_map};
-use super::{Env, Expr, NoColumns, Volatility, eval};
+use super::{Env, Expr, NoColumns, NoSession, Volatility, eval};
 use base::{Datum, SqlError, SqlState};
 
 /// Computes what depends on no row, parameter or session, and simplifies AND, OR, NOT and CASE
@@ -10,10 +10,14 @@ use base::{Datum, SqlError, SqlState};
 /// A constant part whose computation fails is left alone, so that the error appears only if the
 /// part is reached (`CASE WHEN false THEN 1/0 END`).
 pub fn fold(expr: &mut Expr) {
+    let env = Env {
+        session: &NoSession::FOLDING,
+        ..Env::NONE
+    };
     walk::map(expr, &mut |node| {
         simplify(node);
         let constant = !matches!(node, Expr::Const(..)) && is_constant(node);
-        if constant && let Ok(value) = eval(node, &NoColumns, &Env::NONE) {
+        if constant && let Ok(value) = eval(node, &NoColumns, &env) {
             *node = Expr::Const(value, node.ty());
         }
     });

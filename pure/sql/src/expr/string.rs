@@ -4,6 +4,7 @@ mod encode;
 mod like;
 mod pattern;
 mod quote;
+pub(super) mod room;
 
 pub(super) use like::{like, like_bytes, like_utf8};
 
@@ -12,18 +13,28 @@ use super::to_char;
 use crate::pg_catalog::names::quote_ident;
 use base::{Datum, SqlError, SqlState, Type, text};
 
-/// Longest text or bytea that a function makes, in bytes: one call must not hold up the shard or
-/// take its memory.
-pub(super) const RESULT_BYTES_MAX: usize = 64 << 20;
+/// Longest text or bytea that a function or aggregate makes, in bytes: that of PostgreSQL.
+pub(super) const RESULT_BYTES_MAX: usize = (1 << 30) - 1;
 
 /// The text form of a value of type `from`, as it would be sent to a client.
 pub(super) fn output(from: Type, value: &Datum) -> String {
     text::to_string(from, value)
 }
 
-/// "requested length too large", 54000.
-fn too_large() -> SqlError {
-    SqlError::new(SqlState::PROGRAM_LIMIT, "requested length too large")
+/// "requested length too large", 54000, for a value of so many bytes.
+pub(super) fn too_large(bytes: usize) -> SqlError {
+    let detail =
+        format!("A value has at most {RESULT_BYTES_MAX} bytes, and {bytes} were asked for.");
+    SqlError::new(SqlState::PROGRAM_LIMIT, "requested length too large").detail(detail)
+}
+
+/// A length that a value may have.
+fn checked(bytes: Option<usize>) -> Result<usize, SqlError> {
+    let bytes = bytes.unwrap_or(usize::MAX);
+    match bytes > RESULT_BYTES_MAX {
+        true => Err(too_large(bytes)),
+        false => Ok(bytes),
+    }
 }
 
 fn invalid_parameter(message: impl Into<String>) -> SqlError {
@@ -79,10 +90,7 @@ pub(super) fn apply(func: TextFunc, args: &mut [Datum], ty: Type) -> Result<Datu
         TextFunc::PadLeft | TextFunc::PadRight => pad(func, args)?.into(),
         TextFunc::Repeat => {
             let count = usize::try_from(int(args, 1)).unwrap_or(0);
-            let size = arg(args, 0).len().checked_mul(count);
-            if size.is_none_or(|size| size > RESULT_BYTES_MAX) {
-                return Err(too_large());
-            }
+            checked(arg(args, 0).len().checked_mul(count))?;
             arg(args, 0).repeat(count).into()
         }
         TextFunc::Replace => replace(args)?.into(),
@@ -310,29 +318,31 @@ fn pad(func: TextFunc, args: &[Datum]) -> Result<String, SqlError> {
     let text = arg(args, 0);
     let fill = args.get(2).and_then(Datum::as_str).unwrap_or(" ");
     let width = usize::try_from(int(args, 1)).unwrap_or(0);
-    if width > RESULT_BYTES_MAX / 4 {
-        return Err(too_large());
-    }
+    checked(Some(width))?;
     let have = text.chars().count();
     if width <= have || fill.is_empty() {
         return Ok(slice(text, 0, width.min(have)).to_string());
     }
-    let padding = fill.chars().cycle().take(width - have).collect::<String>();
-    Ok(if func == TextFunc::PadLeft {
-        padding + text
+    let padding = || fill.chars().cycle().take(width - have);
+    let bytes = match fill.is_ascii() {
+        true => width - have,
+        false => padding().map(char::len_utf8).sum(),
+    };
+    let mut out = String::with_capacity(checked(bytes.checked_add(text.len()))?);
+    if func == TextFunc::PadLeft {
+        out.extend(padding());
+        out.push_str(text);
     } else {
-        text.to_string() + &padding
-    })
+        out.push_str(text);
+        out.extend(padding());
+    }
+    Ok(out)
 }
 
 fn replace(args: &[Datum]) -> Result<String, SqlError> {
     let (text, from, to) = (arg(args, 0), arg(args, 1), arg(args, 2));
     if from.is_empty() {
         return Ok(text.to_string());
-    }
-    let growth = (text.len() / from.len()).saturating_mul(to.len());
-    if growth > RESULT_BYTES_MAX && text.matches(from).count() * to.len() > RESULT_BYTES_MAX {
-        return Err(too_large());
     }
     Ok(text.replace(from, to))
 }

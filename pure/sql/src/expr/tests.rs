@@ -46,6 +46,15 @@ impl SessionFacts for Session {
     fn catalog_function(&self, name: &str, args: &[Datum]) -> Result<Datum, SqlError> {
         Ok(format!("{name}/{}", args.len()).into())
     }
+    fn room(&self, bytes: usize) -> Result<(), SqlError> {
+        match bytes > 1 << 20 {
+            true => Err(SqlError::new(
+                base::SqlState::OUT_OF_MEMORY,
+                "too much for a test",
+            )),
+            false => Ok(()),
+        }
+    }
 }
 
 fn random_row(prng: &mut Prng) -> Vec<Datum> {

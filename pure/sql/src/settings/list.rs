@@ -673,6 +673,17 @@ pub const SETTINGS: &[Setting] = &[
         "Backslashes are ordinary characters in string literals.",
     )),
     setting(
+        "statement_memory",
+        Kind::Integer {
+            min: 64,
+            max: 64 << 20,
+            unit: Unit::KiB,
+        },
+        "1GB",
+        Context::User,
+        "Memory that a statement may hold for sorting, joining, grouping and long values.",
+    ),
+    setting(
         "statement_timeout",
         Kind::Integer {
             min: 0,
@@ -792,7 +803,7 @@ pub const SETTINGS: &[Setting] = &[
         },
         "4MB",
         Context::User,
-        "Memory is limited by the node, not by session.",
+        "statement_memory limits what a statement holds.",
     )),
     fixed(setting(
         "xmloption",

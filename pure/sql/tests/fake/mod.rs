@@ -69,6 +69,9 @@ pub struct FakePort {
 
 pub const SHARDS: u16 = 3;
 
+/// Bytes that a statement may hold.
+const MEMORY_BYTES_MAX: i64 = 32 << 20;
+
 impl Cluster {
     pub fn new() -> Cluster {
         let mut catalog = Catalog::default();
@@ -710,7 +713,12 @@ impl Port for FakePort {
         Poll::Ready(Ok(RowBatch::new(sql::exec::show_columns(what).len())))
     }
     fn charge(&self, bytes: i64) -> Result<(), SqlError> {
-        self.charged.set(self.charged.get() + bytes);
+        let charged = self.charged.get() + bytes;
+        if bytes > 0 && charged > MEMORY_BYTES_MAX {
+            let message = "the statement needs too much memory";
+            return Err(SqlError::new(base::SqlState::OUT_OF_MEMORY, message));
+        }
+        self.charged.set(charged);
         self.state
             .peak
             .set(self.state.peak.get().max(self.charged.get()));

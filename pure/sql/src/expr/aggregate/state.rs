@@ -1,9 +1,10 @@
 //! The running state of one aggregate in one group.
 
 use super::super::cast::{checked_int, out_of_range};
-use super::super::datetime;
+use super::super::{datetime, string};
 use super::statistics::Spread;
 use super::{AggFunc, SumKind};
+use crate::rows::{datum_heap_bytes, datums_heap_bytes, entry_bytes, heap_bytes};
 use base::datum::Interval;
 use base::{Datum, Decimal, SqlError, SqlState, Type, codec};
 use core::cmp::Ordering;
@@ -111,16 +112,14 @@ fn decimal_of(sum: i128) -> Result<Decimal, SqlError> {
     Decimal::from_parts(sum, 0).ok_or_else(overflow)
 }
 
-/// Bytes that a value holds outside of itself.
-fn heap_bytes(value: &Datum) -> usize {
-    match value {
-        Datum::Text(text) => text.len(),
-        Datum::Bytes(bytes) => bytes.len(),
-        Datum::Array(items) => items
-            .iter()
-            .map(|item| size_of::<Datum>() + heap_bytes(item))
-            .sum(),
-        _ => 0,
+/// Bytes of encoded values in one part of a partial result.
+const PART_BYTES: usize = 64 << 10;
+
+/// Longer values are refused (54000), as in PostgreSQL.
+fn checked_length(bytes: usize) -> Result<usize, SqlError> {
+    match bytes > string::RESULT_BYTES_MAX {
+        true => Err(string::too_large(bytes)),
+        false => Ok(bytes),
     }
 }
 
@@ -136,9 +135,38 @@ impl AggState {
         }
     }
 
-    /// Memory that the state takes, in bytes, about.
-    pub fn memory_bytes(&self) -> usize {
-        size_of::<AggState>() + self.heap_bytes
+    /// Memory that the state holds beside itself, in bytes.
+    #[inline]
+    pub fn held_bytes(&self) -> usize {
+        self.heap_bytes
+    }
+
+    /// Memory that the state may take while it takes in the arguments of one row, in bytes: a
+    /// larger copy of what it has gathered.
+    #[inline]
+    pub fn growth_bytes(&self, args: &[Datum]) -> usize {
+        if self.seen.is_some() {
+            return datums_heap_bytes(args);
+        }
+        match (&self.acc, args) {
+            (Accumulator::Value(_), [value, ..]) => datum_heap_bytes(value),
+            (Accumulator::Joined(Some((text, _)), _), [value, separator, ..]) => {
+                let wanted = text.len() + bytes_of(value).len() + bytes_of(separator).len();
+                if wanted <= text.capacity() {
+                    return 0;
+                }
+                wanted.max(2 * text.capacity())
+            }
+            (Accumulator::Joined(None, _), _) => datums_heap_bytes(args),
+            (Accumulator::Items(items), [value, ..]) => {
+                let more = match items.len() == items.capacity() {
+                    true => 2 * items.capacity() * size_of::<Datum>(),
+                    false => 0,
+                };
+                more + datum_heap_bytes(value)
+            }
+            _ => 0,
+        }
     }
 
     /// Takes the arguments of one row in.
@@ -151,12 +179,9 @@ impl AggState {
         }
         if let Some(seen) = &mut self.seen {
             let values = Values(args.into());
-            let bytes: usize = args
-                .iter()
-                .map(|value| size_of::<Datum>() + heap_bytes(value))
-                .sum();
+            let own = heap_bytes(size_of_val::<[Datum]>(&values.0)) + datums_heap_bytes(&values.0);
             if seen.insert(values) {
-                self.heap_bytes += bytes;
+                self.heap_bytes += own + entry_bytes(size_of::<Values>());
             }
             return Ok(());
         }
@@ -184,7 +209,7 @@ impl AggState {
             }
             (Accumulator::Value(so_far), [value, ..]) => {
                 if keep_new(self.func, so_far, value) {
-                    self.heap_bytes = heap_bytes(value);
+                    self.heap_bytes = datum_heap_bytes(value);
                     *so_far = value.clone();
                 } else {
                     combine_bits(self.func, so_far, value);
@@ -192,21 +217,25 @@ impl AggState {
             }
             (Accumulator::Joined(joined, is_text), [value, separator, ..]) => {
                 *is_text = matches!(value, Datum::Text(_));
-                let bytes = |datum: &Datum| match datum {
-                    Datum::Text(text) => text.as_bytes().to_vec(),
-                    Datum::Bytes(bytes) => bytes.to_vec(),
-                    _ => Vec::new(),
-                };
-                let (value, separator) = (bytes(value), bytes(separator));
-                self.heap_bytes += value.len() + separator.len();
+                let (value, separator) = (bytes_of(value), bytes_of(separator));
                 match joined {
-                    None => *joined = Some((value, separator)),
-                    Some((text, _)) => text.extend(separator.into_iter().chain(value)),
+                    None => *joined = Some((value.to_vec(), separator.to_vec())),
+                    Some((text, _)) => {
+                        checked_length(text.len() + separator.len() + value.len())?;
+                        text.extend_from_slice(separator);
+                        text.extend_from_slice(value);
+                    }
+                }
+                if let Some((text, first)) = joined {
+                    self.heap_bytes = heap_bytes(text.capacity()) + heap_bytes(first.capacity());
                 }
             }
             (Accumulator::Items(items), [value, ..]) => {
-                self.heap_bytes += size_of::<Datum>() + heap_bytes(value);
+                let before = heap_bytes(items.capacity() * size_of::<Datum>());
+                checked_length((items.len() + 1) * size_of::<Datum>())?;
                 items.push(value.clone());
+                let after = heap_bytes(items.capacity() * size_of::<Datum>());
+                self.heap_bytes += datum_heap_bytes(value) + after - before;
             }
             (Accumulator::Spread(spread), [value, ..]) => spread.update(value)?,
             (_, args) => unreachable!("{:?} was bound to {args:?}", self.func),
@@ -219,11 +248,9 @@ impl AggState {
     ///
     /// # Errors
     /// 22003 if an integer sum needs more than 38 digits.
-    pub fn partial(&self) -> Result<Vec<Datum>, SqlError> {
-        if let Some(seen) = &self.seen {
-            // As bytes, because the values may be arrays, and arrays do not nest.
-            let rows: Vec<&[Datum]> = seen.iter().map(|values| &*values.0).collect();
-            return Ok(vec![codec::to_vec(&rows).into()]);
+    pub fn partial(self) -> Result<Vec<Datum>, SqlError> {
+        if let Some(seen) = self.seen {
+            return Ok(vec![encoded(seen).into()]);
         }
         let average = matches!(self.func, AggFunc::Avg(_));
         let with_count = |sum: Datum, count: i64| {
@@ -234,18 +261,18 @@ impl AggState {
                 vec![sum]
             }
         };
-        Ok(match &self.acc {
-            Accumulator::Count(count) => vec![Datum::Int(*count)],
-            Accumulator::Value(value) => vec![value.clone()],
-            Accumulator::Int(sum, count) => with_count(Datum::Decimal(decimal_of(*sum)?), *count),
-            Accumulator::Decimal(sum, count) => with_count(Datum::Decimal(*sum), *count),
-            Accumulator::Float(sum, count) => with_count(Datum::Float(*sum), *count),
-            Accumulator::Interval(sum, count) => with_count(Datum::Interval(*sum), *count),
+        Ok(match self.acc {
+            Accumulator::Count(count) => vec![Datum::Int(count)],
+            Accumulator::Value(value) => vec![value],
+            Accumulator::Int(sum, count) => with_count(Datum::Decimal(decimal_of(sum)?), count),
+            Accumulator::Decimal(sum, count) => with_count(Datum::Decimal(sum), count),
+            Accumulator::Float(sum, count) => with_count(Datum::Float(sum), count),
+            Accumulator::Interval(sum, count) => with_count(Datum::Interval(sum), count),
             Accumulator::Joined(None, _) => vec![Datum::Null, Datum::Null],
             Accumulator::Joined(Some((text, separator)), is_text) => {
-                vec![joined(text, *is_text), joined(separator, *is_text)]
+                vec![joined(text, is_text), joined(separator, is_text)]
             }
-            Accumulator::Items(items) => vec![items.clone().into()],
+            Accumulator::Items(items) => vec![items.into()],
             Accumulator::Spread(spread) => spread.partial(),
         })
     }
@@ -256,8 +283,11 @@ impl AggState {
     /// 22003 if a sum overflows, XX001 if the values are malformed.
     pub fn merge(&mut self, partial: &[Datum]) -> Result<(), SqlError> {
         if self.seen.is_some() {
-            let rows: Vec<Vec<Datum>> = codec::decode(partial[0].as_bytes().unwrap_or(&[]))?;
-            return rows.iter().try_for_each(|row| self.update(row));
+            for part in partial[0].as_array().unwrap_or(&[]) {
+                let rows: Vec<Vec<Datum>> = codec::decode(part.as_bytes().unwrap_or(&[]))?;
+                rows.iter().try_for_each(|row| self.update(row))?;
+            }
+            return Ok(());
         }
         let more = partial.get(1).and_then(Datum::as_int).unwrap_or(1);
         match (&mut self.acc, &partial[0]) {
@@ -281,9 +311,11 @@ impl AggState {
                 *count += more;
             }
             (Accumulator::Items(items), Datum::Array(more)) => {
-                let bytes = |item: &Datum| size_of::<Datum>() + heap_bytes(item);
-                self.heap_bytes += more.iter().map(bytes).sum::<usize>();
+                let before = heap_bytes(items.capacity() * size_of::<Datum>());
+                checked_length((items.len() + more.len()) * size_of::<Datum>())?;
                 items.extend(more.iter().cloned());
+                let after = heap_bytes(items.capacity() * size_of::<Datum>());
+                self.heap_bytes += datums_heap_bytes(more) + after - before;
             }
             // As values of their own.
             (Accumulator::Value(_) | Accumulator::Joined(..), _) => self.accumulate(partial)?,
@@ -296,20 +328,13 @@ impl AggState {
     ///
     /// # Errors
     /// 22003 if it does not fit its type.
-    pub fn finish(&self) -> Result<Datum, SqlError> {
-        if let Some(seen) = &self.seen {
+    pub fn finish(self) -> Result<Datum, SqlError> {
+        if let Some(seen) = self.seen {
             let mut state = AggState::new(self.func, false);
             for values in seen {
                 state.accumulate(&values.0)?;
             }
             return state.finish();
-        }
-        if let (Accumulator::Items(items), AggFunc::ArrayAgg) = (&self.acc, self.func) {
-            return Ok(if items.is_empty() {
-                Datum::Null
-            } else {
-                items.clone().into()
-            });
         }
         let counted = match &self.acc {
             Accumulator::Int(_, count)
@@ -322,34 +347,35 @@ impl AggState {
             return Ok(Datum::Null);
         }
         let average = matches!(self.func, AggFunc::Avg(_));
-        Ok(match &self.acc {
-            Accumulator::Count(count) => Datum::Int(*count),
-            Accumulator::Value(value) => value.clone(),
+        Ok(match self.acc {
+            Accumulator::Count(count) => Datum::Int(count),
+            Accumulator::Value(value) => value,
             Accumulator::Int(sum, count) if average => {
-                Datum::Decimal(decimal_of(*sum)?.div(Decimal::from(*count))?)
+                Datum::Decimal(decimal_of(sum)?.div(Decimal::from(count))?)
             }
             Accumulator::Int(sum, _) if self.func == AggFunc::Sum(SumKind::Int) => {
-                let sum = i64::try_from(*sum).map_err(|_| out_of_range(Type::Int8))?;
+                let sum = i64::try_from(sum).map_err(|_| out_of_range(Type::Int8))?;
                 checked_int(sum, Type::Int8)?
             }
-            Accumulator::Int(sum, _) => Datum::Decimal(decimal_of(*sum)?),
+            Accumulator::Int(sum, _) => Datum::Decimal(decimal_of(sum)?),
             Accumulator::Decimal(sum, count) if average => {
-                Datum::Decimal(sum.div(Decimal::from(*count))?)
+                Datum::Decimal(sum.div(Decimal::from(count))?)
             }
-            Accumulator::Decimal(sum, _) => Datum::Decimal(*sum),
-            Accumulator::Float(sum, count) if average => Datum::Float(sum / *count as f64),
+            Accumulator::Decimal(sum, _) => Datum::Decimal(sum),
+            Accumulator::Float(sum, count) if average => Datum::Float(sum / count as f64),
             Accumulator::Float(sum, _) if self.func == AggFunc::Sum(SumKind::Real) => {
-                Datum::Float(super::super::cast::to_real(*sum)?)
+                Datum::Float(super::super::cast::to_real(sum)?)
             }
-            Accumulator::Float(sum, _) => Datum::Float(*sum),
+            Accumulator::Float(sum, _) => Datum::Float(sum),
             Accumulator::Interval(sum, count) if average => {
-                let count = *count as f64;
-                Datum::Interval(datetime::scale(*sum, |part| part / count)?)
+                let count = count as f64;
+                Datum::Interval(datetime::scale(sum, |part| part / count)?)
             }
-            Accumulator::Interval(sum, _) => Datum::Interval(*sum),
+            Accumulator::Interval(sum, _) => Datum::Interval(sum),
             Accumulator::Joined(None, _) => Datum::Null,
-            Accumulator::Joined(Some((text, _)), is_text) => joined(text, *is_text),
-            Accumulator::Items(items) => items.clone().into(),
+            Accumulator::Joined(Some((text, _)), is_text) => joined(text, is_text),
+            Accumulator::Items(items) if items.is_empty() => Datum::Null,
+            Accumulator::Items(items) => items.into(),
             Accumulator::Spread(spread) => spread.finish(self.func)?,
         })
     }
@@ -379,10 +405,43 @@ fn combine_bits(func: AggFunc, so_far: &mut Datum, value: &Datum) {
     }
 }
 
-fn joined(bytes: &[u8], is_text: bool) -> Datum {
-    if is_text {
-        core::str::from_utf8(bytes).expect("made of texts").into()
-    } else {
-        bytes.into()
+fn joined(bytes: Vec<u8>, is_text: bool) -> Datum {
+    match is_text {
+        true => String::from_utf8(bytes).expect("made of texts").into(),
+        false => bytes.into(),
     }
+}
+
+/// The bytes of a text or bytea; those of NULL are none.
+fn bytes_of(datum: &Datum) -> &[u8] {
+    match datum {
+        Datum::Text(text) => text.as_bytes(),
+        Datum::Bytes(bytes) => bytes,
+        _ => &[],
+    }
+}
+
+/// Lists of values in parts of some size. As bytes, because the values may be arrays, and arrays
+/// do not nest.
+fn encoded(seen: BTreeSet<Values>) -> Vec<Datum> {
+    let mut parts = Vec::new();
+    let (mut part, mut size): (Vec<Values>, usize) = (Vec::new(), 0);
+    for values in seen {
+        size += size_of::<Datum>() + datums_heap_bytes(&values.0);
+        part.push(values);
+        if size >= PART_BYTES {
+            parts.push(encoded_part(&part));
+            part.clear();
+            size = 0;
+        }
+    }
+    if !part.is_empty() {
+        parts.push(encoded_part(&part));
+    }
+    parts
+}
+
+fn encoded_part(part: &[Values]) -> Datum {
+    let rows: Vec<&[Datum]> = part.iter().map(|values| &*values.0).collect();
+    codec::to_vec(&rows).into()
 }

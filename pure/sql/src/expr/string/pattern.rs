@@ -233,7 +233,7 @@ fn replace(args: &[Datum]) -> Result<Datum, SqlError> {
         expand(replacement, text, &captures, &mut out);
         copied = end;
         if out.len() > super::RESULT_BYTES_MAX {
-            return Err(super::too_large());
+            return Err(super::too_large(out.len()));
         }
         if only == Some(number) {
             break;

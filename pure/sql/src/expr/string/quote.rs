@@ -71,8 +71,8 @@ pub(super) fn format(args: &[Datum]) -> Result<Datum, SqlError> {
         let missing = usize::try_from(width)
             .unwrap_or(0)
             .saturating_sub(value.chars().count());
-        if missing + out.len() > RESULT_BYTES_MAX {
-            return Err(too_large());
+        if missing.saturating_add(out.len()) > RESULT_BYTES_MAX {
+            return Err(too_large(missing.saturating_add(out.len())));
         }
         let blanks = " ".repeat(missing);
         out.push_str(&if left {
@@ -82,6 +82,26 @@ pub(super) fn format(args: &[Datum]) -> Result<Datum, SqlError> {
         });
     }
     Ok(out.into())
+}
+
+/// Characters that the widths of a format ask for together, at most.
+pub(super) fn width(args: &[Datum]) -> usize {
+    let Some(format) = args.first().and_then(Datum::as_str) else {
+        return 0;
+    };
+    let number = |text: &str| text.parse::<i64>().map_or(0, i64::unsigned_abs) as usize;
+    let mut sum = 0usize;
+    for specifier in format.split('%').skip(1) {
+        let end = specifier.find(|c: char| !matches!(c, '0'..='9' | '$' | '-' | '*'));
+        let head = &specifier[..end.unwrap_or(specifier.len())];
+        if head.contains('*') {
+            let given = args[1..].iter().filter_map(Datum::as_str).map(number);
+            sum = sum.saturating_add(given.max().unwrap_or(0));
+        }
+        let digits = head.rsplit(['$', '-', '*']).next().unwrap_or_default();
+        sum = sum.saturating_add(number(digits));
+    }
+    sum
 }
 
 fn render(kind: char, value: &Datum) -> Result<String, SqlError> {

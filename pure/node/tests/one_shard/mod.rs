@@ -1,0 +1,165 @@
+//! A node of one shard in one thread, with clients that take every answer at once.
+#![allow(unreachable_pub, reason = "test modules share it")]
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use base::{Datum, NodeId, Position, RowBatch, ShardId, SqlError, Time, Ts};
+use catalog::{Placement, ProtocolKind};
+use journal::Ownership;
+use node::{ClientMessage, ConnId, Effects, Input, Reply, Shard, ShardConfig, ShardRecovered};
+use std::sync::Arc;
+use store::Store;
+use txn::JournalPort;
+
+/// A journal in which everything is durable at once, and nothing is kept.
+struct Port(u64);
+
+impl JournalPort for Port {
+    fn append(&mut self, _: &[u8]) -> Position {
+        self.0 += 1;
+        Position(self.0)
+    }
+
+    fn durable(&self) -> Position {
+        Position(self.0)
+    }
+}
+
+/// The shard and its clock.
+pub struct World {
+    pub shard: Shard,
+    pub now: Time,
+    /// Answers of the step before, by connection.
+    pub replies: Vec<(ConnId, Reply)>,
+    pub steps: u64,
+}
+
+/// What a statement gave.
+#[derive(Debug)]
+pub struct Outcome {
+    pub rows: u64,
+    /// The first value of the last row.
+    pub last: Datum,
+    pub error: Option<SqlError>,
+}
+
+impl World {
+    pub fn new(protocol: ProtocolKind) -> World {
+        let config = ShardConfig {
+            shard: ShardId(0),
+            nodes: vec![(NodeId(1), String::new())],
+            shards_per_node: 1,
+            incarnation: 1,
+            cluster: 1,
+            seed: 1,
+            stopwatch: || 0,
+            barrier: node::barrier::let_through,
+        };
+        let recovered = ShardRecovered {
+            store: Store::new(),
+            catalog: Arc::default(),
+            clock_floor: Ts(1),
+            clock_bound: Ts(1),
+            in_doubt: two_phase::InDoubt::default(),
+            ownership: Ownership::default(),
+        };
+        let mut shard = Shard::new(config, Box::new(Port(0)), recovered);
+        shard.bootstrap(Placement::new(1, 1), protocol);
+        let mut world = World {
+            shard,
+            now: Time(1_800_000_000_000_000),
+            replies: Vec::new(),
+            steps: 0,
+        };
+        world.step(Input::Durable(Position(1_000)));
+        world
+    }
+
+    /// One step; its answers replace those of the step before.
+    pub fn step(&mut self, input: Input) {
+        let mut out = Effects::default();
+        self.steps += 1;
+        self.now = self.now.after(1);
+        self.shard.step(self.now, input, &mut out);
+        let replies = out.replies.into_iter();
+        self.replies = replies.map(|(conn, reply, _)| (conn, reply)).collect();
+    }
+
+    pub fn connect(&mut self, conn: u32) {
+        let conn = ConnId(conn);
+        self.step(Input::Connect { conn, secret: 0 });
+        let parameters = [("user", "ada"), ("database", "postgres")];
+        let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let message = ClientMessage::Startup {
+            parameters: parameters.to_vec(),
+        };
+        self.step(Input::Client { conn, message });
+    }
+
+    pub fn say(&mut self, conn: u32, text: &str) {
+        let message = ClientMessage::Query(text.to_owned());
+        let conn = ConnId(conn);
+        self.step(Input::Client { conn, message });
+    }
+
+    /// Lets the shard go on: buffers are empty, the journal is durable, a tick comes if it is
+    /// wanted now. All answers together replace those of the step before.
+    pub fn go_on(&mut self, conn: u32) {
+        let conn = ConnId(conn);
+        self.step(Input::Drained { conn });
+        let mut replies = std::mem::take(&mut self.replies);
+        let wanted = self.shard.deadline().is_some_and(|at| at <= self.now);
+        self.step(match wanted {
+            true => Input::Tick,
+            false => Input::Durable(Position(1_000_000_000_000)),
+        });
+        replies.append(&mut self.replies);
+        self.replies = replies;
+    }
+
+    /// Runs a statement to its end.
+    pub fn run(&mut self, conn: u32, text: &str) -> Outcome {
+        let mut outcome = Outcome {
+            rows: 0,
+            last: Datum::Null,
+            error: None,
+        };
+        self.say(conn, text);
+        for _ in 0..10_000_000 {
+            if self.take(conn, &mut outcome) {
+                return outcome;
+            }
+            self.go_on(conn);
+        }
+        panic!("it does not end: {text}");
+    }
+
+    /// Takes the answers of the last step; whether the statement is over.
+    pub fn take(&mut self, conn: u32, outcome: &mut Outcome) -> bool {
+        let mut over = false;
+        for (to, reply) in &self.replies {
+            if to.0 != conn {
+                continue;
+            }
+            match reply {
+                Reply::Rows(_, _, batch) => {
+                    let batch: &RowBatch = batch;
+                    outcome.rows += u64::from(batch.rows);
+                    if batch.rows > 0 && batch.width > 0 {
+                        outcome.last = batch.row(batch.rows as usize - 1)[0].clone();
+                    }
+                }
+                Reply::Error(_, error) => outcome.error = Some(error.clone()),
+                Reply::Ready(_) => over = true,
+                _ => {}
+            }
+        }
+        over
+    }
+
+    /// Runs a statement that must succeed.
+    pub fn must(&mut self, conn: u32, text: &str) -> Outcome {
+        let outcome = self.run(conn, text);
+        assert_eq!(outcome.error, None, "{text}");
+        outcome
+    }
+}
