@@ -128,7 +128,7 @@ fn run_in(args: &DemoArgs, dir: &Path, path: &Path, interrupt: &Interrupt) -> Re
         count(file.shards, "shard"),
         dir.display()
     ));
-    let started = LocalCluster::start(path, &file, &mut || interrupt.has_arrived())?;
+    let started = LocalCluster::start(path, &file, None, &mut || interrupt.has_arrived())?;
     let Started::Ready(mut cluster) = started else {
         return Ok(());
     };

@@ -25,6 +25,14 @@ pub(crate) struct LocalCluster {
     nodes: Vec<Running>,
     /// Nodes that were started again and have not answered yet.
     returning: Vec<u16>,
+    /// Bytes of memory that each node may have.
+    memory: Option<u64>,
+}
+
+/// What each of so many nodes may have of this machine's memory.
+fn share(nodes: usize) -> Option<u64> {
+    let bytes = runtime::memory::detected_bytes()? / nodes as u64;
+    Some(bytes.max(runtime::memory::LIMIT_BYTES_MIN))
 }
 
 /// One node that runs.
@@ -80,16 +88,18 @@ pub(crate) enum Started {
 }
 
 impl LocalCluster {
-    /// Starts every node of the file and waits until all answer SQL, or `is_called_off` says yes.
+    /// Starts every node of the file, with so many bytes of memory each (default: an equal part of
+    /// the machine's), and waits until all answer SQL, or `is_called_off` says yes.
     ///
     /// # Errors
     /// A node ended by itself (it has said why) or does not answer; none runs then.
     pub(crate) fn start(
         path: &Path,
         file: &ClusterFile,
+        memory: Option<u64>,
         is_called_off: &mut dyn FnMut() -> bool,
     ) -> Result<Started> {
-        LocalCluster::start_each(|_| path.to_path_buf(), file, is_called_off)
+        LocalCluster::start_each(|_| path.to_path_buf(), file, memory, is_called_off)
     }
 
     /// As [`LocalCluster::start`], with a cluster file for each node: the addresses by which they
@@ -97,14 +107,17 @@ impl LocalCluster {
     pub(crate) fn start_each(
         path: impl Fn(&NodeEntry) -> PathBuf,
         file: &ClusterFile,
+        memory: Option<u64>,
         is_called_off: &mut dyn FnMut() -> bool,
     ) -> Result<Started> {
         let mut cluster = LocalCluster {
             nodes: Vec::new(),
             returning: Vec::new(),
+            memory: memory.or_else(|| share(file.nodes.len())),
         };
         for node in &file.nodes {
-            cluster.nodes.push(spawn(node.clone(), path(node))?);
+            let running = spawn(node.clone(), path(node), cluster.memory)?;
+            cluster.nodes.push(running);
         }
         if cluster.wait_ready(is_called_off)? {
             return Ok(Started::Ready(cluster));
@@ -170,7 +183,7 @@ impl LocalCluster {
     /// # Errors
     /// No process can be started.
     pub(crate) fn start_again(&mut self, node: NodeEntry, path: PathBuf) -> Result<()> {
-        let running = spawn(node, path)?;
+        let running = spawn(node, path, self.memory)?;
         let (node, ready) = (running.node.clone(), running.ready.clone());
         self.returning.push(node.id);
         // A node that recovers takes connections, and answers them when it is done.
@@ -265,11 +278,14 @@ fn note_begun(cluster: &Path, node: &NodeEntry) -> Result<()> {
 }
 
 /// Starts the process of a node.
-fn spawn(node: NodeEntry, path: PathBuf) -> Result<Running> {
+fn spawn(node: NodeEntry, path: PathBuf, memory: Option<u64>) -> Result<Running> {
     let program = std::env::current_exe().context("cannot find the trellis program")?;
     let mut command = Command::new(program);
     command.args(["start", "--node", &node.id.to_string(), "--cluster"]);
     command.arg(&path);
+    if let Some(bytes) = memory {
+        command.args(["--memory", &format!("{}kB", bytes >> 10)]);
+    }
     if !begun_file(&path, &node).exists() {
         command.arg("--new");
     }

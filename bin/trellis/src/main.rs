@@ -1,5 +1,6 @@
 //! The one command line of Trellis.
 
+mod allocator;
 mod bench;
 mod cluster_dir;
 mod demo;
@@ -15,15 +16,12 @@ mod stop;
 mod supervisor;
 
 use clap::{Parser, Subcommand};
-use mimalloc::MiMalloc;
 use std::io::Write;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
-/// Rows, programs and replies are many small allocations; the C library's allocator took 15 % of a
-/// shard's time under TPC-C.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: allocator::Counted = allocator::Counted;
 
 /// A PostgreSQL-compatible distributed database whose transaction protocol is a choice per
 /// database, and the benchmark that tells which choice fits.

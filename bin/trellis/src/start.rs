@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use base::{NODE_COUNT_MAX, NodeId, SHARDS_PER_NODE_MAX};
 use clap::Args;
 use clap::value_parser;
-use runtime::{ClusterFile, NodeOptions, NodeProcess};
+use runtime::{ClusterFile, MemoryLimit, NodeOptions, NodeProcess};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::Write;
@@ -50,6 +50,10 @@ pub(crate) struct StartArgs {
     /// because it may be that of a disk that is not mounted
     #[arg(long, requires = "node")]
     new: bool,
+    /// Memory of each node, like 512MB or 8GB; writes are refused with 53200 before it is used up
+    /// [default: an equal part of what the control group or the machine has]
+    #[arg(long, value_name = "SIZE", value_parser = memory_size)]
+    memory: Option<u64>,
     /// The cluster file
     #[arg(long, value_name = "FILE", requires = "node")]
     cluster: Option<PathBuf>,
@@ -61,6 +65,21 @@ pub(crate) fn default_shards() -> u16 {
     let most = usize::from(SHARDS_PER_NODE_MAX);
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     cores.div_ceil(2).min(most) as u16
+}
+
+/// Bytes of a size like `512MB`.
+fn memory_size(text: &str) -> Result<u64, String> {
+    let units = [("GB", 30), ("MB", 20), ("kB", 10)];
+    let found = units.iter().find_map(|(unit, bits)| {
+        let number = text.trim().strip_suffix(unit)?;
+        number.trim().parse::<u64>().ok()?.checked_mul(1 << bits)
+    });
+    let least = runtime::memory::LIMIT_BYTES_MIN;
+    match found {
+        Some(bytes) if bytes >= least => Ok(bytes),
+        Some(_) => Err(format!("a node needs {}MB at least", least >> 20)),
+        None => Err("a size is a number with a unit: 512MB, 8GB".into()),
+    }
 }
 
 /// Runs until the node or cluster is told to stop.
@@ -79,7 +98,14 @@ fn run_node(node: NodeId, file: &Path, args: &StartArgs) -> Result<()> {
     let cluster = ClusterFile::read(file)?;
     // Before the start: a node that is told to stop while it recovers stops when it can.
     let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;
-    let options = NodeOptions { begin: args.new };
+    let limit = args.memory.or_else(runtime::memory::detected_bytes);
+    let options = NodeOptions {
+        begin: args.new,
+        memory: limit.map(|limit_bytes| MemoryLimit {
+            limit_bytes,
+            allocated: crate::allocator::allocated_bytes,
+        }),
+    };
     let process = NodeProcess::start(&cluster, node, &options)?;
     let shutdown = process.shutdown();
     std::thread::spawn(move || {
@@ -113,7 +139,8 @@ fn run_cluster(args: &StartArgs) -> Result<()> {
     crate::stop::forget(dir)?;
     let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;
     let mut is_told = move || signals.pending().next().is_some();
-    let Started::Ready(cluster) = LocalCluster::start(&path, &file, &mut is_told)? else {
+    let Started::Ready(cluster) = LocalCluster::start(&path, &file, args.memory, &mut is_told)?
+    else {
         return Ok(());
     };
     print_welcome(&file, dir)?;

@@ -1,12 +1,18 @@
 //! Checkpoints of a running node, on its main thread: `storage::CheckpointKeeper` with the mail to
 //! the shards and the waits.
+//!
+//! The main thread sets the pace: it asks the shards for one small piece after the other, at a
+//! rate at which the checkpoint is done in half of the time that its journal took to grow. So a
+//! shard has little to do for it in each turn, and little is between the journal and the disk.
 
 use crate::fs_disk::FsDisk;
 use crate::journal_file::Journal;
 use crate::mailbox::{Mail, Mailboxes};
 use base::{Position, ShardId, Ts};
 use catalog::Catalog;
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use storage::{CheckpointKeeper, Completion, DiskError, Ended};
 
 /// News of a shard for the keeper.
@@ -27,17 +33,61 @@ pub(crate) enum CheckpointNews {
     Stop,
 }
 
+/// A checkpoint begins when this many bytes of journal would have to be replayed, or half of the
+/// bytes of the last checkpoint: else a large one would be written for a few changes.
+const JOURNAL_BYTES: u64 = 256 << 20;
+/// Bytes of rows that a shard writes in one turn: about 100 microseconds.
+const PIECE_BYTES: usize = 64 << 10;
+/// Lowest and highest rate of a checkpoint, in bytes per second of all shards together.
+const RATE_MIN: f64 = (8 << 20) as f64;
+const RATE_MAX: f64 = (256 << 20) as f64;
+
 /// The checkpoints of this node.
 pub(crate) struct Checkpoints {
     pub(crate) keeper: CheckpointKeeper<FsDisk>,
     pub(crate) journal: Journal,
     pub(crate) mailboxes: Mailboxes,
+    /// Bytes of the last whole checkpoint.
+    last_bytes: u64,
+    /// When the last one began, or the node started.
+    began: Instant,
+    /// Shards that have written a piece and may be asked for the next one.
+    ready: VecDeque<u16>,
+    /// When the next piece is due.
+    next_at: Instant,
+    /// Bytes per second; none: as fast as it goes.
+    rate: Option<f64>,
 }
 
 impl Checkpoints {
-    /// Bytes of journal since the last checkpoint began.
-    pub(crate) fn journal_bytes(&self) -> u64 {
-        self.keeper.journal_bytes(self.journal.end())
+    /// `last_bytes`: size of the checkpoint in use.
+    pub(crate) fn new(
+        keeper: CheckpointKeeper<FsDisk>,
+        journal: Journal,
+        mailboxes: Mailboxes,
+        last_bytes: u64,
+    ) -> Checkpoints {
+        Checkpoints {
+            keeper,
+            journal,
+            mailboxes,
+            last_bytes,
+            began: Instant::now(),
+            ready: VecDeque::new(),
+            next_at: Instant::now(),
+            rate: None,
+        }
+    }
+
+    /// Bytes of journal at which the next checkpoint begins.
+    fn due_bytes(&self) -> u64 {
+        JOURNAL_BYTES.max(self.last_bytes / 2)
+    }
+
+    /// Whether a checkpoint is due.
+    pub(crate) fn is_due(&self) -> bool {
+        let journal_bytes = self.keeper.journal_bytes(self.journal.end());
+        !self.is_running() && journal_bytes > self.due_bytes()
     }
 
     /// Whether a checkpoint is being written.
@@ -46,12 +96,50 @@ impl Checkpoints {
     }
 
     /// Starts a checkpoint of all shards, unless its files cannot be created: then the old one
-    /// stays in use, and this is said in the log.
-    pub(crate) fn begin(&mut self) {
+    /// stays in use, and this is said in the log. `hurry`: nobody else works.
+    pub(crate) fn begin(&mut self, hurry: bool) {
+        let now = Instant::now();
+        let journal_bytes = self.keeper.journal_bytes(self.journal.end());
+        let bytes = self.last_bytes.max(journal_bytes);
+        self.rate = (!hurry).then(|| rate(bytes, now - self.began));
+        self.began = now;
+        self.next_at = now;
         match self.keeper.begin(self.journal.end()) {
-            Ok(number) => self.mailboxes.all(|| Mail::Checkpoint(number)),
+            Ok(number) => {
+                self.mailboxes.all(|| Mail::Checkpoint(number));
+                self.ready.extend(0..self.mailboxes.len() as u16);
+            }
             Err(error) => given_up(&error),
         }
+    }
+
+    /// From now on it goes as fast as it can.
+    pub(crate) fn hurry(&mut self) {
+        self.rate = None;
+    }
+
+    /// Asks for the pieces that are due; when the next one is.
+    pub(crate) fn ask(&mut self) -> Option<Instant> {
+        let now = Instant::now();
+        while let Some(index) = self.ready.front() {
+            if self.rate.is_some() && self.next_at > now {
+                return Some(self.next_at);
+            }
+            let mail = Mail::CheckpointPiece(PIECE_BYTES);
+            self.mailboxes.send(usize::from(*index), mail);
+            self.ready.pop_front();
+            let rate = self.present_rate();
+            let pause = rate.map_or(0.0, |rate| PIECE_BYTES as f64 / rate);
+            // What was late is not made up for: that would be a burst.
+            self.next_at = self.next_at.max(now) + Duration::from_secs_f64(pause);
+        }
+        None
+    }
+
+    /// The rate, raised once the journal has grown so much meanwhile that the next one is due.
+    fn present_rate(&self) -> Option<f64> {
+        let late = self.keeper.journal_bytes(self.journal.end()) > self.due_bytes();
+        self.rate.map(|rate| if late { RATE_MAX } else { rate })
     }
 
     /// Takes bytes of a file. A checkpoint that cannot be written is given up.
@@ -59,6 +147,7 @@ impl Checkpoints {
         if let Err(error) = self.keeper.on_bytes(index, bytes) {
             given_up(&error);
         }
+        self.ready.push_back(index);
     }
 
     /// Takes the end of a file; when all are complete, puts the checkpoint into use.
@@ -72,12 +161,18 @@ impl Checkpoints {
         start: Position,
         journal_from: Position,
     ) -> Result<(), DiskError> {
+        self.ready.retain(|index| *index != shard.index());
+        let bytes = self.keeper.written_bytes();
         if self.keeper.on_end(shard, start, journal_from) != Ended::Whole {
             return Ok(());
         }
         self.wait_durable(self.journal.end());
         match self.keeper.complete()? {
-            Completion::InUse(number) => tracing::info!(number, "checkpoint complete"),
+            Completion::InUse(number) => {
+                self.last_bytes = bytes;
+                let seconds = self.began.elapsed().as_secs_f64();
+                tracing::info!(number, bytes, seconds, "checkpoint complete");
+            }
             Completion::GivenUp(error) => given_up(&error),
         }
         Ok(())
@@ -86,11 +181,32 @@ impl Checkpoints {
     fn wait_durable(&self, position: Position) {
         while self.journal.durable() < position {
             self.journal.flush_soon();
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 }
 
 fn given_up(error: &DiskError) {
     tracing::error!(%error, "cannot write a checkpoint; the old one stays in use");
+}
+
+/// Bytes per second at which a checkpoint of `bytes` is done in half of the time that the journal
+/// behind it took to grow.
+fn rate(bytes: u64, interval: Duration) -> f64 {
+    let seconds = interval.as_secs_f64().max(0.001) / 2.0;
+    (bytes as f64 / seconds).clamp(RATE_MIN, RATE_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_takes_half_of_the_time_that_there_is() {
+        let mib = |rate: f64| (rate / f64::from(1 << 20)).round();
+        assert_eq!(mib(rate(550 << 20, Duration::from_secs(40))), 28.0);
+        assert_eq!(mib(rate(8 << 30, Duration::from_secs(600))), 27.0);
+        assert_eq!(rate(1 << 20, Duration::from_secs(600)), RATE_MIN);
+        assert_eq!(rate(8 << 30, Duration::ZERO), RATE_MAX);
+    }
 }

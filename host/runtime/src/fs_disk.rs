@@ -85,6 +85,16 @@ impl Disk for FsDisk {
         }
     }
 
+    fn read_all(&self, name: &str) -> Result<Vec<u8>, DiskError> {
+        let mut file = self.with(name, OpenOptions::new().read(true), "read")?;
+        let length = file.file.metadata().map(|found| found.len());
+        // One piece of the right size: a buffer that doubles would need twice as much memory.
+        let mut content = Vec::with_capacity(length.unwrap_or_default() as usize);
+        let read = file.file.read_to_end(&mut content);
+        read.map_err(failed("read", &file.path))?;
+        Ok(content)
+    }
+
     fn open(&self, name: &str) -> Result<FsFile, DiskError> {
         self.with(name, OpenOptions::new().read(true).write(true), "open")
     }

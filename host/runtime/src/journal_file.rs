@@ -57,6 +57,10 @@ impl Journal {
     pub fn end(&self) -> Position {
         self.lock().records.end()
     }
+    /// Bytes of records that are not handed to the disk yet.
+    pub fn pending_bytes(&self) -> u64 {
+        self.lock().records.pending_bytes() as u64
+    }
     /// Number of syncs so far.
     pub fn flushes(&self) -> u64 {
         self.shared.flushes.load(Ordering::Relaxed)

@@ -3,7 +3,7 @@
 use base::{NodeId, ShardId};
 use mio::Waker;
 use mio::net::TcpStream;
-use node::{Ends, Link, Message};
+use node::{Ends, Link, Memory, Message};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,8 +22,12 @@ pub(crate) enum Mail {
     Cancel { pid: i32, secret: i32 },
     /// The disk has no room for more (or has again).
     DiskFull(bool),
-    /// Write a checkpoint.
+    /// The memory of the node has been measured.
+    Memory(Memory),
+    /// Begin a checkpoint.
     Checkpoint(u64),
+    /// Write so many bytes of it.
+    CheckpointPiece(usize),
     /// To the first shard: the sender serves clients from now on.
     Ready,
     /// A node does not answer any more.

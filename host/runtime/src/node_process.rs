@@ -9,6 +9,7 @@ use crate::frame::Hello;
 use crate::fs_disk::FsDisk;
 use crate::journal_file::Journal;
 use crate::mailbox::{Inbox, Mail, Mailboxes};
+use crate::memory::MemoryLimit;
 use crate::peers::{Met, PeerOut};
 use crate::shard_thread::{ShardStart, WAKER, run};
 use base::{NodeId, Prng, ShardId};
@@ -17,6 +18,7 @@ use mio::net::TcpListener;
 use mio::{Poll, Waker};
 use node::{Shard, ShardConfig, ShardRecovered};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -27,8 +29,6 @@ use storage::{Acquaintances, CheckpointKeeper, DiskFault, MarkWriter, Recovered}
 /// which this is enough without optimisation, too. What is not used takes no memory.
 const SHARD_STACK_BYTES: usize = 8 << 20;
 
-/// A checkpoint begins when this many bytes of journal would have to be replayed.
-const CHECKPOINT_JOURNAL_BYTES: u64 = 256 << 20;
 /// How often the durable end of the journal is noted beside it.
 const NOTE_EVERY: Duration = Duration::from_secs(1);
 /// Transactions that still run so long after the order to stop are cut off.
@@ -41,6 +41,8 @@ const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(120);
 pub struct NodeOptions {
     /// Its data directory may be empty or missing: it is a new node.
     pub begin: bool,
+    /// What it may have of memory; `None`: whatever there is.
+    pub memory: Option<MemoryLimit>,
 }
 
 /// A running node.
@@ -169,11 +171,8 @@ impl NodeProcess {
         let met = Acquaintances::read(&disk)?;
         let keeper =
             CheckpointKeeper::new(disk, manifest, incarnation, first_shard, cluster.shards);
-        let own_checkpoints = Checkpoints {
-            keeper,
-            journal: journal.clone(),
-            mailboxes: mailboxes.clone(),
-        };
+        let in_use = checkpoint_bytes(&path);
+        let own_checkpoints = Checkpoints::new(keeper, journal.clone(), mailboxes.clone(), in_use);
         let mut hello = Hello::new(cluster.cluster, node, incarnation, cluster.shards);
         hello.directory = mark.directory();
         let seed = ShardSeed {
@@ -192,6 +191,9 @@ impl NodeProcess {
             let (seed, listeners) = (seed.clone(), listeners.take());
             let run = move || seed.run(id, recovered, poll, inbox, listeners);
             shards.push(spawn_shard(index, run));
+        }
+        if let Some(limit) = options.memory {
+            crate::memory::watch(limit, journal.clone(), mailboxes.clone());
         }
         Ok(NodeProcess {
             mark,
@@ -220,24 +222,24 @@ impl NodeProcess {
     pub fn run(mut self) -> Result<(), RuntimeError> {
         let mut noted = Instant::now();
         loop {
-            match self.news.recv_timeout(Duration::from_secs(1)) {
+            let due = self.checkpoints.ask();
+            match self.news.recv_timeout(until(due)) {
                 Ok(CheckpointNews::Stop) => break,
                 Ok(news) => {
                     self.on_news(news)?;
                 }
-                Err(RecvTimeoutError::Timeout) => {
-                    let due = self.checkpoints.journal_bytes() > CHECKPOINT_JOURNAL_BYTES;
-                    if due && !self.checkpoints.is_running() {
-                        self.checkpoints.begin();
-                    }
-                }
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if noted.elapsed() >= NOTE_EVERY {
                 noted = Instant::now();
                 note_durable(&mut self.mark, &self.journal);
+                if self.checkpoints.is_due() {
+                    self.checkpoints.begin(false);
+                }
             }
         }
+        self.checkpoints.hurry();
         self.drain()?;
         self.last_checkpoint()?;
         self.mailboxes.all(|| Mail::Stop);
@@ -277,6 +279,7 @@ impl NodeProcess {
         let until = Instant::now() + DRAIN_TIMEOUT;
         let mut left = self.mailboxes.len();
         while left > 0 {
+            self.checkpoints.ask();
             let timeout = until.saturating_duration_since(Instant::now());
             match self.news.recv_timeout(timeout) {
                 Ok(news) => left -= usize::from(self.on_news(news)?),
@@ -296,7 +299,7 @@ impl NodeProcess {
         if !self.wait_checkpoint(until)? {
             return Ok(());
         }
-        self.checkpoints.begin();
+        self.checkpoints.begin(true);
         self.wait_checkpoint(until)?;
         Ok(())
     }
@@ -304,6 +307,7 @@ impl NodeProcess {
     /// Waits for the end of the running checkpoint, if one runs; whether it came in time.
     fn wait_checkpoint(&mut self, until: Instant) -> Result<bool, RuntimeError> {
         while self.checkpoints.is_running() {
+            self.checkpoints.ask();
             let timeout = until.saturating_duration_since(Instant::now());
             match self.news.recv_timeout(timeout) {
                 Ok(news) => {
@@ -317,6 +321,22 @@ impl NodeProcess {
         }
         Ok(true)
     }
+}
+
+/// How long the main thread may wait for news if something is `due`.
+fn until(due: Option<Instant>) -> Duration {
+    let longest = Duration::from_secs(1);
+    due.map_or(longest, |at| {
+        at.saturating_duration_since(Instant::now()).min(longest)
+    })
+}
+
+/// Bytes of the checkpoint in a data directory; 0 if it cannot be told.
+fn checkpoint_bytes(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let parts = entries.filter(|entry| entry.path().extension().is_some_and(|e| e == "ckp"));
+    let lengths = parts.filter_map(|entry| entry.metadata().ok());
+    lengths.map(|found| found.len()).sum()
 }
 
 /// Notes how far the journal is durable: it must not be shorter at the next start.

@@ -291,7 +291,9 @@ impl ShardThread {
             Mail::Peer(stream) => self.add_peer(stream),
             Mail::Cancel { pid, secret } => self.step(Input::Cancel { pid, secret }),
             Mail::DiskFull(full) => self.step(Input::DiskFull(full)),
+            Mail::Memory(memory) => self.step(Input::Memory(memory)),
             Mail::Checkpoint(number) => self.step(Input::Checkpoint { number }),
+            Mail::CheckpointPiece(bytes) => self.step(Input::CheckpointPiece { bytes }),
             Mail::Ready => {
                 self.shards_ready += 1;
                 if self.shards_ready == self.start.mailboxes.len() {

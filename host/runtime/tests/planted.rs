@@ -77,7 +77,15 @@ fn a_panic_in_planning_is_an_error_and_nothing_more() {
         nodes: vec![node],
     };
     runtime::end_on_panic();
-    let process = NodeProcess::start(&cluster, NodeId(1), &NodeOptions { begin: true }).unwrap();
+    let process = NodeProcess::start(
+        &cluster,
+        NodeId(1),
+        &NodeOptions {
+            begin: true,
+            memory: None,
+        },
+    )
+    .unwrap();
     let shutdown = process.shutdown();
     let node = std::thread::spawn(move || process.run());
     let mut clients = [Client::connect(address), Client::connect(address)];

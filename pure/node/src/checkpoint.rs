@@ -1,4 +1,4 @@
-//! Writing a checkpoint of a shard while it works on.
+//! Writing a checkpoint of a shard while it works on, in pieces that the host asks for.
 //!
 //! The walk is fuzzy: rows appear as they are when it passes. The journal from the start position
 //! on
@@ -12,9 +12,6 @@ use journal::{CheckpointHeader, CheckpointTables, CheckpointWriter, Record};
 use store::CheckpointCursor;
 use txn::JournalPort;
 
-/// Bytes of rows per step: a few hundred microseconds.
-const BUDGET_BYTES: usize = 256 << 10;
-
 /// A checkpoint under way.
 pub(crate) struct CheckpointRun {
     writer: Option<CheckpointWriter>,
@@ -23,6 +20,8 @@ pub(crate) struct CheckpointRun {
     cursor: CheckpointCursor,
     start: Position,
     journal_from: Position,
+    /// Bytes of rows that the host has asked for and not got.
+    wanted: Option<usize>,
 }
 
 impl CheckpointRun {
@@ -51,16 +50,25 @@ impl CheckpointRun {
                 .journal
                 .oldest_part()
                 .map_or(start, |part| part.min(start)),
+            wanted: None,
         }
     }
 
-    /// Writes the next piece; true at the end.
+    /// The host wants the next piece.
+    pub(crate) fn want(&mut self, bytes: usize) {
+        self.wanted = Some(bytes);
+    }
+
+    /// Writes the piece that is wanted, if one is; true at the end.
     pub(crate) fn advance(
         &mut self,
         core: &mut Core,
         clock_bound: Ts,
         out: &mut Vec<CheckpointPart>,
     ) -> bool {
+        let Some(budget) = self.wanted.take() else {
+            return false;
+        };
         let mut bytes = core::mem::take(&mut self.header_bytes);
         let writer = self
             .writer
@@ -68,7 +76,7 @@ impl CheckpointRun {
             .expect("an ended checkpoint is dropped");
         let walked = core
             .store
-            .checkpoint_next(&mut self.cursor, BUDGET_BYTES, &mut |row| {
+            .checkpoint_next(&mut self.cursor, budget, &mut |row| {
                 writer.row(row, &mut bytes);
             });
         // A commit that another shard has journaled must be installed here before the end.
@@ -77,9 +85,7 @@ impl CheckpointRun {
             let writer = self.writer.take().expect("just used");
             writer.finish(&self.tables, &mut bytes);
         }
-        if !bytes.is_empty() {
-            out.push(CheckpointPart::Bytes(bytes));
-        }
+        out.push(CheckpointPart::Bytes(bytes));
         if done {
             out.push(CheckpointPart::End {
                 start: self.start,

@@ -16,6 +16,23 @@ pub(crate) struct NodeJournal {
     port: Box<dyn JournalPort>,
     /// The disk is nearly full: writes are refused.
     pub(crate) full: bool,
+    /// What the host has said about the memory of the node.
+    pub(crate) memory: Memory,
+}
+
+/// The memory of a node, as its host has measured it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Memory {
+    /// Bytes in use by the process.
+    pub used_bytes: u64,
+    /// Bytes above which writes are refused; 0: there is no limit.
+    pub writes_until_bytes: u64,
+    /// Bytes that the process may have; 0: there is no limit.
+    pub limit_bytes: u64,
+    /// Bytes of records that are not handed to the disk yet.
+    pub journal_bytes: u64,
+    /// Writes are refused.
+    pub full: bool,
 }
 
 impl JournalPort for NodeJournal {
@@ -33,6 +50,9 @@ impl JournalPort for NodeJournal {
     }
     fn is_full(&self) -> bool {
         self.full
+    }
+    fn is_memory_full(&self) -> bool {
+        self.memory.full
     }
 }
 
@@ -87,6 +107,7 @@ impl Core {
             journal: NodeJournal {
                 port: journal,
                 full: false,
+                memory: Memory::default(),
             },
             protocols: Protocols::new(shard, homes.shards()),
             messages: Vec::new(),

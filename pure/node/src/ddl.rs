@@ -272,7 +272,7 @@ impl Ddl {
             }
             Err(crate::message::Failure::Sql(error)) => change.fail(error),
             Err(crate::message::Failure::Aborted(reason))
-                if attempts < BATCH_ATTEMPTS_MAX && !matches!(reason, AbortReason::DiskFull(_)) =>
+                if attempts < BATCH_ATTEMPTS_MAX && !lacks_room(&reason) =>
             {
                 let attempts = attempts + 1;
                 change.waiting = Waiting::Batch {
@@ -555,6 +555,14 @@ fn needs_all_nodes(down: &[ShardId]) -> SqlError {
     SqlError::new(SqlState::OBJECT_NOT_READY, text)
         .detail("A schema change needs every node of the cluster. Nothing was changed.")
         .hint("Run the statement again when all nodes are back.")
+}
+
+/// Whether trying again at once is of no use, because a node has no room.
+fn lacks_room(reason: &AbortReason) -> bool {
+    matches!(
+        reason,
+        AbortReason::DiskFull(_) | AbortReason::MemoryFull(_)
+    )
 }
 
 #[cfg(test)]

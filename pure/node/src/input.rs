@@ -1,6 +1,7 @@
 //! What a shard is told, and what it asks its host to do.
 
 use crate::client::{ClientMessage, ConnId, Reply};
+use crate::core::Memory;
 use crate::message::Message;
 use base::{NodeId, Position, ShardId, Ts};
 use catalog::Catalog;
@@ -87,11 +88,18 @@ pub enum Input {
     },
     /// The disk is nearly full (true) or has room again: writes are refused with 53100 meanwhile.
     DiskFull(bool),
-    /// Write a checkpoint of this shard: parts appear in [`Effects::checkpoint`]. Ignored while
-    /// one is being written.
+    /// The host has measured the memory of the node.
+    Memory(Memory),
+    /// Begin a checkpoint of this shard. Ignored while one is being written.
     Checkpoint {
         /// Number of the checkpoint.
         number: u64,
+    },
+    /// Write the next piece of it: the step has it in [`Effects::checkpoint`], and the end with the
+    /// last one. The host decides how fast; ignored if no checkpoint is being written.
+    CheckpointPiece {
+        /// Rows of about so many bytes, at least one.
+        bytes: usize,
     },
     /// Finish what runs, refuse what is new; [`Effects::drained`] tells when nothing runs.
     Drain,
@@ -100,7 +108,7 @@ pub enum Input {
 /// A part of a checkpoint file.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CheckpointPart {
-    /// The next bytes.
+    /// The next bytes; there may be none in a piece.
     Bytes(Vec<u8>),
     /// The file is complete. It may come into use when the journal is durable to where it ends now.
     End {

@@ -18,7 +18,11 @@ impl Input {
             Input::Durable(_) => "host.durable",
             Input::Tick => "host.tick",
             Input::PeerUp { .. } | Input::PeerDown { .. } => "host.peer",
-            Input::DiskFull(_) | Input::Checkpoint { .. } | Input::Drain => "host.other",
+            Input::DiskFull(_)
+            | Input::Memory(_)
+            | Input::Checkpoint { .. }
+            | Input::CheckpointPiece { .. }
+            | Input::Drain => "host.other",
         }
     }
 }

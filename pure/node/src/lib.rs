@@ -36,6 +36,7 @@ mod stages;
 mod txns;
 mod used;
 
+pub use crate::core::Memory;
 pub use barrier::Barrier;
 pub use client::{ClientMessage, ConnId, Format, Reply, Severity, Tag, TxnStatus};
 pub use input::{CheckpointPart, Effects, Ends, Input, Link, connections_default};

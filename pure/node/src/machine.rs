@@ -269,7 +269,11 @@ impl Shard {
                 self.core.borrow_mut().journal.full = full;
                 self.tell_disk();
             }
+            Input::Memory(memory) => self.core.borrow_mut().journal.memory = memory,
             Input::Checkpoint { number } => self.begin_checkpoint(number),
+            Input::CheckpointPiece { bytes } => {
+                self.checkpoint.iter_mut().for_each(|run| run.want(bytes));
+            }
             Input::Drain => self.draining = true,
         }
     }
@@ -549,7 +553,7 @@ impl Shard {
     /// When the next tick is wanted; a time in the past: at once.
     pub fn deadline(&self) -> Option<Time> {
         let core = self.core.borrow();
-        if self.checkpoint.is_some() || !self.events.borrow().yielded.is_empty() {
+        if !self.events.borrow().yielded.is_empty() {
             return Some(Time(0));
         }
         let session = self.session_deadlines.first().map(|(at, _)| *at);
@@ -646,6 +650,7 @@ impl Shard {
             ShowKind::Counters => crate::show_rows::counters(&core),
             ShowKind::Stages => self.stages.rows(&core, self.plans.planned()),
             ShowKind::Placement => crate::show_rows::placement(&core, database),
+            ShowKind::Memory => crate::show_rows::memory(&core),
             ShowKind::Sizes => crate::show_rows::sizes(&core),
             ShowKind::Ownership => crate::show_rows::ownership(&core),
             ShowKind::Hottest => crate::show_rows::hottest(&core, database),

@@ -105,6 +105,7 @@ pub enum ShowKind {
     Sizes,
     Ownership,
     Hottest,
+    Memory,
 }
 
 /// The steps of a schema change (see [`sql::plan::DdlPlan`]).

@@ -554,3 +554,12 @@ pub(crate) fn disk_full(node: NodeId) -> SqlError {
     )
     .hint("Free some space there; reads and rollbacks still work.")
 }
+
+/// 53200: a write to a node without memory.
+pub(crate) fn memory_full(node: NodeId) -> SqlError {
+    SqlError::new(
+        SqlState::OUT_OF_MEMORY,
+        format!("the memory of node {node} is full"),
+    )
+    .hint("Delete rows there or raise its limit (SHOW MEMORY); reads and deletes still work.")
+}

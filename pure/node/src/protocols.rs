@@ -230,6 +230,11 @@ impl Protocols {
     pub(crate) fn is_idle(&self) -> bool {
         self.two_phase.machine.is_idle() && self.leap.machine.is_idle()
     }
+
+    /// Number of items that are locked here.
+    pub(crate) fn lock_count(&self) -> usize {
+        self.two_phase.machine.lock_count() + self.leap.machine.lock_count()
+    }
 }
 
 impl core::fmt::Display for Protocols {

@@ -50,6 +50,7 @@ impl Shows {
                 | ShowKind::Counters
                 | ShowKind::Sessions
                 | ShowKind::Sizes
+                | ShowKind::Memory
                 | ShowKind::Ownership
                 | ShowKind::Hottest => up.copied().collect(),
             };
@@ -97,6 +98,7 @@ fn kind_of(what: Show) -> ShowKind {
         Show::Counters => ShowKind::Counters,
         Show::Sessions => ShowKind::Sessions,
         Show::Sizes => ShowKind::Sizes,
+        Show::Memory => ShowKind::Memory,
         Show::Ownership => ShowKind::Ownership,
         Show::Hottest => ShowKind::Hottest,
     }
@@ -112,6 +114,7 @@ fn combine(question: Question) -> RowBatch {
         | ShowKind::Placement
         | ShowKind::Nodes
         | ShowKind::Sessions
+        | ShowKind::Memory
         | ShowKind::Ownership => rows.sort_by(|a, b| compare_rows(a, b)),
         ShowKind::Hottest => {
             let moves = |row: &[Datum]| row.last().cloned().unwrap_or(Datum::Null);

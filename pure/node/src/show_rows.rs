@@ -38,6 +38,28 @@ pub(crate) fn placement(core: &Core, database: &str) -> RowBatch {
     batch
 }
 
+/// One row of SHOW MEMORY: what this shard holds, and what its node has in all.
+pub(crate) fn memory(core: &Core) -> RowBatch {
+    let mut batch = RowBatch::new(10);
+    let counts = core.store.counts();
+    let node = core.journal.memory;
+    let numbers = [
+        counts.rows as u64,
+        counts.versions as u64,
+        counts.bytes as u64,
+        core.protocols.lock_count() as u64,
+        core.memory_bytes.max(0) as u64,
+        node.journal_bytes,
+        node.used_bytes,
+        node.writes_until_bytes,
+        node.limit_bytes,
+    ];
+    let shard = text(&core.config.shard.to_string());
+    let numbers = numbers.iter().map(|number| Datum::Int(*number as i64));
+    batch.push(core::iter::once(shard).chain(numbers));
+    batch
+}
+
 /// One row of SHOW OWNERSHIP: what has moved to, from and through this shard.
 pub(crate) fn ownership(core: &Core) -> RowBatch {
     let mut batch = RowBatch::new(13);

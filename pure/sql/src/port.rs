@@ -113,6 +113,8 @@ pub enum Show {
     Stages,
     /// Per table: rows, bytes and slots by shard.
     Placement,
+    /// Per shard: rows, versions, locks, statements; and the memory of its node.
+    Memory,
     /// Nodes with address, incarnation, state.
     Nodes,
     /// Counters summed over the cluster: name, value.

@@ -66,6 +66,11 @@ impl JournalBuffer {
         self.end
     }
 
+    /// Bytes that wait to be flushed.
+    pub fn pending_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Nothing waits to be flushed.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()

@@ -15,8 +15,19 @@ use journal::checkpoint::checkpoint_name;
 use journal::manifest::MANIFEST_NAME;
 use journal::segment::parse_segment_name;
 
+/// A file is synced whenever so many bytes were added: a sync at the end of all of it would keep
+/// those of the journal waiting.
+const SYNC_BYTES: u64 = 4 << 20;
+
+struct CheckpointFile<F> {
+    file: F,
+    length: u64,
+    /// Bytes that are durable.
+    synced: u64,
+}
+
 struct Running<F> {
-    files: Vec<(F, u64)>,
+    files: Vec<CheckpointFile<F>>,
     ended: Vec<(ShardId, Position, Position)>,
     /// A file could not be written. The shards are heard to their end all the same, so that
     /// nothing of this checkpoint is taken for part of the next one.
@@ -53,6 +64,19 @@ pub struct CheckpointKeeper<D: Disk> {
     running: Option<Running<D::File>>,
     /// Journal end when the last checkpoint began.
     last_start: Position,
+}
+
+impl<F> CheckpointFile<F> {
+    /// Appends bytes, and makes what is there durable if enough has come together.
+    fn add<D: Disk<File = F>>(&mut self, disk: &D, bytes: &[u8]) -> Result<(), DiskError> {
+        disk.write_all_at(&self.file, self.length, bytes)?;
+        self.length += bytes.len() as u64;
+        if self.length - self.synced >= SYNC_BYTES {
+            disk.sync(&self.file)?;
+            self.synced = self.length;
+        }
+        Ok(())
+    }
 }
 
 impl<D: Disk> CheckpointKeeper<D> {
@@ -102,7 +126,11 @@ impl<D: Disk> CheckpointKeeper<D> {
                 .disk
                 .create(&checkpoint_name(number, self.shard(index)))
             {
-                Ok(file) => files.push((file, 0)),
+                Ok(file) => files.push(CheckpointFile {
+                    file,
+                    length: 0,
+                    synced: 0,
+                }),
                 Err(error) => {
                     self.remove_new();
                     return Err(error);
@@ -137,15 +165,20 @@ impl<D: Disk> CheckpointKeeper<D> {
         if running.failed {
             return Ok(());
         }
-        let (file, length) = &mut running.files[usize::from(index)];
-        if let Err(error) = disk.write_all_at(file, *length, bytes) {
+        let file = &mut running.files[usize::from(index)];
+        if let Err(error) = file.add(&disk, bytes) {
             running.failed = true;
             // Whoever waits for room on the disk gets it now.
             self.remove_new();
             return Err(error);
         }
-        *length += bytes.len() as u64;
         Ok(())
+    }
+
+    /// Bytes of the running checkpoint so far; of one that is not running 0.
+    pub fn written_bytes(&self) -> u64 {
+        let files = self.running.iter().flat_map(|running| &running.files);
+        files.map(|file| file.length).sum()
     }
 
     /// Removes the files of a checkpoint that did not come into use.
@@ -196,8 +229,8 @@ impl<D: Disk> CheckpointKeeper<D> {
     /// Makes the files of a complete checkpoint durable, and the manifest that names them, beside
     /// the one in use.
     fn write_whole(&mut self, mut running: Running<D::File>) -> Result<(), DiskError> {
-        for (file, _) in &running.files {
-            self.disk.sync(file)?;
+        for file in &running.files {
+            self.disk.sync(&file.file)?;
         }
         running.ended.sort();
         let ended = &running.ended;

@@ -203,7 +203,7 @@ pub enum OpResult {
 }
 
 /// Why a transaction was rolled back by the protocol. Every one of them may be retried except
-/// `Requested` and `DiskFull`.
+/// `Requested`, `DiskFull` and `MemoryFull`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum AbortReason {
     /// Wait-die: it met a lock of an older transaction.
@@ -244,6 +244,9 @@ pub enum AbortReason {
     GaveWay,
     /// ROLLBACK, cancel or an error in a statement.
     Requested,
+    /// The memory of this shard's node is full, and it was to write more than a delete. Trying
+    /// again at once does not help.
+    MemoryFull(ShardId),
 }
 
 /// What a shard that cannot be reached has to do with a row.
@@ -416,6 +419,21 @@ pub trait JournalPort {
     /// every new write with [`AbortReason::DiskFull`].
     fn is_full(&self) -> bool {
         false
+    }
+    /// There is no memory for more rows: a protocol refuses every write but deletes with
+    /// [`AbortReason::MemoryFull`].
+    fn is_memory_full(&self) -> bool {
+        false
+    }
+    /// Why a new write must be refused at `shard`, if it must.
+    fn refusal(&self, shard: ShardId, write: &Write) -> Option<AbortReason> {
+        if self.is_full() {
+            Some(AbortReason::DiskFull(shard))
+        } else if self.is_memory_full() && !matches!(write, Write::Delete) {
+            Some(AbortReason::MemoryFull(shard))
+        } else {
+            None
+        }
     }
 }
 

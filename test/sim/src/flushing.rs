@@ -8,6 +8,9 @@ use base::{NodeId, Position, ShardId};
 use node::{CheckpointPart, Input};
 use storage::{Completion, Ended};
 
+/// Longest pause between two pieces of a checkpoint.
+const PIECE_PAUSE_NS: u64 = 2_000_000;
+
 impl World {
     /// Asks for a flush of what has been appended.
     pub(crate) fn flush_soon(&mut self, node: usize) {
@@ -164,6 +167,7 @@ impl World {
             if let Ok(number) = begun {
                 for shard in 0..usize::from(self.plan.shards) {
                     self.input(node, shard, Input::Checkpoint { number });
+                    self.ask_piece(node, shard);
                 }
             }
         }
@@ -208,6 +212,23 @@ impl World {
             }
         }
         self.power_if_dead(node);
+    }
+
+    /// Asks a shard for the next piece of its checkpoint, in a while.
+    pub(crate) fn ask_piece(&mut self, node: usize, shard: usize) {
+        let Some(running) = &self.nodes[node].running else {
+            return;
+        };
+        let life = running.life;
+        let after = self.prng.below(PIECE_PAUSE_NS);
+        self.push(after, Event::CheckpointPiece { node, life, shard });
+    }
+
+    pub(crate) fn on_piece(&mut self, node: usize, life: Life, shard: usize) {
+        if self.lives(node, life) {
+            let bytes = 1 << self.prng.between(6, 15);
+            self.input(node, shard, Input::CheckpointPiece { bytes });
+        }
     }
 
     fn complete_checkpoint(&mut self, node: usize, durable: Position) {

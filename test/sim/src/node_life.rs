@@ -409,8 +409,12 @@ impl World {
         for outgoing in leaving {
             self.send(node, shard, outgoing, from_ns);
         }
+        let more = matches!(parts.last(), Some(CheckpointPart::Bytes(_)));
         for part in parts {
             self.on_checkpoint_part(node, shard, part);
+        }
+        if more {
+            self.ask_piece(node, shard);
         }
         if wanted {
             self.flush_soon(node);

@@ -60,6 +60,12 @@ pub(crate) enum Event {
     FlushDone { node: usize, life: Life },
     /// Records that nobody waits for are flushed too; checkpoints that are due begin.
     Housekeeping { node: usize, life: Life },
+    /// The next piece of a shard's checkpoint is asked for.
+    CheckpointPiece {
+        node: usize,
+        life: Life,
+        shard: usize,
+    },
     /// A shard tries to connect to another node.
     LinkTry(LinkName),
     /// The other node has answered; it lives this life.
@@ -116,6 +122,7 @@ impl Event {
             | Event::Frame { node, .. }
             | Event::FlushDone { node, .. }
             | Event::Housekeeping { node, .. }
+            | Event::CheckpointPiece { node, .. }
             | Event::Drained { node, .. }
             | Event::Cancel { node, .. } => Some(*node),
             Event::LinkTry(link) | Event::LinkUp(link, _) | Event::LinkDown(link) => {
@@ -141,6 +148,7 @@ impl Event {
         match self {
             Event::Tick { .. }
             | Event::Housekeeping { .. }
+            | Event::CheckpointPiece { .. }
             | Event::LinkTry(_)
             | Event::Wake(_)
             | Event::Fault(_)
@@ -191,6 +199,7 @@ impl Event {
             Event::SlowEnd { .. } => 21,
             Event::DiskEnd { .. } => 22,
             Event::PowerCut { .. } => 23,
+            Event::CheckpointPiece { .. } => 24,
         }
     }
 }

@@ -288,6 +288,7 @@ impl World {
             Event::Frame { node, life, bytes } => self.on_frame(node, life, &bytes),
             Event::FlushDone { node, life } => self.on_flush_done(node, life),
             Event::Housekeeping { node, life } => self.on_housekeeping(node, life),
+            Event::CheckpointPiece { node, life, shard } => self.on_piece(node, life, shard),
             Event::LinkTry(link) => self.on_link_try(link),
             Event::LinkUp(link, life) => self.on_link_up(link, life),
             Event::LinkDown(link) => self.on_link_down(link),

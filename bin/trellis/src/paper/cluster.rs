@@ -79,7 +79,7 @@ impl Cluster {
         let paths = node_files(&file, &dir, proxy.as_ref())?;
         let path = |node: &NodeEntry| paths[usize::from(node.id) - 1].clone();
         let file = ClusterFile::read(&dir.join(CLUSTER_FILE))?;
-        let started = LocalCluster::start_each(path, &file, &mut || interrupt.has_arrived())?;
+        let started = LocalCluster::start_each(path, &file, None, &mut || interrupt.has_arrived())?;
         let Started::Ready(nodes) = started else {
             bail!("called off");
         };

@@ -30,9 +30,10 @@ struct Room {
 /// `$1` is the program, `$2` the cluster file, `$3` the number of the node.
 const SERVE: &str = r#"
 echo ready
+new=--new
 while read -r word; do
     case $word in
-    start) "$1" start --node "$3" --cluster "$2" & echo $! ;;
+    start) "$1" start $new --node "$3" --cluster "$2" & new=; echo $! ;;
     wait) wait $!; echo $? ;;
     room) make_room; echo done ;;
     esac

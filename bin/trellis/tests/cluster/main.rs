@@ -19,6 +19,7 @@ mod frames;
 mod histories;
 mod interrupted;
 mod leap;
+mod memory_limit;
 mod missing;
 mod nodes;
 mod pipeline;

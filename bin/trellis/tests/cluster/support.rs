@@ -90,6 +90,8 @@ pub(crate) struct Cluster {
     children: Vec<Option<Child>>,
     /// Nodes that have answered once.
     begun: Vec<bool>,
+    /// More arguments for each node.
+    args: Vec<String>,
     pub(crate) file: ClusterFile,
     path: PathBuf,
     folder: Folder,
@@ -98,6 +100,11 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Starts a new cluster and waits until all nodes answer.
     pub(crate) fn start(name: &str, nodes: u16, shards: u16) -> Cluster {
+        Cluster::start_with(name, nodes, shards, &[])
+    }
+
+    /// As [`Cluster::start`], with more arguments for each node.
+    pub(crate) fn start_with(name: &str, nodes: u16, shards: u16, args: &[&str]) -> Cluster {
         let folder = Folder::new(name);
         let path = write_cluster_file(folder.path(), nodes, shards);
         let file = ClusterFile::read(&path).unwrap();
@@ -105,6 +112,7 @@ impl Cluster {
         let mut cluster = Cluster {
             children,
             begun: vec![false; usize::from(nodes)],
+            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
             file,
             path,
             folder,
@@ -156,6 +164,7 @@ impl Cluster {
         if !self.begun[at] {
             command.arg("--new");
         }
+        command.args(&self.args);
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())

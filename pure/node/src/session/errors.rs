@@ -152,6 +152,7 @@ pub(crate) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlE
                  gave way.",
             ),
         AbortReason::DiskFull(shard) => crate::port::disk_full(shard.node()),
+        AbortReason::MemoryFull(shard) => crate::port::memory_full(shard.node()),
         AbortReason::Requested => {
             SqlError::new(SqlState::TXN_ROLLBACK, "transaction was rolled back").hint(RETRY)
         }

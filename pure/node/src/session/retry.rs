@@ -41,7 +41,10 @@ impl Session {
         let txn = self.txn.as_mut().expect("checked by the caller");
         txn.gone = true;
         let attempts_max = match reason {
-            AbortReason::Requested | AbortReason::LockTimeout(_) | AbortReason::DiskFull(_) => 0,
+            AbortReason::Requested
+            | AbortReason::LockTimeout(_)
+            | AbortReason::DiskFull(_)
+            | AbortReason::MemoryFull(_) => 0,
             AbortReason::Unreachable(_) | AbortReason::RowCutOff { .. } => ATTEMPTS_UNREACHABLE_MAX,
             AbortReason::Die { .. }
             | AbortReason::ParticipantLost(_)

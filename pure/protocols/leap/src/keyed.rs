@@ -390,8 +390,8 @@ impl Leap {
         key: Key,
         write: Write,
     ) -> Result<(), Stop> {
-        if cx.journal.is_full() {
-            return Err(Stop::aborted(AbortReason::DiskFull(self.shard)));
+        if let Some(reason) = cx.journal.refusal(self.shard, &write) {
+            return Err(Stop::aborted(reason));
         }
         if let Some(history) = &mut cx.history {
             history.push(Event::Write {

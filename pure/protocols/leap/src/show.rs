@@ -174,6 +174,11 @@ impl Leap {
         self.is_mine(key)
     }
 
+    /// Number of items that are locked here.
+    pub fn lock_count(&self) -> usize {
+        self.locks.len()
+    }
+
     /// Whether nobody holds, waits for or owes anything here.
     pub fn is_idle(&self) -> bool {
         self.locks.is_empty()

@@ -135,7 +135,8 @@ impl Hands<'_> {
         };
         let slot = first.slot;
         let ascend = group.windows(2).all(|pair| pair[0].key < pair[1].key);
-        if !ascend || cx.journal.is_full() || any_present(cx.store, index, group) {
+        let full = cx.journal.is_full() || cx.journal.is_memory_full();
+        if !ascend || full || any_present(cx.store, index, group) {
             return Ok(false);
         }
         let keys: Vec<&[u8]> = group.iter().map(|row| row.key).collect();

@@ -657,6 +657,7 @@ fn count(cx: &mut Context<'_>, outcome: &Outcome, shards: u32, nodes: u32) {
                 | AbortReason::SnapshotMisses
                 | AbortReason::GaveWay
                 | AbortReason::DiskFull(_)
+                | AbortReason::MemoryFull(_)
                 | AbortReason::Requested => {}
             }
         }

@@ -369,8 +369,8 @@ impl Hands<'_> {
         write: Write,
         first: bool,
     ) -> Result<(), Stop> {
-        if cx.journal.is_full() {
-            return Err(Stop::aborted(AbortReason::DiskFull(cx.shard)));
+        if let Some(reason) = cx.journal.refusal(cx.shard, &write) {
+            return Err(Stop::aborted(reason));
         }
         if let Some(history) = &mut cx.history {
             history.push(Event::Write {

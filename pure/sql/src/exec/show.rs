@@ -6,6 +6,20 @@ use crate::port::{ExecError, Show};
 use base::{RowBatch, Type};
 use core::future::poll_fn;
 
+/// Columns of SHOW MEMORY: of a shard, and of its node.
+const MEMORY: &[(&str, Type)] = &[
+    ("shard", Type::Text),
+    ("rows", Type::Int8),
+    ("versions", Type::Int8),
+    ("row_bytes", Type::Int8),
+    ("locks", Type::Int8),
+    ("statement_bytes", Type::Int8),
+    ("node_journal_bytes", Type::Int8),
+    ("node_used_bytes", Type::Int8),
+    ("node_writes_until_bytes", Type::Int8),
+    ("node_limit_bytes", Type::Int8),
+];
+
 /// Names and types of the columns that the node answers for each kind of SHOW.
 pub fn show_columns(what: Show) -> Vec<OutColumn> {
     let columns: &[(&str, Type)] = match what {
@@ -48,6 +62,7 @@ pub fn show_columns(what: Show) -> Vec<OutColumn> {
             ("owner", Type::Text),
             ("moves", Type::Int8),
         ],
+        Show::Memory => MEMORY,
         Show::Nodes => &[
             ("node", Type::Int4),
             ("address", Type::Text),

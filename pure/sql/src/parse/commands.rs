@@ -287,6 +287,7 @@ fn show(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         ("PLACEMENT", Show::Placement),
         ("OWNERSHIP", Show::Ownership),
         ("HOTTEST", Show::Hottest),
+        ("MEMORY", Show::Memory),
         ("NODES", Show::Nodes),
         ("COUNTERS", Show::Counters),
         ("SESSIONS", Show::Sessions),
