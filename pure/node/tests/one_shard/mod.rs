@@ -86,7 +86,11 @@ impl World {
 
     pub fn connect(&mut self, conn: u32) {
         let conn = ConnId(conn);
-        self.step(Input::Connect { conn, secret: 0 });
+        self.step(Input::Connect {
+            conn,
+            secret: 0,
+            link: node::Link::default(),
+        });
         let parameters = [("user", "ada"), ("database", "postgres")];
         let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let message = ClientMessage::Startup {
