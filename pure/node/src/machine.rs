@@ -653,6 +653,7 @@ impl Shard {
             ShowKind::Memory => crate::show_rows::memory(&core),
             ShowKind::Sizes => crate::show_rows::sizes(&core),
             ShowKind::Ownership => crate::show_rows::ownership(&core),
+            ShowKind::InDoubt => crate::show_rows::in_doubt(&core),
             ShowKind::Hottest => crate::show_rows::hottest(&core, database),
             ShowKind::Nodes => crate::show_rows::nodes(&core, &self.peers),
             ShowKind::Sessions => {

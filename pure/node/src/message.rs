@@ -106,6 +106,7 @@ pub enum ShowKind {
     Ownership,
     Hottest,
     Memory,
+    InDoubt,
 }
 
 /// The steps of a schema change (see [`sql::plan::DdlPlan`]).

@@ -188,6 +188,11 @@ impl Protocols {
         }
     }
 
+    /// Transactions in doubt here. (Under leap nothing is: a transaction commits where it runs.)
+    pub(crate) fn doubts(&self, now: Time) -> Vec<two_phase::Doubt> {
+        self.two_phase.machine.doubts(now)
+    }
+
     /// Who knows which rows have moved.
     pub(crate) fn leap(&self) -> &Leap {
         &self.leap.machine

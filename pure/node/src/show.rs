@@ -52,6 +52,7 @@ impl Shows {
                 | ShowKind::Sizes
                 | ShowKind::Memory
                 | ShowKind::Ownership
+                | ShowKind::InDoubt
                 | ShowKind::Hottest => up.copied().collect(),
             };
             let ask = missing.iter().copied().collect();
@@ -101,6 +102,7 @@ fn kind_of(what: Show) -> ShowKind {
         Show::Memory => ShowKind::Memory,
         Show::Ownership => ShowKind::Ownership,
         Show::Hottest => ShowKind::Hottest,
+        Show::InDoubt => ShowKind::InDoubt,
     }
 }
 
@@ -115,6 +117,7 @@ fn combine(question: Question) -> RowBatch {
         | ShowKind::Nodes
         | ShowKind::Sessions
         | ShowKind::Memory
+        | ShowKind::InDoubt
         | ShowKind::Ownership => rows.sort_by(|a, b| compare_rows(a, b)),
         ShowKind::Hottest => {
             let moves = |row: &[Datum]| row.last().cloned().unwrap_or(Datum::Null);

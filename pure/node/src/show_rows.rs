@@ -86,6 +86,23 @@ pub(crate) fn ownership(core: &Core) -> RowBatch {
     batch
 }
 
+/// (shard, transaction, state, coordinator, age_ms, rows, waiters): what is in doubt here.
+pub(crate) fn in_doubt(core: &Core) -> RowBatch {
+    let mut batch = RowBatch::new(7);
+    for doubt in core.protocols.doubts(core.now) {
+        batch.push([
+            text(&core.config.shard.to_string()),
+            text(&doubt.txn.to_string()),
+            text(doubt.state),
+            Datum::Int(i64::from(doubt.node.0)),
+            Datum::Int((doubt.age_us / 1000) as i64),
+            Datum::Int(doubt.rows as i64),
+            Datum::Int(doubt.waiters as i64),
+        ]);
+    }
+    batch
+}
+
 /// (table, index, key, home, owner, moves): rows of `database` whose home is here and that have
 /// moved most since they left it.
 pub(crate) fn hottest(core: &Core, database: &str) -> RowBatch {

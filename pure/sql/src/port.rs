@@ -125,6 +125,8 @@ pub enum Show {
     Hottest,
     /// Sessions: pid, user, database, state, seconds in it, statement.
     Sessions,
+    /// Transactions whose outcome only a node knows that cannot be reached: by shard.
+    InDoubt,
     /// Bytes of the rows of every key space of every database: number, bytes. Only for the size
     /// functions.
     Sizes,

@@ -215,6 +215,18 @@ pub enum AbortReason {
     },
     /// A lock was not granted before the deadline (55P03).
     LockTimeout(Key),
+    /// A row was waited for whose transaction is in doubt: who knows its outcome cannot be
+    /// reached.
+    InDoubt {
+        /// The lock that was wanted.
+        key: Key,
+        /// Who holds it.
+        holder: TxnId,
+        /// Who knows its outcome.
+        node: base::NodeId,
+        /// For how long that has not been reached. Microseconds.
+        age_us: u64,
+    },
     /// A participant lost its state (it restarted) before it had prepared.
     ParticipantLost(ShardId),
     /// A participant could not reach the coordinator before it had prepared, and gave its part up.

@@ -44,8 +44,10 @@ impl World {
             }
             What::Pause { node, for_us } => {
                 let until = self.now_ns + for_us * 1_000;
-                let node = &mut self.nodes[usize::from(node) - 1];
+                let index = usize::from(node) - 1;
+                let node = &mut self.nodes[index];
                 node.paused_until_ns = node.paused_until_ns.max(until);
+                self.notice_pause(index, for_us);
                 true
             }
             What::Cut { from, to, for_us } => {

@@ -107,7 +107,11 @@ pub(crate) struct Link {
 
 /// First and longest pause before a connection is tried again, as in the server.
 pub(crate) const RETRY_US_MIN: u64 = 50_000;
-pub(crate) const RETRY_US_MAX: u64 = 1_000_000;
+pub(crate) const RETRY_US_MAX: u64 = 100_000;
+/// A node that does not answer for so long is taken to be down: heartbeats of the server.
+pub(crate) const SILENCE_US: u64 = 800_000;
+/// Heartbeats come so far apart.
+pub(crate) const BEAT_US: u64 = 100_000;
 
 impl Link {
     pub(crate) fn new() -> Link {

@@ -1,6 +1,6 @@
 //! Connections between nodes: each shard has one to every other node, as in the server.
 
-use crate::hosted::{Link, LinkState, RETRY_US_MAX, RETRY_US_MIN};
+use crate::hosted::{BEAT_US, Link, LinkState, RETRY_US_MAX, RETRY_US_MIN, SILENCE_US};
 use crate::queue::{Event, Life, LinkName};
 use crate::world::World;
 use base::NodeId;
@@ -96,32 +96,63 @@ impl World {
         }
     }
 
+    /// Heartbeats of `from` find that `to` does not answer: the connections break, unless they are
+    /// others by then. Nothing is found if it lasts less than the silence that is allowed.
+    pub(crate) fn notice_silence(&mut self, from: usize, to: usize, for_us: u64) {
+        if for_us < SILENCE_US + BEAT_US {
+            return;
+        }
+        for name in self.links_between(from, to) {
+            let after_us = SILENCE_US + self.prng.below(BEAT_US);
+            self.push(after_us * 1_000, Event::LinkDown(name));
+        }
+    }
+
+    /// A node stands still: the others notice it, and close their ends, which it finds when it goes
+    /// on.
+    pub(crate) fn notice_pause(&mut self, node: usize, for_us: u64) {
+        if for_us < SILENCE_US + BEAT_US {
+            return;
+        }
+        for other in (0..self.nodes.len()).filter(|other| *other != node) {
+            self.notice_silence(other, node, for_us);
+            for name in self.links_between(node, other) {
+                self.push(for_us * 1_000, Event::LinkDown(name));
+            }
+        }
+    }
+
+    /// The connections of a node to another one, as they are now.
+    fn links_between(&self, from: usize, to: usize) -> Vec<LinkName> {
+        let Some(running) = &self.nodes[from].running else {
+            return Vec::new();
+        };
+        let life = running.life;
+        let shards = running.shards.iter().enumerate();
+        shards
+            .map(|(shard, hosted)| LinkName {
+                node: from,
+                life,
+                shard,
+                peer: to,
+                epoch: hosted.links[&to].epoch,
+            })
+            .collect()
+    }
+
     /// Cuts one direction. Connections that send over it may break before it ends.
     pub(crate) fn cut(&mut self, from: usize, to: usize, for_us: u64) {
         self.next_cut += 1;
         let number = self.next_cut;
         self.network.cut(from, to, number);
         self.push(for_us * 1_000, Event::CutEnd { from, to, number });
-        let Some(running) = &self.nodes[from].running else {
-            return;
-        };
-        let life = running.life;
-        let epochs: Vec<u32> = running
-            .shards
-            .iter()
-            .map(|shard| shard.links[&to].epoch)
-            .collect();
-        for (shard, epoch) in epochs.into_iter().enumerate() {
+        // A question and its answer need both directions.
+        self.notice_silence(from, to, for_us);
+        self.notice_silence(to, from, for_us);
+        for name in self.links_between(from, to) {
             let after = self.prng.below(for_us * 2_000 + 1);
-            // Half of them outlive the cut: then what was held back arrives late.
+            // Half of them outlive a short cut: then what was held back arrives late.
             if after < for_us * 1_000 {
-                let name = LinkName {
-                    node: from,
-                    life,
-                    shard,
-                    peer: to,
-                    epoch,
-                };
                 self.push(after, Event::LinkDown(name));
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::costs::Work;
 use crate::disk::SimDisk;
-use crate::hosted::{Hosted, Link, LinkState, Running, ShardHost, SimJournal};
+use crate::hosted::{BEAT_US, Hosted, Link, LinkState, Running, SILENCE_US, ShardHost, SimJournal};
 use crate::plan::Kind;
 use crate::queue::{Event, Life, LinkName};
 use crate::world::{CLUSTER, World};
@@ -237,7 +237,7 @@ impl World {
 
     /// The others notice at some time that connections to this life are gone.
     fn break_links_to(&mut self, node: usize, life: Life) {
-        // A process that ends says so at once, a machine that ends does not.
+        // A process that ends says so at once, a machine that ends does not: then it is silent.
         let slowest_ns = 1 << self.prng.between(18, 31);
         for other in 0..self.nodes.len() {
             let Some(running) = &self.nodes[other].running else {
@@ -259,7 +259,8 @@ impl World {
             }
             for name in names {
                 let after = self.prng.below(slowest_ns);
-                self.push(after, Event::LinkDown(name));
+                let noticed = (SILENCE_US + BEAT_US) * 1_000;
+                self.push(after.min(noticed), Event::LinkDown(name));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The errors that the session itself raises, and what the protocol's reasons become.
 
-use base::{Datum, Key, Planted, ShardId, SqlError, SqlState, Type, is_planted};
+use base::{Datum, Key, NodeId, Planted, ShardId, SqlError, SqlState, TxnId, Type, is_planted};
 use catalog::{Database, Index, Table};
 use std::fmt::Write;
 use txn::{AbortReason, Tie};
@@ -115,6 +115,12 @@ pub(crate) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlE
                 .detail(format!("Waited for {place}."))
                 .table(table)
         }
+        AbortReason::InDoubt {
+            key,
+            holder,
+            node,
+            age_us,
+        } => in_doubt(place(key, database), *holder, *node, *age_us),
         AbortReason::ParticipantLost(shard) => {
             let node = shard.node().0;
             let text = format!("transaction was rolled back because node {node} restarted");
@@ -180,6 +186,24 @@ fn tied(place: &str, at: ShardId, tie: Tie) -> String {
              it has committed. Your transaction has committed nothing."
         ),
     }
+}
+
+/// 55P03: a row was waited for whose transaction only another node can end.
+fn in_doubt(
+    (table, place): (String, String),
+    holder: TxnId,
+    node: NodeId,
+    age_us: u64,
+) -> SqlError {
+    let (node, seconds) = (node.0, age_us as f64 / 1e6);
+    let message = "canceling statement because it waits for a transaction in doubt";
+    SqlError::new(SqlState::LOCK_NOT_AVAILABLE, message)
+        .detail(format!(
+            "Transaction {holder} holds a lock on {place}. Node {node}, which knows its outcome, \
+             has not been reached for {seconds:.1} s."
+        ))
+        .hint("SHOW IN DOUBT lists such transactions. They end when the node is back.")
+        .table(table)
 }
 
 /// Table name, and `key (id)=(7) of table "t"` in words.

@@ -43,6 +43,7 @@ impl Session {
         let attempts_max = match reason {
             AbortReason::Requested
             | AbortReason::LockTimeout(_)
+            | AbortReason::InDoubt { .. }
             | AbortReason::DiskFull(_)
             | AbortReason::MemoryFull(_) => 0,
             AbortReason::Unreachable(_) | AbortReason::RowCutOff { .. } => ATTEMPTS_UNREACHABLE_MAX,

@@ -94,7 +94,7 @@ impl TwoPhase {
         let mut members = self.coords[&txn].members.iter();
         let away = members.find(|member| {
             let asked = member.stateful || !member.queue.is_empty();
-            asked && self.down.contains(&member.shard.node())
+            asked && self.down.contains_key(&member.shard.node())
         })?;
         Some(AbortReason::Unreachable(away.shard))
     }
@@ -645,7 +645,9 @@ fn count(cx: &mut Context<'_>, outcome: &Outcome, shards: u32, nodes: u32) {
             counters.txn_aborted += 1;
             match reason {
                 AbortReason::Die { .. } => counters.txn_died += 1,
-                AbortReason::LockTimeout(_) => counters.txn_lock_timeout += 1,
+                AbortReason::LockTimeout(_) | AbortReason::InDoubt { .. } => {
+                    counters.txn_lock_timeout += 1
+                }
                 AbortReason::ParticipantLost(_)
                 | AbortReason::CutOff(_)
                 | AbortReason::Unreachable(_)

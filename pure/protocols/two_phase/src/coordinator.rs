@@ -79,7 +79,7 @@ impl TwoPhase {
         if submission.to == self.shard {
             return self.submit_local(cx, txn, submission);
         }
-        if self.down.contains(&submission.to.node()) {
+        if self.down.contains_key(&submission.to.node()) {
             // It would not leave this node, so nothing need be asked or waited for.
             let reason = AbortReason::Unreachable(submission.to);
             self.abort_txn(cx, txn, reason.clone());

@@ -8,7 +8,7 @@ use crate::snapshot::Arrival;
 use crate::{Context, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::{self, Vec};
-use base::{Key, Position, ShardId, Time, Ts, TxnId};
+use base::{IndexId, Key, Position, ShardId, Time, Ts, TxnId};
 use store::Write;
 use txn::lock::{Acquired, Claim, Item, LockRequest};
 use txn::{AbortReason, LockTable, Op, OpError, OpId, OpResult, Priority, Read, TxnOptions};
@@ -132,6 +132,8 @@ pub(crate) struct Job {
     pub(crate) inserting: Option<Inserting>,
     /// How far it has come into the snapshot that it reads.
     pub(crate) arrival: Arrival,
+    /// When it first had to wait for a promise.
+    pub(crate) promise_since: Option<Time>,
     /// Largest position read.
     pub(crate) wait: Position,
 }
@@ -155,8 +157,15 @@ impl Job {
             scan: None,
             inserting: None,
             arrival: Arrival::default(),
+            promise_since: None,
             wait: Position(0),
         }
+    }
+
+    /// The key space that it reads, and since when it has waited for promises there.
+    pub(crate) fn awaits_promise(&self) -> Option<(IndexId, Time)> {
+        let index = crate::exec::index_of(self.op.as_ref()?)?;
+        Some((index, self.promise_since?))
     }
 
     /// Whether it is to end in a vote.
@@ -265,7 +274,7 @@ impl TwoPhase {
         }
     }
 
-    fn fail_job(&mut self, cx: &mut Context<'_>, id: u64, error: OpError) {
+    pub(crate) fn fail_job(&mut self, cx: &mut Context<'_>, id: u64, error: OpError) {
         if let Some(job) = self.jobs.remove(&id) {
             self.end_job(cx, job, Err(error));
         }
@@ -281,17 +290,19 @@ impl TwoPhase {
     }
 
     /// Puts a stopped job where it will be found again.
-    pub(crate) fn park(&mut self, cx: &mut Context<'_>, job: Box<Job>, stop: &Stop) {
+    pub(crate) fn park(&mut self, cx: &mut Context<'_>, mut job: Box<Job>, stop: &Stop) {
         match stop {
             Stop::Lock => cx.counters.lock_waits += 1,
             Stop::Promise => {
                 cx.counters.snapshot_waits += 1;
+                job.promise_since.get_or_insert(cx.now);
                 self.promise_waits.push(job.id);
             }
             Stop::Budget => self.parked.push_back(job.id),
             Stop::Fail(_) => unreachable!("a failed job is answered, not parked"),
         }
         self.jobs.insert(job.id, job);
+        self.plan_doubt_look(cx.now);
     }
 
     /// A number for a job that may have to wait.

@@ -17,7 +17,8 @@
 //! Modules: [`message`] what shards say; `coordinator`, `commit`, `entrust`, `replies` the
 //! coordinator; `participant`, `outcome`, `lead` the participant; `job`, `exec`, `scan` operations
 //! on rows; `snapshot` reads without locks; `writes` what a transaction writes; `increment`
-//! formulas that add; `timers` what time makes happen; `peers` nodes that come and go;
+//! formulas that add; `timers` what time makes happen; `peers` nodes that come and go, `doubt` what
+//! they leave behind;
 //! `recovery` what a restart leaves; `show` printing and checking.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/two_phase.md` says why):
@@ -41,6 +42,7 @@ mod bulk;
 mod commit;
 mod coord;
 mod coordinator;
+mod doubt;
 mod entrust;
 mod exec;
 mod increment;
@@ -65,6 +67,7 @@ mod writes;
 #[cfg(test)]
 mod tests;
 
+pub use doubt::{Doubt, WAIT_US_MAX};
 pub use message::Message;
 pub use recovery::InDoubt;
 
@@ -149,8 +152,10 @@ pub struct TwoPhase {
     visits_in: BTreeMap<(ShardId, u32), VisitsIn>,
     /// Largest incarnation seen of each node.
     peers: BTreeMap<NodeId, u32>,
-    /// Nodes to which no connection stands: nothing that is sent to them leaves.
-    down: BTreeSet<NodeId>,
+    /// Nodes to which no connection stands, and since when: nothing that is sent to them leaves.
+    down: BTreeMap<NodeId, Time>,
+    /// When waits for transactions in doubt are looked at.
+    doubt_look: Option<Time>,
     timers: BTreeSet<(Time, Timer)>,
     /// Reused for encoding records and measuring messages.
     scratch: Vec<u8>,
@@ -202,7 +207,8 @@ impl TwoPhase {
             visits_out: BTreeMap::new(),
             visits_in: BTreeMap::new(),
             peers: BTreeMap::new(),
-            down: BTreeSet::new(),
+            down: BTreeMap::new(),
+            doubt_look: None,
             timers: BTreeSet::new(),
             scratch: Vec::new(),
             spare_coords: Vec::new(),

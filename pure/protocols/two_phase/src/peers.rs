@@ -27,11 +27,13 @@ use txn::AbortReason;
 impl TwoPhase {
     /// No connection to `node` stands any more.
     pub(crate) fn lose_node(&mut self, cx: &mut Context<'_>, node: NodeId) {
-        if node == self.shard.node() || !self.down.insert(node) {
+        if node == self.shard.node() || self.down.contains_key(&node) {
             return;
         }
+        self.down.insert(node, cx.now);
         self.give_up_requests(cx, node);
         self.give_up_parts(cx, node);
+        self.plan_doubt_look(cx.now);
     }
 
     fn give_up_requests(&mut self, cx: &mut Context<'_>, node: NodeId) {

@@ -69,13 +69,14 @@ impl Protocol for TwoPhase {
     fn on_tick(&mut self, cx: &mut Context<'_>) {
         self.run_timers(cx);
         self.locks.expire(cx.now);
+        self.end_doubtful_waits(cx);
         // Only those that are parked now: they get one turn each.
         self.ready.append(&mut self.parked);
         self.pump(cx);
     }
 
     fn on_peer(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {
-        let was_down = self.down.remove(&node);
+        let was_down = self.down.remove(&node).is_some();
         let known = self.peers.get(&node) == Some(&incarnation);
         self.peer_restarted(cx, node, incarnation);
         if was_down && known {
@@ -94,10 +95,8 @@ impl Protocol for TwoPhase {
             return Some(Time(0));
         }
         let timer = self.timers.first().map(|(at, _)| *at);
-        match (timer, self.locks.deadline()) {
-            (Some(timer), Some(lock)) => Some(timer.min(lock)),
-            (timer, lock) => timer.or(lock),
-        }
+        let all = [timer, self.locks.deadline(), self.doubt_look];
+        all.into_iter().flatten().min()
     }
 
     fn oldest_read(&self, now_ts: Ts) -> Ts {

@@ -79,6 +79,15 @@ pub fn show_columns(what: Show) -> Vec<OutColumn> {
             ("seconds", Type::Int8),
             ("statement", Type::Text),
         ],
+        Show::InDoubt => &[
+            ("shard", Type::Text),
+            ("transaction", Type::Text),
+            ("state", Type::Text),
+            ("coordinator", Type::Int4),
+            ("age_ms", Type::Int8),
+            ("rows", Type::Int8),
+            ("waiters", Type::Int8),
+        ],
         Show::Sizes => &[("index", Type::Int8), ("bytes", Type::Int8)],
     };
     columns

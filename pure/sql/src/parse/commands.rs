@@ -294,6 +294,8 @@ fn show(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     ];
     let what = if let Some((_, what)) = cluster.iter().find(|(word, _)| words.take(&[word])) {
         ShowWhat::Cluster(*what)
+    } else if words.take(&["IN", "DOUBT"]) {
+        ShowWhat::Cluster(Show::InDoubt)
     } else if words.take(&["ALL"]) {
         ShowWhat::Setting(None)
     } else {

@@ -16,7 +16,7 @@ use super::wait::{OwnedItem, Waiter};
 use super::{Claim, LockMode};
 use crate::columns::Columns;
 use alloc::vec::Vec;
-use base::{Planted, Time, TxnId, is_planted};
+use base::{Key, Planted, Time, TxnId, is_planted};
 
 /// A reader is named when a writer has waited for it so long. Microseconds. Well above a round trip
 /// between a client and its server, so that a transaction at work is not idle; well below what a
@@ -33,7 +33,35 @@ impl Waiter {
     }
 }
 
+/// A request that waits for a lock of another transaction.
+#[derive(Clone, Debug)]
+pub struct LockWait {
+    /// As given in the request.
+    pub request: u64,
+    /// Who holds what it waits for.
+    pub holder: TxnId,
+    /// What was wanted (for a range: its lower bound).
+    pub key: Key,
+    /// Since when.
+    pub since: Time,
+}
+
 impl LockTable {
+    /// Calls `f` with every request that waits and each transaction that keeps it waiting.
+    pub fn each_wait(&self, f: &mut dyn FnMut(LockWait)) {
+        for waiter in self.waiters.values() {
+            let item = waiter.item.as_item();
+            self.each_holder(&item, waiter.claim, waiter.txn.txn, &mut |holder| {
+                f(LockWait {
+                    request: waiter.request,
+                    holder: holder.txn.txn,
+                    key: item.example(),
+                    since: waiter.since,
+                });
+            });
+        }
+    }
+
     /// Transactions whose shared locks are in the way of others, named since the last call.
     #[must_use]
     pub fn take_in_the_way(&mut self) -> Vec<TxnId> {

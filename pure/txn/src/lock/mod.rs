@@ -62,7 +62,7 @@ mod tests;
 
 pub use bulk::Taken;
 pub use claim::Claim;
-pub use give_way::{GIVE_WAY_US, NAME_AGAIN_US};
+pub use give_way::{GIVE_WAY_US, LockWait, NAME_AGAIN_US};
 pub use table::{Acquired, Conflict, Item, LockEvent, LockRequest, LockTable, Settled};
 pub use wait::OVERTAKEN_MAX;
 

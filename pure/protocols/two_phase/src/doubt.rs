@@ -1,0 +1,154 @@
+//! Transactions in doubt: what they hold here cannot be given up, and whoever knows their outcome
+//! cannot be reached.
+//!
+//! A participant that has voted, and a coordinator that has entrusted a commit, must keep locks
+//! until they are told (invariants of the crate). Nobody else may decide. But others need not wait
+//! for that without end: who has waited for such a transaction for [`WAIT_US_MAX`] fails with
+//! [`AbortReason::InDoubt`], which says for whom and since when.
+
+use crate::part::{Stage, coordinator_node};
+use crate::{Context, TwoPhase};
+use alloc::vec::Vec;
+use base::{Key, NodeId, Time, TxnId};
+use txn::{AbortReason, OpError};
+
+/// Longest wait for a transaction in doubt. Microseconds. Longer than a node needs to start again
+/// as a rule, so that a restart is waited for; short enough for a person.
+pub const WAIT_US_MAX: u64 = 2_000_000;
+/// Pause between two looks at who waits for a transaction in doubt. Microseconds.
+const LOOK_US: u64 = 200_000;
+
+/// A transaction in doubt as SHOW IN DOUBT prints it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Doubt {
+    /// Which.
+    pub txn: TxnId,
+    /// The node that knows the outcome: the coordinator's, or the one that commits for it.
+    pub node: NodeId,
+    /// `promised`: its writes wait here; `voted`: it has only read here; `entrusted`: it was
+    /// handed to `node`.
+    pub state: &'static str,
+    /// How long the node has not been reached. Microseconds.
+    pub age_us: u64,
+    /// Rows that it wants to write here.
+    pub rows: u64,
+    /// Operations that wait for it.
+    pub waiters: u64,
+}
+
+impl TwoPhase {
+    /// Whom `txn` waits for if it is in doubt here: the node that knows, and since when that has
+    /// not been reached.
+    fn doubt_of(&self, txn: TxnId) -> Option<(NodeId, &'static str, Time)> {
+        let (node, state) = if let Some(unsettled) = self.unsettled.get(&txn) {
+            (unsettled.shard.node(), "entrusted")
+        } else if self.promises.contains_key(&txn) {
+            (coordinator_node(txn), "promised")
+        } else if self.parts.get(&txn)?.stage == Stage::Voted {
+            (coordinator_node(txn), "voted")
+        } else {
+            return None;
+        };
+        let since = self.down.get(&node)?;
+        Some((node, state, *since))
+    }
+
+    /// Transactions in doubt on this shard, in their order.
+    pub fn doubts(&self, now: Time) -> Vec<Doubt> {
+        let of_parts = self.parts.iter().filter(|(_, p)| p.stage == Stage::Voted);
+        let mut all: Vec<TxnId> = of_parts.map(|(txn, _)| *txn).collect();
+        all.extend(self.promises.keys().chain(self.unsettled.keys()));
+        all.sort_unstable();
+        all.dedup();
+        let waits = self.waits_for_doubts();
+        let doubts = all.into_iter().filter_map(|txn| {
+            let (node, state, since) = self.doubt_of(txn)?;
+            let promise = self.promises.get(&txn);
+            Some(Doubt {
+                txn,
+                node,
+                state,
+                age_us: now.since(since),
+                rows: promise.map_or(0, |promise| promise.redo.len() as u64),
+                waiters: waits.iter().filter(|wait| wait.holder == txn).count() as u64,
+            })
+        });
+        doubts.collect()
+    }
+
+    /// Operations that wait for transactions in doubt.
+    fn waits_for_doubts(&self) -> Vec<Wait> {
+        let mut waits = Vec::new();
+        self.locks.each_wait(&mut |wait| {
+            if self.doubt_of(wait.holder).is_some() {
+                waits.push(Wait {
+                    job: wait.request,
+                    holder: wait.holder,
+                    key: wait.key,
+                    since: wait.since,
+                });
+            }
+        });
+        for job in &self.promise_waits {
+            let Some(waiting) = self.jobs.get(job) else {
+                continue;
+            };
+            let Some((index, since)) = waiting.awaits_promise() else {
+                continue;
+            };
+            let mut promises = self.promises.iter();
+            let found = promises.find_map(|(txn, promise)| {
+                let (key, _) = promise.redo.iter().find(|(key, _)| key.index == index)?;
+                self.doubt_of(*txn).map(|_| (*txn, key.clone()))
+            });
+            waits.extend(found.map(|(holder, key)| Wait {
+                job: *job,
+                holder,
+                key,
+                since,
+            }));
+        }
+        waits
+    }
+
+    /// Ends the waits for transactions in doubt that have lasted too long.
+    pub(crate) fn end_doubtful_waits(&mut self, cx: &mut Context<'_>) {
+        if self.doubt_look.is_none_or(|at| at > cx.now) {
+            return;
+        }
+        for wait in self.waits_for_doubts() {
+            if cx.now.since(wait.since) < WAIT_US_MAX {
+                continue;
+            }
+            let Some((node, _, since)) = self.doubt_of(wait.holder) else {
+                continue;
+            };
+            let reason = AbortReason::InDoubt {
+                key: wait.key,
+                holder: wait.holder,
+                node,
+                age_us: cx.now.since(since),
+            };
+            self.promise_waits.retain(|job| *job != wait.job);
+            self.fail_job(cx, wait.job, OpError::Aborted(reason));
+        }
+        self.doubt_look = None;
+        self.plan_doubt_look(cx.now);
+    }
+
+    /// While nodes cannot be reached and somebody waits, waits are looked at now and then.
+    pub(crate) fn plan_doubt_look(&mut self, now: Time) {
+        let waits = !self.down.is_empty() && !self.jobs.is_empty();
+        if waits && self.doubt_look.is_none() {
+            self.doubt_look = Some(now.after(LOOK_US));
+        }
+    }
+}
+
+/// An operation that waits for a transaction in doubt.
+struct Wait {
+    job: u64,
+    holder: TxnId,
+    key: Key,
+    since: Time,
+}
