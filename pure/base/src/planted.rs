@@ -100,6 +100,8 @@ planted! {
     PromiseUnlocked = "promise-unlocked",
     /// Recovery: timestamps start again below the journaled bound.
     ClockBoundIgnored = "clock-bound-ignored",
+    /// Two-phase commit: nodes that cannot be reached are waited for.
+    OutageWaitedFor = "outage-waited-for",
     /// Journal: the end of a torn record is taken as it is.
     TornTailAccepted = "torn-tail-accepted",
     /// Journal: deletions are not replayed.
@@ -156,6 +158,8 @@ planted! {
     LeapFormulaLost = "leap-formula-lost",
     /// Leap: a restarted owner applies collected formulas whatever the version of their row.
     LeapFormulaTwice = "leap-formula-twice",
+    /// Leap: nodes that cannot be reached are waited for.
+    LeapOutageWaitedFor = "leap-outage-waited-for",
 }
 
 /// Whether the code must misbehave here.

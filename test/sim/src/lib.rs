@@ -26,6 +26,7 @@ mod queue;
 pub mod run;
 pub mod scale;
 mod trace;
+mod waits;
 pub mod workload;
 mod world;
 

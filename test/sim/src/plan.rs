@@ -331,9 +331,66 @@ impl Plan {
             faults: Vec::new(),
             stop_at: None,
         };
-        plan.faults = faults(&mut prng, &plan, &on);
+        if plan.has_outages() {
+            plan.become_calm(ask.run_us);
+            plan.faults = outages(&mut prng, &plan, &on, &ask.wanted);
+        } else {
+            plan.faults = faults(&mut prng, &plan, &on);
+        }
         plan
     }
+}
+
+impl Plan {
+    /// Whether its faults are long outages on calm links, in which waits are judged.
+    pub fn has_outages(&self) -> bool {
+        self.workload == "waits"
+    }
+
+    /// Nothing takes long but what waits for an outage.
+    fn become_calm(&mut self, asked_us: Option<u64>) {
+        self.nodes = self.nodes.max(3);
+        self.clients = self.clients.clamp(4, 6);
+        self.run_us = asked_us.unwrap_or(OUTAGES_RUN_US);
+        self.skew_us = 0;
+        (self.loss, self.duplicate, self.reorder) = (0, 0, 0);
+        self.delay_us = self.delay_us.min(1_000);
+        self.local_us = self.local_us.min(1_000);
+        self.sync_us = self.sync_us.min(1_000);
+    }
+}
+
+/// Length of the safety phase of a run with outages.
+const OUTAGES_RUN_US: u64 = 9_000_000;
+
+/// One outage after the other, each long enough to be noticed and waited for, with time to recover
+/// between them.
+fn outages(prng: &mut Prng, plan: &Plan, on: &[Kind], wanted: &Wanted) -> Vec<Fault> {
+    let all = [Kind::Kill, Kind::Pause, Kind::Cut];
+    let mut kinds: Vec<Kind> = all.into_iter().filter(|kind| on.contains(kind)).collect();
+    if kinds.is_empty() && *wanted == Wanted::All {
+        kinds = all.into();
+    }
+    let mut faults = Vec::new();
+    let mut at_us = 500_000;
+    while !kinds.is_empty() && at_us < plan.run_us {
+        let for_us = 4_000_000 + prng.below(2_000_000);
+        let node = 1 + prng.below(u64::from(plan.nodes)) as u16;
+        let to = 1 + (node - 1 + 1 + prng.below(u64::from(plan.nodes) - 1) as u16) % plan.nodes;
+        let what = match kinds[prng.below(kinds.len() as u64) as usize] {
+            Kind::Kill => vec![What::Kill {
+                node,
+                down_us: for_us,
+            }],
+            Kind::Pause => vec![What::Pause { node, for_us }],
+            _ => [(node, to), (to, node)]
+                .map(|(from, to)| What::Cut { from, to, for_us })
+                .into(),
+        };
+        faults.extend(what.into_iter().map(|what| Fault { at_us, what }));
+        at_us += for_us + 1_000_000 + prng.below(1_000_000);
+    }
+    faults
 }
 
 /// Logarithm of the least journal bytes between two checkpoints. Most runs write less than 100 kB;

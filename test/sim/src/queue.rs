@@ -110,6 +110,8 @@ pub(crate) enum Event {
     SlowEnd { from: usize, to: usize },
     /// A disk has room, or its speed, again.
     DiskEnd { node: usize },
+    /// The judge of waits looks who waits.
+    Look,
 }
 
 impl Event {
@@ -139,6 +141,7 @@ impl Event {
             | Event::PowerCut { .. }
             | Event::CutEnd { .. }
             | Event::SlowEnd { .. }
+            | Event::Look
             | Event::DiskEnd { .. } => None,
         }
     }
@@ -155,6 +158,7 @@ impl Event {
             | Event::PowerCut { .. }
             | Event::CutEnd { .. }
             | Event::SlowEnd { .. }
+            | Event::Look
             | Event::DiskEnd { .. } => true,
             Event::Start { .. }
             | Event::Run { .. }
@@ -200,6 +204,7 @@ impl Event {
             Event::DiskEnd { .. } => 22,
             Event::PowerCut { .. } => 23,
             Event::CheckpointPiece { .. } => 24,
+            Event::Look => 25,
         }
     }
 }

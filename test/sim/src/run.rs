@@ -35,6 +35,8 @@ pub struct Report {
     pub lost: u64,
     /// See `lost`.
     pub torn: u64,
+    /// The longest wait of a statement during an outage that was known. Virtual nanoseconds.
+    pub longest_wait_ns: u64,
     /// What the run was, as numbers: hash of the trace, digest of all rows, next random number.
     pub prints: [u64; 3],
 }
@@ -54,6 +56,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 const BOOT_NS: u64 = 60 * SECOND_NS;
 const SETUP_NS: u64 = 300 * SECOND_NS;
 const END_NS: u64 = 180 * SECOND_NS;
+/// Statements that must have ended during an outage for their waits to be judged.
+const JUDGED_MIN: u64 = 20;
 const TASK_NS: u64 = 1_000 * 3_600 * SECOND_NS;
 
 /// Who takes part in a run besides its plan.
@@ -168,8 +172,10 @@ impl World {
                 let after = self.plan.faults[index].at_us * 1_000;
                 self.push(after, Event::Fault(index));
             }
+            self.judge_waits();
             self.within(self.plan.run_us * 1_000, &mut |_| false);
         }
+        self.waits.is_on = false;
         self.heal();
         self.shared.stopping.set(true);
         let ended = self.within(END_NS, &mut |_| {
@@ -190,7 +196,18 @@ impl World {
             self.settle()?;
         }
         self.restart_all()?;
-        Ok(verdict)
+        Ok(self.enough_waits(verdict))
+    }
+
+    /// A run whose outages nobody has noticed says nothing about waits.
+    fn enough_waits(&self, verdict: Verdict) -> Verdict {
+        let outages = self.plan.has_outages() && !self.plan.faults.is_empty();
+        let judged = self.waits.judged;
+        if verdict == Verdict::Pass && outages && judged < JUDGED_MIN {
+            let text = format!("{judged} statements ended during outages that were known");
+            return Verdict::Inconclusive(text);
+        }
+        verdict
     }
 
     /// Runs at most so long; whether it is done.
@@ -205,7 +222,7 @@ impl World {
     }
 
     /// Nodes that are down, and what shards hold, wait for or owe; a line each.
-    fn left_over(&self) -> String {
+    pub(crate) fn left_over(&self) -> String {
         let mut text = String::new();
         for node in &self.nodes {
             let Some(running) = &node.running else {
@@ -339,6 +356,7 @@ impl World {
         report.starts = self.starts;
         report.checkpoints = self.checkpoints;
         report.happened = self.happened.clone();
+        report.longest_wait_ns = self.waits.longest_ns;
         report.syncs = self.syncs();
         for node in &self.nodes {
             let counts = node.disk.counts();

@@ -8,6 +8,7 @@ use crate::network::Network;
 use crate::plan::{Kind, Plan};
 use crate::queue::{Event, Life, Queue};
 use crate::trace::{Sink, Trace};
+use crate::waits::Waits;
 use base::{NodeId, Prng, Time};
 use node::{ClientMessage, ConnId, Input, Reply};
 use std::collections::BTreeMap;
@@ -52,6 +53,7 @@ pub(crate) struct World {
     /// What must not be, seen by the world itself.
     pub(crate) broken: Option<String>,
     pub(crate) next_cut: u64,
+    pub(crate) waits: Waits,
     quiet: Vec<TaskId>,
 }
 
@@ -103,6 +105,7 @@ impl World {
             healed: false,
             broken: None,
             next_cut: 0,
+            waits: Waits::default(),
             quiet: Vec::new(),
         }
     }
@@ -193,6 +196,7 @@ impl World {
                 self.push(after, Event::Connect { conn, startup });
             }
             Request::Send { conn, messages } => {
+                self.note_question(conn, &messages);
                 let at = self.arrival_at_server(conn);
                 self.push_at(at, Event::ClientIn { conn, messages });
             }
@@ -318,6 +322,7 @@ impl World {
                 }
             }
             Event::SlowEnd { from, to } => self.network.speed_up(from, to),
+            Event::Look => self.on_look(),
             Event::Connect { .. }
             | Event::ClientIn { .. }
             | Event::ClientOut { .. }
@@ -410,6 +415,7 @@ impl World {
         for reply in &replies {
             self.trace.mix(reply_weight(reply));
         }
+        let ready = replies.iter().any(|reply| matches!(reply, Reply::Ready(_)));
         link.cell.replies.borrow_mut().extend(replies);
         if closes {
             link.cell.state.set(ConnState::Lost);
@@ -417,9 +423,13 @@ impl World {
         if let Some(task) = link.cell.waiter.take() {
             self.executor.wake(task);
         }
+        if ready || closes {
+            self.note_answer(conn);
+        }
     }
 
     pub(crate) fn on_client_lost(&mut self, conn: u32) {
+        self.note_answer(conn);
         if let Some(link) = self.clients.remove(&conn) {
             link.cell.state.set(ConnState::Lost);
             if let Some(task) = link.cell.waiter.take() {

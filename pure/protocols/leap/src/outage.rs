@@ -21,7 +21,7 @@ use crate::job::{Job, Origin, Stop, key_of};
 use crate::message::{Body, Fate, Inform};
 use crate::owner::Tenure;
 use crate::timers::Timer;
-use crate::{Context, Leap};
+use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -74,7 +74,8 @@ impl Leap {
     /// Nothing can be sent to a node: whoever waits for it is told. Rows that were asked for may
     /// still come when it is back.
     pub(crate) fn peer_down(&mut self, cx: &mut Context<'_>, node: NodeId) {
-        if node == self.shard.node() || !self.down.insert(node) {
+        let own = node == self.shard.node();
+        if own || printed!(self, LeapOutageWaitedFor) || !self.down.insert(node) {
             return;
         }
         self.keep_rows_from(cx, node);

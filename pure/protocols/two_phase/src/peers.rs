@@ -21,13 +21,14 @@ use crate::part::{Stage, coordinator_node};
 use crate::timers::Timer;
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
-use base::{NodeId, Time, TxnId};
+use base::{NodeId, Planted, Time, TxnId, is_planted};
 use txn::AbortReason;
 
 impl TwoPhase {
     /// No connection to `node` stands any more.
     pub(crate) fn lose_node(&mut self, cx: &mut Context<'_>, node: NodeId) {
-        if node == self.shard.node() || self.down.contains_key(&node) {
+        let waits = is_planted(Planted::OutageWaitedFor);
+        if node == self.shard.node() || waits || self.down.contains_key(&node) {
             return;
         }
         self.down.insert(node, cx.now);

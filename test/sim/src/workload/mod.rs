@@ -5,6 +5,7 @@ mod ddl;
 mod histories;
 mod switch;
 mod tpcc;
+mod waits;
 pub(crate) mod wire;
 
 use crate::executor::{SimCx, Task};
@@ -78,6 +79,7 @@ pub const ALL: &[Entry] = &[
     ddl::ENTRY,
     switch::ENTRY,
     tpcc::ENTRY,
+    waits::ENTRY,
 ];
 
 /// The workload of this name.

@@ -5,7 +5,7 @@ use super::programs::{Test, program};
 use super::random::sum_op;
 use super::world::{World, key, kind};
 use crate::Settings;
-use base::{NodeId, ShardId, Ts};
+use base::{NodeId, Planted, ShardId, Ts};
 use txn::{AbortReason, LockMode, Op, OpError, OpId, OpReply, Outcome, Read, Snapshot, Tie};
 
 fn world() -> World {
@@ -101,6 +101,22 @@ fn a_row_at_a_dead_owner_is_refused_at_once() {
         assert_eq!(number(&reply), Some(11));
     }
     rest(&mut world);
+}
+
+/// By the planted rule nobody would be refused, and the test above would see it.
+#[test]
+fn a_home_that_waits_for_a_dead_owner_is_seen() {
+    let mut world = world();
+    world.print(Planted::LeapOutageWaitedFor);
+    run(&mut world, 2, add("a0", 1));
+    rest(&mut world);
+    world.kill(NodeId(2));
+    let id = ask(&mut world, 3, add("a0", 1));
+    for _ in 0..8 {
+        world.settle();
+        world.tick(1_000_000);
+    }
+    assert!(world.take_answer(id).is_none());
 }
 
 /// The home of a row is dead: its owner uses it, who reads it finds the owner, a change of one row

@@ -1,0 +1,224 @@
+//! The judge of waits: while nodes are dead, standing still or cut off, statements of clients at
+//! the others end.
+//!
+//! "All ends once everything is healed" (`run`) lets a statement wait as long as a fault lasts. A
+//! run that is judged here has calm links and disks, and long outages, one after the other:
+//!
+//! ```text
+//! outage begins ─── all who can notice it have ─── T ──── statements that began before T + bound
+//!                   (`on_peer_down` at every shard)       end before T + bound, others in `bound`
+//! ```
+//!
+//! What is judged is a statement of a client whose node lives: whatever its rows, it ends, with a
+//! result or with an error. That it is not an error where the rows are at nodes that live is the
+//! workload's to judge (`workload/waits`), which asks where they are: for leap their owner, or
+//! their home if they have none; else the shard of their slot.
+//!
+//! Not judged are clients of a node that stands still, and what happens until the outage is known.
+//! A process that ends says so. That nothing comes over a connection any more is noticed by the
+//! beats that the server sends: here the judge breaks such connections in their place, after as
+//! long as those take at most ([`SILENCE_NS`]).
+
+use crate::hosted::LinkState;
+use crate::queue::{Event, LinkName};
+use crate::world::World;
+use node::ClientMessage;
+use std::collections::BTreeMap;
+
+/// How often the judge looks. Virtual time.
+const LOOK_NS: u64 = 50_000_000;
+/// A statement ends so soon after it has begun, and after the last change of who reaches whom. The
+/// longest wait of leap for a node that is away is that for read locks of its transactions, one
+/// second; a statement may need several of them, and runs again after one refusal.
+const BOUND_NS: u64 = 2_500_000_000;
+
+/// A connection over which nothing comes is found to be broken after so long. Virtual time.
+const SILENCE_NS: u64 = 1_000_000_000;
+
+/// A statement that has not been answered.
+struct Waiting {
+    node: usize,
+    since_ns: u64,
+    text: String,
+}
+
+/// What the judge knows.
+#[derive(Default)]
+pub(crate) struct Waits {
+    /// It judges this run, at this time.
+    pub(crate) is_on: bool,
+    begun: BTreeMap<u32, Waiting>,
+    /// Who reaches whom, and since when.
+    view: Vec<u64>,
+    since_ns: u64,
+    /// Since when one node has heard nothing of another.
+    silent: BTreeMap<(usize, usize), u64>,
+    /// Statements of clients at live nodes that have ended while an outage was known.
+    pub(crate) judged: u64,
+    /// The longest of them.
+    pub(crate) longest_ns: u64,
+}
+
+impl World {
+    /// Judges from now on, if the plan is one for that.
+    pub(crate) fn judge_waits(&mut self) {
+        if self.plan.has_outages() {
+            self.waits.is_on = true;
+            self.push(LOOK_NS, Event::Look);
+        }
+    }
+
+    /// A client has asked something.
+    pub(crate) fn note_question(&mut self, conn: u32, messages: &[ClientMessage]) {
+        if !self.waits.is_on {
+            return;
+        }
+        let Some(node) = self.clients.get(&conn).map(|link| link.node) else {
+            return;
+        };
+        let text = messages.iter().find_map(|message| match message {
+            ClientMessage::Query(text) => Some(text.clone()),
+            _ => None,
+        });
+        let waiting = Waiting {
+            node,
+            since_ns: self.now_ns,
+            text: text.unwrap_or_else(|| "a prepared statement".to_owned()),
+        };
+        self.waits.begun.insert(conn, waiting);
+    }
+
+    /// It has its answer, or its connection is gone.
+    pub(crate) fn note_answer(&mut self, conn: u32) {
+        let Some(waiting) = self.waits.begun.remove(&conn) else {
+            return;
+        };
+        if self.has_outage() && self.is_steady() && self.is_live(waiting.node) {
+            let from_ns = waiting.since_ns.max(self.waits.since_ns);
+            self.waits.judged += 1;
+            let waited_ns = self.now_ns - from_ns;
+            self.waits.longest_ns = self.waits.longest_ns.max(waited_ns);
+        }
+    }
+
+    fn is_live(&self, node: usize) -> bool {
+        self.nodes[node].running.is_some() && !self.nodes[node].is_paused(self.now_ns)
+    }
+
+    /// Whether some node cannot do its work, or two cannot reach each other.
+    fn has_outage(&self) -> bool {
+        let count = self.nodes.len();
+        (0..count).any(|node| !self.is_live(node) || (0..count).any(|to| self.is_cut_off(node, to)))
+    }
+
+    /// Whether nothing gets from one node to the other and back.
+    fn is_cut_off(&self, from: usize, to: usize) -> bool {
+        self.network.is_cut(from, to) || self.network.is_cut(to, from)
+    }
+
+    /// Whether every live shard knows whom it reaches.
+    fn is_steady(&self) -> bool {
+        let live = (0..self.nodes.len()).filter(|node| self.is_live(*node));
+        live.into_iter().all(|node| {
+            let running = self.nodes[node].running.as_ref().expect("it is live");
+            let links = running.shards.iter().flat_map(|shard| &shard.links);
+            links.into_iter().all(|(peer, link)| {
+                let reaches = self.is_live(*peer) && !self.is_cut_off(node, *peer);
+                matches!(link.state, LinkState::Up(_)) == reaches
+            })
+        })
+    }
+
+    /// Breaks connections over which nothing has come for too long.
+    fn notice_silence(&mut self) {
+        let count = self.nodes.len();
+        let pairs = (0..count).flat_map(|node| (0..count).map(move |peer| (node, peer)));
+        for (node, peer) in pairs.filter(|(node, peer)| node != peer) {
+            let reaches = self.is_live(peer) && !self.is_cut_off(node, peer);
+            if reaches || !self.is_live(node) {
+                self.waits.silent.remove(&(node, peer));
+                continue;
+            }
+            let now_ns = self.now_ns;
+            let since_ns = *self.waits.silent.entry((node, peer)).or_insert(now_ns);
+            if now_ns - since_ns >= SILENCE_NS {
+                self.break_links(node, peer);
+            }
+        }
+    }
+
+    fn break_links(&mut self, node: usize, peer: usize) {
+        let running = self.nodes[node].running.as_ref().expect("it is live");
+        let life = running.life;
+        let links = running.shards.iter().map(|shard| &shard.links[&peer]);
+        let up = links.map(|link| matches!(link.state, LinkState::Up(_)).then_some(link.epoch));
+        let up: Vec<Option<u32>> = up.collect();
+        for (shard, epoch) in up.into_iter().enumerate() {
+            if let Some(epoch) = epoch {
+                let name = LinkName {
+                    node,
+                    life,
+                    shard,
+                    peer,
+                    epoch,
+                };
+                self.push(0, Event::LinkDown(name));
+            }
+        }
+    }
+
+    /// Who lives and who is connected to whom, as numbers.
+    fn view(&self) -> Vec<u64> {
+        let mut view = Vec::new();
+        for node in 0..self.nodes.len() {
+            view.push(u64::from(self.is_live(node)));
+            for to in 0..self.nodes.len() {
+                view.push(u64::from(self.is_cut_off(node, to)));
+            }
+            let Some(running) = &self.nodes[node].running else {
+                continue;
+            };
+            view.push(u64::from(running.life.0) + u64::from(running.is_accepting()) * 1_000);
+            for link in running.shards.iter().flat_map(|shard| shard.links.values()) {
+                view.push(match link.state {
+                    LinkState::Up(life) => 1 + u64::from(life.0),
+                    // Attempts that come to nothing change nothing.
+                    LinkState::Idle | LinkState::Opening => 0,
+                });
+            }
+        }
+        view
+    }
+
+    pub(crate) fn on_look(&mut self) {
+        if !self.waits.is_on {
+            return;
+        }
+        let view = self.view();
+        if view != self.waits.view {
+            (self.waits.view, self.waits.since_ns) = (view, self.now_ns);
+        }
+        self.push(LOOK_NS, Event::Look);
+        self.notice_silence();
+        if !self.is_steady() {
+            self.waits.since_ns = self.now_ns;
+            return;
+        }
+        let late = self.waits.begun.values().find(|waiting| {
+            let from_ns = waiting.since_ns.max(self.waits.since_ns);
+            self.is_live(waiting.node) && self.now_ns - from_ns > BOUND_NS
+        });
+        if let Some(waiting) = late {
+            let text = format!(
+                "endless wait: {:?} at n{} waits for {} ms, {} ms of them since who reaches whom \
+                 is known{}",
+                waiting.text,
+                waiting.node + 1,
+                (self.now_ns - waiting.since_ns) / 1_000_000,
+                (self.now_ns - self.waits.since_ns) / 1_000_000,
+                self.left_over()
+            );
+            self.broken.get_or_insert(text);
+        }
+    }
+}
