@@ -18,8 +18,6 @@ pub(crate) enum Mail {
     Peer(TcpStream),
     /// From another node, read by another shard's thread.
     FromPeer(ShardId, Message),
-    /// A cancel request that arrived elsewhere.
-    Cancel { pid: i32, secret: i32 },
     /// The disk has no room for more (or has again).
     DiskFull(bool),
     /// The memory of the node has been measured.

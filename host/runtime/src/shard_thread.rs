@@ -289,7 +289,6 @@ impl ShardThread {
             }
             Mail::Client(stream, seat) => self.add_client(stream, seat),
             Mail::Peer(stream) => self.add_peer(stream),
-            Mail::Cancel { pid, secret } => self.step(Input::Cancel { pid, secret }),
             Mail::DiskFull(full) => self.step(Input::DiskFull(full)),
             Mail::Memory(memory) => self.step(Input::Memory(memory)),
             Mail::Checkpoint(number) => self.step(Input::Checkpoint { number }),
@@ -636,11 +635,7 @@ impl ShardThread {
                 Some(Incoming::Refuse(answer)) => client.raw(&answer),
                 Some(Incoming::Cancel { pid, secret }) => {
                     client.closing = true;
-                    let (index, _) = node::input::pid_parts(pid);
-                    if usize::from(index) < self.start.mailboxes.len() {
-                        let mail = Mail::Cancel { pid, secret };
-                        self.start.mailboxes.send(usize::from(index), mail);
-                    }
+                    self.step(Input::Cancel { pid, secret });
                 }
             }
         }

@@ -137,16 +137,32 @@ pub struct Effects {
     pub drained: bool,
 }
 
-/// The backend number of a session: host routes cancel requests by it.
+/// Low bits of a backend number, which come from the connection; those of the shard lie above.
+const CONN_BITS: u32 = 21;
+
+/// The backend number of a session: who has it finds the session's shard in the whole cluster.
+/// Connections repeat after two million on one shard, so it names the session of that number
+/// which lives.
 pub fn pid_of(shard: ShardId, conn: ConnId) -> i32 {
-    // 4 bits of shard index above 26 bits of connection number; positive.
-    ((i32::from(shard.index() as i16)) << 26) | (conn.0 & 0x03ff_ffff) as i32
+    (i32::from(shard.0 as i16) << CONN_BITS) | (conn.0 & ((1 << CONN_BITS) - 1)) as i32
 }
 
-/// The shard index and connection of a backend number.
-pub fn pid_parts(pid: i32) -> (u16, ConnId) {
-    (
-        ((pid >> 26) & 0xf) as u16,
-        ConnId((pid & 0x03ff_ffff) as u32),
-    )
+/// The shard of the session with this backend number, if it is one.
+pub fn pid_shard(pid: i32) -> Option<ShardId> {
+    (pid > 0).then_some(ShardId((pid >> CONN_BITS) as u16))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backend_number_tells_its_shard() {
+        for (node, index, conn) in [(1, 0, 128), (3, 2, u32::MAX), (64, 15, 1)] {
+            let shard = ShardId::new(NodeId(node), index);
+            assert_eq!(pid_shard(pid_of(shard, ConnId(conn))), Some(shard));
+        }
+        assert_eq!(pid_shard(0), None);
+        assert_eq!(pid_shard(-5), None);
+    }
 }

@@ -305,9 +305,7 @@ impl Shard {
             Message::Local(LocalMessage::FromTxn(handle, message)) => {
                 self.with_session(handle.conn, |s, cx| s.on_txn(cx, handle, message));
             }
-            Message::Local(LocalMessage::Cancel { conn, secret }) => {
-                self.with_session(conn, |session, cx| session.on_cancel(cx, secret));
-            }
+            Message::Local(LocalMessage::Cancel { pid, secret }) => self.cancel(pid, secret),
         }
     }
 
@@ -332,7 +330,7 @@ impl Shard {
             WireMessage::CatalogAck { version } => self.ddl.on_ack(from, version),
             WireMessage::CatalogWanted => self.send_catalog(from),
             WireMessage::ShowWanted { id, what, database } => {
-                let rows = self.show_rows(what, &database);
+                let rows = self.answer(what, &database);
                 let answer = Message::Wire(WireMessage::ShowRows { id, rows });
                 self.core.borrow_mut().send(from, answer, Position(0));
             }
@@ -458,7 +456,7 @@ impl Shard {
         for (id, what, database, shards) in asked {
             for shard in shards {
                 if shard == self.core.borrow().config.shard {
-                    let rows = self.show_rows(what, &database);
+                    let rows = self.answer(what, &database);
                     self.shows.borrow_mut().on_rows(id, shard, &rows);
                     self.txns.wake_all();
                 } else {
@@ -644,7 +642,19 @@ impl Shard {
             && self.checkpoint.is_none()
     }
 
-    fn show_rows(&self, what: ShowKind, database: &str) -> base::RowBatch {
+    /// This shard's part of the answer to a question, or to an order.
+    fn answer(&mut self, what: ShowKind, database: &str) -> base::RowBatch {
+        if let ShowKind::Signal { pid, terminate } = what {
+            let mut rows = base::RowBatch::new(0);
+            if self.signal(pid, terminate) {
+                rows.push([]);
+            }
+            return rows;
+        }
+        let sessions = || {
+            let sessions = self.conns.iter().filter_map(|conn| self.sessions.get(conn));
+            sessions.map(|session| session.describe())
+        };
         let core = self.core.borrow();
         match what {
             ShowKind::Counters => crate::show_rows::counters(&core),
@@ -656,10 +666,11 @@ impl Shard {
             ShowKind::InDoubt => crate::show_rows::in_doubt(&core),
             ShowKind::Hottest => crate::show_rows::hottest(&core, database),
             ShowKind::Nodes => crate::show_rows::nodes(&core, &self.peers),
-            ShowKind::Sessions => {
-                let sessions = self.conns.iter().filter_map(|conn| self.sessions.get(conn));
-                crate::show_rows::sessions(&core, sessions.map(|session| &**session))
-            }
+            ShowKind::Sessions => crate::show_rows::sessions(&core, sessions()),
+            ShowKind::Activity => crate::show_rows::activity(sessions()),
+            ShowKind::Databases => crate::show_rows::databases(&core, sessions()),
+            ShowKind::Tables => crate::show_rows::tables(&core, database),
+            ShowKind::Signal { .. } => unreachable!("carried out above"),
         }
     }
 }

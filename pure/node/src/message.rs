@@ -102,11 +102,20 @@ pub enum ShowKind {
     Nodes,
     Counters,
     Sessions,
+    Activity,
+    Databases,
+    Tables,
     Sizes,
     Ownership,
     Hottest,
     Memory,
     InDoubt,
+    /// No question, but an order to one session: to cancel its statement, or to end. Answered by
+    /// one row if there is such a session.
+    Signal {
+        pid: i32,
+        terminate: bool,
+    },
 }
 
 /// The steps of a schema change (see [`sql::plan::DdlPlan`]).
@@ -172,8 +181,8 @@ pub enum LocalMessage {
     FromTxn(TxnHandle, FromTxn),
     /// Cancel request for a session of the receiving shard.
     Cancel {
-        /// Its connection.
-        conn: ConnId,
+        /// Its backend number.
+        pid: i32,
         /// Must match.
         secret: i32,
     },

@@ -13,7 +13,7 @@ use base::{
 };
 use catalog::{Catalog, Database, ProtocolKind, Sequence};
 use sql::plan::Isolation;
-use sql::port::{ExecError, OpAnswer, Show, Started};
+use sql::port::{ExecError, OpAnswer, Show, Signal, Started};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -496,6 +496,17 @@ impl sql::Port for StatementPort {
         self.shows
             .borrow_mut()
             .poll(what, database, shards, here, ticket)
+    }
+
+    fn poll_signal(
+        &self,
+        pid: i32,
+        signal: Signal,
+        ticket: &mut Option<u64>,
+    ) -> Poll<Result<bool, ExecError>> {
+        let shards = self.catalog.placement.shards();
+        let mut shows = self.shows.borrow_mut();
+        shows.poll_signal(pid, signal, shards, ticket)
     }
 
     fn charge(&self, bytes: i64) -> Result<(), SqlError> {

@@ -1,8 +1,10 @@
-//! SHOW STAGES, PLACEMENT, NODES, COUNTERS and SESSIONS: asked of every shard, put together here.
+//! SHOW STAGES, PLACEMENT, NODES, COUNTERS, SESSIONS, DATABASES and TABLES: asked of every shard,
+//! put together here; and orders to single sessions, which go the same way.
 
+use crate::input::pid_shard;
 use crate::message::ShowKind;
 use base::{Datum, RowBatch, ShardId};
-use sql::port::{ExecError, Show};
+use sql::port::{ExecError, Show, Signal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::Poll;
 
@@ -36,25 +38,45 @@ impl Shows {
         here: ShardId,
         ticket: &mut Option<u64>,
     ) -> Poll<Result<RowBatch, ExecError>> {
+        // Which nodes are connected is a fact of the asked shard.
+        let whom = match what {
+            Show::Nodes => core::slice::from_ref(&here),
+            _ => shards,
+        };
+        self.ask(kind_of(what), database, whom, ticket)
+    }
+
+    /// Sends an order to a session, or tells whether there was one. Who cannot be reached has none.
+    pub(crate) fn poll_signal(
+        &mut self,
+        pid: i32,
+        signal: Signal,
+        shards: &[ShardId],
+        ticket: &mut Option<u64>,
+    ) -> Poll<Result<bool, ExecError>> {
+        let terminate = signal == Signal::Terminate;
+        let shard = pid_shard(pid).filter(|shard| shards.contains(shard));
+        let Some(shard) = shard else {
+            return Poll::Ready(Ok(false));
+        };
+        let kind = ShowKind::Signal { pid, terminate };
+        let answer = self.ask(kind, "", &[shard], ticket);
+        answer.map(|rows| rows.map(|rows| !rows.is_empty()))
+    }
+
+    fn ask(
+        &mut self,
+        kind: ShowKind,
+        database: &str,
+        shards: &[ShardId],
+        ticket: &mut Option<u64>,
+    ) -> Poll<Result<RowBatch, ExecError>> {
         let Some(id) = *ticket else {
             self.next_id += 1;
-            let kind = kind_of(what);
             let up = shards
                 .iter()
                 .filter(|shard| !self.unreachable.contains(shard));
-            // Which nodes are connected is a fact of the asked shard.
-            let missing: BTreeSet<ShardId> = match kind {
-                ShowKind::Nodes => BTreeSet::from([here]),
-                ShowKind::Stages
-                | ShowKind::Placement
-                | ShowKind::Counters
-                | ShowKind::Sessions
-                | ShowKind::Sizes
-                | ShowKind::Memory
-                | ShowKind::Ownership
-                | ShowKind::InDoubt
-                | ShowKind::Hottest => up.copied().collect(),
-            };
+            let missing: BTreeSet<ShardId> = up.copied().collect();
             let ask = missing.iter().copied().collect();
             self.to_ask
                 .push((self.next_id, kind, database.to_string(), ask));
@@ -98,6 +120,9 @@ fn kind_of(what: Show) -> ShowKind {
         Show::Nodes => ShowKind::Nodes,
         Show::Counters => ShowKind::Counters,
         Show::Sessions => ShowKind::Sessions,
+        Show::Activity => ShowKind::Activity,
+        Show::Databases => ShowKind::Databases,
+        Show::Tables => ShowKind::Tables,
         Show::Sizes => ShowKind::Sizes,
         Show::Memory => ShowKind::Memory,
         Show::Ownership => ShowKind::Ownership,
@@ -111,13 +136,15 @@ fn combine(question: Question) -> RowBatch {
     match question.kind {
         ShowKind::Counters => rows = sum_by_name(&rows),
         // The reader adds up what the shards have.
-        ShowKind::Sizes => {}
+        ShowKind::Sizes | ShowKind::Signal { .. } => {}
+        ShowKind::Databases | ShowKind::Tables => rows = sum_columns(rows, 4),
         ShowKind::Stages
         | ShowKind::Placement
         | ShowKind::Nodes
         | ShowKind::Sessions
         | ShowKind::Memory
         | ShowKind::InDoubt
+        | ShowKind::Activity
         | ShowKind::Ownership => rows.sort_by(|a, b| compare_rows(a, b)),
         ShowKind::Hottest => {
             let moves = |row: &[Datum]| row.last().cloned().unwrap_or(Datum::Null);
@@ -146,6 +173,25 @@ fn sum_by_name(rows: &[Vec<Datum>]) -> Vec<Vec<Datum>> {
     sums.into_iter()
         .map(|(name, sum)| vec![name, Datum::Int(sum)])
         .collect()
+}
+
+/// Adds up the columns from `first` on of rows that agree in those before; sorted by these.
+fn sum_columns(mut rows: Vec<Vec<Datum>>, first: usize) -> Vec<Vec<Datum>> {
+    rows.sort_by(|a, b| compare_rows(&a[..first], &b[..first]));
+    let mut sums: Vec<Vec<Datum>> = Vec::new();
+    for row in rows {
+        match sums.last_mut().filter(|sum| sum[..first] == row[..first]) {
+            Some(sum) => {
+                for (sum, value) in sum[first..].iter_mut().zip(&row[first..]) {
+                    if let (Datum::Int(sum), Datum::Int(value)) = (sum, value) {
+                        *sum += value;
+                    }
+                }
+            }
+            None => sums.push(row),
+        }
+    }
+    sums
 }
 
 fn compare_rows(a: &[Datum], b: &[Datum]) -> std::cmp::Ordering {

@@ -1,11 +1,16 @@
 //! One shard's part of the answers to SHOW.
 
 use crate::core::Core;
-use crate::session::{Session, key_text};
+use crate::input::Ends;
+use crate::session::{Description, key_text};
 use crate::show::HOTTEST_ROWS;
 use crate::stages::text;
-use base::{Datum, NodeId, RowBatch};
+use base::{Datum, NodeId, RowBatch, ShardId, Time};
+use catalog::{Execution, Table};
 use std::collections::BTreeMap;
+
+/// 2000-01-01, from which SQL counts, in microseconds since 1970.
+const EPOCH_2000_US: i64 = 946_684_800_000_000;
 
 /// (name, value)
 pub(crate) fn counters(core: &Core) -> RowBatch {
@@ -182,19 +187,127 @@ pub(crate) fn nodes(core: &Core, peers: &BTreeMap<NodeId, u32>) -> RowBatch {
     batch
 }
 
-/// (pid, user, database, state, seconds in it, statement)
-pub(crate) fn sessions<'a>(core: &Core, sessions: impl Iterator<Item = &'a Session>) -> RowBatch {
-    let mut batch = RowBatch::new(6);
-    for session in sessions {
-        let told = session.describe();
+/// Who is connected, what it does, and for how long: the columns of SHOW SESSIONS.
+pub(crate) fn sessions<'a>(
+    core: &Core,
+    sessions: impl Iterator<Item = Description<'a>>,
+) -> RowBatch {
+    let mut batch = RowBatch::new(12);
+    let age = |since: Option<Time>| {
+        let age_us = since.map(|since| core.now.since(since));
+        age_us.map_or(Datum::Null, |age_us| Datum::Int((age_us / 1000) as i64))
+    };
+    for told in sessions {
+        let database = core.catalog.databases.get(told.database);
+        let address = |ends: &Ends| text(&format!("{}:{}", ends.client, ends.client_port));
+        let client = told.ends.map(address);
+        let running = told.state == "active";
         batch.push([
             Datum::Int(i64::from(told.pid)),
+            Datum::Int(i64::from(core.config.shard.node().0)),
+            client.unwrap_or(Datum::Null),
+            text(told.application_name),
             text(told.user),
             text(told.database),
+            database.map_or(Datum::Null, |database| text(database.protocol.name())),
+            text(told.isolation),
             text(told.state),
-            Datum::Int((core.now.since(told.since) / 1_000_000) as i64),
+            age(told.txn_since),
+            age(told.statement_since.filter(|_| running)),
             text(told.statement),
         ]);
     }
     batch
+}
+
+/// The same for pg_stat_activity, with points in time.
+pub(crate) fn activity<'a>(sessions: impl Iterator<Item = Description<'a>>) -> RowBatch {
+    let mut batch = RowBatch::new(12);
+    let at = |time: Time| Datum::Timestamp(time.0 as i64 - EPOCH_2000_US);
+    for told in sessions.filter(|told| told.pid != 0) {
+        let ends = told.ends;
+        batch.push([
+            Datum::Int(i64::from(told.pid)),
+            text(told.user),
+            text(told.database),
+            text(told.application_name),
+            ends.map_or(Datum::Null, |ends| text(&ends.client)),
+            ends.map_or(Datum::Null, |ends| Datum::Int(i64::from(ends.client_port))),
+            at(told.connected),
+            told.txn_since.map_or(Datum::Null, at),
+            told.statement_since.map_or(Datum::Null, at),
+            at(told.since),
+            text(told.state),
+            text(told.statement),
+        ]);
+    }
+    batch
+}
+
+/// (database, protocol, execution, tables, sessions, rows, row_bytes): the last three of this
+/// shard.
+pub(crate) fn databases<'a>(
+    core: &Core,
+    sessions: impl Iterator<Item = Description<'a>>,
+) -> RowBatch {
+    let mut connected: BTreeMap<&str, i64> = BTreeMap::new();
+    for told in sessions {
+        *connected.entry(told.database).or_default() += 1;
+    }
+    let mut batch = RowBatch::new(7);
+    for (name, database) in &core.catalog.databases {
+        let counts = database.tables.values().map(|table| primary(core, table));
+        let (rows, bytes) = counts.fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
+        batch.push([
+            text(name),
+            text(database.protocol.name()),
+            text(match database.execution {
+                Execution::Interleaved => "interleaved",
+                Execution::Serial => "serial",
+            }),
+            Datum::Int(database.tables.len() as i64),
+            Datum::Int(connected.get(name.as_str()).copied().unwrap_or(0)),
+            Datum::Int(rows),
+            Datum::Int(bytes),
+        ]);
+    }
+    batch
+}
+
+/// (table, columns, indexes, partition_by, rows, row_bytes): the last two of this shard.
+pub(crate) fn tables(core: &Core, database: &str) -> RowBatch {
+    let mut batch = RowBatch::new(6);
+    let database = core.catalog.databases.get(database);
+    let tables = database
+        .into_iter()
+        .flat_map(|database| database.tables.values());
+    for table in tables {
+        let (rows, bytes) = primary(core, table);
+        let columns = table.columns.iter().filter(|column| !column.hidden);
+        let by = table.partition.iter();
+        let by = by.filter_map(|at| table.columns.get(usize::from(*at)));
+        let by: Vec<&str> = by.map(|column| column.name.as_str()).collect();
+        batch.push([
+            text(&table.name),
+            Datum::Int(columns.count() as i64),
+            Datum::Int(1 + table.secondary.len() as i64),
+            match table.replicated {
+                true => text("(replicated)"),
+                false => text(&by.join(", ")),
+            },
+            Datum::Int(rows),
+            Datum::Int(bytes),
+        ]);
+    }
+    batch
+}
+
+/// Rows of a table that this shard counts as its own, and their bytes. Those of a replicated table
+/// are everywhere; the first shard counts them.
+fn primary(core: &Core, table: &Table) -> (i64, i64) {
+    if table.replicated && core.config.shard != ShardId(0) {
+        return (0, 0);
+    }
+    let (counts, _) = core.store.index_counts(table.primary.id);
+    (counts.rows as i64, counts.bytes as i64)
 }

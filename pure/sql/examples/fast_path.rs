@@ -137,6 +137,14 @@ impl Port for OneRow {
     fn poll_sleep(&self, _: Time, _: &mut bool) -> Poll<()> {
         Poll::Ready(())
     }
+    fn poll_signal(
+        &self,
+        _: i32,
+        _: sql::port::Signal,
+        _: &mut Option<u64>,
+    ) -> Poll<Result<bool, ExecError>> {
+        Poll::Ready(Ok(false))
+    }
     fn poll_show(&self, _: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
         Poll::Ready(Ok(RowBatch::new(0)))
     }

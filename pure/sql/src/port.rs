@@ -92,6 +92,14 @@ pub trait Port {
     fn poll_sleep(&self, until: Time, asked: &mut bool) -> Poll<()>;
     /// Rows of a `SHOW STAGES | PLACEMENT | NODES | COUNTERS | ...` collected from all shards.
     fn poll_show(&self, what: Show, ticket: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>>;
+    /// Cancels the statement of a session, or ends the session, wherever in the cluster it is;
+    /// whether there is such a session.
+    fn poll_signal(
+        &self,
+        pid: i32,
+        signal: Signal,
+        ticket: &mut Option<u64>,
+    ) -> Poll<Result<bool, ExecError>>;
     /// Takes `bytes` from the statement's memory budget (negative gives back).
     ///
     /// # Errors
@@ -105,6 +113,15 @@ pub trait Port {
 
 /// The answer to an operation as the executor sees it.
 pub type OpAnswer = Result<txn::OpResult, ExecError>;
+
+/// What one session can do to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// Its statement ends with 57014 (pg_cancel_backend).
+    Cancel,
+    /// It ends with 57P01 (pg_terminate_backend).
+    Terminate,
+}
 
 /// What SHOW can list beside settings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,10 +140,16 @@ pub enum Show {
     Ownership,
     /// Rows that have moved most since they left home: where they are, how often.
     Hottest,
-    /// Sessions: pid, user, database, state, seconds in it, statement.
+    /// Sessions: who they are, what they do and for how long.
     Sessions,
     /// Transactions whose outcome only a node knows that cannot be reached: by shard.
     InDoubt,
+    /// Sessions with points in time; for pg_stat_activity.
+    Activity,
+    /// Databases: protocol, execution, tables, sessions, bytes.
+    Databases,
+    /// Tables of the session's database: columns, indexes, partition columns, rows, bytes.
+    Tables,
     /// Bytes of the rows of every key space of every database: number, bytes. Only for the size
     /// functions.
     Sizes,

@@ -104,6 +104,14 @@ impl Port for CatalogOnly {
     fn poll_sleep(&self, _: Time, _: &mut bool) -> Poll<()> {
         Poll::Ready(())
     }
+    fn poll_signal(
+        &self,
+        _: i32,
+        _: sql::port::Signal,
+        _: &mut Option<u64>,
+    ) -> Poll<Result<bool, ExecError>> {
+        Poll::Ready(Ok(false))
+    }
     fn poll_show(&self, what: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
         if what == Show::Sizes {
             // Two shards, each with some of every key space.
@@ -114,14 +122,20 @@ impl Port for CatalogOnly {
             }
             return Poll::Ready(Ok(sizes));
         }
-        let mut sessions = RowBatch::new(6);
+        let mut sessions = RowBatch::new(12);
         let text = |text: &str| Datum::Text(text.into());
         sessions.push([
             Datum::Int(7),
             text("alice"),
             text("shop"),
+            text("psql"),
+            text("127.0.0.1"),
+            Datum::Int(40_000),
+            Datum::Timestamp(1),
+            Datum::Null,
+            Datum::Timestamp(2),
+            Datum::Timestamp(3),
             text("active"),
-            Datum::Int(0),
             text("SELECT 1"),
         ]);
         Poll::Ready(Ok(sessions))

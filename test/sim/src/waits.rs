@@ -15,12 +15,11 @@
 //! their home if they have none; else the shard of their slot.
 //!
 //! Not judged are clients of a node that stands still, and what happens until the outage is known.
-//! A process that ends says so. That nothing comes over a connection any more is noticed by the
-//! beats that the server sends: here the judge breaks such connections in their place, after as
-//! long as those take at most ([`SILENCE_NS`]).
+//! A process that ends says so. That nothing comes over a connection any more is noticed by
+//! heartbeats (`links`).
 
 use crate::hosted::LinkState;
-use crate::queue::{Event, LinkName};
+use crate::queue::Event;
 use crate::world::World;
 use node::ClientMessage;
 use std::collections::BTreeMap;
@@ -31,9 +30,6 @@ const LOOK_NS: u64 = 50_000_000;
 /// longest wait of leap for a node that is away is that for read locks of its transactions, one
 /// second; a statement may need several of them, and runs again after one refusal.
 const BOUND_NS: u64 = 2_500_000_000;
-
-/// A connection over which nothing comes is found to be broken after so long. Virtual time.
-const SILENCE_NS: u64 = 1_000_000_000;
 
 /// A statement that has not been answered.
 struct Waiting {
@@ -51,8 +47,6 @@ pub(crate) struct Waits {
     /// Who reaches whom, and since when.
     view: Vec<u64>,
     since_ns: u64,
-    /// Since when one node has heard nothing of another.
-    silent: BTreeMap<(usize, usize), u64>,
     /// Statements of clients at live nodes that have ended while an outage was known.
     pub(crate) judged: u64,
     /// The longest of them.
@@ -129,44 +123,6 @@ impl World {
         })
     }
 
-    /// Breaks connections over which nothing has come for too long.
-    fn notice_silence(&mut self) {
-        let count = self.nodes.len();
-        let pairs = (0..count).flat_map(|node| (0..count).map(move |peer| (node, peer)));
-        for (node, peer) in pairs.filter(|(node, peer)| node != peer) {
-            let reaches = self.is_live(peer) && !self.is_cut_off(node, peer);
-            if reaches || !self.is_live(node) {
-                self.waits.silent.remove(&(node, peer));
-                continue;
-            }
-            let now_ns = self.now_ns;
-            let since_ns = *self.waits.silent.entry((node, peer)).or_insert(now_ns);
-            if now_ns - since_ns >= SILENCE_NS {
-                self.break_links(node, peer);
-            }
-        }
-    }
-
-    fn break_links(&mut self, node: usize, peer: usize) {
-        let running = self.nodes[node].running.as_ref().expect("it is live");
-        let life = running.life;
-        let links = running.shards.iter().map(|shard| &shard.links[&peer]);
-        let up = links.map(|link| matches!(link.state, LinkState::Up(_)).then_some(link.epoch));
-        let up: Vec<Option<u32>> = up.collect();
-        for (shard, epoch) in up.into_iter().enumerate() {
-            if let Some(epoch) = epoch {
-                let name = LinkName {
-                    node,
-                    life,
-                    shard,
-                    peer,
-                    epoch,
-                };
-                self.push(0, Event::LinkDown(name));
-            }
-        }
-    }
-
     /// Who lives and who is connected to whom, as numbers.
     fn view(&self) -> Vec<u64> {
         let mut view = Vec::new();
@@ -199,7 +155,6 @@ impl World {
             (self.waits.view, self.waits.since_ns) = (view, self.now_ns);
         }
         self.push(LOOK_NS, Event::Look);
-        self.notice_silence();
         if !self.is_steady() {
             self.waits.since_ns = self.now_ns;
             return;

@@ -461,10 +461,8 @@ impl World {
     }
 
     fn on_cancel(&mut self, node: usize, pid: i32, secret: i32) {
-        let (index, _) = node::input::pid_parts(pid);
-        let shard = usize::from(index);
-        if self.nodes[node].running.is_some() && index < self.plan.shards {
-            self.input(node, shard, Input::Cancel { pid, secret });
+        if self.nodes[node].running.is_some() {
+            self.input(node, 0, Input::Cancel { pid, secret });
         }
     }
 }

@@ -25,5 +25,6 @@ mod nodes;
 mod pipeline;
 mod restart;
 mod schema;
+mod signals;
 mod supervised;
 mod support;

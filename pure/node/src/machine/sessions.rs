@@ -2,10 +2,10 @@
 
 use super::Shard;
 use crate::client::ConnId;
-use crate::input::pid_parts;
+use crate::input::pid_shard;
 use crate::message::{LocalMessage, Message};
 use crate::session::{Session, SessionCx};
-use base::{Position, ShardId, Time};
+use base::{Position, Time};
 
 impl Shard {
     pub(super) fn disconnect(&mut self, conn: ConnId) {
@@ -78,16 +78,43 @@ impl Shard {
         }
     }
 
+    /// A cancel request that has come to this node: on to the session's shard.
     pub(super) fn cancel(&mut self, pid: i32, secret: i32) {
-        let (index, conn) = pid_parts(pid);
         let here = self.core.borrow().config.shard;
-        if index == here.index() {
-            self.with_session(conn, |session, cx| session.on_cancel(cx, secret));
-        } else if index < self.core.borrow().config.shards_per_node {
-            let to = ShardId::new(here.node(), index);
-            let message = Message::Local(LocalMessage::Cancel { conn, secret });
-            self.core.borrow_mut().send(to, message, Position(0));
+        let Some(shard) = pid_shard(pid) else {
+            return;
+        };
+        if shard == here {
+            if let Some(conn) = self.conn_of(pid) {
+                self.with_session(conn, |session, cx| session.on_cancel(cx, secret));
+            }
+        } else if shard.node() == here.node()
+            && shard.index() < self.core.borrow().config.shards_per_node
+        {
+            let message = Message::Local(LocalMessage::Cancel { pid, secret });
+            self.core.borrow_mut().send(shard, message, Position(0));
         }
+    }
+
+    /// Another session's order to one of this shard; whether there is such a session.
+    pub(super) fn signal(&mut self, pid: i32, terminate: bool) -> bool {
+        let conn = self.conn_of(pid);
+        if let Some(conn) = conn {
+            self.with_session(conn, |session, cx| match terminate {
+                true => session.terminate_from_outside(cx),
+                false => session.cancel(cx),
+            });
+        }
+        conn.is_some()
+    }
+
+    /// The connection of the session with this backend number.
+    fn conn_of(&self, pid: i32) -> Option<ConnId> {
+        let has = |conn: &&ConnId| {
+            let session = self.sessions.get(conn);
+            session.is_some_and(|session| session.pid() == pid && !session.is_closed())
+        };
+        self.conns.iter().find(has).copied()
     }
 
     /// Tells the sessions whose time has come.

@@ -173,8 +173,15 @@ pub struct Session {
     /// A cancel request came while a schema change was under way.
     /// What runs or ran last, for SHOW SESSIONS.
     statement: Option<Arc<Prepared>>,
+    /// When that began.
+    statement_since: Time,
+    /// When the transaction began that is open or was last.
+    txn_since: Time,
     /// Since when the session is in its present state.
     since: Time,
+    connected: Time,
+    /// It ends when its commit is over.
+    terminated: bool,
     /// The client has been told that the session is ready, and has not said anything since.
     is_ready: bool,
 }
@@ -219,7 +226,11 @@ impl Session {
             carried: None,
             seen: Ts::ZERO,
             statement: None,
+            statement_since: Time(0),
+            txn_since: Time(0),
             since: Time(0),
+            connected: Time(0),
+            terminated: false,
             is_ready: false,
         }
     }
@@ -257,19 +268,41 @@ impl Session {
 
     /// A cancel request; ignored if its secret is not this session's or nothing runs.
     pub fn on_cancel(&mut self, cx: &mut SessionCx<'_>, secret: i32) {
-        if secret != self.secret {
-            return;
+        if secret == self.secret {
+            self.cancel(cx);
         }
+    }
+
+    /// Its number in `pg_stat_activity`; 0 before the startup message.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Another session cancels what runs here; nothing if nothing runs.
+    pub fn cancel(&mut self, cx: &mut SessionCx<'_>) {
         match self.activity {
             Activity::Running => self.tell(cx, ToTxn::Cancel(errors::canceled())),
             Activity::Backoff(_) => {
                 self.activity = Activity::Idle;
-                self.fail(cx, errors::canceled(), Position(0));
+                if self.ending.is_some() {
+                    self.fail_ending(cx, errors::canceled(), Position(0));
+                } else {
+                    self.fail(cx, errors::canceled(), Position(0));
+                }
             }
             Activity::Ddl(_) => self.stop_ddl(cx, DdlStop::Canceled),
             Activity::Idle | Activity::Ending => {}
         }
         self.pump(cx);
+    }
+
+    /// Another session ends this one: at once, or when its commit has an outcome.
+    pub fn terminate_from_outside(&mut self, cx: &mut SessionCx<'_>) {
+        if matches!(self.activity, Activity::Ending) {
+            self.terminated = true;
+        } else if self.life != Life::Closed {
+            self.fatal(cx, errors::shutdown());
+        }
     }
 
     /// The client is gone: its transaction is rolled back, unless it is being committed.
@@ -373,7 +406,10 @@ impl Session {
         if self.urgent {
             self.release(cx);
         }
-        while self.life != Life::Closed && matches!(self.activity, Activity::Idle) {
+        while self.life != Life::Closed
+            && matches!(self.activity, Activity::Idle)
+            && !self.terminated
+        {
             if self.query.is_some() {
                 self.next_statement(cx);
             } else if let Some(message) = self.next_message(cx.now) {
@@ -384,6 +420,10 @@ impl Session {
             if self.urgent || self.held.len() >= HELD_REPLIES_MAX {
                 self.release(cx);
             }
+        }
+        if self.terminated && !matches!(self.activity, Activity::Ending) {
+            self.terminated = false;
+            self.terminate_from_outside(cx);
         }
         let streaming = self.urgent || self.txn.as_ref().is_some_and(|txn| !txn.retryable);
         if streaming && !self.held.is_empty() {

@@ -98,6 +98,7 @@ impl Session {
     /// Starts a statement of any kind.
     pub(super) fn start(&mut self, cx: &mut SessionCx<'_>, start: Start) {
         self.statement = Some(start.prepared.clone());
+        self.statement_since = cx.now;
         self.since = cx.now;
         let plan = start
             .prepared
@@ -250,6 +251,9 @@ impl Session {
         let home = sql::home_slot(plan, params).map(|slot| cx.catalog.placement.home(slot));
         let coordinator = home.map_or(cx.here, |home| self.coordinator(cx, home));
         self.txn_count += 1;
+        if tries == 1 {
+            self.txn_since = cx.now;
+        }
         self.written.clear();
         self.refresh_facts();
         self.txn = Some(OpenTxn {

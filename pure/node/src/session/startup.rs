@@ -84,6 +84,7 @@ impl Session {
         }
         self.settings.start(checked.into_iter());
         self.life = Life::Open;
+        self.connected = cx.now;
         self.greet();
         self.release(cx);
         self.since = cx.now;

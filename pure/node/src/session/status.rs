@@ -1,8 +1,10 @@
 //! What SHOW SESSIONS tells of a session.
 
 use super::block::Block;
+use super::settings::isolation_name;
 use super::{Activity, Session};
 use base::Time;
+use sql::port::Ends;
 
 /// One session as others see it.
 #[derive(Clone, PartialEq, Debug)]
@@ -21,9 +23,24 @@ pub struct Description<'a> {
     pub statement: &'a str,
     /// Since when it is in this state.
     pub since: Time,
+    /// Where the client is.
+    pub ends: Option<&'a Ends>,
+    /// When it connected.
+    pub connected: Time,
+    /// Isolation level of its transaction, or of the next one.
+    pub isolation: &'static str,
+    /// When its transaction began, if one is open.
+    pub txn_since: Option<Time>,
+    /// When the statement began that runs or ran last.
+    pub statement_since: Option<Time>,
 }
 
 impl Session {
+    fn open_since(&self) -> Option<Time> {
+        let open = self.txn.is_some() || self.block_time.is_some();
+        open.then(|| self.block_time.unwrap_or(self.txn_since))
+    }
+
     /// What SHOW SESSIONS tells of this session.
     pub fn describe(&self) -> Description<'_> {
         let idle = matches!(self.activity, Activity::Idle) && self.query.is_none();
@@ -44,6 +61,11 @@ impl Session {
                 .as_ref()
                 .map_or("", |statement| &statement.text),
             since: self.since,
+            ends: self.link.ends.as_ref(),
+            connected: self.connected,
+            isolation: isolation_name(self.present_modes().isolation),
+            txn_since: self.open_since(),
+            statement_since: self.statement.as_ref().map(|_| self.statement_since),
         }
     }
 }

@@ -7,6 +7,7 @@ use super::{Binder, at, unsupported};
 use crate::expr::resolve;
 use crate::expr::walk;
 use crate::expr::{Expr, Func, Volatility};
+use crate::port::Signal;
 use base::{Datum, SqlError, SqlState, Type};
 use catalog::Sequence;
 use sqlparser::ast::{
@@ -86,6 +87,11 @@ impl Binder<'_> {
             let seconds = self.explicit(seconds, Type::Float8)?;
             self.note(&seconds);
             return Ok(self.volatile_call(CallKind::Sleep(seconds), Type::Text));
+        }
+        if let (Some(signal), [pid]) = (signal_of(&name), bound.as_slice()) {
+            let pid = self.explicit(pid.clone(), Type::Int4)?;
+            self.note(&pid);
+            return Ok(self.volatile_call(CallKind::Signal(pid, signal), Type::Bool));
         }
         if let "generate_series" | "unnest" = name.as_str() {
             return Err(unsupported("a set-returning function outside of FROM"));
@@ -311,4 +317,13 @@ fn reads_row_slots(expr: &Expr, params: usize) -> bool {
         Expr::Call(Func::NextVal | Func::Sleep, _, _) => true,
         _ => false,
     })
+}
+
+/// What a function does to another session, if it is such a function.
+fn signal_of(name: &str) -> Option<Signal> {
+    match name {
+        "pg_cancel_backend" => Some(Signal::Cancel),
+        "pg_terminate_backend" => Some(Signal::Terminate),
+        _ => None,
+    }
 }

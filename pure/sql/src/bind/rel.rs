@@ -7,6 +7,7 @@
 use crate::expr::Expr;
 use crate::expr::aggregate::AggFunc;
 use crate::pg_catalog::VirtualTable;
+use crate::port::Signal;
 use base::Type;
 use catalog::{Sequence, Table};
 use std::sync::Arc;
@@ -166,6 +167,8 @@ pub(crate) enum CallKind<R> {
     Currval(Arc<Sequence>),
     /// Waits so many seconds.
     Sleep(Expr),
+    /// Cancels or ends the session with this number.
+    Signal(Expr, Signal),
 }
 
 impl<R> CallKind<R> {
@@ -177,7 +180,7 @@ impl<R> CallKind<R> {
             | CallKind::Array { binds, .. } => (Vec::new(), Some(binds)),
             CallKind::In { left, binds, .. } => (left.iter_mut().collect(), Some(binds)),
             CallKind::Quantified { left, binds, .. } => (vec![left], Some(binds)),
-            CallKind::Sleep(expr) => (vec![expr], None),
+            CallKind::Sleep(expr) | CallKind::Signal(expr, _) => (vec![expr], None),
             CallKind::Nextval(_) | CallKind::Currval(_) => (Vec::new(), None),
         };
         let mut all = lefts;
@@ -195,7 +198,7 @@ impl<R> CallKind<R> {
             | CallKind::Array { binds, .. } => (Vec::new(), Some(binds)),
             CallKind::In { left, binds, .. } => (left.iter().collect(), Some(binds)),
             CallKind::Quantified { left, binds, .. } => (vec![left], Some(binds)),
-            CallKind::Sleep(expr) => (vec![expr], None),
+            CallKind::Sleep(expr) | CallKind::Signal(expr, _) => (vec![expr], None),
             CallKind::Nextval(_) | CallKind::Currval(_) => (Vec::new(), None),
         };
         all.extend(binds.into_iter().flatten().map(|(_, expr)| expr));
@@ -206,9 +209,9 @@ impl<R> CallKind<R> {
     pub(crate) fn left_mut(&mut self) -> &mut [Expr] {
         match self {
             CallKind::In { left, .. } => left,
-            CallKind::Quantified { left, .. } | CallKind::Sleep(left) => {
-                core::slice::from_mut(left)
-            }
+            CallKind::Quantified { left, .. }
+            | CallKind::Sleep(left)
+            | CallKind::Signal(left, _) => core::slice::from_mut(left),
             CallKind::Scalar { .. }
             | CallKind::Exists { .. }
             | CallKind::Array { .. }
@@ -225,7 +228,10 @@ impl<R> CallKind<R> {
             | CallKind::Array { binds, .. }
             | CallKind::In { binds, .. }
             | CallKind::Quantified { binds, .. } => Some(binds),
-            CallKind::Nextval(_) | CallKind::Currval(_) | CallKind::Sleep(_) => None,
+            CallKind::Nextval(_)
+            | CallKind::Currval(_)
+            | CallKind::Sleep(_)
+            | CallKind::Signal(..) => None,
         }
     }
 
@@ -237,7 +243,10 @@ impl<R> CallKind<R> {
             | CallKind::Array { query, .. }
             | CallKind::In { query, .. }
             | CallKind::Quantified { query, .. } => Some(query),
-            CallKind::Nextval(_) | CallKind::Currval(_) | CallKind::Sleep(_) => None,
+            CallKind::Nextval(_)
+            | CallKind::Currval(_)
+            | CallKind::Sleep(_)
+            | CallKind::Signal(..) => None,
         }
     }
 
@@ -249,7 +258,10 @@ impl<R> CallKind<R> {
             | CallKind::In { query, binds, .. }
             | CallKind::Quantified { query, binds, .. }
             | CallKind::Array { query, binds } => Some((query, binds)),
-            CallKind::Nextval(_) | CallKind::Currval(_) | CallKind::Sleep(_) => None,
+            CallKind::Nextval(_)
+            | CallKind::Currval(_)
+            | CallKind::Sleep(_)
+            | CallKind::Signal(..) => None,
         }
     }
 
@@ -292,6 +304,7 @@ impl<R> CallKind<R> {
             CallKind::Nextval(sequence) => CallKind::Nextval(sequence),
             CallKind::Currval(sequence) => CallKind::Currval(sequence),
             CallKind::Sleep(seconds) => CallKind::Sleep(seconds),
+            CallKind::Signal(pid, signal) => CallKind::Signal(pid, signal),
         })
     }
 }

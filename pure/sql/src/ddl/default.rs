@@ -80,6 +80,8 @@ fn is_subquery(kind: &CallKind<Rel>) -> bool {
         | CallKind::In { .. }
         | CallKind::Quantified { .. }
         | CallKind::Array { .. } => true,
-        CallKind::Nextval(_) | CallKind::Currval(_) | CallKind::Sleep(_) => false,
+        CallKind::Nextval(_) | CallKind::Currval(_) | CallKind::Sleep(_) | CallKind::Signal(..) => {
+            false
+        }
     }
 }

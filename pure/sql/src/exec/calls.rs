@@ -128,6 +128,14 @@ pub(super) async fn cached_value<'a>(
             poll_fn(|_| cx.port.poll_sleep(end, &mut asked)).await;
             Ok(Datum::Text("".into()))
         }
+        CallKind::Signal(pid, signal) => {
+            let Datum::Int(pid) = eval(pid, row, &cx.env(slots))? else {
+                return Ok(Datum::Null);
+            };
+            let mut ticket = None;
+            let heard = poll_fn(|_| cx.port.poll_signal(pid as i32, *signal, &mut ticket)).await?;
+            Ok(Datum::Bool(heard))
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::step::{Access, Action, KeyPart, PointOp, Run, Scan, Step, StepOp, tab
 use super::{Cx, StepStats, Tag, statement};
 use crate::bind::rel::{Call, CallKind, InitValue, JoinKind};
 use crate::expr::{Compare, Expr, Func};
-use crate::port::ExecError;
+use crate::port::{ExecError, Signal};
 use crate::program::Body;
 use crate::rows::shown;
 use base::{Datum, RowBatch};
@@ -295,6 +295,8 @@ impl Lines<'_> {
             CallKind::Nextval(_) => "Next Sequence Value",
             CallKind::Currval(_) => "Current Sequence Value",
             CallKind::Sleep(_) => "Sleep",
+            CallKind::Signal(_, Signal::Cancel) => "Cancel Session",
+            CallKind::Signal(_, Signal::Terminate) => "End Session",
         };
         self.line(depth, name);
         if let Some((query, _)) = call.kind.query() {

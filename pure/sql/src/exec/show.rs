@@ -6,8 +6,105 @@ use crate::port::{ExecError, Show};
 use base::{RowBatch, Type};
 use core::future::poll_fn;
 
+/// Names and types.
+type Columns = &'static [(&'static str, Type)];
+
+const STAGES: Columns = &[
+    ("shard", Type::Text),
+    ("stage", Type::Text),
+    ("items_total", Type::Int8),
+    ("items_per_step_max", Type::Int8),
+    ("calls_total", Type::Int8),
+    ("call_ns_mean", Type::Int8),
+];
+const PLACEMENT: Columns = &[
+    ("table", Type::Text),
+    ("index", Type::Text),
+    ("shard", Type::Text),
+    ("slots", Type::Int8),
+    ("rows", Type::Int8),
+    ("row_bytes", Type::Int8),
+];
+const OWNERSHIP: Columns = &[
+    ("shard", Type::Text),
+    ("rows_away", Type::Int8),
+    ("rows_here", Type::Int8),
+    ("backup_rows", Type::Int8),
+    ("owner_table_bytes", Type::Int8),
+    ("moved_in_total", Type::Int8),
+    ("moved_out_total", Type::Int8),
+    ("moved_in_per_second", Type::Int8),
+    ("moved_out_per_second", Type::Int8),
+    // By who has the row that this shard wants: another, where this one is its home; its
+    // home; a third.
+    ("in_back_home", Type::Int8),
+    ("in_from_home", Type::Int8),
+    ("in_from_third", Type::Int8),
+    ("refused_total", Type::Int8),
+];
+const HOTTEST: Columns = &[
+    ("table", Type::Text),
+    ("index", Type::Text),
+    ("key", Type::Text),
+    ("home", Type::Text),
+    ("owner", Type::Text),
+    ("moves", Type::Int8),
+];
+const NODES: Columns = &[
+    ("node", Type::Int4),
+    ("address", Type::Text),
+    ("incarnation", Type::Int8),
+    ("state", Type::Text),
+    ("shards", Type::Int4),
+];
+const COUNTERS: Columns = &[("name", Type::Text), ("value", Type::Int8)];
+const SESSIONS: Columns = &[
+    ("pid", Type::Int4),
+    ("node", Type::Int4),
+    ("client", Type::Text),
+    ("application_name", Type::Text),
+    ("user", Type::Text),
+    ("database", Type::Text),
+    ("protocol", Type::Text),
+    ("isolation", Type::Text),
+    ("state", Type::Text),
+    ("transaction_ms", Type::Int8),
+    ("statement_ms", Type::Int8),
+    ("statement", Type::Text),
+];
+const ACTIVITY: Columns = &[
+    ("pid", Type::Int4),
+    ("user", Type::Text),
+    ("database", Type::Text),
+    ("application_name", Type::Text),
+    ("client_addr", Type::Text),
+    ("client_port", Type::Int4),
+    ("backend_start", Type::Timestamptz(None)),
+    ("xact_start", Type::Timestamptz(None)),
+    ("query_start", Type::Timestamptz(None)),
+    ("state_change", Type::Timestamptz(None)),
+    ("state", Type::Text),
+    ("statement", Type::Text),
+];
+const DATABASES: Columns = &[
+    ("database", Type::Text),
+    ("protocol", Type::Text),
+    ("execution", Type::Text),
+    ("tables", Type::Int8),
+    ("sessions", Type::Int8),
+    ("rows", Type::Int8),
+    ("row_bytes", Type::Int8),
+];
+const TABLES: Columns = &[
+    ("table", Type::Text),
+    ("columns", Type::Int8),
+    ("indexes", Type::Int8),
+    ("partition_by", Type::Text),
+    ("rows", Type::Int8),
+    ("row_bytes", Type::Int8),
+];
 /// Columns of SHOW MEMORY: of a shard, and of its node.
-const MEMORY: &[(&str, Type)] = &[
+const MEMORY: Columns = &[
     ("shard", Type::Text),
     ("rows", Type::Int8),
     ("versions", Type::Int8),
@@ -19,76 +116,33 @@ const MEMORY: &[(&str, Type)] = &[
     ("node_writes_until_bytes", Type::Int8),
     ("node_limit_bytes", Type::Int8),
 ];
+const IN_DOUBT: Columns = &[
+    ("shard", Type::Text),
+    ("transaction", Type::Text),
+    ("state", Type::Text),
+    ("coordinator", Type::Int4),
+    ("age_ms", Type::Int8),
+    ("rows", Type::Int8),
+    ("waiters", Type::Int8),
+];
+const SIZES: Columns = &[("index", Type::Int8), ("bytes", Type::Int8)];
 
 /// Names and types of the columns that the node answers for each kind of SHOW.
 pub fn show_columns(what: Show) -> Vec<OutColumn> {
-    let columns: &[(&str, Type)] = match what {
-        Show::Stages => &[
-            ("shard", Type::Text),
-            ("stage", Type::Text),
-            ("instructions", Type::Int8),
-            ("queue_max", Type::Int8),
-            ("calls", Type::Int8),
-            ("service_ns", Type::Int8),
-        ],
-        Show::Placement => &[
-            ("table", Type::Text),
-            ("index", Type::Text),
-            ("shard", Type::Text),
-            ("slots", Type::Int8),
-            ("rows", Type::Int8),
-            ("bytes", Type::Int8),
-        ],
-        Show::Ownership => &[
-            ("shard", Type::Text),
-            ("rows_away", Type::Int8),
-            ("rows_here", Type::Int8),
-            ("backups", Type::Int8),
-            ("table_bytes", Type::Int8),
-            ("moved_in", Type::Int8),
-            ("moved_out", Type::Int8),
-            ("in_per_second", Type::Int8),
-            ("out_per_second", Type::Int8),
-            ("rp_o", Type::Int8),
-            ("r_po", Type::Int8),
-            ("r_p_o", Type::Int8),
-            ("refused", Type::Int8),
-        ],
-        Show::Hottest => &[
-            ("table", Type::Text),
-            ("index", Type::Text),
-            ("key", Type::Text),
-            ("home", Type::Text),
-            ("owner", Type::Text),
-            ("moves", Type::Int8),
-        ],
+    let columns = match what {
+        Show::Stages => STAGES,
+        Show::Placement => PLACEMENT,
+        Show::Ownership => OWNERSHIP,
+        Show::Hottest => HOTTEST,
+        Show::Nodes => NODES,
+        Show::Counters => COUNTERS,
+        Show::Sessions => SESSIONS,
+        Show::Activity => ACTIVITY,
+        Show::Databases => DATABASES,
+        Show::Tables => TABLES,
+        Show::Sizes => SIZES,
         Show::Memory => MEMORY,
-        Show::Nodes => &[
-            ("node", Type::Int4),
-            ("address", Type::Text),
-            ("incarnation", Type::Int8),
-            ("state", Type::Text),
-            ("shards", Type::Int4),
-        ],
-        Show::Counters => &[("name", Type::Text), ("value", Type::Int8)],
-        Show::Sessions => &[
-            ("pid", Type::Int4),
-            ("user", Type::Text),
-            ("database", Type::Text),
-            ("state", Type::Text),
-            ("seconds", Type::Int8),
-            ("statement", Type::Text),
-        ],
-        Show::InDoubt => &[
-            ("shard", Type::Text),
-            ("transaction", Type::Text),
-            ("state", Type::Text),
-            ("coordinator", Type::Int4),
-            ("age_ms", Type::Int8),
-            ("rows", Type::Int8),
-            ("waiters", Type::Int8),
-        ],
-        Show::Sizes => &[("index", Type::Int8), ("bytes", Type::Int8)],
+        Show::InDoubt => IN_DOUBT,
     };
     columns
         .iter()

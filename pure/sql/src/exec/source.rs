@@ -251,7 +251,7 @@ impl VirtualRows<'_> {
             return Ok(None);
         };
         let sessions = if table.needs_sessions() {
-            Some(super::show::fetch(self.cx, Show::Sessions).await?)
+            Some(super::show::fetch(self.cx, Show::Activity).await?)
         } else {
             None
         };

@@ -291,6 +291,8 @@ fn show(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         ("NODES", Show::Nodes),
         ("COUNTERS", Show::Counters),
         ("SESSIONS", Show::Sessions),
+        ("DATABASES", Show::Databases),
+        ("TABLES", Show::Tables),
     ];
     let what = if let Some((_, what)) = cluster.iter().find(|(word, _)| words.take(&[word])) {
         ShowWhat::Cluster(*what)

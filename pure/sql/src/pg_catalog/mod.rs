@@ -76,7 +76,7 @@ pub struct CatalogCx<'a> {
     pub setting: &'a dyn Fn(&str) -> Option<String>,
     /// Bytes that a key space (table, index, by oid) takes up, if known.
     pub size_bytes: &'a dyn Fn(u32) -> Option<i64>,
-    /// Sessions of the cluster, for pg_stat_activity: the answer to `Show::Sessions`, fetched when
+    /// Sessions of the cluster, for pg_stat_activity: the answer to `Show::Activity`, fetched when
     /// [`VirtualTable::needs_sessions`].
     pub sessions: Option<&'a RowBatch>,
 }

@@ -111,22 +111,40 @@ pub(super) fn activity(cx: &CatalogCx<'_>, out: &mut RowBatch) {
         return;
     };
     for session in sessions.iter() {
-        let column = |at: usize| session.get(at).cloned().unwrap_or(Datum::Null);
-        let database = column(2)
-            .as_str()
-            .and_then(|name| cx.catalog.databases.get(name));
+        let [
+            pid,
+            user,
+            name,
+            application,
+            address,
+            port,
+            began,
+            in_txn,
+            asked,
+            changed,
+            state,
+            query,
+        ] = session
+        else {
+            unreachable!("rows of Show::Activity have its columns")
+        };
+        let name_of = name.as_str();
+        let database = name_of.and_then(|name| cx.catalog.databases.get(name));
+        let waits = state.as_str() != Some("active");
+        let wait = |word: &str| if waits { text(word) } else { Datum::Null };
         let mut row = vec![
             database.map_or(Datum::Null, |database| oid(database.id.0)),
-            column(2),
-            column(0),
+            name.clone(),
+            pid.clone(),
             Datum::Null,
             oid(OWNER),
-            column(1),
+            user.clone(),
         ];
-        // application_name up to wait_event: not collected.
-        row.extend([text(""), Datum::Null, Datum::Null, Datum::Null]);
-        row.extend(core::iter::repeat_n(Datum::Null, 6));
-        row.extend([column(3), Datum::Null, Datum::Null, Datum::Null, column(5)]);
+        row.extend([application, address].map(Clone::clone));
+        row.push(Datum::Null);
+        row.extend([port, began, in_txn, asked, changed].map(Clone::clone));
+        row.extend([wait("Client"), wait("ClientRead"), state.clone()]);
+        row.extend([Datum::Null, Datum::Null, Datum::Null, query.clone()]);
         row.push(text("client backend"));
         out.push(row);
     }

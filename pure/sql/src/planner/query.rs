@@ -568,7 +568,10 @@ impl Planner<'_, '_> {
             let (column, Some(call)) = (width + i as u32, call) else {
                 continue;
             };
-            let effect = matches!(call.kind, CallKind::Nextval(_) | CallKind::Sleep(_));
+            let effect = matches!(
+                call.kind,
+                CallKind::Nextval(_) | CallKind::Sleep(_) | CallKind::Signal(..)
+            );
             if wanted.contains(&column) || effect {
                 wanted.extend(columns_of(call.kind.outer_exprs()));
                 kept.push((column, call));

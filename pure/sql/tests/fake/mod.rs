@@ -709,6 +709,14 @@ impl Port for FakePort {
     fn poll_sleep(&self, _: Time, _: &mut bool) -> Poll<()> {
         Poll::Ready(())
     }
+    fn poll_signal(
+        &self,
+        _: i32,
+        _: sql::port::Signal,
+        _: &mut Option<u64>,
+    ) -> Poll<Result<bool, ExecError>> {
+        Poll::Ready(Ok(false))
+    }
     fn poll_show(&self, what: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
         Poll::Ready(Ok(RowBatch::new(sql::exec::show_columns(what).len())))
     }
