@@ -117,7 +117,7 @@ impl Binder<'_> {
             let left = rel.take().expect("the first relation was bound");
             // A table reads no names; a copy of all of them for each one takes long.
             let mut visible = Scope::default();
-            if !matches!(relation, TableFactor::Table { args: None, .. }) {
+            if !is_table(relation) {
                 self.work += (before.columns.len() + scope.columns.len()) as u64;
                 visible = before.clone();
                 visible.append(scope.clone())?;
@@ -617,6 +617,25 @@ fn joined(kind: JoinKind, left: Rel, right: Rel, on: Vec<Expr>) -> Rel {
         right: Box::new(right),
         on,
     }
+}
+
+/// Whether a FROM item is a table, which reads no other item's columns.
+fn is_table(factor: &TableFactor) -> bool {
+    matches!(
+        factor,
+        TableFactor::Table {
+            name: _,
+            alias: _,
+            args: None,
+            with_hints: _,
+            version: _,
+            with_ordinality: _,
+            partitions: _,
+            json_path: _,
+            sample: _,
+            index_hints: _,
+        }
+    )
 }
 
 /// WITH ORDINALITY is not there yet.

@@ -69,6 +69,9 @@ impl Binder<'_> {
             return self.aggregate(&name, call);
         }
         if !within_group.is_empty() {
+            if let "percentile_cont" | "percentile_disc" | "mode" = name.as_str() {
+                return Err(unsupported(&format!("the aggregate {name}")));
+            }
             return Err(only_aggregates(&name, "WITHIN GROUP"));
         }
         if filter.is_some() {

@@ -56,7 +56,7 @@ pub struct PlanCx<'a> {
 pub(crate) const AGGREGATE: u32 = u32::MAX;
 
 /// Deepest recursion over expressions and queries while binding.
-const DEPTH_MAX: u32 = 200;
+pub(crate) const DEPTH_MAX: u32 = if cfg!(debug_assertions) { 200 } else { 1100 };
 
 /// Where aggregates are forbidden without a clause that has a name.
 const ELSEWHERE: Option<&str> = Some("this clause");
@@ -177,7 +177,7 @@ impl<'a> Binder<'a> {
             return Err(too_complex());
         }
         self.depth += 1;
-        let result = bind(self);
+        let result = crate::stack::grown(|| bind(self));
         self.depth -= 1;
         result
     }

@@ -246,6 +246,15 @@ fn set(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
             local,
         });
     }
+    if words.take(&["SCHEMA"]) {
+        let value = Some(words.string()?);
+        words.expect_end()?;
+        return Ok(SessionCommand::Set {
+            name: "search_path".into(),
+            value,
+            local,
+        });
+    }
     if words.take(&["NAMES"]) {
         let value = if words.at_end() || words.take(&["DEFAULT"]) {
             None

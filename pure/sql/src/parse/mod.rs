@@ -4,6 +4,7 @@
 mod call;
 mod commands;
 mod comment;
+mod constraints;
 mod dialect;
 mod expression;
 mod keywords;
@@ -152,7 +153,11 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
     if source.0.len() > base::limits::STATEMENT_BYTES_MAX {
         return Err(SqlError::new(
             SqlState::PROGRAM_LIMIT,
-            "statement text is too long",
+            format!(
+                "statement text of {} bytes is longer than {}",
+                source.0.len(),
+                base::limits::STATEMENT_BYTES_MAX
+            ),
         ));
     }
     let tokens = lexer::tokens(&source)?;
@@ -266,7 +271,11 @@ pub(crate) fn too_complex() -> SqlError {
         SqlState::STATEMENT_TOO_COMPLEX,
         "stack depth limit exceeded",
     )
-    .hint("Simplify the statement: it nests or chains too many expressions.")
+    .hint(format!(
+        "Expressions and queries nest up to {NESTING_MAX} parentheses and {} levels, operators \
+         other than AND and OR chain up to as many terms.",
+        crate::bind::DEPTH_MAX
+    ))
 }
 
 /// Words that the library does not know, put otherwise: `FOR NO KEY UPDATE`, `FOR KEY SHARE`,
@@ -328,6 +337,16 @@ fn word(text: &str) -> Token {
 }
 
 fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> {
+    constraints::check_conflict(source, tokens)?;
+    let altered;
+    let first = tokens.first().map(|token| &token.token);
+    let tokens = match first {
+        Some(Token::Word(word)) if word.keyword == Keyword::ALTER => {
+            altered = constraints::simplified(source, tokens)?;
+            &altered
+        }
+        _ => tokens,
+    };
     let (tokens, overriding) = simplified(tokens);
     let statement = with_library(source, &tokens, |parser| parser.parse_statement())?;
     Ok(match overriding {

@@ -47,6 +47,7 @@ pub(super) fn create_table(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         return Err(words.unsupported("CREATE TABLE ... LIKE"));
     }
     head.extend_from_slice(&words.tokens[1 + unlogged..words.at]);
+    let head = super::constraints::simplified(words.source, &head)?;
     let head = super::options::reordered(&head);
     let statement = with_library(words.source, &head, |parser| parser.parse_statement())?;
     let ast::Statement::CreateTable(table) = statement else {
