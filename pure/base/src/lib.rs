@@ -30,6 +30,7 @@ pub mod text;
 pub mod time;
 pub mod types;
 pub mod wire;
+pub mod zone;
 
 pub use codec::CodecError;
 pub use datum::{Datum, Interval, RowBatch};

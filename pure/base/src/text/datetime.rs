@@ -1,7 +1,7 @@
 //! Text forms of dates and timestamps.
 //!
 //! Output is ISO. Input takes ISO, `MM/DD/YYYY` and dates with month names, an optional time and
-//! an optional zone: UTC, an offset, or one of a few abbreviations. A timestamp without a zone
+//! an optional zone: an offset, a name, or one of a few abbreviations. A timestamp without a zone
 //! stands for UTC; `timestamp without time zone` ignores the zone, as in PostgreSQL.
 
 use super::{put, trim};
@@ -11,6 +11,7 @@ use crate::calendar::{
 };
 use crate::datum::Type;
 use crate::error::{SqlError, SqlState};
+use crate::zone::{self, Zone};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -123,6 +124,8 @@ struct Fields {
     time: Option<i64>,
     /// Seconds east of UTC.
     offset: Option<i64>,
+    /// The zone, if it was given by name.
+    zone: Option<Zone>,
     afternoon: Option<bool>,
     before_christ: bool,
     whole: Option<Moment>,
@@ -337,12 +340,31 @@ impl<'a> Scanner<'a> {
                 if is_weekday(&lower) {
                     return Ok(());
                 }
-                match offset_of_zone(&lower) {
-                    Some(offset) => fields.set_offset(offset),
-                    None if fields.time.is_some() => Err(BadTime::UnknownZone(lower)),
-                    None => Err(BadTime::Syntax),
+                if let Some(offset) = zone::abbreviation(&lower) {
+                    return fields.set_offset(offset);
                 }
+                self.zone(lower, fields)
             }
+        }
+    }
+}
+
+impl Scanner<'_> {
+    /// A zone by name, of which `word` is the beginning.
+    fn zone(&mut self, mut word: String, fields: &mut Fields) -> Result<(), BadTime> {
+        if word.contains('/') {
+            word.push_str(self.take_while(|byte| {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-' | b'+')
+            }));
+        }
+        match Zone::named(&word) {
+            Some(_) if fields.offset.is_some() || fields.zone.is_some() => Err(BadTime::Syntax),
+            Some(zone) => {
+                fields.zone = Some(zone);
+                Ok(())
+            }
+            None if fields.time.is_some() => Err(BadTime::UnknownZone(word)),
+            None => Err(BadTime::Syntax),
         }
     }
 }
@@ -371,6 +393,9 @@ impl Fields {
     }
 
     fn set_offset(&mut self, offset: i64) -> Result<(), BadTime> {
+        if self.zone.is_some() {
+            return Err(BadTime::Syntax);
+        }
         match self.offset.replace(offset) {
             Some(_) => Err(BadTime::Syntax),
             None => Ok(()),
@@ -416,8 +441,17 @@ impl Fields {
         Ok(Moment::At {
             days,
             micros,
-            offset: self.offset.unwrap_or(0),
+            offset: self
+                .offset
+                .unwrap_or_else(|| self.offset_by_name(days, micros)),
         })
+    }
+
+    /// Seconds east of UTC of the zone that was named, at that local time.
+    fn offset_by_name(&self, days: i32, micros: i64) -> i64 {
+        let local = join_timestamp(days, micros);
+        let offset = self.zone.as_ref().zip(local);
+        offset.map_or(0, |(zone, local)| zone.offset_of_local(local))
     }
 }
 
@@ -468,22 +502,6 @@ fn is_weekday(word: &str) -> bool {
     WEEKDAYS
         .iter()
         .any(|name| *name == word || name[..3] == *word)
-}
-
-/// Seconds east of UTC of the zones that need no table of history.
-fn offset_of_zone(word: &str) -> Option<i64> {
-    let hours = match word {
-        "z" | "utc" | "gmt" | "ut" | "zulu" | "etc/utc" | "universal" => 0,
-        "cet" | "met" => 1,
-        "cest" | "eet" => 2,
-        "est" | "cdt" => -5,
-        "edt" => -4,
-        "cst" | "mdt" => -6,
-        "mst" | "pdt" => -7,
-        "pst" => -8,
-        _ => return None,
-    };
-    Some(hours * 3600)
 }
 
 /// Appends at least `width` digits.

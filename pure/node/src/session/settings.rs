@@ -345,8 +345,11 @@ mod tests {
         samples
     }
 
+    /// Whether the effect of a setting can be seen.
+    type Shows = fn(&Settings) -> bool;
+
     /// What setting it to this value changes, for each setting that a session acts on.
-    const EFFECTS: &[(&str, &str, fn(&Settings) -> bool)] = &[
+    const EFFECTS: &[(&str, &str, Shows)] = &[
         ("client_min_messages", "error", |s| {
             !s.knobs.tells(Severity::Warning)
         }),
@@ -372,10 +375,13 @@ mod tests {
         ("synchronous_commit", "off", |s| !s.knobs.synchronous_commit),
     ];
 
-    /// Settings whose effect is shown elsewhere, and by what.
+    /// A golden script.
+    const OF_TXN: &str = include_str!("../../testdata/session/settings_of_txn");
+
+    /// Settings whose effect is shown by a golden script.
     const ELSEWHERE: &[(&str, &str)] = &[
-        ("transaction_isolation", "testdata/session/settings_of_txn"),
-        ("transaction_read_only", "testdata/session/settings_of_txn"),
+        ("transaction_isolation", OF_TXN),
+        ("transaction_read_only", OF_TXN),
     ];
 
     /// Every setting acts, or takes no other value than the one that tells the truth.
@@ -432,18 +438,10 @@ mod tests {
                 let set = settings.set(name, Some("x"), false, false);
                 set.expect("any text");
                 assert_eq!(settings.report(), [(name.to_owned(), "x".to_owned())]);
-            } else if let Some((_, place)) = ELSEWHERE.iter().find(|(other, _)| *other == name) {
-                let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-                let root = if place.starts_with("test/") {
-                    "../.."
-                } else {
-                    "."
-                };
-                let text = std::fs::read_to_string(path.join(root).join(place)).expect(place);
-                let lower = text.to_ascii_lowercase();
+            } else if let Some((_, script)) = ELSEWHERE.iter().find(|(other, _)| *other == name) {
                 assert!(
-                    lower.contains(&name.to_ascii_lowercase()),
-                    "{name} in {place}"
+                    script.contains(&format!("set {name} = ")),
+                    "{name} in its script"
                 );
             } else {
                 assert!(!effects.is_empty(), "{name}: what does it do?");

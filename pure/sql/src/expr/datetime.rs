@@ -16,6 +16,7 @@ use base::calendar::{
     split_timestamp,
 };
 use base::datum::Interval;
+use base::zone;
 use base::{Datum, SqlError, SqlState, Type};
 
 /// Hours make days of 24, days make months of 30 where intervals are scaled or compared.
@@ -278,8 +279,10 @@ fn from_epoch(args: &[Datum]) -> Result<i64, SqlError> {
     })
 }
 
-/// `value AT TIME ZONE zone`: only UTC and fixed offsets are known.
+/// `value AT TIME ZONE zone`.
 fn at_time_zone(args: &[Datum], ty: Type) -> Result<i64, SqlError> {
+    let at = timestamp(args, 1)?;
+    let towards_utc = matches!(ty, Type::Timestamptz(_));
     let east = match &args[0] {
         Datum::Interval(offset) if offset.months != 0 || offset.days != 0 => {
             let offset = base::text::to_string(Type::Interval, &args[0]);
@@ -288,15 +291,14 @@ fn at_time_zone(args: &[Datum], ty: Type) -> Result<i64, SqlError> {
             return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
         }
         Datum::Interval(offset) => offset.micros / MICROS_PER_SECOND * MICROS_PER_SECOND,
-        Datum::Text(name) => zone_offset(name)?,
+        Datum::Text(name) => zone_offset(name, at, towards_utc)?,
         other => unreachable!("the binder passes zones, not {other:?}"),
     };
-    let at = timestamp(args, 1)?;
     if is_infinite(at) {
         return Ok(at);
     }
     // Towards timestamptz the zone's time is taken back to UTC, away from it the other way.
-    let moved = if ty == Type::Timestamptz(None) {
+    let moved = if towards_utc {
         at.checked_sub(east)
     } else {
         at.checked_add(east)
@@ -307,28 +309,25 @@ fn at_time_zone(args: &[Datum], ty: Type) -> Result<i64, SqlError> {
         .ok_or_else(|| out_of_range("timestamp"))
 }
 
-/// Microseconds east of UTC. A bare number counts hours west, as POSIX has it.
-fn zone_offset(name: &str) -> Result<i64, SqlError> {
+/// Microseconds east of UTC of a zone, at a local time (`towards_utc`) or a moment. A bare number
+/// counts hours west, as POSIX has it.
+fn zone_offset(name: &str, at: i64, towards_utc: bool) -> Result<i64, SqlError> {
     let unknown = || {
         let message = format!("time zone \"{name}\" not recognized");
         SqlError::new(SqlState::INVALID_PARAMETER, message)
-            .hint("Known are UTC and offsets from it.")
     };
-    let upper = name.to_ascii_uppercase();
-    let names = [
-        "UTC",
-        "GMT",
-        "Z",
-        "ZULU",
-        "UCT",
-        "ETC/UTC",
-        "ETC/GMT",
-        "UNIVERSAL",
-        "GREENWICH",
-    ];
-    if names.contains(&upper.as_str()) {
-        return Ok(0);
+    if let Some(seconds) = zone::abbreviation(&name.to_ascii_lowercase()) {
+        return Ok(seconds * MICROS_PER_SECOND);
     }
+    if let Some(zone) = zone::Zone::named(name) {
+        let seconds = match (is_infinite(at), towards_utc) {
+            (true, _) => 0,
+            (false, true) => zone.offset_of_local(at),
+            (false, false) => zone.offset_at(at),
+        };
+        return Ok(seconds * MICROS_PER_SECOND);
+    }
+    let upper = name.to_ascii_uppercase();
     let offset = upper
         .strip_prefix("UTC")
         .or(upper.strip_prefix("GMT"))

@@ -159,14 +159,6 @@ pub(super) fn collation(_: &CatalogCx<'_>, out: &mut RowBatch) {
     }
 }
 
-pub(super) fn timezone_names(_: &CatalogCx<'_>, out: &mut RowBatch) {
-    for name in ["Etc/UTC", "GMT", "UTC"] {
-        let zero = Datum::Interval(base::datum::Interval::default());
-        let short = if name == "GMT" { "GMT" } else { "UTC" };
-        out.push([text(name), text(short), zero, flag(false)]);
-    }
-}
-
 /// A default operator class of the only index method.
 pub(super) struct OpClass {
     pub(super) oid: u32,
@@ -250,5 +242,23 @@ pub(super) fn opfamily(_: &CatalogCx<'_>, out: &mut RowBatch) {
             oid(PG_CATALOG),
             oid(OWNER),
         ]);
+    }
+}
+
+/// Time zones as they are at the start of the transaction.
+pub(super) fn timezone_names(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    let now = cx.txn_time.0 as i64 - base::calendar::UNIX_EPOCH_MICROS;
+    for name in base::zone::names() {
+        let Some(zone) = base::zone::Zone::named(&name) else {
+            continue;
+        };
+        let info = zone.at(now);
+        let offset = base::Interval {
+            months: 0,
+            days: 0,
+            micros: info.offset * base::calendar::MICROS_PER_SECOND,
+        };
+        let abbreviation = text(info.abbreviation);
+        out.push([text(name), abbreviation, offset.into(), flag(info.is_dst)]);
     }
 }

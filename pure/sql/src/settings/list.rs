@@ -87,6 +87,18 @@ const fn fixed(setting: Setting) -> Setting {
     }
 }
 
+/// A switch of PostgreSQL's planner.
+const fn no_hint(name: &'static str, default: &'static str) -> Setting {
+    let description = "The planner takes no hints.";
+    fixed(setting(
+        name,
+        Kind::Bool,
+        default,
+        Context::User,
+        description,
+    ))
+}
+
 /// A setting that the client is told about.
 const fn reported(setting: Setting) -> Setting {
     Setting {
@@ -246,76 +258,16 @@ pub const SETTINGS: &[Setting] = &[
         Context::User,
         "All rows are in memory.",
     )),
-    fixed(setting(
-        "enable_bitmapscan",
-        Kind::Bool,
-        "off",
-        Context::User,
-        "The planner takes no hints.",
-    )),
-    fixed(setting(
-        "enable_hashagg",
-        Kind::Bool,
-        "on",
-        Context::User,
-        "The planner takes no hints.",
-    )),
-    fixed(setting(
-        "enable_hashjoin",
-        Kind::Bool,
-        "on",
-        Context::User,
-        "The planner takes no hints.",
-    )),
-    fixed(setting(
-        "enable_indexonlyscan",
-        Kind::Bool,
-        "on",
-        Context::User,
-        "The planner takes no hints.",
-    )),
-    fixed(setting(
-        "enable_indexscan",
-        Kind::Bool,
-        "on",
-        Context::User,
-        "The planner takes no hints.",
-    )),
-    fixed(setting(
-        "enable_material",
-        Kind::Bool,
-        "off",
-        Context::User,
-        "The planner takes no hints.",
-    )),
-    fixed(setting(
-        "enable_mergejoin",
-        Kind::Bool,
-        "off",
-        Context::User,
-        "The planner takes no hints.",
-    )),
-    fixed(setting(
-        "enable_nestloop",
-        Kind::Bool,
-        "on",
-        Context::User,
-        "The planner takes no hints.",
-    )),
-    fixed(setting(
-        "enable_seqscan",
-        Kind::Bool,
-        "on",
-        Context::User,
-        "The planner takes no hints.",
-    )),
-    fixed(setting(
-        "enable_sort",
-        Kind::Bool,
-        "on",
-        Context::User,
-        "The planner takes no hints.",
-    )),
+    no_hint("enable_bitmapscan", "off"),
+    no_hint("enable_hashagg", "on"),
+    no_hint("enable_hashjoin", "on"),
+    no_hint("enable_indexonlyscan", "on"),
+    no_hint("enable_indexscan", "on"),
+    no_hint("enable_material", "off"),
+    no_hint("enable_mergejoin", "off"),
+    no_hint("enable_nestloop", "on"),
+    no_hint("enable_seqscan", "on"),
+    no_hint("enable_sort", "on"),
     setting(
         "escape_string_warning",
         Kind::Bool,

@@ -278,6 +278,11 @@ fn alias(
     let squeezed: String = squeezed.map(|c| c.to_ascii_lowercase()).collect();
     match pairs.iter().find(|(spelling, _)| *spelling == squeezed) {
         Some((_, value)) => Ok((*value).to_owned()),
+        None if setting.name == "TimeZone" && base::zone::Zone::named(value.trim()).is_none() => {
+            let name = setting.name;
+            let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
+            Err(SqlError::new(SqlState::INVALID_PARAMETER, message))
+        }
         None => Err(unsupported(setting, value)),
     }
 }
@@ -289,8 +294,8 @@ fn unsupported(setting: &Setting, value: &str) -> SqlError {
     SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint(hint)
 }
 
-/// A list of schemas: those that do not exist are passed over, as in PostgreSQL, so that `public` is
-/// where names are looked up; a list without it would hide all tables.
+/// A list of schemas: those that do not exist are passed over, as in PostgreSQL, so that names are
+/// looked up in `public`; a list without it would hide all tables.
 fn schemas(setting: &Setting, value: &str) -> Result<String, SqlError> {
     let mut names = value.split(',').map(|name| {
         let name = name.trim();

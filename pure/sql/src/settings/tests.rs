@@ -88,6 +88,11 @@ fn values_are_checked_and_brought_into_form() {
             "Europe/Berlin",
             "0A000 TimeZone \"Europe/Berlin\" is not supported",
         ),
+        (
+            "timezone",
+            "Nowhere/Land",
+            "22023 invalid value for parameter \"TimeZone\": \"Nowhere/Land\"",
+        ),
         ("client_encoding", "utf-8", "UTF8"),
         ("client_encoding", "'utf-8'", "UTF8"),
         ("client_encoding", "UTF_8", "UTF8"),
