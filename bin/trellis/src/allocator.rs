@@ -28,11 +28,11 @@ fn add(bytes: i64) {
     // A thread that ends frees its last memory without one.
     let own = OWN.try_with(|own| {
         if own.get() == usize::MAX {
-            own.set(THREADS.fetch_add(1, Ordering::Relaxed) % COUNTS);
+            own.set(THREADS.fetch_add(1, Ordering::Relaxed));
         }
         own.get()
     });
-    IN_USE[own.unwrap_or(0)]
+    IN_USE[own.unwrap_or(0) % COUNTS]
         .0
         .fetch_add(bytes, Ordering::Relaxed);
 }

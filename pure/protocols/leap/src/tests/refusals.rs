@@ -1,9 +1,10 @@
-//! What ends a transaction besides wait-die: silence, nodes that are away, timeouts, a full disk.
+//! What ends a transaction besides wait-die: silence, nodes that are away, timeouts, a full disk or memory.
 
 use super::local::{add, get, shard};
 use super::world::{World, key, options};
 use base::{NodeId, TxnId};
-use txn::{AbortReason, OpError, OpId, OpReply, Outcome, Protocol, Submitted, Tie, TxnOptions};
+use store::Write;
+use txn::{AbortReason, Op, OpError, OpId, OpReply, Outcome, Protocol, Submitted, Tie, TxnOptions};
 
 fn world() -> World {
     let mut world = World::new(3, 1);
@@ -134,4 +135,25 @@ fn a_full_disk_refuses_writes_and_lets_rows_move() {
     world.settle();
     assert!(world.take_answer(id).unwrap().outcome.is_some());
     assert_eq!(world.value(&key("a0")), Some(11));
+}
+
+#[test]
+fn full_memory_refuses_writes_but_deletes() {
+    let mut world = world();
+    world.nodes[&NodeId(2)].disk.borrow_mut().is_memory_full = true;
+    let writer = world.begin(shard(2));
+    let id = world.submit(writer, add("a0", 1), true);
+    world.settle();
+    let reply = world.take_answer(id).unwrap();
+    assert_eq!(reason(&reply), Some(&AbortReason::MemoryFull(shard(2))));
+    let remover = world.begin(shard(2));
+    let remove = Op::Write {
+        key: key("a0"),
+        write: Write::Delete,
+    };
+    let id = world.submit(remover, remove, true);
+    world.settle();
+    let reply = world.take_answer(id).unwrap();
+    assert!(matches!(reply.outcome, Some(Outcome::Committed { .. })));
+    assert_eq!(world.value(&key("a0")), None);
 }

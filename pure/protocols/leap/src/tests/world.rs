@@ -22,6 +22,7 @@ pub(crate) struct Disk {
     pub(crate) records: Vec<(Position, Vec<u8>)>,
     pub(crate) durable: Position,
     pub(crate) is_full: bool,
+    pub(crate) is_memory_full: bool,
 }
 
 impl Disk {
@@ -46,6 +47,9 @@ impl JournalPort for Port {
     }
     fn is_full(&self) -> bool {
         self.0.borrow().is_full
+    }
+    fn is_memory_full(&self) -> bool {
+        self.0.borrow().is_memory_full
     }
 }
 

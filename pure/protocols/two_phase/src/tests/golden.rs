@@ -13,6 +13,7 @@
 //! drop TEXT | twice TEXT | late TEXT
 //!                        the first message whose line contains TEXT: lost, comes again, comes last
 //! full N | room N        the disk of a node
+//! memory full|room N     its memory
 //! ahead N MICROS         the clock of a node goes ahead
 //! down N                 the other nodes notice that N is not connected
 //! cut N | back N         so does N itself; and they are connected again
@@ -114,6 +115,10 @@ impl Script {
             [word @ ("full" | "room"), node] => {
                 let disk = &self.world.nodes[&NodeId(number(node))].disk;
                 disk.borrow_mut().full = word == "full";
+            }
+            ["memory", word, node] => {
+                let disk = &self.world.nodes[&NodeId(number(node))].disk;
+                disk.borrow_mut().memory_full = word == "full";
             }
             ["flush", node] => self.world.flush(NodeId(number(node))),
             ["tick", millis] => self.world.tick(number::<u64>(millis) * 1_000),

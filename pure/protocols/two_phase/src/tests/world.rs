@@ -25,6 +25,7 @@ pub(crate) struct Disk {
     pub(crate) records: Vec<(Position, Vec<u8>)>,
     pub(crate) durable: Position,
     pub(crate) full: bool,
+    pub(crate) memory_full: bool,
 }
 
 impl Disk {
@@ -49,6 +50,9 @@ impl JournalPort for Port {
     }
     fn is_full(&self) -> bool {
         self.0.borrow().full
+    }
+    fn is_memory_full(&self) -> bool {
+        self.0.borrow().memory_full
     }
 }
 
