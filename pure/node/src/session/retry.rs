@@ -11,6 +11,9 @@ use txn::AbortReason;
 pub(super) const ATTEMPTS_MAX: u32 = 10;
 /// Attempts when a node did not answer: each of them may have waited for seconds.
 const ATTEMPTS_UNREACHABLE_MAX: u32 = 2;
+/// Attempts while the schema changes: they go on for about two seconds, which most changes, and
+/// databases that are closed by one, do not take. So a statement waits for a short schema change.
+const ATTEMPTS_SCHEMA_MAX: u32 = 100;
 /// First pause before another attempt; doubles each time. The older transaction needs about this
 /// long to finish.
 const BACKOFF_US: u64 = 200;
@@ -47,10 +50,10 @@ impl Session {
             | AbortReason::DiskFull(_)
             | AbortReason::MemoryFull(_) => 0,
             AbortReason::Unreachable(_) | AbortReason::RowCutOff { .. } => ATTEMPTS_UNREACHABLE_MAX,
+            AbortReason::SchemaChanged => ATTEMPTS_SCHEMA_MAX,
             AbortReason::Die { .. }
             | AbortReason::ParticipantLost(_)
             | AbortReason::CutOff(_)
-            | AbortReason::SchemaChanged
             | AbortReason::SnapshotTooOld
             | AbortReason::SnapshotMisses
             | AbortReason::GaveWay => ATTEMPTS_MAX,
