@@ -150,15 +150,12 @@ impl Statement {
 pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
     let rewritten = crate::pg_catalog::rewrite::client_query(text);
     let source = Source(Arc::from(rewritten.as_deref().unwrap_or(text)));
-    if source.0.len() > base::limits::STATEMENT_BYTES_MAX {
-        return Err(SqlError::new(
-            SqlState::PROGRAM_LIMIT,
-            format!(
-                "statement text of {} bytes is longer than {}",
-                source.0.len(),
-                base::limits::STATEMENT_BYTES_MAX
-            ),
-        ));
+    let (bytes, limit) = (source.0.len(), base::limits::STATEMENT_BYTES_MAX);
+    if bytes > limit {
+        let message = format!("statement of {bytes} bytes is too large");
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message)
+            .detail(format!("A statement may have at most {limit} bytes."))
+            .hint("Use COPY, parameters, or several statements."));
     }
     let tokens = lexer::tokens(&source)?;
     let mut statements = Vec::new();
@@ -456,4 +453,27 @@ fn located(text: &str) -> Option<sqlparser::tokenizer::Location> {
         line: line.parse().ok()?,
         column: column.trim().parse().ok()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_that_is_too_large_is_told_its_size_and_the_limit() {
+        let limit = base::limits::STATEMENT_BYTES_MAX;
+        let text = |bytes: usize| format!("SELECT '{}'", "x".repeat(bytes - 9));
+        assert!(parse(&text(limit)).is_ok());
+        let error = parse(&text(limit + 1)).map(drop).expect_err("too large");
+        let fields = error.fields();
+        assert_eq!(error.state(), SqlState::PROGRAM_LIMIT);
+        assert_eq!(
+            fields.message,
+            format!("statement of {} bytes is too large", limit + 1)
+        );
+        assert_eq!(
+            fields.detail,
+            format!("A statement may have at most {limit} bytes.")
+        );
+    }
 }
