@@ -52,6 +52,11 @@ const TOO_LARGE: &[(&str, u64)] = &[
         900_000,
     ),
     (
+        "SELECT array_length(array_agg(g ORDER BY g), 1), \
+         array_length(array_agg(-g ORDER BY -g), 1) FROM generate_series(1, $n) g",
+        200_000,
+    ),
+    (
         "SELECT length(string_agg(g::text, ',')) FROM generate_series(1, $n) g",
         4_000_000,
     ),

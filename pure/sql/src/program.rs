@@ -507,7 +507,7 @@ impl RowTask for AggregateTask {
                 match self.groups.entry(key) {
                     Entry::Occupied(entry) => entry.into_mut(),
                     Entry::Vacant(entry) => {
-                        self.memory_bytes += group_bytes(entry.key(), aggregates.len());
+                        self.memory_bytes += group_bytes::<AggState>(entry.key(), aggregates.len());
                         entry.insert(states(aggregates))
                     }
                 }

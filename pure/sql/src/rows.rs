@@ -1,6 +1,5 @@
 //! Rows in memory: order, size, and how errors show them.
 
-use crate::expr::aggregate::AggState;
 use base::{Datum, RowBatch, Type};
 use std::cmp::Ordering;
 
@@ -109,10 +108,10 @@ pub(crate) const fn entry_bytes(entry: usize) -> usize {
     2 * entry + 16
 }
 
-/// Memory that a group takes without what its states hold, in bytes.
-pub(crate) fn group_bytes(key: &GroupKey, aggregates: usize) -> usize {
-    const ENTRY: usize = entry_bytes(size_of::<GroupKey>() + size_of::<Vec<AggState>>());
-    key.bytes() + ENTRY + heap_bytes(aggregates * size_of::<AggState>())
+/// Memory that a group with this number of states takes without what they hold, in bytes.
+pub(crate) fn group_bytes<State>(key: &GroupKey, states: usize) -> usize {
+    const ENTRY: usize = entry_bytes(size_of::<GroupKey>() + size_of::<Vec<()>>());
+    key.bytes() + ENTRY + heap_bytes(states * size_of::<State>())
 }
 
 /// A value as text for an error message; NULL is `null`.

@@ -86,11 +86,9 @@ impl World {
 
     pub fn connect(&mut self, conn: u32) {
         let conn = ConnId(conn);
-        self.step(Input::Connect {
-            conn,
-            secret: 0,
-            link: node::Link::default(),
-        });
+        let link = node::Link::default();
+        let secret = 0;
+        self.step(Input::Connect { conn, secret, link });
         let parameters = [("user", "ada"), ("database", "postgres")];
         let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let message = ClientMessage::Startup {
@@ -116,6 +114,15 @@ impl World {
             true => Input::Tick,
             false => Input::Durable(Position(1_000_000_000_000)),
         });
+        replies.append(&mut self.replies);
+        self.replies = replies;
+    }
+
+    /// The buffers of a client are empty; answers are added to those of the step before.
+    pub fn drain(&mut self, conn: u32) {
+        let conn = ConnId(conn);
+        let mut replies = std::mem::take(&mut self.replies);
+        self.step(Input::Drained { conn });
         replies.append(&mut self.replies);
         self.replies = replies;
     }

@@ -72,7 +72,7 @@ impl<'a> AggregateRows<'a> {
                 let states = match groups.entry(key) {
                     Entry::Occupied(entry) => entry.into_mut(),
                     Entry::Vacant(entry) => {
-                        let size = group_bytes(entry.key(), self.aggregates.len());
+                        let size = group_bytes::<State>(entry.key(), self.aggregates.len());
                         self.charge.add(size)?;
                         entry.insert(self.states())
                     }
@@ -144,6 +144,7 @@ impl<'a> AggregateRows<'a> {
                     let keys = aggregate.order.iter();
                     let keys = keys.map(|(key, _, _)| eval(key, &row, &env));
                     let keys = keys.collect::<Result<Vec<_>, _>>()?;
+                    self.ask(rows.growth_bytes())?;
                     rows.add(keys, &args);
                 }
             }
@@ -176,16 +177,12 @@ impl<'a> AggregateRows<'a> {
             && bytes < BATCH_BYTES
             && let Some((key, states)) = self.done.next()
         {
-            let size = group_bytes(&key, self.aggregates.len()) + held_bytes(&states);
+            let size = group_bytes::<State>(&key, self.aggregates.len()) + held_bytes(&states);
             let mut row = key.0;
             for (aggregate, state) in self.aggregates.iter().zip(states) {
                 row.push(match state {
                     State::Plain(state) => state.finish()?,
-                    State::Ordered(rows) => {
-                        // Its value may take as much as its rows.
-                        self.ask(rows.held_bytes())?;
-                        rows.finish(aggregate)?
-                    }
+                    State::Ordered(rows) => rows.finish(aggregate)?,
                 });
             }
             bytes += datums_heap_bytes(&row);
@@ -204,17 +201,12 @@ enum State {
     Ordered(OrderedRows),
 }
 
-impl State {
-    fn held_bytes(&self) -> usize {
-        match self {
-            State::Plain(state) => state.held_bytes(),
-            State::Ordered(rows) => rows.held_bytes(),
-        }
-    }
-}
-
 fn held_bytes(states: &[State]) -> usize {
-    states.iter().map(State::held_bytes).sum()
+    let held = states.iter().map(|state| match state {
+        State::Plain(state) => state.held_bytes(),
+        State::Ordered(rows) => rows.held_bytes(),
+    });
+    held.sum()
 }
 
 /// Whether a state must keep the values that it has seen.

@@ -23,21 +23,33 @@ pub(super) fn own_orders(aggregates: &[Aggregate]) -> Vec<bool> {
 #[derive(Default)]
 pub(super) struct OrderedRows {
     rows: Vec<Vec<Datum>>,
-    bytes: usize,
+    /// Memory of the rows.
+    row_bytes: usize,
 }
+
+/// Memory of the place of a row: sorting needs half of the places once more.
+const PLACE_BYTES: usize = size_of::<Vec<Datum>>() + size_of::<Vec<Datum>>() / 2;
 
 impl OrderedRows {
     /// Keeps a row.
     pub(super) fn add(&mut self, keys: Vec<Datum>, args: &[Datum]) {
         let mut row = keys;
         row.extend_from_slice(args);
-        self.bytes += row_bytes(&row) + 2 * size_of::<Vec<Datum>>();
+        self.row_bytes += row_bytes(&row);
         self.rows.push(row);
     }
 
-    /// Bytes of all rows.
+    /// Memory that it holds, in bytes.
     pub(super) fn held_bytes(&self) -> usize {
-        self.bytes
+        self.row_bytes + self.rows.capacity() * PLACE_BYTES
+    }
+
+    /// Memory that another row may take at once beside its own, in bytes.
+    pub(super) fn growth_bytes(&self) -> usize {
+        match self.rows.len() == self.rows.capacity() {
+            true => 2 * self.rows.capacity() * size_of::<Vec<Datum>>(),
+            false => 0,
+        }
     }
 
     /// The aggregate's value.
@@ -58,7 +70,7 @@ impl OrderedRows {
                 .dedup_by(|a, b| compare_rows(a, b, args()).is_eq());
         }
         let mut state = AggState::new(aggregate.func, false);
-        for row in &self.rows {
+        for row in self.rows {
             state.update(&row[width..])?;
         }
         state.finish()
