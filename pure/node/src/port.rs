@@ -77,8 +77,8 @@ impl TxnShared {
 pub(crate) struct Events {
     /// To sessions.
     pub(crate) to_sessions: VecDeque<(TxnHandle, FromTxn)>,
-    /// Statements that gave way and want to run again.
-    pub(crate) yielded: Vec<(TxnHandle, StatementNo)>,
+    /// Statements that gave way and want to run again, in the order in which they did.
+    pub(crate) yielded: VecDeque<(TxnHandle, StatementNo)>,
     /// Statements that sleep, and until when; entries of those that were ended are passed over.
     pub(crate) sleeping: BTreeSet<(Time, TxnHandle, StatementNo)>,
 }
@@ -475,7 +475,7 @@ impl sql::Port for StatementPort {
         self.events
             .borrow_mut()
             .yielded
-            .push((self.handle, self.statement));
+            .push_back((self.handle, self.statement));
         Poll::Pending
     }
 

@@ -446,9 +446,10 @@ impl Txns {
         any
     }
 
-    /// Statements that gave way in the last step run again in this one.
+    /// The statement that gave way first runs again: one in a step, however many there are, so that
+    /// what clients send in between waits for one turn of one of them.
     pub(crate) fn resume_yielded(&mut self) {
-        let yielded = core::mem::take(&mut self.events.borrow_mut().yielded);
+        let yielded = self.events.borrow_mut().yielded.pop_front();
         self.ready.extend(yielded);
     }
 

@@ -71,8 +71,8 @@ impl Protocol for Leap {
         self.locks.expire(cx.now);
         // Idle readers give way under this protocol as under any other that shares the table.
         cx.out.in_the_way.append(&mut self.locks.take_in_the_way());
-        // Only those that are parked now: they get one turn each.
-        self.ready.append(&mut self.parked);
+        // One of those that gave way gets a turn: what has come in between goes first.
+        self.ready.extend(self.parked.pop_front());
         let horizon = cx.horizon;
         self.since.retain(|_, since| *since > horizon);
         self.end_step(cx);

@@ -70,8 +70,8 @@ impl Protocol for TwoPhase {
         self.run_timers(cx);
         self.locks.expire(cx.now);
         self.end_doubtful_waits(cx);
-        // Only those that are parked now: they get one turn each.
-        self.ready.append(&mut self.parked);
+        // One of those that gave way gets a turn: what has come in between goes first.
+        self.ready.extend(self.parked.pop_front());
         self.pump(cx);
     }
 
