@@ -377,6 +377,11 @@ impl sql::Port for StatementPort {
         self.txn.core.borrow().now
     }
 
+    fn stopwatch_ns(&self) -> u64 {
+        let stopwatch = self.txn.core.borrow().config.stopwatch;
+        stopwatch()
+    }
+
     fn unique(&self) -> u64 {
         self.txn.core.borrow_mut().next_unique()
     }

@@ -100,6 +100,10 @@ impl Port for OneRow {
     fn now(&self) -> Time {
         Time(0)
     }
+    fn stopwatch_ns(&self) -> u64 {
+        0
+    }
+
     fn unique(&self) -> u64 {
         1
     }

@@ -56,6 +56,8 @@ pub trait Port {
     fn txn_time(&self) -> Time;
     /// Wall time of this step (`clock_timestamp()`).
     fn now(&self) -> Time;
+    /// Nanoseconds of a clock that only measures how long something took (EXPLAIN ANALYZE).
+    fn stopwatch_ns(&self) -> u64;
     /// A number never given before in this cluster: for hidden row numbers and `gen_random_uuid`.
     fn unique(&self) -> u64;
     /// A pseudo-random number from the shard's generator: for `random()`.

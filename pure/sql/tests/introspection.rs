@@ -67,6 +67,10 @@ impl Port for CatalogOnly {
     fn now(&self) -> Time {
         self.txn_time()
     }
+    fn stopwatch_ns(&self) -> u64 {
+        0
+    }
+
     fn unique(&self) -> u64 {
         1
     }

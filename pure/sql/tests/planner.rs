@@ -301,3 +301,47 @@ fn bounded_work() {
         assert!(work < bound, "{}: {work}", &text[..40]);
     }
 }
+
+#[test]
+fn explain_names_columns_keys_and_times() {
+    let cluster = tables();
+    let plan = explain(
+        &cluster,
+        "SELECT x.c, count(*) FROM w x JOIN t ON x.c = t.x AND x.b <> t.id GROUP BY x.c ORDER BY 2 \
+         DESC, 1",
+    );
+    for wanted in [
+        "Sort Key: count(*) DESC, w.c",
+        "Group Key: w.c",
+        "Hash Key: w.c = t.x",
+        "Join Filter: (w.b <> t.id)",
+    ] {
+        assert!(plan.contains(wanted), "{wanted}\n{plan}");
+    }
+    assert!(!plan.contains('#'), "{plan}");
+    let plan = explain(
+        &cluster,
+        "SELECT sum(c) FROM w WHERE v IS NOT DISTINCT FROM 'a' GROUP BY b",
+    );
+    assert!(plan.contains("Group Key: w.b"), "{plan}");
+    assert!(plan.contains("(v IS NOT DISTINCT FROM 'a')"), "{plan}");
+    let plan = explain(
+        &cluster,
+        "SELECT v FROM w WHERE a IN (1, 2) AND b IN (3, 4, 5)",
+    );
+    assert!(plan.contains("Keys: 6"), "{plan}");
+    let plan = explain(
+        &cluster,
+        "SELECT v FROM t JOIN w ON (a, b) = (x, id) WHERE id IN (3, 4)",
+    );
+    assert!(plan.contains("Key: (a = t.x AND b = t.id)"), "{plan}");
+    let plan = explain(&cluster, "SELECT v FROM w, t WHERE false");
+    assert!(plan.starts_with("Nothing: no row can pass"), "{plan}");
+    let plan = explain(&cluster, "ANALYZE SELECT count(*) FROM w WHERE c > 3");
+    let time = plan
+        .lines()
+        .find_map(|line| line.strip_prefix("Execution Time: "));
+    assert_ne!(time, Some("0.000 ms"), "{plan}");
+    let steps = plan.lines().filter(|line| line.contains("actual rows"));
+    assert!(steps.clone().count() >= 2, "{plan}");
+}

@@ -1,14 +1,15 @@
 //! EXPLAIN: the steps as a tree, with what they did if they were run.
 
-use super::step::{Access, Action, KeyPart, PointOp, Run, Scan, Step, StepOp, table_index};
+use super::explain_text::{
+    Names, access_text, column_text, expr_text, key_count, scan_column, some_of,
+};
+use super::step::{Action, PointOp, Run, Scan, Step, StepOp};
 use super::{Cx, StepStats, Tag, statement};
-use crate::bind::rel::{Call, CallKind, InitValue, JoinKind};
-use crate::expr::{Compare, Expr, Func};
+use crate::bind::rel::{Call, CallKind, InitValue, JoinKind, SortKey};
+use crate::expr::Expr;
 use crate::port::{ExecError, Signal};
 use crate::program::Body;
-use crate::rows::shown;
 use base::{Datum, RowBatch};
-use catalog::Table;
 use core::fmt::Write;
 
 /// Gives the lines; with `analyze` runs the statement first, without sending its rows.
@@ -19,12 +20,12 @@ pub(super) async fn run(
     params: &[Datum],
 ) -> Result<Tag, ExecError> {
     let inner = Cx::new(cx.port, run, analyze);
-    let start = cx.port.now();
+    let start = cx.port.stopwatch_ns();
     let mut tag = None;
     if analyze {
         tag = Some(statement(&inner, run, params, false).await?);
     }
-    let took = cx.port.now().since(start);
+    let took_ns = cx.port.stopwatch_ns().saturating_sub(start);
     let stats = inner.stats.as_ref().map(|stats| stats.borrow().clone());
     let mut lines = Lines {
         out: Vec::new(),
@@ -51,7 +52,7 @@ pub(super) async fn run(
         }
         lines
             .out
-            .push(format!("Execution Time: {:.3} ms", took as f64 / 1000.0));
+            .push(format!("Execution Time: {:.3} ms", took_ns as f64 / 1e6));
     }
     let mut batch = RowBatch::new(1);
     for line in &lines.out {
@@ -99,7 +100,7 @@ impl Lines<'_> {
                 let text: Vec<String> = keys
                     .map(|(key, value)| {
                         let name = &table.column_at(key.column).name;
-                        format!("{name} = {}", expr_text(value, &[]))
+                        format!("{name} = {}", expr_text(value, &unnamed))
                     })
                     .collect();
                 self.detail(0, &format!("Key: ({})", text.join(" AND ")));
@@ -157,7 +158,7 @@ impl Lines<'_> {
                     " (actual rows={} loops={} time={:.3} ms",
                     stats.rows,
                     stats.loops,
-                    stats.micros as f64 / 1000.0
+                    stats.nanos as f64 / 1e6
                 );
                 if stats.ops > 0 {
                     let _ = write!(
@@ -176,7 +177,7 @@ impl Lines<'_> {
     fn step(&mut self, step: &Step, depth: usize) {
         match &step.op {
             StepOp::One => self.title(step, depth, "Result"),
-            StepOp::Values { .. } => self.title(step, depth, "Values"),
+            StepOp::Values { rows, .. } => self.title(step, depth, values_title(rows.len())),
             StepOp::Virtual(table) => {
                 self.title(step, depth, &format!("System Catalog {}", table.name));
             }
@@ -186,11 +187,11 @@ impl Lines<'_> {
             StepOp::Scan(scan) => {
                 let title = scan_title(scan);
                 self.title(step, depth, &title);
-                self.scan(scan, depth);
+                self.scan(scan, depth, &unnamed);
             }
             StepOp::Filter { input, filter } => {
                 self.title(step, depth, "Filter");
-                self.detail(depth, &format!("Condition: {}", expr_text(filter, &[])));
+                self.condition(depth, filter, input);
                 self.step(input, depth + 1);
             }
             StepOp::Project { input, .. } => {
@@ -210,9 +211,10 @@ impl Lines<'_> {
             } => {
                 let title = format!("{} by Key Lookup: {}", join_name(*kind), scan_title(scan));
                 self.title(step, depth, &title);
-                self.scan(scan, depth);
+                self.scan(scan, depth, &|column| column_text(left, column));
                 if let Some(filter) = filter {
-                    self.detail(depth, &format!("Join Filter: {}", expr_text(filter, &[])));
+                    let text = expr_text(filter, &|column| joined_text(left, scan, column));
+                    self.detail(depth, &format!("Join Filter: {text}"));
                 }
                 self.step(left, depth + 1);
             }
@@ -229,13 +231,7 @@ impl Lines<'_> {
                     "Hash"
                 };
                 self.title(step, depth, &format!("{how} {}", join_name(*kind)));
-                for (left, right) in keys {
-                    let text = format!("{} = {}", expr_text(left, &[]), expr_text(right, &[]));
-                    self.detail(depth, &format!("Hash Key: {text}"));
-                }
-                if let Some(filter) = filter {
-                    self.detail(depth, &format!("Join Filter: {}", expr_text(filter, &[])));
-                }
+                self.pairs((left, right), keys, filter.as_ref(), depth);
                 self.step(left, depth + 1);
                 self.step(right, depth + 1);
             }
@@ -256,13 +252,17 @@ impl Lines<'_> {
                     (false, false) => "Group Aggregate",
                 };
                 self.title(step, depth, name);
+                let keys = (0..group.len() as u32).map(|column| column_text(step, column));
+                self.list(depth, "Group Key", keys.collect());
                 self.step(input, depth + 1);
             }
-            StepOp::Distinct { input, .. } => {
+            StepOp::Distinct { input, keys } => {
                 self.title(step, depth, "Distinct");
+                let keys = keys.iter().map(|column| column_text(input, *column));
+                self.list(depth, "Distinct Key", keys.collect());
                 self.step(input, depth + 1);
             }
-            StepOp::Sort { input, limit, .. } => {
+            StepOp::Sort { input, limit, keys } => {
                 self.title(
                     step,
                     depth,
@@ -272,6 +272,7 @@ impl Lines<'_> {
                         "Sort"
                     },
                 );
+                self.list(depth, "Sort Key", sort_texts(input, keys));
                 self.step(input, depth + 1);
             }
             StepOp::Limit { input, .. } => {
@@ -304,15 +305,57 @@ impl Lines<'_> {
         }
     }
 
-    fn scan(&mut self, scan: &Scan, depth: usize) {
-        let names: Vec<&str> = scan
-            .table
-            .columns
-            .iter()
-            .map(|column| column.name.as_str())
-            .collect();
-        if let Some(text) = access_text(&scan.table, &scan.access) {
+    /// The keys and the filter of a join of two steps.
+    fn pairs(
+        &mut self,
+        (left, right): (&Step, &Step),
+        keys: &[(Expr, Expr)],
+        filter: Option<&Expr>,
+        depth: usize,
+    ) {
+        let of_left = |column| column_text(left, column);
+        let of_right = |column| column_text(right, column);
+        for (left, right) in keys {
+            let (left, right) = (expr_text(left, &of_left), expr_text(right, &of_right));
+            self.detail(depth, &format!("Hash Key: {left} = {right}"));
+        }
+        if let Some(filter) = filter {
+            let text = expr_text(filter, &|column| match column.checked_sub(left.width) {
+                None => of_left(column),
+                Some(column) => of_right(column),
+            });
+            self.detail(depth, &format!("Join Filter: {text}"));
+        }
+    }
+
+    fn condition(&mut self, depth: usize, filter: &Expr, input: &Step) {
+        let text = expr_text(filter, &|column| column_text(input, column));
+        self.detail(depth, &format!("Condition: {text}"));
+    }
+
+    /// A line of names, cut off where there are very many.
+    fn list(&mut self, depth: usize, what: &str, names: Vec<String>) {
+        if !names.is_empty() {
+            let names = some_of(&names, String::clone);
+            self.detail(depth, &format!("{what}: {names}"));
+        }
+    }
+
+    /// What a scan reads; `outer` names the columns of the row that its keys are over.
+    fn scan(&mut self, scan: &Scan, depth: usize, outer: Names<'_>) {
+        let names = |column: u32| scan.table.column_at(column as u16).name.clone();
+        if let Some(text) = access_text(&scan.table, &scan.access, outer) {
             self.detail(depth, &format!("Key: {text}"));
+        }
+        if scan.access.point {
+            match key_count(&scan.access) {
+                Some(1) => {}
+                Some(count) => self.detail(depth, &format!("Keys: {count}")),
+                None => self.detail(depth, "Keys: as many as the array has values"),
+            }
+        }
+        if let Some(gate) = &scan.gate {
+            self.detail(depth, &format!("Only if: {}", expr_text(gate, &unnamed)));
         }
         match scan.program.unbound() {
             Body::Rows { filter, .. }
@@ -327,6 +370,41 @@ impl Lines<'_> {
             }
             Body::Modify(_) => {}
         }
+    }
+}
+
+/// Sort keys over the rows of a step.
+fn sort_texts(input: &Step, keys: &[SortKey]) -> Vec<String> {
+    let key = |key: &SortKey| {
+        let name = column_text(input, key.column);
+        let down = if key.descending { " DESC" } else { "" };
+        let nulls = match (key.nulls_first, key.descending) {
+            (true, false) => " NULLS FIRST",
+            (false, true) => " NULLS LAST",
+            _ => "",
+        };
+        format!("{name}{down}{nulls}")
+    };
+    keys.iter().map(key).collect()
+}
+
+fn values_title(rows: usize) -> &'static str {
+    match rows {
+        0 => "Nothing: no row can pass",
+        _ => "Values",
+    }
+}
+
+/// Keys of a plain scan are over no row.
+fn unnamed(column: u32) -> String {
+    format!("#{}", column + 1)
+}
+
+/// A column of a left row and the columns that a scan adds.
+fn joined_text(left: &Step, scan: &Scan, column: u32) -> String {
+    match column.checked_sub(left.width) {
+        None => column_text(left, column),
+        Some(column) => scan_column(scan, column),
     }
 }
 
@@ -368,146 +446,4 @@ fn scan_title(scan: &Scan) -> String {
         (None, _) => "all shards",
     };
     format!("{what}{how}{back}{using} on {}  [{place}]", scan.table.name)
-}
-
-fn access_text(table: &Table, access: &Access) -> Option<String> {
-    let index = table_index(table, access.index);
-    let name = |place: usize| table.column_at(index.columns[place].column).name.as_str();
-    let mut parts = Vec::new();
-    let mut listed: Vec<(usize, &str)> = Vec::new();
-    for (i, part) in access.prefix.iter().enumerate() {
-        parts.push(match part {
-            KeyPart::One(value) => format!("{} = {}", name(i), expr_text(value, &[])),
-            KeyPart::List(values) => {
-                format!(
-                    "{} IN ({})",
-                    name(i),
-                    some_of(values, |value| expr_text(value, &[]))
-                )
-            }
-            KeyPart::Array(array) => format!("{} = ANY ({})", name(i), expr_text(array, &[])),
-            KeyPart::Row(place) => {
-                listed.push((*place, name(i)));
-                continue;
-            }
-        });
-    }
-    if !listed.is_empty() {
-        let names: Vec<&str> = listed.iter().map(|(_, name)| *name).collect();
-        let row = |values: &Vec<Expr>| {
-            let values = listed
-                .iter()
-                .map(|(place, _)| expr_text(&values[*place], &[]));
-            format!("({})", values.collect::<Vec<_>>().join(", "))
-        };
-        let rows = some_of(&access.rows, row);
-        parts.push(format!("({}) IN ({rows})", names.join(", ")));
-    }
-    let next = access.prefix.len();
-    for (bound, op) in [(&access.low, '>'), (&access.high, '<')] {
-        if let Some(bound) = bound {
-            let equal = if bound.inclusive { "=" } else { "" };
-            let names: Vec<&str> = (0..bound.values.len()).map(|i| name(next + i)).collect();
-            let values = bound.values.iter().map(|value| expr_text(value, &[]));
-            let values: Vec<String> = values.collect();
-            let (names, values) = (names.join(", "), values.join(", "));
-            parts.push(match bound.values.len() {
-                1 => format!("{names} {op}{equal} {values}"),
-                _ => format!("({names}) {op}{equal} ({values})"),
-            });
-        }
-    }
-    (!parts.is_empty()).then(|| format!("({})", parts.join(" AND ")))
-}
-
-/// Values that a list shows at most.
-const SHOWN_MAX: usize = 20;
-
-/// A list, cut off where nobody reads on.
-fn some_of<T>(values: &[T], text: impl Fn(&T) -> String) -> String {
-    let shown: Vec<String> = values.iter().take(SHOWN_MAX).map(text).collect();
-    match values.len().checked_sub(SHOWN_MAX) {
-        None | Some(0) => shown.join(", "),
-        Some(more) => format!("{}, ... {more} more", shown.join(", ")),
-    }
-}
-
-fn compare_text(op: Compare) -> &'static str {
-    match op {
-        Compare::Eq => "=",
-        Compare::Ne => "<>",
-        Compare::Lt => "<",
-        Compare::Le => "<=",
-        Compare::Gt => ">",
-        Compare::Ge => ">=",
-        Compare::Like => "~~",
-        Compare::NotLike => "!~~",
-        Compare::ILike => "~~*",
-        Compare::NotILike => "!~~*",
-        Compare::Regex => "~",
-        Compare::NotRegex => "!~",
-        Compare::IRegex => "~*",
-        Compare::NotIRegex => "!~*",
-    }
-}
-
-/// An expression for people; columns without a name are numbered.
-fn expr_text(expr: &Expr, names: &[&str]) -> String {
-    let list = |items: &[Expr], separator: &str| {
-        let items: Vec<String> = items.iter().map(|item| expr_text(item, names)).collect();
-        items.join(separator)
-    };
-    match expr {
-        Expr::Const(Datum::Null, _) => "NULL".into(),
-        Expr::Const(datum, ty) if ty.is_text() || ty.is_datetime() => {
-            format!("'{}'", shown(*ty, datum).replace('\'', "''"))
-        }
-        Expr::Const(datum, ty) => shown(*ty, datum),
-        Expr::Column(column, _) => match names.get(*column as usize) {
-            Some(name) => (*name).to_string(),
-            None => format!("#{}", column + 1),
-        },
-        Expr::Param(slot, _) => format!("${}", slot + 1),
-        Expr::Call(Func::Compare(op), sides, _) if sides.len() == 2 => {
-            let (left, right) = (expr_text(&sides[0], names), expr_text(&sides[1], names));
-            format!("({left} {} {right})", compare_text(*op))
-        }
-        Expr::Call(func, args, _) => {
-            let name = match func {
-                Func::Add => Some(" + "),
-                Func::Sub => Some(" - "),
-                Func::Mul => Some(" * "),
-                Func::Div => Some(" / "),
-                _ => None,
-            };
-            match name {
-                Some(op) if args.len() == 2 => format!("({})", list(args, op)),
-                _ => format!("{func:?}({})", list(args, ", ")),
-            }
-        }
-        Expr::Cast { arg, to, .. } => format!("{}::{}", expr_text(arg, names), to.name()),
-        Expr::And(parts) => format!("({})", list(parts, " AND ")),
-        Expr::Or(parts) => format!("({})", list(parts, " OR ")),
-        Expr::Not(inner) => format!("NOT {}", expr_text(inner, names)),
-        Expr::IsNull(inner, negated) => {
-            let not = if *negated { "NOT " } else { "" };
-            format!("({} IS {not}NULL)", expr_text(inner, names))
-        }
-        Expr::InList(arg, items, negated) => {
-            let not = if *negated { "NOT " } else { "" };
-            format!(
-                "({} {not}IN ({}))",
-                expr_text(arg, names),
-                list(items, ", ")
-            )
-        }
-        Expr::Coalesce(args, _) => format!("COALESCE({})", list(args, ", ")),
-        Expr::MakeArray(items, _) => format!("ARRAY[{}]", list(items, ", ")),
-        Expr::IsBool(..)
-        | Expr::IsDistinct(..)
-        | Expr::Case { .. }
-        | Expr::AnyArray(..)
-        | Expr::Outer(..)
-        | Expr::Subquery(..) => "...".into(),
-    }
 }

@@ -11,6 +11,7 @@ mod calls;
 mod conflict;
 mod copy;
 mod explain;
+mod explain_text;
 mod fast;
 mod foreign;
 mod insert;
@@ -102,7 +103,7 @@ struct StepStats {
     /// Shards that it sent operations to.
     shards: std::collections::BTreeSet<base::ShardId>,
     /// Time from its start to its end, children included.
-    micros: u64,
+    nanos: u64,
 }
 
 /// What all steps of one execution share.

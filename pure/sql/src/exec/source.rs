@@ -145,13 +145,13 @@ struct Measured<'a> {
 impl Rows for Measured<'_> {
     fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
         Box::pin(async {
-            let start = self.cx.port.now();
+            let start = self.cx.port.stopwatch_ns();
             let batch = self.inner.next().await?;
             if let Some(stats) = &self.cx.stats {
                 let mut stats = stats.borrow_mut();
                 let stats = &mut stats[self.step as usize];
                 stats.rows += batch.as_ref().map_or(0, |batch| u64::from(batch.rows));
-                stats.micros += self.cx.port.now().since(start);
+                stats.nanos += self.cx.port.stopwatch_ns().saturating_sub(start);
             }
             Ok(batch)
         })

@@ -647,6 +647,11 @@ impl Port for FakePort {
         self.clock.set(self.clock.get() + 10);
         Time(self.clock.get())
     }
+    fn stopwatch_ns(&self) -> u64 {
+        self.clock.set(self.clock.get() + 10);
+        self.clock.get() * 1000
+    }
+
     fn unique(&self) -> u64 {
         self.state.unique.set(self.state.unique.get() + 1);
         self.state.unique.get()
