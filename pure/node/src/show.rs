@@ -41,7 +41,18 @@ impl Shows {
         // Which nodes are connected is a fact of the asked shard.
         let whom = match what {
             Show::Nodes => core::slice::from_ref(&here),
-            _ => shards,
+            Show::Stages
+            | Show::Placement
+            | Show::Memory
+            | Show::Counters
+            | Show::Ownership
+            | Show::Hottest
+            | Show::Sessions
+            | Show::InDoubt
+            | Show::Activity
+            | Show::Databases
+            | Show::Tables
+            | Show::Sizes => shards,
         };
         self.ask(kind_of(what), database, whom, ticket)
     }

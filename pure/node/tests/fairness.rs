@@ -8,7 +8,7 @@ use one_shard::{Outcome, World};
 
 const HEAVY: u32 = 10;
 const ROWS: u64 = 20_000;
-/// Rows that a step may read while heavy statements run: a turn of a scan, and a turn of a statement
+/// Rows that a step may read while heavy statements run: a turn of a scan, and one of a statement
 /// that reads its rows itself.
 const STEP_ROWS_MAX: u64 = 2_100;
 

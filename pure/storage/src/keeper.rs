@@ -253,6 +253,8 @@ impl<D: Disk> CheckpointKeeper<D> {
         let file = self.disk.create(MANIFEST_NEW)?;
         self.disk.write_all_at(&file, 0, &manifest.encode())?;
         self.disk.sync(&file)?;
+        // The names of all files are durable before the manifest that needs them has its own.
+        self.disk.sync_directory()?;
         self.manifest = Manifest {
             number: self.manifest.number,
             ..manifest

@@ -91,70 +91,52 @@ fn seen(samples: &[Sample], episode: &Episode) -> Seen {
     seen
 }
 
-/// Prints a table and what is wrong; whether nothing is.
-pub(crate) fn report(protocol: &str, samples: &[Sample], episodes: &[Episode]) -> bool {
-    println!("{protocol}: {} statements", samples.len());
-    println!(
-        "{:<12} {:>10} {:>12} {:>12} {:>10} {:>10} {:>10}  schema change",
-        "fault", "statements", "longest live", "longest", "tx/s before", "tx/s in it", "back after"
-    );
-    let (mut passed, mut failed) = (0, 0);
-    let mut check = |good: bool, text: String| {
+/// Counts what holds, and prints what does not.
+#[derive(Default)]
+struct Verdict {
+    passed: usize,
+    failed: usize,
+}
+
+impl Verdict {
+    fn check(&mut self, good: bool, text: String) {
         if good {
-            passed += 1;
+            self.passed += 1;
         } else {
-            failed += 1;
+            self.failed += 1;
             println!("FAILED: {text}");
         }
-    };
-    for episode in episodes {
-        let seen = seen(samples, episode);
+    }
+
+    /// Judges one fault.
+    fn judge(&mut self, episode: &Episode, seen: &Seen) {
         let Episode { fault, change, .. } = episode;
-        let back = seen
-            .back
-            .map_or("never".into(), |back| format!("{} ms", back.as_millis()));
-        println!(
-            "{:<12} {:>10} {:>9} ms {:>9} ms {:>10} {:>10} {:>10}  {} ms: {}",
-            fault.name(),
-            seen.statements,
-            seen.longest_live.as_millis(),
-            seen.longest.as_millis(),
-            seen.before,
-            seen.late,
-            back,
-            change.took.as_millis(),
-            change.outcome
-        );
-        let limit = DETECTION + BEYOND;
+        let name = fault.name();
         let worst = seen.worst.as_ref().map(|worst| {
             format!(
                 "client of node {}, row of node {}: {} {}",
                 worst.at, worst.home, worst.state, worst.message
             )
         });
-        check(
-            seen.longest <= limit,
+        self.check(
+            seen.longest <= DETECTION + BEYOND,
             format!(
-                "{}: a statement took {} ms ({})",
-                fault.name(),
+                "{name}: a statement took {} ms ({})",
                 seen.longest.as_millis(),
                 worst.unwrap_or_default()
             ),
         );
-        check(
+        self.check(
             seen.late * 4 >= seen.before,
             format!(
-                "{}: rows of live nodes: {} commits a second, {} before",
-                fault.name(),
-                seen.late,
-                seen.before
+                "{name}: rows of live nodes: {} commits a second, {} before",
+                seen.late, seen.before
             ),
         );
-        check(
+        self.check(
             change.took <= CHANGE_LIMIT,
             format!(
-                "{}: {} took {} ms: {}",
-                fault.name(),
+                "{name}: {} took {} ms: {}",
                 change.sql,
                 change.took.as_millis(),
                 change.outcome
@@ -164,14 +146,49 @@ pub(crate) fn report(protocol: &str, samples: &[Sample], episodes: &[Episode]) -
             Fault::Kill => RETURN_LIMIT * 5,
             _ => RETURN_LIMIT,
         };
-        check(
+        self.check(
             seen.back.is_some_and(|back| back <= allowed),
-            format!("{}: rows that it took are back after {back}", fault.name()),
+            format!(
+                "{name}: rows that it took are back after {}",
+                shown(seen.back)
+            ),
         );
+    }
+}
+
+fn shown(back: Option<Duration>) -> String {
+    back.map_or("never".into(), |back| format!("{} ms", back.as_millis()))
+}
+
+/// Prints a table and what is wrong; whether nothing is.
+pub(crate) fn report(protocol: &str, samples: &[Sample], episodes: &[Episode]) -> bool {
+    println!("{protocol}: {} statements", samples.len());
+    println!(
+        "{:<12} {:>10} {:>12} {:>12} {:>11} {:>10} {:>10}  schema change",
+        "fault", "statements", "longest live", "longest", "tx/s before", "tx/s in it", "back after"
+    );
+    let mut verdict = Verdict::default();
+    for episode in episodes {
+        let seen = seen(samples, episode);
+        let Episode { fault, change, .. } = episode;
+        println!(
+            "{:<12} {:>10} {:>9} ms {:>9} ms {:>11} {:>10} {:>10}  {} ms: {}",
+            fault.name(),
+            seen.statements,
+            seen.longest_live.as_millis(),
+            seen.longest.as_millis(),
+            seen.before,
+            seen.late,
+            shown(seen.back),
+            change.took.as_millis(),
+            change.outcome
+        );
+        verdict.judge(episode, &seen);
     }
     for (state, count) in states(samples) {
         println!("  {state:<6} {count:>8}");
     }
+    let Verdict { passed, failed } = verdict;
     println!("faults: {passed} passed, {failed} failed");
     failed == 0
 }

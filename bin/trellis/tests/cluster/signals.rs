@@ -48,7 +48,7 @@ fn sessions_are_cancelled_and_ended_from_any_node() {
             loop {
                 let (tag, body) = victim.next_message().unwrap();
                 if tag == b'E' {
-                    return String::from_utf8_lossy(&body).into_owned();
+                    return String::from_utf8_lossy(body).into_owned();
                 }
             }
         });

@@ -378,10 +378,14 @@ mod tests {
     /// A golden script.
     const OF_TXN: &str = include_str!("../../testdata/session/settings_of_txn");
 
-    /// Settings whose effect is shown by a golden script.
+    /// A test that measures what statements hold.
+    const OF_MEMORY: &str = include_str!("../../tests/statement_memory.rs");
+
+    /// Settings whose effect is shown by a golden script, or by another test.
     const ELSEWHERE: &[(&str, &str)] = &[
         ("transaction_isolation", OF_TXN),
         ("transaction_read_only", OF_TXN),
+        ("statement_memory", OF_MEMORY),
     ];
 
     /// Every setting acts, or takes no other value than the one that tells the truth.
@@ -439,6 +443,7 @@ mod tests {
                 set.expect("any text");
                 assert_eq!(settings.report(), [(name.to_owned(), "x".to_owned())]);
             } else if let Some((_, script)) = ELSEWHERE.iter().find(|(other, _)| *other == name) {
+                let script = script.to_ascii_lowercase();
                 assert!(
                     script.contains(&format!("set {name} = ")),
                     "{name} in its script"

@@ -275,7 +275,7 @@ impl<'a> Lexer<'a> {
 
     /// `$1` or `$tag$text$tag$`.
     fn dollar(&mut self) -> Result<Token, SqlError> {
-        let start = self.at;
+        let (start, column) = (self.at, self.column);
         self.skip(1);
         let digits = self.take_while(|c| c.is_ascii_digit());
         if !digits.is_empty() {
@@ -288,7 +288,7 @@ impl<'a> Lexer<'a> {
         self.take_while(|c| continues_name(c) && c != '$');
         if !self.rest().starts_with('$') {
             // A dollar that starts nothing is a token that fits nowhere.
-            (self.at, self.column) = (start + 1, self.column - (self.at - start - 1) as u64);
+            (self.at, self.column) = (start + 1, column + 1);
             return Ok(Token::Char('$'));
         }
         self.skip(1);

@@ -101,6 +101,7 @@ fn of_moves() -> Vec<Body> {
         refused(Some(otag(7)), Some(died())),
         Body::Working(4, Some(OTHER)),
         Body::Waiting(otag(7)),
+        Body::Stranded(vec![otag(7), otag(8)]),
         Body::Inform(Inform {
             fates: vec![
                 (otag(7), Fate::Acquired),

@@ -1,4 +1,5 @@
-//! What ends a transaction besides wait-die: silence, nodes that are away, timeouts, a full disk or memory.
+//! What ends a transaction besides wait-die: silence, nodes that are away, timeouts, a full disk
+//! or memory.
 
 use super::local::{add, get, shard};
 use super::world::{World, key, options};
