@@ -394,6 +394,9 @@ impl Shard {
         self.core.borrow_mut().on_tick();
         self.txns.on_tick(now);
         self.txns.resume_yielded();
+        if self.shows.borrow_mut().on_tick(now) {
+            self.txns.wake_all();
+        }
         self.tick_sessions(now);
     }
 
@@ -453,6 +456,10 @@ impl Shard {
     fn ask_shows(&mut self) -> bool {
         let asked = core::mem::take(&mut self.shows.borrow_mut().to_ask);
         let any = !asked.is_empty();
+        if any {
+            let now = self.core.borrow().now;
+            self.shows.borrow_mut().sent(now);
+        }
         for (id, what, database, shards) in asked {
             for shard in shards {
                 if shard == self.core.borrow().config.shard {
@@ -561,6 +568,7 @@ impl Shard {
             session,
             self.lookaheads.first().map(|(at, _)| *at),
             self.announce_at,
+            self.shows.borrow().again_at,
             self.switch.deadline(),
             self.ddl_deadline(),
         ];

@@ -3,7 +3,7 @@
 
 use crate::input::pid_shard;
 use crate::message::ShowKind;
-use base::{Datum, RowBatch, ShardId};
+use base::{Datum, RowBatch, ShardId, Time};
 use sql::port::{ExecError, Show, Signal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::Poll;
@@ -11,8 +11,12 @@ use std::task::Poll;
 /// Rows of SHOW HOTTEST.
 pub(crate) const HOTTEST_ROWS: usize = 20;
 
+/// Microseconds after which shards that have not answered are asked again.
+const ASK_AGAIN_US: u64 = 500_000;
+
 struct Question {
     kind: ShowKind,
+    database: String,
     missing: BTreeSet<ShardId>,
     rows: Vec<Vec<Datum>>,
 }
@@ -24,6 +28,8 @@ pub(crate) struct Shows {
     questions: BTreeMap<u64, Question>,
     /// Shards that cannot answer now.
     pub(crate) unreachable: BTreeSet<ShardId>,
+    /// When those that have not answered are asked again.
+    pub(crate) again_at: Option<Time>,
     /// Questions to be sent: number, what, database, whom.
     pub(crate) to_ask: Vec<(u64, ShowKind, String, Vec<ShardId>)>,
 }
@@ -95,6 +101,7 @@ impl Shows {
                 self.next_id,
                 Question {
                     kind,
+                    database: database.to_string(),
                     missing,
                     rows: Vec::new(),
                 },
@@ -112,6 +119,34 @@ impl Shows {
         }
         let question = self.questions.remove(&id).expect("just seen");
         Poll::Ready(Ok(combine(question)))
+    }
+
+    /// Questions have been sent at `now`.
+    pub(crate) fn sent(&mut self, now: Time) {
+        self.again_at = Some(now.after(ASK_AGAIN_US));
+    }
+
+    /// Asks again, if it is time: question or answer may have been sent while a connection was not
+    /// there. An order to a session is not repeated, because it might hit its next statement: its
+    /// shard is taken not to have had the session. Whether something has changed.
+    pub(crate) fn on_tick(&mut self, now: Time) -> bool {
+        if self.again_at.is_none_or(|at| at > now) {
+            return false;
+        }
+        self.again_at = None;
+        for (id, question) in &mut self.questions {
+            if matches!(question.kind, ShowKind::Signal { .. }) {
+                question.missing.clear();
+                continue;
+            }
+            let missing = question.missing.difference(&self.unreachable);
+            let ask: Vec<ShardId> = missing.copied().collect();
+            if !ask.is_empty() {
+                self.to_ask
+                    .push((*id, question.kind, question.database.clone(), ask));
+            }
+        }
+        true
     }
 
     /// Takes a shard's part.

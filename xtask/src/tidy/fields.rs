@@ -71,8 +71,8 @@ fn imported(text: &str) -> BTreeSet<&str> {
     for (start, _) in text.match_indices(" as ") {
         let before = text[..start].rsplit([' ', '\n']).next().unwrap_or_default();
         let alias = text[start + 4..].split(';').next().unwrap_or_default();
-        let line = text[..start].rsplit('\n').next().unwrap_or_default();
-        if line.trim_start().starts_with("use ") && names.contains(before) {
+        let used = text[..start - before.len()].trim_end().ends_with("use");
+        if used && names.contains(before) {
             names.insert(alias.trim());
         }
     }
