@@ -337,10 +337,10 @@ pub(super) async fn patiently(
 
 /// Whether faults and conflicts explain an SQLSTATE: transaction rollback, connection exceptions,
 /// the intervention of an operator (a node that stops), resources, a constraint that two inserts
-/// race for.
+/// race for, a row in doubt because a coordinator is away.
 pub(super) fn is_excusable(sqlstate: &str) -> bool {
     let classes = ["40", "08", "57", "53", "58"];
-    classes.iter().any(|class| sqlstate.starts_with(class)) || sqlstate == "23505"
+    classes.iter().any(|class| sqlstate.starts_with(class)) || matches!(sqlstate, "23505" | "55P03")
 }
 
 impl Workload for Histories {
