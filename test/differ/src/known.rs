@@ -39,8 +39,36 @@ pub(crate) const SHAPES: &[Shape] = &[
         fits: |case| {
             let violated = |answer: &Answer| answer.state().starts_with("23");
             let one = violated(case.postgres) || violated(case.trellis);
-            let again = |answer: &Answer| violated(answer) || answer.state() == "21000";
+            let again =
+                |answer: &Answer| violated(answer) || ["21000", "22003"].contains(&answer.state());
             one && again(case.postgres) && again(case.trellis)
+        },
+    },
+    Shape {
+        name: "texts that do not fit their format",
+        example: "SELECT to_number('$45', '9,999.9')",
+        page: DIFFERENCES,
+        fits: |case| {
+            let reads = ["to_number(", "to_date(", "to_timestamp("];
+            reads.iter().any(|name| case.sql.contains(name)) && case.trellis.state() != ""
+        },
+    },
+    Shape {
+        name: "an argument that fails beside one that is NULL",
+        example: "SELECT substring(NULL::text, 1, 1 / 0)",
+        page: DIFFERENCES,
+        fits: |case| {
+            case.postgres.state().starts_with("22")
+                && case.trellis.state().is_empty()
+                && case.sql.contains("NULL")
+        },
+    },
+    Shape {
+        name: "LATERAL in a join behind a comma",
+        example: "SELECT 1 FROM t1 AS a, t1 AS b LEFT JOIN LATERAL (SELECT a.id) AS c (x) ON true",
+        page: DIFFERENCES,
+        fits: |case| {
+            case.sql.contains("LATERAL") && says(case.trellis, "42P01", "missing FROM-clause entry")
         },
     },
     Shape {

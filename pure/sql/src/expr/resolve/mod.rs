@@ -44,6 +44,13 @@ pub fn function(name: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
         "greatest" => return build::extreme(Func::Greatest, "GREATEST", args),
         "least" => return build::extreme(Func::Least, "LEAST", args),
         "nullif" if args.len() == 2 => return build::null_if(args),
+        // They quote the text of a cast, which is not what is sent to clients: `true`, not `t`.
+        "quote_literal" | "quote_nullable" if args.len() == 1 && args[0].ty() == Type::Bool => {
+            let text = args
+                .into_iter()
+                .map(|arg| coerce(arg, Type::Text, Context::Explicit));
+            return function(name, text.collect::<Result<_, _>>()?);
+        }
         "pg_typeof" if args.len() == 1 => {
             let oid = Datum::Int(i64::from(args[0].ty().oid()));
             return Ok(Expr::Const(oid, Type::Reg(Reg::Type)));
