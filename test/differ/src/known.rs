@@ -50,12 +50,13 @@ pub(crate) const SHAPES: &[Shape] = &[
         page: DIFFERENCES,
         fits: |case| {
             let reads = ["to_number(", "to_date(", "to_timestamp("];
-            reads.iter().any(|name| case.sql.contains(name)) && case.trellis.state() != ""
+            reads.iter().any(|name| case.sql.contains(name))
         },
     },
     Shape {
         name: "an argument that fails beside one that is NULL",
-        example: "SELECT substring(NULL::text, 1, 1 / 0)",
+        example: "SELECT substring(NULL::text, 0, \
+                  width_bucket(3.0::float8, '-Infinity'::float8, 1::float8, 5))",
         page: DIFFERENCES,
         fits: |case| {
             case.postgres.state().starts_with("22")
@@ -64,8 +65,9 @@ pub(crate) const SHAPES: &[Shape] = &[
         },
     },
     Shape {
-        name: "LATERAL in a join behind a comma",
-        example: "SELECT 1 FROM t1 AS a, t1 AS b LEFT JOIN LATERAL (SELECT a.id) AS c (x) ON true",
+        name: "LATERAL behind a FULL JOIN behind a comma",
+        example: "SELECT 1 FROM t1 AS a, t1 AS b FULL JOIN t1 AS e ON b.id = e.id \
+                  LEFT JOIN LATERAL (SELECT a.id) AS c (x) ON true",
         page: DIFFERENCES,
         fits: |case| {
             case.sql.contains("LATERAL") && says(case.trellis, "42P01", "missing FROM-clause entry")

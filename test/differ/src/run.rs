@@ -103,6 +103,8 @@ impl Run {
         run.both(ground::MAKE_WRITTEN).await?;
         run.both(ground::FILL_WRITTEN).await?;
         run.check_shapes().await;
+        // Some of the examples change tables.
+        run.both(ground::FILL_WRITTEN).await?;
         let start = Instant::now();
         let limit = Duration::from_secs(run.options.seconds);
         let mut told = start;

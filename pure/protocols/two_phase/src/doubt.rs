@@ -12,8 +12,8 @@ use alloc::vec::Vec;
 use base::{Key, NodeId, Time, TxnId};
 use txn::{AbortReason, OpError};
 
-/// Longest wait for a transaction in doubt. Microseconds. A client whose row is on a live node waits
-/// no longer than this beyond detection.
+/// Longest wait for a transaction in doubt. Microseconds. A client whose row is on a live node
+/// waits no longer than this beyond detection.
 pub const WAIT_US_MAX: u64 = 1_000_000;
 /// Pause between two looks at who waits for a transaction in doubt. Microseconds.
 const LOOK_US: u64 = 200_000;
