@@ -21,13 +21,13 @@ struct Share {
 const SHARES: [Share; 2] = [
     Share {
         protocol: "two_phase",
-        seeds: 1_000_000,
+        seeds: 1_900,
         seconds: 200,
         at_least: 40,
     },
     Share {
         protocol: "leap",
-        seeds: 2_000,
+        seeds: 650,
         seconds: 200,
         at_least: 40,
     },
