@@ -39,9 +39,11 @@ impl SourceFile {
     }
 }
 
-/// The root of the checkout.
+/// The root of the checkout that runs this: not of the one that built it, for checkouts may share
+/// a build cache. `cargo xtask` sets the variable.
 pub(crate) fn root() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR");
+    let manifest = manifest.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     manifest
         .parent()
         .expect("xtask lies inside the checkout")
