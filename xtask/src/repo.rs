@@ -2,7 +2,7 @@
 
 use crate::shell;
 use anyhow::{Context, Result};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// One file of the repository that can be read as text.
