@@ -1,5 +1,5 @@
 //! Installs what the tests with real clients and peers need, where it is missing: Debian's packages
-//! of PostgreSQL 15 (server, psql, pgbench), a Java runtime and the JDBC driver, and psycopg in a
+//! of PostgreSQL 15 (server, psql, pgbench), valgrind, a Java runtime and the JDBC driver, and psycopg in a
 //! Python environment of its own.
 
 use crate::{repo, shell};
@@ -27,6 +27,7 @@ pub(crate) fn all() -> Result<()> {
         packages.push("libpostgresql-jdbc-java");
     }
     apt(&packages)?;
+    callgrind()?;
     network_tools()?;
     python()?;
     Ok(())
@@ -48,6 +49,14 @@ pub(crate) fn postgres() -> Result<()> {
         std::fs::write(config, "create_main_cluster = false\n")?;
     }
     apt(&["postgresql-15", "postgresql-client-15"])
+}
+
+/// Installs what counts instructions.
+pub(crate) fn callgrind() -> Result<()> {
+    match shell::find("callgrind_control") {
+        Some(_) => Ok(()),
+        None => apt(&["valgrind"]),
+    }
 }
 
 /// Installs what parts nodes of one machine from each other: network namespaces and the packet

@@ -9,6 +9,7 @@
 //! | `isolation` | the scripts of test/isolation, against PostgreSQL |
 //! | `faults` | kills, stops and cuts on a real cluster, judged by how long clients wait |
 //! | `differ postgres` | random statements on both, answers compared |
+//! | `instructions` | what a point statement costs, counted by callgrind |
 //! | `compare postgres` | one node beside PostgreSQL 15, interleaved, with medians and ratios |
 //!
 //! Nothing here is part of the product, and nothing of the product is linked here: servers are
@@ -25,6 +26,7 @@ mod compare;
 mod differ;
 mod faults;
 mod install;
+mod instructions;
 mod isolation;
 mod repo;
 mod servers;
@@ -50,6 +52,8 @@ usage: cargo xtask <command>
   faults [PROTOCOL] [--seconds N] [--csv FILE]
                                    kill, stop and part nodes of a real cluster while clients
                                    work; needs root, for a network namespace of its own
+  instructions [--record] [--program FILE]
+                                   count the instructions of point statements on one node
   compare postgres [--quick] [--json FILE] [--only CELL] [--rounds N] [--seconds N] [--noise]
                                    measure one node beside PostgreSQL 15; with --noise
                                    measure PostgreSQL beside itself; with --built take the
@@ -78,6 +82,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "isolation" => isolation::main(rest),
         "faults" => faults::main(rest),
         "differ" => differ::main(rest),
+        "instructions" => instructions::main(rest),
         "compare" => compare::main(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

@@ -86,7 +86,7 @@ impl Server {
     }
 }
 
-fn client(program: &str, port: u16, database: &str) -> Command {
+pub(crate) fn client(program: &str, port: u16, database: &str) -> Command {
     let mut command = Command::new(Path::new(install::POSTGRES_PROGRAMS).join(program));
     command
         .env("PGHOST", "127.0.0.1")
@@ -128,7 +128,7 @@ impl Drop for Folder {
 }
 
 /// The first of `count` ports in a row that nobody listens on; `also` above each is free as well.
-fn free_ports(count: u16, also: u16) -> Result<u16> {
+pub(crate) fn free_ports(count: u16, also: u16) -> Result<u16> {
     let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
     let first = 17_000 + (std::process::id() % 100) as u16 * 50;
     let mut bases = (first..30_000).step_by(10);

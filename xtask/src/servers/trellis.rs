@@ -39,12 +39,6 @@ impl Trellis {
     pub(crate) fn start(nodes: u16) -> Result<Trellis> {
         let folder = Folder::new("cluster")?;
         let base = free_ports(nodes, PEER_OFFSET)?;
-        let mut server = Trellis {
-            folder,
-            ports: (base..base + nodes).collect(),
-            child: None,
-        };
-        let log = File::create(server.log()).context("cannot create the log")?;
         let mut command = Command::new(Self::program()?);
         command.args([
             "start",
@@ -53,7 +47,23 @@ impl Trellis {
             "--port",
             &base.to_string(),
         ]);
-        command.arg("--data").arg(server.folder.path().join("data"));
+        command.arg("--data").arg(folder.path().join("data"));
+        Self::launch(folder, &mut command, (base..base + nodes).collect())
+    }
+
+    /// Starts the server that `command` tells of, with its log in `folder`, and waits until it
+    /// answers on all `ports`.
+    pub(crate) fn launch(
+        folder: Folder,
+        command: &mut Command,
+        ports: Vec<u16>,
+    ) -> Result<Trellis> {
+        let mut server = Trellis {
+            folder,
+            ports,
+            child: None,
+        };
+        let log = File::create(server.log()).context("cannot create the log")?;
         command
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
@@ -69,6 +79,11 @@ impl Trellis {
             server.wait_for(port, deadline)?;
         }
         Ok(server)
+    }
+
+    /// The process that was started.
+    pub(crate) fn process(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
     }
 
     fn wait_for(&mut self, port: u16, deadline: Instant) -> Result<()> {
