@@ -142,11 +142,23 @@ impl ShardThread {
     /// The time for the machine: a wall clock that is set back does not stop it.
     fn now(&mut self) -> Time {
         let monotonic_us = self.began.elapsed().as_micros() as u64;
-        let wall = wall();
-        let now = self.clock.read(monotonic_us, wall);
+        self.clock.read(monotonic_us, wall())
+    }
+
+    /// Looks at times whether the machine is in order; a shard that is not ends the process.
+    fn validate(&mut self) {
+        if self.validated.elapsed() >= VALIDATE_EVERY {
+            self.validated = Instant::now();
+            self.start.shard.validate_open();
+            self.watch_clock();
+        }
+    }
+
+    /// Says when the wall clock was set back.
+    fn watch_clock(&mut self) {
         // The shards of a node read the same clocks: one of them speaks.
         if self.start.id.index() == 0 {
-            match self.clock_watch.look(self.clock.ahead_us(wall)) {
+            match self.clock_watch.look(self.clock.ahead_us(wall())) {
                 Some(ClockNews::Ahead(micros)) => tracing::warn!(
                     seconds = micros / 1_000_000,
                     "the clock was set back: now() goes on from where it was and is ahead until \
@@ -155,15 +167,6 @@ impl ShardThread {
                 Some(ClockNews::CaughtUp) => tracing::warn!("the clock has caught up with now()"),
                 None => {}
             }
-        }
-        now
-    }
-
-    /// Looks at times whether the machine is in order; a shard that is not ends the process.
-    fn validate(&mut self) {
-        if self.validated.elapsed() >= VALIDATE_EVERY {
-            self.validated = Instant::now();
-            self.start.shard.validate_open();
         }
     }
 
@@ -323,10 +326,28 @@ impl ShardThread {
             }
             mark_dirty(client, token, &mut self.dirty);
         }
-        for outgoing in effects.messages.drain(..) {
-            wanted |= self.send_or_hold(outgoing);
+        // Most steps have none, and draining nothing costs as much as looking ten times.
+        if !effects.messages.is_empty() {
+            for outgoing in effects.messages.drain(..) {
+                wanted |= self.send_or_hold(outgoing);
+            }
         }
-        for part in effects.checkpoint.drain(..) {
+        if !effects.checkpoint.is_empty() {
+            self.send_checkpoint(&mut effects.checkpoint);
+        }
+        if std::mem::take(&mut effects.drained) {
+            let _ = self.start.checkpoints.send(CheckpointNews::Drained);
+        }
+        // Give the buffers back.
+        self.effects = effects;
+        if wanted {
+            self.start.inbox.waiting.store(true, Ordering::Release);
+            self.start.journal.flush_soon();
+        }
+    }
+
+    fn send_checkpoint(&self, parts: &mut Vec<CheckpointPart>) {
+        for part in parts.drain(..) {
             let index = self.start.id.index();
             let news = match part {
                 CheckpointPart::Bytes(bytes) => CheckpointNews::Bytes { index, bytes },
@@ -348,15 +369,6 @@ impl ShardThread {
             };
             // The keeper of checkpoints ends only after the shards.
             let _ = self.start.checkpoints.send(news);
-        }
-        if std::mem::take(&mut effects.drained) {
-            let _ = self.start.checkpoints.send(CheckpointNews::Drained);
-        }
-        // Give the buffers back.
-        self.effects = effects;
-        if wanted {
-            self.start.inbox.waiting.store(true, Ordering::Release);
-            self.start.journal.flush_soon();
         }
     }
 

@@ -421,10 +421,9 @@ impl Shard {
 
     /// Starts what stages have asked the shard for: sequence draws, questions, schema changes.
     fn start_wanted(&mut self) -> bool {
-        let mut any = false;
         let wanted = core::mem::take(&mut self.sequences.borrow_mut().wanted);
+        let mut any = !wanted.is_empty();
         for sequence in wanted {
-            any = true;
             let draws = self.sequences.clone();
             let id = sequence.id;
             let database = self.any_database();
@@ -454,12 +453,12 @@ impl Shard {
     }
 
     fn ask_shows(&mut self) -> bool {
-        let asked = core::mem::take(&mut self.shows.borrow_mut().to_ask);
-        let any = !asked.is_empty();
-        if any {
-            let now = self.core.borrow().now;
-            self.shows.borrow_mut().sent(now);
+        if self.shows.borrow().to_ask.is_empty() {
+            return false;
         }
+        let now = self.core.borrow().now;
+        self.shows.borrow_mut().sent(now);
+        let asked = core::mem::take(&mut self.shows.borrow_mut().to_ask);
         for (id, what, database, shards) in asked {
             for shard in shards {
                 if shard == self.core.borrow().config.shard {
@@ -478,7 +477,7 @@ impl Shard {
                 }
             }
         }
-        any
+        true
     }
 
     /// Background work in small pieces, and what keeps the clock's bound ahead of the clock.
@@ -538,13 +537,15 @@ impl Shard {
         let catalog_floor = self.catalog_floor(core.journal.durable());
         let floor = floor.max(catalog_floor);
         self.stages.count(Stage::Reply, self.replies.len() as u64);
-        out.replies
-            .extend(self.replies.drain(..).map(|(conn, reply, wait)| {
+        if !self.replies.is_empty() {
+            let replies = self.replies.drain(..);
+            out.replies.extend(replies.map(|(conn, reply, wait)| {
                 if is_planted(Planted::AnswerNotDurable) {
                     return (conn, reply, Position(0));
                 }
                 (conn, reply, wait.max(floor))
             }));
+        }
         let core = &mut *core;
         core.protocols.drain_messages(floor, &mut out.messages);
         if catalog_floor > Position(0) {
@@ -552,7 +553,9 @@ impl Shard {
                 outgoing.wait = outgoing.wait.max(catalog_floor);
             }
         }
-        out.messages.append(&mut core.messages);
+        if !core.messages.is_empty() {
+            out.messages.append(&mut core.messages);
+        }
     }
 
     /// When the next tick is wanted; a time in the past: at once.

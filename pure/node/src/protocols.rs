@@ -121,14 +121,24 @@ impl Protocols {
 
     /// Takes the answers that have come; give the buffer back with
     /// [`Protocols::reuse_completions`].
-    pub(crate) fn take_completions(&mut self) -> Completions {
+    ///
+    /// Without answers, and most often there are none, nothing is taken.
+    pub(crate) fn take_completions(&mut self) -> Option<Completions> {
+        if self.two_phase.out.completions.is_empty() && self.leap.out.completions.is_empty() {
+            return None;
+        }
         let mut all = core::mem::take(&mut self.two_phase.out.completions);
-        all.append(&mut self.leap.out.completions);
-        all
+        if !self.leap.out.completions.is_empty() {
+            all.append(&mut self.leap.out.completions);
+        }
+        Some(all)
     }
 
     /// Takes the transactions that keep writers waiting; see [`Outbox::in_the_way`].
     pub(crate) fn take_in_the_way(&mut self) -> Vec<TxnId> {
+        if self.two_phase.out.in_the_way.is_empty() {
+            return core::mem::take(&mut self.leap.out.in_the_way);
+        }
         let mut all = core::mem::take(&mut self.two_phase.out.in_the_way);
         all.append(&mut self.leap.out.in_the_way);
         all
@@ -143,10 +153,14 @@ impl Protocols {
 
     /// Moves what is to be sent to `out`; nothing leaves before the journal is durable to `floor`.
     pub(crate) fn drain_messages(&mut self, floor: Position, out: &mut Vec<Outgoing<Message>>) {
-        let two_phase = self.two_phase.out.messages.drain(..);
-        out.extend(two_phase.map(|o| on_wire(o, WireMessage::TwoPhase, floor)));
-        let leap = self.leap.out.messages.drain(..);
-        out.extend(leap.map(|o| on_wire(o, WireMessage::Leap, floor)));
+        if !self.two_phase.out.messages.is_empty() {
+            let two_phase = self.two_phase.out.messages.drain(..);
+            out.extend(two_phase.map(|o| on_wire(o, WireMessage::TwoPhase, floor)));
+        }
+        if !self.leap.out.messages.is_empty() {
+            let leap = self.leap.out.messages.drain(..);
+            out.extend(leap.map(|o| on_wire(o, WireMessage::Leap, floor)));
+        }
     }
 
     /// When the first of them wants a tick.

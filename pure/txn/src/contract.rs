@@ -216,17 +216,8 @@ pub enum AbortReason {
     /// A lock was not granted before the deadline (55P03).
     LockTimeout(Key),
     /// A row was waited for whose transaction is in doubt: who knows its outcome cannot be
-    /// reached.
-    InDoubt {
-        /// The lock that was wanted.
-        key: Key,
-        /// Who holds it.
-        holder: TxnId,
-        /// Who knows its outcome.
-        node: base::NodeId,
-        /// For how long that has not been reached. Microseconds.
-        age_us: u64,
-    },
+    /// reached. (In a box: it is rare, and every answer has room for the largest reason.)
+    InDoubt(Box<DoubtfulWait>),
     /// A participant lost its state (it restarted) before it had prepared.
     ParticipantLost(ShardId),
     /// A participant could not reach the coordinator before it had prepared, and gave its part up.
@@ -259,6 +250,19 @@ pub enum AbortReason {
     /// The memory of this shard's node is full, and it was to write more than a delete. Trying
     /// again at once does not help.
     MemoryFull(ShardId),
+}
+
+/// A wait for a row that a transaction in doubt holds.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DoubtfulWait {
+    /// The lock that was wanted.
+    pub key: Key,
+    /// Who holds it.
+    pub holder: TxnId,
+    /// Who knows its outcome.
+    pub node: base::NodeId,
+    /// For how long that has not been reached. Microseconds.
+    pub age_us: u64,
 }
 
 /// What a shard that cannot be reached has to do with a row.

@@ -26,14 +26,16 @@ impl Shard {
     }
 
     pub(super) fn pass_answers(&mut self) -> bool {
-        let mut completions = self.core.borrow_mut().protocols.take_completions();
-        let any = !completions.is_empty();
+        let taken = self.core.borrow_mut().protocols.take_completions();
+        let Some(mut completions) = taken else {
+            return false;
+        };
         for (txn, op, reply) in completions.drain(..) {
             self.txns.on_answer(txn, op, reply);
         }
         let mut core = self.core.borrow_mut();
         core.protocols.reuse_completions(completions);
-        any
+        true
     }
 
     /// Tells the coordinators of transactions that keep writers waiting here.

@@ -82,6 +82,9 @@ impl Shard {
     }
 
     pub(super) fn ask_ddl(&mut self) -> bool {
+        if self.ddl_wanted.is_empty() {
+            return false;
+        }
         let mut any = false;
         let calls = core::mem::take(&mut self.ddl_wanted);
         for call in calls {

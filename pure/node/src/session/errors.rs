@@ -1,9 +1,9 @@
 //! The errors that the session itself raises, and what the protocol's reasons become.
 
-use base::{Datum, Key, NodeId, Planted, ShardId, SqlError, SqlState, TxnId, Type, is_planted};
+use base::{Datum, Key, Planted, ShardId, SqlError, SqlState, Type, is_planted};
 use catalog::{Database, Index, Table};
 use std::fmt::Write;
-use txn::{AbortReason, Tie};
+use txn::{AbortReason, DoubtfulWait, Tie};
 
 /// 57014 on request of the client.
 pub(super) fn canceled() -> SqlError {
@@ -115,12 +115,7 @@ pub(crate) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlE
                 .detail(format!("Waited for {place}."))
                 .table(table)
         }
-        AbortReason::InDoubt {
-            key,
-            holder,
-            node,
-            age_us,
-        } => in_doubt(place(key, database), *holder, *node, *age_us),
+        AbortReason::InDoubt(wait) => in_doubt(place(&wait.key, database), wait),
         AbortReason::ParticipantLost(shard) => {
             let node = shard.node().0;
             let text = format!("transaction was rolled back because node {node} restarted");
@@ -189,13 +184,8 @@ fn tied(place: &str, at: ShardId, tie: Tie) -> String {
 }
 
 /// 55P03: a row was waited for whose transaction only another node can end.
-fn in_doubt(
-    (table, place): (String, String),
-    holder: TxnId,
-    node: NodeId,
-    age_us: u64,
-) -> SqlError {
-    let (node, seconds) = (node.0, age_us as f64 / 1e6);
+fn in_doubt((table, place): (String, String), wait: &DoubtfulWait) -> SqlError {
+    let (holder, node, seconds) = (wait.holder, wait.node.0, wait.age_us as f64 / 1e6);
     let message = "canceling statement because it waits for a transaction in doubt";
     SqlError::new(SqlState::LOCK_NOT_AVAILABLE, message)
         .detail(format!(

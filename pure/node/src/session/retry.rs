@@ -46,7 +46,7 @@ impl Session {
         let attempts_max = match reason {
             AbortReason::Requested
             | AbortReason::LockTimeout(_)
-            | AbortReason::InDoubt { .. }
+            | AbortReason::InDoubt(_)
             | AbortReason::DiskFull(_)
             | AbortReason::MemoryFull(_) => 0,
             AbortReason::Unreachable(_) | AbortReason::RowCutOff { .. } => ATTEMPTS_UNREACHABLE_MAX,

@@ -645,7 +645,7 @@ fn count(cx: &mut Context<'_>, outcome: &Outcome, shards: u32, nodes: u32) {
             counters.txn_aborted += 1;
             match reason {
                 AbortReason::Die { .. } => counters.txn_died += 1,
-                AbortReason::LockTimeout(_) | AbortReason::InDoubt { .. } => {
+                AbortReason::LockTimeout(_) | AbortReason::InDoubt(_) => {
                     counters.txn_lock_timeout += 1
                 }
                 AbortReason::ParticipantLost(_)

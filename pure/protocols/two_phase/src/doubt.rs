@@ -8,9 +8,10 @@
 
 use crate::part::{Stage, coordinator_node};
 use crate::{Context, TwoPhase};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, NodeId, Time, TxnId};
-use txn::{AbortReason, OpError};
+use txn::{AbortReason, DoubtfulWait, OpError};
 
 /// Longest wait for a transaction in doubt. Microseconds. A client whose row is on a live node
 /// waits no longer than this beyond detection.
@@ -123,12 +124,12 @@ impl TwoPhase {
             let Some((node, _, since)) = self.doubt_of(wait.holder) else {
                 continue;
             };
-            let reason = AbortReason::InDoubt {
+            let reason = AbortReason::InDoubt(Box::new(DoubtfulWait {
                 key: wait.key,
                 holder: wait.holder,
                 node,
                 age_us: cx.now.since(since),
-            };
+            }));
             self.promise_waits.retain(|job| *job != wait.job);
             self.fail_job(cx, wait.job, OpError::Aborted(reason));
         }
