@@ -3,7 +3,9 @@
 //! All steps run even after one has failed, so one run tells everything that is wrong. The last
 //! line counts what was checked: `ci: N passed, N failed`.
 
-use crate::{clients, compare, differ, faults, install, isolation, repo, shell, simulate, tidy};
+use crate::{
+    clients, compare, differ, faults, install, instructions, isolation, repo, shell, simulate, tidy,
+};
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -27,6 +29,7 @@ const STEPS: &[Step] = &[
     ("docs", docs),
     ("test", test),
     ("build", build),
+    ("instructions", instructions::check),
     ("demo", demo),
     ("sim", simulate::run),
     ("planted", simulate::planted),
@@ -60,11 +63,11 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     println!();
     for (name, good, time) in &table {
         let word = if *good { "passed" } else { "FAILED" };
-        println!("{name:<10} {word} {:>8.1} s", time.as_secs_f64());
+        println!("{name:<12} {word} {:>8.1} s", time.as_secs_f64());
     }
     let used = start.elapsed();
     println!(
-        "{:<10}        {:>8.1} s of {} s",
+        "{:<12}        {:>8.1} s of {} s",
         "all",
         used.as_secs_f64(),
         LIMIT.as_secs()

@@ -183,7 +183,7 @@ impl World {
             self.step(Input::Connect {
                 conn,
                 secret: 42,
-                link: node::Link::default(),
+                link: Box::default(),
             });
         }
         self.clients.get_mut(name).expect("just made")

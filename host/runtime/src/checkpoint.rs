@@ -10,6 +10,7 @@ use crate::journal_file::Journal;
 use crate::mailbox::{Mail, Mailboxes};
 use base::{Position, ShardId, Ts};
 use catalog::Catalog;
+use node::CheckpointPart;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,6 +32,30 @@ pub(crate) enum CheckpointNews {
     Drained,
     /// A signal or a caller wants the node to end.
     Stop,
+}
+
+impl CheckpointNews {
+    /// What `shard` has made of its part of a checkpoint.
+    pub(crate) fn of(part: CheckpointPart, shard: ShardId) -> CheckpointNews {
+        match part {
+            CheckpointPart::Bytes(bytes) => {
+                let index = shard.index();
+                CheckpointNews::Bytes { index, bytes }
+            }
+            CheckpointPart::End {
+                start,
+                journal_from,
+                catalog,
+                clock_bound,
+            } => CheckpointNews::End {
+                shard,
+                start,
+                journal_from,
+                catalog,
+                clock_bound,
+            },
+        }
+    }
 }
 
 /// A checkpoint begins when this many bytes of journal would have to be replayed, or half of the

@@ -14,7 +14,7 @@ use gateway::Incoming;
 use mio::event::Event;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
-use node::{CheckpointPart, ConnId, Effects, Input, Message, Shard};
+use node::{ConnId, Effects, Input, Message, Shard};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -38,7 +38,7 @@ const BACKLOG_BYTES_MAX: usize = 256 << 10;
 /// which is looked at once in so many messages.
 const MESSAGES_UNTIL_LOOK: usize = 16;
 /// How often a shard checks its invariants.
-const VALIDATE_EVERY: Duration = Duration::from_secs(10);
+const VALIDATE_EVERY_US: u64 = 10_000_000;
 /// Inputs taken from the mailbox before the sockets are looked at again.
 const MAIL_BATCH: usize = 1024;
 
@@ -94,7 +94,10 @@ pub(crate) struct ShardThread {
     clock_watch: ClockWatch,
     /// What the monotonic clock counts from.
     began: Instant,
-    validated: Instant,
+    /// What the wall clock showed at the last turn; since then the other clock has the say.
+    wall: Time,
+    /// When the machine is looked at next.
+    validate_at: Time,
 }
 
 /// Runs a shard until it is told to stop.
@@ -122,7 +125,8 @@ pub(crate) fn run(start: ShardStart) {
         clock: SteadyClock::default(),
         clock_watch: ClockWatch::default(),
         began: Instant::now(),
-        validated: Instant::now(),
+        wall: wall(),
+        validate_at: Time(0),
     };
     thread.listen_to_peers();
     thread.step(Input::Tick);
@@ -142,13 +146,13 @@ impl ShardThread {
     /// The time for the machine: a wall clock that is set back does not stop it.
     fn now(&mut self) -> Time {
         let monotonic_us = self.began.elapsed().as_micros() as u64;
-        self.clock.read(monotonic_us, wall())
+        self.clock.read(monotonic_us, self.wall)
     }
 
     /// Looks at times whether the machine is in order; a shard that is not ends the process.
-    fn validate(&mut self) {
-        if self.validated.elapsed() >= VALIDATE_EVERY {
-            self.validated = Instant::now();
+    fn validate(&mut self, now: Time) {
+        if now >= self.validate_at {
+            self.validate_at = now.after(VALIDATE_EVERY_US);
             self.start.shard.validate_open();
             self.watch_clock();
         }
@@ -158,7 +162,7 @@ impl ShardThread {
     fn watch_clock(&mut self) {
         // The shards of a node read the same clocks: one of them speaks.
         if self.start.id.index() == 0 {
-            match self.clock_watch.look(self.clock.ahead_us(wall())) {
+            match self.clock_watch.look(self.clock.ahead_us(self.wall)) {
                 Some(ClockNews::Ahead(micros)) => tracing::warn!(
                     seconds = micros / 1_000_000,
                     "the clock was set back: now() goes on from where it was and is ahead until \
@@ -212,6 +216,7 @@ impl ShardThread {
             );
         }
         self.start.inbox.asleep.store(false, Ordering::SeqCst);
+        self.wall = wall();
         for event in events.iter() {
             match event.token() {
                 WAKER => {}
@@ -234,7 +239,7 @@ impl ShardThread {
         self.tell_ready();
         self.flush();
         self.lingerers.tend(&mut self.buffer);
-        self.validate();
+        self.validate(now);
     }
 
     /// How long the loop may sleep; announces that it is about to.
@@ -333,7 +338,11 @@ impl ShardThread {
             }
         }
         if !effects.checkpoint.is_empty() {
-            self.send_checkpoint(&mut effects.checkpoint);
+            for part in effects.checkpoint.drain(..) {
+                // The keeper of checkpoints ends only after the shards.
+                let news = CheckpointNews::of(part, self.start.id);
+                let _ = self.start.checkpoints.send(news);
+            }
         }
         if std::mem::take(&mut effects.drained) {
             let _ = self.start.checkpoints.send(CheckpointNews::Drained);
@@ -343,32 +352,6 @@ impl ShardThread {
         if wanted {
             self.start.inbox.waiting.store(true, Ordering::Release);
             self.start.journal.flush_soon();
-        }
-    }
-
-    fn send_checkpoint(&self, parts: &mut Vec<CheckpointPart>) {
-        for part in parts.drain(..) {
-            let index = self.start.id.index();
-            let news = match part {
-                CheckpointPart::Bytes(bytes) => CheckpointNews::Bytes { index, bytes },
-                CheckpointPart::End {
-                    start,
-                    journal_from,
-                    catalog,
-                    clock_bound,
-                } => {
-                    let shard = self.start.id;
-                    CheckpointNews::End {
-                        shard,
-                        start,
-                        journal_from,
-                        catalog,
-                        clock_bound,
-                    }
-                }
-            };
-            // The keeper of checkpoints ends only after the shards.
-            let _ = self.start.checkpoints.send(news);
         }
     }
 
@@ -498,7 +481,7 @@ impl ShardThread {
             self.step(Input::Connect {
                 conn: ConnId(token as u32),
                 secret,
-                link,
+                link: Box::new(link),
             });
             self.on_other(token, false);
         }

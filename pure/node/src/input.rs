@@ -37,7 +37,7 @@ pub enum Input {
         /// Secret for cancel requests, random.
         secret: i32,
         /// What the host knows of the connection.
-        link: Link,
+        link: Box<Link>,
     },
     /// A message from a client.
     Client {

@@ -231,7 +231,7 @@ impl Shard {
         match input {
             Input::Connect { conn, secret, link } => {
                 self.sessions
-                    .insert(conn, Box::new(Session::new(conn, secret, link)));
+                    .insert(conn, Box::new(Session::new(conn, secret, *link)));
                 self.conns.insert(conn);
             }
             Input::Client { conn, message } => {
@@ -421,6 +421,17 @@ impl Shard {
 
     /// Starts what stages have asked the shard for: sequence draws, questions, schema changes.
     fn start_wanted(&mut self) -> bool {
+        let nothing = self.sequences.borrow().wanted.is_empty()
+            && self.shows.borrow().to_ask.is_empty()
+            && self.ddl_wanted.is_empty()
+            && self.ddl.is_idle()
+            && !self.switch.wants_look();
+        !nothing && self.start_some()
+    }
+
+    /// As [`Shard::start_wanted`] when there may be something.
+    #[cold]
+    fn start_some(&mut self) -> bool {
         let wanted = core::mem::take(&mut self.sequences.borrow_mut().wanted);
         let mut any = !wanted.is_empty();
         for sequence in wanted {
@@ -491,7 +502,8 @@ impl Shard {
             let position = core.journal.append(&record);
             self.bound_pending = Some((position, bound));
         }
-        if core.catalog.placement.shards().len() == 1 {
+        // Others announce what they read; a single shard looks when it has something to remove.
+        if core.store.expiring() > 0 && core.catalog.placement.shards().len() == 1 {
             core.update_horizon();
         }
         let written = core.counters.rows_written != self.rows_written_announced;

@@ -135,6 +135,7 @@ impl Protocols {
     }
 
     /// Takes the transactions that keep writers waiting; see [`Outbox::in_the_way`].
+    #[inline]
     pub(crate) fn take_in_the_way(&mut self) -> Vec<TxnId> {
         if self.two_phase.out.in_the_way.is_empty() {
             return core::mem::take(&mut self.leap.out.in_the_way);

@@ -326,7 +326,7 @@ impl World {
                 Input::Connect {
                     conn: CONN,
                     secret,
-                    link: node::Link::default(),
+                    link: Box::default(),
                 },
             );
             let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());

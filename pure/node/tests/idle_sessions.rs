@@ -85,7 +85,7 @@ impl World {
         self.step(Input::Connect {
             conn,
             secret: 0,
-            link: node::Link::default(),
+            link: Box::default(),
         });
         let parameters = [
             ("user", "ada"),

@@ -373,7 +373,7 @@ impl World {
             Input::Connect {
                 conn: id,
                 secret,
-                link: node::Link::default(),
+                link: Box::default(),
             },
         );
         let message = startup;

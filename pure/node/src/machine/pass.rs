@@ -4,7 +4,7 @@ use super::Shard;
 use crate::message::{FromTxn, LocalMessage, Message, TxnHandle, WireMessage};
 use crate::stages::Stage;
 use crate::txns::INTERNAL;
-use base::Position;
+use base::{Position, TxnId};
 
 impl Shard {
     pub(super) fn pass_to_txns(&mut self) -> bool {
@@ -41,7 +41,11 @@ impl Shard {
     /// Tells the coordinators of transactions that keep writers waiting here.
     pub(super) fn pass_in_the_way(&mut self) -> bool {
         let named = self.core.borrow_mut().protocols.take_in_the_way();
-        let any = !named.is_empty();
+        !named.is_empty() && self.ask_to_give_way(named)
+    }
+
+    #[cold]
+    fn ask_to_give_way(&mut self, named: Vec<TxnId>) -> bool {
         for txn in named {
             let here = self.core.borrow().config.shard;
             if txn.shard == here {
@@ -51,7 +55,7 @@ impl Shard {
                 self.core.borrow_mut().send(txn.shard, message, Position(0));
             }
         }
-        any
+        true
     }
 
     pub(super) fn pass_to_sessions(&mut self) -> bool {

@@ -25,32 +25,25 @@ impl Shard {
         let Some(session) = self.sessions.get_mut(&conn) else {
             return;
         };
-        let (now, here, catalog, mut counters, barrier) = {
-            let core = self.core.borrow();
-            (
-                core.now,
-                core.config.shard,
-                core.catalog.clone(),
-                core.counters,
-                core.config.barrier,
-            )
-        };
+        // A session asks for what it wants; the rest of the shard is not within its reach.
+        let mut guard = self.core.borrow_mut();
+        let core = &mut *guard;
         let before = session.deadline();
         let awaited = session.lookahead_until();
         let mut cx = SessionCx {
-            now,
-            here,
-            catalog: &catalog,
+            now: core.now,
+            here: core.config.shard,
+            catalog: &core.catalog,
             replies: &mut self.replies,
             to_txn: &mut self.to_txn,
             ddl: &mut self.ddl_wanted,
             plans: &mut self.plans,
-            accepting: !self.draining && catalog.version > 0,
-            counters: &mut counters,
-            barrier,
+            accepting: !self.draining && core.catalog.version > 0,
+            counters: &mut core.counters,
+            barrier: core.config.barrier,
         };
         call(session, &mut cx);
-        self.core.borrow_mut().counters = counters;
+        drop(guard);
         let after = session.deadline();
         if before != after {
             before.map(|at| self.session_deadlines.remove(&(at, conn)));

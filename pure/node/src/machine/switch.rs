@@ -51,6 +51,11 @@ impl Switch {
         self.is_open
     }
 
+    /// Whether there is anything to be tended.
+    pub(super) fn wants_look(&self) -> bool {
+        self.is_open || self.look_at.is_some()
+    }
+
     pub(super) fn deadline(&self) -> Option<Time> {
         self.look_at
     }
@@ -80,7 +85,7 @@ impl Shard {
 
     /// Looks whether this shard is through; true if it has begun something.
     pub(super) fn tend_switch(&mut self) -> bool {
-        if !self.switch.is_open && self.switch.look_at.is_none() {
+        if !self.switch.wants_look() {
             return false;
         }
         let (catalog, now) = {

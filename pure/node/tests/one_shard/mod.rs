@@ -86,7 +86,7 @@ impl World {
 
     pub fn connect(&mut self, conn: u32) {
         let conn = ConnId(conn);
-        let link = node::Link::default();
+        let link = Box::default();
         let secret = 0;
         self.step(Input::Connect { conn, secret, link });
         let parameters = [("user", "ada"), ("database", "postgres")];
