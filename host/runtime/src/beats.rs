@@ -7,8 +7,11 @@
 //!
 //! Why a thread of its own: shards answer late while they are busy, and a disk may be slow; neither
 //! is a reason to give a node up. A process that is stopped for half a second is not either:
-//! connections survive that, and [`SILENCE`] is longer. A thread that was not run itself for a
-//! while gives everybody another chance before it finds them silent.
+//! connections survive that, and [`SILENCE`] is longer.
+//!
+//! On a machine with too little CPU this thread runs late, and so do those that answer. It reads
+//! what has come before it judges, and a turn that came late counts as silence of [`TURN_MAX`] at
+//! most: what a node did not hear while it did not run itself says nothing about the others.
 //!
 //! Nodes that never answer (datagrams may be filtered) are not found silent: then broken
 //! connections and timeouts tell. The same holds for a node whose shards hang while this thread
@@ -27,8 +30,13 @@ use std::time::{Duration, Instant};
 const BEAT: Duration = Duration::from_millis(100);
 /// A node that does not answer for so long is given up until it does.
 const SILENCE: Duration = Duration::from_millis(800);
-/// This thread has not been run for so long: what it did not hear means nothing.
-const ABSENT: Duration = Duration::from_millis(400);
+/// Most silence that one turn of this thread adds up, however late it came. Longer than [`BEAT`],
+/// so that a silent node is found on a busy machine, too, only later.
+const TURN_MAX: Duration = Duration::from_millis(150);
+/// Datagrams read in one turn before the watch looks at the time.
+const READS_MAX: usize = 256;
+
+const _: () = assert!(TURN_MAX.as_millis() > BEAT.as_millis());
 
 const MAGIC: [u8; 8] = *b"trlsbeat";
 const SIZE: usize = 8 + 8 + 2 + 1;
@@ -84,8 +92,8 @@ impl Beat {
 enum Known {
     /// It has not answered since this node started.
     Nothing,
-    /// Its last answer.
-    Heard(Instant),
+    /// Silence since its last answer, as [`Watch::look`] counts it.
+    Heard(Duration),
     Silent,
 }
 
@@ -93,6 +101,7 @@ enum Known {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Change {
     Silent(NodeId),
+    /// It answers for the first time, or again.
     Heard(NodeId),
 }
 
@@ -113,22 +122,25 @@ impl Watch {
     }
 
     /// A node has answered.
-    fn on_answer(&mut self, node: NodeId, now: Instant) -> Option<Change> {
+    fn on_answer(&mut self, node: NodeId) -> Option<Change> {
         let (_, _, known) = self.nodes.iter_mut().find(|(n, ..)| *n == node)?;
-        let before = std::mem::replace(known, Known::Heard(now));
-        (before == Known::Silent).then_some(Change::Heard(node))
+        let before = std::mem::replace(known, Known::Heard(Duration::ZERO));
+        match before {
+            Known::Nothing | Known::Silent => Some(Change::Heard(node)),
+            Known::Heard(_) => None,
+        }
     }
 
-    /// Time has passed: finds those that have been silent for too long.
+    /// Time has passed: finds those that have been silent for too long. Call it after what has
+    /// come was read.
     fn look(&mut self, now: Instant) -> Vec<Change> {
-        let absent = now.duration_since(self.turn) >= ABSENT;
+        let turn = now.duration_since(self.turn).min(TURN_MAX);
         self.turn = now;
         let mut changes = Vec::new();
         for (node, _, known) in &mut self.nodes {
-            if let Known::Heard(at) = known {
-                if absent {
-                    *at = now;
-                } else if now.duration_since(*at) >= SILENCE {
+            if let Known::Heard(silence) = known {
+                *silence += turn;
+                if *silence >= SILENCE {
                     *known = Known::Silent;
                     changes.push(Change::Silent(*node));
                 }
@@ -198,10 +210,13 @@ struct BeatThread {
 impl BeatThread {
     fn run(mut self) {
         let mut next = Instant::now();
-        let mut buffer = [0; 64];
         while !self.stop.load(Ordering::Relaxed) {
-            let now = Instant::now();
-            if now >= next {
+            if Instant::now() >= next {
+                // What came while this thread was late is heard before anybody is judged.
+                if self.drain().is_err() {
+                    return;
+                }
+                let now = Instant::now();
                 next = now + BEAT;
                 for change in self.watch.look(now) {
                     self.tell(change);
@@ -216,24 +231,39 @@ impl BeatThread {
             if self.socket.set_read_timeout(Some(left)).is_err() {
                 return;
             }
-            // Errors are time-outs, or news of ports that are closed: the node is silent then.
-            let Ok((size, from)) = self.socket.recv_from(&mut buffer) else {
-                continue;
-            };
-            let Some(beat) = Beat::decode(&buffer[..size]) else {
-                continue;
-            };
-            if beat.cluster != self.cluster {
-                continue;
+            self.read();
+        }
+    }
+
+    /// Reads what has come already.
+    fn drain(&mut self) -> std::io::Result<()> {
+        self.socket.set_nonblocking(true)?;
+        for _ in 0..READS_MAX {
+            if !self.read() {
+                break;
             }
+        }
+        self.socket.set_nonblocking(false)
+    }
+
+    /// Reads one datagram; whether there was one.
+    fn read(&mut self) -> bool {
+        let mut buffer = [0; 64];
+        // Errors are time-outs, or news of ports that are closed: the node is silent then.
+        let Ok((size, from)) = self.socket.recv_from(&mut buffer) else {
+            return false;
+        };
+        let beat = Beat::decode(&buffer[..size]);
+        if let Some(beat) = beat.filter(|beat| beat.cluster == self.cluster) {
             match beat.kind {
                 Kind::Question => self.send(Kind::Answer, from),
                 Kind::Answer => {
-                    let change = self.watch.on_answer(beat.node, Instant::now());
+                    let change = self.watch.on_answer(beat.node);
                     change.into_iter().for_each(|change| self.tell(change));
                 }
             }
         }
+        true
     }
 
     fn send(&self, kind: Kind, to: SocketAddr) {
@@ -254,7 +284,7 @@ impl BeatThread {
                 self.mailboxes.all(|| Mail::Silent(node));
             }
             Change::Heard(node) => {
-                tracing::info!(node = node.0, "node answers again");
+                tracing::info!(node = node.0, "node answers");
                 self.mailboxes.all(|| Mail::Heard(node));
             }
         }
@@ -292,28 +322,44 @@ mod tests {
     fn a_node_that_stops_answering_is_silent_until_it_answers_again() {
         let start = Instant::now();
         let mut watch = watch(start);
-        assert_eq!(watch.on_answer(NodeId(2), start), None);
+        assert_eq!(watch.on_answer(NodeId(2)), Some(Change::Heard(NodeId(2))));
         // Node 3 has never answered: nothing follows from its silence.
         for beat in 1..8 {
             assert_eq!(watch.look(start + BEAT * beat), []);
         }
         assert_eq!(watch.look(start + SILENCE), [Change::Silent(NodeId(2))]);
         assert_eq!(watch.look(start + SILENCE + BEAT), []);
-        let heard = watch.on_answer(NodeId(2), start + SILENCE + BEAT * 2);
-        assert_eq!(heard, Some(Change::Heard(NodeId(2))));
-        assert_eq!(watch.on_answer(NodeId(2), start + SILENCE + BEAT * 3), None);
+        assert_eq!(watch.on_answer(NodeId(2)), Some(Change::Heard(NodeId(2))));
+        assert_eq!(watch.on_answer(NodeId(2)), None);
     }
 
     #[test]
     fn who_was_stopped_itself_gives_the_others_another_chance() {
         let start = Instant::now();
         let mut watch = watch(start);
-        assert_eq!(watch.on_answer(NodeId(2), start), None);
+        watch.on_answer(NodeId(2));
         let back = start + Duration::from_secs(9);
         assert_eq!(watch.look(back), []);
-        for beat in 1..8 {
+        let silent = SILENCE - TURN_MAX;
+        let beats = (silent.as_millis() / BEAT.as_millis()) as u32;
+        for beat in 1..=beats {
             assert_eq!(watch.look(back + BEAT * beat), []);
         }
-        assert_eq!(watch.look(back + SILENCE), [Change::Silent(NodeId(2))]);
+        let after = back + BEAT * (beats + 1);
+        assert_eq!(watch.look(after), [Change::Silent(NodeId(2))]);
+    }
+
+    /// Turns that come late one after the other, as on a machine with too little CPU: the others
+    /// have so many turns to answer as if they came in time.
+    #[test]
+    fn late_turns_count_for_little() {
+        let start = Instant::now();
+        let late = Duration::from_millis(390);
+        let mut watch = watch(start);
+        watch.on_answer(NodeId(2));
+        for turn in 1..=5 {
+            assert_eq!(watch.look(start + late * turn), [], "turn {turn}");
+        }
+        assert_eq!(watch.look(start + late * 6), [Change::Silent(NodeId(2))]);
     }
 }

@@ -663,6 +663,7 @@ impl ShardThread {
         if let Some(peer) = peers.find(|peer| peer.node == node) {
             peer.on_heard(now);
         }
+        self.step(Input::PeerHeard { node });
     }
 
     fn connect_peers(&mut self) {

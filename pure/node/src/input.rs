@@ -81,6 +81,12 @@ pub enum Input {
         /// Its starts so far.
         incarnation: u32,
     },
+    /// This node answers, so that a connection is likely to stand soon. Hosts that cannot know
+    /// leave it out.
+    PeerHeard {
+        /// Which.
+        node: NodeId,
+    },
     /// No connection to this node at present.
     PeerDown {
         /// Which.

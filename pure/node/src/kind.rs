@@ -17,7 +17,7 @@ impl Input {
             Input::Message { message, .. } => message.kind(),
             Input::Durable(_) => "host.durable",
             Input::Tick => "host.tick",
-            Input::PeerUp { .. } | Input::PeerDown { .. } => "host.peer",
+            Input::PeerUp { .. } | Input::PeerHeard { .. } | Input::PeerDown { .. } => "host.peer",
             Input::DiskFull(_)
             | Input::Memory(_)
             | Input::Checkpoint { .. }

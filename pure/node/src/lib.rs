@@ -12,6 +12,7 @@
 #![warn(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
+pub mod away;
 pub mod barrier;
 mod checkpoint;
 pub mod client;

@@ -17,6 +17,7 @@ mod schema;
 mod sessions;
 mod switch;
 
+use crate::away::Away;
 use crate::barrier::Barrier;
 use crate::checkpoint::CheckpointRun;
 use crate::client::{ConnId, Reply, Severity};
@@ -120,6 +121,7 @@ pub struct Shard {
     /// Sequence draws under way.
     draws: BTreeMap<TxnHandle, IndexId>,
     peers: BTreeMap<NodeId, u32>,
+    away: Away,
     /// Nodes that were connected at some time since the start.
     met: BTreeSet<NodeId>,
     /// Time of the first step.
@@ -195,6 +197,7 @@ impl Shard {
             fill_next: Rc::default(),
             draws: BTreeMap::new(),
             peers: BTreeMap::new(),
+            away: Away::default(),
             met: BTreeSet::new(),
             started: None,
             full_nodes: BTreeSet::new(),
@@ -256,8 +259,10 @@ impl Shard {
             }
             Input::Tick => self.tick(),
             Input::PeerUp { node, incarnation } => self.peer_up(node, incarnation),
+            Input::PeerHeard { node } => self.away.heard(node, self.core.borrow().now),
             Input::PeerDown { node } => {
                 self.peers.remove(&node);
+                self.away.down(node, self.core.borrow().now);
                 self.core.borrow_mut().on_peer_down(node);
                 self.full_nodes.remove(&node);
                 self.update_unreachable();
@@ -356,6 +361,7 @@ impl Shard {
 
     fn peer_up(&mut self, node: NodeId, incarnation: u32) {
         self.peers.insert(node, incarnation);
+        self.away.up(node);
         self.met.insert(node);
         self.update_unreachable();
         let (here, version) = {

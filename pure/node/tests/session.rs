@@ -11,7 +11,7 @@
 //! `copyfail TEXT`, `malformed`, `terminate`, `disconnect`, `cancel`.
 //! Of the coordinator: `rows N ROW;ROW`, `copyout N TEXT`, `copyin N`, `done N TAG...`,
 //! `fail N STATE TEXT`, `die N`, `lost N STATE`, `ended committed|unknown|die`.
-//! Of the shard: `ddl ok|fail`, `drained`, `tick MILLIS`, `drain`, `schema` (a newer catalog),
+//! Of the shard: `peer down|heard|up` (node 2), `ddl ok|fail`, `drained`, `tick MILLIS`, `drain`, `schema` (a newer catalog),
 //! `placement NODES SHARDS_PER_NODE`, `describe!`, `deadline!` (when a tick is wanted).
 
 #![allow(
@@ -26,6 +26,7 @@ use base::{
     Time, Ts, TxnId, Type,
 };
 use catalog::{Catalog, Column, Database, Index, IndexColumn, Placement, Table};
+use node::away::Away;
 use node::message::{DdlCall, Done, Failure, FromTxn, ToTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx};
 use node::{ClientMessage, ConnId, Tag};
@@ -42,6 +43,7 @@ struct World {
     catalog: Arc<Catalog>,
     plans: PlanCache,
     counters: Counters,
+    away: Away,
     now: Time,
     accepting: bool,
     /// The transaction last told something.
@@ -137,6 +139,7 @@ impl World {
             catalog: Arc::new(catalog()),
             plans: PlanCache::default(),
             counters: Counters::default(),
+            away: Away::default(),
             now: Time(1_800_000_000_000_000),
             accepting: true,
             handle: None,
@@ -158,6 +161,7 @@ impl World {
             ddl: &mut ddl,
             plans: &mut self.plans,
             counters: &mut self.counters,
+            away: &self.away,
             barrier: stops_at_boom,
         };
         call(&mut self.session, &mut cx);
@@ -214,6 +218,12 @@ impl World {
                 let due = self.session.deadline().is_some_and(|at| at <= self.now);
                 assert!(!due, "a tick leaves nothing to do");
             }
+            // What the shard knows of the connection with node 2.
+            "peer" => match rest {
+                "down" => self.away.down(NodeId(2), self.now),
+                "heard" => self.away.heard(NodeId(2), self.now),
+                _ => self.away.up(NodeId(2)),
+            },
             "drain" => {
                 self.accepting = false;
                 self.call(|session, cx| session.on_tick(cx));
@@ -377,6 +387,7 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
             let reason = match rest {
                 "55P03" => AbortReason::LockTimeout(key_of_7()),
                 "schema" => AbortReason::SchemaChanged,
+                "away" => AbortReason::Unreachable(ShardId(16)),
                 _ => AbortReason::ParticipantLost(ShardId(16)),
             };
             done(Err(Failure::Aborted(reason)), None, 0)

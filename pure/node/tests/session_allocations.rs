@@ -3,6 +3,7 @@
 use allocations::{Counting, count};
 use base::{Datum, Position, RowBatch, ShardId, Time, Ts};
 use catalog::Catalog;
+use node::away::Away;
 use node::message::{Done, FromTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx};
 use node::{ClientMessage, ConnId, Tag};
@@ -38,6 +39,7 @@ impl Shard {
             ddl: &mut self.ddl,
             plans: &mut self.plans,
             counters: &mut self.counters,
+            away: &Away::default(),
             barrier: node::barrier::let_through,
         });
     }

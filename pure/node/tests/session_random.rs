@@ -5,6 +5,7 @@ use base::{
     Datum, IndexId, Key, Position, Prng, RowBatch, ShardId, Slot, SqlError, SqlState, Time, Ts,
 };
 use catalog::Catalog;
+use node::away::Away;
 use node::message::{Done, Failure, FromTxn, StatementNo, ToTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx};
 use node::{ClientMessage, ConnId, Format, Reply, Tag};
@@ -56,6 +57,7 @@ struct World {
     catalog: Arc<Catalog>,
     plans: PlanCache,
     counters: Counters,
+    away: Away,
     now: Time,
     txns: BTreeMap<TxnHandle, Txn>,
     replies: Vec<Reply>,
@@ -92,6 +94,7 @@ impl World {
             catalog: Arc::new(catalog),
             plans: PlanCache::new(4),
             counters: Counters::default(),
+            away: Away::default(),
             now: Time(1_800_000_000_000_000),
             txns: BTreeMap::new(),
             replies: Vec::new(),
@@ -113,6 +116,7 @@ impl World {
             ddl: &mut ddl,
             plans: &mut self.plans,
             counters: &mut self.counters,
+            away: &self.away,
             barrier: node::barrier::let_through,
         };
         call(&mut self.session, &mut cx);

@@ -26,5 +26,6 @@ mod pipeline;
 mod restart;
 mod schema;
 mod signals;
+mod starved;
 mod supervised;
 mod support;

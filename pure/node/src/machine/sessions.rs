@@ -40,6 +40,7 @@ impl Shard {
             plans: &mut self.plans,
             accepting: !self.draining && core.catalog.version > 0,
             counters: &mut core.counters,
+            away: &self.away,
             barrier: core.config.barrier,
         };
         call(session, &mut cx);

@@ -42,6 +42,7 @@ pub(crate) use errors::{aborted, key_text, unknown_outcome};
 pub use plans::PlanCache;
 pub use status::Description;
 
+use crate::away::Away;
 use crate::barrier::Barrier;
 use crate::client::{ClientMessage, ConnId, Reply, Severity};
 use crate::input::Link;
@@ -90,6 +91,8 @@ pub struct SessionCx<'a> {
     pub ddl: &'a mut VecDeque<DdlCall>,
     /// Plans shared by the sessions of this shard.
     pub plans: &'a mut PlanCache,
+    /// Nodes that the shard is not connected with.
+    pub away: &'a Away,
     /// The shard's counters.
     pub counters: &'a mut Counters,
     /// Stops panics of parsing and planning.

@@ -2,31 +2,42 @@
 //! nothing of it.
 
 use super::{Activity, Session, SessionCx, errors};
+use crate::away::AWAY_US_MAX;
 use crate::client::Reply;
-use base::{Position, SqlError, Ts};
+use base::{Position, SqlError, Time, Ts};
 use std::collections::VecDeque;
 use txn::AbortReason;
 
 /// Attempts of one transaction before its client is told (architecture.md section 6).
 pub(super) const ATTEMPTS_MAX: u32 = 10;
-/// Attempts when a node did not answer: each of them may have waited for seconds.
-const ATTEMPTS_UNREACHABLE_MAX: u32 = 2;
 /// Attempts while the schema changes: they go on for about two seconds, which most changes, and
 /// databases that are closed by one, do not take. So a statement waits for a short schema change.
 const ATTEMPTS_SCHEMA_MAX: u32 = 100;
 /// First pause before another attempt; doubles each time. The older transaction needs about this
 /// long to finish.
 const BACKOFF_US: u64 = 200;
+/// Pause before an attempt that needs a node without a connection.
+const AWAY_PAUSE_US: u64 = 10_000;
 /// Longest pause, before jitter.
 const BACKOFF_US_MAX: u64 = 20_000;
 /// A client that begins a transaction this soon after a 40001 is taken to repeat it.
 const REPEAT_US_MAX: u64 = 1_000_000;
+
+/// Why a transaction waits before it runs again.
+enum Pause {
+    /// Others were in its way.
+    Conflict,
+    /// A node is not connected; attempts have failed for that since this time.
+    Away(Time),
+}
 
 /// A transaction that is being run again.
 pub(super) struct Retry {
     priority_ts: Ts,
     attempt: u32,
     tries: u32,
+    /// When an attempt first failed because a node was not connected.
+    away_since: Option<Time>,
     /// Replies between those of its statements, still to be said.
     statics: VecDeque<(Reply, Position)>,
     /// How many of them have been said.
@@ -43,23 +54,9 @@ impl Session {
     ) {
         let txn = self.txn.as_mut().expect("checked by the caller");
         txn.gone = true;
-        let attempts_max = match reason {
-            AbortReason::Requested
-            | AbortReason::LockTimeout(_)
-            | AbortReason::InDoubt(_)
-            | AbortReason::DiskFull(_)
-            | AbortReason::MemoryFull(_) => 0,
-            AbortReason::Unreachable(_) | AbortReason::RowCutOff { .. } => ATTEMPTS_UNREACHABLE_MAX,
-            AbortReason::SchemaChanged => ATTEMPTS_SCHEMA_MAX,
-            AbortReason::Die { .. }
-            | AbortReason::ParticipantLost(_)
-            | AbortReason::CutOff(_)
-            | AbortReason::SnapshotTooOld
-            | AbortReason::SnapshotMisses
-            | AbortReason::GaveWay => ATTEMPTS_MAX,
-        };
-        if txn.retryable && txn.tries < attempts_max {
-            self.restart(cx);
+        let (retryable, tries) = (txn.retryable, txn.tries);
+        if retryable && let Some(pause) = self.pause(cx, &reason, tries) {
+            self.restart_after(cx, pause);
             return;
         }
         let txn = self.txn.take().expect("just seen");
@@ -75,8 +72,40 @@ impl Session {
         }
     }
 
-    /// Takes back what the transaction has said and runs all its statements again after a pause.
+    /// What comes before another attempt of a transaction that has ended for `reason` in its
+    /// attempt `tries`; `None`: there is none.
+    fn pause(&self, cx: &SessionCx<'_>, reason: &AbortReason, tries: u32) -> Option<Pause> {
+        let attempts_max = match reason {
+            AbortReason::Requested
+            | AbortReason::LockTimeout(_)
+            | AbortReason::InDoubt(_)
+            | AbortReason::DiskFull(_)
+            | AbortReason::MemoryFull(_) => return None,
+            AbortReason::Unreachable(shard) | AbortReason::RowCutOff { at: shard, .. } => {
+                let known = self.retry.as_ref().and_then(|retry| retry.away_since);
+                let since = known.unwrap_or(cx.now);
+                let again =
+                    cx.now.since(since) < AWAY_US_MAX && cx.away.may_return(shard.node(), cx.now);
+                return again.then_some(Pause::Away(since));
+            }
+            AbortReason::SchemaChanged => ATTEMPTS_SCHEMA_MAX,
+            AbortReason::Die { .. }
+            | AbortReason::ParticipantLost(_)
+            | AbortReason::CutOff(_)
+            | AbortReason::SnapshotTooOld
+            | AbortReason::SnapshotMisses
+            | AbortReason::GaveWay => ATTEMPTS_MAX,
+        };
+        (tries < attempts_max).then_some(Pause::Conflict)
+    }
+
+    /// [`Session::restart_after`] a conflict.
     pub(super) fn restart(&mut self, cx: &mut SessionCx<'_>) {
+        self.restart_after(cx, Pause::Conflict);
+    }
+
+    /// Takes back what the transaction has said and runs all its statements again after a pause.
+    fn restart_after(&mut self, cx: &mut SessionCx<'_>, pause: Pause) {
         let (attempt, tries, priority_ts) = {
             let txn = self
                 .txn
@@ -90,18 +119,30 @@ impl Session {
         self.roll_back(cx);
         cx.counters.server_retries += 1;
         let mut statics = self.take_back();
+        let mut away_since = None;
         if let Some(old) = &mut self.retry {
             statics.append(&mut old.statics);
+            away_since = old.away_since;
         }
-        let (attempt, tries) = (attempt + 1, tries + 1);
+        // Nobody was in the way of a transaction whose rows are away: it does not become urgent.
+        let (attempt, tries, pause_us) = match pause {
+            Pause::Conflict => {
+                let doubled = (BACKOFF_US << (tries - 1).min(10)).min(BACKOFF_US_MAX);
+                (attempt + 1, tries + 1, doubled)
+            }
+            Pause::Away(since) => {
+                away_since = Some(since);
+                (attempt, tries, AWAY_PAUSE_US)
+            }
+        };
         self.retry = Some(Retry {
             priority_ts,
             attempt,
             tries,
+            away_since,
             statics,
             moved: 0,
         });
-        let pause_us = (BACKOFF_US << (tries - 2).min(10)).min(BACKOFF_US_MAX);
         // Spreads sessions that died together; any spreading does.
         let spread =
             (u64::from(self.conn.0) * 31 + self.txn_count).wrapping_mul(0x9e37_79b9_7f4a_7c15);

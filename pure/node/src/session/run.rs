@@ -251,7 +251,7 @@ impl Session {
         let home = sql::home_slot(plan, params).map(|slot| cx.catalog.placement.home(slot));
         let coordinator = home.map_or(cx.here, |home| self.coordinator(cx, home));
         self.txn_count += 1;
-        if tries == 1 {
+        if tries == 1 && self.retry.is_none() {
             self.txn_since = cx.now;
         }
         self.written.clear();

@@ -1,0 +1,103 @@
+//! Nodes that live and get no CPU for a moment: clients of the others see no error.
+
+use crate::support::{Cluster, signal};
+use drive::link::{Link, LinkError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const ROWS: usize = 40;
+/// Threads that take CPU from the nodes.
+const BUSY: usize = 16;
+/// Longer than it takes to notice a silent node (0.8 s), shorter than statements are tried again.
+const STOPPED: Duration = Duration::from_millis(1_100);
+
+fn cluster(name: &str, protocol: &str) -> Cluster {
+    let cluster = Cluster::start(name, 3, 2);
+    let table = "CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL)";
+    cluster.create_as(protocol, "shop", &[table]);
+    let rows: Vec<String> = (0..ROWS).map(|id| format!("({id}, 0)")).collect();
+    let insert = format!("INSERT INTO t VALUES {}", rows.join(", "));
+    cluster.link(0, "shop").command(&insert).unwrap();
+    cluster
+}
+
+/// Reads and changes one row after the other until told to stop; answers how many statements had
+/// an outcome and how many an unknown one. Nothing else may happen.
+fn use_rows(mut link: Link, first: usize, stop: &AtomicBool) -> (u64, u64) {
+    let (mut known, mut unknown) = (0, 0);
+    for turn in first.. {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let id = turn % ROWS;
+        let sql = match turn % 3 {
+            0 => format!("UPDATE t SET v = v + 1 WHERE id = {id}"),
+            _ => format!("SELECT v FROM t WHERE id = {id}"),
+        };
+        match link.command(&sql) {
+            Ok(()) => known += 1,
+            // The answer to a commit was lost with the connection.
+            Err(LinkError::Server(error)) if error.sqlstate == "08007" => unknown += 1,
+            Err(error) => panic!("{sql}: {error}"),
+        }
+    }
+    (known, unknown)
+}
+
+/// Runs clients at the first two nodes while `work` goes on.
+fn beside(cluster: &Cluster, work: impl FnOnce()) -> (u64, u64) {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let stop = &stop;
+        let clients: Vec<_> = (0..4)
+            .map(|at| {
+                let link = cluster.link(at % 2, "shop");
+                scope.spawn(move || use_rows(link, at * 7, stop))
+            })
+            .collect();
+        work();
+        stop.store(true, Ordering::Relaxed);
+        let counts = clients.into_iter().map(|client| client.join().unwrap());
+        counts.fold((0, 0), |(a, b), (c, d)| (a + c, b + d))
+    })
+}
+
+fn burn(lasting: Duration) {
+    let until = Instant::now() + lasting;
+    std::thread::scope(|scope| {
+        for _ in 0..BUSY {
+            scope.spawn(|| {
+                while Instant::now() < until {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_busy_machine_makes_no_node_silent() {
+    let cluster = cluster("busy", "two_phase");
+    let (known, unknown) = beside(&cluster, || burn(Duration::from_secs(3)));
+    assert!(known > 0 && unknown == 0, "{known} known, {unknown} not");
+    for at in 0..3 {
+        let said = cluster.said(at);
+        assert!(!said.contains("node is silent"), "node {at}: {said}");
+    }
+}
+
+#[test]
+fn statements_wait_for_a_node_that_stands_still_for_a_moment() {
+    for protocol in ["two_phase", "leap"] {
+        let cluster = cluster("still", protocol);
+        let (known, unknown) = beside(&cluster, || {
+            signal(cluster.pid(2), "STOP");
+            std::thread::sleep(STOPPED);
+            signal(cluster.pid(2), "CONT");
+            // Whatever waits has its answer by then.
+            std::thread::sleep(Duration::from_millis(1_500));
+        });
+        // What had been sent when the node stopped: one statement per client.
+        assert!(known > 50 && unknown <= 4, "{protocol}: {known}, {unknown}");
+    }
+}

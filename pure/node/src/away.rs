@@ -1,0 +1,44 @@
+//! Nodes without a connection, and since when: how long a statement that needs one of them is
+//! worth another try.
+
+use base::{NodeId, Time};
+use std::collections::BTreeMap;
+
+/// Longest time, in microseconds, for which a transaction that needs a node without a connection is
+/// run again, counted from its first attempt that failed so, and from when the connection was lost.
+///
+/// Nodes notice a silent one after 0.8 s and connect again within 0.1 s of hearing from it: a node
+/// that was stopped or had no CPU for about a second is back within this time, and so is one whose
+/// first connection is being made. A longer time is waited for in vain as a rule.
+pub(crate) const AWAY_US_MAX: u64 = 1_000_000;
+
+/// The nodes that this shard is not connected with.
+#[derive(Default)]
+pub struct Away {
+    since: BTreeMap<NodeId, Time>,
+}
+
+impl Away {
+    /// The connection is lost or cannot be made.
+    pub fn down(&mut self, node: NodeId, now: Time) {
+        self.since.entry(node).or_insert(now);
+    }
+
+    /// The node answers, a connection does not stand yet.
+    pub fn heard(&mut self, node: NodeId, now: Time) {
+        if let Some(since) = self.since.get_mut(&node) {
+            *since = now;
+        }
+    }
+
+    /// The connection stands.
+    pub fn up(&mut self, node: NodeId) {
+        self.since.remove(&node);
+    }
+
+    /// Whether the node may be back soon: it is connected, or has not been away for long.
+    pub fn may_return(&self, node: NodeId, now: Time) -> bool {
+        let since = self.since.get(&node);
+        since.is_none_or(|since| now.since(*since) < AWAY_US_MAX)
+    }
+}
