@@ -20,6 +20,9 @@
 //! | commands only | its records have decided: it is carried out |
 //! | the opening under leap, of which the node may not know | back to two_phase, and it fails |
 //!
+//! A node that is up, and cannot reach another one which is up, too, may never be through with a
+//! database that closes; it says so ([`Ddl::on_stuck`]), and the change is undone.
+//!
 //! The node takes the newest catalog when it comes back, and no other change begins before. Why it
 //! may be left out: a closed database admits nobody until a node has heard of its opening; rows
 //! that move need homes that know it, hence the third line.
@@ -233,6 +236,20 @@ impl Ddl {
             && acked >= *version
         {
             missing.remove(&from);
+        }
+    }
+
+    /// A shard cannot get through with a version, because it has no connection to a node that this
+    /// one may reach: nobody can say for how long. What is not decided is undone.
+    pub(crate) fn on_stuck(&mut self, from: ShardId, stuck: u64, node: NodeId) {
+        if let Some(change) = &mut self.current
+            && let Waiting::Acks { version, missing } = &change.waiting
+            && *version == stuck
+            && missing.contains(&from)
+            && change.failure.is_none()
+            && change.needs_everybody()
+        {
+            change.fail(parted(from.node(), node));
         }
     }
 
@@ -555,6 +572,13 @@ fn needs_all_nodes(down: &[ShardId]) -> SqlError {
     SqlError::new(SqlState::OBJECT_NOT_READY, text)
         .detail("A schema change needs every node of the cluster. Nothing was changed.")
         .hint("Run the statement again when all nodes are back.")
+}
+
+fn parted(one: NodeId, other: NodeId) -> SqlError {
+    let text = format!("node {} cannot reach node {}", one.0, other.0);
+    SqlError::new(SqlState::OBJECT_NOT_READY, text)
+        .detail("The change needs nodes that reach one another. It has been undone.")
+        .hint("Run the statement again when they do.")
 }
 
 /// Whether trying again at once is of no use, because a node has no room.

@@ -333,6 +333,9 @@ impl Shard {
             WireMessage::DdlHeard { id } => self.ddl.on_heard(from, id),
             WireMessage::Catalog(catalog) => self.on_catalog(catalog),
             WireMessage::CatalogAck { version } => self.ddl.on_ack(from, version),
+            WireMessage::CatalogStuck { version, missing } => {
+                self.on_stuck(from, version, missing);
+            }
             WireMessage::CatalogWanted => self.send_catalog(from),
             WireMessage::ShowWanted { id, what, database } => {
                 let rows = self.answer(what, &database);

@@ -91,6 +91,14 @@ pub enum WireMessage {
     },
     /// To the coordinator of a transaction: a writer at the sender has waited for its shared locks.
     InTheWay(base::TxnId),
+    /// To node 1's first shard: the sender is not through with a catalog under which a database is
+    /// closed, and has no connection to a node.
+    CatalogStuck {
+        /// The version of the catalog.
+        version: u64,
+        /// The node.
+        missing: NodeId,
+    },
 }
 
 /// Serialisable form of [`sql::port::Show`].
@@ -358,6 +366,7 @@ impl WireMessage {
             WireMessage::Catalog(_) => "catalog",
             WireMessage::CatalogAck { .. } => "catalog_ack",
             WireMessage::CatalogWanted => "catalog_wanted",
+            WireMessage::CatalogStuck { .. } => "catalog_stuck",
             WireMessage::ShowWanted { .. } => "show_wanted",
             WireMessage::ShowRows { .. } => "show_rows",
             WireMessage::OldestRead { .. } => "oldest_read",

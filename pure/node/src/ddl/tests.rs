@@ -228,6 +228,10 @@ impl Machine for World {
                 let work = self.work(&words[2..].join(" "));
                 self.ddl.request(origin, "shop".into(), work);
             }
+            "stuck" => {
+                let version = words[1].parse().expect("a version");
+                self.ddl.on_stuck(shard(words[0]), version, node(words[2]));
+            }
             "ack" => self
                 .ddl
                 .on_ack(shard(words[0]), words[1].parse().expect("a version")),

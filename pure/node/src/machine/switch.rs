@@ -11,12 +11,16 @@
 //! | open | new transactions under the new protocol | at once |
 //!
 //! A transaction that is refused or ended by this gets 40001, like after any schema change.
+//!
+//! A shard that has no connection to a node can wait for ever for what only that node can give: a
+//! row, or the outcome of a transaction. It tells the shard that orders schema changes, which undoes
+//! the change ([`crate::ddl::Ddl::on_stuck`]).
 
 use super::Shard;
 use crate::message::{Message, WireMessage};
 use crate::port::StatementPort;
 use crate::txns::Running;
-use base::{Key, ShardId, Time};
+use base::{Key, NodeId, Position, ShardId, Time};
 use catalog::{Catalog, Database, ProtocolKind, Switching};
 use sql::port::OpFuture;
 use sql::{Completed, Port, Tag};
@@ -28,6 +32,9 @@ use txn::{JournalPort, LockMode, Op, Read};
 const DRAIN_US: u64 = 1_000_000;
 /// Pause between two looks whether a shard is through.
 const LOOK_US: u64 = 5_000;
+/// A shard that is not through after so long without a connection to some node says so. Longer
+/// than it takes to connect again (0.1 s).
+const STUCK_US: u64 = 300_000;
 /// Rows that one transaction brings home.
 const GATHER_ROWS: usize = 500;
 
@@ -42,6 +49,8 @@ pub(super) struct Switch {
     drain_by: Option<Time>,
     look_at: Option<Time>,
     gathering: Option<crate::message::TxnHandle>,
+    /// Since when a node is missing while it is not through.
+    stuck_since: Option<Time>,
     /// On the shard that orders schema changes: when the database was closed.
     pub(super) closed_at: Option<Time>,
 }
@@ -69,6 +78,7 @@ impl Shard {
         self.switch.is_open = databases.any(|database| database.switching.is_some());
         self.switch.drain_by = self.switch.is_open.then(|| core.now.after(DRAIN_US));
         self.switch.look_at = None;
+        self.switch.stuck_since = None;
     }
 
     /// Acknowledges the catalog in use, now or when this shard is through with it.
@@ -104,7 +114,8 @@ impl Shard {
                 return false;
             }
             self.switch.look_at = Some(now.after(LOOK_US));
-            return self.go_on(database, now);
+            let told = self.tell_stuck(catalog.version, now);
+            return self.go_on(database, now) || told;
         }
         self.switch.is_open = false;
         let mut databases = catalog.databases.values();
@@ -116,6 +127,39 @@ impl Shard {
         let durable = self.core.borrow().journal.durable();
         self.catalog_durable(durable);
         true
+    }
+
+    /// This shard is not through: tells of a node whose connection it has missed for a while. True
+    /// if it has.
+    fn tell_stuck(&mut self, version: u64, now: Time) -> bool {
+        let missing = {
+            let shows = self.shows.borrow();
+            shows.unreachable.first().map(|shard| shard.node())
+        };
+        let Some(missing) = missing else {
+            self.switch.stuck_since = None;
+            return false;
+        };
+        let since = *self.switch.stuck_since.get_or_insert(now);
+        if now.since(since) < STUCK_US {
+            return false;
+        }
+        // Told again after as long: the message may be lost with its connection.
+        self.switch.stuck_since = Some(now);
+        let here = self.core.borrow().config.shard;
+        if here == ShardId(0) {
+            self.on_stuck(here, version, missing);
+        } else {
+            let message = Message::Wire(WireMessage::CatalogStuck { version, missing });
+            let mut core = self.core.borrow_mut();
+            core.send(ShardId(0), message, Position(0));
+        }
+        true
+    }
+
+    /// On the shard that orders schema changes: another one cannot get through with a version.
+    pub(super) fn on_stuck(&mut self, shard: ShardId, version: u64, missing: NodeId) {
+        self.ddl.on_stuck(shard, version, missing);
     }
 
     /// A row that a transaction had asked for before its end may still leave. It comes back, and

@@ -85,11 +85,20 @@ impl World {
     }
 
     pub fn connect(&mut self, conn: u32) {
+        self.connect_with(conn, "");
+    }
+
+    /// Connects with options as in `PGOPTIONS`.
+    pub fn connect_with(&mut self, conn: u32, options: &str) {
         let conn = ConnId(conn);
         let link = Box::default();
         let secret = 0;
         self.step(Input::Connect { conn, secret, link });
-        let parameters = [("user", "ada"), ("database", "postgres")];
+        let parameters = [
+            ("user", "ada"),
+            ("database", "postgres"),
+            ("options", options),
+        ];
         let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let message = ClientMessage::Startup {
             parameters: parameters.to_vec(),

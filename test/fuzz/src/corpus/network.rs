@@ -227,6 +227,10 @@ pub fn frames() -> Vec<Vec<u8>> {
     messages.extend([
         WireMessage::CatalogWanted,
         WireMessage::CatalogAck { version: 300 },
+        WireMessage::CatalogStuck {
+            version: 300,
+            missing: NodeId(3),
+        },
         WireMessage::DdlHeard { id: 1 << 32 },
         WireMessage::DdlDone {
             id: 1,
