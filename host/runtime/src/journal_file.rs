@@ -27,19 +27,9 @@ struct Shared {
 }
 
 /// The shards' and the host's handle of the journal.
+#[derive(Clone)]
 pub struct Journal {
     shared: Arc<Shared>,
-    /// Number of this handle.
-    handle: usize,
-}
-
-impl Clone for Journal {
-    fn clone(&self) -> Journal {
-        Journal {
-            shared: self.shared.clone(),
-            handle: self.lock().records.add_handle(),
-        }
-    }
 }
 
 impl Journal {
@@ -80,13 +70,16 @@ impl Journal {
 
 impl JournalPort for Journal {
     fn append(&mut self, payload: &[u8]) -> Position {
-        self.lock().records.append(self.handle, payload)
+        self.lock().records.append(payload)
     }
-    fn append_part(&mut self, payload: &[u8]) -> Position {
-        self.lock().records.append_part(self.handle, payload)
+    fn hold(&mut self) -> Position {
+        self.lock().records.hold()
     }
-    fn oldest_part(&self) -> Option<Position> {
-        self.lock().records.oldest_part()
+    fn free(&mut self, held: Position) {
+        self.lock().records.free(held);
+    }
+    fn oldest_held(&self) -> Option<Position> {
+        self.lock().records.oldest_held()
     }
     fn durable(&self) -> Position {
         Journal::durable(self)
@@ -99,8 +92,7 @@ pub(crate) fn start(
     mailboxes: Mailboxes,
 ) -> (Journal, std::thread::JoinHandle<()>) {
     let position = writer.position();
-    let mut records = JournalBuffer::new(position);
-    let handle = records.add_handle();
+    let records = JournalBuffer::new(position);
     let shared = Arc::new(Shared {
         buffer: Mutex::new(Buffer {
             records,
@@ -111,7 +103,7 @@ pub(crate) fn start(
         flushes: AtomicU64::new(0),
         full: AtomicBool::new(false),
     });
-    let journal = Journal { shared, handle };
+    let journal = Journal { shared };
     let own = journal.clone();
     let thread = std::thread::Builder::new().name("journal".into());
     let thread = thread.spawn(move || flush_loop(&mut writer, &own, &mailboxes));

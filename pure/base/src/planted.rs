@@ -160,6 +160,12 @@ planted! {
     LeapFormulaTwice = "leap-formula-twice",
     /// Leap: nodes that cannot be reached are waited for.
     LeapOutageWaitedFor = "leap-outage-waited-for",
+    /// Large transactions: a snapshot reader does not wait while a commit is installed in slices.
+    ReaderBetweenSlices = "reader-between-slices",
+    /// Large transactions: locks go when a commit is decided, before all of it is installed.
+    LocksBetweenSlices = "locks-between-slices",
+    /// Large transactions: a checkpoint begins while a commit is half installed.
+    CheckpointBetweenSlices = "checkpoint-between-slices",
 }
 
 /// Whether the code must misbehave here.

@@ -48,8 +48,8 @@ impl CheckpointRun {
             start,
             journal_from: core
                 .journal
-                .oldest_part()
-                .map_or(start, |part| part.min(start)),
+                .oldest_held()
+                .map_or(start, |held| held.min(start)),
             wanted: None,
         }
     }

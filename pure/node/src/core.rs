@@ -39,11 +39,14 @@ impl JournalPort for NodeJournal {
     fn append(&mut self, payload: &[u8]) -> Position {
         self.port.append(payload)
     }
-    fn append_part(&mut self, payload: &[u8]) -> Position {
-        self.port.append_part(payload)
+    fn hold(&mut self) -> Position {
+        self.port.hold()
     }
-    fn oldest_part(&self) -> Option<Position> {
-        self.port.oldest_part()
+    fn free(&mut self, held: Position) {
+        self.port.free(held);
+    }
+    fn oldest_held(&self) -> Option<Position> {
+        self.port.oldest_held()
     }
     fn durable(&self) -> Position {
         self.port.durable()

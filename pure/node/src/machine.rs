@@ -95,6 +95,14 @@ const ANNOUNCE_US: u64 = 200_000;
 /// Rows whose old versions are collected per step: more than a step writes as a rule.
 const COLLECT_ROWS: usize = 64;
 
+/// A checkpoint that its host has asked for and that has not begun.
+#[derive(Clone, Copy, Debug)]
+struct CheckpointWanted {
+    number: u64,
+    /// Bytes of its first piece, if the host has asked for that, too.
+    bytes: Option<usize>,
+}
+
 /// The machine of one shard.
 pub struct Shard {
     core: Rc<RefCell<Core>>,
@@ -140,6 +148,9 @@ pub struct Shard {
     catalog_pending: Option<u64>,
     switch: Switch,
     checkpoint: Option<CheckpointRun>,
+    /// One that waits until no large commit is half installed.
+    checkpoint_wanted: Option<CheckpointWanted>,
+    step_units_max: u64,
 }
 
 impl Shard {
@@ -211,6 +222,8 @@ impl Shard {
             catalog_pending: None,
             switch: Switch::default(),
             checkpoint: None,
+            checkpoint_wanted: None,
+            step_units_max: 0,
         };
         shard.begin_switch();
         shard
@@ -224,10 +237,12 @@ impl Shard {
             core.now = core.now.max(now);
             self.started.get_or_insert(core.now);
         }
+        let before = self.units();
         self.take(input);
         self.settle();
         self.tend(out);
         self.release(out);
+        self.step_units_max = self.step_units_max.max(self.units() - before);
     }
 
     fn take(&mut self, input: Input) {
@@ -277,6 +292,9 @@ impl Shard {
             Input::Memory(memory) => self.core.borrow_mut().journal.memory = memory,
             Input::Checkpoint { number } => self.begin_checkpoint(number),
             Input::CheckpointPiece { bytes } => {
+                if let Some(wanted) = &mut self.checkpoint_wanted {
+                    wanted.bytes = Some(bytes);
+                }
                 self.checkpoint.iter_mut().for_each(|run| run.want(bytes));
             }
             Input::Drain => self.draining = true,
@@ -403,6 +421,7 @@ impl Shard {
         self.core.borrow_mut().on_tick();
         self.txns.on_tick(now);
         self.txns.resume_yielded();
+        self.txns.free_waste();
         if self.shows.borrow_mut().on_tick(now) {
             self.txns.wake_all();
         }
@@ -530,6 +549,7 @@ impl Shard {
             .bound_pending
             .map_or(core.clock_bound, |(_, bound)| bound);
         drop(core);
+        self.start_checkpoint();
         if let Some(run) = &mut self.checkpoint
             && run.advance(&mut self.core.borrow_mut(), bound, &mut out.checkpoint)
         {
@@ -543,8 +563,40 @@ impl Shard {
 
     fn begin_checkpoint(&mut self, number: u64) {
         if self.checkpoint.is_none() {
-            self.checkpoint = Some(CheckpointRun::new(&mut self.core.borrow_mut(), number));
+            let bytes = None;
+            self.checkpoint_wanted = Some(CheckpointWanted { number, bytes });
         }
+    }
+
+    /// Begins the checkpoint that is wanted as soon as nothing is half installed.
+    fn start_checkpoint(&mut self) {
+        let Some(CheckpointWanted { number, bytes }) = self.checkpoint_wanted else {
+            return;
+        };
+        let mut core = self.core.borrow_mut();
+        if core.protocols.checkpoint_may_begin() {
+            let mut run = CheckpointRun::new(&mut core, number);
+            bytes.into_iter().for_each(|bytes| run.want(bytes));
+            drop(core);
+            (self.checkpoint, self.checkpoint_wanted) = (Some(run), None);
+        }
+    }
+
+    /// Changes how much work a slice of a large transaction takes: in tests and simulation, where
+    /// transactions are small.
+    pub fn set_slice(&mut self, units: u64) {
+        self.core.borrow_mut().protocols.set_slice(units);
+    }
+
+    /// The most units of work that a step has taken since the last call: rows that were read, and
+    /// [`txn::Counters::units`].
+    pub fn take_step_units_max(&mut self) -> u64 {
+        core::mem::take(&mut self.step_units_max)
+    }
+
+    fn units(&self) -> u64 {
+        let counters = self.core.borrow().counters;
+        counters.rows_read + counters.units
     }
 
     /// Moves what the stages produced into the host's hands.
@@ -582,9 +634,11 @@ impl Shard {
     /// When the next tick is wanted; a time in the past: at once.
     pub fn deadline(&self) -> Option<Time> {
         let core = self.core.borrow();
-        if !self.events.borrow().yielded.is_empty() {
+        let events = self.events.borrow();
+        if !events.yielded.is_empty() || !events.waste.is_empty() {
             return Some(Time(0));
         }
+        drop(events);
         let session = self.session_deadlines.first().map(|(at, _)| *at);
         let all = [
             core.protocols.deadline(),
@@ -672,6 +726,7 @@ impl Shard {
             && !self.switch.is_open()
             && self.ddl_asked.is_empty()
             && self.checkpoint.is_none()
+            && self.checkpoint_wanted.is_none()
     }
 
     /// This shard's part of the answer to a question, or to an order.

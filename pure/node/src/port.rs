@@ -79,6 +79,8 @@ pub(crate) struct Events {
     pub(crate) to_sessions: VecDeque<(TxnHandle, FromTxn)>,
     /// Statements that gave way and want to run again, in the order in which they did.
     pub(crate) yielded: VecDeque<(TxnHandle, StatementNo)>,
+    /// Memory of statements that are over.
+    pub(crate) waste: Vec<sql::port::Waste>,
     /// Statements that sleep, and until when; entries of those that were ended are passed over.
     pub(crate) sleeping: BTreeSet<(Time, TxnHandle, StatementNo)>,
 }
@@ -471,6 +473,10 @@ impl sql::Port for StatementPort {
             .filter(|(id, _)| *id == sequence.id)
             .map(|(_, value)| *value)
             .next()
+    }
+
+    fn discard(&self, waste: sql::port::Waste) {
+        self.events.borrow_mut().waste.push(waste);
     }
 
     fn poll_yield(&self, yielded: &mut bool) -> Poll<()> {

@@ -218,6 +218,26 @@ impl Protocols {
         self.leap.machine.moves()
     }
 
+    /// Whether a checkpoint may begin; asked when one wants to, again and again until it may.
+    pub(crate) fn checkpoint_may_begin(&mut self) -> bool {
+        let first = self.two_phase.machine.checkpoint_may_begin();
+        self.leap.machine.checkpoint_may_begin() && first
+    }
+
+    /// Changes how much a slice of a large transaction takes.
+    pub(crate) fn set_slice(&mut self, slice_units: u64) {
+        let settings = self.two_phase.machine.settings();
+        self.two_phase.machine.set_settings(two_phase::Settings {
+            slice_units,
+            ..settings
+        });
+        let settings = self.leap.machine.settings();
+        self.leap.machine.set_settings(leap::Settings {
+            slice_units,
+            ..settings
+        });
+    }
+
     /// Whether everything that counts as committed at the start of a checkpoint is in the store.
     pub(crate) fn checkpoint_may_end(&self) -> bool {
         self.two_phase.machine.checkpoint_may_end() && self.leap.machine.checkpoint_may_end()

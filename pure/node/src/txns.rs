@@ -453,6 +453,17 @@ impl Txns {
         self.ready.extend(yielded);
     }
 
+    /// Frees a slice of what statements have left behind.
+    pub(crate) fn free_waste(&mut self) {
+        let waste = self.events.borrow_mut().waste.pop();
+        if let Some(mut waste) = waste {
+            self.core.borrow_mut().counters.units += txn::bulk::SLICE_UNITS;
+            if !waste(txn::bulk::SLICE_UNITS as usize) {
+                self.events.borrow_mut().waste.push(waste);
+            }
+        }
+    }
+
     /// Wakes every statement: news of SHOW or of sequences are rare and cheap to look for.
     pub(crate) fn wake_all(&mut self) {
         for (handle, txn) in &self.by_handle {

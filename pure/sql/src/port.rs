@@ -26,6 +26,9 @@ impl From<SqlError> for ExecError {
     }
 }
 
+/// Frees so many rows of what a statement has left behind; whether that was all.
+pub type Waste = Box<dyn FnMut(usize) -> bool>;
+
 /// One transaction's view of the node, given to the executor for one statement.
 ///
 /// All methods return at once; `poll_*` methods are polled again when the machine has news for
@@ -87,6 +90,10 @@ pub trait Port {
     ) -> Poll<Result<i64, ExecError>>;
     /// Last value drawn in this session (`currval`); `None` before the first.
     fn currval(&self, sequence: &Sequence) -> Option<i64>;
+    /// Takes memory that a statement needs no more and that is too much to be freed at once.
+    fn discard(&self, mut waste: Waste) {
+        while !waste(usize::MAX) {}
+    }
     /// Lets other work of the shard run; ready when polled the second time.
     fn poll_yield(&self, yielded: &mut bool) -> Poll<()>;
     /// Ready at `until` (`pg_sleep`); the statement is polled again then. `asked` is false at

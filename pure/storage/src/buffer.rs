@@ -13,8 +13,8 @@ pub struct JournalBuffer {
     end: Position,
     /// Somebody waits for what is in `bytes`.
     urgent: bool,
-    /// Per handle: position before the first part whose record has not been appended yet.
-    parts: Vec<Option<Position>>,
+    /// Positions from which on the journal is kept for records that count only with a later one.
+    held: Vec<Position>,
 }
 
 impl JournalBuffer {
@@ -24,28 +24,26 @@ impl JournalBuffer {
             bytes: Vec::new(),
             end,
             urgent: false,
-            parts: Vec::new(),
+            held: Vec::new(),
         }
     }
 
-    /// A new handle: parts are noted per handle, so each shard needs its own.
-    pub fn add_handle(&mut self) -> usize {
-        self.parts.push(None);
-        self.parts.len() - 1
-    }
-
-    /// Appends a record of the shard with this handle; the position behind it.
-    pub fn append(&mut self, handle: usize, payload: &[u8]) -> Position {
-        self.parts[handle] = None;
+    /// Appends a record; the position behind it.
+    pub fn append(&mut self, payload: &[u8]) -> Position {
         self.push(payload)
     }
 
-    /// As [`JournalBuffer::append`], for a record that counts only with a later one of the same
-    /// handle.
-    pub fn append_part(&mut self, handle: usize, payload: &[u8]) -> Position {
-        let start = self.end;
-        self.parts[handle].get_or_insert(start);
-        self.push(payload)
+    /// The journal is kept from here on, until [`JournalBuffer::free`].
+    pub fn hold(&mut self) -> Position {
+        self.held.push(self.end);
+        self.end
+    }
+
+    /// Nobody needs the journal from `held` on any more; as often as it was held.
+    pub fn free(&mut self, held: Position) {
+        let found = self.held.iter().position(|other| *other == held);
+        self.held
+            .swap_remove(found.expect("it is freed as often as it is held"));
     }
 
     fn push(&mut self, payload: &[u8]) -> Position {
@@ -56,9 +54,9 @@ impl JournalBuffer {
         self.end
     }
 
-    /// Position before the oldest part that still waits for its record.
-    pub fn oldest_part(&self) -> Option<Position> {
-        self.parts.iter().flatten().min().copied()
+    /// The oldest position that is held.
+    pub fn oldest_held(&self) -> Option<Position> {
+        self.held.iter().min().copied()
     }
 
     /// Position behind the last appended record.
@@ -99,32 +97,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_open_until_their_handle_appends_a_record() {
+    fn the_oldest_position_counts_that_is_held() {
         let mut buffer = JournalBuffer::new(Position(100));
-        let (one, two) = (buffer.add_handle(), buffer.add_handle());
-        let first = buffer.append(one, b"a");
-        assert_eq!(buffer.oldest_part(), None);
-        let part = buffer.append_part(two, b"b");
-        buffer.append_part(two, b"c");
-        assert!(part > first);
-        assert_eq!(buffer.oldest_part(), Some(first));
-        buffer.append(one, b"d");
-        assert_eq!(buffer.oldest_part(), Some(first));
-        buffer.append(two, b"e");
-        assert_eq!(buffer.oldest_part(), None);
+        assert_eq!(buffer.oldest_held(), None);
+        let first = buffer.hold();
+        buffer.append(b"a");
+        let (second, third) = (buffer.hold(), buffer.hold());
+        assert_eq!((first, second), (Position(100), third));
+        assert_eq!(buffer.oldest_held(), Some(first));
+        buffer.free(first);
+        buffer.free(second);
+        assert_eq!(buffer.oldest_held(), Some(third));
+        buffer.free(third);
+        assert_eq!(buffer.oldest_held(), None);
     }
 
     #[test]
     fn a_flush_takes_all_and_positions_run_on() {
         let mut buffer = JournalBuffer::new(Position(0));
-        let handle = buffer.add_handle();
         assert!(!buffer.hurry(), "nobody waits for nothing");
-        let end = buffer.append(handle, b"abc");
+        let end = buffer.append(b"abc");
         assert!(buffer.hurry());
         assert!(!buffer.hurry());
         let taken = buffer.take(Vec::new());
         assert_eq!(taken.len() as u64, end.0);
         assert!(buffer.is_empty() && !buffer.is_urgent());
-        assert!(buffer.append(handle, b"d") > end);
+        assert!(buffer.append(b"d") > end);
     }
 }

@@ -418,15 +418,19 @@ pub trait JournalPort {
     /// the journal must be durable for this record to survive. Does not wait; never fails: a host
     /// whose disk fails or is full stops admitting transactions before.
     fn append(&mut self, payload: &[u8]) -> Position;
-    /// As [`JournalPort::append`], for a record that counts only with a later one of the same shard
-    /// and step (a chunk). A host whose shards append from several threads notes its place until
-    /// then.
-    fn append_part(&mut self, payload: &[u8]) -> Position {
-        self.append(payload)
+    /// The journal is kept from here on, until [`JournalPort::free`], because records will be
+    /// appended that count only with a later one (chunks): a checkpoint of any shard of the node
+    /// that begins in between needs them. A host without checkpoints need not care.
+    fn hold(&mut self) -> Position {
+        Position(0)
     }
-    /// Position before the oldest part that still waits for its record: a checkpoint that begins
-    /// now needs the journal from there. `None`: there is none, as in a host with one thread.
-    fn oldest_part(&self) -> Option<Position> {
+    /// The later record stands, or never will. `held` is what [`JournalPort::hold`] gave.
+    fn free(&mut self, held: Position) {
+        let _ = held;
+    }
+    /// The oldest position that is held on this node: a checkpoint that begins now needs the
+    /// journal from there. `None`: there is none.
+    fn oldest_held(&self) -> Option<Position> {
         None
     }
     /// Everything below this position is durable.

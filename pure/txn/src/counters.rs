@@ -84,4 +84,7 @@ counters! {
     rows_moved,
     /// Microseconds spent waiting for them.
     move_wait_us,
+    /// Units of work on large write sets ([`crate::bulk`]): a row or 256 bytes of it journaled,
+    /// installed, unlocked or freed.
+    units,
 }

@@ -12,6 +12,7 @@
 
 extern crate alloc;
 
+pub mod bulk;
 pub mod columns;
 pub mod contract;
 pub mod counters;
@@ -24,6 +25,7 @@ pub mod rows;
 pub mod scan;
 pub mod snapshot;
 
+pub use bulk::Bulks;
 pub use columns::Columns;
 pub use contract::*;
 pub use counters::Counters;

@@ -23,6 +23,7 @@ use std::cell::Cell;
 
 thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
+    static FREED: Cell<u64> = const { Cell::new(0) };
     static HELD: Cell<i64> = const { Cell::new(0) };
     static PEAK: Cell<i64> = const { Cell::new(0) };
 }
@@ -56,6 +57,11 @@ pub fn count() -> u64 {
     COUNT.get()
 }
 
+/// Allocations that this thread has freed so far; 0 unless [`Counting`] is the allocator.
+pub fn freed_count() -> u64 {
+    FREED.get()
+}
+
 /// The system's allocator, counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Counting;
@@ -79,6 +85,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        FREED.set(FREED.get() + 1);
         note(-(layout.size() as i64));
         // SAFETY: `pointer` came from `System` with this layout.
         unsafe { System.dealloc(pointer, layout) }

@@ -17,18 +17,20 @@ use txn::contract::Outgoing;
 pub(crate) struct SimJournal {
     pub(crate) buffer: Rc<RefCell<JournalBuffer>>,
     pub(crate) durable: Rc<Cell<Position>>,
-    pub(crate) handle: usize,
 }
 
 impl JournalPort for SimJournal {
     fn append(&mut self, payload: &[u8]) -> Position {
-        self.buffer.borrow_mut().append(self.handle, payload)
+        self.buffer.borrow_mut().append(payload)
     }
-    fn append_part(&mut self, payload: &[u8]) -> Position {
-        self.buffer.borrow_mut().append_part(self.handle, payload)
+    fn hold(&mut self) -> Position {
+        self.buffer.borrow_mut().hold()
     }
-    fn oldest_part(&self) -> Option<Position> {
-        self.buffer.borrow().oldest_part()
+    fn free(&mut self, held: Position) {
+        self.buffer.borrow_mut().free(held);
+    }
+    fn oldest_held(&self) -> Option<Position> {
+        self.buffer.borrow().oldest_held()
     }
     fn durable(&self) -> Position {
         self.durable.get()

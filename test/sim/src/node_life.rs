@@ -110,10 +110,10 @@ impl World {
             let journal = SimJournal {
                 buffer: buffer.clone(),
                 durable: durable.clone(),
-                handle: buffer.borrow_mut().add_handle(),
             };
             let config = self.shard_config(id, recovered.incarnation);
             let mut machine = Shard::new(config, Box::new(journal), recovered_shard);
+            machine.set_slice(self.plan.slice_units());
             if fresh && id == ShardId(0) {
                 let placement = Placement::new(self.plan.nodes, self.plan.shards);
                 machine.bootstrap(placement, self.plan.protocol);

@@ -289,6 +289,15 @@ impl Ask {
 }
 
 impl Plan {
+    /// Units of a slice of a large transaction. In two of three runs every transaction of several
+    /// rows is a large one: the clients write few rows.
+    pub(crate) fn slice_units(&self) -> u64 {
+        match self.seed % 3 {
+            0 => 1,
+            1 => 2,
+            _ => txn::bulk::SLICE_UNITS,
+        }
+    }
     /// Whether the clocks of all nodes are the same, always.
     pub fn clocks_agree(&self) -> bool {
         let moves = |fault: &Fault| fault.what.kind() == Kind::Clock;

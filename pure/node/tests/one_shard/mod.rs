@@ -176,10 +176,18 @@ impl World {
         over
     }
 
-    /// Runs a statement that must succeed.
+    /// Runs a statement that must succeed, and what it leaves to do.
     pub fn must(&mut self, conn: u32, text: &str) -> Outcome {
         let outcome = self.run(conn, text);
         assert_eq!(outcome.error, None, "{text}");
+        self.rest(conn);
         outcome
+    }
+
+    /// Lets the shard do what it has left to do.
+    pub fn rest(&mut self, conn: u32) {
+        while self.shard.deadline().is_some_and(|at| at <= self.now) {
+            self.go_on(conn);
+        }
     }
 }

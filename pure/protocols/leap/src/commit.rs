@@ -67,7 +67,7 @@ impl Leap {
             self.abort_txn(cx, txn, reason.clone());
             return Submitted::Ready(failed(reason));
         }
-        let writes = !state.writes.is_empty() || !state.shipped.is_empty();
+        let writes = state.has_written() || !state.shipped.is_empty();
         if cx.journal.is_full() && writes {
             let reason = AbortReason::DiskFull(self.shard);
             self.abort_txn(cx, txn, reason.clone());
@@ -81,7 +81,7 @@ impl Leap {
             .iter()
             .filter(|(shard, _)| shard.node() != node);
         let unconfirmed: Vec<(ShardId, u32)> = remote.copied().collect();
-        if !unconfirmed.is_empty()
+        if (!unconfirmed.is_empty() || self.is_to_freeze(txn))
             && let Some(submitted) = self.seal(cx, txn, id, &result)
         {
             return submitted;
@@ -181,15 +181,26 @@ impl Leap {
         result: OpResult,
     ) -> OpReply {
         let state = self.txns.get_mut(&txn).expect("it commits");
+        let frozen = state.freezing.take();
         let mut writes = state.writes.take();
         let mut wait = state.wait;
         let shipments = self.shipments(txn, &mut writes);
-        if !writes.is_empty() || !shipments.is_empty() {
+        if !writes.is_empty() || !shipments.is_empty() || frozen.is_some() {
+            let held = (!shipments.is_empty()).then(|| cx.journal.hold());
             if !shipments.is_empty() {
                 self.append_shipped(cx, txn, &shipments);
             }
-            let position = self.append_commit(cx, txn, commit_ts, &writes);
-            self.install(cx, txn, &writes, commit_ts, position);
+            let position = match frozen {
+                Some(frozen) => self.commit_frozen(cx, txn, commit_ts, *frozen),
+                None => {
+                    let position = self.append_commit(cx, txn, commit_ts, &writes);
+                    self.install(cx, txn, &writes, commit_ts, position);
+                    position
+                }
+            };
+            if let Some(held) = held {
+                cx.journal.free(held);
+            }
             if !shipments.is_empty() {
                 self.send_off(cx, txn, commit_ts, position, shipments);
             }
@@ -238,6 +249,7 @@ impl Leap {
         let reads = core::mem::take(&mut state.reads);
         let told = self.take_visited(txn);
         let state = self.txns.get_mut(&txn).expect("looked up above");
+        let written = state.take_large(self.settings.slice_units);
         state.writes.clear(None);
         let node = self.shard.node();
         let remote = told.iter().filter(|shard| shard.node() != node).count() as u32;
@@ -251,6 +263,9 @@ impl Leap {
             cx.counters.messages_on_path += u64::from(cost.messages_on_path);
             cx.counters.forced_writes += u64::from(cost.forced_writes);
             note_failure(cx, txn, &outcome);
+        }
+        if let Some((frozen, rest)) = written {
+            self.discard_writes(cx, frozen, rest);
         }
         for shard in told {
             // It tells its clock as well: later commits there lie above this one.

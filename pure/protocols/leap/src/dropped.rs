@@ -15,8 +15,9 @@ use crate::timers::Timer;
 use crate::{Context, Leap};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use base::{IndexId, Key, ShardId, Slot};
+use base::{IndexId, Key, ShardId, Slot, Ts};
 use journal::Otag;
+use txn::bulk::Wanted;
 
 /// Keys in one message.
 const KEYS_MAX: usize = 10_000;
@@ -89,8 +90,10 @@ impl Leap {
                 continue;
             }
             // A transaction that has written it cannot commit any more, but it is not over.
-            let written = |txn: &crate::txns::Txn| txn.writes.get(&key).is_some();
-            let pending = self.pendings.has(&key) || self.release_of.contains_key(&key);
+            let written = |txn: &crate::txns::Txn| txn.writes_row(&key);
+            let installed = self.bulks.awaits(Ts::MAX, Wanted::Row(&key));
+            let pending =
+                installed || self.pendings.has(&key) || self.release_of.contains_key(&key);
             if pending || self.txns.values().any(|txn| written(txn)) {
                 if self.forgotten.is_empty() && self.dropped.is_empty() {
                     let at = cx.now.after(self.settings.resend_us);

@@ -513,7 +513,8 @@ impl Leap {
 
     /// Frees the locks of a transaction that is over, unless increments of it wait for their turn.
     pub(crate) fn release_locks(&mut self, txn: TxnId) {
-        if !self.pendings.lodges(txn) {
+        let installs = self.bulks.has(txn) && !base::is_planted(base::Planted::LocksBetweenSlices);
+        if !self.pendings.lodges(txn) && !installs {
             self.locks.release(txn);
         }
     }

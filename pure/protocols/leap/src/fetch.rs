@@ -11,6 +11,7 @@ use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, ShardId, Time, Ts};
+use txn::bulk::Wanted;
 use txn::lock::Item;
 use txn::{AbortReason, LockMode, OpError, OpResult, Tie};
 
@@ -106,9 +107,8 @@ impl Leap {
             if fetch.lock.is_none() && !job.commits_seen {
                 let reads = &mut |key: &Key| fetch.keys.contains(key);
                 let until = if fetch.guarded { Ts::MAX } else { ts };
-                if self.commits_below(until, reads)
-                    || self.awaits_outcomes(cx, job, until, reads)?
-                {
+                let commits = |key| self.commits_below(until, Wanted::Row(key));
+                if fetch.keys.iter().any(commits) || self.awaits_outcomes(cx, job, until, reads)? {
                     return Err(Stop::Commit);
                 }
                 job.commits_seen = true;

@@ -24,6 +24,7 @@ impl Leap {
         });
         self.rejoin.is_settled()
             && !at_work
+            && !self.bulks.writes_to(&[index])
             && keys_of(&self.table, index).next().is_none()
             && keys_of(&self.held, index).next().is_none()
             && keys_of(&self.settling_of, index).next().is_none()

@@ -85,7 +85,7 @@ impl Leap {
         id: OpId,
         result: &OpResult,
     ) -> Option<Submitted<OpReply>> {
-        if self.unsealed(txn).is_empty() {
+        if self.unsealed(txn).is_empty() && !self.is_to_freeze(txn) {
             return None;
         }
         let state = self.txns.get_mut(&txn).expect("it commits");
@@ -118,6 +118,7 @@ impl Leap {
         for key in self.unsealed(job.txn) {
             self.lock(cx, job, &Item::of(&key), LockMode::Exclusive)?;
         }
+        self.freeze(cx, job.txn)?;
         Ok(OpResult::Done)
     }
 

@@ -8,6 +8,7 @@ use crate::{Context, Leap, printed};
 use alloc::vec::Vec;
 use base::{IndexId, Key, RowBatch, Ts, TxnId};
 use store::{Formula, Write};
+use txn::bulk::Wanted;
 use txn::increment::{claim_to_modify, claim_to_read};
 use txn::lock::{Claim, Item};
 use txn::{
@@ -248,9 +249,9 @@ impl Leap {
             return Err(Stop::aborted(AbortReason::SnapshotTooOld));
         }
         if !job.commits_seen {
-            let reads = &mut |other: &Key| other == key;
+            let (wanted, reads) = (Wanted::Row(key), &mut |other: &Key| other == key);
             let until = waits_until(snapshot);
-            if self.commits_below(until, reads) || self.awaits_outcomes(cx, job, until, reads)? {
+            if self.commits_below(until, wanted) || self.awaits_outcomes(cx, job, until, reads)? {
                 return Err(Stop::Commit);
             }
             job.commits_seen = true;
@@ -259,16 +260,15 @@ impl Leap {
         self.get(cx, job, key, ts, program)
     }
 
-    /// Whether a transaction that awaits confirmations may commit a row that `reads` at or below
-    /// `ts`.
-    pub(crate) fn commits_below(&self, ts: Ts, reads: &mut dyn FnMut(&Key) -> bool) -> bool {
-        self.committing.iter().any(|(txn, commit_ts)| {
-            *commit_ts <= ts
-                && self
-                    .txns
-                    .get(txn)
-                    .is_some_and(|txn| txn.writes.keys().any(&mut *reads))
-        })
+    /// Whether a transaction may commit, or install what it has committed, on a row that is
+    /// `wanted` as of `ts`: it awaits confirmations, or is installed in slices.
+    pub(crate) fn commits_below(&self, ts: Ts, wanted: Wanted<'_>) -> bool {
+        let mut committing = self.committing.iter();
+        self.bulks.awaits(ts, wanted)
+            || committing.any(|(txn, commit_ts)| {
+                let state = self.txns.get(txn);
+                *commit_ts <= ts && state.is_some_and(|state| state.writes_any(wanted))
+            })
     }
 
     fn get(

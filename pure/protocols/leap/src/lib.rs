@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Modules: [`message`] what shards say; `request` the requester; `home` the home; `owner` the
-//! owner; `txns`, `commit` transactions at their coordinator; `entrust` those that go to their row;
+//! owner; `txns`, `commit`, `bulk_commit` transactions at their coordinator; `entrust` those that go to their row;
 //! `ship`, `pending` formulas of larger ones that do, at the coordinator and at the owner;
 //! `job`, `keyed`, `scan`, `increment` operations on rows; `share` copies; `heat` rows that go to
 //! and fro; `outage` nodes that cannot be reached;
@@ -39,6 +39,7 @@
 
 extern crate alloc;
 
+mod bulk_commit;
 mod commit;
 mod dropped;
 mod entrust;
@@ -91,7 +92,7 @@ use seen::Seen;
 use share::Sharing;
 use ship::Owings;
 use timers::Timer;
-use txn::{Cx, Installed, LockTable};
+use txn::{Bulks, Cx, Installed, LockTable};
 use txns::{Reading, Txn};
 use visit::Visit;
 
@@ -113,6 +114,8 @@ pub struct Settings {
     pub txn_bytes_max: usize,
     /// Rows that a scan visits before others get their turn.
     pub scan_rows_max: u32,
+    /// Most units of work that a slice of a large transaction takes ([`txn::bulk`]).
+    pub slice_units: u64,
     /// Versions that travel with a row; snapshots older than the oldest of them are refused at the
     /// new owner.
     pub versions_max: usize,
@@ -137,6 +140,7 @@ impl Default for Settings {
             inquire_us: 1_000_000,
             txn_bytes_max: 4 << 30,
             scan_rows_max: 1_000,
+            slice_units: txn::bulk::SLICE_UNITS,
             versions_max: 64,
             hold_max_us: 10_000,
             contended_from: 3,
@@ -154,6 +158,8 @@ pub struct Leap {
     settings: Settings,
     locks: LockTable,
     installed: Installed,
+    /// Large transactions that are committed and not yet installed as a whole.
+    bulks: Bulks,
 
     /// Transactions that this shard coordinates, until their caller forgets them.
     txns: BTreeMap<TxnId, Box<Txn>>,
@@ -278,6 +284,7 @@ impl Leap {
             settings: Settings::default(),
             locks: LockTable::new(),
             installed: Installed::default(),
+            bulks: Bulks::default(),
             txns: BTreeMap::new(),
             spare_txns: Vec::new(),
             jobs: BTreeMap::new(),
@@ -344,6 +351,8 @@ impl Leap {
     /// Changes the settings; takes effect for what starts later.
     pub fn set_settings(&mut self, settings: Settings) {
         self.settings = settings;
+        self.bulks.set_slice(settings.slice_units);
+        self.locks.set_slice(settings.slice_units as usize);
     }
 
     /// The settings in force.

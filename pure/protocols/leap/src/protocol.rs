@@ -71,6 +71,7 @@ impl Protocol for Leap {
         self.locks.expire(cx.now);
         // Idle readers give way under this protocol as under any other that shares the table.
         cx.out.in_the_way.append(&mut self.locks.take_in_the_way());
+        self.do_slice(cx);
         // One of those that gave way gets a turn: what has come in between goes first.
         self.ready.extend(self.parked.pop_front());
         let horizon = cx.horizon;
@@ -90,7 +91,7 @@ impl Protocol for Leap {
     }
 
     fn deadline(&self) -> Option<Time> {
-        if !self.parked.is_empty() {
+        if !self.parked.is_empty() || self.bulks.has_turns() || self.locks.is_leaving() {
             return Some(Time(0));
         }
         let timer = self.timers.first().map(|(at, _)| *at);

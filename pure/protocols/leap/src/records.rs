@@ -3,10 +3,10 @@
 use crate::{Context, Leap};
 use alloc::vec::Vec;
 use base::{Key, Position, Ts, TxnId};
-use journal::record::CHUNK_BYTES;
-use journal::{ChunkRef, CommitRef, Record};
+use journal::{CommitRef, Record};
 use store::Write;
 use txn::Event;
+use txn::bulk::install_row;
 
 impl Leap {
     fn append(
@@ -26,7 +26,7 @@ impl Leap {
         self.recorded
     }
 
-    /// One record with all that the transaction wrote; large write sets go into chunks before it.
+    /// One record with all that the transaction wrote.
     pub(crate) fn append_commit(
         &mut self,
         cx: &mut Context<'_>,
@@ -35,42 +35,27 @@ impl Leap {
         writes: &[(Key, Write)],
     ) -> Position {
         let shard = self.shard;
-        let total: usize = writes.iter().map(size).sum();
-        if total <= CHUNK_BYTES {
-            let whole = [(shard, writes)];
-            let commit = CommitRef {
-                txn,
-                commit_ts,
-                writes: &whole,
-                chunks: &[],
-            };
-            return Self::append(&mut self.scratch, cx, |out| {
-                journal::encode_commit(commit, out);
-            });
-        }
-        let (mut seq, mut rest) = (0, writes);
-        while !rest.is_empty() {
-            let mut bytes = 0;
-            let fits = rest.iter().take_while(|write| {
-                bytes += size(write);
-                bytes <= CHUNK_BYTES
-            });
-            let (chunk, behind) = rest.split_at(fits.count().max(1));
-            rest = behind;
-            self.scratch.clear();
-            let chunk = ChunkRef {
-                txn,
-                shard,
-                seq,
-                writes: chunk,
-            };
-            journal::encode_chunk(chunk, &mut self.scratch);
-            cx.counters.journal_records += 1;
-            cx.counters.journal_bytes += self.scratch.len() as u64;
-            cx.journal.append_part(&self.scratch);
-            seq += 1;
-        }
-        let chunks = [(shard, seq)];
+        let whole = [(shard, writes)];
+        let commit = CommitRef {
+            txn,
+            commit_ts,
+            writes: &whole,
+            chunks: &[],
+        };
+        Self::append(&mut self.scratch, cx, |out| {
+            journal::encode_commit(commit, out);
+        })
+    }
+
+    /// As [`Leap::append_commit`] for writes that stand in so many chunks.
+    pub(crate) fn append_chunked(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        commit_ts: Ts,
+        chunks: u32,
+    ) -> Position {
+        let chunks = [(self.shard, chunks)];
         let commit = CommitRef {
             txn,
             commit_ts,
@@ -95,19 +80,19 @@ impl Leap {
     ) {
         let mut gone = None;
         for (key, write) in redo {
-            if gone == Some(key.index) {
-                continue;
-            }
-            if (cx.schema_changed)(key.index).is_none() {
-                gone = Some(key.index);
-                continue;
-            }
-            cx.store.apply(
-                key.index, key.slot, &key.bytes, write, commit_ts, cx.horizon,
-            );
-            cx.counters.rows_written += 1;
-            cx.counters.formulas += u64::from(matches!(write, Write::Formula(_)));
+            install_row(cx, key, write, commit_ts, &mut gone);
         }
+        self.begin_install(cx, txn, commit_ts, position);
+    }
+
+    /// What is committed may be seen from here on, by whoever waits for `position`.
+    pub(crate) fn begin_install(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        commit_ts: Ts,
+        position: Position,
+    ) {
         if position > cx.journal.durable() {
             self.installed.insert(commit_ts, position);
         }
@@ -120,8 +105,4 @@ impl Leap {
             });
         }
     }
-}
-
-fn size(write: &(Key, Write)) -> usize {
-    write.0.bytes.len() + 16 + write.1.size_bytes()
 }

@@ -589,7 +589,8 @@ impl Leap {
     }
 
     /// What the checkpoint that begins now must keep, in the step that appends its start record.
-    pub fn checkpoint_tables(&self) -> Ownership {
+    pub fn checkpoint_tables(&mut self) -> Ownership {
+        self.bulks.checkpoint_begins();
         let mut held: Vec<Claim> = Vec::new();
         for (key, state) in &self.held {
             let (otag, holding) = match state.tenure {
@@ -655,6 +656,12 @@ impl Leap {
 
     /// Always: a checkpoint needs nothing but its tables.
     pub fn checkpoint_may_end(&self) -> bool {
-        true
+        self.bulks.checkpoint_may_end()
+    }
+
+    /// Whether a checkpoint may begin: nothing is half installed. Asked when one wants to begin;
+    /// until one has, nothing large is decided here.
+    pub fn checkpoint_may_begin(&mut self) -> bool {
+        self.bulks.make_way()
     }
 }

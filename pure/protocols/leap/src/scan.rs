@@ -15,6 +15,7 @@ use base::{Key, KeyRange, RowBatch, SLOT_COUNT, ShardId, Slot, SqlError, Ts};
 use core::fmt;
 use core::ops::ControlFlow;
 use store::Window;
+use txn::bulk::Wanted;
 use txn::lock::{Claim, Item};
 use txn::scan::{Full, key_bounds};
 use txn::{AbortReason, Event, LockMode, OpResult, Read, ScanOp, ScanRun, Slots, Snapshot};
@@ -202,7 +203,8 @@ impl Leap {
                 if !job.commits_seen {
                     let reads = &mut |key: &Key| is_in(op, key);
                     let until = waits_until(snapshot);
-                    if self.commits_below(until, reads)
+                    let wanted = Wanted::Rows(op.index, slot, &op.range);
+                    if self.commits_below(until, wanted)
                         || self.awaits_outcomes(cx, job, until, reads)?
                     {
                         return Err(Stop::Commit);

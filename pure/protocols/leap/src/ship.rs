@@ -226,7 +226,7 @@ impl Leap {
         record.encode(&mut self.scratch);
         cx.counters.journal_records += 1;
         cx.counters.journal_bytes += self.scratch.len() as u64;
-        cx.journal.append_part(&self.scratch);
+        cx.journal.append(&self.scratch);
     }
 
     /// The commit is journaled: the owners are told.

@@ -196,6 +196,7 @@ impl Leap {
             && self.pendings.is_idle()
             && self.owings.all.is_empty()
             && self.sharing.is_idle()
+            && self.bulks.is_idle()
             && self.rejoin.is_settled()
     }
 
@@ -251,6 +252,10 @@ impl Leap {
                 assert!(!self.rejoin.is_serving() || self.is_mine(key) || self.breaks_rules());
             }
         }
+        self.bulks.each_row(&mut |txn, key, write| {
+            let held = self.locks.holds(txn, &Item::of(key), claim_of(write));
+            assert!(held, "{txn} installs {key:?} without its lock");
+        });
         for (key, pending) in self.pendings.each() {
             let held = self
                 .locks

@@ -5,13 +5,14 @@ use crate::message::{Body, ReadReply, ReadRequest};
 use crate::request::Standing;
 use crate::ship::Ship;
 use crate::timers::Timer;
-use crate::view::WriteSet;
+use crate::view::{Drain, WriteSet};
 use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, ShardId, SqlError, SqlState, Time, Ts, TxnId};
 use store::{Store, Write};
+use txn::bulk::{Frozen, Wanted};
 use txn::lock::Item;
 use txn::{
     AbortReason, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Read, Submitted, TxnCost,
@@ -42,6 +43,13 @@ pub(crate) enum Phase {
     Ended,
 }
 
+/// A large write set on its way into the journal.
+#[derive(Debug)]
+pub(crate) struct Freezing {
+    pub(crate) frozen: Frozen,
+    pub(crate) rest: Drain,
+}
+
 /// One transaction.
 #[derive(Debug)]
 pub(crate) struct Txn {
@@ -50,7 +58,9 @@ pub(crate) struct Txn {
     pub(crate) outcome: Option<Outcome>,
     /// One write per key, in key order.
     pub(crate) writes: WriteSet,
-    bytes: usize,
+    /// Where the writes are if there are many and it commits.
+    pub(crate) freezing: Option<Box<Freezing>>,
+    pub(crate) bytes: usize,
     /// Indexes written, with the oldest catalog version that a plan assumed.
     pub(crate) planned: Vec<(IndexId, u64)>,
     /// Operations that wait here: (operation, job).
@@ -89,6 +99,7 @@ impl Txn {
             phase: Phase::Running,
             outcome: None,
             writes: WriteSet::default(),
+            freezing: None,
             bytes: 0,
             planned: Vec::new(),
             local: Vec::new(),
@@ -118,6 +129,29 @@ impl Txn {
         let mut writes = old.writes;
         writes.clear(None);
         (self.planned, self.nodes, self.writes) = (planned, nodes, writes);
+    }
+
+    /// Whether it has written rows.
+    #[inline]
+    pub(crate) fn has_written(&self) -> bool {
+        !self.writes.is_empty() || self.freezing.is_some()
+    }
+
+    /// Whether it has written this row.
+    pub(crate) fn writes_row(&self, key: &Key) -> bool {
+        let frozen = self.freezing.as_ref().is_some_and(|freezing| {
+            let taken = freezing.frozen.writes();
+            let found = taken.binary_search_by(|(other, _)| other.cmp(key));
+            found.is_ok() || freezing.rest.get(key).is_some()
+        });
+        frozen || self.writes.get(key).is_some()
+    }
+
+    /// Whether it has written one of these rows; it is about to commit.
+    pub(crate) fn writes_any(&self, wanted: Wanted<'_>) -> bool {
+        let frozen = self.freezing.as_ref();
+        frozen.is_some_and(|freezing| wanted.meets(freezing.frozen.writes()))
+            || self.writes.keys().any(|key| wanted.has(key))
     }
 
     pub(crate) fn is_idle(&self) -> bool {

@@ -1,7 +1,7 @@
 //! A row as a transaction sees it: the committed version under its own write.
 
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
+use alloc::vec::{self, Vec};
 use base::{Key, Position, Ts};
 use core::ops::RangeBounds;
 use store::{Store, Write};
@@ -16,6 +16,7 @@ const SMALL_MAX: usize = 32;
 pub(crate) struct WriteSet {
     few: Vec<(Key, Write)>,
     many: BTreeMap<Key, Write>,
+    formula_count: usize,
 }
 
 impl WriteSet {
@@ -42,6 +43,7 @@ impl WriteSet {
 
     /// Adds a write to a key that has none.
     pub(crate) fn add(&mut self, key: Key, write: Write) {
+        self.formula_count += usize::from(matches!(write, Write::Formula(_)));
         if self.many.is_empty() && self.few.len() < SMALL_MAX {
             let at = self.find(&key).expect_err("the key has no write yet");
             self.few.insert(at, (key, write));
@@ -53,10 +55,12 @@ impl WriteSet {
     }
 
     pub(crate) fn remove(&mut self, key: &Key) -> Option<Write> {
-        match self.find(key) {
-            Ok(at) => Some(self.few.remove(at).1),
-            Err(_) => self.many.remove(key),
-        }
+        let write = match self.find(key) {
+            Ok(at) => self.few.remove(at).1,
+            Err(_) => self.many.remove(key)?,
+        };
+        self.formula_count -= usize::from(matches!(write, Write::Formula(_)));
+        Some(write)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Write)> {
@@ -68,6 +72,7 @@ impl WriteSet {
     pub(crate) fn formulas(&self) -> impl Iterator<Item = (&Key, &Write)> {
         self.iter()
             .filter(|(_, write)| matches!(write, Write::Formula(_)))
+            .take(self.formula_count)
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
@@ -87,6 +92,7 @@ impl WriteSet {
 
     /// Empties it into a list, ascending.
     pub(crate) fn take(&mut self) -> Vec<(Key, Write)> {
+        self.formula_count = 0;
         if self.many.is_empty() {
             return core::mem::take(&mut self.few);
         }
@@ -100,6 +106,44 @@ impl WriteSet {
         }
         self.few.clear();
         self.many.clear();
+        self.formula_count = 0;
+    }
+
+    /// Empties it, to be taken write by write.
+    pub(crate) fn drain(&mut self) -> Drain {
+        self.formula_count = 0;
+        let many = core::mem::take(&mut self.many);
+        let few = core::mem::take(&mut self.few).into_iter();
+        Drain { few, many }
+    }
+}
+
+/// What is left of a write set whose writes are taken one by one, ascending.
+#[derive(Debug)]
+pub(crate) struct Drain {
+    few: vec::IntoIter<(Key, Write)>,
+    many: BTreeMap<Key, Write>,
+}
+
+impl Drain {
+    /// All that is left.
+    pub(crate) fn into_parts(self) -> (BTreeMap<Key, Write>, Vec<(Key, Write)>) {
+        (self.many, self.few.collect())
+    }
+
+    /// What becomes of a row, if that was not taken yet.
+    pub(crate) fn get(&self, key: &Key) -> Option<&Write> {
+        let mut few = self.few.as_slice().iter();
+        let found = few.find(|(other, _)| other == key).map(|(_, write)| write);
+        found.or_else(|| self.many.get(key))
+    }
+}
+
+impl Iterator for Drain {
+    type Item = (Key, Write);
+
+    fn next(&mut self) -> Option<(Key, Write)> {
+        self.few.next().or_else(|| self.many.pop_first())
     }
 }
 

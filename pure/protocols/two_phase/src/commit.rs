@@ -5,11 +5,12 @@ use crate::coordinator::failed;
 use crate::entrust::Handover;
 use crate::job::{Origin, in_one_node};
 use crate::message::{Body, Decide, Finish};
+use crate::records::gathered;
 use crate::timers::Timer;
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
 use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
-use journal::{Record, WritesRef};
+use journal::Record;
 use txn::{AbortReason, Event, Op, OpId, OpReply, OpResult, Outcome, Submitted};
 
 pub(crate) fn ended(outcome: Outcome, wait: Position) -> OpReply {
@@ -28,10 +29,7 @@ impl TwoPhase {
         id: OpId,
     ) -> Submitted<OpReply> {
         let own_here = self.parts.contains_key(&txn);
-        let own_wrote = self
-            .parts
-            .get(&txn)
-            .is_some_and(|part| !part.writes.is_empty())
+        let own_wrote = self.parts.get(&txn).is_some_and(|part| part.has_written())
             || self.promises.contains_key(&txn);
         let coord = self
             .coords
@@ -163,10 +161,7 @@ impl TwoPhase {
         id: OpId,
         mut ride: Option<(ShardId, u64, Op)>,
     ) -> Result<(), AbortReason> {
-        let own_wrote = self
-            .parts
-            .get(&txn)
-            .is_some_and(|part| !part.writes.is_empty());
+        let own_wrote = self.parts.get(&txn).is_some_and(|part| part.has_written());
         let coord = self
             .coords
             .get_mut(&txn)
@@ -301,22 +296,16 @@ impl TwoPhase {
             commit_ts = coord.options().priority_ts;
         }
         cx.clock.merge(commit_ts);
-        let own = self
-            .promises
-            .get(&txn)
-            .map(|promise| promise.redo.as_slice());
-        let mut writes: Vec<(ShardId, WritesRef<'_>)> =
-            own.into_iter().map(|redo| (self.shard, redo)).collect();
-        let others = votes.iter().filter(|(.., vote)| !vote.redo.is_empty());
-        writes.extend(others.map(|(shard, _, vote)| (*shard, vote.redo.as_slice())));
+        let cast = votes.iter().map(|(shard, _, vote)| (*shard, vote));
+        let gathered = gathered(self.shard, self.promises.get(&txn), cast);
         let durable = votes.iter().filter(|(.., vote)| vote.durable);
         let owed: Vec<(ShardId, u64)> = durable.map(|(shard, visit, _)| (*shard, *visit)).collect();
         let scratch = &mut self.scratch;
         let position = if !owed.is_empty() {
             let participants: Vec<ShardId> = owed.iter().map(|(shard, _)| *shard).collect();
-            Self::append_decision(scratch, cx, txn, commit_ts, &participants, &writes)
-        } else if !writes.is_empty() {
-            Self::append_commit(scratch, cx, txn, commit_ts, &writes)
+            Self::append_decision(scratch, cx, txn, commit_ts, &participants, &gathered)
+        } else if !gathered.is_empty() {
+            Self::append_commit(scratch, cx, txn, commit_ts, &gathered)
         } else {
             Position(0)
         };

@@ -133,10 +133,7 @@ impl TwoPhase {
             op,
             last,
         } = submission;
-        let own_wrote = self
-            .parts
-            .get(&txn)
-            .is_some_and(|part| !part.writes.is_empty());
+        let own_wrote = self.parts.get(&txn).is_some_and(|part| part.has_written());
         // A commit must not be done twice by two lives of the participant, so it rides only
         // towards a life that is known.
         let acquainted = !self.is_remote(to) || self.peers.contains_key(&to.node());
@@ -433,7 +430,9 @@ impl TwoPhase {
                 self.abort_txn(cx, txn, reason.clone());
                 failed(reason)
             }
-            Ok(found) if last && idle && only && allows_finish(&found) => {
+            Ok(found)
+                if last && idle && only && allows_finish(&found) && !self.is_bulk(job.txn) =>
+            {
                 let ended = self.commit_own(cx, txn);
                 let aborted = match &ended.outcome {
                     Some(Outcome::Aborted(reason)) => Some(reason.clone()),

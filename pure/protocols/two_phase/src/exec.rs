@@ -10,10 +10,11 @@ use alloc::vec::Vec;
 use base::{IndexId, Key, Planted, Position, RowBatch, Ts, TxnId, is_planted};
 use store::{Formula, Store, Write};
 use txn::Installed;
+use txn::bulk::Wanted;
 use txn::increment::{Escrow, adds_only, claim_to_modify, claim_to_read};
 use txn::lock::Item;
 use txn::{
-    AbortReason, Event, LockMode, LockTable, Modified, Op, OpResult, Program, Read, Snapshot,
+    AbortReason, Bulks, Event, LockMode, LockTable, Modified, Op, OpResult, Program, Read, Snapshot,
 };
 
 /// What an operation works with besides the context.
@@ -24,6 +25,7 @@ pub(crate) struct Hands<'a> {
     /// What others have pending on the row of a formula.
     pub(crate) escrow: Option<Escrow>,
     pub(crate) promises: &'a BTreeMap<TxnId, Promise>,
+    pub(crate) bulks: &'a Bulks,
     /// False only where a test plants the fault.
     pub(crate) seals: bool,
     pub(crate) installed: &'a Installed,
@@ -129,10 +131,19 @@ impl TwoPhase {
             escrow,
             seals,
             promises: &self.promises,
+            bulks: &self.bulks,
             installed: &self.installed,
             settings: self.settings,
         };
-        hands.run(cx, job)
+        let found = hands.run(cx, job)?;
+        if job.freezes()
+            && allows_finish(&found)
+            && let Err(stop) = self.freeze(cx, job)
+        {
+            job.found = Some(found);
+            return Err(stop);
+        }
+        Ok(found)
     }
 }
 
@@ -142,7 +153,12 @@ impl Hands<'_> {
         if job.options.serial && !job.stateless {
             asker.ask(self.locks, Item::Shard, LockMode::Exclusive)?;
         }
+        let mut spent = 0;
         while let Some((key, _)) = job.writes.as_slice().first() {
+            if spent >= self.settings.slice_units {
+                return Err(Stop::Budget);
+            }
+            spent += 1;
             check_schema(cx, key.index, job.planned)?;
             asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
             let (key, write) = job.writes.next().expect("just looked at");
@@ -222,7 +238,7 @@ impl Hands<'_> {
         key: &Key,
         snapshot: Snapshot,
     ) -> Result<Ts, Stop> {
-        let bound = self.settle(cx, job, snapshot, &mut |promise| promise.writes(key))?;
+        let bound = self.settle(cx, job, snapshot, Wanted::Row(key))?;
         if bound <= snapshot.at || is_planted(Planted::SnapshotNotRaised) {
             return Ok(snapshot.at);
         }

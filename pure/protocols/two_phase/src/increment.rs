@@ -76,7 +76,12 @@ impl Hands<'_> {
         let Some(part) = self.part.as_deref() else {
             return Ok(());
         };
-        if !job.prepares() && self.promises.is_empty() {
+        if part.freezing.is_some() {
+            // It was sealed before.
+            return Ok(());
+        }
+        let bulk = txn::bulk::units(part.writes.len(), part.bytes) > self.settings.slice_units;
+        if !job.prepares() && self.promises.is_empty() && !bulk {
             return Ok(());
         }
         let asker = Asker {
@@ -103,8 +108,8 @@ impl TwoPhase {
         self.locks.each_incrementer(txn, key, &mut |other| {
             let write = match (self.promises.get(&other), self.parts.get(&other)) {
                 (Some(promise), _) => promise.write(key),
-                (None, Some(part)) => part.writes.get(key),
-                (None, None) => None,
+                (None, Some(part)) => part.pending(key),
+                (None, None) => self.bulks.pending(other, key),
             };
             if let Some(Write::Formula(formula)) = write {
                 escrow.get_or_insert_with(Escrow::default).add(formula);
@@ -148,7 +153,8 @@ impl TwoPhase {
         txn: TxnId,
         id: OpId,
     ) -> Submitted<OpReply> {
-        if !self.promises.is_empty() && self.has_increments(txn) {
+        let seals = !self.promises.is_empty() && self.has_increments(txn);
+        if seals || self.is_bulk(txn) {
             let mut job = self.sealing_job(txn, Origin::Commit { id });
             match self.run(cx, &mut job) {
                 Ok(_) => {}
@@ -194,7 +200,7 @@ impl TwoPhase {
         txn: TxnId,
         writers: &[ShardId],
     ) -> Result<(), AbortReason> {
-        if self.has_increments(txn) {
+        if self.has_increments(txn) || self.is_bulk(txn) {
             let mut job = self.sealing_job(txn, Origin::Prepare);
             job.finish = Finish::Prepare(writers.to_vec());
             match self.run(cx, &mut job) {

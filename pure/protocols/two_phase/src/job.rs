@@ -196,6 +196,25 @@ impl Job {
         }
     }
 
+    /// Whether a commit or vote follows for certain, so that a large write set may go into the
+    /// journal before.
+    pub(crate) fn freezes(&self) -> bool {
+        match self.origin {
+            Origin::Local { .. } => false,
+            Origin::Remote { .. } => self.finish != Finish::No,
+            Origin::Commit { .. } | Origin::Prepare | Origin::Gather { .. } => true,
+        }
+    }
+
+    /// Whether what follows decides here, and not only promises.
+    pub(crate) fn decides(&self) -> bool {
+        match (&self.origin, &self.finish) {
+            (Origin::Commit { .. }, _) => true,
+            (_, Finish::Commit(trust)) => trust.shares.is_empty(),
+            (_, Finish::No | Finish::Prepare(_)) => false,
+        }
+    }
+
     pub(crate) fn asker(&self, now: Time) -> Asker {
         let options = &self.options;
         Asker {

@@ -14,11 +14,11 @@
 use crate::job::{Job, Origin};
 use crate::message::{Body, Decide, Finish, Finished, Gather, Gathered, Message, Reply, Share};
 use crate::message::{Trust, Vote};
+use crate::records::gathered;
 use crate::{Context, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Position, ShardId, Ts, TxnId};
-use journal::WritesRef;
 use txn::{AbortReason, OpError, OpResult};
 
 /// A commit that this shard leads and whose promises are coming in.
@@ -246,14 +246,11 @@ impl TwoPhase {
             promised < Some(commit_ts),
             "commits lie above their promises"
         );
-        let own = self.promises.get(&txn);
-        let own = own.map(|promise| (self.shard, promise.redo.as_slice()));
-        let others = votes.iter().filter(|(_, vote)| !vote.redo.is_empty());
-        let others = others.map(|(shard, vote)| (*shard, vote.redo.as_slice()));
-        let writes: Vec<(ShardId, WritesRef<'_>)> = own.into_iter().chain(others).collect();
-        let position = match writes.is_empty() {
+        let cast = votes.iter().map(|(shard, vote)| (*shard, vote));
+        let gathered = gathered(self.shard, self.promises.get(&txn), cast);
+        let position = match gathered.is_empty() {
             true => Position(0),
-            false => Self::append_commit(&mut self.scratch, cx, txn, commit_ts, &writes),
+            false => Self::append_commit(&mut self.scratch, cx, txn, commit_ts, &gathered),
         };
         for share in gathering.shares {
             self.tell_share(cx, txn, attempt, share, Some(commit_ts), position);

@@ -16,7 +16,7 @@
 //!
 //! Modules: [`message`] what shards say; `coordinator`, `commit`, `entrust`, `replies` the
 //! coordinator; `participant`, `outcome`, `lead` the participant; `job`, `exec`, `scan` operations
-//! on rows; `snapshot` reads without locks; `writes` what a transaction writes; `increment`
+//! on rows; `snapshot` reads without locks; `writes` what a transaction writes; `bulk_commit` large ones; `increment`
 //! formulas that add; `timers` what time makes happen; `peers` nodes that come and go, `doubt` what
 //! they leave behind;
 //! `recovery` what a restart leaves; `show` printing and checking.
@@ -39,6 +39,7 @@
 extern crate alloc;
 
 mod bulk;
+mod bulk_commit;
 mod commit;
 mod coord;
 mod coordinator;
@@ -80,7 +81,7 @@ use entrust::Unsettled;
 use job::Job;
 use part::{Part, Promise, VisitsIn};
 use timers::Timer;
-use txn::{Cx, Installed, LockTable};
+use txn::{Bulks, Cx, Installed, LockTable};
 
 /// What may be set before the protocol runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,6 +103,8 @@ pub struct Settings {
     pub txn_bytes_max: usize,
     /// Rows that a scan visits before others get their turn.
     pub scan_rows_max: u32,
+    /// Most units of work that a slice of a large transaction takes ([`txn::bulk`]).
+    pub slice_units: u64,
     /// Blind writes to another shard are sent on their own when they reach this many bytes.
     pub queue_bytes_max: usize,
 }
@@ -116,6 +119,7 @@ impl Default for Settings {
             inquire_us: 1_000_000,
             txn_bytes_max: 4 << 30,
             scan_rows_max: 1_000,
+            slice_units: txn::bulk::SLICE_UNITS,
             queue_bytes_max: 256 << 10,
         }
     }
@@ -136,6 +140,8 @@ pub struct TwoPhase {
     parts: BTreeMap<TxnId, Box<Part>>,
     /// Prepared write sets, also those found by recovery.
     promises: BTreeMap<TxnId, Promise>,
+    /// Large transactions that are committed and not yet installed as a whole.
+    bulks: Bulks,
     /// Operations that wait: for a lock, a promise, or their turn.
     jobs: BTreeMap<u64, Box<Job>>,
     /// Jobs that can go on in this step.
@@ -197,6 +203,7 @@ impl TwoPhase {
             unsettled: BTreeMap::new(),
             parts: BTreeMap::new(),
             promises: BTreeMap::new(),
+            bulks: Bulks::default(),
             jobs: BTreeMap::new(),
             ready: VecDeque::new(),
             parked: VecDeque::new(),
@@ -221,6 +228,8 @@ impl TwoPhase {
     /// Changes the settings; takes effect for what starts later.
     pub fn set_settings(&mut self, settings: Settings) {
         self.settings = settings;
+        self.bulks.set_slice(settings.slice_units);
+        self.locks.set_slice(settings.slice_units as usize);
     }
 
     /// The settings in force.

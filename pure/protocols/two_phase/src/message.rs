@@ -203,6 +203,9 @@ pub struct Vote {
     pub durable: bool,
     /// Its writes, if it relies on the coordinator's record (shards of one node).
     pub redo: Writes,
+    /// Chunks of them that it has put into the node's journal, instead of `redo` if they are many:
+    /// the record names them.
+    pub chunks: u32,
 }
 
 /// See [`Body::Decide`].

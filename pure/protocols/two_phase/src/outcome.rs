@@ -2,6 +2,7 @@
 
 use crate::message::{Body, Decide, Message, Vote};
 use crate::part::{Part, Promise, Stage};
+use crate::records::Gathered;
 use crate::{Context, SPARES_MAX, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -43,12 +44,12 @@ impl TwoPhase {
 
     /// Whether what `txn` has written here may still become durable. A full disk keeps what room it
     /// has for the outcomes of transactions that have promised already.
-    fn may_write(&self, cx: &Context<'_>, txn: TxnId) -> Result<(), AbortReason> {
+    pub(crate) fn may_write(&self, cx: &Context<'_>, txn: TxnId) -> Result<(), AbortReason> {
         if !self.schema_holds(cx, txn) {
             return Err(AbortReason::SchemaChanged);
         }
         let part = self.parts.get(&txn);
-        if cx.journal.is_full() && part.is_some_and(|part| !part.writes.is_empty()) {
+        if cx.journal.is_full() && part.is_some_and(|part| part.has_written()) {
             return Err(AbortReason::DiskFull(self.shard));
         }
         Ok(())
@@ -78,21 +79,22 @@ impl TwoPhase {
             "operations end before prepare"
         );
         let prepare_ts = cx.clock.tick(cx.now);
-        let vote = |durable, redo| Vote {
+        let mut vote = Vote {
             prepare_ts,
-            durable,
-            redo,
+            durable: false,
+            redo: Writes::new(),
+            chunks: 0,
         };
-        let (mut position, mut vote_redo) = (part.wait, Writes::new());
-        if part.writes.is_empty() {
+        let mut position = part.wait;
+        if !part.has_written() {
             part.stage = Stage::Voted;
             if is_planted(Planted::ReaderFreedAtVote) {
                 self.locks.release(txn);
             }
-            return Ok((vote(false, vote_redo), position));
+            return Ok((vote, position));
         }
         part.stage = Stage::Promised;
-        let redo: Writes = part.writes.take();
+        let (redo, mut chunks) = part.take_redo();
         let attempt = part.attempt;
         if durable {
             let prepare = PrepareRef {
@@ -102,19 +104,24 @@ impl TwoPhase {
                 prepare_ts,
                 coordinator: txn.shard,
                 participants: &participants,
-                writes: &redo,
-                chunks: 0,
+                writes: if chunks.count > 0 { &[] } else { &redo },
+                chunks: chunks.count,
             };
             let promised = Self::append_prepare(&mut self.scratch, cx, prepare);
+            chunks.free(cx.journal);
+            vote.durable = true;
             if !is_planted(Planted::PrepareNotDurable) {
                 position = position.max(promised);
             }
+        } else if copy && chunks.count > 0 {
+            vote.chunks = chunks.count;
         } else if copy {
-            vote_redo = redo.clone();
+            vote.redo = redo.clone();
         }
         let promise = Promise {
             prepare_ts,
             redo,
+            chunks,
             durable,
             attempt,
             coordinator: txn.shard,
@@ -125,7 +132,7 @@ impl TwoPhase {
         if is_planted(Planted::LocksFreedAtPrepare) {
             self.locks.release(txn);
         }
-        Ok((vote(durable, vote_redo), position))
+        Ok((vote, position))
     }
 
     /// Commits a transaction whose writes are all here: one record, installed at once; the locks
@@ -142,9 +149,12 @@ impl TwoPhase {
             "operations end before commit"
         );
         let read = part.wait;
-        let redo: Writes = part.writes.take();
-        let committed = self.commit_writes(cx, txn, &redo, read);
-        self.drop_part(txn);
+        let (redo, chunks) = part.take_redo();
+        let committed = match chunks.count {
+            0 => self.commit_writes(cx, txn, &redo, read),
+            _ => self.commit_bulk(cx, txn, redo, chunks, read),
+        };
+        self.drop_part(cx, txn);
         Ok(committed)
     }
 
@@ -164,8 +174,8 @@ impl TwoPhase {
             };
         }
         let commit_ts = cx.clock.tick(cx.now);
-        let writes = [(self.shard, redo.as_slice())];
-        let position = Self::append_commit(&mut self.scratch, cx, txn, commit_ts, &writes);
+        let gathered = Gathered::one(self.shard, redo, 0);
+        let position = Self::append_commit(&mut self.scratch, cx, txn, commit_ts, &gathered);
         self.install(cx, txn, redo, commit_ts, position);
         Committed {
             commit_ts,
@@ -175,9 +185,11 @@ impl TwoPhase {
     }
 
     /// Removes all that `txn` has here and frees its locks. Its writes must be gone or unwanted.
-    pub(crate) fn drop_part(&mut self, txn: TxnId) {
+    /// Locks of what is being installed stay until it is.
+    pub(crate) fn drop_part(&mut self, cx: &mut Context<'_>, txn: TxnId) {
         self.disarm_part(txn);
         if let Some(mut part) = self.parts.remove(&txn) {
+            self.discard_writes(cx, &mut part);
             for job in part.jobs.drain(..) {
                 self.jobs.remove(&job);
             }
@@ -186,13 +198,16 @@ impl TwoPhase {
                 self.spare_parts.push(part);
             }
         }
-        self.locks.release(txn);
+        if !self.bulks.has(txn) || is_planted(Planted::LocksBetweenSlices) {
+            self.locks.release(txn);
+        }
     }
 
     /// Rolls `txn` back here. A durable promise must have been told so by its coordinator.
     pub(crate) fn rollback(&mut self, cx: &mut Context<'_>, txn: TxnId) {
         self.release_shares(cx, txn);
-        if let Some(promise) = self.promises.remove(&txn) {
+        if let Some(mut promise) = self.promises.remove(&txn) {
+            promise.chunks.free(cx.journal);
             if promise.durable {
                 let shard = self.shard;
                 self.append_record(
@@ -204,9 +219,10 @@ impl TwoPhase {
                     },
                 );
             }
+            self.bulks.discard(promise.redo);
             self.wake_snapshots();
         }
-        self.drop_part(txn);
+        self.drop_part(cx, txn);
     }
 
     /// Keeps a promise. `position` is the coordinator's record if that is in this journal.
@@ -220,12 +236,13 @@ impl TwoPhase {
     ) -> Position {
         cx.clock.merge(commit_ts);
         let mut known = Position(0);
-        if let Some(promise) = self.promises.remove(&txn) {
+        if let Some(mut promise) = self.promises.remove(&txn) {
             assert!(
                 commit_ts >= promise.prepare_ts,
                 "commits lie above their promises"
             );
             let mut readable = position;
+            let bulk = self.is_bulk_promise(&promise);
             if promise.durable {
                 let shard = self.shard;
                 let commit_ts = Some(commit_ts);
@@ -239,15 +256,23 @@ impl TwoPhase {
                     },
                 );
                 self.resolved = known;
-            } else if promise.journal_again {
-                let writes = [(self.shard, promise.redo.as_slice())];
+            } else if promise.journal_again && !bulk {
+                let gathered = Gathered::one(self.shard, &promise.redo, 0);
                 let scratch = &mut self.scratch;
-                readable = Self::append_commit(scratch, cx, txn, commit_ts, &writes);
+                readable = Self::append_commit(scratch, cx, txn, commit_ts, &gathered);
             }
-            self.install(cx, txn, &promise.redo, commit_ts, readable);
-            self.wake_snapshots();
+            if bulk {
+                promise.chunks.free(cx.journal);
+                self.begin_install(cx, txn, commit_ts, readable);
+                let again = promise.journal_again;
+                self.bulks.begin(txn, commit_ts, promise.redo, again);
+                self.locks.end(txn);
+            } else {
+                self.install(cx, txn, &promise.redo, commit_ts, readable);
+                self.wake_snapshots();
+            }
         }
-        self.drop_part(txn);
+        self.drop_part(cx, txn);
         known
     }
 
@@ -268,6 +293,8 @@ impl TwoPhase {
             return;
         }
         match decide.commit_ts {
+            // It will be told again.
+            Some(_) if decide.wants_ack && self.holds_back(txn) => return,
             Some(commit_ts) => {
                 let known = self.keep_promise(cx, txn, commit_ts, decide.position);
                 // Also if nothing is known any more: then the acknowledgement was lost, or it still

@@ -2,7 +2,7 @@
 
 use crate::lead::Gathering;
 use crate::message::{Reply, Request};
-use crate::writes::WriteSet;
+use crate::writes::{Drain, WriteSet};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -10,6 +10,7 @@ use base::{IndexId, Key, NodeId, Position, ShardId, Slot, SqlError, SqlState, Ti
 use journal::Writes;
 use store::{Store, Write};
 use txn::TxnOptions;
+use txn::bulk::{Chunks, Frozen};
 use txn::rows::NewRow;
 
 /// How far a participant is.
@@ -24,6 +25,13 @@ pub(crate) enum Stage {
     Promised,
 }
 
+/// A large write set on its way into the journal.
+#[derive(Debug)]
+pub(crate) struct Freezing {
+    pub(crate) frozen: Frozen,
+    pub(crate) rest: Drain,
+}
+
 /// What a transaction holds and wants on one shard.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
@@ -32,6 +40,8 @@ pub(crate) struct Part {
     pub(crate) stage: Stage,
     /// One write per key; moved into the promise by prepare.
     pub(crate) writes: WriteSet,
+    /// Where the writes are if there are many and it is to vote or commit.
+    pub(crate) freezing: Option<Box<Freezing>>,
     pub(crate) bytes: usize,
     /// Indexes written, with the oldest catalog version that a plan assumed.
     pub(crate) planned: Vec<(IndexId, u64)>,
@@ -69,6 +79,44 @@ impl Part {
         };
         self.planned.clear();
         self.jobs.clear();
+    }
+
+    /// Whether there is something to commit.
+    #[inline]
+    pub(crate) fn has_written(&self) -> bool {
+        !self.writes.is_empty() || self.freezing.is_some()
+    }
+
+    /// Writes that there are, wherever.
+    pub(crate) fn write_count(&self) -> usize {
+        let frozen = self.freezing.as_ref();
+        self.writes.len() + frozen.map_or(0, |freezing| freezing.frozen.writes().len())
+    }
+
+    /// The formula that is pending on a row, if one is.
+    pub(crate) fn pending(&self, key: &Key) -> Option<&Write> {
+        let Some(freezing) = &self.freezing else {
+            return self.writes.get(key);
+        };
+        let taken = freezing.frozen.writes();
+        match taken.binary_search_by(|(other, _)| other.cmp(key)) {
+            Ok(at) => Some(&taken[at].1),
+            Err(_) => freezing.rest.formula(key),
+        }
+    }
+
+    /// Takes the writes out, in key order, and the chunks in which they stand if they are many.
+    pub(crate) fn take_redo(&mut self) -> (Writes, Chunks) {
+        match self.freezing.take() {
+            None => (self.writes.take(), Chunks::default()),
+            Some(freezing) => {
+                assert!(
+                    freezing.frozen.is_whole(),
+                    "all of it stands in the journal"
+                );
+                freezing.frozen.into_parts()
+            }
+        }
     }
 
     /// Notes that `index` was written by a plan of catalog version `planned`.
@@ -155,6 +203,8 @@ pub(crate) struct Promise {
     pub(crate) prepare_ts: Ts,
     /// Ascending keys.
     pub(crate) redo: Writes,
+    /// Where they stand in the journal, if they are many and the record does not carry them.
+    pub(crate) chunks: Chunks,
     /// There is a prepare record; otherwise the coordinator's record carries the writes.
     pub(crate) durable: bool,
     pub(crate) attempt: u32,
@@ -169,25 +219,6 @@ impl Promise {
     pub(crate) fn write(&self, key: &Key) -> Option<&Write> {
         let found = self.redo.binary_search_by(|(other, _)| other.cmp(key));
         found.ok().map(|at| &self.redo[at].1)
-    }
-
-    /// Whether it writes this row.
-    pub(crate) fn writes(&self, key: &Key) -> bool {
-        self.write(key).is_some()
-    }
-
-    /// Whether it writes a row of this range.
-    pub(crate) fn writes_in(
-        &self,
-        index: IndexId,
-        slot: Option<Slot>,
-        range: &base::KeyRange,
-    ) -> bool {
-        self.redo.iter().any(|(key, _)| {
-            key.index == index
-                && slot.is_none_or(|slot| slot == key.slot)
-                && range.contains(&key.bytes)
-        })
     }
 }
 

@@ -312,10 +312,7 @@ impl TwoPhase {
         result: Result<OpResult, OpError>,
     ) {
         let (txn, attempt) = (job.txn, job.attempt);
-        let wrote = self
-            .parts
-            .get(&txn)
-            .is_some_and(|part| !part.writes.is_empty());
+        let wrote = self.parts.get(&txn).is_some_and(|part| part.has_written());
         let wait = job.wait;
         let mut reply = Reply {
             to: reference,

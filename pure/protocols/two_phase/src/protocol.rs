@@ -70,6 +70,7 @@ impl Protocol for TwoPhase {
         self.run_timers(cx);
         self.locks.expire(cx.now);
         self.end_doubtful_waits(cx);
+        self.do_slice(cx);
         // One of those that gave way gets a turn: what has come in between goes first.
         self.ready.extend(self.parked.pop_front());
         self.pump(cx);
@@ -91,7 +92,7 @@ impl Protocol for TwoPhase {
     }
 
     fn deadline(&self) -> Option<Time> {
-        if !self.parked.is_empty() {
+        if !self.parked.is_empty() || self.bulks.has_turns() || self.locks.is_leaving() {
             return Some(Time(0));
         }
         let timer = self.timers.first().map(|(at, _)| *at);

@@ -1,15 +1,63 @@
 //! Appending to the journal, and installing what was appended.
 
+use crate::message::Vote;
+use crate::part::Promise;
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
 use base::{Key, Position, ShardId, Ts, TxnId};
-use journal::record::CHUNK_BYTES;
-use journal::{ChunkRef, CommitRef, DecisionRef, PrepareRef, Record, WritesRef};
+use journal::{CommitRef, DecisionRef, PrepareRef, Record, WritesRef};
 use store::Write;
 use txn::Event;
+use txn::bulk::install_row;
 
-/// Writes of several shards as a record takes them, and the chunks that went before.
-type Gathered<'a> = (Vec<(ShardId, WritesRef<'a>)>, Vec<(ShardId, u32)>);
+/// Writes of several shards as one record takes them: in itself, or in chunks that stand before.
+pub(crate) struct Gathered<'a> {
+    inline: Vec<(ShardId, WritesRef<'a>)>,
+    chunks: Vec<(ShardId, u32)>,
+}
+
+impl<'a> Gathered<'a> {
+    /// Those of one shard.
+    pub(crate) fn one(shard: ShardId, writes: &'a [(Key, Write)], chunks: u32) -> Gathered<'a> {
+        let mut gathered = Gathered {
+            inline: Vec::with_capacity(1),
+            chunks: Vec::new(),
+        };
+        gathered.add(shard, writes, chunks);
+        gathered
+    }
+
+    fn add(&mut self, shard: ShardId, writes: &'a [(Key, Write)], chunks: u32) {
+        if chunks > 0 {
+            self.chunks.push((shard, chunks));
+        } else if !writes.is_empty() {
+            self.inline.push((shard, writes));
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.inline.is_empty() && self.chunks.is_empty()
+    }
+}
+
+/// What a commit of several shards carries: the promise of this one and the votes of the others.
+pub(crate) fn gathered<'a>(
+    here: ShardId,
+    own: Option<&'a Promise>,
+    votes: impl Iterator<Item = (ShardId, &'a Vote)>,
+) -> Gathered<'a> {
+    let mut gathered = Gathered {
+        inline: Vec::new(),
+        chunks: Vec::new(),
+    };
+    if let Some(promise) = own {
+        gathered.add(here, &promise.redo, promise.chunks.count);
+    }
+    for (shard, vote) in votes {
+        gathered.add(shard, &vote.redo, vote.chunks);
+    }
+    gathered
+}
 
 impl TwoPhase {
     fn append(
@@ -28,61 +76,18 @@ impl TwoPhase {
         Self::append(&mut self.scratch, cx, |out| record.encode(out))
     }
 
-    /// Appends large write sets as chunks, in the same step as the record that names them.
-    fn gather<'a>(
-        scratch: &mut Vec<u8>,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        writes: &[(ShardId, WritesRef<'a>)],
-    ) -> Gathered<'a> {
-        let (mut inline, mut chunks) = (Vec::with_capacity(writes.len()), Vec::new());
-        for &(shard, writes) in writes {
-            let total: usize = writes.iter().map(size).sum();
-            if total <= CHUNK_BYTES {
-                inline.push((shard, writes));
-                continue;
-            }
-            let mut seq = 0;
-            let mut rest = writes;
-            while !rest.is_empty() {
-                let mut bytes = 0;
-                let fits = rest.iter().take_while(|write| {
-                    bytes += size(write);
-                    bytes <= CHUNK_BYTES
-                });
-                let (chunk, behind) = rest.split_at(fits.count().max(1));
-                rest = behind;
-                let chunk = ChunkRef {
-                    txn,
-                    shard,
-                    seq,
-                    writes: chunk,
-                };
-                scratch.clear();
-                journal::encode_chunk(chunk, scratch);
-                cx.counters.journal_records += 1;
-                cx.counters.journal_bytes += scratch.len() as u64;
-                cx.journal.append_part(scratch);
-                seq += 1;
-            }
-            chunks.push((shard, seq));
-        }
-        (inline, chunks)
-    }
-
     pub(crate) fn append_commit(
         scratch: &mut Vec<u8>,
         cx: &mut Context<'_>,
         txn: TxnId,
         commit_ts: Ts,
-        writes: &[(ShardId, WritesRef<'_>)],
+        gathered: &Gathered<'_>,
     ) -> Position {
-        let (inline, chunks) = Self::gather(scratch, cx, txn, writes);
         let commit = CommitRef {
             txn,
             commit_ts,
-            writes: &inline,
-            chunks: &chunks,
+            writes: &gathered.inline,
+            chunks: &gathered.chunks,
         };
         Self::append(scratch, cx, |out| journal::encode_commit(commit, out))
     }
@@ -93,36 +98,24 @@ impl TwoPhase {
         txn: TxnId,
         commit_ts: Ts,
         participants: &[ShardId],
-        writes: &[(ShardId, WritesRef<'_>)],
+        gathered: &Gathered<'_>,
     ) -> Position {
-        let (inline, chunks) = Self::gather(scratch, cx, txn, writes);
-        let writes = &inline;
-        let chunks = &chunks;
         let decision = DecisionRef {
             txn,
             commit_ts,
             participants,
-            writes,
-            chunks,
+            writes: &gathered.inline,
+            chunks: &gathered.chunks,
         };
         Self::append(scratch, cx, |out| journal::encode_decision(decision, out))
     }
 
-    /// Appends a promise. `prepare.writes` may be large, `prepare.chunks` is filled in here.
+    /// Appends a promise.
     pub(crate) fn append_prepare(
         scratch: &mut Vec<u8>,
         cx: &mut Context<'_>,
         prepare: PrepareRef<'_>,
     ) -> Position {
-        let whole = [(prepare.shard, prepare.writes)];
-        let (inline, chunks) = Self::gather(scratch, cx, prepare.txn, &whole);
-        let writes = inline.first().map_or(&[][..], |(_, writes)| *writes);
-        let chunks = chunks.first().map_or(0, |(_, count)| *count);
-        let prepare = PrepareRef {
-            writes,
-            chunks,
-            ..prepare
-        };
         Self::append(scratch, cx, |out| journal::encode_prepare(prepare, out))
     }
 
@@ -139,19 +132,19 @@ impl TwoPhase {
     ) {
         let mut gone = None;
         for (key, write) in redo {
-            if gone == Some(key.index) {
-                continue;
-            }
-            if (cx.schema_changed)(key.index).is_none() {
-                gone = Some(key.index);
-                continue;
-            }
-            cx.store.apply(
-                key.index, key.slot, &key.bytes, write, commit_ts, cx.horizon,
-            );
-            cx.counters.rows_written += 1;
-            cx.counters.formulas += u64::from(matches!(write, Write::Formula(_)));
+            install_row(cx, key, write, commit_ts, &mut gone);
         }
+        self.begin_install(cx, txn, commit_ts, position);
+    }
+
+    /// What is committed may be seen from here on, by whoever waits for `position`.
+    pub(crate) fn begin_install(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        commit_ts: Ts,
+        position: Position,
+    ) {
         if position > cx.journal.durable() {
             self.installed.insert(commit_ts, position);
         }
@@ -164,8 +157,4 @@ impl TwoPhase {
             });
         }
     }
-}
-
-fn size(write: &(Key, Write)) -> usize {
-    write.0.bytes.len() + 16 + write.1.size_bytes()
 }

@@ -6,6 +6,7 @@ use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
 use base::{Planted, Position, Ts, is_planted};
 use journal::{CheckpointTables, Owed, Prepared};
+use txn::bulk::Chunks;
 use txn::lock::{Acquired, Item, LockRequest};
 use txn::{LockMode, Priority, TxnOptions};
 
@@ -89,6 +90,7 @@ impl TwoPhase {
         let promise = Promise {
             prepare_ts: prepared.prepare_ts,
             redo: prepared.writes,
+            chunks: Chunks::default(),
             durable: true,
             attempt: prepared.attempt,
             coordinator: prepared.coordinator,
@@ -107,6 +109,7 @@ impl TwoPhase {
     /// journaled once more; the checkpoint may be completed when
     /// [`TwoPhase::checkpoint_may_end`].
     pub fn checkpoint_tables(&mut self) -> CheckpointTables {
+        self.bulks.checkpoint_begins();
         let mut tables = CheckpointTables::default();
         for (txn, promise) in &mut self.promises {
             if !promise.durable {
@@ -139,10 +142,17 @@ impl TwoPhase {
         tables
     }
 
+    /// Whether a checkpoint may begin: nothing is half installed. Asked when one wants to begin;
+    /// until one has, nothing large is decided here.
+    pub fn checkpoint_may_begin(&mut self) -> bool {
+        self.bulks.make_way()
+    }
+
     /// Whether everything that was promised in memory when the checkpoint began has been journaled
     /// again or rolled back. The journal must then be durable to its end before the checkpoint
     /// replaces the one before.
     pub fn checkpoint_may_end(&self) -> bool {
-        !self.promises.values().any(|promise| promise.journal_again)
+        let again = self.promises.values().any(|promise| promise.journal_again);
+        !again && self.bulks.checkpoint_may_end()
     }
 }

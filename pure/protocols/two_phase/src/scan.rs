@@ -3,7 +3,7 @@
 use crate::Context;
 use crate::exec::{Hands, note_read, own_row, see};
 use crate::job::{Asker, Job, Stop};
-use crate::part::{Part, Promise};
+use crate::part::Part;
 use crate::snapshot::{raise, scan_misses};
 use crate::writes::Range;
 use alloc::boxed::Box;
@@ -12,6 +12,7 @@ use base::{Key, KeyRange, Planted, Position, RowBatch, Slot, SqlError, Ts, is_pl
 use core::ops::ControlFlow;
 use store::{Store, Window, Write};
 use txn::Installed;
+use txn::bulk::Wanted;
 use txn::lock::{Claim, Item};
 use txn::scan::{Full, key_bounds};
 use txn::{Counters, Event, LockMode, LockTable, OpResult, Read, ScanOp, ScanRun};
@@ -106,8 +107,8 @@ impl Hands<'_> {
             program.task().is_none() && locks_piecewise(op) && !is_planted(Planted::NoRangeLock);
         match op.read {
             Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => {
-                let reads = &mut |promise: &Promise| promise.writes_in(op.index, slot, &op.range);
-                let bound = self.settle(cx, job, snapshot, reads)?;
+                let wanted = Wanted::Rows(op.index, slot, &op.range);
+                let bound = self.settle(cx, job, snapshot, wanted)?;
                 if scan_misses(cx.store, op, snapshot.at, bound) {
                     return Err(raise(cx, bound));
                 }

@@ -58,7 +58,7 @@ impl fmt::Display for TwoPhase {
             let writes = self
                 .promises
                 .get(txn)
-                .map_or(part.writes.len(), |p| p.redo.len());
+                .map_or(part.write_count(), |p| p.redo.len());
             writeln!(
                 f,
                 "part {txn} {stage} writes {writes} jobs {}",
@@ -88,6 +88,11 @@ impl TwoPhase {
                 assert!(held, "{txn} has promised {key:?} without its lock");
             }
         }
+        self.bulks.each_row(&mut |txn, key, write| {
+            let claim = promised_claim_of(write);
+            let held = self.locks.holds(txn, &Item::of(key), claim) || !self.seals();
+            assert!(held, "{txn} installs {key:?} without its lock");
+        });
         for (txn, part) in &self.parts {
             assert_eq!(
                 part.stage == Stage::Promised,
@@ -131,7 +136,7 @@ impl TwoPhase {
     /// Checks what [`txn::Protocol::validate`] checks, unless more than `locks_max` locks or writes
     /// are held; whether it did.
     pub fn validate_small(&self, locks_max: usize) -> bool {
-        let writes: usize = self.parts.values().map(|part| part.writes.len()).sum();
+        let writes: usize = self.parts.values().map(|part| part.write_count()).sum();
         let small = self.locks.len() + writes <= locks_max;
         if small {
             self.check();
@@ -147,6 +152,9 @@ impl TwoPhase {
                 .iter()
                 .any(|(index, _)| indexes.contains(index))
         };
+        if self.bulks.writes_to(indexes) {
+            return true;
+        }
         let mut promises = self.promises.values();
         self.parts.values().any(|part| planned(part))
             || promises.any(|promise| promise.redo.iter().any(|(key, _)| written(key)))
@@ -162,6 +170,7 @@ impl TwoPhase {
         self.locks.is_empty()
             && self.parts.is_empty()
             && self.promises.is_empty()
+            && self.bulks.is_idle()
             && self.decisions.is_empty()
             && self.unsettled.is_empty()
             && self.jobs.is_empty()

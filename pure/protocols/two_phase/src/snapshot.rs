@@ -4,9 +4,9 @@ use crate::Context;
 use crate::coord::Coord;
 use crate::exec::Hands;
 use crate::job::{Job, Stop};
-use crate::part::Promise;
 use base::{Planted, ShardId, Slot, Ts, is_planted};
 use store::{Store, Window};
+use txn::bulk::Wanted;
 use txn::{AbortReason, Contact, OpError, ScanOp, Slots, Snapshot};
 
 /// Rows of a range that are looked at to find out whether a snapshot misses one of them. If there
@@ -32,14 +32,14 @@ pub(crate) struct Arrival {
 
 impl Hands<'_> {
     /// Merges the snapshot into the clock, refuses what is not kept any more, and waits for the
-    /// promises of what it `reads` that may be kept at or below it, or that were there when the
+    /// promises of what is `wanted` that may be kept at or below it, or that were there when the
     /// reader came. Returns the timestamp up to which no version may be missed.
     pub(crate) fn settle(
         &self,
         cx: &mut Context<'_>,
         job: &mut Job,
         snapshot: Snapshot,
-        reads: &mut dyn FnMut(&Promise) -> bool,
+        wanted: Wanted<'_>,
     ) -> Result<Ts, Stop> {
         if snapshot.at < cx.horizon {
             return Err(Stop::aborted(AbortReason::SnapshotTooOld));
@@ -52,12 +52,13 @@ impl Hands<'_> {
         if !is_planted(Planted::SnapshotSkipsPromise) {
             let last = snapshot.at.max(bound);
             for promise in self.promises.values() {
-                if promise.prepare_ts <= last && reads(promise) {
+                if promise.prepare_ts <= last && wanted.meets(&promise.redo) {
                     waits = true;
                     job.arrival.overtaken |= promise.prepare_ts <= bound;
                 }
             }
         }
+        waits |= self.bulks.awaits(snapshot.at.max(bound), wanted);
         if waits {
             return Err(Stop::Promise);
         }

@@ -16,6 +16,7 @@ mod fast;
 mod foreign;
 mod insert;
 mod join;
+mod long;
 mod ordered;
 pub(crate) mod point;
 mod request;

@@ -3,6 +3,7 @@
 use super::aggregate::AggregateRows;
 use super::calls::{self, InCache};
 use super::join::{HashRows, LateralRows, LookupRows};
+use super::long::Long;
 use super::scan::ScanRows;
 use super::sort::SortRows;
 use super::step::{Step, StepOp};
@@ -697,11 +698,11 @@ pub(super) async fn collect<'a>(
     charge: &mut Charge<'_>,
 ) -> Result<Vec<Vec<Datum>>, ExecError> {
     let mut source = open(cx, step, slots);
-    let mut rows: Vec<Vec<Datum>> = Vec::new();
+    let mut rows: Long<'_, Vec<Datum>> = Long::new(cx.port, Vec::new());
     while let Some(batch) = source.next().await? {
         append_rows(batch, &mut rows, charge)?;
     }
-    Ok(rows)
+    Ok(core::mem::take(&mut *rows))
 }
 
 /// Appends the rows of a batch to rows whose memory is charged.

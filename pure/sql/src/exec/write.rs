@@ -3,6 +3,7 @@
 //! The rows of a statement are read and locked first, then all old entries are removed, then all
 //! new ones are written: an update may shift keys onto each other's old places.
 
+use super::long::Long;
 use super::request::get;
 use super::scan::rows_of;
 use super::source::collect;
@@ -350,13 +351,16 @@ pub(super) async fn run(
     let table = &*plan.writers[0].table;
     let mut charge = Charge::new(cx.port);
     let rows = collect(cx, &plan.rows, slots, &mut charge).await?;
+    let mut rows = Long::new(cx.port, rows);
     let width = table.columns.len();
     // A row that joins with several others is changed once.
     let mut seen = BTreeSet::new();
     let joined = plan.rows.width as usize > width || has_join(plan);
     charge.add(rows.len() * size_of::<Change>())?;
-    let (mut changes, mut returned) = (Vec::with_capacity(rows.len()), Vec::new());
-    for (i, row) in rows.into_iter().enumerate() {
+    let rows_max = rows.len();
+    let mut changes = Long::new(cx.port, Vec::with_capacity(rows_max));
+    let mut returned = Long::new(cx.port, Vec::new());
+    for (i, row) in rows.iter_mut().map(core::mem::take).enumerate() {
         if i % BATCH_ROWS == BATCH_ROWS - 1 {
             cx.breathe(BATCH_ROWS).await;
         }
@@ -390,7 +394,8 @@ pub(super) async fn run(
     apply(cx, &plan.writers, 0, &changes, slots).await?;
     if let Some(returning) = &plan.returning {
         let mut out = RowBatch::new(returning.len());
-        for (change, others) in changes.iter().zip(returned) {
+        let others = returned.iter_mut().map(core::mem::take);
+        for (change, others) in changes.iter().zip(others) {
             let row = change
                 .new
                 .as_ref()

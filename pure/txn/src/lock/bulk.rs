@@ -344,18 +344,44 @@ impl Runs {
         Some(last)
     }
 
+    /// Removes the last rows of the transaction's run at `place`, at most so many: how many, and the
+    /// range around them.
+    pub(super) fn shorten(&mut self, place: Place, txn: TxnId, rows: usize) -> (usize, KeyRange) {
+        let runs = self
+            .places
+            .get_mut(&place)
+            .expect("an owner's run is there");
+        let own = |run: &&mut Run| run.holder.txn.txn == txn;
+        let run = runs.iter_mut().find(own).expect("an owner's run is there");
+        let left = run.rows.len().saturating_sub(rows);
+        let mut range = run.range();
+        range.low = run.rows[left].key().to_vec();
+        let gone = run.rows.len() - left;
+        run.rows.truncate(left);
+        if left == 0 {
+            self.remove(place, txn);
+        }
+        (gone, range)
+    }
+
+    /// Whether the transaction has a run at `place`.
+    pub(super) fn has(&self, place: Place, txn: TxnId) -> bool {
+        let runs = self.places.get(&place);
+        let mut runs = runs.into_iter().flatten();
+        runs.any(|run| run.holder.txn.txn == txn)
+    }
+
     /// Removes the transaction's run at `place`.
-    pub(super) fn remove(&mut self, place: Place, txn: TxnId) -> Run {
+    fn remove(&mut self, place: Place, txn: TxnId) {
         let runs = self
             .places
             .get_mut(&place)
             .expect("an owner's run is there");
         let own = |run: &Run| run.holder.txn.txn == txn;
         let at = runs.iter().position(own).expect("an owner's run is there");
-        let run = runs.swap_remove(at);
+        runs.swap_remove(at);
         if runs.is_empty() {
             self.places.remove(&place);
         }
-        run
     }
 }

@@ -23,6 +23,8 @@
 //! Whenever a lock or a waiter goes, everybody it stood in the way of is judged anew: the urgent
 //! and the starved first, then the youngest that are not alone, then those alone in order of
 //! arrival. Whoever is granted kills the younger waiters that would now wait for an older holder.
+//! A transaction that is over and still holds locks ([`LockTable::end`]) waits for nothing, so
+//! anyone may wait for it.
 //! A waiter that was overtaken [`OVERTAKEN_MAX`] times (an urgent one: at all) is not overtaken
 //! any more by younger ones: they die or, if alone, wait.
 //!
@@ -53,6 +55,7 @@ mod claim;
 mod give_way;
 mod part;
 mod point;
+mod release;
 mod show;
 mod table;
 mod wait;

@@ -146,7 +146,9 @@ impl LockTable {
                 waiter.claim,
                 waiter.txn.txn,
                 &mut |holder| {
-                    let downwards = waiter.waits_for_any() || waiter.txn > holder.txn;
+                    let downwards = waiter.waits_for_any()
+                        || waiter.txn > holder.txn
+                        || self.is_ending(holder.txn.txn);
                     assert!(downwards, "{waiter:?} waits for the older {holder:?}");
                 },
             );

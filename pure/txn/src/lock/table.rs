@@ -4,7 +4,7 @@ use super::bulk::{Found, Place, Runs};
 use super::point::PointKey;
 use super::wait::{Verdict, Waiter};
 use super::{Claim, LockMode, Priority};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use base::{IndexId, Key, KeyRange, LookupMap, Planted, Slot, Time, TxnId, is_planted};
 
@@ -260,7 +260,7 @@ impl Holders {
         }
     }
 
-    fn remove(&mut self, txn: TxnId) {
+    pub(super) fn remove(&mut self, txn: TxnId) {
         match self {
             Holders::None => {}
             Holders::One(one) if one.txn.txn == txn => *self = Holders::None,
@@ -342,17 +342,20 @@ pub struct LockTable {
     pub(super) in_the_way: Vec<TxnId>,
     pub(super) events: Vec<LockEvent>,
     /// Owners of ended transactions: their vectors keep their memory.
-    spare: Vec<Owner>,
+    pub(super) spare: Vec<Owner>,
     arrivals: u64,
     /// See [`RUNS_FROM`]; less in tests.
     pub(super) runs_from: usize,
+    /// Transactions that are over and whose rows are given up in slices, the next one first.
+    pub(super) leaving: VecDeque<TxnId>,
+    /// Transactions that are over and wait for nothing any more, but still hold locks.
+    pub(super) ending: BTreeSet<TxnId>,
+    /// Rows of such a slice.
+    pub(super) slice_rows: usize,
 }
 
 /// Rows of one transaction beyond which it is taken to load many: further ones go into runs.
 const RUNS_FROM: usize = 256;
-
-/// Spare owners kept; more than a shard usually has open transactions.
-const SPARE_OWNERS: usize = 256;
 
 impl Default for LockTable {
     fn default() -> Self {
@@ -378,6 +381,9 @@ impl LockTable {
             spare: Vec::new(),
             arrivals: 0,
             runs_from: RUNS_FROM,
+            leaving: VecDeque::new(),
+            ending: BTreeSet::new(),
+            slice_rows: crate::bulk::SLICE_UNITS as usize,
         }
     }
 
@@ -650,69 +656,6 @@ impl LockTable {
         let spare = &mut self.spare;
         self.owners
             .get_or_insert_with(txn, || spare.pop().unwrap_or_default())
-    }
-
-    /// Gives up everything the transaction holds and wants. Whom that helps or kills is in
-    /// [`LockTable::take_events`].
-    pub fn release(&mut self, txn: TxnId) {
-        let Some(mut owner) = self.owners.remove(&txn) else {
-            return;
-        };
-        let crowded = !self.waiters.is_empty();
-        let mut freed = Vec::new();
-        for arrival in owner.waiting.drain(..) {
-            let waiter = self.dequeue(arrival);
-            freed.push(waiter.item);
-        }
-        for point in owner.points.drain(..) {
-            use alloc::collections::btree_map::Entry;
-            let freed_point = crowded.then(|| point.clone());
-            let Entry::Occupied(mut entry) = self.points.entry(point) else {
-                unreachable!("a held row has an entry")
-            };
-            let locked = entry.get_mut();
-            locked.holders.remove(txn);
-            if locked.holders.as_slice().is_empty() && locked.queue.is_empty() {
-                entry.remove();
-            }
-            freed.extend(freed_point.map(super::wait::OwnedItem::Point));
-        }
-        for place in owner.runs.drain(..) {
-            let run = self.runs.remove(place, txn);
-            if crowded {
-                let (index, slot) = (place.index(), Some(place.slot()));
-                let item = super::wait::OwnedItem::Range(index, slot, run.range());
-                freed.push(item);
-            }
-        }
-        for place in owner.ranges.drain(..) {
-            let locks = self
-                .ranges
-                .get_mut(&place)
-                .expect("a held range has an entry");
-            locks.retain(|lock| {
-                let own = lock.holder.txn.txn == txn;
-                if own && crowded {
-                    let range = lock.range.clone();
-                    freed.push(super::wait::OwnedItem::Range(place.0, place.1, range));
-                }
-                !own
-            });
-            if locks.is_empty() {
-                self.ranges.remove(&place);
-            }
-        }
-        if core::mem::take(&mut owner.shard) {
-            self.shard.retain(|holder| holder.txn.txn != txn);
-            freed.push(super::wait::OwnedItem::Shard);
-        }
-        owner.deaths_since = None;
-        if self.spare.len() < SPARE_OWNERS {
-            self.spare.push(owner);
-        }
-        if !self.waiters.is_empty() {
-            self.settle(freed);
-        }
     }
 
     /// Gives up what the transaction holds on one row, and keeps the rest: for a row that moves to

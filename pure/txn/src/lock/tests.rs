@@ -755,3 +755,39 @@ fn free_row_leaves_nothing_behind() {
     }
     assert!(table.is_empty());
 }
+
+#[test]
+fn many_rows_are_given_up_in_slices_and_anyone_waits_for_who_is_over() {
+    for (slice, runs_from) in [(2, 1_000), (2, 1)] {
+        let mut t = Table(LockTable::new());
+        t.0.set_slice(slice);
+        t.0.runs_from = runs_from;
+        for name in ["a", "b", "c", "d", "e"] {
+            assert_eq!(t.ask(5, name, X, false), Acquired::Granted);
+        }
+        // The younger one has a lock, so that it may not wait for the older one.
+        assert_eq!(t.ask(7, "z", X, false), Acquired::Granted);
+        assert!(matches!(t.ask(7, "a", X, false), Acquired::Died(_)));
+        t.0.end(txn(5));
+        assert_eq!(t.ask(7, "a", X, false), Acquired::Waiting);
+        assert_eq!(t.ask(3, "e", S, false), Acquired::Waiting);
+        let mut granted = t.release(5);
+        let mut slices = 1;
+        while t.0.is_leaving() {
+            assert!(t.0.release_slice() <= slice);
+            t.0.validate();
+            granted.extend(t.release(99));
+            slices += 1;
+        }
+        assert_eq!(slices, 3, "{runs_from}");
+        granted.sort_unstable();
+        assert_eq!(granted, [(3, true), (7, true)]);
+        // It is forgotten: another life of the same rows is judged by age again.
+        assert_eq!(t.ask(2, "b", X, false), Acquired::Granted);
+        assert!(matches!(t.ask(7, "b", X, false), Acquired::Died(_)));
+        for who in [2, 3, 7] {
+            t.release(who);
+        }
+        assert!(t.0.is_empty() && !t.0.is_leaving());
+    }
+}

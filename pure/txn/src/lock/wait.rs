@@ -115,7 +115,7 @@ impl LockTable {
         let (mut blocked, mut older) = (false, None);
         self.each_holder(&item, waiter.claim, txn.txn, &mut |holder| {
             blocked = true;
-            if waiter.dies_of(holder) {
+            if waiter.dies_of(holder) && !self.is_ending(holder.txn.txn) {
                 older = Some(holder.txn.txn);
             }
         });

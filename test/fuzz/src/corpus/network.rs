@@ -104,6 +104,7 @@ fn vote() -> Vote {
         prepare_ts: Ts(4),
         durable: true,
         redo: Vec::new(),
+        chunks: 2,
     }
 }
 

@@ -282,7 +282,7 @@ fn less(now: &Counters, before: &Counters) -> Counters {
         participant_nodes messages messages_on_path messages_in_node message_bytes forced_writes
         journal_records journal_bytes lock_waits lock_wait_us snapshot_waits statements
         snapshot_raises statement_restarts server_retries rows_read rows_written formulas
-        rows_moved move_wait_us
+        rows_moved move_wait_us units
     )
 }
 

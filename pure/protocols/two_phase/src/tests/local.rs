@@ -260,6 +260,7 @@ fn long_scans_take_turns() {
         assert_eq!(rows(&reply), [2_500]);
         let id = world.commit(txn);
         world.take_answer(id);
+        world.take_turns(home());
         world.call(home(), |protocol, _| protocol.forget(txn));
         assert!(world.shards[&home()].protocol.is_idle());
     }
@@ -492,6 +493,8 @@ fn large_transactions_are_chunked_and_recovered() {
         assert!(reply.result.is_ok());
     }
     let id = world.commit(txn);
+    assert!(world.take_answer(id).is_none(), "it takes its turns");
+    world.take_turns(home());
     assert!(world.take_answer(id).is_some());
     let disk = world.nodes[&NodeId(1)].disk.clone();
     let largest = disk

@@ -415,6 +415,13 @@ impl World {
         }
     }
 
+    /// Gives a shard the turns that it wants at once.
+    pub(crate) fn take_turns(&mut self, shard: ShardId) {
+        while self.shards[&shard].protocol.deadline() == Some(Time(0)) {
+            self.call(shard, |protocol, cx| protocol.on_tick(cx));
+        }
+    }
+
     pub(crate) fn tick(&mut self, micros: u64) {
         self.now = self.now.after(micros);
         let ids: Vec<ShardId> = self.shards.keys().copied().collect();

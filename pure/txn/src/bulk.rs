@@ -1,0 +1,571 @@
+//! Large write sets: made durable and visible in slices, so that no step of a shard gets long,
+//! however much a transaction has written.
+//!
+//! ```text
+//! freeze   a slice of the write set a turn: out of it, into the journal as a chunk  ([`Frozen`])
+//! decide   one step: the protocol appends the record that names the chunks
+//! install  a slice a turn: into the store; then the locks go, a slice a turn        ([`Bulks`])
+//! clear    the memory of the write set is given back, a slice a turn                ([`Waste`])
+//! ```
+//!
+//! Invariants:
+//! * its rows stay locked until all of them are installed, and a snapshot reader that would see the
+//!   transaction waits if it reads one of them ([`Bulks::awaits`]): nobody sees a part;
+//! * the journal is kept from before the first chunk until the record that names the chunks counts
+//!   ([`JournalPort::hold`]);
+//! * a checkpoint begins while nothing is half installed ([`Bulks::make_way`]): a commit record
+//!   stands before its start and all rows of it are in the store, or it stands behind.
+//!
+//! Is not: the place that decides. A protocol says when a transaction may freeze, is decided, and is
+//! over.
+
+use crate::contract::{Cx, JournalPort};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use base::{IndexId, Key, KeyRange, Planted, Position, Slot, Ts, TxnId, is_planted};
+use journal::{ChunkRef, CommitRef, Writes};
+use store::Write;
+
+/// Most units that one slice of a large transaction takes: 1 to 2 ms of work.
+pub const SLICE_UNITS: u64 = 1_000;
+/// So many bytes count as much as a row.
+pub const UNIT_BYTES: usize = 256;
+
+/// What so many rows with so many bytes together count.
+#[must_use]
+pub fn units(rows: usize, bytes: usize) -> u64 {
+    (rows + bytes / UNIT_BYTES) as u64
+}
+
+fn units_of(key: &Key, write: &Write) -> u64 {
+    units(1, key.bytes.len() + write.size_bytes())
+}
+
+/// A write set on its way into the journal.
+#[derive(Debug)]
+pub struct Frozen {
+    /// What has been taken, in the order of the keys.
+    writes: Writes,
+    chunks: u32,
+    held: Option<Position>,
+    whole: bool,
+    slice_units: u64,
+}
+
+impl Frozen {
+    /// Nothing yet of a write set of so many rows, to be taken in slices of so many units.
+    #[must_use]
+    pub fn new(rows: usize, slice_units: u64) -> Frozen {
+        Frozen {
+            writes: Vec::with_capacity(rows),
+            chunks: 0,
+            held: None,
+            whole: false,
+            slice_units,
+        }
+    }
+
+    /// Takes the next slice from `next`, which gives ascending keys, and appends it as a chunk of
+    /// `txn` on this shard. Returns whether there is nothing left.
+    pub fn take_slice<M>(
+        &mut self,
+        cx: &mut Cx<'_, M>,
+        txn: TxnId,
+        scratch: &mut Vec<u8>,
+        next: &mut dyn FnMut() -> Option<(Key, Write)>,
+    ) -> bool {
+        let from = self.writes.len();
+        let mut spent = 0;
+        while spent < self.slice_units && !self.whole {
+            match next() {
+                Some((key, write)) => {
+                    spent += units_of(&key, &write);
+                    self.writes.push((key, write));
+                }
+                None => self.whole = true,
+            }
+        }
+        if from < self.writes.len() {
+            let writes = &self.writes[from..];
+            self.held.get_or_insert_with(|| cx.journal.hold());
+            append_chunk(cx, txn, self.chunks, writes, scratch);
+            self.chunks += 1;
+        }
+        cx.counters.units += spent;
+        self.whole
+    }
+
+    /// Whether all of it stands in the journal.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// What has been taken so far.
+    #[must_use]
+    pub fn writes(&self) -> &[(Key, Write)] {
+        &self.writes
+    }
+
+    /// Ends its stay: the writes, and in what chunks they stand.
+    #[must_use]
+    pub fn into_parts(self) -> (Writes, Chunks) {
+        let chunks = Chunks {
+            count: self.chunks,
+            held: self.held,
+        };
+        (self.writes, chunks)
+    }
+}
+
+/// Chunks of one transaction on one shard that stand in the journal.
+#[derive(Debug, Default)]
+pub struct Chunks {
+    /// How many; 0: the writes are in the record itself.
+    pub count: u32,
+    held: Option<Position>,
+}
+
+impl Chunks {
+    /// The record that names them counts, or they never will: the journal need not be kept for
+    /// them.
+    pub fn free(&mut self, journal: &mut dyn JournalPort) {
+        if let Some(held) = self.held.take() {
+            journal.free(held);
+        }
+    }
+}
+
+fn append_chunk<M>(
+    cx: &mut Cx<'_, M>,
+    txn: TxnId,
+    seq: u32,
+    writes: &[(Key, Write)],
+    scratch: &mut Vec<u8>,
+) {
+    let chunk = ChunkRef {
+        txn,
+        shard: cx.shard,
+        seq,
+        writes,
+    };
+    scratch.clear();
+    journal::encode_chunk(chunk, scratch);
+    cx.counters.journal_records += 1;
+    cx.counters.journal_bytes += scratch.len() as u64;
+    cx.journal.append(scratch);
+}
+
+/// The first of `writes` that make a slice.
+fn slice_of(writes: &[(Key, Write)], slice_units: u64) -> &[(Key, Write)] {
+    let mut spent = 0;
+    let taken = writes.iter().take_while(|(key, write)| {
+        let begins = spent < slice_units;
+        spent += units_of(key, write);
+        begins
+    });
+    &writes[..taken.count()]
+}
+
+/// How far a committed write set is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// A checkpoint goes first; then it is journaled again.
+    Waiting,
+    /// Its record may stand before the start of the checkpoint under way, which may not have its
+    /// rows: it is journaled once more. So many chunks are.
+    Journaling { chunks: u32 },
+    /// Its rows go into the store.
+    Installing,
+}
+
+/// A committed write set.
+#[derive(Debug)]
+struct Installing {
+    commit_ts: Ts,
+    stage: Stage,
+    writes: Writes,
+    /// Rows that its stage has done.
+    at: usize,
+    /// An index of it that was dropped meanwhile.
+    gone: Option<IndexId>,
+}
+
+/// What a snapshot reads of committed write sets.
+#[derive(Clone, Copy, Debug)]
+pub enum Wanted<'a> {
+    /// One row.
+    Row(&'a Key),
+    /// Rows of a range, in one slot or in all.
+    Rows(IndexId, Option<Slot>, &'a KeyRange),
+}
+
+impl Wanted<'_> {
+    /// Whether a row is among them.
+    #[must_use]
+    pub fn has(&self, key: &Key) -> bool {
+        match *self {
+            Wanted::Row(row) => row == key,
+            Wanted::Rows(index, slot, range) => {
+                key.index == index
+                    && slot.is_none_or(|slot| slot == key.slot)
+                    && range.contains(&key.bytes)
+            }
+        }
+    }
+
+    /// Whether one of `writes`, which ascend, is among the rows. Takes a search per slot.
+    #[must_use]
+    pub fn meets(&self, writes: &[(Key, Write)]) -> bool {
+        let (index, slot, range) = match *self {
+            Wanted::Row(key) => {
+                return writes.binary_search_by(|(other, _)| other.cmp(key)).is_ok();
+            }
+            Wanted::Rows(index, slot, range) => (index, slot, range),
+        };
+        let mut from = slot.unwrap_or_default();
+        loop {
+            let low = (index, from, range.low.as_slice());
+            let at = writes
+                .partition_point(|(key, _)| (key.index, key.slot, key.bytes.as_slice()) < low);
+            let Some((key, _)) = writes.get(at).filter(|(key, _)| key.index == index) else {
+                return false;
+            };
+            if slot.is_some_and(|slot| slot != key.slot) {
+                return false;
+            }
+            if range.contains(&key.bytes) {
+                return true;
+            }
+            if slot.is_some() {
+                return false;
+            }
+            // It lies behind the range in its slot, or before it in a later one.
+            from = match key.slot == from {
+                true => Slot(from.0 + 1),
+                false => key.slot,
+            };
+        }
+    }
+}
+
+/// The large transactions of a shard that are committed and not installed as a whole, and what
+/// those that are over leave behind.
+#[derive(Debug)]
+pub struct Bulks {
+    slice_units: u64,
+    installing: BTreeMap<TxnId, Installing>,
+    /// Whose turn it is.
+    turns: VecDeque<TxnId>,
+    waste: Waste,
+    /// A checkpoint waits until nothing is half installed.
+    making_way: bool,
+    scratch: Vec<u8>,
+}
+
+/// What a turn has come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// There is more to do, or nothing.
+    Open,
+    /// What was committed at this timestamp has another record, which ends at this position:
+    /// readers wait for that one.
+    Journaled(Ts, Position),
+    /// All rows of this transaction are installed: its locks may go, and whoever waits for it may
+    /// look again.
+    Installed(TxnId),
+}
+
+impl Default for Bulks {
+    fn default() -> Bulks {
+        Bulks {
+            slice_units: SLICE_UNITS,
+            installing: BTreeMap::new(),
+            turns: VecDeque::new(),
+            waste: Waste::default(),
+            making_way: false,
+            scratch: Vec::new(),
+        }
+    }
+}
+
+impl Bulks {
+    /// Changes how many units a slice takes: in tests, where transactions are small.
+    pub fn set_slice(&mut self, units: u64) {
+        self.slice_units = units;
+    }
+
+    /// Whether a write set of so many rows and bytes goes in slices.
+    #[inline]
+    #[must_use]
+    pub fn takes(&self, rows: usize, bytes: usize) -> bool {
+        units(rows, bytes) > self.slice_units
+    }
+
+    /// Begins with a write set of so many rows.
+    #[must_use]
+    pub fn freeze(&self, rows: usize) -> Frozen {
+        Frozen::new(rows, self.slice_units)
+    }
+
+    /// Units of a slice.
+    #[must_use]
+    pub fn slice_units(&self) -> u64 {
+        self.slice_units
+    }
+
+    /// `txn` is committed at `commit_ts`: its writes, ascending, are installed from now on. The
+    /// caller keeps its locks until [`Turn::Installed`]. `again`: a checkpoint began after it was
+    /// promised, so it is journaled once more before.
+    pub fn begin(&mut self, txn: TxnId, commit_ts: Ts, writes: Writes, again: bool) {
+        let stage = match (self.making_way, again) {
+            (true, _) => Stage::Waiting,
+            (false, true) => Stage::Journaling { chunks: 0 },
+            (false, false) => Stage::Installing,
+        };
+        let installing = Installing {
+            commit_ts,
+            stage,
+            writes,
+            at: 0,
+            gone: None,
+        };
+        let before = self.installing.insert(txn, installing);
+        assert!(before.is_none(), "{txn} commits once");
+        if stage != Stage::Waiting {
+            self.turns.push_back(txn);
+        }
+    }
+
+    /// Whether writes of `txn` are being installed.
+    #[inline]
+    #[must_use]
+    pub fn has(&self, txn: TxnId) -> bool {
+        !self.installing.is_empty() && self.installing.contains_key(&txn)
+    }
+
+    /// Whether a reader of `wanted` that sees what was committed up to `last` has to wait.
+    #[must_use]
+    pub fn awaits(&self, last: Ts, wanted: Wanted<'_>) -> bool {
+        if is_planted(Planted::ReaderBetweenSlices) {
+            return false;
+        }
+        let mut all = self.installing.values();
+        all.any(|bulk| bulk.commit_ts <= last && wanted.meets(&bulk.writes))
+    }
+
+    /// What a transaction is about to do to a row: [`None`] if nothing, or if it is done.
+    #[must_use]
+    pub fn pending(&self, txn: TxnId, key: &Key) -> Option<&Write> {
+        let bulk = self.installing.get(&txn)?;
+        let done = match bulk.stage {
+            Stage::Installing => bulk.at,
+            Stage::Waiting | Stage::Journaling { .. } => 0,
+        };
+        let rest = &bulk.writes[done..];
+        let found = rest.binary_search_by(|(other, _)| other.cmp(key));
+        found.ok().map(|at| &rest[at].1)
+    }
+
+    /// Whether rows of one of these indexes are being installed.
+    #[must_use]
+    pub fn writes_to(&self, indexes: &[IndexId]) -> bool {
+        let mut all = self.installing.values();
+        all.any(|bulk| {
+            let whole = KeyRange::all();
+            let mut indexes = indexes.iter();
+            indexes.any(|index| Wanted::Rows(*index, None, &whole).meets(&bulk.writes))
+        })
+    }
+
+    /// Does one slice of what there is to do.
+    #[must_use]
+    pub fn turn<M>(&mut self, cx: &mut Cx<'_, M>) -> Turn {
+        cx.counters.units += self.waste.turn(self.slice_units);
+        let Some(txn) = self.turns.pop_front() else {
+            return Turn::Open;
+        };
+        let bulk = self
+            .installing
+            .get_mut(&txn)
+            .expect("whoever has turns is there");
+        let slice = slice_of(&bulk.writes[bulk.at..], self.slice_units);
+        for (key, write) in slice {
+            cx.counters.units += units_of(key, write);
+        }
+        match &mut bulk.stage {
+            Stage::Waiting => unreachable!("it has no turns"),
+            Stage::Journaling { chunks } => {
+                append_chunk(cx, txn, *chunks, slice, &mut self.scratch);
+                *chunks += 1;
+            }
+            Stage::Installing => {
+                for (key, write) in slice {
+                    install_row(cx, key, write, bulk.commit_ts, &mut bulk.gone);
+                }
+            }
+        }
+        bulk.at += slice.len();
+        if bulk.at < bulk.writes.len() {
+            self.turns.push_back(txn);
+            return Turn::Open;
+        }
+        if let Stage::Journaling { chunks } = bulk.stage {
+            let commit_ts = bulk.commit_ts;
+            let commit = CommitRef {
+                txn,
+                commit_ts,
+                writes: &[],
+                chunks: &[(cx.shard, chunks)],
+            };
+            self.scratch.clear();
+            journal::encode_commit(commit, &mut self.scratch);
+            cx.counters.journal_records += 1;
+            cx.counters.journal_bytes += self.scratch.len() as u64;
+            let position = cx.journal.append(&self.scratch);
+            (bulk.stage, bulk.at) = (Stage::Installing, 0);
+            self.turns.push_back(txn);
+            return Turn::Journaled(commit_ts, position);
+        }
+        let bulk = self.installing.remove(&txn).expect("just installed");
+        self.discard(bulk.writes);
+        Turn::Installed(txn)
+    }
+
+    /// Takes a write set that nobody needs any more, and frees it slice by slice.
+    pub fn discard(&mut self, writes: Writes) {
+        if self.takes(writes.len(), 0) {
+            self.waste.lists.push(writes);
+        }
+    }
+
+    /// As [`Bulks::discard`] for parts of a large write set, however small they are.
+    pub fn discard_parts(
+        &mut self,
+        tree: BTreeMap<Key, Write>,
+        lists: impl Iterator<Item = Writes>,
+    ) {
+        self.waste.trees.push(tree);
+        self.waste.lists.extend(lists);
+    }
+
+    /// A checkpoint wants to begin: whether it may. Until it may, nothing is decided here that would
+    /// have to be installed in slices, and what others decide waits.
+    pub fn make_way(&mut self) -> bool {
+        let mut all = self.installing.values();
+        self.making_way = all.any(|bulk| bulk.stage != Stage::Waiting);
+        if is_planted(Planted::CheckpointBetweenSlices) {
+            self.making_way = false;
+        }
+        !self.making_way
+    }
+
+    /// A checkpoint begins in this step.
+    pub fn checkpoint_begins(&mut self) {
+        self.making_way = false;
+        for (txn, bulk) in &mut self.installing {
+            if bulk.stage == Stage::Waiting {
+                bulk.stage = Stage::Journaling { chunks: 0 };
+                self.turns.push_back(*txn);
+            }
+        }
+    }
+
+    /// Whether nothing has to be journaled again for the checkpoint under way.
+    #[must_use]
+    pub fn checkpoint_may_end(&self) -> bool {
+        let mut all = self.installing.values();
+        !all.any(|bulk| matches!(bulk.stage, Stage::Journaling { .. }))
+    }
+
+    /// No large write set may be decided now.
+    #[must_use]
+    pub fn is_making_way(&self) -> bool {
+        self.making_way
+    }
+
+    /// Whether [`Bulks::turn`] has something to do.
+    #[must_use]
+    pub fn has_turns(&self) -> bool {
+        !self.turns.is_empty() || !self.waste.is_empty()
+    }
+
+    /// Whether nothing is being installed.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.installing.is_empty()
+    }
+
+    /// Transactions that are being installed.
+    pub fn txns(&self) -> impl Iterator<Item = TxnId> {
+        self.installing.keys().copied()
+    }
+
+    /// Calls `f` with every row of a transaction that is being installed.
+    pub fn each_row(&self, f: &mut dyn FnMut(TxnId, &Key, &Write)) {
+        for (txn, bulk) in &self.installing {
+            bulk.writes
+                .iter()
+                .for_each(|(key, write)| f(*txn, key, write));
+        }
+    }
+}
+
+/// Applies one committed write, unless its index was dropped in the meantime.
+pub fn install_row<M>(
+    cx: &mut Cx<'_, M>,
+    key: &Key,
+    write: &Write,
+    commit_ts: Ts,
+    gone: &mut Option<IndexId>,
+) {
+    if *gone == Some(key.index) {
+        return;
+    }
+    if (cx.schema_changed)(key.index).is_none() {
+        *gone = Some(key.index);
+        return;
+    }
+    cx.store.apply(
+        key.index, key.slot, &key.bytes, write, commit_ts, cx.horizon,
+    );
+    cx.counters.rows_written += 1;
+    cx.counters.formulas += u64::from(matches!(write, Write::Formula(_)));
+}
+
+/// Write sets that nobody needs any more: their memory is given back in slices.
+#[derive(Debug, Default)]
+struct Waste {
+    lists: Vec<Writes>,
+    trees: Vec<BTreeMap<Key, Write>>,
+}
+
+impl Waste {
+    fn is_empty(&self) -> bool {
+        self.lists.is_empty() && self.trees.is_empty()
+    }
+
+    /// Frees one slice; the rows of it.
+    fn turn(&mut self, slice_units: u64) -> u64 {
+        let mut freed = 0;
+        while freed < slice_units
+            && let Some(list) = self.lists.last_mut()
+        {
+            let left = list.len().saturating_sub((slice_units - freed) as usize);
+            freed += (list.len() - left) as u64 + 1;
+            list.truncate(left);
+            if left == 0 {
+                self.lists.pop();
+            }
+        }
+        while freed < slice_units
+            && let Some(tree) = self.trees.last_mut()
+        {
+            freed += 1;
+            if tree.pop_first().is_none() {
+                self.trees.pop();
+            }
+        }
+        freed
+    }
+}
