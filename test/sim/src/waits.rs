@@ -27,9 +27,9 @@ use std::collections::BTreeMap;
 const LOOK_NS: u64 = 50_000_000;
 /// A statement ends so soon after it has begun, and after the last change of who reaches whom. The
 /// longest single wait for a node that is away is one second (leap: for read locks of its
-/// transactions; two_phase: for one that is in doubt). A statement may meet two of them, the first
-/// while it queues behind another one's; looks at them are up to 0.2 s apart.
-const BOUND_NS: u64 = 3_000_000_000;
+/// transactions; two_phase: for one that is in doubt), looked at every 0.2 s. A statement may meet
+/// two of them, the first while it queues behind another one's.
+const BOUND_NS: u64 = 2_500_000_000;
 
 /// A statement that has not been answered.
 struct Waiting {

@@ -142,6 +142,12 @@ impl TwoPhase {
         }
         let lost = request.expected != 0 && request.expected != cx.incarnation;
         let fresh = !self.parts.contains_key(&txn);
+        if fresh && self.down.contains_key(&from.node()) {
+            // It was under way when the connection broke. What it locks here nobody would free
+            // before the node is back: the loss of its transactions has been dealt with. If the
+            // node lives it asks again.
+            return;
+        }
         if (lost || (fresh && request.acked > 0)) && !is_planted(Planted::LostPartGoesOn) {
             self.rollback(cx, txn);
             self.refuse(cx, from, message, &request);
