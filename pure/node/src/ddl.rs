@@ -148,6 +148,15 @@ pub(crate) type Answered = Result<Vec<String>, SqlError>;
 const BATCH_ATTEMPTS_MAX: u32 = 100;
 
 impl Ddl {
+    /// The queue after a start with this catalog.
+    pub(crate) fn recovered(here: ShardId, catalog: &Catalog) -> Ddl {
+        let mut ddl = Ddl::default();
+        if here == ShardId(0) {
+            ddl.undo_unfinished(catalog);
+        }
+        ddl
+    }
+
     /// Adds a change.
     pub(crate) fn request(&mut self, origin: Origin, database: String, work: DdlWork) {
         self.queue.push_back((origin, database, work));

@@ -162,10 +162,7 @@ impl Shard {
     ) -> Shard {
         let stages = Stages::new(config.stopwatch);
         let incarnation = config.incarnation;
-        let mut ddl = Ddl::default();
-        if config.shard == ShardId(0) {
-            ddl.undo_unfinished(&recovered.catalog);
-        }
+        let ddl = Ddl::recovered(config.shard, &recovered.catalog);
         let ShardRecovered {
             store,
             catalog,

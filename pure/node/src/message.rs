@@ -286,6 +286,8 @@ pub struct BeginRequest {
     pub txn_time: Time,
     /// Longest wait for a lock, microseconds; 0: no limit.
     pub lock_timeout_us: u64,
+    /// Longest wait for a transaction in doubt, microseconds; 0: no limit.
+    pub in_doubt_timeout_us: u64,
     /// Largest commit timestamp that this session has seen: the transaction's timestamps lie above
     /// it, so that a session reads what it wrote whichever shard coordinates.
     pub seen: Ts,

@@ -263,6 +263,7 @@ impl Txns {
             attempt: begin.attempt,
             serial: database.execution == Execution::Serial,
             lock_timeout_us: begin.lock_timeout_us,
+            in_doubt_timeout_us: begin.in_doubt_timeout_us,
         };
         core.begin(protocol, id, options);
         drop(core);
@@ -355,6 +356,7 @@ impl Txns {
             attempt: 1,
             txn_time,
             lock_timeout_us: 0,
+            in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
             seen: base::Ts::ZERO,
         };
         self.begin(handle, begin, false, protocol, &database);

@@ -122,6 +122,7 @@ impl<P: Protocol> World<P> {
                 attempt: 1,
                 serial: false,
                 lock_timeout_us: 0,
+                in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
             };
             protocol.begin(cx, txn, options);
         });

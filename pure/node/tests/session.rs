@@ -11,7 +11,8 @@
 //! `copyfail TEXT`, `malformed`, `terminate`, `disconnect`, `cancel`.
 //! Of the coordinator: `rows N ROW;ROW`, `copyout N TEXT`, `copyin N`, `done N TAG...`,
 //! `fail N STATE TEXT`, `die N`, `lost N STATE`, `ended committed|unknown|die`.
-//! Of the shard: `peer down|heard|up` (node 2), `ddl ok|fail`, `drained`, `tick MILLIS`, `drain`, `schema` (a newer catalog),
+//! Of the shard: `peer down|heard|up` (node 2), `ddl ok|fail`,
+//! `drained`, `tick MILLIS`, `drain`, `schema` (a newer catalog),
 //! `placement NODES SHARDS_PER_NODE`, `describe!`, `deadline!` (when a tick is wanted).
 
 #![allow(

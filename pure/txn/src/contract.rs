@@ -340,7 +340,13 @@ pub struct TxnOptions {
     /// Lock waits longer than this many microseconds give [`AbortReason::LockTimeout`]; 0: no
     /// limit.
     pub lock_timeout_us: u64,
+    /// Waits for a transaction in doubt, whose outcome only a node knows that cannot be reached,
+    /// longer than this many microseconds give [`AbortReason::InDoubt`]; 0: no limit.
+    pub in_doubt_timeout_us: u64,
 }
+
+/// [`TxnOptions::in_doubt_timeout_us`] of work that no client asked for.
+pub const IN_DOUBT_TIMEOUT_US: u64 = 1_000_000;
 
 /// What a transaction cost and touched, known to its coordinator at the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -13,8 +13,8 @@
 //! A transaction that is refused or ended by this gets 40001, like after any schema change.
 //!
 //! A shard that has no connection to a node can wait for ever for what only that node can give: a
-//! row, or the outcome of a transaction. It tells the shard that orders schema changes, which undoes
-//! the change ([`crate::ddl::Ddl::on_stuck`]).
+//! row, or the outcome of a transaction. It tells the shard that orders schema changes, which
+//! undoes the change ([`crate::ddl::Ddl::on_stuck`]).
 
 use super::Shard;
 use crate::message::{Message, WireMessage};

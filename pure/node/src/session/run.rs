@@ -328,6 +328,7 @@ impl Session {
             attempt: txn.attempt,
             txn_time: self.block_time.unwrap_or(cx.now),
             lock_timeout_us: self.settings.knobs.lock_timeout_us,
+            in_doubt_timeout_us: self.settings.knobs.in_doubt_timeout_us,
             seen: self.seen,
         });
         let request = RunRequest {

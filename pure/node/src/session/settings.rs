@@ -43,6 +43,8 @@ pub(super) struct Knobs {
     /// 0: no limit.
     pub(super) lock_timeout_us: u64,
     /// 0: no limit.
+    pub(super) in_doubt_timeout_us: u64,
+    /// 0: no limit.
     pub(super) idle_in_transaction_timeout_us: u64,
     /// 0: no limit.
     pub(super) idle_timeout_us: u64,
@@ -73,6 +75,7 @@ impl Knobs {
         Knobs {
             statement_timeout_us: micros("statement_timeout"),
             lock_timeout_us: micros("lock_timeout"),
+            in_doubt_timeout_us: micros("in_doubt_timeout"),
             idle_in_transaction_timeout_us: micros("idle_in_transaction_session_timeout"),
             idle_timeout_us: micros("idle_session_timeout"),
             synchronous_commit: word("synchronous_commit") != "off",
@@ -367,6 +370,9 @@ mod tests {
         }),
         ("idle_session_timeout", "7ms", |s| {
             s.knobs.idle_timeout_us == 7_000
+        }),
+        ("in_doubt_timeout", "7ms", |s| {
+            s.knobs.in_doubt_timeout_us == 7_000
         }),
         ("lock_timeout", "7ms", |s| s.knobs.lock_timeout_us == 7_000),
         ("statement_timeout", "7ms", |s| {

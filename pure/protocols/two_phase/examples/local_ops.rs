@@ -120,6 +120,7 @@ fn main() {
                 attempt: 1,
                 serial: false,
                 lock_timeout_us: 0,
+                in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
             };
             protocol.begin(&mut cx, txn, options);
             for n in 0..ops {

@@ -176,7 +176,13 @@ impl TwoPhase {
         coord.reads += 1;
         coord.member(to);
         let (read, attempt) = (coord.reads, coord.options().attempt);
-        let body = Body::Read(Box::new(ReadRequest { read, planned, op }));
+        let in_doubt_timeout_us = coord.options().in_doubt_timeout_us;
+        let body = Body::Read(Box::new(ReadRequest {
+            read,
+            planned,
+            in_doubt_timeout_us,
+            op,
+        }));
         let message = self.message(cx, txn, attempt, body);
         let reference = Reference::Read(read);
         self.dispatch(cx, txn, to, id, reference, Purpose::Op, false, message);

@@ -3,8 +3,9 @@
 //!
 //! A participant that has voted, and a coordinator that has entrusted a commit, must keep locks
 //! until they are told (invariants of the crate). Nobody else may decide. But others need not wait
-//! for that without end: who has waited for such a transaction for [`WAIT_US_MAX`] fails with
-//! [`AbortReason::InDoubt`], which says for whom and since when.
+//! for that without end: who has waited for such a transaction for its
+//! [`txn::TxnOptions::in_doubt_timeout_us`] fails with [`AbortReason::InDoubt`], which says for
+//! whom and since when.
 
 use crate::part::{Stage, coordinator_node};
 use crate::{Context, TwoPhase};
@@ -13,9 +14,6 @@ use alloc::vec::Vec;
 use base::{Key, NodeId, Time, TxnId};
 use txn::{AbortReason, DoubtfulWait, OpError};
 
-/// Longest wait for a transaction in doubt. Microseconds. A client whose row is on a live node
-/// waits no longer than this beyond detection.
-pub const WAIT_US_MAX: u64 = 1_000_000;
 /// Pause between two looks at who waits for a transaction in doubt. Microseconds.
 const LOOK_US: u64 = 200_000;
 
@@ -118,7 +116,11 @@ impl TwoPhase {
             return;
         }
         for wait in self.waits_for_doubts() {
-            if cx.now.since(wait.since) < WAIT_US_MAX {
+            let limit_us = self
+                .jobs
+                .get(&wait.job)
+                .map_or(0, |job| job.options.in_doubt_timeout_us);
+            if limit_us == 0 || cx.now.since(wait.since) < limit_us {
                 continue;
             }
             let Some((node, _, since)) = self.doubt_of(wait.holder) else {

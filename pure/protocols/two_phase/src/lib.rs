@@ -68,7 +68,7 @@ mod writes;
 #[cfg(test)]
 mod tests;
 
-pub use doubt::{Doubt, WAIT_US_MAX};
+pub use doubt::Doubt;
 pub use message::Message;
 pub use recovery::InDoubt;
 

@@ -67,6 +67,8 @@ pub struct ReadRequest {
     pub read: u64,
     /// Catalog version of the plan.
     pub planned: u64,
+    /// See [`txn::TxnOptions::in_doubt_timeout_us`].
+    pub in_doubt_timeout_us: u64,
     /// A get or scan of a snapshot.
     pub op: Op,
 }

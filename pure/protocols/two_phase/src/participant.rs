@@ -84,7 +84,7 @@ impl TwoPhase {
             self.post(cx, from, working, Position(0));
             return;
         }
-        let options = stateless_options(message.attempt);
+        let options = stateless_options(message.attempt, request.in_doubt_timeout_us);
         let mut job = Box::new(Job::new(txn, options, request.planned, origin));
         job.stateless = true;
         job.op = Some(request.op);
@@ -407,13 +407,14 @@ impl TwoPhase {
     }
 }
 
-/// What a snapshot read needs of the options: nothing, it takes no locks.
-fn stateless_options(attempt: u32) -> TxnOptions {
+/// What a snapshot read needs of the options: how long it waits for promises. It takes no locks.
+fn stateless_options(attempt: u32, in_doubt_timeout_us: u64) -> TxnOptions {
     TxnOptions {
         priority_ts: Ts::MAX,
         urgent: false,
         attempt,
         serial: false,
         lock_timeout_us: 0,
+        in_doubt_timeout_us,
     }
 }

@@ -57,6 +57,7 @@ impl TwoPhase {
             attempt: prepared.attempt,
             serial: false,
             lock_timeout_us: 0,
+            in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
         };
         cx.clock.merge(prepared.prepare_ts);
         for key in prepared.keys() {

@@ -322,6 +322,17 @@ pub const SETTINGS: &[Setting] = &[
         Context::User,
         "Ends a session that idles outside a transaction for that long.",
     ),
+    setting(
+        "in_doubt_timeout",
+        Kind::Integer {
+            min: 0,
+            max: INT_MAX,
+            unit: Unit::Millis,
+        },
+        "1s",
+        Context::User,
+        "Ends a statement that waits that long for a transaction in doubt.",
+    ),
     reported(setting(
         "in_hot_standby",
         Kind::Bool,

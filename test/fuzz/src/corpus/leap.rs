@@ -38,6 +38,7 @@ fn options() -> TxnOptions {
         attempt: 3,
         serial: true,
         lock_timeout_us: 500,
+        in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
     }
 }
 

@@ -96,6 +96,7 @@ fn options() -> TxnOptions {
         attempt: 2,
         serial: false,
         lock_timeout_us: 1_000,
+        in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
     }
 }
 
@@ -202,6 +203,7 @@ fn of_coordinators() -> Vec<Body> {
         Body::Read(Box::new(ReadRequest {
             read: 2,
             planned: 8,
+            in_doubt_timeout_us: 2_000_000,
             op: Op::Clock(Snapshot::exactly(Ts(7))),
         })),
     ]

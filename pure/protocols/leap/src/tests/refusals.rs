@@ -92,6 +92,7 @@ fn submit_with(world: &mut World, at: u16, timeout_us: u64) -> OpId {
         // Old enough to wait for whoever has the row.
         let chosen = TxnOptions {
             lock_timeout_us: timeout_us,
+            in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
             ..options(base::Ts(2))
         };
         protocol.begin(cx, txn, chosen);

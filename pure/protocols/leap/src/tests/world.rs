@@ -132,6 +132,7 @@ pub(crate) fn options(priority_ts: Ts) -> TxnOptions {
         attempt: 1,
         serial: false,
         lock_timeout_us: 0,
+        in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
     }
 }
 

@@ -14,6 +14,7 @@
 //!                        the first message whose line contains TEXT: lost, comes again, comes last
 //! full N | room N        the disk of a node
 //! memory full|room N     its memory
+//! patience MILLIS        how long transactions that begin from here wait for those in doubt
 //! ahead N MICROS         the clock of a node goes ahead
 //! down N                 the other nodes notice that N is not connected
 //! cut N | back N         so does N itself; and they are connected again
@@ -122,6 +123,9 @@ impl Script {
             }
             ["flush", node] => self.world.flush(NodeId(number(node))),
             ["tick", millis] => self.world.tick(number::<u64>(millis) * 1_000),
+            ["patience", millis] => {
+                self.world.in_doubt_timeout_us = number::<u64>(millis) * 1_000;
+            }
             ["ahead", node, micros] => {
                 let node = NodeId(number(node));
                 self.world.ahead.insert(node, number(micros));

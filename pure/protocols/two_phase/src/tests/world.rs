@@ -105,6 +105,8 @@ pub(crate) struct World {
     pub(crate) ahead: BTreeMap<NodeId, u64>,
     /// Transactions ask for one lock per shard.
     pub(crate) serial: bool,
+    /// How long transactions wait for those in doubt; 0: without limit.
+    pub(crate) in_doubt_timeout_us: u64,
     /// A fault of all shards.
     fault: Option<Fault>,
     /// Clocks do not pass their durable bound, as in a server.
@@ -126,6 +128,7 @@ pub(crate) fn options(attempt: u32, priority_ts: Ts) -> TxnOptions {
         attempt,
         serial: false,
         lock_timeout_us: 0,
+        in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
     }
 }
 
@@ -146,6 +149,7 @@ impl World {
             ops: 0,
             ahead: BTreeMap::new(),
             serial: false,
+            in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
             fault: None,
         };
         for node in (1..=nodes).map(NodeId) {
@@ -285,11 +289,12 @@ impl World {
             incarnation,
             counter: self.counter,
         };
-        let serial = self.serial;
+        let (serial, in_doubt_timeout_us) = (self.serial, self.in_doubt_timeout_us);
         self.call(shard, |protocol, cx| {
             let ts = cx.clock.tick(cx.now);
             let options = TxnOptions {
                 serial,
+                in_doubt_timeout_us,
                 ..options(1, ts)
             };
             protocol.begin(cx, txn, options);
