@@ -5,28 +5,8 @@ use crate::{ArrayKind, Datum, Decimal, Interval, Prng, Reg, Type};
 
 /// One type of every encoding, arrays of every kind.
 pub(crate) fn all_types() -> Vec<Type> {
-    let mut types = vec![
-        Type::Bool,
-        Type::Int2,
-        Type::Int4,
-        Type::Int8,
-        Type::Float4,
-        Type::Float8,
-        Type::Numeric(None),
-        Type::Text,
-        Type::Varchar(None),
-        Type::Char(0),
-        Type::Bytea,
-        Type::Date,
-        Type::Timestamp(None),
-        Type::Timestamptz(None),
-        Type::Uuid,
-        Type::Interval,
-        Type::Name,
-        Type::Oid,
-        Type::InternalChar,
-        Type::Unknown,
-    ];
+    let mut types = Type::SCALARS.to_vec();
+    types.extend([Type::Name, Type::Oid, Type::InternalChar, Type::Unknown]);
     types.extend(Reg::ALL.map(Type::Reg));
     types.extend(ArrayKind::ALL.map(Type::Array));
     types

@@ -1,6 +1,7 @@
 //! PostgreSQL's text form of every type, both ways, and the fit of values to column types.
 //!
-//! Input follows PostgreSQL's grammar and error wording (`DateStyle` ISO, MDY; time zone UTC).
+//! Input follows PostgreSQL's grammar and error wording (`DateStyle` ISO, MDY; time zone UTC unless
+//! one is given).
 //! Words that need a clock (`now`, `today`) are not known here; the caller replaces them first.
 
 mod array;
@@ -14,6 +15,7 @@ pub use fit::{fit, fit_explicit, round_timestamp};
 
 use crate::datum::{Datum, Type};
 use crate::error::{SqlError, SqlState};
+use crate::zone::Zone;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -28,6 +30,18 @@ use core::fmt;
 /// Errors: 22P02 (not of this form), 22003 and 22008 (out of range), 22007 (date or time form),
 /// 22021 (a zero byte), 0A000 (numeric NaN, arrays of several dimensions).
 pub fn parse(ty: Type, text: &str) -> Result<Datum, SqlError> {
+    parse_with(None, ty, text)
+}
+
+/// As [`parse`]; a moment without a zone of its own is one in `zone`.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_in(zone: &Zone, ty: Type, text: &str) -> Result<Datum, SqlError> {
+    parse_with(Some(zone), ty, text)
+}
+
+fn parse_with(zone: Option<&Zone>, ty: Type, text: &str) -> Result<Datum, SqlError> {
     match ty {
         Type::Bool => scalar::parse_bool(text).map(Datum::Bool),
         Type::Int2 => scalar::parse_int(text, ty, i16::MIN.into(), i16::MAX.into()),
@@ -57,11 +71,12 @@ pub fn parse(ty: Type, text: &str) -> Result<Datum, SqlError> {
         }
         Type::Bytea => scalar::parse_bytea(text),
         Type::Date => datetime::parse_date(text).map(Datum::Date),
-        Type::Timestamp(_) => datetime::parse_timestamp(text, ty).map(Datum::Timestamp),
-        Type::Timestamptz(_) => datetime::parse_timestamp(text, ty).map(Datum::Timestamp),
+        Type::Timestamp(_) | Type::Timestamptz(_) => {
+            datetime::parse_timestamp(text, ty, zone).map(Datum::Timestamp)
+        }
         Type::Uuid => scalar::parse_uuid(text).map(Datum::Uuid),
         Type::Interval => interval::parse_interval(text).map(Datum::Interval),
-        Type::Array(kind) => array::parse_array(text, kind.element()),
+        Type::Array(kind) => array::parse_array(text, kind.element(), zone),
     }
 }
 
@@ -88,7 +103,11 @@ pub fn format(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
         Datum::Bytes(value) => scalar::format_bytea(value, out),
         Datum::Date(value) => datetime::format_date(*value, out),
         Datum::Timestamp(value) => {
-            datetime::format_timestamp(*value, matches!(ty, Type::Timestamptz(_)), out);
+            if matches!(ty, Type::Timestamptz(_)) {
+                datetime::format_moment(*value, None, out);
+            } else {
+                datetime::format_timestamp(*value, out);
+            }
         }
         Datum::Uuid(value) => scalar::format_uuid(value, out),
         Datum::Interval(value) => interval::format_interval(*value, out),
@@ -96,6 +115,16 @@ pub fn format(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
             array::format_array(items, ty.element().unwrap_or(Type::Text), out);
         }
     }
+}
+
+/// Whether a text tells the zone of its moment, so that [`parse`] and [`parse_in`] agree.
+pub fn names_zone(text: &str) -> bool {
+    datetime::names_zone(text)
+}
+
+/// Appends a `timestamptz` as the clocks of a zone show it.
+pub fn format_zoned(micros: i64, zone: &Zone, out: &mut Vec<u8>) {
+    datetime::format_moment(micros, Some(zone), out);
 }
 
 /// As [`format()`], as a string of its own; for messages, casts to text and tests.

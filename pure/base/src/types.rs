@@ -141,6 +141,26 @@ pub enum ArrayKind {
 }
 
 impl Type {
+    /// The types that columns of users have, without modifiers and arrays.
+    pub const SCALARS: [Type; 16] = [
+        Type::Bool,
+        Type::Int2,
+        Type::Int4,
+        Type::Int8,
+        Type::Float4,
+        Type::Float8,
+        Type::Numeric(None),
+        Type::Text,
+        Type::Varchar(None),
+        Type::Char(0),
+        Type::Bytea,
+        Type::Date,
+        Type::Timestamp(None),
+        Type::Timestamptz(None),
+        Type::Uuid,
+        Type::Interval,
+    ];
+
     /// The type's name with its modifiers, as `format_type` prints it.
     pub fn name(self) -> String {
         match self {

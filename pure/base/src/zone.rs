@@ -2,6 +2,7 @@
 //! read, and every node answers alike.
 
 use crate::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND, UNIX_EPOCH_MICROS};
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use jiff::Timestamp;
@@ -30,9 +31,55 @@ pub struct ZoneAt {
 }
 
 impl Zone {
-    /// The zone of that name, in any case; `None` if there is none.
+    /// The zone of that name, in any case, or of a rule as POSIX writes it (`<+02>-02`,
+    /// `UTC+3`); `None` if there is none.
     pub fn named(name: &str) -> Option<Zone> {
-        TimeZoneDatabase::bundled().get(name).ok().map(Zone)
+        if let Ok(zone) = TimeZoneDatabase::bundled().get(name) {
+            return Some(Zone(zone));
+        }
+        // A rule of one offset, whose short name may hold a colon.
+        if let Some((_, west)) = name.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+            let (sign, clock) = match west.strip_prefix('-') {
+                Some(clock) => (1, clock),
+                None => (-1, west.strip_prefix('+').unwrap_or(west)),
+            };
+            let mut seconds = 0;
+            for (part, unit) in clock.splitn(3, ':').zip([3_600, 60, 1]) {
+                seconds += part.parse::<u8>().ok().map(i32::from)? * unit;
+            }
+            let offset = jiff::tz::Offset::from_seconds(sign * seconds).ok()?;
+            return Some(Zone(TimeZone::fixed(offset)));
+        }
+        let rule = name.bytes().any(|byte| byte.is_ascii_digit());
+        if !rule {
+            return None;
+        }
+        TimeZone::posix(name).ok().map(Zone)
+    }
+
+    /// The zone that a value of the setting `TimeZone` means, as SHOW prints it: a name, a rule,
+    /// or hours east of UTC (`-7`, `5.5`).
+    pub fn setting(value: &str) -> Option<String> {
+        let value = value.trim();
+        if let Ok(hours) = value.parse::<f64>() {
+            let seconds = (hours * 3_600.0) as i64;
+            if !hours.is_finite() || seconds.abs() > 25 * 3_600 {
+                return None;
+            }
+            let (sign, back) = if seconds < 0 { ('-', '+') } else { ('+', '-') };
+            let seconds = seconds.abs();
+            let mut clock = format!("{:02}", seconds / 3_600);
+            if seconds % 3_600 != 0 {
+                clock.push_str(&format!(":{:02}", seconds / 60 % 60));
+            }
+            if seconds % 60 != 0 {
+                clock.push_str(&format!(":{:02}", seconds % 60));
+            }
+            return Some(format!("<{sign}{clock}>{back}{clock}"));
+        }
+        let zone = Zone::named(value)?;
+        let name = zone.0.iana_name().unwrap_or(value);
+        Some(name.to_string())
     }
 
     /// Its name as the database spells it.

@@ -5,6 +5,7 @@
 
 use crate::pg_catalog::{CatalogCx, functions};
 use crate::plan::OutColumn;
+use base::zone::Zone;
 use base::{ArrayKind, Datum, Reg, RowBatch, SqlError, Type};
 
 /// What the oids of a type stand for, if it is a `reg...` type or an array of one.
@@ -19,6 +20,43 @@ pub fn reg(ty: Type) -> Option<Reg> {
 /// [`put_names`].
 pub fn is_plain(ty: Type) -> bool {
     reg(ty).is_none()
+}
+
+/// Whether the text form of a type shows the session's time zone.
+pub fn is_zoned(ty: Type) -> bool {
+    matches!(ty.element().unwrap_or(ty), Type::Timestamptz(_))
+}
+
+/// A value whose text form is that of the value in a zone.
+pub fn in_zone(zone: &Zone, value: &mut Datum) {
+    match value {
+        Datum::Timestamp(at) => {
+            let mut out = Vec::new();
+            base::text::format_zoned(*at, zone, &mut out);
+            let text = String::from_utf8(out).expect("text forms are UTF-8");
+            *value = text.into();
+        }
+        Datum::Array(items) => items.iter_mut().for_each(|item| in_zone(zone, item)),
+        _ => {}
+    }
+}
+
+/// Puts the texts of moments in a zone in the place of the moments, as [`put_names`] does with
+/// names.
+pub fn put_zone(
+    zone: &Zone,
+    columns: &[OutColumn],
+    as_text: &dyn Fn(usize) -> bool,
+    batch: &mut RowBatch,
+) {
+    for (at, _) in columns
+        .iter()
+        .enumerate()
+        .filter(|(at, column)| is_zoned(column.ty) && as_text(*at))
+    {
+        let values = batch.datums.iter_mut().skip(at).step_by(columns.len());
+        values.for_each(|value| in_zone(zone, value));
+    }
 }
 
 /// Puts names in the place of oids in the columns for which `as_text` says that the client reads

@@ -35,6 +35,8 @@ pub struct Plan {
     pub writes: bool,
     /// Whether it takes locks under snapshot isolation levels too (FOR UPDATE).
     pub locks: bool,
+    /// The time zone of the session that it was made for; empty for UTC.
+    pub zone: Box<str>,
     /// What planning has looked at: names, expressions, conditions, inputs of joins.
     pub work: u64,
 }
@@ -85,6 +87,8 @@ pub struct TxnModes {
 #[allow(missing_docs)]
 pub enum SessionCommand {
     Begin(TxnModes),
+    /// START TRANSACTION: the same by another name.
+    Start(TxnModes),
     Commit {
         chain: bool,
     },

@@ -2,12 +2,17 @@
 
 use crate::datum::{Datum, Type};
 use crate::error::{SqlError, SqlState};
+use crate::zone::Zone;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 /// Reads an array literal whose elements have type `element`.
-pub(super) fn parse_array(text: &str, element: Type) -> Result<Datum, SqlError> {
+pub(super) fn parse_array(
+    text: &str,
+    element: Type,
+    zone: Option<&Zone>,
+) -> Result<Datum, SqlError> {
     let malformed = |detail: &str| {
         let shown = text.trim_start();
         let message = format!("malformed array literal: \"{shown}\"");
@@ -36,7 +41,7 @@ pub(super) fn parse_array(text: &str, element: Type) -> Result<Datum, SqlError> 
             BadItem::Malformed(detail) => malformed(detail),
         })?;
         items.push(match item {
-            Some(item) => super::parse(element, &item)?,
+            Some(item) => super::parse_with(zone, element, &item)?,
             None => Datum::Null,
         });
         match behind {

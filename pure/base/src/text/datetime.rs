@@ -68,11 +68,12 @@ impl BadTime {
 enum Moment {
     Infinity,
     MinusInfinity,
-    /// Day, microseconds in it (a whole day is legal: 24:00), seconds east of UTC.
+    /// Day, microseconds in it (a whole day is legal: 24:00), seconds east of UTC if the text
+    /// tells them.
     At {
         days: i32,
         micros: i64,
-        offset: i64,
+        offset: Option<i64>,
     },
 }
 
@@ -86,7 +87,7 @@ pub(super) fn parse_date(text: &str) -> Result<i32, SqlError> {
 }
 
 /// Microseconds since 2000-01-01 of a timestamp of type `ty`.
-pub(super) fn parse_timestamp(text: &str, ty: Type) -> Result<i64, SqlError> {
+pub(super) fn parse_timestamp(text: &str, ty: Type, zone: Option<&Zone>) -> Result<i64, SqlError> {
     let with_zone = matches!(ty, Type::Timestamptz(_));
     let name = if with_zone {
         "timestamp with time zone"
@@ -103,12 +104,22 @@ pub(super) fn parse_timestamp(text: &str, ty: Type) -> Result<i64, SqlError> {
         let infinite = matches!(moment, Moment::Infinity);
         return Ok(if infinite { i64::MAX } else { i64::MIN });
     };
+    let own = || {
+        let local = join_timestamp(days, micros);
+        zone.zip(local)
+            .map_or(0, |(zone, local)| zone.offset_of_local(local))
+    };
     let shift = if with_zone {
-        offset * MICROS_PER_SECOND
+        offset.unwrap_or_else(own) * MICROS_PER_SECOND
     } else {
         0
     };
     join_timestamp(days, micros - shift).ok_or_else(|| BadTime::Range.into_error(name, text))
+}
+
+/// Whether a text tells the zone of its moment, or is none.
+pub(super) fn names_zone(text: &str) -> bool {
+    !matches!(parse_moment(text), Ok(Moment::At { offset: None, .. }))
 }
 
 /// The fields of a date and time while they are collected.
@@ -326,7 +337,7 @@ impl<'a> Scanner<'a> {
                 fields.whole = Some(Moment::At {
                     days: -UNIX_EPOCH_DAYS,
                     micros: 0,
-                    offset: 0,
+                    offset: Some(0),
                 });
                 Ok(())
             }
@@ -441,17 +452,15 @@ impl Fields {
         Ok(Moment::At {
             days,
             micros,
-            offset: self
-                .offset
-                .unwrap_or_else(|| self.offset_by_name(days, micros)),
+            offset: self.offset.or_else(|| self.offset_by_name(days, micros)),
         })
     }
 
     /// Seconds east of UTC of the zone that was named, at that local time.
-    fn offset_by_name(&self, days: i32, micros: i64) -> i64 {
+    fn offset_by_name(&self, days: i32, micros: i64) -> Option<i64> {
         let local = join_timestamp(days, micros);
-        let offset = self.zone.as_ref().zip(local);
-        offset.map_or(0, |(zone, local)| zone.offset_of_local(local))
+        let zone = self.zone.as_ref()?;
+        Some(local.map_or(0, |local| zone.offset_of_local(local)))
     }
 }
 
@@ -542,7 +551,28 @@ pub(super) fn format_date(days: i32, out: &mut Vec<u8>) {
     }
 }
 
-pub(super) fn format_timestamp(micros: i64, with_zone: bool, out: &mut Vec<u8>) {
+pub(super) fn format_timestamp(micros: i64, out: &mut Vec<u8>) {
+    put_moment(micros, None, out);
+}
+
+/// Appends a moment as the clocks of a zone show it; none is UTC.
+pub(super) fn format_moment(micros: i64, zone: Option<&Zone>, out: &mut Vec<u8>) {
+    let finite = micros != i64::MIN && micros != i64::MAX;
+    let offset = match zone {
+        Some(zone) if finite => zone.offset_at(micros),
+        _ => 0,
+    };
+    // Far from the ends of the range, where offsets are hours.
+    let local = if finite {
+        micros.saturating_add(offset * MICROS_PER_SECOND)
+    } else {
+        micros
+    };
+    put_moment(local, Some(offset), out);
+}
+
+/// Appends a time of a clock, with the clock's offset in seconds east of UTC.
+fn put_moment(micros: i64, offset: Option<i64>, out: &mut Vec<u8>) {
     match micros {
         i64::MIN => return out.extend_from_slice(b"-infinity"),
         i64::MAX => return out.extend_from_slice(b"infinity"),
@@ -552,8 +582,18 @@ pub(super) fn format_timestamp(micros: i64, with_zone: bool, out: &mut Vec<u8>) 
     let before_christ = put_day(days, out);
     out.push(b' ');
     put_time(micros, out);
-    if with_zone {
-        out.extend_from_slice(b"+00");
+    if let Some(offset) = offset {
+        out.push(if offset < 0 { b'-' } else { b'+' });
+        let seconds = offset.unsigned_abs() as u32;
+        put_padded(seconds / 3_600, 2, out);
+        if !seconds.is_multiple_of(3_600) {
+            out.push(b':');
+            put_padded(seconds / 60 % 60, 2, out);
+        }
+        if !seconds.is_multiple_of(60) {
+            out.push(b':');
+            put_padded(seconds % 60, 2, out);
+        }
     }
     if before_christ {
         out.extend_from_slice(b" BC");

@@ -91,7 +91,7 @@ impl Session {
         }
     }
 
-    pub(super) fn begin(&mut self, cx: &mut SessionCx<'_>, modes: TxnModes) {
+    pub(super) fn begin(&mut self, cx: &mut SessionCx<'_>, modes: TxnModes, tag: &'static str) {
         match self.block {
             Block::Explicit | Block::Failed => self.warn(
                 SqlState::ACTIVE_TXN,
@@ -111,7 +111,7 @@ impl Session {
         if self.block != Block::Failed {
             self.block = Block::Explicit;
         }
-        self.complete(Tag::Word("BEGIN"));
+        self.complete(Tag::Word(tag));
     }
 
     pub(super) fn set_transaction(&mut self, cx: &mut SessionCx<'_>, modes: TxnModes) {

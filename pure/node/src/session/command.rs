@@ -20,7 +20,8 @@ impl Session {
         start: Start,
     ) {
         let result = match command {
-            SessionCommand::Begin(modes) => return self.begin(cx, *modes),
+            SessionCommand::Begin(modes) => return self.begin(cx, *modes, "BEGIN"),
+            SessionCommand::Start(modes) => return self.begin(cx, *modes, "START TRANSACTION"),
             SessionCommand::Commit { chain } => return self.commit(cx, *chain),
             SessionCommand::Rollback { chain } => return self.rollback_command(cx, *chain),
             SessionCommand::SetTransaction(modes) => return self.set_transaction(cx, *modes),

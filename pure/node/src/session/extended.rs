@@ -131,7 +131,7 @@ impl Session {
         name: &str,
         prepared: Arc<Prepared>,
     ) -> Result<Arc<Prepared>, SqlError> {
-        if prepared.is_fresh(cx.catalog.version) {
+        if prepared.is_fresh(cx.catalog.version, self.settings.zone_name()) {
             return Ok(prepared);
         }
         let again = self.refreshed(cx, &prepared)?;
@@ -263,7 +263,11 @@ impl Session {
             many: !last,
         };
         match state {
-            PortalState::Ready if !start.prepared.is_fresh(cx.catalog.version) => {
+            PortalState::Ready
+                if !start
+                    .prepared
+                    .is_fresh(cx.catalog.version, self.settings.zone_name()) =>
+            {
                 // Bound before a schema change in the same pipeline or block.
                 match self.refreshed(cx, &start.prepared) {
                     Ok(prepared) => start.prepared = prepared,

@@ -33,7 +33,10 @@ impl Session {
         text: &str,
     ) -> Result<Datum, SqlError> {
         if output::is_plain(ty) {
-            return base::text::parse(ty, text);
+            return match self.settings.zone().filter(|_| output::is_zoned(ty)) {
+                Some(zone) => base::text::parse_in(&zone, ty, text),
+                None => base::text::parse(ty, text),
+            };
         }
         self.with_catalog(cx, |catalog| output::read(catalog, ty, text))
     }
@@ -46,13 +49,24 @@ impl Session {
         formats: &[Format],
         batch: &mut RowBatch,
     ) {
-        if columns.iter().all(|column| output::is_plain(column.ty)) {
+        let zone = match columns.iter().any(|column| output::is_zoned(column.ty)) {
+            true => self.settings.zone(),
+            false => None,
+        };
+        let plain = columns.iter().all(|column| output::is_plain(column.ty));
+        if plain && zone.is_none() {
             return;
         }
         let as_text = |at: usize| {
             let format = formats.get(if formats.len() == 1 { 0 } else { at });
             !matches!(format, Some(Format::Binary))
         };
+        if let Some(zone) = zone {
+            output::put_zone(&zone, columns, &as_text, batch);
+        }
+        if plain {
+            return;
+        }
         let named = self.with_catalog(cx, |catalog| {
             output::put_names(catalog, columns, &as_text, batch);
             Ok(())

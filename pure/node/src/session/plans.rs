@@ -27,11 +27,16 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Whether the plan may be used with catalog `version`.
-    pub(crate) fn is_fresh(&self, version: u64) -> bool {
+    /// Whether the plan may be used with catalog `version` by a session in `zone`.
+    pub(crate) fn is_fresh(&self, version: u64, zone: &str) -> bool {
         self.plan
             .as_ref()
-            .is_none_or(|plan| plan.catalog_version == version)
+            .is_none_or(|plan| plan.catalog_version == version && *plan.zone == *zone)
+    }
+
+    /// The zone that it was planned for.
+    fn zone(&self) -> &str {
+        self.plan.as_ref().map_or("", |plan| &plan.zone)
     }
 }
 
@@ -108,20 +113,20 @@ impl PlanCache {
         self.entries.is_empty()
     }
 
-    /// The statement of this text if its plan is of catalog `version`.
+    /// The statement of this text if its plan is of catalog `version`, for a session in `zone`.
     pub(crate) fn get(
         &mut self,
         database: DatabaseId,
         text: &str,
         declared: &[Type],
-        version: u64,
+        (version, zone): (u64, &str),
     ) -> Option<Arc<Prepared>> {
-        let hash = hash_of(database, text, declared);
+        let hash = hash_of(database, text, declared, zone);
         let entry = &mut self.entries[*self.index.get(&hash)? as usize];
         let found = &entry.prepared;
         let same =
             found.database == database && &*found.text == text && *found.declared == *declared;
-        if !same || !found.is_fresh(version) {
+        if !same || !found.is_fresh(version, zone) {
             return None;
         }
         entry.used = true;
@@ -133,7 +138,12 @@ impl PlanCache {
         if prepared.text.len() > TEXT_BYTES_MAX {
             return;
         }
-        let hash = hash_of(prepared.database, &prepared.text, &prepared.declared);
+        let hash = hash_of(
+            prepared.database,
+            &prepared.text,
+            &prepared.declared,
+            prepared.zone(),
+        );
         if let Some(at) = self.index.get(&hash) {
             // An older catalog version of it, or another statement of equal hash.
             let at = *at as usize;
@@ -180,11 +190,12 @@ impl PlanCache {
     }
 }
 
-fn hash_of(database: DatabaseId, text: &str, declared: &[Type]) -> u64 {
+fn hash_of(database: DatabaseId, text: &str, declared: &[Type], zone: &str) -> u64 {
     let mut hasher = FixedHasher::default();
     hasher.write_u32(database.0);
     hasher.write(text.as_bytes());
     declared.hash(&mut hasher);
+    hasher.write(zone.as_bytes());
     hasher.finish()
 }
 
@@ -205,8 +216,9 @@ mod tests {
     #[test]
     fn texts_enter_when_seen_again_and_used_ones_stay() {
         let mut cache = PlanCache::new(4);
-        let get =
-            |cache: &mut PlanCache, text: &str| cache.get(DatabaseId(1), text, &[], 1).is_some();
+        let get = |cache: &mut PlanCache, text: &str| {
+            cache.get(DatabaseId(1), text, &[], (1, "")).is_some()
+        };
         cache.offer(&prepared("hot"));
         assert!(!get(&mut cache, "hot"), "seen once");
         cache.offer(&prepared("hot"));
@@ -221,7 +233,11 @@ mod tests {
             assert!(get(&mut cache, "hot"), "a used entry survives");
         }
         assert_eq!(cache.len(), 4);
-        assert!(cache.get(DatabaseId(2), "hot", &[], 1).is_none());
-        assert!(cache.get(DatabaseId(1), "hot", &[Type::Int4], 1).is_none());
+        assert!(cache.get(DatabaseId(2), "hot", &[], (1, "")).is_none());
+        assert!(
+            cache
+                .get(DatabaseId(1), "hot", &[Type::Int4], (1, ""))
+                .is_none()
+        );
     }
 }

@@ -223,7 +223,8 @@ impl Session {
 
     fn replan_steps(&mut self, cx: &mut SessionCx<'_>) -> Result<(), SqlError> {
         for at in 0..self.steps.len() {
-            if !self.steps[at].prepared.is_fresh(cx.catalog.version) {
+            let zone = self.settings.zone_name();
+            if !self.steps[at].prepared.is_fresh(cx.catalog.version, zone) {
                 let prepared = self.refreshed(cx, &self.steps[at].prepared.clone())?;
                 let step = &mut self.steps[at];
                 step.plan = prepared

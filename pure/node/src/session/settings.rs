@@ -5,6 +5,8 @@
 
 use crate::client::Severity;
 use base::SqlError;
+use base::zone::Zone;
+use sql::expr::zoned;
 use sql::plan::Isolation;
 use sql::settings::{self as known, SETTINGS};
 use std::collections::BTreeMap;
@@ -26,6 +28,8 @@ pub(super) struct Settings {
     untold: bool,
     /// The values that the session itself acts on.
     pub(super) knobs: Knobs,
+    /// Name of the time zone; empty for UTC.
+    zone_name: Box<str>,
 }
 
 struct Undo {
@@ -136,7 +140,26 @@ impl Settings {
         }
         self.current = self.start.clone();
         self.told = self.current.clone();
+        self.read();
+    }
+
+    /// Name of the time zone that plans must be made for; empty for UTC.
+    pub(super) fn zone_name(&self) -> &str {
+        &self.zone_name
+    }
+
+    /// The time zone; `None` is UTC.
+    pub(super) fn zone(&self) -> Option<Zone> {
+        Zone::named(&self.zone_name)
+    }
+
+    /// Reads what the session acts on.
+    fn read(&mut self) {
         self.knobs = Knobs::read(&self.current);
+        let zone = zoned::of_setting(value_in(&self.current, "timezone"));
+        if *self.zone_name != *zone {
+            self.zone_name = zone.into();
+        }
     }
 
     /// Reported settings whose values the client does not know yet: it is told once, before it is
@@ -236,7 +259,7 @@ impl Settings {
     fn replace(&mut self, next: Values) {
         self.current = next;
         self.untold = true;
-        self.knobs = Knobs::read(&self.current);
+        self.read();
     }
 }
 
@@ -342,6 +365,7 @@ mod tests {
                 .map(|(spelling, _)| (*spelling).to_owned())
                 .collect(),
             Kind::Text | Kind::SchemaList => words(&["x", "public", ""]),
+            Kind::TimeZone => words(&["Europe/Berlin", "UTC", "-7"]),
         };
         samples.push("no such value".to_owned());
         samples.push(setting.default.to_owned());
@@ -379,6 +403,9 @@ mod tests {
             s.knobs.statement_timeout_us == 7_000
         }),
         ("synchronous_commit", "off", |s| !s.knobs.synchronous_commit),
+        ("TimeZone", "europe/berlin", |s| {
+            s.zone_name() == "Europe/Berlin"
+        }),
     ];
 
     /// A golden script.
@@ -428,12 +455,10 @@ mod tests {
                     known::Kind::Bool,
                     "{name}: there is nothing to act on"
                 );
-            } else if name == "TimeZone"
-                || matches!(
-                    setting.kind,
-                    known::Kind::Encoding(_) | known::Kind::SchemaList
-                )
-            {
+            } else if matches!(
+                setting.kind,
+                known::Kind::Encoding(_) | known::Kind::SchemaList
+            ) {
                 // All values that are taken mean the same.
                 assert!(!values.contains("x") && !values.contains(""), "{name}");
             } else if name == "extra_float_digits" {

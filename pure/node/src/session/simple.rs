@@ -168,7 +168,8 @@ impl Session {
         declared: &[Type],
     ) -> Option<Arc<Prepared>> {
         let database = self.database(cx).ok()?.id;
-        cx.plans.get(database, text, declared, cx.catalog.version)
+        let made = (cx.catalog.version, self.settings.zone_name());
+        cx.plans.get(database, text, declared, made)
     }
 
     fn plan(

@@ -1,7 +1,7 @@
 //! The first message of a connection.
 
 use super::{Life, Session, SessionCx, errors};
-use crate::client::{ClientMessage, Reply, Severity, TxnStatus};
+use crate::client::{ClientMessage, Reply, TxnStatus};
 use base::{Position, SqlError, SqlState};
 use sql::settings::{self as known, SETTINGS};
 
@@ -79,14 +79,7 @@ impl Session {
         self.database(cx)?;
         let mut checked = Vec::with_capacity(wanted.len());
         for (name, value) in wanted {
-            let taken = known::startup(&name, &value)?;
-            if name.eq_ignore_ascii_case("TimeZone") && taken == "UTC" && value != taken {
-                // Drivers announce the zone of their machine: they go on, and are told.
-                let message = format!("TimeZone \"{value}\" is not supported");
-                let notice = SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-                    .hint("Times are read and shown in UTC. AT TIME ZONE knows all zones.");
-                self.notice(Severity::Warning, notice);
-            }
+            let taken = known::validate(&name, &value)?;
             checked.push((name, taken));
         }
         self.settings.start(checked.into_iter());

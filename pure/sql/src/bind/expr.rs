@@ -423,7 +423,15 @@ fn number(digits: &str) -> Result<Expr, SqlError> {
         return Ok(Expr::Const(Datum::Int(value), ty));
     }
     let ty = Type::Numeric(None);
-    Ok(Expr::Const(base::text::parse(ty, digits)?, ty))
+    match base::text::parse(ty, digits) {
+        Ok(value) => Ok(Expr::Const(value, ty)),
+        // Beyond what a numeric holds (1e300) it is a double, where one holds it.
+        Err(_) if digits.contains(['e', 'E']) => {
+            let ty = Type::Float8;
+            Ok(Expr::Const(base::text::parse(ty, digits)?, ty))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// The text of a string literal.

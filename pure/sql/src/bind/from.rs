@@ -66,25 +66,40 @@ impl Binder<'_> {
         locking: &Locking,
     ) -> Result<Named, SqlError> {
         let TableWithJoins { relation, joins } = item;
-        let leaning = joins.iter().all(|join| {
+        // Rows of earlier entries must not take part in right and full joins: those are bound
+        // before they meet the entries.
+        let leaning = |join: &Join| {
             !matches!(
                 join.join_operator,
                 JoinOperator::Right(_) | JoinOperator::RightOuter(_) | JoinOperator::FullOuter(_)
             )
-        });
-        if leaning {
+        };
+        let apart = joins.iter().rposition(|join| !leaning(join));
+        let (Some(last), Some((left, before))) = (apart, &before) else {
             return self.chain(before, relation, joins, locking);
-        }
-        // Rows of earlier entries must not take part in right and full joins.
-        let alone = self.chain(None, relation, joins, locking)?;
-        match before {
-            None => Ok(alone),
-            Some((rel, mut scope)) => {
-                let shifted = alone.1.shifted(rel.width());
-                scope.append(shifted)?;
-                Ok((joined(JoinKind::Inner, rel, alone.0, Vec::new()), scope))
-            }
-        }
+        };
+        let (first, rest) = joins.split_at(last + 1);
+        let (alone, binds) = self.inside(before, |binder| {
+            binder.chain(None, relation, first, locking)
+        })?;
+        let scope = alone.1.shifted(left.width());
+        let rel = self.attach(JoinKind::Inner, left.clone(), alone.0, binds, Vec::new())?;
+        self.joined(rel, before.clone(), scope, rest, locking)
+    }
+
+    /// Binds a part of FROM as a level of its own; its LATERAL items see `around`. Gives also the
+    /// slots that they read.
+    fn inside(
+        &mut self,
+        around: &Scope,
+        bind: impl FnOnce(&mut Self) -> Result<Named, SqlError>,
+    ) -> Result<(Named, Binds), SqlError> {
+        let around = around.clone();
+        let (named, binds, _) = self.nested(|binder| {
+            binder.level().around = Some(around);
+            bind(binder)
+        })?;
+        Ok((named, binds))
     }
 
     /// `before, a JOIN b ON .. JOIN c ON ..` as one chain that leans left. Conditions see only
@@ -96,17 +111,29 @@ impl Binder<'_> {
         joins: &[Join],
         locking: &Locking,
     ) -> Result<Named, SqlError> {
-        let (mut rel, mut before) = match before {
+        let (left, before) = match before {
             Some((rel, scope)) => (Some(rel), scope),
             None => (None, Scope::default()),
         };
         let factor = self.factor(relation, &before, locking)?;
-        let width = rel.as_ref().map_or(0, Rel::width);
-        let mut scope = factor.scope.shifted(width);
-        rel = Some(match rel {
+        let width = left.as_ref().map_or(0, Rel::width);
+        let scope = factor.scope.shifted(width);
+        let rel = match left {
             None => factor.rel,
             Some(left) => self.attach(JoinKind::Inner, left, factor.rel, factor.binds, vec![])?,
-        });
+        };
+        self.joined(rel, before, scope, joins, locking)
+    }
+
+    /// Goes on with the joins of an entry of which `scope` has the names so far.
+    fn joined(
+        &mut self,
+        mut rel: Rel,
+        mut before: Scope,
+        mut scope: Scope,
+        joins: &[Join],
+        locking: &Locking,
+    ) -> Result<Named, SqlError> {
         for join in joins {
             let Join {
                 relation,
@@ -114,7 +141,6 @@ impl Binder<'_> {
                 join_operator,
             } = join;
             self.no(*global, "GLOBAL")?;
-            let left = rel.take().expect("the first relation was bound");
             // A table reads no names; a copy of all of them for each one takes long.
             let mut visible = Scope::default();
             if !is_table(relation) {
@@ -123,19 +149,24 @@ impl Binder<'_> {
                 visible.append(scope.clone())?;
             }
             let factor = self.factor(relation, &visible, locking)?;
-            let right_scope = factor.scope.shifted(left.width());
+            let right_scope = factor.scope.shifted(rel.width());
             let (kind, constraint) = self.join_kind(join_operator)?;
             if matches!(constraint, JoinConstraint::None)
                 && !matches!(join_operator, JoinOperator::CrossJoin)
             {
                 return Err(self.source.misplaced_after(relation.span().end));
             }
+            if matches!(kind, JoinKind::Right | JoinKind::Full)
+                && let Some((_, read)) = factor.binds.first()
+            {
+                return Err(not_lateral(&visible, read));
+            }
             let on;
             (scope, on) = self.join_scope(kind, scope, right_scope, constraint)?;
-            rel = Some(self.attach(kind, left, factor.rel, factor.binds, on)?);
+            rel = self.attach(kind, rel, factor.rel, factor.binds, on)?;
         }
         before.append(scope)?;
-        Ok((rel.expect("the first relation was bound"), before))
+        Ok((rel, before))
     }
 
     pub(super) fn attach(
@@ -318,7 +349,13 @@ impl Binder<'_> {
                 let mode = locking.of_table(&name);
                 self.inherited = mode.zip(locking.clause);
                 let outer = self.set_scope(seen);
+                if *lateral {
+                    self.swap_around();
+                }
                 let bound = self.nested(|binder| binder.query(subquery));
+                if *lateral {
+                    self.swap_around();
+                }
                 self.set_scope(outer);
                 let (BoundQuery { rel, columns }, binds, _) = bound?;
                 let columns = columns
@@ -332,7 +369,9 @@ impl Binder<'_> {
                 table_with_joins,
                 alias,
             } => {
-                let (rel, mut scope) = self.bind_from_item(None, table_with_joins, locking)?;
+                let ((rel, mut scope), binds) = self.inside(visible, |binder| {
+                    binder.bind_from_item(None, table_with_joins, locking)
+                })?;
                 if let Some(alias) = alias {
                     let name = self.relation_name(&alias.name)?;
                     scope.relations = vec![name.clone()];
@@ -342,7 +381,7 @@ impl Binder<'_> {
                     }
                     self.rename(&mut scope, Some(alias))?;
                 }
-                Ok(plain((rel, scope)))
+                Ok(Factor { rel, scope, binds })
             }
             TableFactor::TableFunction { expr: _, alias: _ } => Err(self.source.misplaced("TABLE")),
             other => Err(unsupported(&format!("the FROM item {other}"))),
@@ -477,6 +516,7 @@ impl Binder<'_> {
         visible: &Scope,
     ) -> Result<Factor, SqlError> {
         let outer = self.set_scope(visible.clone());
+        self.swap_around();
         let bound = self.nested(|binder| {
             let args = args
                 .iter()
@@ -486,6 +526,7 @@ impl Binder<'_> {
             let calls = binder.take_calls();
             Ok((bound, calls))
         });
+        self.swap_around();
         self.set_scope(outer);
         let (((function, args, ty), calls), binds, _) = bound?;
         let mut rel = Rel::Function {
@@ -707,6 +748,18 @@ impl Binder<'_> {
         }
         Ok(())
     }
+}
+
+/// The error of a LATERAL item that reads the other side of a right or full join.
+fn not_lateral(visible: &Scope, read: &Expr) -> SqlError {
+    let name = visible
+        .columns
+        .iter()
+        .find(|column| column.expr == *read)
+        .map_or("", |column| column.relation.as_str());
+    let message = format!("invalid reference to FROM-clause entry for table \"{name}\"");
+    SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message)
+        .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
 }
 
 /// Finds a USING column in one side and shadows it.

@@ -22,7 +22,7 @@ mod select;
 mod target;
 pub(crate) mod types;
 
-pub(crate) use dml::{BoundWrite, ConflictAction};
+pub(crate) use dml::{BoundWrite, Conflict, ConflictAction};
 pub(crate) use expr::check_collation;
 pub(crate) use target::Target;
 
@@ -31,7 +31,7 @@ pub(crate) fn scope_of(table: &Arc<catalog::Table>) -> Scope {
     from::table_scope(table, &table.name)
 }
 
-use crate::expr::Expr;
+use crate::expr::{Expr, zoned};
 use crate::parse::{Source, Statement, too_complex};
 use crate::plan::OutColumn;
 use base::{SqlError, SqlState, Type};
@@ -65,6 +65,9 @@ const ELSEWHERE: Option<&str> = Some("this clause");
 struct Level {
     /// What its expressions see.
     scope: Scope,
+    /// For a part of FROM that is bound as a level of its own: what LATERAL items in it see of the
+    /// level above, which shows it to them only.
+    around: Option<Scope>,
     /// Columns of the enclosing query that it (or a query in it) reads, with their slots.
     captures: Binds,
     /// Its value differs between rows of an enclosing query.
@@ -83,6 +86,7 @@ impl Default for Level {
     fn default() -> Level {
         Level {
             scope: Scope::default(),
+            around: None,
             captures: Vec::new(),
             dependent: false,
             calls: Vec::new(),
@@ -120,6 +124,8 @@ pub(crate) struct Binder<'a> {
     inherited: Option<(txn::LockMode, &'static str)>,
     /// A function asks how much memory rows take up.
     pub(crate) sizes: bool,
+    /// The session's time zone; empty for UTC.
+    pub(crate) zone: Box<str>,
     /// What binding and planning have looked at: see [`crate::plan::Plan::work`].
     pub(crate) work: u64,
 }
@@ -142,6 +148,7 @@ impl<'a> Binder<'a> {
             inherited: None,
             subquery_name: String::new(),
             sizes: false,
+            zone: zoned::of_setting((cx.settings)("timezone").as_deref()).into(),
             work: 0,
         }
     }
@@ -166,6 +173,17 @@ impl<'a> Binder<'a> {
     /// Replaces the visible names of the current level.
     pub(crate) fn set_scope(&mut self, scope: Scope) -> Scope {
         core::mem::replace(&mut self.level().scope, scope)
+    }
+
+    /// Hides or shows what stands before the parts of FROM that are being bound.
+    fn swap_around(&mut self) {
+        for depth in (1..self.levels.len()).rev() {
+            let (above, below) = self.levels.split_at_mut(depth);
+            let Some(around) = &mut below[0].around else {
+                return;
+            };
+            core::mem::swap(around, &mut above[depth - 1].scope);
+        }
     }
 
     /// Runs `bind` at one more level of recursion.
@@ -228,15 +246,20 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Sets the types of parameters that stand in expressions bound before the type was known.
+    /// Sets the types of parameters that stand in expressions bound before the type was known, and
+    /// puts the session's time zone in.
     pub(crate) fn settle(&self, expr: &mut Expr) {
         crate::expr::walk::map(expr, &mut |node| {
+            zoned::read_literal(node, &self.zone);
             if let Expr::Param(index, ty @ Type::Unknown) = node
                 && let Some(known) = self.params.get(*index as usize)
             {
                 *ty = *known;
             }
         });
+        if !self.zone.is_empty() {
+            zoned::localize(expr, &self.zone);
+        }
     }
 
     /// Fails if a parameter's type is still open.

@@ -145,8 +145,22 @@ impl Binder<'_> {
                     let index = self.expr(index)?;
                     self.subscript(value, index)?
                 }
+                AccessExpr::Subscript(Subscript::Slice {
+                    lower_bound,
+                    upper_bound,
+                    stride: None,
+                }) => {
+                    // A bound that is left out is the array's own.
+                    let bound = |this: &mut Self, bound: &Option<Ast>, open: i32| match bound {
+                        Some(bound) => this.expr(bound),
+                        None => Ok(Expr::Const(Datum::Int(open.into()), Type::Int4)),
+                    };
+                    let low = bound(self, lower_bound, i32::MIN)?;
+                    let high = bound(self, upper_bound, i32::MAX)?;
+                    resolve::subscript(value, low, Some(high))?
+                }
                 AccessExpr::Subscript(Subscript::Slice { .. }) => {
-                    return Err(unsupported("an array slice"));
+                    return Err(unsupported("an array slice with a stride"));
                 }
                 AccessExpr::Dot(_) => return Err(unsupported("access to a composite field")),
             };

@@ -4,7 +4,7 @@ use crate::bind::Binder;
 use crate::bind::rel::{CallKind, InitValue, Rel};
 use crate::bind::scope::Scope;
 use crate::expr::{Expr, walk};
-use base::{SqlError, SqlState};
+use base::{SqlError, SqlState, Type};
 use catalog::Column;
 use sqlparser::ast;
 
@@ -33,7 +33,9 @@ pub(super) fn default_text(
         ty: column.ty.without_modifiers(),
         ..column.clone()
     };
-    binder.assigned(bound, &plain).map_err(worded)?;
+    let mut assigned = binder.assigned(bound, &plain).map_err(worded)?;
+    let literal = |expr: &Expr| matches!(expr, Expr::Const(_, Type::Unknown));
+    let moment = matches!(&assigned, Expr::Cast { arg, .. } if literal(arg));
     let calls = binder.take_calls();
     let inits = core::mem::take(&mut binder.inits);
     let started = inits.iter().filter_map(|init| match &init.value {
@@ -48,6 +50,14 @@ pub(super) fn default_text(
     {
         let message = "cannot use subquery in DEFAULT expression";
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    if moment {
+        // Which moment a text without a zone means is decided now, by the session's zone.
+        binder.settle(&mut assigned);
+        if let Expr::Const(value, ty) = &assigned {
+            let text = base::text::to_string(*ty, value).replace('\'', "''");
+            return Ok(format!("'{text}'::{}", ty.name()));
+        }
     }
     Ok(value.to_string())
 }

@@ -29,14 +29,18 @@ impl<'a> Touched<'a> {
         }
     }
 
-    /// Adds a row; whether it was not there.
-    fn insert(&mut self, key: Vec<u8>) -> Result<bool, SqlError> {
+    /// Whether the statement has written the row.
+    fn contains(&self, key: &Vec<u8>) -> bool {
+        self.keys.contains(key)
+    }
+
+    /// Adds a row.
+    fn insert(&mut self, key: Vec<u8>) -> Result<(), SqlError> {
         let own = heap_bytes(key.capacity()) + entry_bytes(size_of::<Vec<u8>>());
-        let new = self.keys.insert(key);
-        if new {
+        if self.keys.insert(key) {
             self.charge.add(own)?;
         }
-        Ok(new)
+        Ok(())
     }
 }
 
@@ -88,7 +92,7 @@ pub(super) async fn insert(
     else {
         return Ok(None);
     };
-    if !touched.insert(key.bytes.clone())? {
+    if touched.contains(&key.bytes) {
         return Err(SqlError::new(
             SqlState::CARDINALITY_VIOLATION,
             "ON CONFLICT DO UPDATE command cannot affect row a second time",
@@ -99,6 +103,7 @@ pub(super) async fn insert(
         )
         .into());
     }
+    let bytes = key.bytes.clone();
     let Some(old) = locked_row(cx, table, key).await? else {
         return Ok(None);
     };
@@ -109,6 +114,7 @@ pub(super) async fn insert(
     {
         return Ok(None);
     }
+    touched.insert(bytes)?;
     let mut new = old.clone();
     for (column, value) in assignments {
         new[usize::from(*column)] = eval(value, &both.as_slice(), &env)?;

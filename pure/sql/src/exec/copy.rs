@@ -5,7 +5,10 @@ use super::step::{CopyFromPlan, CopyToPlan, Writer};
 use super::write::{Change, check_row};
 use super::{Charge, Cx, Slots, bulk, foreign, insert};
 use crate::copy::{Decoder, Encoder, Fields, Format, in_column, in_line};
+use crate::expr::zoned;
+use crate::output::{in_zone, is_zoned};
 use crate::port::ExecError;
+use base::zone::Zone;
 use base::{Datum, SqlError, Type};
 use catalog::Table;
 use core::future::poll_fn;
@@ -29,6 +32,7 @@ pub(super) async fn from(
         .map(|column| table.column_at(*column).name.clone());
     let mut decoder = Decoder::new(plan.options.clone(), &table.name, names);
     let binary = plan.options.format == Format::Binary;
+    let zone = session_zone(cx, slots);
     let mut defaults: Option<Vec<Datum>> = None;
     let mut batch = Batch::default();
     let mut count = 0;
@@ -41,7 +45,7 @@ pub(super) async fn from(
                 Some((
                     line,
                     size,
-                    parse_row(table, &plan.columns, &fields, binary)?,
+                    parse_row(table, &plan.columns, &fields, (binary, zone.as_ref()))?,
                 ))
             }
             None => None,
@@ -153,12 +157,12 @@ fn parse_row(
     table: &Table,
     columns: &[u16],
     fields: &Fields<'_>,
-    binary: bool,
+    form: (bool, Option<&Zone>),
 ) -> Result<Vec<Datum>, SqlError> {
     let mut row = Vec::with_capacity(table.columns.len());
     for (i, column) in columns.iter().enumerate() {
         let described = table.column_at(*column);
-        let value = field(described.ty, fields, i, binary).map_err(|error| {
+        let value = field(described.ty, fields, i, form).map_err(|error| {
             in_column(
                 error,
                 &table.name,
@@ -172,7 +176,12 @@ fn parse_row(
     Ok(row)
 }
 
-fn field(ty: Type, fields: &Fields<'_>, i: usize, binary: bool) -> Result<Datum, SqlError> {
+fn field(
+    ty: Type,
+    fields: &Fields<'_>,
+    i: usize,
+    (binary, zone): (bool, Option<&Zone>),
+) -> Result<Datum, SqlError> {
     let value = if binary {
         match fields.bytes(i) {
             None => return Ok(Datum::Null),
@@ -181,7 +190,10 @@ fn field(ty: Type, fields: &Fields<'_>, i: usize, binary: bool) -> Result<Datum,
     } else {
         match fields.text(i)? {
             None => return Ok(Datum::Null),
-            Some(text) => base::text::parse(ty.without_modifiers(), text)?,
+            Some(text) => match zone {
+                Some(zone) => base::text::parse_in(zone, ty.without_modifiers(), text)?,
+                None => base::text::parse(ty.without_modifiers(), text)?,
+            },
         }
     };
     base::text::fit(ty, value)
@@ -193,8 +205,25 @@ pub(super) async fn to(cx: &Cx<'_>, plan: &CopyToPlan, slots: &Slots) -> Result<
     // What goes before the rows travels with the first of them, as in PostgreSQL.
     let mut first = true;
     let mut source = open(cx, &plan.query, slots);
+    let zone = match plan.options.format {
+        Format::Binary => None,
+        Format::Text | Format::Csv => session_zone(cx, slots),
+    };
     let mut count = 0;
     while let Some(batch) = source.next().await? {
+        let mut batch = batch;
+        if let Some(zone) = &zone {
+            let width = plan.columns.len();
+            for (at, _) in plan
+                .columns
+                .iter()
+                .enumerate()
+                .filter(|(_, (_, ty))| is_zoned(*ty))
+            {
+                let values = batch.datums.iter_mut().skip(at).step_by(width);
+                values.for_each(|value| in_zone(zone, value));
+            }
+        }
         for row in batch.iter() {
             part(&mut out, |out| {
                 if core::mem::take(&mut first) {
@@ -218,6 +247,12 @@ pub(super) async fn to(cx: &Cx<'_>, plan: &CopyToPlan, slots: &Slots) -> Result<
         send(cx, out).await;
     }
     Ok(count)
+}
+
+/// The session's time zone; `None` is UTC.
+fn session_zone(cx: &Cx<'_>, slots: &Slots) -> Option<Zone> {
+    let setting = cx.env(slots).session.setting("timezone");
+    Zone::named(zoned::of_setting(setting.as_deref()))
 }
 
 /// Appends what `write` gives behind its length (u32, little-endian); nothing if it gives nothing.

@@ -9,7 +9,7 @@ use super::sort::SortRows;
 use super::step::{Step, StepOp};
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
 use crate::bind::rel::{Call, TableFunction};
-use crate::expr::{Env, Expr, Func, NoColumns, eval, eval_bool};
+use crate::expr::{Env, Expr, Func, NoColumns, eval, eval_bool, zoned};
 use crate::pg_catalog::VirtualTable;
 use crate::port::{ExecError, Show};
 use crate::rows::{GroupKey, datum_heap_bytes, entry_bytes, row_bytes};
@@ -51,6 +51,10 @@ pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<
                 ty,
                 slots: slots.clone(),
                 state: None,
+                zone: (ty == Type::Timestamptz(None))
+                    .then(|| cx.env(slots).session.setting("timezone"))
+                    .flatten()
+                    .filter(|zone| !zoned::of_setting(Some(zone)).is_empty()),
                 charge: Charge::new(cx.port),
             })
         }
@@ -278,6 +282,8 @@ struct FunctionRows<'a> {
     ty: Type,
     slots: Slots,
     state: Option<Series>,
+    /// The session's time zone, for series of moments; `None` is UTC.
+    zone: Option<String>,
     charge: Charge<'a>,
 }
 
@@ -365,6 +371,13 @@ impl FunctionRows<'_> {
                         continue;
                     }
                     out.push([next.clone()]);
+                    if let (Type::Timestamptz(_), Some(zone)) = (self.ty, &self.zone) {
+                        match zoned::step(next, step, zone) {
+                            Ok(value) => *next = value,
+                            Err(_) => state = Series::Done,
+                        }
+                        continue;
+                    }
                     let step_ty = if matches!(step, Datum::Interval(_)) {
                         Type::Interval
                     } else {

@@ -2,7 +2,7 @@
 
 use super::func::ArrayFunc;
 use super::string::output;
-use base::{Datum, SqlError, Type};
+use base::{Datum, SqlError, SqlState, Type};
 
 /// The items of argument `i`; NULL has none.
 fn items(args: &[Datum], i: usize) -> &[Datum] {
@@ -79,6 +79,11 @@ pub(super) fn apply(func: ArrayFunc, args: &mut [Datum]) -> Result<Datum, SqlErr
             let mut array = take(args, 0);
             array.extend(take(args, 1));
             array.into()
+        }
+        ArrayFunc::Position if args[0].is_null() => Datum::Null,
+        ArrayFunc::Position if args.get(2).is_some_and(Datum::is_null) => {
+            let message = "initial position must not be null";
+            return Err(SqlError::new(SqlState(*b"22004"), message));
         }
         ArrayFunc::Position => {
             let from = args.get(2).and_then(Datum::as_int).unwrap_or(1).max(1) as usize - 1;

@@ -7,6 +7,7 @@ mod trunc;
 
 pub(super) use construct::civil_timestamp;
 pub(super) use extract::iso_week;
+pub(super) use trunc::is_below_a_day;
 
 use super::Func;
 use super::cast::date_to_timestamp;
@@ -105,7 +106,7 @@ fn shift_date(days: i32, by: i64) -> Result<i32, SqlError> {
 }
 
 /// A timestamp moved by months, then days, then time.
-fn shift(at: i64, by: Interval) -> Result<i64, SqlError> {
+pub(super) fn shift(at: i64, by: Interval) -> Result<i64, SqlError> {
     if is_infinite(at) {
         return Ok(at);
     }
@@ -136,7 +137,7 @@ fn difference(a: i64, b: i64) -> Result<Interval, SqlError> {
     })
 }
 
-fn negate(a: Interval) -> Result<Interval, SqlError> {
+pub(super) fn negate(a: Interval) -> Result<Interval, SqlError> {
     (|| {
         Some(Interval {
             months: a.months.checked_neg()?,
@@ -236,6 +237,16 @@ pub(super) fn apply(func: DateFunc, args: &[Datum], ty: Type) -> Result<Datum, S
     })
 }
 
+/// A field of a moment, as the clocks that are meant show it.
+pub(super) fn extract_zoned(field: &str, at: i64, ty: Type) -> Result<Datum, SqlError> {
+    extract::extract(field, &Datum::Timestamp(at), true, ty)
+}
+
+/// A clock's time cut off at a unit.
+pub(super) fn truncated(unit: &str, at: i64) -> Result<Datum, SqlError> {
+    trunc::trunc(unit, &Datum::Timestamp(at))
+}
+
 fn text(args: &[Datum], i: usize) -> &str {
     args[i].as_str().expect("the binder passes text")
 }
@@ -309,13 +320,16 @@ fn at_time_zone(args: &[Datum], ty: Type) -> Result<i64, SqlError> {
         .ok_or_else(|| out_of_range("timestamp"))
 }
 
+/// `time zone "..." not recognized`, 22023.
+pub(super) fn unknown_zone(name: &str) -> SqlError {
+    let message = format!("time zone \"{name}\" not recognized");
+    SqlError::new(SqlState::INVALID_PARAMETER, message)
+}
+
 /// Microseconds east of UTC of a zone, at a local time (`towards_utc`) or a moment. A bare number
 /// counts hours west, as POSIX has it.
-fn zone_offset(name: &str, at: i64, towards_utc: bool) -> Result<i64, SqlError> {
-    let unknown = || {
-        let message = format!("time zone \"{name}\" not recognized");
-        SqlError::new(SqlState::INVALID_PARAMETER, message)
-    };
+pub(super) fn zone_offset(name: &str, at: i64, towards_utc: bool) -> Result<i64, SqlError> {
+    let unknown = || unknown_zone(name);
     if let Some(seconds) = zone::abbreviation(&name.to_ascii_lowercase()) {
         return Ok(seconds * MICROS_PER_SECOND);
     }

@@ -5,7 +5,7 @@
 
 use super::{
     Columns, Compare, Env, Expr, Func, array, cast, datetime, number, regex, session, string,
-    to_char,
+    to_char, zoned,
 };
 use base::{Datum, SqlError, SqlState, Type};
 use core::cmp::Ordering;
@@ -175,10 +175,8 @@ fn eval_compare(
             string::like_utf8(text, pattern)? == (op == Compare::Like),
         ));
     }
+    // The right side is computed beside NULL, too: it may fail.
     let left = eval(left, row, env)?;
-    if left.is_null() {
-        return Ok(None);
-    }
     compare(op, &left, &eval(right, row, env)?)
 }
 
@@ -239,6 +237,9 @@ fn in_list(
     env: &Env<'_>,
 ) -> Result<Option<bool>, SqlError> {
     if arg.is_null() {
+        for item in list.iter().filter(|item| !matches!(item, Expr::Const(..))) {
+            eval(item, row, env)?;
+        }
         return Ok(if list.is_empty() { Some(false) } else { None });
     }
     let mut result = Some(false);
@@ -335,6 +336,7 @@ fn apply(func: &Func, args: &mut [Datum], ty: Type, env: &Env<'_>) -> Result<Dat
         Func::ToChar(from) => to_char::to_char(*from, args),
         Func::Session(func) => session::apply(*func, args, ty, env),
         Func::Catalog(name) => env.session.catalog_function(name, args),
+        Func::Zoned(func) => zoned::apply(*func, args, ty),
         Func::Sleep => Ok(Datum::Text("".into())),
         Func::NextVal => Err(SqlError::new(
             SqlState::FEATURE_NOT_SUPPORTED,

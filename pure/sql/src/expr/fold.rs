@@ -1,15 +1,21 @@
 //! Constant folding, and freezing of an expression before it travels.
 
 use super::walk::{self, try_map};
-use super::{Env, Expr, NoColumns, NoSession, Volatility, eval};
-use base::{Datum, SqlError, SqlState};
+use super::{DateFunc, Env, Expr, Func, NoColumns, NoSession, TextFunc, Volatility, eval};
+use base::{Datum, SqlError, SqlState, Type};
 
-/// Computes what depends on no row, parameter or session, and simplifies AND, OR, NOT and CASE
-/// around constants.
+/// Computes what depends on no row, parameter or session, and simplifies AND, OR, NOT, CASE,
+/// COALESCE and strict functions around constants, as PostgreSQL's planner does.
 ///
-/// A constant part whose computation fails is left alone, so that the error appears only if the
-/// part is reached (`CASE WHEN false THEN 1/0 END`).
+/// What depends on settings stays as it is ([`is_stable`]).
+///
+/// A constant part whose computation fails is left alone, and nothing that PostgreSQL would
+/// compute after it hides it; [`check`] raises its error.
 pub fn fold(expr: &mut Expr) {
+    fold_by(expr, &is_constant);
+}
+
+fn fold_by(expr: &mut Expr, is_constant: &dyn Fn(&Expr) -> bool) {
     let env = Env {
         session: &NoSession::FOLDING,
         ..Env::NONE
@@ -23,8 +29,89 @@ pub fn fold(expr: &mut Expr) {
     });
 }
 
+/// Raises the error of the first constant part that [`fold`] could not compute: the statement
+/// fails even if no row ever reaches it (`CASE WHEN a THEN 1 ELSE 1/0 END`).
+///
+/// # Errors
+/// Those of computing the part.
+pub fn check(expr: &Expr) -> Result<(), SqlError> {
+    let mut result = Ok(());
+    expr.each_child(&mut |child| {
+        if result.is_ok() {
+            result = check(child);
+        }
+    });
+    result?;
+    let env = Env {
+        session: &NoSession::FOLDING,
+        ..Env::NONE
+    };
+    match fails(expr).then(|| eval(expr, &NoColumns, &env)) {
+        // Long values are made when the statement runs, and has memory to account for them.
+        Some(Err(error)) if error.state() != SqlState::PROGRAM_LIMIT => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the node itself is a constant that could not be computed.
+fn fails(node: &Expr) -> bool {
+    let computed = matches!(
+        node,
+        Expr::Call(..)
+            | Expr::And(_)
+            | Expr::Or(_)
+            | Expr::Not(_)
+            | Expr::IsBool(..)
+            | Expr::IsDistinct(..)
+            | Expr::InList(..)
+            | Expr::AnyArray(..)
+            | Expr::Cast { .. }
+    );
+    computed && is_constant(node)
+}
+
+/// Whether a conversion depends on settings: it is made when the statement runs.
+pub(super) fn is_stable_cast(from: Type, to: Type) -> bool {
+    let shown = |ty: Type| ty.is_datetime() || matches!(ty, Type::Interval | Type::Array(_));
+    let zoned = |ty: Type| matches!(ty, Type::Timestamptz(_));
+    from.is_text() && shown(to)
+        || shown(from) && to.is_text()
+        || from.is_datetime() && to.is_datetime() && zoned(from) != zoned(to)
+}
+
+/// Whether PostgreSQL takes the node for dependent on settings, so that its planner computes
+/// neither the node nor what fails in it.
+fn is_stable(node: &Expr) -> bool {
+    match node {
+        Expr::Cast { arg, to, .. } => is_stable_cast(arg.ty(), *to),
+        Expr::Call(func, _, ty) => match func {
+            Func::ToChar(_) | Func::Output(_) | Func::ArrayToString(_) | Func::Zoned(_) => true,
+            Func::Text(func) => matches!(
+                func,
+                TextFunc::Format | TextFunc::ConcatAll | TextFunc::ConcatWs | TextFunc::ToNumber
+            ),
+            Func::Date(DateFunc::ExtractZoned | DateFunc::ToTimestamp | DateFunc::ToDate) => true,
+            Func::Date(DateFunc::Trunc | DateFunc::MakeTimestamp) | Func::Add | Func::Sub => {
+                matches!(ty, Type::Timestamptz(_))
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether computing the expression is known to fail.
+fn has_failure(expr: &Expr) -> bool {
+    walk::any(expr, &fails)
+}
+
 /// Whether all operands are constants and the node itself depends on nothing else.
 fn is_constant(node: &Expr) -> bool {
+    is_computable(node) && !is_stable(node)
+}
+
+/// As [`is_constant`] for a statement that runs: settings are what they are.
+fn is_computable(node: &Expr) -> bool {
     let leaf = match node {
         Expr::Column(..) | Expr::Outer(..) | Expr::Param(..) | Expr::Subquery(..) => true,
         Expr::Call(func, _, _) => func.volatility() != Volatility::Immutable,
@@ -35,43 +122,78 @@ fn is_constant(node: &Expr) -> bool {
     constant
 }
 
-/// Drops neutral operands and flattens nested AND and OR.
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Const(Datum::Null, _))
+}
+
+/// Drops neutral operands, flattens nested AND and OR, drops what is never reached.
 fn simplify(node: &mut Expr) {
-    let (parts, neutral) = match node {
-        Expr::And(parts) => (core::mem::take(parts), true),
-        Expr::Or(parts) => (core::mem::take(parts), false),
+    match node {
+        Expr::And(parts) => *node = connected(core::mem::take(parts), true),
+        Expr::Or(parts) => *node = connected(core::mem::take(parts), false),
         Expr::Case {
             arms, otherwise, ..
         } => {
             arms.retain(|(condition, _)| {
                 !matches!(condition, Expr::Const(Datum::Bool(false) | Datum::Null, _))
             });
+            let certain = |(condition, _): &(Expr, Expr)| {
+                matches!(condition, Expr::Const(Datum::Bool(true), _))
+            };
+            if let Some(last) = arms.iter().position(certain) {
+                arms.truncate(last + 1);
+                let (_, result) = arms.pop().expect("found above");
+                **otherwise = result;
+            }
             if arms.is_empty() {
                 *node = core::mem::replace(otherwise, Expr::bool(false));
             }
-            return;
         }
-        _ => return,
-    };
+        Expr::Coalesce(args, ty) => {
+            let ty = *ty;
+            args.retain(|arg| !is_null(arg));
+            let certain = args.iter().position(|arg| matches!(arg, Expr::Const(..)));
+            if let Some(last) = certain {
+                args.truncate(last + 1);
+            }
+            match args.len() {
+                0 => *node = Expr::null(ty),
+                1 => *node = args.pop().expect("one argument is left"),
+                _ => {}
+            }
+        }
+        Expr::Call(func, args, ty)
+            if func.is_strict() && args.iter().any(is_null) && !args.iter().any(has_failure) =>
+        {
+            *node = Expr::null(*ty);
+        }
+        _ => {}
+    }
+}
+
+/// The conjunction or disjunction of parts; a part that decides it ends it, unless one before it
+/// fails.
+fn connected(parts: Vec<Expr>, and: bool) -> Expr {
     let mut kept = Vec::with_capacity(parts.len());
     for part in parts {
         match part {
-            Expr::Const(Datum::Bool(value), _) if value == neutral => {}
+            Expr::Const(Datum::Bool(value), _) if value == and => {}
             Expr::Const(Datum::Bool(value), _) => {
-                *node = Expr::bool(value);
-                return;
+                if !kept.iter().any(has_failure) {
+                    return Expr::bool(value);
+                }
             }
-            Expr::And(inner) if neutral => kept.extend(inner),
-            Expr::Or(inner) if !neutral => kept.extend(inner),
+            Expr::And(inner) if and => kept.extend(inner),
+            Expr::Or(inner) if !and => kept.extend(inner),
             other => kept.push(other),
         }
     }
-    *node = match (kept.len(), neutral) {
-        (0, _) => Expr::bool(neutral),
+    match (kept.len(), and) {
+        (0, _) => Expr::bool(and),
         (1, _) => kept.pop().expect("one part is left"),
         (_, true) => Expr::And(kept),
         (_, false) => Expr::Or(kept),
-    };
+    }
 }
 
 /// Replaces parameters by their values and stable functions by what they give now, then folds.
@@ -96,7 +218,7 @@ pub fn freeze(expr: &mut Expr, env: &Env<'_>) -> Result<(), SqlError> {
         }
         Ok::<(), SqlError>(())
     })?;
-    fold(expr);
+    fold_by(expr, &is_computable);
     Ok(())
 }
 

@@ -83,6 +83,8 @@ pub enum Func {
     NextVal,
     /// `pg_sleep(seconds)`: waited for by the executor; evaluates to the empty text.
     Sleep,
+    /// Functions of `timestamptz` in a zone.
+    Zoned(super::zoned::ZoneFunc),
 }
 
 /// Functions from floats to a float.

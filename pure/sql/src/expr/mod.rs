@@ -12,6 +12,7 @@
 //! | `eval` | the evaluator; one submodule of `func` families each in `number`, `string`, ... |
 //! | `cast` | conversions of values |
 //! | `resolve` | which function an operator or name means for given argument types |
+//! | `zoned` | what depends on the session's time zone |
 //! | `aggregate` | aggregate functions in partial and final steps |
 
 pub mod aggregate;
@@ -29,6 +30,7 @@ mod session;
 mod string;
 mod to_char;
 pub mod walk;
+pub mod zoned;
 
 pub use cast::cast_datum;
 pub use env::{Columns, EncodedRow, Env, NoColumns, NoSession, SessionFacts};

@@ -126,6 +126,16 @@ fn width_bucket(value: &Datum, low: &Datum, high: &Datum, count: i64) -> Result<
     if count <= 0 {
         return refuse("count must be greater than zero");
     }
+    let is = |datum: &Datum, test: fn(f64) -> bool| matches!(datum, Datum::Float(x) if test(*x));
+    if [value, low, high]
+        .into_iter()
+        .any(|number| is(number, f64::is_nan))
+    {
+        return refuse("operand, lower bound, and upper bound cannot be NaN");
+    }
+    if is(low, f64::is_infinite) || is(high, f64::is_infinite) {
+        return refuse("lower and upper bounds must be finite");
+    }
     if low.compare(high).is_eq() {
         return refuse("lower bound cannot equal upper bound");
     }

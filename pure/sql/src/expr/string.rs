@@ -279,7 +279,9 @@ fn overlay(args: &[Datum]) -> Result<String, SqlError> {
         return Err(SqlError::new(SqlState::SUBSTRING_ERROR, message));
     }
     let length = optional_int(args, 3).unwrap_or_else(|| part.chars().count() as i64);
-    let resume = usize::try_from((from - 1).saturating_add(length)).unwrap_or(0);
+    let end = i32::try_from(from + length)
+        .map_err(|_| SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, "integer out of range"))?;
+    let resume = usize::try_from(end - 1).unwrap_or(0);
     let (head, tail) = (
         slice(text, 0, from as usize - 1),
         slice(text, resume, usize::MAX),

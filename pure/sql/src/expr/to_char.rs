@@ -15,7 +15,13 @@ pub(super) fn to_char(from: Type, args: &[Datum]) -> Result<Datum, SqlError> {
     let pattern = args[1].as_str().expect("the binder passes text");
     let text = match &args[0] {
         Datum::Timestamp(i64::MIN | i64::MAX) => return Ok(Datum::Null),
-        Datum::Timestamp(at) => moment::format(&moment::Moment::of_timestamp(*at), pattern)?,
+        Datum::Timestamp(at) => {
+            let mut moment = moment::Moment::of_timestamp(*at);
+            if matches!(from, Type::Timestamptz(_)) {
+                moment = moment.in_zone((0, "UTC".into()));
+            }
+            moment::format(&moment, pattern)?
+        }
         Datum::Interval(span) => moment::format(&moment::Moment::of_interval(*span), pattern)?,
         Datum::Int(value) => number::format(Number::Exact(Decimal::from(*value)), pattern)?,
         Datum::Decimal(value) => number::format(Number::Exact(*value), pattern)?,
@@ -26,6 +32,16 @@ pub(super) fn to_char(from: Type, args: &[Datum]) -> Result<Datum, SqlError> {
         }
     };
     Ok(text.into())
+}
+
+/// `to_char` of a clock's time in a zone: its offset in seconds east of UTC, and its short name.
+pub(super) fn to_char_in(
+    local: i64,
+    zone: (i64, String),
+    pattern: &str,
+) -> Result<Datum, SqlError> {
+    let moment = moment::Moment::of_timestamp(local).in_zone(zone);
+    Ok(moment::format(&moment, pattern)?.into())
 }
 
 /// `to_number(text, pattern)`.

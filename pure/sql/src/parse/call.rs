@@ -23,6 +23,11 @@ fn function(name: ObjectName, args: FunctionArguments) -> Function {
     }
 }
 
+/// A call by this name.
+pub(super) fn plain(name: Ident, args: Vec<Ast>) -> Ast {
+    Ast::Function(function(ObjectName::from(vec![name]), arguments(args)))
+}
+
 fn arguments(args: Vec<Ast>) -> FunctionArguments {
     let args = args.into_iter();
     FunctionArguments::List(FunctionArgumentList {

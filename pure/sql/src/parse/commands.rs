@@ -169,10 +169,10 @@ fn modes(words: &mut Words<'_>) -> Result<TxnModes, SqlError> {
 fn begin(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
     if words.take(&["START"]) {
         words.expect(&["TRANSACTION"])?;
-    } else {
-        words.at += 1;
-        let _ = words.take_any(&["WORK", "TRANSACTION"]);
+        return Ok(SessionCommand::Start(modes(words)?));
     }
+    words.at += 1;
+    let _ = words.take_any(&["WORK", "TRANSACTION"]);
     Ok(SessionCommand::Begin(modes(words)?))
 }
 

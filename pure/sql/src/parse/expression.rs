@@ -366,7 +366,7 @@ impl Expressions<'_, '_> {
                 }
                 self.range(left, keyword, negated)
             }
-            Infix::Overlaps => self.unsupported("OVERLAPS"),
+            Infix::Overlaps => self.overlaps(left),
             Infix::AtTimeZone => {
                 self.skip();
                 self.skip();
@@ -555,6 +555,31 @@ impl Expressions<'_, '_> {
             right: Box::new(between(high, low, negated)),
         };
         Ok(Ast::Nested(Box::new(either)))
+    }
+
+    /// `(a, b) OVERLAPS (c, d)`: the function of that name.
+    fn overlaps(&mut self, left: Ast) -> Parsed {
+        let Ast::Tuple(mut args) = left else {
+            return self.unexpected();
+        };
+        let span = self.parser.peek_token_ref().span;
+        self.skip();
+        let Ast::Tuple(right) = self.operand()? else {
+            return self.unexpected();
+        };
+        for (side, period) in [("left", &args), ("right", &right)] {
+            if period.len() != 2 {
+                let message =
+                    format!("wrong number of parameters on {side} side of OVERLAPS expression");
+                return self.fault(SqlError::new(SqlState::SYNTAX, message));
+            }
+        }
+        if self.infix(Grammar::All).map(|next| next.level()) == Some(Level::Range) {
+            return self.unexpected();
+        }
+        args.extend(right);
+        let name = sqlparser::ast::Ident::with_span(span, "overlaps");
+        Ok(super::call::plain(name, args))
     }
 
     fn in_list(&mut self, left: Ast, negated: bool) -> Parsed {

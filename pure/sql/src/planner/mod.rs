@@ -31,7 +31,8 @@ use std::sync::Arc;
 /// position in the text; 0A000 for what later releases will do.
 pub fn plan(statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlError> {
     let mut binder = Binder::new(cx, statement);
-    let planned = dispatch(statement, &mut binder)?;
+    let mut planned = dispatch(statement, &mut binder)?;
+    planned.zone = binder.zone;
     Ok(Arc::new(planned))
 }
 
@@ -45,6 +46,7 @@ fn plain(binder: &Binder<'_>, kind: PlanKind) -> Plan {
         catalog_version: binder.cx.catalog.version,
         writes: false,
         locks: false,
+        zone: Box::default(),
         work: 0,
     }
 }
@@ -157,7 +159,9 @@ fn show(what: &ShowWhat, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
     let mut plan = match what {
         ShowWhat::Setting(name) => {
             let command = SessionCommand::ShowSetting(name.clone());
+            let known = name.as_deref().and_then(crate::settings::lookup);
             let names: &[&str] = match name {
+                Some(_) if known.is_some() => &[known.map_or("", |setting| setting.name)],
                 Some(name) => &[name],
                 None => &["name", "setting", "description"],
             };
@@ -179,7 +183,8 @@ fn show(what: &ShowWhat, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
 fn constants(args: &[ast::Expr], binder: &mut Binder<'_>) -> Result<Vec<Datum>, SqlError> {
     let mut values = Vec::with_capacity(args.len());
     for arg in args {
-        let bound = binder.expr(arg)?;
+        let mut bound = binder.expr(arg)?;
+        binder.settle(&mut bound);
         let open = |node: &Expr| matches!(node, Expr::Param(..) | Expr::Subquery(..));
         if walk::any(&bound, &open) {
             return Err(crate::bind::unsupported(
@@ -234,6 +239,7 @@ fn run_plan(
         catalog_version: version,
         writes,
         locks: binder.locks,
+        zone: Box::default(),
         work: binder.work,
     })
 }
@@ -339,11 +345,15 @@ impl<'b, 'a> Planner<'b, 'a> {
         rel
     }
 
-    /// As [`Planner::settled`] for a single expression.
-    pub(crate) fn settled_expr(&self, mut expr: Expr) -> Expr {
+    /// As [`Planner::settled`] for a single expression, which a row will reach.
+    ///
+    /// # Errors
+    /// Those of computing constants.
+    pub(crate) fn settled_expr(&self, mut expr: Expr) -> Result<Expr, SqlError> {
         self.binder.settle(&mut expr);
         crate::expr::fold::fold(&mut expr);
-        expr
+        crate::expr::fold::check(&expr)?;
+        Ok(expr)
     }
 
     /// Plans the values that are computed when the statement starts.
@@ -352,7 +362,7 @@ impl<'b, 'a> Planner<'b, 'a> {
         let mut planned = Vec::new();
         for Init { slot, value } in inits {
             let value = match value {
-                InitValue::Expr(expr) => InitValue::Expr(self.settled_expr(expr)),
+                InitValue::Expr(expr) => InitValue::Expr(self.settled_expr(expr)?),
                 InitValue::Call(call) => {
                     let mut boxed = Rel::One.applied(vec![call]);
                     boxed = self.settled(boxed);

@@ -17,7 +17,15 @@ pub(super) fn split(condition: Expr, into: &mut Vec<Expr>) {
     conjuncts(condition, &mut parts);
     for part in parts {
         match part {
-            Expr::Or(arms) => factored(arms, into),
+            Expr::Or(mut arms) => {
+                // What is never true adds no row.
+                arms.retain(|arm| !is_never(arm));
+                match arms.len() {
+                    0 => into.push(Expr::bool(false)),
+                    1 => split(arms.remove(0), into),
+                    _ => factored(arms, into),
+                }
+            }
             Expr::Const(Datum::Bool(true), _) => {}
             other => into.push(other),
         }

@@ -5,7 +5,7 @@ use super::normal::{contradict, split, take_gates};
 use super::{Planner, columns_of, remap};
 use crate::bind::rel::{Call, CallKind, Rel, SortKey, TableFunction};
 use crate::exec::step::{Scan, Step, StepOp};
-use crate::expr::{Expr, Volatility, walk};
+use crate::expr::{Expr, Volatility, fold, walk};
 use crate::program::{Body, ProgramPlan, TopKey};
 use base::{SqlError, Type};
 use catalog::Table;
@@ -164,6 +164,7 @@ impl Planner<'_, '_> {
         need: &Need,
         wish: Wish,
     ) -> Result<Planned, SqlError> {
+        check(&rel)?;
         if contradict(&conditions) {
             return Ok(self.nothing(need));
         }
@@ -179,10 +180,14 @@ impl Planner<'_, '_> {
                 input,
                 conditions: more,
             } => {
+                // Those of the query inside come first: what they keep away must not make the
+                // others fail.
+                let mut all = Vec::with_capacity(conditions.len() + more.len());
                 for condition in more {
-                    split(condition, &mut conditions);
+                    split(condition, &mut all);
                 }
-                self.rel(*input, conditions, need, wish)
+                all.append(&mut conditions);
+                self.rel(*input, all, need, wish)
             }
             Rel::Table { table, lock } => self.table(table, lock, conditions, need, &wish),
             Rel::Project { input, exprs } => self.projection(*input, exprs, conditions, need, wish),
@@ -432,8 +437,12 @@ impl Planner<'_, '_> {
         below
             .iter_mut()
             .for_each(|condition| substitute(condition, &exprs));
+        below.iter_mut().for_each(fold::fold);
+        below.iter().try_for_each(fold::check)?;
         let layout: Vec<u32> = need.union(&columns_of(&above)).copied().collect();
         let kept: Vec<Expr> = layout.iter().map(|c| exprs[*c as usize].clone()).collect();
+        kept.iter().try_for_each(fold::check)?;
+        check_above(&kept, &input)?;
         let order: Option<Vec<SortKey>> = wish
             .order
             .iter()
@@ -631,6 +640,71 @@ impl Planner<'_, '_> {
             self.rows(query, &wanted)
         })?;
         Ok(Call { kind, ty: call.ty })
+    }
+}
+
+/// Raises the errors of expressions over columns that are constants.
+fn check_above(exprs: &[Expr], input: &Rel) -> Result<(), SqlError> {
+    let Rel::Project { exprs: below, .. } = input else {
+        return Ok(());
+    };
+    let known = |column: &u32| matches!(below[*column as usize], Expr::Const(..));
+    for expr in exprs {
+        let columns = walk::columns(expr);
+        if !columns.is_empty() && columns.iter().all(known) {
+            let mut constant = expr.clone();
+            substitute(&mut constant, below);
+            fold::fold(&mut constant);
+            fold::check(&constant)?;
+        }
+    }
+    Ok(())
+}
+
+/// Raises the errors of constants in the expressions of a relation: they fail the statement
+/// whether or not a row reaches them. Those of a projection count only if they are used.
+fn check(rel: &Rel) -> Result<(), SqlError> {
+    let all = |exprs: &[Expr]| exprs.iter().try_for_each(fold::check);
+    // Behind what is false nothing is computed.
+    let conjuncts = |exprs: &[Expr]| {
+        let is_false = |expr: &Expr| matches!(expr, Expr::Const(base::Datum::Bool(false), _));
+        let reached = exprs.iter().position(is_false).unwrap_or(exprs.len());
+        all(&exprs[..reached])
+    };
+    match rel {
+        Rel::Filter { input, conditions } => {
+            conjuncts(conditions)?;
+            match input.as_ref() {
+                Rel::Join { .. } => check(input),
+                _ => Ok(()),
+            }
+        }
+        Rel::Join {
+            left, right, on, ..
+        } => {
+            conjuncts(on)?;
+            // A tree of joins is planned as one.
+            for side in [left, right] {
+                if matches!(side.as_ref(), Rel::Join { .. } | Rel::Filter { .. }) {
+                    check(side)?;
+                }
+            }
+            Ok(())
+        }
+        Rel::Lateral { on, .. } => conjuncts(on),
+        Rel::Aggregate {
+            group, aggregates, ..
+        } => {
+            all(group)?;
+            aggregates.iter().try_for_each(|aggregate| {
+                all(&aggregate.args)?;
+                aggregate.filter.iter().try_for_each(fold::check)
+            })
+        }
+        Rel::Function { args, .. } => all(args),
+        // Rows of longer lists are computed one by one.
+        Rel::Values { rows, .. } if rows.len() == 1 => all(&rows[0]),
+        _ => Ok(()),
     }
 }
 

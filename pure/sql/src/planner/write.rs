@@ -2,7 +2,7 @@
 
 use super::{Planner, point, run_plan};
 use crate::bind::rel::Rel;
-use crate::bind::{Binder, BoundWrite, ConflictAction};
+use crate::bind::{Binder, BoundWrite, Conflict, ConflictAction};
 use crate::exec::step::{
     Action, ChildKey, ConflictPlan, ConflictUpdate, InsertPlan, ParentKey, StepOp, WritePlan,
     Writer, table_index,
@@ -111,7 +111,7 @@ impl Planner<'_, '_> {
         let outer = self.binder.set_scope(crate::bind::scope_of(table));
         let bound = self.binder.condition(&ast, "CHECK");
         self.binder.set_scope(outer);
-        bound.map(|check| self.settled_expr(check))
+        self.settled_expr(bound?)
     }
 
     fn parent(&mut self, key: &ForeignKey) -> Result<ParentKey, SqlError> {
@@ -262,28 +262,32 @@ pub(super) fn insert(
             let materialize = reads(&source, &table);
             let wanted: Vec<u32> = (0..table.columns.len() as u32).collect();
             let step = planner.rows(source, &wanted)?;
-            let conflict = bound.conflict.map(|conflict| ConflictPlan {
-                arbiter: conflict.arbiter,
-                update: match conflict.action {
-                    ConflictAction::Nothing => None,
-                    ConflictAction::Update {
-                        assignments,
-                        condition,
-                    } => Some(ConflictUpdate {
-                        assignments: assignments
-                            .into_iter()
-                            .map(|a| (a.column, planner.settled_expr(a.value)))
-                            .collect(),
-                        condition: condition.map(|condition| planner.settled_expr(condition)),
-                    }),
-                },
-            });
+            let plan_conflict = |conflict: Conflict| -> Result<_, SqlError> {
+                Ok(ConflictPlan {
+                    arbiter: conflict.arbiter,
+                    update: match conflict.action {
+                        ConflictAction::Nothing => None,
+                        ConflictAction::Update {
+                            assignments,
+                            condition,
+                        } => Some(ConflictUpdate {
+                            assignments: assignments
+                                .into_iter()
+                                .map(|a| Ok((a.column, planner.settled_expr(a.value)?)))
+                                .collect::<Result<_, SqlError>>()?,
+                            condition: condition
+                                .map(|condition| planner.settled_expr(condition))
+                                .transpose()?,
+                        }),
+                    },
+                })
+            };
+            let conflict = bound.conflict.map(plan_conflict).transpose()?;
             let returning = bound.returning.map(|targets| {
-                targets
-                    .into_iter()
-                    .map(|t| planner.settled_expr(t.expr))
-                    .collect()
+                let exprs = targets.into_iter().map(|t| planner.settled_expr(t.expr));
+                exprs.collect::<Result<_, _>>()
             });
+            let returning = returning.transpose()?;
             Action::Insert(Box::new(InsertPlan {
                 writers,
                 source: step,
@@ -307,16 +311,17 @@ pub(super) fn write(bound: BoundWrite, binder: &mut Binder<'_>) -> Result<Plan, 
     let mut planner = Planner::new(binder);
     let writers = planner.writers(&bound.table, Purpose::Change)?;
     let width = bound.table.columns.len() as u32;
-    let assignments: Option<Vec<(u16, Expr)>> = bound.assignments.map(|list| {
+    let assignments = bound.assignments.map(|list| {
         list.into_iter()
-            .map(|a| (a.column, planner.settled_expr(a.value)))
-            .collect()
+            .map(|a| Ok((a.column, planner.settled_expr(a.value)?)))
+            .collect::<Result<Vec<(u16, Expr)>, SqlError>>()
     });
-    let returning: Option<Vec<Expr>> = bound.returning.map(|list| {
-        list.into_iter()
-            .map(|t| planner.settled_expr(t.expr))
-            .collect()
+    let assignments = assignments.transpose()?;
+    let returning = bound.returning.map(|list| {
+        let exprs = list.into_iter().map(|t| planner.settled_expr(t.expr));
+        exprs.collect::<Result<Vec<Expr>, SqlError>>()
     });
+    let returning = returning.transpose()?;
     // The target's columns, then what assignments and RETURNING read of other tables.
     let mut wanted: Vec<u32> = (0..width).collect();
     let exprs = assignments.iter().flatten().map(|(_, value)| value);

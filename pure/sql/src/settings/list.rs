@@ -38,28 +38,6 @@ const DATE_STYLES: &[(&str, &str)] = &[
     ("default", "ISO, MDY"),
 ];
 
-/// Timestamps are printed and read in UTC.
-const TIME_ZONES: &[(&str, &str)] = &[
-    ("utc", "UTC"),
-    ("etc/utc", "Etc/UTC"),
-    ("gmt", "GMT"),
-    ("etc/gmt", "Etc/GMT"),
-    ("uct", "UCT"),
-    ("etc/uct", "Etc/UCT"),
-    ("zulu", "Zulu"),
-    ("etc/zulu", "Etc/Zulu"),
-    ("z", "UTC"),
-    ("universal", "Universal"),
-    ("greenwich", "Greenwich"),
-    ("gmt0", "GMT0"),
-    ("0", "UTC"),
-    ("+0", "UTC"),
-    ("+00", "UTC"),
-    ("+00:00", "UTC"),
-    ("default", "UTC"),
-    ("local", "UTC"),
-];
-
 const fn setting(
     name: &'static str,
     kind: Kind,
@@ -706,7 +684,7 @@ pub const SETTINGS: &[Setting] = &[
     )),
     reported(setting(
         "TimeZone",
-        Kind::Alias(TIME_ZONES),
+        Kind::TimeZone,
         "UTC",
         Context::User,
         "Sets the time zone for displaying and interpreting timestamps.",

@@ -67,6 +67,8 @@ pub enum Kind {
     Encoding(&'static [(&'static str, &'static str)]),
     /// Names of schemas, `public` among them.
     SchemaList,
+    /// A time zone by name, rule or hours east of UTC.
+    TimeZone,
 }
 
 /// Who may change a setting, and when.
@@ -99,7 +101,9 @@ impl Setting {
             Kind::Integer { .. } => "integer",
             Kind::Real { .. } => "real",
             Kind::Enum(_) => "enum",
-            Kind::Text | Kind::Alias(_) | Kind::Encoding(_) | Kind::SchemaList => "string",
+            Kind::Text | Kind::Alias(_) | Kind::Encoding(_) | Kind::SchemaList | Kind::TimeZone => {
+                "string"
+            }
         }
     }
 }
@@ -160,24 +164,6 @@ pub fn validate(name: &str, value: &str) -> Result<String, SqlError> {
             }
             Ok(value)
         }
-    }
-}
-
-/// The value of a setting that a client names in its startup message. More lenient than
-/// [`validate`]: drivers announce the time zone of their machine without being asked, and are told
-/// by ParameterStatus what is in effect.
-///
-/// # Errors
-/// As [`validate`].
-pub fn startup(name: &str, value: &str) -> Result<String, SqlError> {
-    match validate(name, value) {
-        Err(error)
-            if name.eq_ignore_ascii_case("TimeZone")
-                && error.state() == SqlState::FEATURE_NOT_SUPPORTED =>
-        {
-            Ok("UTC".to_owned())
-        }
-        other => other,
     }
 }
 
@@ -251,6 +237,14 @@ fn check(setting: &Setting, value: &str) -> Result<String, SqlError> {
             alias(setting, pairs, value, squeezed)
         }
         Kind::SchemaList => schemas(setting, value),
+        Kind::TimeZone => match base::zone::Zone::setting(value) {
+            Some(zone) => Ok(zone),
+            None => {
+                let name = setting.name;
+                let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
+                Err(SqlError::new(SqlState::INVALID_PARAMETER, message))
+            }
+        },
         Kind::Text => Ok(text(setting.name, value)),
     }
 }
@@ -278,11 +272,6 @@ fn alias(
     let squeezed: String = squeezed.map(|c| c.to_ascii_lowercase()).collect();
     match pairs.iter().find(|(spelling, _)| *spelling == squeezed) {
         Some((_, value)) => Ok((*value).to_owned()),
-        None if setting.name == "TimeZone" && base::zone::Zone::named(value.trim()).is_none() => {
-            let name = setting.name;
-            let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
-            Err(SqlError::new(SqlState::INVALID_PARAMETER, message))
-        }
         None => Err(unsupported(setting, value)),
     }
 }

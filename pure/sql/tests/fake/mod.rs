@@ -51,6 +51,17 @@ pub struct State {
     pub scans: Cell<u64>,
     pub lasts: Cell<u64>,
     pub peak: Cell<i64>,
+    /// The setting TimeZone, the only one that is kept.
+    pub zone: RefCell<Option<String>>,
+}
+
+impl State {
+    fn setting(&self, name: &str) -> Option<String> {
+        match &*self.zone.borrow() {
+            Some(zone) if name.eq_ignore_ascii_case("timezone") => Some(zone.clone()),
+            _ => setting(name),
+        }
+    }
 }
 
 /// The port of one statement.
@@ -97,6 +108,7 @@ impl Cluster {
                 scans: Cell::new(0),
                 lasts: Cell::new(0),
                 peak: Cell::new(0),
+                zone: RefCell::default(),
             }),
             catalog: RefCell::new(Arc::new(catalog)),
             database: "test".into(),
@@ -139,7 +151,7 @@ impl Cluster {
             panic!("one statement: {text}")
         };
         let catalog = self.catalog();
-        let settings = |name: &str| setting(name);
+        let settings = |name: &str| self.state.setting(name);
         let cx = PlanCx {
             catalog: &catalog,
             database: &catalog.databases[&self.database],
@@ -189,7 +201,7 @@ impl Cluster {
 
     fn session(&self, command: &SessionCommand) -> Result<Outcome, SqlError> {
         Ok(match command {
-            SessionCommand::Begin(_) => {
+            SessionCommand::Begin(_) | SessionCommand::Start(_) => {
                 *self.before.borrow_mut() = Some(self.state.shards.borrow().clone());
                 tagged("BEGIN")
             }
@@ -219,12 +231,25 @@ impl Cluster {
                     ));
                 };
                 let plan = self.plan(&text, &types)?;
-                self.execute(&plan, args, "")?
+                let zone = self.state.setting("timezone").unwrap_or_default();
+                let zone = base::zone::Zone::named(&zone).expect("a setting that was checked");
+                let read = |(arg, ty): (&Datum, &Type)| match arg {
+                    Datum::Text(text) if !ty.is_text() => base::text::parse_in(&zone, *ty, text),
+                    other => Ok(other.clone()),
+                };
+                let args = args.iter().zip(&plan.params).map(read);
+                self.execute(&plan, &args.collect::<Result<Vec<_>, _>>()?, "")?
             }
             SessionCommand::ShowSetting(Some(name)) => Outcome {
-                rows: vec![vec![setting(name).unwrap_or_default()]],
+                rows: vec![vec![self.state.setting(name).unwrap_or_default()]],
                 ..tagged("SHOW")
             },
+            SessionCommand::Set { name, value, .. } if name == "timezone" => {
+                let value = value.as_deref();
+                let zone = value.map(|value| sql::settings::validate(name, value));
+                *self.state.zone.borrow_mut() = zone.transpose()?;
+                tagged("SET")
+            }
             _ => tagged("SET"),
         })
     }
@@ -290,6 +315,10 @@ impl Cluster {
             size_bytes: &|_| None,
             sessions: None,
         };
+        let zone = self.state.setting("timezone").unwrap_or_default();
+        if let Some(zone) = base::zone::Zone::named(&zone).filter(|_| zone != "UTC") {
+            sql::output::put_zone(&zone, columns, &|_| true, batch);
+        }
         sql::output::put_names(&cx, columns, &|_| true, batch);
     }
 
@@ -660,7 +689,7 @@ impl Port for FakePort {
         self.unique().wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
     fn setting(&self, name: &str) -> Option<String> {
-        setting(name)
+        self.state.setting(name)
     }
     fn session_user(&self) -> String {
         "alice".into()

@@ -42,6 +42,16 @@ pub(super) fn trunc(name: &str, value: &Datum) -> Result<Datum, SqlError> {
     }
 }
 
+/// Whether a unit is shorter than a day.
+pub(in super::super) fn is_below_a_day(unit: &str) -> bool {
+    matches!(
+        Field::named(unit),
+        Some(
+            Field::Microseconds | Field::Milliseconds | Field::Second | Field::Minute | Field::Hour
+        )
+    )
+}
+
 /// `None` if the field cannot be truncated to, `Some(None)` if the result is out of range.
 fn of_timestamp(field: Field, at: i64) -> Option<Option<i64>> {
     let (days, micros) = split_timestamp(at);

@@ -156,7 +156,7 @@ pub(super) fn trigonometric(func: FloatFunc, args: &[Datum]) -> Result<f64, SqlE
     };
     let finite_input = || bounded(f64::MAX);
     Ok(match func {
-        FloatFunc::Degrees => finite(arg(0) / (core::f64::consts::PI / 180.0), true)?,
+        FloatFunc::Degrees => finite(arg(0) / (core::f64::consts::PI / 180.0), arg(0).is_finite())?,
         FloatFunc::Radians => arg(0) * (core::f64::consts::PI / 180.0),
         FloatFunc::Sin => finite_input()?.sin(),
         FloatFunc::Cos => finite_input()?.cos(),

@@ -1,6 +1,7 @@
 //! Conversions that apply by themselves, on assignment, or when asked for.
 
 use super::super::cast::cast_datum;
+use super::super::fold::is_stable_cast;
 use super::super::func::SessionFunc;
 use super::super::{Expr, Func};
 use base::text::{self, fit, fit_explicit};
@@ -137,6 +138,7 @@ pub fn coerce(expr: Expr, to: Type, context: Context) -> Result<Expr, SqlError> 
     let explicit = context == Context::Explicit;
     // A constant is converted now, unless that fails: then it fails when it is reached.
     if let Expr::Const(value, _) = &expr
+        && !is_stable_cast(from, to)
         && let Ok(value) = cast_datum(value.clone(), from, to, explicit)
     {
         return Ok(Expr::Const(value, to));
@@ -218,6 +220,16 @@ fn from_unknown(expr: Expr, to: Type, context: Context) -> Result<Expr, SqlError
             } else {
                 fit(to, value)?
             };
+            let zoned = matches!(to.element().unwrap_or(to), Type::Timestamptz(_));
+            if zoned && (to.element().is_some() || !text::names_zone(&literal)) {
+                // The session's zone is put in when the statement is planned.
+                let literal = Expr::Const(Datum::Text(literal), Type::Unknown);
+                return Ok(Expr::Cast {
+                    arg: Box::new(literal),
+                    to,
+                    explicit,
+                });
+            }
             Ok(Expr::Const(value, to))
         }
         Expr::Const(value, _) => Ok(Expr::Const(value, to)),

@@ -4,7 +4,7 @@ use super::super::func::TextFunc;
 use super::super::regex::{Captures, Regex};
 use super::{arg, invalid_parameter, optional_int};
 use alloc::borrow::Cow;
-use base::{Datum, SqlError};
+use base::{Datum, SqlError, SqlState};
 
 /// Options of the regular expression functions.
 struct Flags {
@@ -27,6 +27,10 @@ fn compile(pattern: &str, letters: &str) -> Result<Flags, SqlError> {
             't' => spaced = false,
             'q' => literal = true,
             'e' => literal = false,
+            'b' => {
+                let message = "basic regular expressions are not supported";
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+            }
             other => {
                 let message = format!("invalid regular expression option: \"{other}\"");
                 return Err(invalid_parameter(message));

@@ -44,6 +44,8 @@ pub(super) struct Moment {
     minute: i64,
     second: i64,
     micros: i64,
+    /// Seconds east of UTC and short name, if it is a moment in a zone.
+    zone: Option<(i64, String)>,
 }
 
 impl Moment {
@@ -57,6 +59,13 @@ impl Moment {
             month,
             day: day as i32,
             ..Moment::of_time(micros)
+        }
+    }
+
+    pub(super) fn in_zone(self, zone: (i64, String)) -> Moment {
+        Moment {
+            zone: Some(zone),
+            ..self
         }
     }
 
@@ -80,6 +89,7 @@ impl Moment {
             minute: micros % MICROS_PER_HOUR / MICROS_PER_MINUTE,
             second: micros % MICROS_PER_MINUTE / MICROS_PER_SECOND,
             micros: micros % MICROS_PER_SECOND,
+            zone: None,
         }
     }
 
@@ -240,6 +250,8 @@ fn field(moment: &Moment, name: &str, written: &str, fill: bool) -> Result<Strin
             text.to_string()
         }
     };
+    let east = moment.zone.as_ref().map_or(0, |(offset, _)| *offset);
+    let east = (if east < 0 { '-' } else { '+' }, east.abs());
     let hour12 = match moment.hour % 12 {
         0 => 12,
         hour => hour,
@@ -275,9 +287,16 @@ fn field(moment: &Moment, name: &str, written: &str, fill: bool) -> Result<Strin
         "DD" => number(moment.day.into(), 2),
         "BC" | "AD" => letters(if year < 0 { "BC" } else { "AD" }),
         "B.C." | "A.D." => letters(if year < 0 { "B.C." } else { "A.D." }),
-        "TZ" if moment.days.is_some() => letters("UTC"),
-        "TZH" | "OF" => "+00".to_string(),
-        "TZM" => "00".to_string(),
+        "TZ" if moment.days.is_some() => match &moment.zone {
+            Some((_, short)) => letters(short),
+            None => String::new(),
+        },
+        "TZH" => format!("{}{:02}", east.0, east.1 / 3_600),
+        "OF" if east.1 / 60 % 60 != 0 => {
+            format!("{}{:02}:{:02}", east.0, east.1 / 3_600, east.1 / 60 % 60)
+        }
+        "OF" => format!("{}{:02}", east.0, east.1 / 3_600),
+        "TZM" => format!("{:02}", east.1 / 60 % 60),
         "CC" => {
             let century = if year > 0 {
                 (year + 99) / 100
