@@ -1,6 +1,7 @@
 //! What has been tried: every rule, function and operator, how often, and how often it succeeded.
 
 use crate::arguments::LEFT_OUT;
+use crate::compare::Answer;
 use crate::expr::usable;
 use crate::tree::Node;
 use sql::expr::aggregate::AGGREGATES;
@@ -12,12 +13,17 @@ pub(crate) const AT_LEAST: u64 = 50;
 
 /// Rules that the generator has beside functions and operators.
 const RULES: &[&str] = &[
+    "add check",
+    "add column",
+    "add unique",
     "aggregate order",
     "and",
     "any array",
     "array constructor",
     "at time zone",
+    "begin",
     "between",
+    "block",
     "case searched",
     "case simple",
     "cast",
@@ -27,17 +33,30 @@ const RULES: &[&str] = &[
     "column",
     "column outer",
     "comparison",
+    "create index",
+    "create table",
+    "deallocate",
     "default",
     "delete",
     "distinct",
+    "drop column",
+    "drop constraint",
+    "drop default",
+    "drop index",
+    "drop not null",
+    "drop table",
+    "end of a block",
+    "execute",
     "exists",
     "expression",
     "extract from",
+    "fill a table",
     "filter",
     "from",
     "generate_series",
     "group by",
     "having",
+    "in a block",
     "in list",
     "in subquery",
     "increment",
@@ -72,18 +91,31 @@ const RULES: &[&str] = &[
     "overlaps",
     "overlay placing",
     "position in",
+    "prepare",
+    "prepared",
     "query",
+    "rename column",
+    "rename table",
+    "reset",
     "returning",
     "row",
     "row comparison",
     "row in list",
     "scalar subquery",
+    "schema",
     "select",
+    "set",
+    "set default",
+    "set not null",
+    "settings",
+    "show",
     "subquery in from",
     "subscript",
     "substring from for",
     "table",
+    "table of a script",
     "trim from",
+    "under a setting",
     "unnest",
     "update",
     "using",
@@ -125,11 +157,16 @@ impl Coverage {
         }
     }
 
-    /// Notes a statement; `succeeded` and `with_rows`: on PostgreSQL.
-    pub(crate) fn note(&mut self, statement: &Node, succeeded: bool, with_rows: bool) {
-        self.statements += 1;
-        self.succeeded += u64::from(succeeded);
-        self.with_rows += u64::from(with_rows);
+    /// Notes a statement, or a script, and what PostgreSQL answered to each part.
+    pub(crate) fn note(&mut self, statement: &Node, answers: &[Answer]) {
+        let fine = |answer: &&Answer| answer.state().is_empty();
+        let touched = |answer: &&Answer| {
+            answer.gives_rows() || matches!(answer, Answer::Done(count) if *count > 0)
+        };
+        let succeeded = answers.iter().all(|answer| fine(&answer));
+        self.statements += answers.len() as u64;
+        self.succeeded += answers.iter().filter(fine).count() as u64;
+        self.with_rows += answers.iter().filter(touched).count() as u64;
         let counts = &mut self.counts;
         statement.rules(&mut |rule| {
             if rule.is_empty() {
@@ -175,7 +212,7 @@ mod tests {
         let mut coverage = Coverage::new();
         let known: Vec<String> = coverage.counts.keys().cloned().collect();
         for _ in 0..40_000 {
-            coverage.note(&generator.statement(), true, true);
+            coverage.note(&generator.statement(), &[]);
         }
         let rare = coverage.missing(10);
         assert!(rare.is_empty(), "hardly drawn: {rare:?}");

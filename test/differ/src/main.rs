@@ -21,6 +21,7 @@ mod known;
 mod predicate;
 mod query;
 mod run;
+mod script;
 mod special;
 mod tree;
 mod values;

@@ -479,20 +479,31 @@ impl Generator {
 
     /// A statement that reads tables.
     pub(crate) fn read(&mut self) -> Node {
-        self.careful = true;
-        self.subqueries = true;
         let width = 1 + self.below(4);
         let types: Vec<Type> = (0..width).map(|_| self.ty()).collect();
+        self.read_of(&types)
+    }
+
+    /// A statement that reads columns of these types.
+    pub(crate) fn read_of(&mut self, types: &[Type]) -> Node {
+        self.careful = true;
+        self.subqueries = true;
         let depth = 1 + self.below(3);
         let node = Node::new("query", Place::Fixed);
-        node.node(self.query(&types, depth, true))
+        node.node(self.query(types, depth, true))
     }
 
     /// A statement that computes one expression, which may fail.
     pub(crate) fn compute(&mut self) -> Node {
+        let ty = self.ty();
+        self.compute_of(&[ty])
+    }
+
+    /// A statement that computes an expression of one of these types.
+    pub(crate) fn compute_of(&mut self, types: &[Type]) -> Node {
         self.careful = false;
         self.subqueries = false;
-        let ty = self.ty();
+        let ty = self.one_of(types);
         let depth = 1 + self.below(3);
         let node = Node::new("expression", Place::Fixed).text("SELECT ");
         node.node(self.expr(ty, depth))

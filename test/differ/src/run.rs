@@ -1,10 +1,11 @@
 //! The run: statements to both servers, answers compared, differences made smaller.
 
-use crate::compare::{Answer, same};
+use crate::compare::{Answer, Order, same};
 use crate::coverage::{AT_LEAST, Coverage};
 use crate::expr::Generator;
 use crate::ground;
 use crate::known::{self, Case};
+use crate::script::BETWEEN;
 use crate::tree::{Node, Place};
 use base::Type;
 use std::collections::BTreeMap;
@@ -53,7 +54,8 @@ impl Options {
 }
 
 /// Both servers answer within this time, or the statement is canceled (57014).
-const SETTINGS: &str = "SET statement_timeout = '20s'; SET TimeZone = 'UTC';";
+const SETTINGS: &str = "SET statement_timeout = '20s'; SET TimeZone = 'UTC'; \
+                        SET client_min_messages = 'error';";
 /// Statements that change tables between two fillings of them.
 const CHANGES_UNTIL_FILLED: u64 = 40;
 /// Steps by which a difference is made smaller, at most.
@@ -148,8 +150,8 @@ impl Run {
                 postgres: &postgres,
                 trellis: &trellis,
             };
-            let fits = known::shape(&case).is_some_and(|found| found.name == shape.name);
-            if same(&postgres, &trellis, false) || !fits {
+            let fits = known::shape(&case, true).is_some_and(|found| found.name == shape.name);
+            if same(&postgres, &trellis, Order::Any) || !fits {
                 let text = format!(
                     "the example of \"{}\" ({}) does not differ as it says: {}",
                     shape.name, shape.page, shape.example
@@ -175,16 +177,22 @@ impl Run {
         ]
     }
 
+    /// The answers to all parts of a statement.
+    async fn ask_all(&self, sql: &str) -> Vec<[Answer; 2]> {
+        let mut all = Vec::new();
+        for part in sql.split(BETWEEN).filter(|part| !part.is_empty()) {
+            all.push(self.ask(part).await);
+        }
+        all
+    }
+
     async fn compare(&mut self, statement: Node) -> Result<(), String> {
         let changes = changes(&statement);
-        let (differs, answers) = self.differs(&statement).await;
-        let [postgres, _] = &answers;
-        let succeeded = postgres.state().is_empty();
-        let with_rows =
-            postgres.gives_rows() || matches!(postgres, Answer::Done(count) if *count > 0);
-        self.coverage.note(&statement, succeeded, with_rows);
-        if differs {
-            self.differ(statement, answers).await?;
+        let all = self.ask_all(&statement.render()).await;
+        let of_postgres: Vec<Answer> = all.iter().map(|[postgres, _]| postgres.clone()).collect();
+        self.coverage.note(&statement, &of_postgres);
+        if let Some(found) = first_difference(&statement, all) {
+            self.differ(statement, found).await?;
         }
         if changes {
             self.changes += 1;
@@ -195,15 +203,15 @@ impl Run {
         Ok(())
     }
 
-    async fn differs(&self, statement: &Node) -> (bool, [Answer; 2]) {
-        let sql = statement.render();
-        let answers = self.ask(&sql).await;
-        let ordered = top_ordered(statement);
-        (!same(&answers[0], &answers[1], ordered), answers)
+    /// The first part of a statement to which the servers give different answers.
+    async fn differs(&self, statement: &Node) -> Option<Difference> {
+        let all = self.ask_all(&statement.render()).await;
+        first_difference(statement, all)
     }
 
     /// Tells of a difference, unless it is meant.
-    async fn differ(&mut self, statement: Node, answers: [Answer; 2]) -> Result<(), String> {
+    async fn differ(&mut self, statement: Node, found: Difference) -> Result<(), String> {
+        let Difference { answers, .. } = &found;
         let lost = answers
             .iter()
             .any(|answer| matches!(answer, Answer::Lost(_)));
@@ -216,30 +224,32 @@ impl Run {
             );
             return Err(format!("a connection broke\n  {text}"));
         }
-        let sql = statement.render();
-        let case = Case {
-            sql: &sql,
-            postgres: &answers[0],
-            trellis: &answers[1],
-        };
-        if let Some(shape) = known::shape(&case) {
+        if let Some(shape) = found.shape(false) {
             *self.known.entry(shape.name).or_default() += 1;
             if changes(&statement) {
                 self.both(ground::FILL_WRITTEN).await?;
             }
             return Ok(());
         }
-        let (statement, answers) = match changes(&statement) {
-            true => (statement, answers),
-            false => self.shrink(statement, answers).await,
+        let (statement, found) = match changes(&statement) {
+            true => (statement, found),
+            false => self.shrink(statement, found).await,
+        };
+        if let Some(shape) = found.shape(true) {
+            *self.known.entry(shape.name).or_default() += 1;
+            return Ok(());
+        }
+        let Difference { answers, sql } = &found;
+        let whole = statement.render();
+        let part = match *sql == whole {
+            true => String::new(),
+            false => format!("\n  in {sql}"),
         };
         let text = format!(
-            "{}\n    postgres: {}\n    trellis:  {}",
-            statement.render(),
-            answers[0],
-            answers[1]
+            "{whole}{part}\n    postgres: {}\n    trellis:  {}",
+            answers[0], answers[1]
         );
-        self.tell(kind(&answers), &text);
+        self.tell(kind(&statement, answers), &text);
         if changes(&statement) {
             self.both(ground::FILL_WRITTEN).await?;
         }
@@ -247,7 +257,7 @@ impl Run {
     }
 
     /// The smallest statement found on which the servers differ in the same way.
-    async fn shrink(&self, mut statement: Node, mut answers: [Answer; 2]) -> (Node, [Answer; 2]) {
+    async fn shrink(&self, mut statement: Node, mut known: Difference) -> (Node, Difference) {
         let mut steps = 0;
         'smaller: loop {
             let mut candidates = statement.smaller();
@@ -257,23 +267,26 @@ impl Run {
                 if steps > STEPS_MAX {
                     break 'smaller;
                 }
-                let (differs, found) = self.differs(&candidate).await;
-                let alike = (0..2).all(|at| found[at].state() == answers[at].state());
-                if differs && alike && candidate.render().len() < statement.render().len() {
-                    (statement, answers) = (candidate, found);
+                let Some(found) = self.differs(&candidate).await else {
+                    continue;
+                };
+                let state = |of: &Difference, at: usize| of.answers[at].state().to_string();
+                let alike = (0..2).all(|at| state(&found, at) == state(&known, at));
+                if alike && candidate.render().len() < statement.render().len() {
+                    (statement, known) = (candidate, found);
                     continue 'smaller;
                 }
             }
             break;
         }
-        (statement, answers)
+        (statement, known)
     }
 
     /// The tables that were changed hold the same; then they are filled again.
     async fn compare_contents(&mut self) -> Result<(), String> {
         for sql in ground::CONTENTS {
             let [postgres, trellis] = self.ask(sql).await;
-            if !same(&postgres, &trellis, true) {
+            if !same(&postgres, &trellis, Order::Exact) {
                 let text = format!("{sql}\n    postgres: {postgres}\n    trellis:  {trellis}");
                 self.tell(format!("after changes: {sql}"), &text);
             }
@@ -318,8 +331,54 @@ impl Run {
     }
 }
 
-/// What two differences have in common if they come from the same cause, as far as answers tell.
-fn kind([postgres, trellis]: &[Answer; 2]) -> String {
+/// A part of a statement to which the servers give different answers.
+struct Difference {
+    sql: String,
+    answers: [Answer; 2],
+}
+
+impl Difference {
+    fn shape(&self, shrunk: bool) -> Option<&'static known::Shape> {
+        let case = Case {
+            sql: &self.sql,
+            postgres: &self.answers[0],
+            trellis: &self.answers[1],
+        };
+        known::shape(&case, shrunk)
+    }
+}
+
+fn first_difference(statement: &Node, all: Vec<[Answer; 2]>) -> Option<Difference> {
+    let whole = statement.render();
+    let parts: Vec<&str> = whole
+        .split(BETWEEN)
+        .filter(|part| !part.is_empty())
+        .collect();
+    for (part, answers) in parts.iter().zip(all) {
+        let order = match (top_ordered(statement), parts.len()) {
+            // One value, or the rows of a table by its key: nothing else could stand there.
+            _ if statement.rule == "expression" || part.ends_with("ORDER BY id") => Order::Exact,
+            (true, 1) => Order::Given,
+            _ => Order::Any,
+        };
+        if !same(&answers[0], &answers[1], order) {
+            let sql = part.to_string();
+            return Some(Difference { sql, answers });
+        }
+    }
+    None
+}
+
+/// What two differences have in common if they come from the same cause, as far as answers and
+/// what the statement calls first tell.
+fn kind(statement: &Node, [postgres, trellis]: &[Answer; 2]) -> String {
+    let mut call = String::new();
+    statement.rules(&mut |rule| {
+        let calls = ["function ", "operator ", "prefix ", "aggregate "];
+        if call.is_empty() && calls.iter().any(|kind| rule.starts_with(kind)) {
+            call = rule.to_string();
+        }
+    });
     let say = |answer: &Answer| match answer {
         Answer::Rows { rows, .. } => {
             format!("{} rows", if rows.is_empty() { "no" } else { "some" })
@@ -333,12 +392,17 @@ fn kind([postgres, trellis]: &[Answer; 2]) -> String {
     {
         return format!("a column is called {a}, here {b}");
     }
-    format!("{} / {}", say(postgres), say(trellis))
+    match (postgres, trellis) {
+        (Answer::Error { .. }, _) | (_, Answer::Error { .. }) => {
+            format!("{} / {}", say(postgres), say(trellis))
+        }
+        _ => format!("{} / {}, {call}", say(postgres), say(trellis)),
+    }
 }
 
 /// Whether a statement changes tables.
 fn changes(statement: &Node) -> bool {
-    matches!(&*statement.rule, "insert" | "update" | "delete")
+    matches!(&*statement.rule, "insert" | "update" | "delete" | "block")
 }
 
 /// Whether the outermost query orders its rows.
@@ -364,8 +428,9 @@ impl Generator {
         match self.below(20) {
             0..=5 => self.compute(),
             6..=8 => self.one_call(),
-            9..=15 => self.read(),
-            _ => self.change(),
+            9..=14 => self.read(),
+            15..=17 => self.change(),
+            _ => self.script(),
         }
     }
 

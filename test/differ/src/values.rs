@@ -5,28 +5,19 @@ use base::types::ArrayKind;
 use base::{Prng, Type};
 
 /// The types that are drawn.
-pub(crate) const TYPES: [Type; 20] = [
-    Type::Bool,
-    Type::Int2,
-    Type::Int4,
-    Type::Int8,
-    Type::Float4,
-    Type::Float8,
-    Type::Numeric(None),
-    Type::Text,
-    Type::Varchar(None),
-    Type::Char(0),
-    Type::Bytea,
-    Type::Date,
-    Type::Timestamp(None),
-    Type::Timestamptz(None),
-    Type::Uuid,
-    Type::Interval,
-    INT4S,
-    INT8S,
-    TEXTS,
-    NUMERICS,
-];
+pub(crate) const TYPES: [Type; 20] = {
+    let mut all = [Type::Bool; 20];
+    let mut at = 0;
+    while at < Type::SCALARS.len() {
+        all[at] = Type::SCALARS[at];
+        at += 1;
+    }
+    all[16] = INT4S;
+    all[17] = INT8S;
+    all[18] = TEXTS;
+    all[19] = NUMERICS;
+    all
+};
 pub(crate) const INT4S: Type = Type::Array(ArrayKind::Int4);
 pub(crate) const INT8S: Type = Type::Array(ArrayKind::Int8);
 pub(crate) const TEXTS: Type = Type::Array(ArrayKind::Text);

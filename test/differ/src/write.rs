@@ -32,7 +32,8 @@ impl Generator {
         let mut node = Node::new("insert", Place::Fixed).text(head);
         node = if self.one_in(3) {
             let types: Vec<Type> = columns.iter().map(|(_, ty)| *ty).collect();
-            let query = self.query(&types, 1, false);
+            // Ordered: which of two rows of one key comes first shows.
+            let query = self.query(&types, 1, true);
             node.node(
                 Node::new("insert query", Place::Fixed)
                     .text(" ")
