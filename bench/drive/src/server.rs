@@ -20,6 +20,21 @@ pub struct Server {
 }
 
 impl Server {
+    /// Product and release, as a title names them: `Trellis 0.1.0 (leap)`, `PostgreSQL 15.3`.
+    /// Trellis calls itself a PostgreSQL in its version, because clients look for that.
+    pub fn name(&self) -> String {
+        let own = self.version.split_once("(Trellis ").map(|(_, rest)| rest);
+        if let Some(release) = own.and_then(|rest| rest.split(')').next()) {
+            return match &self.protocol {
+                Some(protocol) => format!("Trellis {release} ({protocol})"),
+                None => format!("Trellis {release}"),
+            };
+        }
+        // `PostgreSQL 15.3 (Debian 15.3-1) on x86_64, compiled by ...`.
+        let words: Vec<&str> = self.version.split_whitespace().take(2).collect();
+        words.join(" ").trim_end_matches(',').to_string()
+    }
+
     /// Asks the server. What it does not answer stays unknown.
     pub fn identify(link: &mut Link) -> Result<Server, LinkError> {
         let mut answers = Answers::new();
@@ -113,6 +128,24 @@ pub fn difference(before: &Counters, after: &Counters) -> Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_is_that_of_the_product() {
+        let name = |version: &str, protocol: Option<&str>| {
+            let server = Server {
+                version: version.into(),
+                protocol: protocol.map(String::from),
+                ..Server::default()
+            };
+            server.name()
+        };
+        let trellis = "PostgreSQL 15.0 (Trellis 0.1.0)";
+        assert_eq!(name(trellis, Some("leap")), "Trellis 0.1.0 (leap)");
+        assert_eq!(name("15.0 (Trellis 0.1.0)", None), "Trellis 0.1.0");
+        let postgres = "PostgreSQL 15.3 (Debian 15.3-1) on x86_64, compiled by gcc, 64-bit";
+        assert_eq!(name(postgres, None), "PostgreSQL 15.3");
+        assert_eq!(name("YDB 24", None), "YDB 24");
+    }
 
     #[test]
     fn only_names_in_both_readings_have_a_difference() {

@@ -113,14 +113,12 @@ impl<W: Write> Progress for Screen<W> {
 
     fn loaded(&mut self, loaded: &Loaded) {
         let share = loaded.rows as f64 / loaded.rows_expected.max(1) as f64;
-        let rate = loaded.rows_now as f64 / loaded.elapsed.as_secs_f64().max(0.001);
-        let left = loaded.rows_expected.saturating_sub(loaded.rows) as f64 / rate.max(1.0);
         let text = format!(
-            "  {:>3.0} %  {} of about {} rows  {:.0} rows/s  {left:.0} s left",
+            "  {:>3.0} %  {} of about {} rows{}",
             (share * 100.0).min(100.0),
             loaded.rows,
             loaded.rows_expected,
-            rate,
+            guess(loaded),
         );
         if self.redraw {
             self.block(&[text]);
@@ -171,6 +169,19 @@ impl<W: Write> Progress for Screen<W> {
     }
 }
 
+/// Rate and time left, once there is ground for a guess: the first rows come slowly, because
+/// tables and connections are still being made.
+fn guess(loaded: &Loaded) -> String {
+    const GROUND: Duration = Duration::from_secs(3);
+    let is_enough = loaded.rows_now.saturating_mul(50) >= loaded.rows_expected;
+    if loaded.elapsed < GROUND || !is_enough {
+        return String::new();
+    }
+    let rate = loaded.rows_now as f64 / loaded.elapsed.as_secs_f64();
+    let left = loaded.rows_expected.saturating_sub(loaded.rows) as f64 / rate;
+    format!("  {rate:.0} rows/s  {left:.0} s left")
+}
+
 /// Microseconds for a person: three significant digits and a unit.
 pub fn duration(us: u64) -> String {
     let (value, unit) = match us {
@@ -200,6 +211,24 @@ mod tests {
             shown,
             ["0 us", "999 us", "1.23 ms", "12.3 ms", "123 ms", "2.50 s"]
         );
+    }
+
+    #[test]
+    fn nobody_guesses_the_time_left_at_the_first_second() {
+        let at = |rows, millis| {
+            let mut screen = Screen::new(Vec::new(), false);
+            screen.loaded(&Loaded {
+                rows,
+                rows_expected: 1_000_000,
+                elapsed: Duration::from_millis(millis),
+                rows_now: rows,
+            });
+            String::from_utf8(screen.out).unwrap()
+        };
+        assert_eq!(at(55, 500), "    0 %  55 of about 1000000 rows\n");
+        assert!(!at(100, 5_000).contains("left"), "hardly any rows");
+        assert!(!at(500_000, 200).contains("left"), "hardly any time");
+        assert!(at(500_000, 10_000).ends_with("  50000 rows/s  10 s left\n"));
     }
 
     #[test]

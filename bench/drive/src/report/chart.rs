@@ -1,5 +1,6 @@
-//! Small line charts as inline SVG.
+//! Small line charts as SVG: inside of a page, or as a file of their own.
 
+use crate::view::duration;
 use std::fmt::Write;
 
 const WIDTH: f64 = 720.0;
@@ -110,7 +111,45 @@ impl Frame {
             .into_iter()
             .map(inside)
             .find(|ticks| ticks.len() >= 3);
-        ticks.unwrap_or_else(|| vec![self.floor, (self.floor * self.top).sqrt(), self.top])
+        // Values that lie close together.
+        ticks.unwrap_or_else(|| round_between(self.floor, self.top))
+    }
+}
+
+/// Round values from `from` to `to`, three to six of them.
+fn round_between(from: f64, to: f64) -> Vec<f64> {
+    let step = round_step((to - from).max(to.abs() * 1e-9) / 5.0);
+    let first = (from / step - 1e-6).ceil() as i64;
+    let last = (to / step + 1e-6).floor() as i64;
+    (first..=last).map(|at| at as f64 * step).collect()
+}
+
+/// A value of an axis, without digits that say nothing.
+pub fn number(value: f64) -> String {
+    let places = match value.abs() {
+        size if size >= 100.0 => 0,
+        size if size >= 1.0 => 2,
+        _ => 4,
+    };
+    trimmed(&format!("{value:.places$}"))
+}
+
+/// Microseconds of an axis, without digits that say nothing: `5 ms`.
+pub fn time(us: f64) -> String {
+    let shown = duration(us.round() as u64);
+    match shown.split_once(' ') {
+        Some((value, unit)) => format!("{} {unit}", trimmed(value)),
+        None => shown,
+    }
+}
+
+fn trimmed(digits: &str) -> String {
+    match digits.contains('.') {
+        true => digits
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_string(),
+        false => digits.to_string(),
     }
 }
 
@@ -125,21 +164,93 @@ fn round_step(step: f64) -> f64 {
     found.unwrap_or(10.0 * decade)
 }
 
-/// The chart as an SVG element. Points carry titles, which browsers show on hover.
+/// The chart as elements of a page, which scroll on a narrow screen. Points carry titles, which
+/// browsers show on hover.
 pub fn lines(axes: &Axes, series: &[Series]) -> String {
     let Some(frame) = Frame::around(series, axes.log_y) else {
         return String::from("<p>no samples</p>");
     };
-    let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">");
+    let mut svg =
+        format!("<div class=\"scroll\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">");
     grid(axes, &frame, &mut svg);
     for line in series {
         draw(line, axes, &frame, &mut svg);
     }
-    svg.push_str("</svg><p class=\"legend\">");
+    svg.push_str("</svg></div><p class=\"legend\">");
     for Series { name, colour, .. } in series {
-        let _ = write!(svg, "<span style=\"color:{colour}\">&#9632;</span> {name} ");
+        let _ = write!(
+            svg,
+            "<span><span style=\"color:{colour};margin:0\">&#9632;</span> {name}</span> "
+        );
     }
     svg.push_str("</p>");
+    svg
+}
+
+/// One chart of a file.
+pub struct Panel {
+    /// Stands above it.
+    pub title: String,
+    /// Its axes.
+    pub axes: Axes,
+    /// Its lines; all charts of a file have the same names and colours.
+    pub series: Vec<Series>,
+    /// From and to on the x axis: what is shaded.
+    pub shaded: Option<(f64, f64)>,
+}
+
+/// Charts below each other as a file that stands for itself, on light and dark ground.
+pub fn file(title: &str, panels: &[Panel]) -> String {
+    const HEAD: f64 = 44.0;
+    const TITLE: f64 = 22.0;
+    let height = HEAD + panels.len() as f64 * (HEIGHT + TITLE);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+         width=\"{WIDTH}\" height=\"{height}\" role=\"img\"><title>{title}</title><style>\
+         svg{{font:11px system-ui,sans-serif;color:#1d2430;background:#fff}}text{{fill:#5b6675}}\
+         .head{{fill:#1d2430;font-size:13px}}.grid{{stroke:#e2e6ec}}.phase{{fill:#fbecec}}\
+         @media(prefers-color-scheme:dark){{svg{{color:#dfe5ee;background:#14181f}}\
+         text{{fill:#9aa6b5}}.head{{fill:#dfe5ee}}.grid{{stroke:#2a323d}}.phase{{fill:#33232a}}}}\
+         </style><text x=\"{LEFT}\" y=\"16\" class=\"head\">{title}</text>"
+    );
+    let mut x = LEFT;
+    for Series { name, colour, .. } in panels.first().map_or(&[][..], |panel| &panel.series) {
+        let _ = write!(
+            svg,
+            "<rect x=\"{x:.1}\" y=\"25\" width=\"9\" height=\"9\" fill=\"{colour}\"/>\
+             <text x=\"{:.1}\" y=\"33\">{name}</text>",
+            x + 13.0
+        );
+        // About six units for a character of this size.
+        x += 26.0 + 6.0 * name.chars().count() as f64;
+    }
+    for (at, panel) in panels.iter().enumerate() {
+        let top = HEAD + at as f64 * (HEIGHT + TITLE);
+        let _ = write!(
+            svg,
+            "<g transform=\"translate(0 {top})\"><text x=\"{LEFT}\" y=\"15\" class=\"head\">{}\
+             </text><g transform=\"translate(0 {TITLE})\">",
+            panel.title
+        );
+        if let Some(frame) = Frame::around(&panel.series, panel.axes.log_y) {
+            if let Some((from, to)) = panel.shaded {
+                let (from, to) = (frame.x(from), frame.x(to));
+                let (width, height) = (to - from, HEIGHT - BOTTOM - TOP);
+                let _ = write!(
+                    svg,
+                    "<rect x=\"{from:.1}\" y=\"{TOP}\" width=\"{width:.1}\" \
+                     height=\"{height:.1}\" class=\"phase\"/>"
+                );
+            }
+            grid(&panel.axes, &frame, &mut svg);
+            panel
+                .series
+                .iter()
+                .for_each(|line| path(line, &frame, &mut svg));
+        }
+        svg.push_str("</g></g>");
+    }
+    svg.push_str("</svg>\n");
     svg
 }
 
@@ -162,12 +273,9 @@ fn grid(axes: &Axes, frame: &Frame, svg: &mut String) {
              <text x=\"{before:.1}\" y=\"{base:.1}\" text-anchor=\"end\">{label}</text>"
         );
     }
-    let numbers = (0..=4).map(|step| {
-        let x = frame.x_min + (frame.x_max - frame.x_min) * f64::from(step) / 4.0;
-        (x, format!("{x:.0}"))
-    });
+    let numbers = round_between(frame.x_min, frame.x_max);
     let labels = match axes.x_labels.is_empty() {
-        true => numbers.collect(),
+        true => numbers.into_iter().map(|x| (x, number(x))).collect(),
         false => axes.x_labels.clone(),
     };
     for (x, label) in labels {
@@ -188,18 +296,25 @@ fn grid(axes: &Axes, frame: &Frame, svg: &mut String) {
     );
 }
 
+/// The line alone.
+fn path(line: &Series, frame: &Frame, svg: &mut String) {
+    let place = |p: &(f64, f64)| format!("{:.1},{:.1}", frame.x(p.0), frame.y(p.1));
+    let path = line.points.iter().map(place).collect::<Vec<_>>().join(" ");
+    let _ = write!(
+        svg,
+        "<polyline points=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"/>",
+        line.colour
+    );
+}
+
+/// The line and its points.
 fn draw(line: &Series, axes: &Axes, frame: &Frame, svg: &mut String) {
     let Series {
         name,
         colour,
         points,
     } = line;
-    let place = |p: &(f64, f64)| format!("{:.1},{:.1}", frame.x(p.0), frame.y(p.1));
-    let path = points.iter().map(place).collect::<Vec<_>>().join(" ");
-    let _ = write!(
-        svg,
-        "<polyline points=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>"
-    );
+    path(line, frame, svg);
     for point in points {
         let (x, y, value) = (frame.x(point.0), frame.y(point.1), (axes.y_label)(point.1));
         let _ = write!(
@@ -239,7 +354,7 @@ mod tests {
                     points: points.clone(),
                 }];
                 let svg = lines(&axes(log_y), &series);
-                assert!(svg.starts_with("<svg") && !svg.contains("NaN") && !svg.contains("inf"));
+                assert!(svg.contains("<svg") && !svg.contains("NaN") && !svg.contains("inf"));
             }
         }
     }
@@ -271,6 +386,41 @@ mod tests {
         );
         let ticks = frame(true, [45.0, 260.0]).ticks();
         assert!(close(&ticks, &[50.0, 100.0, 200.0]), "{ticks:?}");
+    }
+
+    #[test]
+    fn labels_have_no_digits_that_say_nothing() {
+        let shown = [0.0, 0.25, 2.0, 2.5, 12.5, 150.0].map(number);
+        assert_eq!(shown, ["0", "0.25", "2", "2.5", "12.5", "150"]);
+        let shown = [0.0, 500.0, 1_000.0, 2_500.0, 30_000.0, 2_000_000.0].map(time);
+        assert_eq!(shown, ["0 us", "500 us", "1 ms", "2.5 ms", "30 ms", "2 s"]);
+        assert_eq!(round_between(0.0, 21.0), [0.0, 5.0, 10.0, 15.0, 20.0]);
+        let shown: Vec<String> = round_between(3.2, 4.1).into_iter().map(number).collect();
+        assert_eq!(shown, ["3.2", "3.4", "3.6", "3.8", "4"]);
+    }
+
+    #[test]
+    fn a_file_stands_for_itself() {
+        let panel = |title: &str| Panel {
+            title: title.into(),
+            axes: axes(false),
+            series: vec![Series {
+                name: "a".into(),
+                colour: "red",
+                points: vec![(0.0, 1.0), (5.0, 2.0)],
+            }],
+            shaded: Some((1.0, 4.0)),
+        };
+        let svg = file("t", &[panel("one"), panel("two")]);
+        assert!(
+            svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>\n"),
+            "{svg}"
+        );
+        assert_eq!(svg.matches("<polyline").count(), 2, "{svg}");
+        assert!(
+            svg.contains("prefers-color-scheme:dark") && !svg.contains("NaN"),
+            "{svg}"
+        );
     }
 
     #[test]

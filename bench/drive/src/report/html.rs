@@ -1,25 +1,32 @@
 //! One self-contained HTML file: the verdict first, then numbers, charts and settings. It opens
 //! without a network and holds the JSON of the run.
 
-use super::chart::{Axes, Series, lines};
+use super::chart::{Axes, Series, lines, number, time};
 use super::json::verdict;
 use super::{distributed_share, efficiency, has_percentiles, json, new_order_per_min, tpmc};
 use crate::run::{CLIENT_CPU_MAX, KindReport, RunReport, Second, describe_mode};
 use crate::view::duration;
+use hdrhistogram::Histogram;
 use std::fmt::Write;
 use workload::tpcc::audit::Verdict;
 
-const STYLE: &str = "body{font:14px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;\
-padding:0 1rem;color:#1d2430;background:#fff}h1{font-size:1.5rem}h2{font-size:1.1rem;\
-margin-top:2rem}table{border-collapse:collapse;width:100%}th,td{padding:.25rem .6rem;\
-text-align:right;border-bottom:1px solid #e2e6ec}th:first-child,td:first-child{text-align:left}\
-.text,th.text{text-align:left}.good{color:#0a7a3d}.bad{color:#b3261e;font-weight:600}\
-.verdict{border:1px solid #cfd6df;border-radius:.5rem;padding:1rem 1.2rem}.big{font-size:1.8rem}\
-svg{width:100%;height:auto;font:10px system-ui,sans-serif}.grid{stroke:#e8ebf0}\
-.phase{fill:#f3f7f4}.legend,.dim{color:#5b6675}@media(prefers-color-scheme:dark){body{\
+const STYLE: &str = "body{font:14px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;\
+padding:0 1rem;color:#1d2430;background:#fff;overflow-wrap:break-word}h1{font-size:1.5rem}\
+h2{font-size:1.1rem;margin-top:2rem}table{border-collapse:collapse;width:100%}th,td{\
+padding:.25rem .5rem;text-align:right;vertical-align:top;border-bottom:1px solid #e2e6ec}\
+th{vertical-align:bottom}td{white-space:nowrap;font-variant-numeric:tabular-nums}\
+th:first-child,td:first-child,.text{text-align:left}td.text{white-space:normal;min-width:9rem}\
+td.any{overflow-wrap:anywhere}tr.all td{border-top:2px solid #cfd6df;font-weight:600}\
+.scroll{overflow-x:auto}.good{color:#0a7a3d}.bad{color:#b3261e;font-weight:600}\
+.verdict{border:1px solid #cfd6df;border-radius:.5rem;padding:1rem 1.2rem}.verdict ul{\
+padding-left:1.2rem}.big{font-size:1.8rem}.cells{display:flex;flex-wrap:wrap;gap:.6rem 2rem}\
+svg{width:100%;min-width:34rem;height:auto;font:11px system-ui,sans-serif}.grid{stroke:#e8ebf0}\
+.phase{fill:#f3f7f4}.legend,.dim{color:#5b6675}svg text{fill:#5b6675}\
+.legend span{white-space:nowrap;margin-right:.8rem}@media(prefers-color-scheme:dark){body{\
 background:#14181f;color:#dfe5ee}th,td{border-color:#2a323d}.grid{stroke:#2a323d}.phase{\
-fill:#19222a}text{fill:#9aa6b5}.verdict{border-color:#36404d}.good{color:#5ad08c}.bad{\
-color:#ff8a80}.legend,.dim{color:#9aa6b5}a{color:#8ab4ff}}";
+fill:#19222a}svg text{fill:#9aa6b5}.verdict,tr.all td{border-color:#36404d}.good{color:#5ad08c}\
+.bad{color:#ff8a80}.legend,.dim{color:#9aa6b5}a{color:#8ab4ff}button{background:#2a323d;\
+color:#dfe5ee;border:1px solid #36404d}}";
 
 /// Colours of lines that tell each other apart, on light and dark ground.
 pub const COLOURS: [&str; 5] = ["#2f6fde", "#d9822b", "#2f9e62", "#9b51c9", "#c93d6a"];
@@ -45,7 +52,7 @@ pub fn html(report: &RunReport) -> String {
     let title = format!(
         "{} on {}",
         report.description.name,
-        escape(&report.server.version)
+        escape(&report.server.name())
     );
     let mut out = head(&title);
     let _ = write!(
@@ -121,14 +128,14 @@ fn verdict_block(report: &RunReport, out: &mut String) {
             format!("{unknown} transactions with an unknown outcome"),
         );
     }
-    out.push_str("</ul><table><tr>");
+    out.push_str("</ul><div class=\"cells\">");
     for (name, value) in headline(report) {
         let _ = write!(
             out,
-            "<td><div class=\"dim\">{name}</div><b>{value}</b></td>"
+            "<div><div class=\"dim\">{name}</div><b>{value}</b></div>"
         );
     }
-    out.push_str("</tr></table></div>");
+    out.push_str("</div></div>");
     for warning in report.warnings() {
         let _ = write!(out, "<p class=\"dim\">Note: {}.</p>", escape(&warning));
     }
@@ -170,39 +177,28 @@ fn headline(report: &RunReport) -> Vec<(&'static str, String)> {
 
 fn transactions(report: &RunReport, out: &mut String) {
     out.push_str(
-        "<h2>Transactions</h2><table><tr><th>kind</th><th>committed</th><th>rolled back</th>\
-         <th>aborted attempts</th><th>retried</th><th>failed</th><th>unknown</th><th>p50</th>\
-         <th>p95</th><th>p99</th><th>p99.9</th><th>p99.99</th></tr>",
+        "<h2>Transactions</h2><div class=\"scroll\"><table><tr><th>kind</th><th>committed</th>\
+         <th>rolled back</th><th>aborted attempts</th><th>retried</th><th>failed</th>\
+         <th>unknown</th><th>p50</th><th>p95</th><th>p99</th><th>p99.9</th><th>p99.99</th></tr>",
     );
+    let mut all = [0; 6];
     for kind in &report.kinds {
         let tally = &kind.tally;
-        let committed = match report.has_number() {
-            true => tally.committed.to_string(),
-            false => String::from("-"),
-        };
         let counts = [
+            tally.committed,
             tally.rolled_back,
             tally.aborts.values().sum(),
             tally.retried,
             tally.failed.values().sum(),
             tally.unknown,
         ];
-        let _ = write!(out, "<tr><td>{}</td><td>{committed}</td>", kind.name);
-        counts.iter().for_each(|count| {
-            let _ = write!(out, "<td>{count}</td>");
-        });
-        for quantile in [0.5, 0.95, 0.99, 0.999, 0.9999] {
-            let shown = has_percentiles(report) && !tally.response.is_empty();
-            let value = if shown {
-                duration(tally.response.value_at_quantile(quantile))
-            } else {
-                String::from("-")
-            };
-            let _ = write!(out, "<td>{value}</td>");
-        }
-        out.push_str("</tr>");
+        all.iter_mut()
+            .zip(counts)
+            .for_each(|(sum, one)| *sum += one);
+        row(kind.name, "", counts, &tally.response, report, out);
     }
-    out.push_str("</table>");
+    row("all", " class=\"all\"", all, &report.response, report, out);
+    out.push_str("</table></div>");
     let skipped: u64 = report.kinds.iter().map(|kind| kind.tally.skipped).sum();
     let _ = write!(
         out,
@@ -211,7 +207,9 @@ fn transactions(report: &RunReport, out: &mut String) {
     if report.messages.is_empty() {
         return;
     }
-    out.push_str("<table><tr><th>reason</th><th>first message</th></tr>");
+    out.push_str(
+        "<div class=\"scroll\"><table><tr><th>reason</th><th class=\"text\">first message</th></tr>",
+    );
     for (reason, message) in &report.messages {
         let (reason, message) = (escape(reason), escape(message));
         let _ = write!(
@@ -219,7 +217,35 @@ fn transactions(report: &RunReport, out: &mut String) {
             "<tr><td>{reason}</td><td class=\"text\">{message}</td></tr>"
         );
     }
-    out.push_str("</table>");
+    out.push_str("</table></div>");
+}
+
+/// A line of the table: committed and the other counts, then percentiles.
+fn row(
+    name: &str,
+    class: &str,
+    counts: [u64; 6],
+    response: &Histogram<u64>,
+    report: &RunReport,
+    out: &mut String,
+) {
+    let [committed, others @ ..] = counts;
+    let committed = match report.has_number() {
+        true => committed.to_string(),
+        false => String::from("-"),
+    };
+    let _ = write!(out, "<tr{class}><td>{name}</td><td>{committed}</td>");
+    for count in others {
+        let _ = write!(out, "<td>{count}</td>");
+    }
+    for quantile in [0.5, 0.95, 0.99, 0.999, 0.9999] {
+        let value = match has_percentiles(report) && !response.is_empty() {
+            true => duration(response.value_at_quantile(quantile)),
+            false => String::from("-"),
+        };
+        let _ = write!(out, "<td>{value}</td>");
+    }
+    out.push_str("</tr>");
 }
 
 fn charts(report: &RunReport, out: &mut String) {
@@ -252,13 +278,28 @@ fn throughput(report: &RunReport) -> String {
             .map(|second| (second.second as f64, second.committed[number] as f64))
             .collect(),
     };
-    let series: Vec<Series> = report.kinds.iter().enumerate().map(of_kind).collect();
+    let all = Series {
+        name: String::from("all"),
+        colour: "currentColor",
+        points: report
+            .timeline
+            .iter()
+            .map(|second| {
+                (
+                    second.second as f64,
+                    second.committed.iter().sum::<u64>() as f64,
+                )
+            })
+            .collect(),
+    };
+    let mut series = vec![all];
+    series.extend(report.kinds.iter().enumerate().map(of_kind));
     let axes = Axes {
         x_title: "seconds",
         y_title: "commits per second (the measured phase is shaded)",
         log_y: false,
         x_labels: Vec::new(),
-        y_label: |y| format!("{y:.0}"),
+        y_label: number,
         measured_from: measured_from(report),
     };
     lines(&axes, &series)
@@ -280,7 +321,7 @@ fn responses(report: &RunReport) -> String {
         y_title: "response time in each second, logarithmic",
         log_y: true,
         x_labels: Vec::new(),
-        y_label: |us| duration(us as u64),
+        y_label: time,
         measured_from: measured_from(report),
     };
     let series = [
@@ -302,7 +343,7 @@ fn spectrum(report: &RunReport) -> String {
         x_labels: [0.1, 0.5, 0.9, 0.99, 0.999, 0.9999]
             .map(|q| (place(q), label(q)))
             .to_vec(),
-        y_label: |us| duration(us as u64),
+        y_label: time,
         measured_from: None,
     };
     let kinds = report.kinds.iter().enumerate();
@@ -323,8 +364,8 @@ fn conditions(report: &RunReport, out: &mut String) {
         return;
     };
     out.push_str(
-        "<h2>Consistency conditions</h2><table><tr><th>clause</th><th>condition</th>\
-         <th>compared</th><th>failures</th><th>verdict</th></tr>",
+        "<h2>Consistency conditions</h2><div class=\"scroll\"><table><tr><th>clause</th>\
+         <th class=\"text\">condition</th><th>compared</th><th>failures</th><th>verdict</th></tr>",
     );
     for condition in &check.conditions {
         let (class, word) = if condition.passed() {
@@ -349,12 +390,13 @@ fn conditions(report: &RunReport, out: &mut String) {
             condition.failures,
         );
     }
-    out.push_str("</table>");
+    out.push_str("</table></div>");
 }
 
 fn audits(report: &RunReport, out: &mut String) {
     out.push_str(
-        "<h2>Audits</h2><table><tr><th>clause</th><th>what</th><th>samples</th><th>observed</th>\
+        "<h2>Audits</h2><div class=\"scroll\"><table><tr><th>clause</th>\
+         <th class=\"text\">what</th><th>samples</th><th>observed</th>\
          <th>allowed</th><th>verdict</th></tr>",
     );
     for finding in &report.audits {
@@ -375,16 +417,16 @@ fn audits(report: &RunReport, out: &mut String) {
             verdict(finding.verdict),
         );
     }
-    out.push_str("</table>");
+    out.push_str("</table></div>");
 }
 
 fn settings(report: &RunReport, out: &mut String) {
-    out.push_str("<h2>Settings</h2><table>");
+    out.push_str("<h2>Settings</h2><div class=\"scroll\"><table>");
     let mut row = |name: &str, value: &str| {
         let (name, value) = (escape(name), escape(value));
         let _ = write!(
             out,
-            "<tr><td>{name}</td><td class=\"text\">{value}</td></tr>"
+            "<tr><td>{name}</td><td class=\"text any\">{value}</td></tr>"
         );
     };
     let endpoints: Vec<String> = report
@@ -407,7 +449,7 @@ fn settings(report: &RunReport, out: &mut String) {
     for (name, value) in &report.counters {
         row(&format!("counter {name}"), &value.to_string());
     }
-    out.push_str("</table>");
+    out.push_str("</table></div>");
 }
 
 /// Text as HTML.

@@ -55,6 +55,7 @@ pub fn json(report: &RunReport) -> Value {
             "release": env!("CARGO_PKG_VERSION"),
         },
         "server": {
+            "name": report.server.name(),
             "version": report.server.version,
             "is_trellis": report.server.is_trellis,
             "endpoints": report.target.endpoints.iter().map(ToString::to_string)

@@ -14,7 +14,8 @@ pub fn table(report: &RunReport) -> String {
     let _ = writeln!(
         out,
         "\n{} on {}",
-        report.description.name, report.server.version
+        report.description.name,
+        report.server.name()
     );
     let _ = writeln!(out, "{}\n", describe_mode(&report.options));
     transactions(report, &mut out);

@@ -4,7 +4,7 @@
 //! goes on where it was, and no chunk is ever loaded twice. The scale, the seed and the constants
 //! are in the same table: a run takes them from there.
 
-use super::LoadOptions;
+use super::{LoadOptions, warehouses};
 use crate::answers::Answers;
 use crate::error::{DriveError, While};
 use crate::homes::Homes;
@@ -159,10 +159,8 @@ pub(super) fn load(
     let server = Server::identify(&mut link).during("asking the server for its version")?;
     let (book, content) = open_book(&mut link, options)?;
     if book.has("complete") {
-        progress.stage(&format!(
-            "{} warehouses are already loaded",
-            content.scale.warehouses
-        ));
+        let loaded = warehouses(content.scale.warehouses);
+        progress.stage(&format!("{loaded} loaded before"));
         return Ok(());
     }
     let mut foreign_keys = options.foreign_keys;
@@ -177,7 +175,7 @@ pub(super) fn load(
         };
         create_schema(&mut link, &schema)?;
     }
-    progress.stage(&format!("loading {} warehouses", content.scale.warehouses));
+    progress.stage(&format!("loading {}", warehouses(content.scale.warehouses)));
     let homes = match server.is_trellis {
         true => Homes::ask(&mut link, target).during("asking for the nodes")?,
         false => Homes::default(),

@@ -22,6 +22,11 @@ use workload::wire::Session;
 
 pub use workload::wire::Isolation;
 
+/// `1 warehouse`, `2 warehouses`.
+fn warehouses(count: u32) -> String {
+    format!("{count} warehouse{}", if count == 1 { "" } else { "s" })
+}
+
 /// What to load, and how.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
@@ -127,7 +132,8 @@ impl Tpcc {
         {
             let loaded = content.scale.warehouses;
             return Err(DriveError::OtherData(format!(
-                "{loaded} warehouses are loaded, {wanted} were asked for"
+                "{} loaded, {wanted} asked for",
+                warehouses(loaded)
             )));
         }
         let seed = options.runner.seed;
