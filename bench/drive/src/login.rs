@@ -17,7 +17,7 @@ pub(crate) fn log_in(link: &mut Link, target: &Target) -> Result<(), LinkError> 
     for (name, value) in [
         ("user", target.user.as_str()),
         ("database", &target.database),
-        ("application_name", "trellis bench"),
+        ("application_name", target.application_name),
         ("client_encoding", "UTF8"),
         ("DateStyle", "ISO"),
     ] {

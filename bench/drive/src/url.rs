@@ -31,6 +31,8 @@ pub struct Target {
     pub password: Option<String>,
     /// The user's name where the URL names none.
     pub database: String,
+    /// How the server's lists of sessions call this client.
+    pub application_name: &'static str,
 }
 
 /// What is wrong with a URL.
@@ -90,6 +92,7 @@ impl Target {
             user,
             password,
             database,
+            application_name: "trellis bench",
         })
     }
 }

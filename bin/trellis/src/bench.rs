@@ -1,6 +1,7 @@
 //! `trellis bench`: loads, runs and checks a workload on any database that speaks PostgreSQL's wire
 //! protocol.
 
+use crate::outputs;
 use anyhow::{Context, Result, bail};
 use check::{Judgement, Level};
 use clap::{Args, Subcommand, ValueEnum};
@@ -249,10 +250,11 @@ fn check_tpcc(check: &CheckArgs, url: &str) -> Result<ExitCode> {
         check.workload,
         "a run judges its own history; give --history for a recorded one",
     )?;
+    outputs::check(check.json.as_deref())?;
     let found = tpcc::check(url, &mut screen())?;
     write!(std::io::stdout(), "{}", report::check_table(&found))?;
     if let Some(path) = &check.json {
-        write_file(path, &report::check_json(&found).to_string())?;
+        outputs::write(path, &report::check_json(&found).to_string())?;
     }
     match found.failed() {
         0 => Ok(ExitCode::SUCCESS),
@@ -261,11 +263,12 @@ fn check_tpcc(check: &CheckArgs, url: &str) -> Result<ExitCode> {
 }
 
 fn check_history(args: &CheckArgs, path: &Path) -> Result<ExitCode> {
+    outputs::check(args.json.as_deref())?;
     let history = histories::read(path)?;
     let verdict = check::check(&history, args.level);
     write!(std::io::stdout(), "{verdict}")?;
     if let Some(path) = &args.json {
-        write_file(path, &report::verdict_json(&verdict).to_string())?;
+        outputs::write(path, &report::verdict_json(&verdict).to_string())?;
     }
     judged(verdict.judgement)
 }
@@ -295,6 +298,8 @@ fn run_history(args: &RunArgs, kind: Kind) -> Result<ExitCode> {
     if args.keying || args.warehouses.is_some() || args.no_check {
         bail!("--keying, --warehouses and --no-check are for tpcc");
     }
+    let paths = [&args.json, &args.report, &args.recorded.history];
+    outputs::check(paths.into_iter().filter_map(|path| path.as_deref()))?;
     let mut options = HistoryOptions::new(&args.target.url, kind, args.isolation);
     options.runner = runner(args);
     options.shape.keys = args.recorded.keys.unwrap_or(kind.default_keys());
@@ -318,6 +323,8 @@ fn run_history(args: &RunArgs, kind: Kind) -> Result<ExitCode> {
 }
 
 fn run_tpcc(args: &RunArgs) -> Result<ExitCode> {
+    let paths = [&args.json, &args.report];
+    outputs::check(paths.into_iter().filter_map(|path| path.as_deref()))?;
     let mut options = RunOptions::new(&args.target.url);
     options.warehouses = args.warehouses;
     options.isolation = args.isolation;
@@ -347,15 +354,11 @@ pub(crate) fn write_reports(
 ) -> Result<()> {
     if let Some(path) = json {
         let text = serde_json::to_string_pretty(value)?;
-        write_file(path, &(text + "\n"))?;
+        outputs::write(path, &(text + "\n"))?;
     }
     if let Some(path) = html {
-        write_file(path, &report::html(found))?;
+        outputs::write(path, &report::html(found))?;
         writeln!(std::io::stdout(), "report: {}", path.display())?;
     }
     Ok(())
-}
-
-fn write_file(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }

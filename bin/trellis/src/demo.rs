@@ -3,6 +3,7 @@
 use crate::bench::{print_report, rate, write_reports};
 use crate::cluster_dir::{CLUSTER_FILE, cluster_file, free_addresses, random};
 use crate::local_cluster::{LocalCluster, Started, connect, url};
+use crate::outputs;
 use crate::signals::Interrupt;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -88,6 +89,7 @@ pub(crate) struct DemoArgs {
 
 /// Runs the demo; the error says what failed.
 pub(crate) fn run(args: &DemoArgs) -> Result<()> {
+    outputs::check([args.json.as_path(), &args.report])?;
     let dir = match &args.data {
         Some(dir) => dir.clone(),
         None => std::env::temp_dir().join(format!("trellis-demo-{:016x}", random())),

@@ -6,6 +6,7 @@ mod cluster_dir;
 mod demo;
 mod local_cluster;
 mod node_log;
+mod outputs;
 mod paper;
 mod signals;
 mod sim;

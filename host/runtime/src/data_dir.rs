@@ -59,6 +59,13 @@ impl DataDir {
         let mut watch = Watch::new();
         let tell = &mut |progress: Progress<'_>| watch.on(&progress);
         let recovered = storage::open(&disk, identity, JournalLimits::default(), wall(), tell)?;
+        if begin && recovered.incarnation > 1 {
+            tracing::warn!(
+                "{}: --new was given, but there is data here, which is used; leave --new out, so \
+                 that the node refuses to start empty when its disk is not mounted",
+                path.display()
+            );
+        }
         std::thread::sleep(Duration::from_micros(recovered.wait_us(wall())));
         if let Some(torn) = recovered.torn.as_ref().filter(|torn| torn.written > 0) {
             tracing::warn!(

@@ -135,13 +135,14 @@ const PARTS: [Part; 19] = [
 struct Found {
     number: &'static str,
     text: String,
-    /// `None`: the run was too small to tell.
-    met: Option<bool>,
+    met: bool,
 }
 
 /// The expectations, with what has been found so far.
 #[derive(Default)]
 pub(super) struct Expectations {
+    /// The runs are too short and the clusters too small to judge by.
+    quick: bool,
     found: Vec<Found>,
     /// Figures that failed.
     failed: Vec<&'static str>,
@@ -152,6 +153,8 @@ enum Verdict {
     Met,
     Missed,
     Reported,
+    /// The run was too small to judge by.
+    NotJudged,
     /// Its figure was not asked for, or failed.
     NotMeasured,
 }
@@ -162,6 +165,7 @@ impl Verdict {
             Verdict::Met => "met",
             Verdict::Missed => "missed",
             Verdict::Reported => "reported",
+            Verdict::NotJudged => "not judged",
             Verdict::NotMeasured => "not measured",
         }
     }
@@ -170,19 +174,27 @@ impl Verdict {
         match self {
             Verdict::Met => "good",
             Verdict::Missed => "bad",
-            Verdict::Reported | Verdict::NotMeasured => "dim",
+            Verdict::Reported | Verdict::NotJudged | Verdict::NotMeasured => "dim",
         }
     }
 }
 
 impl Expectations {
+    /// Nothing has been found yet. What a `quick` run finds is not judged.
+    pub(super) fn new(quick: bool) -> Expectations {
+        Expectations {
+            quick,
+            ..Expectations::default()
+        }
+    }
+
     /// Takes note of whether a part was met.
     ///
     /// # Panics
     /// There is no such part, or there is nothing to meet.
     pub(super) fn judge(&mut self, number: &'static str, text: String, met: bool) {
         assert!(part(number).judged, "{number} is only reported");
-        self.note(number, text, Some(met));
+        self.note(number, text, met);
     }
 
     /// Takes note of a number that nothing is asked of.
@@ -191,15 +203,10 @@ impl Expectations {
     /// There is no such part, or there is something to meet.
     pub(super) fn report(&mut self, number: &'static str, text: String) {
         assert!(!part(number).judged, "{number} is met or missed");
-        self.note(number, text, Some(true));
+        self.note(number, text, true);
     }
 
-    /// Takes note of what a run showed that is too small to judge by.
-    pub(super) fn skip(&mut self, number: &'static str, text: String) {
-        self.note(number, format!("a quick run: {text}"), None);
-    }
-
-    fn note(&mut self, number: &'static str, text: String, met: Option<bool>) {
+    fn note(&mut self, number: &'static str, text: String, met: bool) {
         self.found.retain(|found| found.number != number);
         self.found.push(Found { number, text, met });
     }
@@ -213,11 +220,12 @@ impl Expectations {
         let found = self.found.iter().find(|found| found.number == part.number);
         match found {
             Some(found) if !part.judged => (Verdict::Reported, found.text.clone()),
-            Some(found) => match found.met {
-                Some(true) => (Verdict::Met, found.text.clone()),
-                Some(false) => (Verdict::Missed, found.text.clone()),
-                None => (Verdict::NotMeasured, found.text.clone()),
-            },
+            Some(found) if self.quick => {
+                let text = format!("{} (too few nodes and seconds to judge by)", found.text);
+                (Verdict::NotJudged, text)
+            }
+            Some(found) if found.met => (Verdict::Met, found.text.clone()),
+            Some(found) => (Verdict::Missed, found.text.clone()),
             None if self.failed.contains(&part.figure) => {
                 let text = format!("figure {} failed", part.figure);
                 (Verdict::NotMeasured, text)
@@ -239,6 +247,7 @@ impl Expectations {
         match () {
             () if any(Verdict::Missed) => Verdict::Missed,
             () if any(Verdict::NotMeasured) => Verdict::NotMeasured,
+            () if any(Verdict::NotJudged) => Verdict::NotJudged,
             () => Verdict::Met,
         }
     }
@@ -367,10 +376,22 @@ mod tests {
 
     #[test]
     fn a_run_that_is_too_small_judges_nothing() {
-        let mut all = Expectations::default();
-        all.skip("4a", "0.5 of linear".to_owned());
-        assert_eq!(all.verdict(4), Verdict::NotMeasured);
-        assert!(all.plain().contains("a quick run: 0.5 of linear"));
+        let mut all = Expectations::new(true);
+        for (met, number) in [(false, "1a"), (true, "4a"), (false, "3a")] {
+            all.judge(number, "0.5 of linear".to_owned(), met);
+        }
+        all.report("1c", "1.2".to_owned());
+        assert_eq!(all.verdict(4), Verdict::NotJudged);
+        assert_eq!(all.verdict(1), Verdict::NotMeasured, "1b was not run");
+        let (plain, html) = (all.plain(), all.html());
+        assert!(plain.contains("0.5 of linear (too few nodes and seconds to judge by)"));
+        for shown in [&plain, &html, &all.json().to_string()] {
+            assert!(
+                !shown.contains("missed") && shown.contains("not judged"),
+                "{shown}"
+            );
+            assert!(shown.contains("reported"), "{shown}");
+        }
     }
 
     #[test]

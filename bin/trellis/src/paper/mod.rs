@@ -20,8 +20,9 @@ mod steps;
 mod threads;
 mod transfers;
 
+use crate::outputs;
 use crate::sim::CostFile;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use drive::report::{escape, page};
 use expect::Expectations;
@@ -31,7 +32,7 @@ use plan::Clock;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Arguments of `trellis paper`.
 #[derive(Args)]
@@ -144,6 +145,7 @@ fn progress(text: &str) -> Result<()> {
 /// error: the report says so, and the others go on.
 pub(crate) fn run(args: &PaperArgs) -> Result<()> {
     let PaperCommand::Leap(args) = &args.command;
+    outputs::check([args.html.as_path(), &args.json])?;
     let asked = asked(args)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or(cores, usize::from);
@@ -151,7 +153,7 @@ pub(crate) fn run(args: &PaperArgs) -> Result<()> {
     let mut lab = Lab {
         model: Model::new(costs, args.quick, jobs),
         quick: args.quick,
-        expectations: Expectations::default(),
+        expectations: Expectations::new(args.quick),
         clock: Clock::start(&[], jobs, 0.0),
     };
     let points = plan(&mut lab, &asked);
@@ -206,7 +208,7 @@ fn plan(lab: &mut Lab, experiments: &[&Experiment]) -> Vec<plan::WantedPoint> {
         // comes again when they are.
         drop((one.run)(lab));
     }
-    lab.expectations = Expectations::default();
+    lab.expectations = Expectations::new(lab.quick);
     lab.model.end_plan()
 }
 
@@ -234,7 +236,7 @@ fn write(args: &LeapArgs, lab: &Lab, figures: &[Figure]) -> Result<()> {
         "figures": figures.iter().map(Figure::json).collect::<Vec<_>>(),
         "expectations": lab.expectations.json(),
     });
-    write_file(&args.json, &(serde_json::to_string_pretty(&value)? + "\n"))?;
+    outputs::write(&args.json, &(serde_json::to_string_pretty(&value)? + "\n"))?;
     let mut body = String::from(
         "<p>Figures of the evaluation of \u{201c}Towards a Non-2PC Transaction Management in \
          Distributed Database Systems\u{201d}, redrawn from numbers of this server. leap is what \
@@ -268,9 +270,5 @@ fn write(args: &LeapArgs, lab: &Lab, figures: &[Figure]) -> Result<()> {
         "</ul><h2>Model</h2><p>{}</p>",
         escape(&lab.model.describe())
     );
-    write_file(&args.html, &page("LEAP, repeated", &body))
-}
-
-fn write_file(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    outputs::write(&args.html, &page("LEAP, repeated", &body))
 }

@@ -16,6 +16,7 @@ mod worker;
 
 pub(crate) use cost_file::CostFile;
 
+use crate::outputs;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use plan_args::PlanArgs;
@@ -31,7 +32,7 @@ use totals::Totals;
 #[command(after_help = "Examples:\n  \
     trellis sim run --seeds 1000                      every workload in turn, faults drawn\n  \
     trellis sim run --workload bank --seeds 100 --faults none\n  \
-    trellis sim replay 17 --workload bank --trace     one run, event by event\n  \
+    trellis sim replay 17 --trace                     one run, event by event\n  \
     trellis sim shrink 17 --workload bank             fewer faults, clients and time\n  \
     trellis sim syncs 17 --workload bank              a crash at each sync of that run\n  \
     trellis sim scale --nodes 1,4,16 --remote 0,10,50 throughput by a model\n\n\
@@ -148,6 +149,7 @@ fn list() -> Result<()> {
 }
 
 fn run_many(args: &RunArgs) -> Result<ExitCode> {
+    outputs::check(args.json.as_deref())?;
     let workloads = args.plan.workloads()?;
     // What is wrong with the options is said once, and not of each seed.
     args.plan.of(workloads[0], args.start).draw()?;
@@ -162,7 +164,7 @@ fn run_many(args: &RunArgs) -> Result<ExitCode> {
     let mut progress = Progress::new();
     loop {
         while pool.is_free() && next < end && !(is_over(until) && totals.least() >= args.at_least) {
-            let workload = workloads[((next - args.start) % workloads.len() as u64) as usize];
+            let workload = args.plan.workload_of(next)?;
             // Spread evenly: seed times the golden ratio, modulo 100.
             let twice = next.wrapping_mul(61) % 100 < args.twice;
             let arguments = args.plan.of(workload, next).arguments();
@@ -184,7 +186,7 @@ fn run_many(args: &RunArgs) -> Result<ExitCode> {
     let wall = began.elapsed();
     totals.print(wall)?;
     if let Some(path) = &args.json {
-        std::fs::write(path, totals.json(wall)?)?;
+        outputs::write(path, &totals.json(wall)?)?;
     }
     if totals.least() < args.at_least {
         bail!(
@@ -219,7 +221,7 @@ fn report_failure(done: &pool::Done, plan: &PlanArgs) -> Result<()> {
 }
 
 fn replay(args: &ReplayArgs) -> Result<ExitCode> {
-    let workload = args.one.plan.one_workload()?;
+    let workload = args.one.plan.workload_of(args.one.seed)?;
     args.one.plan.plant()?;
     let plan = args.one.plan.of(workload, args.one.seed).draw()?;
     let mut out = std::io::stdout().lock();

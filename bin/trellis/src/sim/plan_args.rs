@@ -10,7 +10,7 @@ use sim::plan::{Ask, KINDS, Kind, Plan, Wanted};
 /// Options of a run. What is not given is drawn from the seed.
 #[derive(Args, Clone, Default)]
 pub(crate) struct PlanArgs {
-    /// A workload, or `all`: each in turn
+    /// A workload, or `all`: they take turns, seed by seed
     #[arg(long, default_value = "all")]
     workload: String,
     /// Transaction protocol of the database
@@ -62,12 +62,11 @@ impl PlanArgs {
         Ok(vec![find(&self.workload)?])
     }
 
-    /// The one workload that is meant.
-    pub(crate) fn one_workload(&self) -> Result<&'static str> {
-        if self.workload == "all" {
-            bail!("name the workload of this seed with --workload");
-        }
-        find(&self.workload)
+    /// The workload of a seed: the same wherever the run of many seeds began.
+    pub(crate) fn workload_of(&self, seed: u64) -> Result<&'static str> {
+        let workloads = self.workloads()?;
+        let turn = seed.wrapping_sub(1) % workloads.len() as u64;
+        Ok(workloads[turn as usize])
     }
 
     /// The run of a seed.

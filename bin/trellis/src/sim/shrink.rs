@@ -17,7 +17,7 @@ struct Shrink {
 }
 
 pub(crate) fn run(seed: u64, args: &PlanArgs) -> Result<ExitCode> {
-    let workload = args.one_workload()?;
+    let workload = args.workload_of(seed)?;
     let first = args.of(workload, seed);
     let mut pool = Pool::new(1)?;
     let done = attempt(&mut pool, &first)?;

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &SyncsArgs) -> Result<ExitCode> {
-    let workload = args.one.plan.one_workload()?;
+    let workload = args.one.plan.workload_of(args.one.seed)?;
     let plain = args.one.plan.of(workload, args.one.seed);
     let mut pool = Pool::new(args.jobs.max(1))?;
     let job = |run: &super::plan_args::OneRun| Job {

@@ -32,7 +32,7 @@ pub(crate) fn run(_: &WorkerArgs) -> Result<()> {
         let line = line?;
         let words = core::iter::once("worker").chain(line.split_whitespace());
         let line = Line::try_parse_from(words).context("a line of the parent")?;
-        let workload = line.plan.one_workload()?;
+        let workload = line.plan.workload_of(line.seed)?;
         line.plan.plant()?;
         let plan = line.plan.of(workload, line.seed).draw()?;
         let mut outcome = sim::run(&plan);

@@ -1,153 +1,285 @@
-//! Commands that begin with a backslash, and the catalog queries behind some of them.
+//! Commands that begin with a backslash: what a user may type, and what it means.
+
+use super::catalog::{self, Titled};
+use super::copy::{self, Copy};
+use std::time::Duration;
 
 /// A command.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Command {
     Quit,
     Help,
-    Timing,
-    Expanded,
+    /// Which statements there are, or the form of those that begin with these words.
+    Syntax(String),
+    Timing(Option<bool>),
+    /// Layout of results: name and value, both may be empty.
+    Set(String, String),
     Connect(String),
+    ConnectionInfo,
     /// Run the file's statements.
     Include(String),
+    /// Results go to a file or program from now on.
+    Output(String),
+    /// Run the statement that was typed; its result may go to a file or program.
+    Go {
+        target: String,
+        expanded: bool,
+    },
+    /// Run the statement that was typed again and again.
+    Watch(Watch),
+    /// Edit a file, or the statement that was typed if the name is empty.
+    Edit(String),
+    Copy(Copy),
+    /// The statement that was typed: show it, forget it, write it to a file.
+    Print,
+    Reset,
+    Write(String),
+    Echo(String),
+    Folder(String),
+    /// A command line for the shell.
+    Shell(String),
+    /// The last error in full.
+    LastError,
     /// Queries under a title each; a query without rows prints nothing if it is not the only one.
-    Show(Vec<(String, String)>),
-    /// A table in detail.
-    Describe(String),
+    Show(Vec<Titled>),
+    /// Relations in detail.
+    Describe {
+        pattern: String,
+        plus: bool,
+    },
+}
+
+/// How often a statement is repeated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Watch {
+    pub(crate) every: Duration,
+    /// `None`: until Ctrl-C.
+    pub(crate) count: Option<u32>,
 }
 
 /// What `\?` prints.
-pub(crate) const HELP: &str = r"A statement ends with ; and may span lines.
-Ctrl-C cancels what runs, Ctrl-D leaves.
+pub(crate) const HELP: &str = r"A statement ends with ; and may span lines. Tab completes, Ctrl-C cancels, Ctrl-D leaves.
 
-  \q            leave
-  \d            tables, indexes and sequences
-  \d NAME       columns, indexes and constraints of a table
-  \dt \di \ds   tables, indexes, sequences; each also with a pattern: \dt ord*
-  \l            databases
-  \c DATABASE   go on with another database
-  \i FILE       run the statements of a file
-  \x            expanded display on or off
-  \timing       print the time of each statement, on or off
-  \?            this text
+  \q               leave; so do quit and exit
+  \h [STATEMENT]   the statements, or the form of one
+  \d               tables, views and sequences
+  \d[+] NAME       columns, indexes and constraints of a table, + with comments
+  \dt \di \ds \dv  tables, indexes, sequences, views
+  \df \dT          functions, types
+  \dn \du          schemas, roles (each of these takes a pattern: \dt ord*)
+  \l[+]            databases
+  \c DATABASE      go on with another database
+  \conninfo        which server and database this is
 
-Trellis tells of itself:  SHOW NODES;  SHOW PLACEMENT;  SHOW STAGES;  SHOW COUNTERS;
-                          SHOW OWNERSHIP;  SHOW HOTTEST;
+  \i FILE          run the statements of a file
+  \o [FILE]        results go to a file, or again to the screen; |COMMAND: to a program
+  \copy ...        COPY from or to a file on this side: \copy t from 'rows.csv' csv
+  \! [COMMAND]     run a command of the shell       \cd DIR      change the folder
+  \echo TEXT       print a text
+
+  \g [FILE]        run what was typed; \gx: with one line per column
+  \watch [SEC]     run it again and again, every 2 seconds
+  \e [FILE]        edit it, or the last statement, with $EDITOR
+  \p \r \w FILE    show it, forget it, write it to a file
+
+  \x [on|off|auto] one line per column: always, never, if the table is too wide
+  \t \a            rows only; unaligned columns
+  \pset [NAME [VALUE]]  format, expanded, null, pager, tuples_only
+  \timing [on|off] print the time of each statement
+  \errverbose      the last error with all its parts
+
+Trellis tells of itself:  SHOW NODES;  SHOW PLACEMENT;  SHOW SESSIONS; and more: type SHOW and Tab.
 ";
 
-/// Reads a command line. The error says what is wrong with it.
+/// Names of all commands, for completion.
+pub(crate) const NAMES: [&str; 43] = [
+    r"\!",
+    r"\?",
+    r"\a",
+    r"\c",
+    r"\cd",
+    r"\connect",
+    r"\conninfo",
+    r"\copy",
+    r"\d",
+    r"\d+",
+    r"\df",
+    r"\di",
+    r"\di+",
+    r"\dn",
+    r"\ds",
+    r"\ds+",
+    r"\dT",
+    r"\dt",
+    r"\dt+",
+    r"\du",
+    r"\dv",
+    r"\e",
+    r"\echo",
+    r"\edit",
+    r"\errverbose",
+    r"\g",
+    r"\gx",
+    r"\h",
+    r"\i",
+    r"\ir",
+    r"\l",
+    r"\l+",
+    r"\o",
+    r"\p",
+    r"\pset",
+    r"\q",
+    r"\r",
+    r"\t",
+    r"\timing",
+    r"\w",
+    r"\watch",
+    r"\x",
+    r"\z",
+];
+
+/// Splits the command at the front of `text` from what follows it in the line: another command, or
+/// behind `\\` more SQL. A backslash in quotes begins no command.
+pub(crate) fn split(text: &str) -> (&str, &str) {
+    let line_end = text.find('\n').unwrap_or(text.len());
+    let line = &text[..line_end];
+    let takes_all = [
+        r"\copy", r"\!", r"\h", r"\help", r"\o", r"\g", r"\gx", r"\w",
+    ];
+    let name = line.split_whitespace().next().unwrap_or("");
+    if takes_all.contains(&name) {
+        return text.split_at(line_end);
+    }
+    let mut quote = None;
+    for (at, c) in line.char_indices().skip(1) {
+        match (quote, c) {
+            (None, '\\') if line[at..].starts_with(r"\\") => return (&line[..at], &text[at + 2..]),
+            (None, '\\') => return text.split_at(at),
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if open == c => quote = None,
+            _ => {}
+        }
+    }
+    text.split_at(line_end)
+}
+
+/// Reads a command. The error says what is wrong with it.
 pub(crate) fn parse(line: &str) -> Result<Command, String> {
-    let line = line.trim().trim_end_matches(';');
-    let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let argument = argument.trim();
-    let needed = |what: &str| match argument {
-        "" => Err(format!("{name} needs {what}")),
-        _ => Ok(argument.to_string()),
+    let line = line.trim();
+    let (name, rest) = match line.strip_prefix(r"\!") {
+        Some(rest) => (r"\!", rest),
+        None => line.split_once(char::is_whitespace).unwrap_or((line, "")),
     };
+    let rest = rest.trim();
+    let name = name.trim_end_matches(';');
+    let argument = unquoted(rest.trim_end_matches(';').trim());
+    let pattern = rest.trim_end_matches(';').trim();
+    let needed = |what: &str| match argument.as_str() {
+        "" => Err(format!("{name} needs {what}")),
+        _ => Ok(argument.clone()),
+    };
+    let set = |option: &str| Ok(Command::Set(option.into(), argument.clone()));
     Ok(match name {
-        r"\q" => Command::Quit,
-        r"\?" | r"\h" => Command::Help,
-        r"\timing" => Command::Timing,
-        r"\x" => Command::Expanded,
+        r"\q" | r"\quit" => Command::Quit,
+        r"\?" => Command::Help,
+        r"\h" | r"\help" => Command::Syntax(argument),
+        r"\timing" => Command::Timing(switch(&argument)?),
+        r"\x" => return set("expanded"),
+        r"\t" => return set("tuples_only"),
+        r"\a" => return set("format"),
+        r"\pset" => {
+            let (option, value) = pattern
+                .split_once(char::is_whitespace)
+                .unwrap_or((pattern, ""));
+            Command::Set(option.into(), unquoted(value.trim()))
+        }
         r"\c" | r"\connect" => Command::Connect(needed("a database")?),
-        r"\i" => Command::Include(needed("a file")?),
-        r"\l" => list("Databases", DATABASES.into()),
-        r"\d" if argument.is_empty() => list("Relations", relations("'r','p','v','S'", "")),
-        r"\d" => Command::Describe(argument.to_string()),
-        r"\dt" => list("Tables", relations("'r','p'", argument)),
-        r"\di" => list("Indexes", relations("'i','I'", argument)),
-        r"\ds" => list("Sequences", relations("'S'", argument)),
-        _ => return Err(format!(r"unknown command {name}; \? lists the commands")),
+        r"\conninfo" => Command::ConnectionInfo,
+        r"\i" | r"\ir" | r"\include" => Command::Include(needed("a file")?),
+        r"\o" | r"\out" => Command::Output(argument),
+        r"\g" | r"\gx" => Command::Go {
+            target: argument,
+            expanded: name == r"\gx",
+        },
+        r"\watch" => Command::Watch(watch(&argument)?),
+        r"\e" | r"\edit" => Command::Edit(argument),
+        r"\copy" => Command::Copy(copy::parse(rest)?),
+        r"\p" | r"\print" => Command::Print,
+        r"\r" | r"\reset" => Command::Reset,
+        r"\w" | r"\write" => Command::Write(needed("a file")?),
+        r"\echo" | r"\qecho" => Command::Echo(unquoted(rest)),
+        r"\cd" => Command::Folder(argument),
+        r"\!" => Command::Shell(rest.to_string()),
+        r"\errverbose" => Command::LastError,
+        r"\set" | r"\unset" | r"\gset" => {
+            return Err(format!(
+                "{name}: there are no variables here; \\pset sets the layout"
+            ));
+        }
+        _ => return catalog_command(name, pattern),
     })
 }
 
-fn list(title: &str, query: String) -> Command {
-    Command::Show(vec![(title.into(), query)])
+/// The commands that list and describe; S (system objects) is accepted and says nothing new.
+fn catalog_command(name: &str, pattern: &str) -> Result<Command, String> {
+    let plus = name.contains('+');
+    let list = |title: &str, query| Ok(Command::Show(vec![(title.to_string(), query)]));
+    let relations = |kinds| catalog::relations(kinds, pattern, plus);
+    match name.trim_end_matches(['+', 'S']) {
+        r"\l" | r"\list" => list("Databases", catalog::databases(plus)),
+        r"\d" if pattern.is_empty() => list("Relations", relations("'r','p','v','S'")),
+        r"\d" => Ok(Command::Describe {
+            pattern: pattern.to_string(),
+            plus,
+        }),
+        r"\dt" => list("Tables", relations("'r','p'")),
+        r"\di" => list("Indexes", relations("'i','I'")),
+        r"\ds" => list("Sequences", relations("'S'")),
+        r"\dv" => list("Views", relations("'v'")),
+        r"\dn" => list("Schemas", catalog::schemas(pattern)),
+        r"\du" | r"\dg" => list("Roles", catalog::roles(pattern)),
+        r"\df" | r"\da" => list("Functions", catalog::functions(pattern)),
+        r"\dT" => list("Types", catalog::types(pattern)),
+        r"\z" | r"\dp" => Err("there are no access privileges yet: every role may do all".into()),
+        r"\dx" => Err("there are no extensions".into()),
+        _ => Err(format!(r"unknown command {name}; \? lists the commands")),
+    }
 }
 
-const DATABASES: &str = "SELECT d.datname AS \"Name\", pg_get_userbyid(d.datdba) AS \"Owner\", \
-    pg_encoding_to_char(d.encoding) AS \"Encoding\", d.datprotocol AS \"Protocol\" \
-    FROM pg_database d ORDER BY 1";
+/// An argument without the quotes around it.
+fn unquoted(argument: &str) -> String {
+    match copy::unquote(argument) {
+        Some(inner) => inner,
+        None => argument.to_string(),
+    }
+}
 
-/// Relations of some kinds whose name fits `pattern`: `*` stands for anything, `?` for a character.
-fn relations(kinds: &str, pattern: &str) -> String {
-    let filter = match pattern {
-        "" => String::new(),
-        _ => {
-            let escaped = pattern
-                .replace('\\', r"\\")
-                .replace('_', r"\_")
-                .replace('%', r"\%");
-            let like = escaped.replace('*', "%").replace('?', "_");
-            format!(" AND c.relname LIKE {}", literal(&like))
+/// `on`, `off` or nothing.
+pub(crate) fn switch(argument: &str) -> Result<Option<bool>, String> {
+    match argument.to_ascii_lowercase().as_str() {
+        "" => Ok(None),
+        "on" | "true" | "1" => Ok(Some(true)),
+        "off" | "false" | "0" => Ok(Some(false)),
+        _ => Err(format!("{argument} is neither on nor off")),
+    }
+}
+
+/// `SECONDS`, or `i=SECONDS`, and `c=COUNT`.
+fn watch(argument: &str) -> Result<Watch, String> {
+    let wrong = || format!(r"\watch takes seconds and c=COUNT, not {argument}");
+    let mut watch = Watch {
+        every: Duration::from_secs(2),
+        count: None,
+    };
+    for part in argument.split_whitespace() {
+        if let Some(count) = part.strip_prefix("c=") {
+            watch.count = Some(count.parse().map_err(|_| wrong())?);
+        } else {
+            let seconds: f64 = part.trim_start_matches("i=").parse().map_err(|_| wrong())?;
+            watch.every = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
         }
-    };
-    format!(
-        "SELECT n.nspname AS \"Schema\", c.relname AS \"Name\", CASE c.relkind \
-         WHEN 'r' THEN 'table' WHEN 'p' THEN 'table' WHEN 'v' THEN 'view' \
-         WHEN 'S' THEN 'sequence' ELSE 'index' END AS \"Type\", \
-         pg_get_userbyid(c.relowner) AS \"Owner\" \
-         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-         WHERE c.relkind IN ({kinds}) AND n.nspname <> 'pg_catalog' \
-         AND n.nspname <> 'information_schema' AND n.nspname <> 'pg_toast'{filter} ORDER BY 1, 2"
-    )
-}
-
-/// A query that answers the number, schema and name of the relation that `name` means.
-pub(crate) fn find(name: &str) -> String {
-    let plain = match name
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'))
-    {
-        Some(quoted) => quoted.replace("\"\"", "\""),
-        None => name.to_lowercase(),
-    };
-    let plain = plain.strip_prefix("public.").unwrap_or(&plain);
-    format!(
-        "SELECT c.oid, n.nspname, c.relname FROM pg_class c \
-         JOIN pg_namespace n ON n.oid = c.relnamespace \
-         WHERE c.relname = {} AND pg_table_is_visible(c.oid) ORDER BY 2",
-        literal(plain)
-    )
-}
-
-/// Titles and queries that describe the relation with number `oid`.
-pub(crate) fn describe(oid: u64, schema: &str, name: &str) -> Vec<(String, String)> {
-    let columns = format!(
-        "SELECT a.attname AS \"Column\", format_type(a.atttypid, a.atttypmod) AS \"Type\", \
-         CASE WHEN a.attnotnull THEN 'not null' ELSE '' END AS \"Nullable\", \
-         coalesce(CASE a.attidentity WHEN 'a' THEN 'generated always as identity' \
-         WHEN 'd' THEN 'generated by default as identity' END, \
-         (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d \
-         WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum), '') AS \"Default\" \
-         FROM pg_attribute a \
-         WHERE a.attrelid = {oid} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
-    );
-    let indexes = format!(
-        "SELECT c.relname AS \"Index\", pg_get_indexdef(i.indexrelid) AS \"Definition\" \
-         FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
-         WHERE i.indrelid = {oid} ORDER BY i.indisprimary DESC, c.relname"
-    );
-    let constraints = format!(
-        "SELECT conname AS \"Constraint\", pg_get_constraintdef(oid) AS \"Definition\" \
-         FROM pg_constraint WHERE conrelid = {oid} AND contype IN ('c', 'f') ORDER BY 1"
-    );
-    let referrers = format!(
-        "SELECT t.relname AS \"Referenced by\", pg_get_constraintdef(c.oid) AS \"Definition\" \
-         FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid \
-         WHERE c.confrelid = {oid} AND c.contype = 'f' ORDER BY 1, 2"
-    );
-    vec![
-        (format!("\"{schema}.{name}\""), columns),
-        (String::new(), indexes),
-        (String::new(), constraints),
-        (String::new(), referrers),
-    ]
-}
-
-fn literal(text: &str) -> String {
-    let quoted = text.replace('\'', "''");
-    format!("'{quoted}'")
+    }
+    Ok(watch)
 }
 
 #[cfg(test)]
@@ -157,20 +289,51 @@ mod tests {
     #[test]
     fn commands_are_read() {
         assert_eq!(parse(r"\q"), Ok(Command::Quit));
-        assert_eq!(parse(r"\timing ;"), Ok(Command::Timing));
+        assert_eq!(parse(r"\timing ;"), Ok(Command::Timing(None)));
+        assert_eq!(parse(r"\timing off"), Ok(Command::Timing(Some(false))));
         assert_eq!(parse(r"\c shop"), Ok(Command::Connect("shop".into())));
-        assert_eq!(parse(r"\d orders;"), Ok(Command::Describe("orders".into())));
+        let describe = |pattern: &str, plus| Command::Describe {
+            pattern: pattern.into(),
+            plus,
+        };
+        assert_eq!(parse(r"\d orders;"), Ok(describe("orders", false)));
+        assert_eq!(parse("\\d+ \"Or ders\""), Ok(describe("\"Or ders\"", true)));
         assert_eq!(parse(r"\c"), Err(r"\c needs a database".into()));
         assert!(parse(r"\nope").is_err_and(|error| error.contains(r"unknown command \nope")));
+        assert_eq!(parse(r"\!ls -l"), Ok(Command::Shell("ls -l".into())));
+        assert_eq!(parse(r"\echo 'a;'"), Ok(Command::Echo("a;".into())));
     }
 
     #[test]
-    fn patterns_and_names_are_quoted() {
-        let Ok(Command::Show(queries)) = parse(r"\dt a_b*'?") else {
-            panic!("a query")
+    fn intervals_and_counts_are_read() {
+        let watch = |millis, count| {
+            Ok(Command::Watch(Watch {
+                every: Duration::from_millis(millis),
+                count,
+            }))
         };
-        assert!(queries[0].1.contains(r"LIKE 'a\_b%''_'"), "{queries:?}");
-        assert!(find("Orders").contains("relname = 'orders'"));
-        assert!(find("\"Or\"\"ders\"").contains("relname = 'Or\"ders'"));
+        assert_eq!(parse(r"\watch"), watch(2_000, None));
+        assert_eq!(parse(r"\watch 0.5"), watch(500, None));
+        assert_eq!(parse(r"\watch i=1 c=3"), watch(1_000, Some(3)));
+        for wrong in [r"\watch x", r"\watch -1", r"\watch c=x"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_name_that_is_completed_is_a_command() {
+        for name in NAMES {
+            let unknown = parse(name).is_err_and(|error| error.contains("unknown command"));
+            assert!(!unknown, "{name}");
+        }
+    }
+
+    #[test]
+    fn commands_follow_each_other_in_a_line() {
+        assert_eq!(split("\\x \\timing\nx"), (r"\x ", "\\timing\nx"));
+        assert_eq!(split("\\echo 'a\\b' \\q"), (r"\echo 'a\b' ", r"\q"));
+        assert_eq!(split(r"\t \\ SELECT 1;"), (r"\t ", " SELECT 1;"));
+        assert_eq!(split(r"\copy t from 'a\b'"), (r"\copy t from 'a\b'", ""));
+        assert_eq!(split("\\q"), ("\\q", ""));
     }
 }

@@ -1,11 +1,11 @@
 //! A session with one node of several: statements in, everything that the server says out.
 
+use super::interrupts::Interrupts;
 use super::report::Report;
 use super::table::{Column, Rows};
 use drive::link::{Link, LinkError};
-use drive::raw::{CancelKey, cancel};
 use drive::url::{Endpoint, Target};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// What a server says while it runs statements.
 pub(crate) enum Said {
@@ -19,8 +19,9 @@ pub(crate) enum Said {
     CopyOut(Vec<u8>),
 }
 
-/// Where a running statement can be canceled, for the thread that hears of Ctrl-C.
-pub(crate) type Running = Arc<Mutex<Option<(Endpoint, CancelKey)>>>;
+/// The data of COPY FROM STDIN, piece by piece; `Err` says why there will be no more, and
+/// nothing is copied then.
+pub(crate) type CopyData<'a> = dyn FnMut() -> Result<Option<Vec<u8>>, String> + 'a;
 
 /// Whether a transaction is open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,22 +35,26 @@ pub(crate) enum Block {
 pub(crate) struct Connection {
     pub(crate) target: Target,
     link: Option<(Link, Endpoint)>,
-    running: Running,
+    interrupts: Interrupts,
+    timeout: Option<Duration>,
     block: Block,
 }
 
 impl Connection {
-    pub(crate) fn new(target: Target) -> Connection {
+    pub(crate) fn new(target: Target, interrupts: Interrupts) -> Connection {
         Connection {
             target,
             link: None,
-            running: Running::default(),
+            interrupts,
+            timeout: None,
             block: Block::None,
         }
     }
 
-    pub(crate) fn running(&self) -> Running {
-        self.running.clone()
+    /// Waits for the server no longer than this.
+    pub(crate) fn with_timeout(mut self, timeout: Duration) -> Connection {
+        self.timeout = Some(timeout);
+        self
     }
 
     /// Whether a transaction is open, as of the last statement.
@@ -87,7 +92,7 @@ impl Connection {
         }
         let mut result = Err(LinkError::Protocol("no address"));
         for endpoint in &self.target.endpoints {
-            match Link::connect(endpoint, &self.target, None) {
+            match Link::connect(endpoint, &self.target, self.timeout) {
                 Ok(link) => {
                     self.link = Some((link, endpoint.clone()));
                     return Ok(());
@@ -100,8 +105,7 @@ impl Connection {
         result
     }
 
-    /// Runs statements as one simple query. `copy` gives the data of COPY FROM STDIN, piece by
-    /// piece.
+    /// Runs statements as one simple query. `copy` gives the data of COPY FROM STDIN.
     ///
     /// # Errors
     /// The connection is lost; the next call opens another. A refused statement is no error here:
@@ -109,17 +113,15 @@ impl Connection {
     pub(crate) fn run(
         &mut self,
         sql: &str,
-        copy: &mut dyn FnMut() -> Option<Vec<u8>>,
+        copy: &mut CopyData<'_>,
         hear: &mut dyn FnMut(Said),
     ) -> Result<(), LinkError> {
         self.open()?;
         let (link, endpoint) = self.link.as_mut().expect("just opened");
-        set(
-            &self.running,
-            link.cancel_key().map(|key| (endpoint.clone(), key)),
-        );
+        let running = link.cancel_key().map(|key| (endpoint.clone(), key));
+        self.interrupts.set_running(running);
         let result = converse(link, sql, copy, hear);
-        set(&self.running, None);
+        self.interrupts.set_running(None);
         match result {
             Ok(block) => {
                 self.block = block;
@@ -134,27 +136,10 @@ impl Connection {
     }
 }
 
-fn set(running: &Running, value: Option<(Endpoint, CancelKey)>) {
-    *running.lock().unwrap_or_else(PoisonError::into_inner) = value;
-}
-
-/// Cancels what runs; whether something did.
-pub(crate) fn interrupt(running: &Running) -> bool {
-    let guard = running.lock().unwrap_or_else(PoisonError::into_inner);
-    match &*guard {
-        Some((endpoint, key)) => {
-            // If the server cannot be reached the statement fails by itself.
-            let _ = cancel(endpoint, *key);
-            true
-        }
-        None => false,
-    }
-}
-
 fn converse(
     link: &mut Link,
     sql: &str,
-    copy: &mut dyn FnMut() -> Option<Vec<u8>>,
+    copy: &mut CopyData<'_>,
     hear: &mut dyn FnMut(Said),
 ) -> Result<Block, LinkError> {
     let mut query = sql.as_bytes().to_vec();
@@ -189,10 +174,7 @@ fn converse(
             b'N' => hear(Said::Notice(Report::decode(body))),
             b'd' => hear(Said::CopyOut(body.to_vec())),
             b'G' => {
-                while let Some(bytes) = copy() {
-                    link.send_message(b'd', &bytes)?;
-                }
-                link.send_message(b'c', &[])?;
+                send_copy(link, copy)?;
             }
             b'Z' => {
                 return match body {
@@ -204,6 +186,22 @@ fn converse(
             }
             // Empty query, parameter status, the beginning and end of COPY TO STDOUT.
             _ => {}
+        }
+    }
+}
+
+/// Sends the data of COPY FROM STDIN; if it cannot be read the server is told to copy nothing.
+fn send_copy(link: &mut Link, copy: &mut CopyData<'_>) -> Result<(), LinkError> {
+    loop {
+        match copy() {
+            Ok(Some(bytes)) => link.send_message(b'd', &bytes)?,
+            Ok(None) => return link.send_message(b'c', &[]),
+            Err(reason) => {
+                let mut reason = reason.into_bytes();
+                reason.retain(|&byte| byte != 0);
+                reason.push(0);
+                return link.send_message(b'f', &reason);
+            }
         }
     }
 }

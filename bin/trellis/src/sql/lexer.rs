@@ -1,17 +1,71 @@
-//! Where a statement ends in what a user types: only as much of SQL's lexical rules as that takes.
+//! Where a statement ends in what a user types, and where a command begins: only as much of SQL's
+//! lexical rules as that takes.
 
-/// Byte index behind the `;` that ends the first statement of `text`; `None` if it is not there
-/// yet. A `;` in a string, a quoted name, a dollar-quoted text or a comment ends nothing.
-pub(crate) fn statement_end(text: &str) -> Option<usize> {
-    let mut at = 0;
+/// What comes next in a text that is read line by line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// A statement ends; the index behind its `;`.
+    Statement(usize),
+    /// A command begins; the index of its backslash.
+    Command(usize),
+    /// The end of the text, in the middle of a statement.
+    More {
+        /// Where to read on once there is more text.
+        from: usize,
+        open: Open,
+    },
+}
+
+/// What is open at the end of a text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Open {
+    Nothing,
+    String,
+    Name,
+    Dollar,
+    Comment,
+}
+
+/// Reads `text` from byte `from` on. A `;` or a backslash in a string, a quoted name, a
+/// dollar-quoted text or a comment means nothing.
+pub(crate) fn scan(text: &str, from: usize) -> Next {
+    let mut at = from;
     while at < text.len() {
+        if text.as_bytes()[at] == b'\\' {
+            return Next::Command(at);
+        }
         match skip(text, at) {
-            Piece::End => return Some(at + 1),
+            Piece::End => return Next::Statement(at + 1),
             Piece::To(next) => at = next,
-            Piece::Open => return None,
+            Piece::Open(open) => return Next::More { from: at, open },
         }
     }
-    None
+    Next::More {
+        from: at,
+        open: Open::Nothing,
+    }
+}
+
+/// The words, quoted texts and signs of `text`, without blanks and comments. What is not closed
+/// at the end is the last of them.
+pub(crate) fn tokens(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        let is_comment = rest.starts_with("--") || rest.starts_with("/*");
+        let next = match skip(text, at) {
+            _ if rest.starts_with(is_word) => at + rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+            Piece::End => at + 1,
+            Piece::To(next) => next,
+            Piece::Open(_) => text.len(),
+        };
+        if !is_comment && !rest.starts_with(char::is_whitespace) {
+            found.push(&text[at..next]);
+        }
+        at = next;
+    }
+    found
 }
 
 /// Whether `text` says nothing: blanks, comments and empty statements.
@@ -26,7 +80,7 @@ pub(crate) fn is_blank(text: &str) -> bool {
         match skip(text, at) {
             Piece::End => at += 1,
             Piece::To(next) => at = next,
-            Piece::Open => return rest.starts_with("--"),
+            Piece::Open(_) => return rest.starts_with("--"),
         }
     }
     true
@@ -38,27 +92,35 @@ enum Piece {
     /// Goes on at this index.
     To(usize),
     /// What begins here is not closed.
-    Open,
+    Open(Open),
 }
 
 /// What lies at `at`, which is the beginning of a token or inside of a word.
 fn skip(text: &str, at: usize) -> Piece {
     let rest = &text[at..];
     let bytes = rest.as_bytes();
-    let closed = |length: Option<usize>| length.map_or(Piece::Open, |n| Piece::To(at + n));
+    let closed = |length: Option<usize>, open| {
+        length.map_or(Piece::Open(open), |length| Piece::To(at + length))
+    };
     match bytes[0] {
         b';' => Piece::End,
-        b'\'' => closed(quoted(rest, b'\'', is_escape_string(&text[..at]))),
-        b'"' => closed(quoted(rest, b'"', false)),
+        b'\'' => closed(
+            quoted(rest, b'\'', is_escape_string(&text[..at])),
+            Open::String,
+        ),
+        b'"' => closed(quoted(rest, b'"', false), Open::Name),
         b'$' => match dollar_tag(rest, text[..at].chars().next_back()) {
             Some(tag) => {
                 let body = &rest[tag.len()..];
-                closed(body.find(tag).map(|end| end + 2 * tag.len()))
+                closed(body.find(tag).map(|end| end + 2 * tag.len()), Open::Dollar)
             }
             None => Piece::To(at + 1),
         },
-        b'-' if bytes.get(1) == Some(&b'-') => closed(rest.find('\n').map(|end| end + 1)),
-        b'/' if bytes.get(1) == Some(&b'*') => closed(comment(bytes)),
+        // A comment up to the end of the line is over before the next line comes.
+        b'-' if bytes.get(1) == Some(&b'-') => {
+            closed(rest.find('\n').map(|end| end + 1), Open::Nothing)
+        }
+        b'/' if bytes.get(1) == Some(&b'*') => closed(comment(bytes), Open::Comment),
         _ => Piece::To(at + rest.chars().next().map_or(1, char::len_utf8)),
     }
 }
@@ -127,7 +189,7 @@ mod tests {
     fn check(text: &str, statements: &[&str], left: &str) {
         let mut rest = text;
         let mut found = Vec::new();
-        while let Some(end) = statement_end(rest) {
+        while let Next::Statement(end) = scan(rest, 0) {
             found.push(&rest[..end]);
             rest = &rest[end..];
         }
@@ -172,16 +234,35 @@ mod tests {
 
     #[test]
     fn open_quotes_wait_for_more() {
-        for text in [
-            "SELECT ';",
-            "SELECT \";",
-            "SELECT $$;",
-            "/* ;",
-            "-- ;",
-            "SELECT E'\\",
+        for (text, from, open) in [
+            ("SELECT ';", 7, Open::String),
+            ("SELECT \";", 7, Open::Name),
+            ("SELECT $$;", 7, Open::Dollar),
+            ("/* ;", 0, Open::Comment),
+            ("-- ;", 0, Open::Nothing),
+            ("SELECT E'\\", 8, Open::String),
+            ("SELECT", 6, Open::Nothing),
         ] {
-            assert_eq!(statement_end(text), None, "{text:?}");
+            assert_eq!(scan(text, 0), Next::More { from, open }, "{text:?}");
         }
+    }
+
+    #[test]
+    fn commands_begin_outside_of_quotes_only() {
+        assert_eq!(scan("SELECT 1 \\g", 0), Next::Command(9));
+        assert_eq!(scan("SELECT '\\g';", 0), Next::Statement(12));
+        assert_eq!(scan("-- \\g\n\\q", 0), Next::Command(6));
+        let (from, open) = (11, Open::Nothing);
+        assert_eq!(scan("SELECT 1 \\g", 10), Next::More { from, open });
+    }
+
+    #[test]
+    fn tokens_are_words_quotes_and_signs() {
+        let found = tokens("SELECT a1.\"b c\", 'it''s' -- x\nFROM t WHERE z='o");
+        let expected = [
+            "SELECT", "a1", ".", "\"b c\"", ",", "'it''s'", "FROM", "t", "WHERE", "z", "=", "'o",
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

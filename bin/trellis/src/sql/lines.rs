@@ -1,19 +1,30 @@
 //! Where statements come from, line by line: a person at a terminal, a file, a text.
 
+use super::complete::{Offer, complete};
+use super::names::Source;
 use anyhow::{Context, Result};
+use drive::url::Target;
+use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
-use rustyline::{Config, Editor};
+use rustyline::validate::Validator;
+use rustyline::{CompletionType, Config, Editor, Helper};
+use std::cell::RefCell;
 use std::io::BufRead;
 use std::path::PathBuf;
 
 /// A source of lines.
 pub(crate) trait Lines {
-    /// The next line.
+    /// The next line. `before` are the lines of the statement that it goes on with.
     ///
     /// # Errors
     /// The source cannot be read.
-    fn next(&mut self, prompt: &str) -> Result<Line>;
+    fn next(&mut self, prompt: &str, before: &str) -> Result<Line>;
+
+    /// Names of this database are completed from now on.
+    fn connected(&mut self, _target: &Target) {}
 
     /// Keeps a statement for a later session.
     fn remember(&mut self, _statement: &str) {}
@@ -39,7 +50,7 @@ pub(crate) enum Line {
 pub(crate) struct Stream<R>(pub(crate) R);
 
 impl<R: BufRead> Lines for Stream<R> {
-    fn next(&mut self, _prompt: &str) -> Result<Line> {
+    fn next(&mut self, _prompt: &str, _before: &str) -> Result<Line> {
         let mut line = String::new();
         let count = self
             .0
@@ -55,15 +66,19 @@ impl<R: BufRead> Lines for Stream<R> {
 
 /// A person: line editing, and a history that outlives the session.
 pub(crate) struct Terminal {
-    editor: Editor<(), FileHistory>,
+    editor: Editor<Completion, FileHistory>,
     history: Option<PathBuf>,
 }
 
 impl Terminal {
     /// Opens the terminal and the history `.trellis_history` in the home directory.
     pub(crate) fn open() -> Result<Terminal> {
-        let config = Config::builder().history_ignore_dups(true)?.build();
+        let config = Config::builder()
+            .history_ignore_dups(true)?
+            .completion_type(CompletionType::List)
+            .build();
         let mut editor = Editor::with_config(config).context("cannot use the terminal")?;
+        editor.set_helper(Some(Completion::default()));
         let history = std::env::home_dir().map(|home| home.join(".trellis_history"));
         if let Some(path) = history.as_deref().filter(|path| path.exists()) {
             // A history that cannot be read is missed, but no reason to refuse work.
@@ -74,7 +89,10 @@ impl Terminal {
 }
 
 impl Lines for Terminal {
-    fn next(&mut self, prompt: &str) -> Result<Line> {
+    fn next(&mut self, prompt: &str, before: &str) -> Result<Line> {
+        if let Some(completion) = self.editor.helper_mut() {
+            completion.before = before.to_string();
+        }
         match self.editor.readline(prompt) {
             Ok(line) => Ok(Line::Text(line)),
             Err(ReadlineError::Interrupted) => Ok(Line::Cancel),
@@ -83,15 +101,16 @@ impl Lines for Terminal {
         }
     }
 
+    fn connected(&mut self, target: &Target) {
+        if let Some(completion) = self.editor.helper_mut() {
+            completion.source = RefCell::new(Source::new(target));
+        }
+    }
+
     fn remember(&mut self, statement: &str) {
-        let one_line = statement
-            .lines()
-            .map(str::trim)
-            .collect::<Vec<_>>()
-            .join(" ");
         if self
             .editor
-            .add_history_entry(one_line)
+            .add_history_entry(statement)
             .is_ok_and(|added| added)
             && let Some(path) = &self.history
         {
@@ -103,3 +122,45 @@ impl Lines for Terminal {
         true
     }
 }
+
+/// What Tab does.
+#[derive(Default)]
+struct Completion {
+    /// Earlier lines of the statement.
+    before: String,
+    source: RefCell<Source>,
+    files: FilenameCompleter,
+}
+
+impl Completer for Completion {
+    type Candidate = Pair;
+
+    fn complete(
+        &self,
+        line: &str,
+        cursor: usize,
+        context: &rustyline::Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let mut source = self.source.borrow_mut();
+        match complete(&self.before, line, cursor, source.names()) {
+            Offer::Files => self.files.complete(line, cursor, context),
+            Offer::Texts(at, texts) => {
+                let pair = |text: String| Pair {
+                    display: text.trim_end().to_string(),
+                    replacement: text,
+                };
+                Ok((at, texts.into_iter().map(pair).collect()))
+            }
+        }
+    }
+}
+
+impl Hinter for Completion {
+    type Hint = String;
+}
+
+impl Highlighter for Completion {}
+
+impl Validator for Completion {}
+
+impl Helper for Completion {}

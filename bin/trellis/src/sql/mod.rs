@@ -5,27 +5,37 @@
 //! ```
 
 mod backslash;
-mod connection;
+pub(crate) mod catalog;
+mod commands;
+mod complete;
+pub(crate) mod connection;
+mod copy;
+pub(crate) mod interrupts;
 mod lexer;
 mod lines;
-mod report;
+mod names;
+mod output;
+pub(crate) mod report;
 mod shell;
-mod table;
+mod syntax;
+pub(crate) mod table;
 
 use crate::cluster_dir;
 use crate::local_cluster::url;
 use anyhow::{Context, Result};
 use clap::Args;
-use connection::{Connection, Running, interrupt};
+use connection::Connection;
 use drive::link::LinkError;
 use drive::url::Target;
+use interrupts::Interrupts;
 use lines::{Stream, Terminal};
+use output::Output;
 use shell::{Next, Shell};
 use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
-use table::Layout;
+use std::path::{Path, PathBuf};
+use table::Style;
 
 /// Where a cluster listens if nobody says otherwise.
 const DEFAULT_URL: &str = "postgres://trellis@127.0.0.1:5433/postgres";
@@ -65,15 +75,15 @@ pub(crate) struct SqlArgs {
 /// # Errors
 /// A statement of a script failed (it has been printed), or no server answers.
 pub(crate) fn run(args: &SqlArgs) -> Result<()> {
-    let mut connection = Connection::new(target(args)?);
+    let interrupts = Interrupts::default();
+    let mut connection = Connection::new(target(args)?, interrupts.clone());
     let (version, endpoint) = connection
         .server()
         .map_err(|error| no_server(args, error))?;
-    on_ctrl_c(connection.running())?;
-    let layout = if args.plain {
-        Layout::Plain
-    } else {
-        Layout::Aligned
+    on_ctrl_c(interrupts.clone())?;
+    let style = match args.plain {
+        true => Style::PLAIN,
+        false => Style::ALIGNED,
     };
     let mut out = std::io::stdout().lock();
     let mut errors = std::io::stderr();
@@ -82,10 +92,12 @@ pub(crate) fn run(args: &SqlArgs) -> Result<()> {
     if is_terminal {
         writeln!(
             out,
-            "Connected to {endpoint}, server {version}. \\? lists the commands."
+            "Connected to {endpoint}, server {version}. help tells more, Tab completes."
         )?;
     }
-    let mut shell = Shell::new(connection, layout, &mut out, &mut errors);
+    let has_screen = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let out = Output::new(&mut out, has_screen, interrupts.clone());
+    let mut shell = Shell::new(connection, style, out, &mut errors, interrupts);
     if is_terminal {
         shell.timing = true;
         shell.read(&mut Terminal::open()?)?;
@@ -100,7 +112,7 @@ pub(crate) fn run(args: &SqlArgs) -> Result<()> {
     } else {
         shell.read(&mut Stream(std::io::stdin().lock()))?;
     }
-    Ok(())
+    shell.finish()
 }
 
 fn no_server(args: &SqlArgs, error: LinkError) -> anyhow::Error {
@@ -115,25 +127,35 @@ fn no_server(args: &SqlArgs, error: LinkError) -> anyhow::Error {
 }
 
 fn target(args: &SqlArgs) -> Result<Target> {
-    let text = match (&args.url, &args.data) {
-        (Some(url), _) => url.clone(),
-        (None, Some(dir)) => url(&cluster_dir::existing(dir)?.nodes, "postgres"),
-        (None, None) => DEFAULT_URL.to_string(),
-    };
-    let mut target = Target::parse(&text)?;
+    let mut target = place(args.url.as_deref(), args.data.as_deref())?;
     if let Some(database) = &args.database {
         target.database = database.clone();
     }
     Ok(target)
 }
 
+/// The server of a URL, of a local cluster's directory, or the one on the default ports.
+///
+/// # Errors
+/// The URL is wrong, or the directory holds no cluster.
+pub(crate) fn place(text: Option<&str>, data: Option<&Path>) -> Result<Target> {
+    let text = match (text, data) {
+        (Some(text), _) => text.to_string(),
+        (None, Some(dir)) => url(&cluster_dir::existing(dir)?.nodes, "postgres"),
+        (None, None) => DEFAULT_URL.to_string(),
+    };
+    let mut target = Target::parse(&text)?;
+    target.application_name = "trellis sql";
+    Ok(target)
+}
+
 /// Ctrl-C cancels the statement that runs; without one it ends the client. (While a line is edited
 /// the terminal gives Ctrl-C to the editor.)
-fn on_ctrl_c(running: Running) -> Result<()> {
+fn on_ctrl_c(interrupts: Interrupts) -> Result<()> {
     let mut signals = Signals::new([SIGINT]).context("cannot listen for signals")?;
     std::thread::spawn(move || {
         for _ in signals.forever() {
-            if !interrupt(&running) {
+            if !interrupts.hit() {
                 std::process::exit(130);
             }
         }

@@ -13,7 +13,23 @@ pub(crate) struct Report {
     pub(crate) hint: String,
     /// Character in the statement, from 1; `None` if the server names no place.
     pub(crate) position: Option<usize>,
+    /// All other fields: name and text.
+    pub(crate) others: Vec<(&'static str, String)>,
 }
+
+/// Fields that are shown on demand.
+const OTHERS: [(&u8, &str); 10] = [
+    (&b'W', "CONTEXT"),
+    (&b'q', "INTERNAL QUERY"),
+    (&b's', "SCHEMA NAME"),
+    (&b't', "TABLE NAME"),
+    (&b'c', "COLUMN NAME"),
+    (&b'd', "DATATYPE NAME"),
+    (&b'n', "CONSTRAINT NAME"),
+    (&b'F', "FILE"),
+    (&b'L', "LINE"),
+    (&b'R', "ROUTINE"),
+];
 
 impl Report {
     /// Reads the fields of a message body.
@@ -31,10 +47,23 @@ impl Report {
                 b'D' => report.detail = text,
                 b'H' => report.hint = text,
                 b'P' => report.position = text.parse().ok(),
-                _ => {}
+                _ => {
+                    if let Some((_, name)) = OTHERS.iter().find(|(other, _)| *other == kind) {
+                        report.others.push((name, text));
+                    }
+                }
             }
         }
         report
+    }
+
+    /// All that the server said.
+    pub(crate) fn in_full(&self) -> String {
+        let mut out = self.render("");
+        for (name, text) in self.others.iter().filter(|(name, _)| *name != "CONTEXT") {
+            let _ = writeln!(out, "{name}: {text}");
+        }
+        out
     }
 
     /// The report on `statement`, ended by a newline.
@@ -47,6 +76,10 @@ impl Report {
             if !text.is_empty() {
                 let _ = writeln!(out, "{name}: {text}");
             }
+        }
+        // Where COPY stopped, among other things.
+        if let Some((name, text)) = self.others.iter().find(|(name, _)| *name == "CONTEXT") {
+            let _ = writeln!(out, "{name}: {text}");
         }
         out
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-fn trellis(args: &[&str]) -> Output {
+pub(crate) fn trellis(args: &[&str]) -> Output {
     Command::new(PROGRAM)
         .args(args)
         .stdin(Stdio::null())
@@ -17,22 +17,22 @@ fn trellis(args: &[&str]) -> Output {
         .unwrap()
 }
 
-fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// A running `trellis start`; a test that panics stops it through its own end.
-struct Running {
+pub(crate) struct Running {
     child: Child,
-    data: String,
+    pub(crate) data: String,
 }
 
 impl Running {
-    fn start(data: &Path, more: &[&str]) -> Running {
+    pub(crate) fn start(data: &Path, more: &[&str]) -> Running {
         let data = data.to_str().unwrap().to_string();
         let mut command = Command::new(PROGRAM);
         command.args(["start", "--data", &data]).args(more);
@@ -204,6 +204,8 @@ fn wrong_commands_say_what_to_do() {
     let folder = Folder::new("wrong");
     let missing = folder.path().join("missing");
     let missing = missing.to_str().unwrap();
+    let missing_file = format!("{missing}/file");
+    let missing_file = missing_file.as_str();
     let broken = folder.path().join("broken.toml");
     std::fs::write(&broken, "cluster = 1\nshards = 99\n").unwrap();
     let broken = broken.to_str().unwrap();
@@ -228,6 +230,22 @@ fn wrong_commands_say_what_to_do() {
             "broken.toml",
         ),
         (&["demo", "--protocol", "epoch"], "two_phase"),
+        // Before the run, not after it.
+        (&["demo", "--json", missing_file], "cannot write"),
+        (&["demo", "--report", missing_file], "cannot write"),
+        (&["paper", "leap", "--json", missing_file], "cannot write"),
+        (&["sim", "run", "--json", missing_file], "cannot write"),
+        (
+            &[
+                "bench",
+                "run",
+                "--url",
+                "postgres://x@127.0.0.1:1/x",
+                "--report",
+                missing_file,
+            ],
+            "cannot write",
+        ),
         (&["demo", "--rate", "0"], "a rate lies above 0"),
         (&["sql", "--url", "mysql://x"], "postgres://"),
         (
@@ -282,6 +300,27 @@ fn wrong_commands_say_what_to_do() {
     ] {
         assert!(stdout(&trellis(command)).contains("trellis"), "{command:?}");
     }
+}
+
+#[test]
+fn a_seed_has_the_workload_of_its_turn() {
+    let replay = |more: &[&str]| {
+        let mut args = vec!["sim", "replay", "2", "--faults", "none", "--millis", "50"];
+        args.extend(more);
+        let answer = trellis(&args);
+        assert!(answer.status.success(), "{}", stderr(&answer));
+        stdout(&answer)
+    };
+    let list = stdout(&trellis(&["sim", "list"]));
+    let second = list
+        .lines()
+        .nth(2)
+        .unwrap()
+        .split_whitespace()
+        .next()
+        .unwrap();
+    let named = replay(&["--workload", second]);
+    assert_eq!(replay(&[]), named);
 }
 
 #[test]

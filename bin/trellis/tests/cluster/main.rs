@@ -27,5 +27,7 @@ mod restart;
 mod schema;
 mod signals;
 mod starved;
+mod sql_client;
+mod starting;
 mod supervised;
 mod support;

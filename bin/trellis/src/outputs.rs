@@ -1,0 +1,54 @@
+//! The files that a command leaves behind. A path that cannot be written is told before the work
+//! of minutes, not after it.
+
+use anyhow::{Context, Result};
+use std::fs::OpenOptions;
+use std::path::Path;
+
+/// Whether all of these can be written, later. What is there stays as it is, and nothing new is
+/// left behind.
+///
+/// # Errors
+/// One cannot be written; the message names it.
+pub(crate) fn check<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+    for path in paths {
+        let is_new = !path.exists();
+        let opened = OpenOptions::new().append(true).create(true).open(path);
+        opened.with_context(|| format!("cannot write {}", path.display()))?;
+        if is_new {
+            std::fs::remove_file(path)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file.
+///
+/// # Errors
+/// It cannot be written; the message names it.
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_changes_nothing() {
+        let name = format!("trellis-outputs-{}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
+        std::fs::create_dir(&dir).expect("a fresh folder");
+        let (old, new) = (dir.join("old"), dir.join("new"));
+        write(&old, "kept").expect("it can be written");
+        check([old.as_path(), &new]).expect("both can be written");
+        assert!(!new.exists());
+        assert_eq!(std::fs::read_to_string(&old).ok().as_deref(), Some("kept"));
+        for wrong in [dir.clone(), dir.join("missing/file"), old.join("below")] {
+            let error = check([wrong.as_path()]).expect_err("no file can be there");
+            assert!(error.to_string().contains("cannot write"), "{error}");
+        }
+        std::fs::remove_dir_all(&dir).expect("it is ours");
+    }
+}
