@@ -59,7 +59,7 @@ pub(super) fn default_text(
             return Ok(format!("'{text}'::{}", ty.name()));
         }
     }
-    Ok(value.to_string())
+    Ok(super::shown::text(value))
 }
 
 /// The error with PostgreSQL's words for defaults.

@@ -3,6 +3,7 @@
 mod alter;
 mod default;
 mod names;
+mod shown;
 mod table;
 
 use crate::bind::scope::{check_reserved, ident, object_name};

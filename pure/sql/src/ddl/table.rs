@@ -631,5 +631,5 @@ pub(super) fn check_text(
         let message = "cannot use subquery or session functions in check constraint";
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }
-    Ok(check.to_string())
+    Ok(super::shown::text(check))
 }
