@@ -207,9 +207,8 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
                 number(1).map(|typmod| typmod as i32),
             )),
         },
-        "pg_get_userbyid" if object(0) == OWNER => text(cx.user),
-        "pg_get_userbyid" if object(0) == DATABASE_OWNER => text(DATABASE_OWNER_NAME),
-        "pg_get_userbyid" => text(format!("unknown (OID={})", object(0))),
+        name if name.starts_with("pg_get_function_") => procs::told(name, object(0)),
+        "pg_get_userbyid" => user_name(cx, object(0)),
         // Expressions are kept as the text that they print as.
         "pg_get_expr" => args.first().cloned().unwrap_or(Datum::Null),
         "pg_get_indexdef" => index_definition(cx, object(0), number(1).unwrap_or(0), truth(2)),
@@ -324,6 +323,14 @@ fn serial_sequence(cx: &CatalogCx<'_>, table: &str, column: &str) -> Result<Datu
     })))
 }
 
+fn user_name(cx: &CatalogCx<'_>, id: u32) -> Datum {
+    match id {
+        OWNER => text(cx.user),
+        DATABASE_OWNER => text(DATABASE_OWNER_NAME),
+        id => text(format!("unknown (OID={id})")),
+    }
+}
+
 /// Whether an object is found by its name alone; NULL if there is no such object.
 fn visible_object(cx: &CatalogCx<'_>, name: &str, id: u32) -> Datum {
     let known = match name {
@@ -332,7 +339,7 @@ fn visible_object(cx: &CatalogCx<'_>, name: &str, id: u32) -> Datum {
             None => names::relation_name(cx, id).is_some(),
         },
         "pg_type_is_visible" => types::by_oid(id).is_some(),
-        "pg_function_is_visible" => types::PROCS.iter().any(|(number, _)| *number == id),
+        "pg_function_is_visible" => procs::by_oid(id).is_some(),
         "pg_opclass_is_visible" => fixed::OPCLASSES.iter().any(|class| class.oid == id),
         "pg_collation_is_visible" => matches!(id, COLLATION | 950 | 951),
         _ => false,
@@ -507,6 +514,7 @@ fn output(cx: &CatalogCx<'_>, name: &str, id: u32) -> Datum {
         "regtypeout" => names::regtype_out(id),
         "regnamespaceout" => names::regnamespace_out(id),
         "regroleout" => names::regrole_out(cx, id),
+        "regprocedureout" => names::regprocedure_out(id),
         _ => names::regproc_out(id),
     })
 }

@@ -4,7 +4,9 @@
 //! (`none`: always empty), columns.
 
 use super::{CatalogCx, VirtualColumn, VirtualTable};
-use super::{columns, comments, constraints, fixed, keywords, relations, schema, types, views};
+use super::{
+    columns, comments, constraints, fixed, keywords, procs, relations, schema, types, views,
+};
 use base::RowBatch;
 
 /// Short names of the types, for the table below.
@@ -244,7 +246,7 @@ pub(super) static SYSTEM: &[VirtualTable] = tables! { "pg_catalog":
     pg_prepared_xacts 12090 'v' none [
         transaction OID, gid TEXT, prepared TIMESTAMPTZ, owner NAME, database NAME,
     ]
-    pg_proc 1255 'r' types::proc [
+    pg_proc 1255 'r' procs::rows [
         oid OID, proname NAME, pronamespace OID, proowner OID, prolang OID, procost
         FLOAT4, prorows FLOAT4, provariadic OID, prosupport REGPROC, prokind CHAR, prosecdef
         BOOL, proleakproof BOOL, proisstrict BOOL, proretset BOOL, provolatile CHAR,

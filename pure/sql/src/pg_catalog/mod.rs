@@ -30,6 +30,7 @@ pub mod functions;
 mod keywords;
 mod list;
 pub mod names;
+mod procs;
 mod relations;
 pub mod rewrite;
 mod schema;

@@ -3,7 +3,8 @@
 //! A value of these types is the oid; its text form is looked up where it is asked for: by a cast
 //! to text, and when a row goes to the client.
 
-use super::types::{PROCS, TYPES, by_oid};
+use super::procs;
+use super::types::{TYPES, by_oid};
 use super::*;
 use base::{SqlError, SqlState};
 use std::borrow::Cow;
@@ -311,10 +312,30 @@ pub fn find_proc(text: &str) -> Option<u32> {
         .strip_prefix("pg_catalog.")
         .unwrap_or(name)
         .trim_matches('"');
-    PROCS
-        .iter()
-        .find(|(_, other)| *other == name)
-        .map(|(oid, _)| *oid)
+    let mut found = procs::named(name);
+    let first = found.next()?;
+    let Some((_, args)) = text.split_once('(') else {
+        // A name of several means none of them.
+        return found.next().is_none().then_some(first.oid);
+    };
+    let args = args.trim_end().trim_end_matches(')');
+    let args: Vec<&str> = args
+        .split(',')
+        .map(str::trim)
+        .filter(|arg| !arg.is_empty())
+        .collect();
+    let fits = |proc: &procs::Proc| {
+        let pairs = proc.args.iter().zip(&args);
+        proc.args.len() == args.len()
+            && pairs.into_iter().all(|(oid, arg)| {
+                let plain = by_oid(*oid).is_some_and(|ty| ty.name == *arg);
+                plain || type_name(*oid, None) == *arg
+            })
+    };
+    core::iter::once(first)
+        .chain(found)
+        .find(fits)
+        .map(|proc| proc.oid)
 }
 
 /// `text::regproc`.
@@ -330,10 +351,21 @@ pub fn regproc_in(text: &str) -> Result<u32, SqlError> {
 
 /// `oid::regproc`.
 pub fn regproc_out(oid: u32) -> String {
-    match PROCS.binary_search_by_key(&oid, |(number, _)| *number) {
+    match procs::by_oid(oid) {
         _ if oid == 0 => "-".to_owned(),
-        Ok(at) => PROCS[at].1.to_owned(),
-        Err(_) => oid.to_string(),
+        Some(proc) => proc.name.to_owned(),
+        None => oid.to_string(),
+    }
+}
+
+/// `oid::regprocedure`: with the types of the arguments.
+pub fn regprocedure_out(oid: u32) -> String {
+    match procs::by_oid(oid) {
+        Some(proc) if oid != 0 => {
+            let args: Vec<String> = proc.args.iter().map(|arg| type_name(*arg, None)).collect();
+            format!("{}({})", proc.name, args.join(","))
+        }
+        _ => regproc_out(oid),
     }
 }
 

@@ -863,56 +863,6 @@ pub(super) static TYPES: &[TypeRow] = &[
     ),
 ];
 
-/// Functions that pg_type refers to, in order of oid.
-#[rustfmt::skip] // two per line would be read no better
-pub(super) static PROCS: &[(u32, &str)] = &[
-    (31, "byteaout"), (33, "charout"), (34, "namein"), (35, "nameout"), (38, "int2in"), (39,
-    "int2out"), (40, "int2vectorin"), (41, "int2vectorout"), (42, "int4in"), (43,
-    "int4out"), (44, "regprocin"), (45, "regprocout"), (46, "textin"), (47, "textout"), (50,
-    "xidin"), (51, "xidout"), (52, "cidin"), (53, "cidout"), (54, "oidvectorin"), (55,
-    "oidvectorout"), (109, "unknownin"), (110, "unknownout"), (200, "float4in"), (201,
-    "float4out"), (214, "float8in"), (215, "float8out"), (460, "int8in"), (461,
-    "int8out"), (750, "array_in"), (751, "array_out"), (1044, "bpcharin"), (1045,
-    "bpcharout"), (1046, "varcharin"), (1047, "varcharout"), (1084, "date_in"), (1085,
-    "date_out"), (1150, "timestamptz_in"), (1151, "timestamptz_out"), (1160,
-    "interval_in"), (1161, "interval_out"), (1242, "boolin"), (1243, "boolout"), (1244,
-    "byteain"), (1245, "charin"), (1312, "timestamp_in"), (1313, "timestamp_out"), (1701,
-    "numeric_in"), (1702, "numeric_out"), (1798, "oidin"), (1799, "oidout"), (2212,
-    "regprocedurein"), (2213, "regprocedureout"), (2214, "regoperin"), (2215,
-    "regoperout"), (2216, "regoperatorin"), (2217, "regoperatorout"), (2218,
-    "regclassin"), (2219, "regclassout"), (2220, "regtypein"), (2221, "regtypeout"), (2290,
-    "record_in"), (2291, "record_out"), (2292, "cstring_in"), (2293, "cstring_out"), (2294,
-    "any_in"), (2295, "any_out"), (2296, "anyarray_in"), (2297, "anyarray_out"), (2298,
-    "void_in"), (2299, "void_out"), (2312, "anyelement_in"), (2313, "anyelement_out"), (2400,
-    "array_recv"), (2401, "array_send"), (2402, "record_recv"), (2403, "record_send"), (2404,
-    "int2recv"), (2405, "int2send"), (2406, "int4recv"), (2407, "int4send"), (2408,
-    "int8recv"), (2409, "int8send"), (2410, "int2vectorrecv"), (2411, "int2vectorsend"), (2412,
-    "bytearecv"), (2413, "byteasend"), (2414, "textrecv"), (2415, "textsend"), (2416,
-    "unknownrecv"), (2417, "unknownsend"), (2418, "oidrecv"), (2419, "oidsend"), (2420,
-    "oidvectorrecv"), (2421, "oidvectorsend"), (2422, "namerecv"), (2423, "namesend"), (2424,
-    "float4recv"), (2425, "float4send"), (2426, "float8recv"), (2427, "float8send"), (2430,
-    "bpcharrecv"), (2431, "bpcharsend"), (2432, "varcharrecv"), (2433, "varcharsend"), (2434,
-    "charrecv"), (2435, "charsend"), (2436, "boolrecv"), (2437, "boolsend"), (2440,
-    "xidrecv"), (2441, "xidsend"), (2442, "cidrecv"), (2443, "cidsend"), (2444,
-    "regprocrecv"), (2445, "regprocsend"), (2446, "regprocedurerecv"), (2447,
-    "regproceduresend"), (2448, "regoperrecv"), (2449, "regopersend"), (2450,
-    "regoperatorrecv"), (2451, "regoperatorsend"), (2452, "regclassrecv"), (2453,
-    "regclasssend"), (2454, "regtyperecv"), (2455, "regtypesend"), (2460,
-    "numeric_recv"), (2461, "numeric_send"), (2468, "date_recv"), (2469, "date_send"), (2474,
-    "timestamp_recv"), (2475, "timestamp_send"), (2476, "timestamptz_recv"), (2477,
-    "timestamptz_send"), (2478, "interval_recv"), (2479, "interval_send"), (2500,
-    "cstring_recv"), (2501, "cstring_send"), (2502, "anyarray_recv"), (2503,
-    "anyarray_send"), (2903, "intervaltypmodin"), (2904, "intervaltypmodout"), (2905,
-    "timestamptypmodin"), (2906, "timestamptypmodout"), (2907, "timestamptztypmodin"), (2908,
-    "timestamptztypmodout"), (2913, "bpchartypmodin"), (2914, "bpchartypmodout"), (2915,
-    "varchartypmodin"), (2916, "varchartypmodout"), (2917, "numerictypmodin"), (2918,
-    "numerictypmodout"), (2952, "uuid_in"), (2953, "uuid_out"), (2961, "uuid_recv"), (2962,
-    "uuid_send"), (3120, "void_recv"), (3121, "void_send"), (4084, "regnamespacein"), (4085,
-    "regnamespaceout"), (4087, "regnamespacerecv"), (4088, "regnamespacesend"), (4092,
-    "regroleout"), (4094, "regrolerecv"), (4095, "regrolesend"), (4098, "regrolein"), (6179,
-    "array_subscript_handler"), (6180, "raw_array_subscript_handler"),
-];
-
 /// The row of that number.
 pub(super) fn by_oid(oid: u32) -> Option<&'static TypeRow> {
     TYPES
@@ -975,44 +925,5 @@ pub(super) fn rows(_: &CatalogCx<'_>, out: &mut RowBatch) {
             Datum::Null,
             Datum::Null,
         ]);
-    }
-}
-
-/// pg_proc: only the functions that pg_type refers to.
-pub(super) fn proc(_: &CatalogCx<'_>, out: &mut RowBatch) {
-    const INTERNAL: u32 = 12;
-    for (number, name) in PROCS {
-        let mut row = vec![
-            oid(*number),
-            text(*name),
-            oid(PG_CATALOG),
-            oid(OWNER),
-            oid(INTERNAL),
-            Datum::Float(1.0),
-            Datum::Float(0.0),
-            oid(0),
-            oid(0),
-            letter('f'),
-            flag(false),
-            flag(false),
-            flag(true),
-            flag(false),
-            letter('i'),
-            letter('s'),
-            int(1),
-            int(0),
-            oid(0),
-            array([]),
-        ];
-        row.extend([
-            Datum::Null,
-            Datum::Null,
-            Datum::Null,
-            Datum::Null,
-            Datum::Null,
-        ]);
-        row.push(text(*name));
-        row.extend([Datum::Null, Datum::Null, Datum::Null, Datum::Null]);
-        out.push(row);
     }
 }
