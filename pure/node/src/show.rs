@@ -217,7 +217,11 @@ fn sum_by_name(rows: &[Vec<Datum>]) -> Vec<Vec<Datum>> {
         }
     }
     sums.into_iter()
-        .map(|(name, sum)| vec![name, Datum::Int(sum)])
+        .map(|(name, sum)| {
+            let meaning = name.as_str().and_then(txn::Counters::meaning);
+            let meaning = meaning.map_or(Datum::Null, crate::stages::text);
+            vec![name, Datum::Int(sum), meaning]
+        })
         .collect()
 }
 

@@ -3,15 +3,22 @@
 use serde::{Deserialize, Serialize};
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($(#[doc = $doc:literal] $name:ident,)*) => {
         /// Counters of one shard (sum them for a node or the cluster).
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-        pub struct Counters { $($(#[$doc])* pub $name: u64,)* }
+        pub struct Counters { $(#[doc = $doc] pub $name: u64,)* }
 
         impl Counters {
             /// Names and values in a fixed order.
             pub fn list(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($name), self.$name),)*].into_iter()
+            }
+            /// What the counter of this name counts.
+            pub fn meaning(name: &str) -> Option<&'static str> {
+                match name {
+                    $(stringify!($name) => Some($doc.trim_ascii()),)*
+                    _ => None,
+                }
             }
             /// Adds another shard's counters.
             pub fn add(&mut self, other: &Counters) {

@@ -29,7 +29,7 @@ pub(crate) mod step;
 mod write;
 
 pub use fast::{Fast, FastEnd, FastWait, execute_fast, home_slot};
-pub use show::show_columns;
+pub use show::{TOPICS, show_columns, show_hint};
 pub use step::Run;
 
 use crate::bind::rel::InitValue;

@@ -57,7 +57,11 @@ const NODES: Columns = &[
     ("state", Type::Text),
     ("shards", Type::Int4),
 ];
-const COUNTERS: Columns = &[("name", Type::Text), ("value", Type::Int8)];
+const COUNTERS: Columns = &[
+    ("name", Type::Text),
+    ("value", Type::Int8),
+    ("meaning", Type::Text),
+];
 const SESSIONS: Columns = &[
     ("pid", Type::Int4),
     ("node", Type::Int4),
@@ -127,6 +131,29 @@ const IN_DOUBT: Columns = &[
 ];
 const SIZES: Columns = &[("index", Type::Int8), ("bytes", Type::Int8)];
 
+/// What SHOW tells of the cluster, in the order of the alphabet: its words and what they ask for.
+/// `docs/show.md` describes each.
+pub const TOPICS: [(&[&str], Show); 11] = [
+    (&["COUNTERS"], Show::Counters),
+    (&["DATABASES"], Show::Databases),
+    (&["HOTTEST"], Show::Hottest),
+    (&["IN", "DOUBT"], Show::InDoubt),
+    (&["MEMORY"], Show::Memory),
+    (&["NODES"], Show::Nodes),
+    (&["OWNERSHIP"], Show::Ownership),
+    (&["PLACEMENT"], Show::Placement),
+    (&["SESSIONS"], Show::Sessions),
+    (&["STAGES"], Show::Stages),
+    (&["TABLES"], Show::Tables),
+];
+
+/// For those who ask for something else.
+pub fn show_hint() -> String {
+    let topics: Vec<String> = TOPICS.iter().map(|(words, _)| words.join(" ")).collect();
+    let topics = topics.join(", ");
+    format!("SHOW ALL lists the settings. SHOW tells of the cluster, too: {topics}.")
+}
+
 /// Names and types of the columns that the node answers for each kind of SHOW.
 pub fn show_columns(what: Show) -> Vec<OutColumn> {
     let columns = match what {
@@ -165,4 +192,32 @@ pub(super) async fn run(cx: &Cx<'_>, what: Show) -> Result<u64, ExecError> {
     let rows = u64::from(batch.rows);
     cx.emit(batch).await;
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_is_on_the_page() {
+        let page = include_str!("../../../../docs/show.md");
+        for (words, what) in TOPICS {
+            let title = format!("## SHOW {}\n", words.join(" "));
+            let (_, rest) = page.split_once(&title).expect(&title);
+            let section = rest.split("\n## ").next().unwrap_or(rest);
+            for column in show_columns(what) {
+                let cell = format!("| `{}` |", column.name);
+                assert!(section.contains(&cell), "{title}{cell}");
+            }
+        }
+    }
+
+    #[test]
+    fn who_asks_for_something_unknown_is_told_what_there_is() {
+        let hint = show_hint();
+        for (words, _) in TOPICS {
+            assert!(hint.contains(&words.join(" ")), "{hint}");
+        }
+        assert!(hint.len() < 200, "{hint}");
+    }
 }

@@ -4,6 +4,7 @@
 use super::words::Words;
 use super::{Kind, comment, nested, tables, with_library};
 use crate::copy::OptionValue;
+use crate::exec::{TOPICS, show_hint};
 use crate::plan::{Isolation, SessionCommand, TxnModes};
 use crate::port::Show;
 use base::{SqlError, SqlState};
@@ -291,26 +292,13 @@ fn set(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
 
 fn show(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     words.expect(&["SHOW"])?;
-    let cluster = [
-        ("STAGES", Show::Stages),
-        ("PLACEMENT", Show::Placement),
-        ("OWNERSHIP", Show::Ownership),
-        ("HOTTEST", Show::Hottest),
-        ("MEMORY", Show::Memory),
-        ("NODES", Show::Nodes),
-        ("COUNTERS", Show::Counters),
-        ("SESSIONS", Show::Sessions),
-        ("DATABASES", Show::Databases),
-        ("TABLES", Show::Tables),
-    ];
-    let what = if let Some((_, what)) = cluster.iter().find(|(word, _)| words.take(&[word])) {
+    let what = if let Some((_, what)) = TOPICS.iter().find(|(topic, _)| words.take(topic)) {
         ShowWhat::Cluster(*what)
-    } else if words.take(&["IN", "DOUBT"]) {
-        ShowWhat::Cluster(Show::InDoubt)
     } else if words.take(&["ALL"]) {
         ShowWhat::Setting(None)
     } else {
-        ShowWhat::Setting(Some(setting_name(words)?))
+        let name = setting_name(words).map_err(|error| error.hint(show_hint()))?;
+        ShowWhat::Setting(Some(name))
     };
     words.expect_end()?;
     Ok(Kind::Show(what))

@@ -134,7 +134,7 @@ pub fn is_custom(name: &str) -> bool {
 /// The error for a setting that does not exist.
 pub fn unknown(name: &str) -> SqlError {
     let message = format!("unrecognized configuration parameter \"{name}\"");
-    SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+    SqlError::new(SqlState::UNDEFINED_OBJECT, message).hint(crate::exec::show_hint())
 }
 
 /// The value that SET stores: `value` checked and in the form that SHOW prints.
