@@ -4,6 +4,7 @@ mod allocator;
 mod bench;
 mod cluster_dir;
 mod demo;
+mod dump;
 mod local_cluster;
 mod node_log;
 mod outputs;
@@ -49,6 +50,8 @@ enum Command {
     Stop(stop::StopArgs),
     /// Ask and change a database: a small interactive client
     Sql(sql::SqlArgs),
+    /// Write a database as SQL statements that make it again: a backup
+    Dump(dump::DumpArgs),
     /// Load, run and check a workload on any database with PostgreSQL's wire protocol
     Bench(bench::BenchArgs),
     /// Run clusters in virtual time, under faults, from a seed
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::Status(args) => status::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Stop(args) => stop::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Sql(args) => sql::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Dump(args) => dump::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Bench(args) => bench::run(&args),
         Command::Sim(args) => sim::run(&args),
         Command::Paper(args) => paper::run(&args).map(|()| ExitCode::SUCCESS),

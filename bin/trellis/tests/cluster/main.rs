@@ -14,6 +14,7 @@ mod commands;
 mod connections;
 mod crash;
 mod disk_full;
+mod dump;
 mod errors;
 mod frames;
 mod histories;
