@@ -353,7 +353,7 @@ impl Plan {
 impl Plan {
     /// Whether its faults are long outages on calm links, in which waits are judged.
     pub fn has_outages(&self) -> bool {
-        self.workload == "waits"
+        matches!(self.workload, "waits" | "waits-switch")
     }
 
     /// Nothing takes long but what waits for an outage.

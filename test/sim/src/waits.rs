@@ -31,6 +31,10 @@ const LOOK_NS: u64 = 50_000_000;
 /// two of them, the first while it queues behind another one's.
 const BOUND_NS: u64 = 2_500_000_000;
 
+/// The same where schema changes close the database: one lasts up to 2 s with what it undoes, and
+/// what comes meanwhile waits for it.
+const BOUND_CLOSED_NS: u64 = BOUND_NS + 2_000_000_000;
+
 /// A statement that has not been answered.
 struct Waiting {
     node: usize,
@@ -159,9 +163,13 @@ impl World {
             self.waits.since_ns = self.now_ns;
             return;
         }
+        let bound_ns = match self.plan.workload {
+            "waits-switch" => BOUND_CLOSED_NS,
+            _ => BOUND_NS,
+        };
         let late = self.waits.begun.values().find(|waiting| {
             let from_ns = waiting.since_ns.max(self.waits.since_ns);
-            self.is_live(waiting.node) && self.now_ns - from_ns > BOUND_NS
+            self.is_live(waiting.node) && self.now_ns - from_ns > bound_ns
         });
         if let Some(waiting) = late {
             let text = format!(

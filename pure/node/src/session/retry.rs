@@ -10,9 +10,9 @@ use txn::AbortReason;
 
 /// Attempts of one transaction before its client is told (architecture.md section 6).
 pub(super) const ATTEMPTS_MAX: u32 = 10;
-/// Attempts while the schema changes: they go on for about two seconds, which most changes, and
-/// databases that are closed by one, do not take. So a statement waits for a short schema change.
-const ATTEMPTS_SCHEMA_MAX: u32 = 100;
+/// Longest time, in microseconds, for which attempts go on while the schema changes. Most changes,
+/// and databases that are closed by one, take less. So a statement waits for a short schema change.
+const SCHEMA_US_MAX: u64 = 2_000_000;
 /// First pause before another attempt; doubles each time. The older transaction needs about this
 /// long to finish.
 const BACKOFF_US: u64 = 200;
@@ -29,6 +29,8 @@ enum Pause {
     Conflict,
     /// A node is not connected; attempts have failed for that since this time.
     Away(Time),
+    /// The schema is changing; attempts have failed for that since this time.
+    Schema(Time),
 }
 
 /// A transaction that is being run again.
@@ -38,6 +40,8 @@ pub(super) struct Retry {
     tries: u32,
     /// When an attempt first failed because a node was not connected.
     away_since: Option<Time>,
+    /// When an attempt first failed because the schema was changing.
+    schema_since: Option<Time>,
     /// Replies between those of its statements, still to be said.
     statics: VecDeque<(Reply, Position)>,
     /// How many of them have been said.
@@ -88,7 +92,12 @@ impl Session {
                     cx.now.since(since) < AWAY_US_MAX && cx.away.may_return(shard.node(), cx.now);
                 return again.then_some(Pause::Away(since));
             }
-            AbortReason::SchemaChanged => ATTEMPTS_SCHEMA_MAX,
+            AbortReason::SchemaChanged => {
+                let known = self.retry.as_ref().and_then(|retry| retry.schema_since);
+                let since = known.unwrap_or(cx.now);
+                let again = cx.now.since(since) < SCHEMA_US_MAX;
+                return again.then_some(Pause::Schema(since));
+            }
             AbortReason::Die { .. }
             | AbortReason::ParticipantLost(_)
             | AbortReason::CutOff(_)
@@ -119,15 +128,17 @@ impl Session {
         self.roll_back(cx);
         cx.counters.server_retries += 1;
         let mut statics = self.take_back();
-        let mut away_since = None;
+        let (mut away_since, mut schema_since) = (None, None);
         if let Some(old) = &mut self.retry {
             statics.append(&mut old.statics);
-            away_since = old.away_since;
+            (away_since, schema_since) = (old.away_since, old.schema_since);
         }
+        let doubled = (BACKOFF_US << (tries - 1).min(10)).min(BACKOFF_US_MAX);
         // Nobody was in the way of a transaction whose rows are away: it does not become urgent.
         let (attempt, tries, pause_us) = match pause {
-            Pause::Conflict => {
-                let doubled = (BACKOFF_US << (tries - 1).min(10)).min(BACKOFF_US_MAX);
+            Pause::Conflict => (attempt + 1, tries + 1, doubled),
+            Pause::Schema(since) => {
+                schema_since = Some(since);
                 (attempt + 1, tries + 1, doubled)
             }
             Pause::Away(since) => {
@@ -140,6 +151,7 @@ impl Session {
             attempt,
             tries,
             away_since,
+            schema_since,
             statics,
             moved: 0,
         });

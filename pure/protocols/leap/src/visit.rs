@@ -165,9 +165,25 @@ impl Leap {
             }
             return;
         }
+        self.decline_held(cx, txn);
         self.locks.release(txn);
         self.ask_again_for_releases(cx, txn);
         self.ask_again_for_recalls(cx, txn);
+    }
+
+    /// Formulas of a transaction that wait for locks here are not held any more: the locks are
+    /// about to go, and the word of its coordinator may have been lost.
+    fn decline_held(&mut self, cx: &mut Context<'_>, txn: TxnId) {
+        let own = self.jobs.values().filter(|job| job.txn == txn);
+        let held = own.filter(|job| matches!(job.origin, Origin::Held { .. }));
+        let held: Vec<u64> = held.map(|job| job.id).collect();
+        for id in held {
+            let job = self.jobs.remove(&id).expect("just listed");
+            self.drop_job(id);
+            if let Origin::Held { from, number } = job.origin {
+                self.decline(cx, &job, from, number);
+            }
+        }
     }
 
     pub(crate) fn drop_job(&mut self, id: u64) {

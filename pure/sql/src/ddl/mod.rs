@@ -298,22 +298,14 @@ fn create_index(create: &ast::CreateIndex, binder: &mut Binder<'_>) -> Result<Dd
             names::free_name(&database, &table.name, &parts, "idx")
         }
     };
-    if *if_not_exists && database.has_relation(&name) {
-        let command = Command::CreateIndex {
-            database: database.name.clone(),
-            table: table.name.clone(),
-            index: index(name, columns, *unique, false),
-            if_not_exists: true,
-        };
-        return Ok(simple("CREATE INDEX", vec![command]));
-    }
+    // Whether there is one is seen when the turn of the change has come.
     let index = index(name, columns, *unique, false);
     Ok(build_index(
         "CREATE INDEX",
         &database.name,
         &table.name,
         index,
-        false,
+        *if_not_exists,
     ))
 }
 

@@ -325,8 +325,12 @@ pub(super) async fn patiently(
         };
         let is_excused = match &error {
             LinkError::Lost => true,
-            // A schema change needs every node.
-            LinkError::Server(error) => is_excusable(&error.sqlstate) || error.sqlstate == "55000",
+            // A schema change needs every node; one of an attempt before, whose answer was lost,
+            // may be carried out between two of this one.
+            LinkError::Server(error) => {
+                is_excusable(&error.sqlstate)
+                    || matches!(&*error.sqlstate, "55000" | "42P07" | "2BP01")
+            }
         };
         if !is_excused || attempts == SETUP_ATTEMPTS_MAX {
             return Err(error.to_string());

@@ -80,6 +80,7 @@ pub const ALL: &[Entry] = &[
     switch::ENTRY,
     tpcc::ENTRY,
     waits::ENTRY,
+    waits::SWITCHING,
 ];
 
 /// The workload of this name.

@@ -16,7 +16,13 @@ use workload::wire;
 pub(super) const ENTRY: Entry = Entry {
     name: "waits",
     about: "statements end while nodes are dead, stand still or are cut off",
-    make: |prng, scale| Rc::new(Waits::draw(prng, scale)),
+    make: |prng, scale| Rc::new(Waits::draw(prng, scale, false)),
+};
+
+pub(super) const SWITCHING: Entry = Entry {
+    name: "waits-switch",
+    about: "so do they, and schema changes, while the database changes its protocol",
+    make: |prng, scale| Rc::new(Waits::draw(prng, scale, true)),
 };
 
 /// A run with fewer statements proves nothing.
@@ -27,6 +33,8 @@ const LAST_ATTEMPTS: u32 = 30;
 const PAUSE_US: u64 = 20_000;
 
 struct Waits {
+    /// Some statements change the schema, or the protocol of the database.
+    switches: bool,
     rows: i64,
     /// Rows that only the clients of one node use.
     own_rows: i64,
@@ -37,8 +45,9 @@ struct Waits {
 }
 
 impl Waits {
-    fn draw(prng: &mut Prng, scale: Scale) -> Waits {
+    fn draw(prng: &mut Prng, scale: Scale, switches: bool) -> Waits {
         Waits {
+            switches,
             rows: 6 + prng.below(30) as i64,
             own_rows: i64::from(scale.nodes) * 4,
             next_key: Cell::new(1_000),
@@ -55,6 +64,15 @@ impl Waits {
         let own = i64::from(node) + rng.below(4) as i64 * 100;
         let update = |id: i64| format!("UPDATE t SET v = length(v::text) + {id} WHERE id = {id}");
         let kind = rng.below(12);
+        if self.switches && rng.below(40) == 0 {
+            let changes = [
+                "ALTER DATABASE postgres SET (protocol = 'two_phase')",
+                "ALTER DATABASE postgres SET (protocol = 'leap')",
+                "CREATE INDEX IF NOT EXISTS t_v ON t (v)",
+                "DROP INDEX IF EXISTS t_v",
+            ];
+            return vec![changes[rng.below(4) as usize].to_owned()];
+        }
         drop(rng);
         let one = match kind {
             0..=2 => update(id),
@@ -89,7 +107,9 @@ impl Waits {
             }
             Err(SimError::Lost) => false,
             Err(SimError::Sql(error)) => {
-                if !is_excusable(error.state().as_str()) {
+                // 55000: a schema change needs all nodes.
+                let refused = self.switches && error.state().as_str() == "55000";
+                if !refused && !is_excusable(error.state().as_str()) {
                     let text = format!("{sql}: {error}");
                     self.wrong.borrow_mut().get_or_insert(text);
                 }
