@@ -12,7 +12,7 @@ use one_shard::World;
 static ALLOCATOR: Counting = Counting;
 
 /// Rows of the tables: many times what a step may do.
-const ROWS: u64 = 40_000;
+const ROWS: u64 = 30_000;
 /// Units (rows, or 256 bytes of them) that a step may take: a turn of a statement, one of a scan,
 /// and a slice each of what is installed, unlocked and freed.
 const STEP_UNITS_MAX: u64 = 6_000;
@@ -42,6 +42,8 @@ const MONSTERS: &[&str] = &[
     "CREATE INDEX ON u (v)",
     "UPDATE u SET v = v + 1",
     "DELETE FROM u WHERE v > 5",
+    "SELECT * FROM t ORDER BY v DESC",
+    "SELECT a.id FROM t a JOIN t b ON a.v = b.v",
     "DROP TABLE u",
     "SELECT count(*) FROM t",
     "TRUNCATE t",

@@ -16,8 +16,8 @@
 //! * a checkpoint begins while nothing is half installed ([`Bulks::make_way`]): a commit record
 //!   stands before its start and all rows of it are in the store, or it stands behind.
 //!
-//! Is not: the place that decides. A protocol says when a transaction may freeze, is decided, and is
-//! over.
+//! Is not: the place that decides. A protocol says when a transaction may freeze, is decided, and
+//! is over.
 
 use crate::contract::{Cx, JournalPort};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -449,8 +449,8 @@ impl Bulks {
         self.waste.lists.extend(lists);
     }
 
-    /// A checkpoint wants to begin: whether it may. Until it may, nothing is decided here that would
-    /// have to be installed in slices, and what others decide waits.
+    /// A checkpoint wants to begin: whether it may. Until it may, nothing is decided here that
+    /// would have to be installed in slices, and what others decide waits.
     pub fn make_way(&mut self) -> bool {
         let mut all = self.installing.values();
         self.making_way = all.any(|bulk| bulk.stage != Stage::Waiting);

@@ -6,14 +6,44 @@
 //! ```
 
 use crate::job::Stop;
-use crate::txns::{Freezing, Txn};
+use crate::txns::Txn;
 use crate::view::Drain;
 use crate::{Context, Leap};
 use alloc::boxed::Box;
-use base::{Position, Ts, TxnId};
-use txn::bulk::{Frozen, Turn, units};
+use base::{Key, Position, Ts, TxnId};
+use txn::bulk::{Frozen, Turn, Wanted, units};
+
+/// A large write set on its way into the journal.
+#[derive(Debug)]
+pub(crate) struct Freezing {
+    pub(crate) frozen: Frozen,
+    pub(crate) rest: Drain,
+}
 
 impl Txn {
+    /// Whether it has written rows.
+    #[inline]
+    pub(crate) fn has_written(&self) -> bool {
+        !self.writes.is_empty() || self.freezing.is_some()
+    }
+
+    /// Whether it has written this row.
+    pub(crate) fn writes_row(&self, key: &Key) -> bool {
+        let frozen = self.freezing.as_ref().is_some_and(|freezing| {
+            let taken = freezing.frozen.writes();
+            let found = taken.binary_search_by(|(other, _)| other.cmp(key));
+            found.is_ok() || freezing.rest.get(key).is_some()
+        });
+        frozen || self.writes.get(key).is_some()
+    }
+
+    /// Whether it has written one of these rows; it is about to commit.
+    pub(crate) fn writes_any(&self, wanted: Wanted<'_>) -> bool {
+        let frozen = self.freezing.as_ref();
+        frozen.is_some_and(|freezing| wanted.meets(freezing.frozen.writes()))
+            || self.writes.keys().any(|key| wanted.has(key))
+    }
+
     /// Takes what it has written and will not commit, if that is much.
     pub(crate) fn take_large(&mut self, slice_units: u64) -> Option<(Option<Frozen>, Drain)> {
         if let Some(freezing) = self.freezing.take() {

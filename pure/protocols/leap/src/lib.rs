@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Modules: [`message`] what shards say; `request` the requester; `home` the home; `owner` the
-//! owner; `txns`, `commit`, `bulk_commit` transactions at their coordinator; `entrust` those that go to their row;
+//! owner; `txns`, `commit`, `bulk_commit` transactions at their coordinator; `entrust` those that
+//! go to their row;
 //! `ship`, `pending` formulas of larger ones that do, at the coordinator and at the owner;
 //! `job`, `keyed`, `scan`, `increment` operations on rows; `share` copies; `heat` rows that go to
 //! and fro; `outage` nodes that cannot be reached;

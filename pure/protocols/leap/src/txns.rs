@@ -1,18 +1,18 @@
 //! Transactions at their coordinator: operations here, and reads elsewhere.
 
+use crate::bulk_commit::Freezing;
 use crate::job::{Job, Origin, Stop, key_of, read_of};
 use crate::message::{Body, ReadReply, ReadRequest};
 use crate::request::Standing;
 use crate::ship::Ship;
 use crate::timers::Timer;
-use crate::view::{Drain, WriteSet};
+use crate::view::WriteSet;
 use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, ShardId, SqlError, SqlState, Time, Ts, TxnId};
 use store::{Store, Write};
-use txn::bulk::{Frozen, Wanted};
 use txn::lock::Item;
 use txn::{
     AbortReason, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Read, Submitted, TxnCost,
@@ -41,13 +41,6 @@ pub(crate) enum Phase {
     Entrusted,
     /// It has an outcome.
     Ended,
-}
-
-/// A large write set on its way into the journal.
-#[derive(Debug)]
-pub(crate) struct Freezing {
-    pub(crate) frozen: Frozen,
-    pub(crate) rest: Drain,
 }
 
 /// One transaction.
@@ -129,29 +122,6 @@ impl Txn {
         let mut writes = old.writes;
         writes.clear(None);
         (self.planned, self.nodes, self.writes) = (planned, nodes, writes);
-    }
-
-    /// Whether it has written rows.
-    #[inline]
-    pub(crate) fn has_written(&self) -> bool {
-        !self.writes.is_empty() || self.freezing.is_some()
-    }
-
-    /// Whether it has written this row.
-    pub(crate) fn writes_row(&self, key: &Key) -> bool {
-        let frozen = self.freezing.as_ref().is_some_and(|freezing| {
-            let taken = freezing.frozen.writes();
-            let found = taken.binary_search_by(|(other, _)| other.cmp(key));
-            found.is_ok() || freezing.rest.get(key).is_some()
-        });
-        frozen || self.writes.get(key).is_some()
-    }
-
-    /// Whether it has written one of these rows; it is about to commit.
-    pub(crate) fn writes_any(&self, wanted: Wanted<'_>) -> bool {
-        let frozen = self.freezing.as_ref();
-        frozen.is_some_and(|freezing| wanted.meets(freezing.frozen.writes()))
-            || self.writes.keys().any(|key| wanted.has(key))
     }
 
     pub(crate) fn is_idle(&self) -> bool {

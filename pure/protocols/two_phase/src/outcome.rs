@@ -19,6 +19,16 @@ pub(crate) struct Committed {
     pub(crate) position: Position,
 }
 
+/// A promise that has nothing to write.
+fn reader_vote(prepare_ts: Ts) -> Vote {
+    Vote {
+        prepare_ts,
+        durable: false,
+        redo: Writes::new(),
+        chunks: 0,
+    }
+}
+
 impl TwoPhase {
     /// The state of `txn` here, made if it is new.
     pub(crate) fn part(&mut self, txn: TxnId, options: TxnOptions) -> &mut Part {
@@ -79,12 +89,7 @@ impl TwoPhase {
             "operations end before prepare"
         );
         let prepare_ts = cx.clock.tick(cx.now);
-        let mut vote = Vote {
-            prepare_ts,
-            durable: false,
-            redo: Writes::new(),
-            chunks: 0,
-        };
+        let mut vote = reader_vote(prepare_ts);
         let mut position = part.wait;
         if !part.has_written() {
             part.stage = Stage::Voted;

@@ -1,5 +1,6 @@
 //! Grouping and aggregates, of rows or of the partial states that shards send.
 
+use super::long::Long;
 use super::ordered::{OrderedRows, own_orders};
 use super::source::{Rows, Source, open};
 use super::step::{Step, StepOp};
@@ -64,7 +65,8 @@ impl<'a> AggregateRows<'a> {
 
     async fn collect(&mut self) -> Result<BTreeMap<GroupKey, Vec<State>>, ExecError> {
         let mut input = self.input.take().expect("collected once");
-        let mut groups: BTreeMap<GroupKey, Vec<State>> = BTreeMap::new();
+        let groups: BTreeMap<GroupKey, Vec<State>> = BTreeMap::new();
+        let mut groups = Long::new(self.cx.port, groups);
         let mut gathered = 0usize;
         while let Some(batch) = input.next().await? {
             for row in batch.iter() {
@@ -106,7 +108,7 @@ impl<'a> AggregateRows<'a> {
         if self.group.is_empty() && groups.is_empty() {
             groups.insert(GroupKey(Vec::new()), self.states());
         }
-        Ok(groups)
+        Ok(groups.take())
     }
 
     fn key(&self, row: &[Datum]) -> Result<GroupKey, SqlError> {

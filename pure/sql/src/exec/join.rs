@@ -1,6 +1,7 @@
 //! Joins: key lookups per left row, hash tables, dependent right sides.
 
 use super::calls::bound;
+use super::long::Long;
 use super::scan::lookups;
 use super::source::{Rows, Source, collect, open};
 use super::step::{Scan, Step, StepOp};
@@ -273,7 +274,7 @@ pub(super) struct HashRows<'a> {
     joiner: Joiner<'a>,
     left_width: usize,
     slots: Slots,
-    built: Option<Built>,
+    built: Option<Built<'a>>,
     rest: Option<(RowBatch, Place)>,
     /// Right rows of a full join of which it is known whether they have a partner.
     passed: usize,
@@ -282,9 +283,9 @@ pub(super) struct HashRows<'a> {
     charge: Charge<'a>,
 }
 
-struct Built {
-    rows: Vec<Vec<Datum>>,
-    by_key: BTreeMap<GroupKey, Vec<usize>>,
+struct Built<'a> {
+    rows: Long<'a, Vec<Vec<Datum>>>,
+    by_key: Long<'a, BTreeMap<GroupKey, Vec<usize>>>,
     matched: Vec<bool>,
 }
 
@@ -316,7 +317,7 @@ impl<'a> HashRows<'a> {
         }
     }
 
-    async fn build(&mut self) -> Result<Built, ExecError> {
+    async fn build(&mut self) -> Result<Built<'a>, ExecError> {
         let kind = self.joiner.kind;
         let only_keys = matches!(kind, JoinKind::Semi | JoinKind::Anti)
             && self.joiner.filter.is_none()
@@ -325,8 +326,9 @@ impl<'a> HashRows<'a> {
             return self.build_keys().await;
         }
         let rows = collect(self.cx, self.right, &self.slots, &mut self.charge).await?;
+        let rows = Long::new(self.cx.port, rows);
         self.charge.add(rows.len())?;
-        let mut by_key: BTreeMap<GroupKey, Vec<usize>> = BTreeMap::new();
+        let mut by_key = Long::new(self.cx.port, BTreeMap::new());
         for (i, row) in rows.iter().enumerate() {
             // NULL equals nothing.
             if self.keys.is_empty() {
@@ -349,8 +351,8 @@ impl<'a> HashRows<'a> {
 
     /// The right side of a semi or anti join of which only the keys matter: one row stands for
     /// all.
-    async fn build_keys(&mut self) -> Result<Built, ExecError> {
-        let mut by_key: BTreeMap<GroupKey, Vec<usize>> = BTreeMap::new();
+    async fn build_keys(&mut self) -> Result<Built<'a>, ExecError> {
+        let mut by_key = Long::new(self.cx.port, BTreeMap::new());
         let mut source = open(self.cx, self.right, &self.slots);
         while let Some(batch) = source.next().await? {
             for row in batch.iter() {
@@ -363,7 +365,7 @@ impl<'a> HashRows<'a> {
             self.cx.breathe(batch.rows as usize).await;
         }
         Ok(Built {
-            rows: vec![Vec::new()],
+            rows: Long::new(self.cx.port, vec![Vec::new()]),
             by_key,
             matched: vec![false],
         })

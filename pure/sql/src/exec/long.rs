@@ -1,47 +1,87 @@
-//! Lists that may have millions of rows: their memory is given back in slices, also if the statement
-//! fails or is cancelled.
+//! Collections that may have millions of entries: their memory is given back in slices, also if
+//! the statement fails or is cancelled.
 
 use crate::port::Port;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 
-/// A list up to so many rows is freed at once.
-const ROWS_MAX: usize = 1_000;
+/// A collection of up to so many entries is freed at once.
+const ENTRIES_MAX: usize = 1_000;
 
-/// A list that may be long.
-pub(super) struct Long<'a, T: 'static> {
+/// What can be freed bit by bit.
+pub(super) trait Shrink: Default + 'static {
+    fn entries(&self) -> usize;
+    /// Frees at most so many entries.
+    fn shrink(&mut self, most: usize);
+}
+
+impl<T: 'static> Shrink for Vec<T> {
+    fn entries(&self) -> usize {
+        self.len()
+    }
+    fn shrink(&mut self, most: usize) {
+        self.truncate(self.len().saturating_sub(most));
+    }
+}
+
+impl<T: Ord + 'static> Shrink for BTreeSet<T> {
+    fn entries(&self) -> usize {
+        self.len()
+    }
+    fn shrink(&mut self, most: usize) {
+        (0..most.min(self.len())).for_each(|_| drop(self.pop_last()));
+    }
+}
+
+impl<K: Ord + 'static, V: 'static> Shrink for BTreeMap<K, V> {
+    fn entries(&self) -> usize {
+        self.len()
+    }
+    fn shrink(&mut self, most: usize) {
+        (0..most.min(self.len())).for_each(|_| drop(self.pop_last()));
+    }
+}
+
+/// A collection that may be long.
+pub(super) struct Long<'a, C: Shrink> {
     port: &'a dyn Port,
-    rows: Vec<T>,
+    inner: C,
 }
 
-impl<'a, T: 'static> Long<'a, T> {
-    pub(super) fn new(port: &'a dyn Port, rows: Vec<T>) -> Long<'a, T> {
-        Long { port, rows }
+impl<'a, C: Shrink> Long<'a, C> {
+    pub(super) fn new(port: &'a dyn Port, inner: C) -> Long<'a, C> {
+        Long { port, inner }
+    }
+
+    /// The collection, no longer guarded.
+    pub(super) fn take(mut self) -> C {
+        core::mem::take(&mut self.inner)
     }
 }
 
-impl<T: 'static> Deref for Long<'_, T> {
-    type Target = Vec<T>;
+impl<C: Shrink> Deref for Long<'_, C> {
+    type Target = C;
 
-    fn deref(&self) -> &Vec<T> {
-        &self.rows
+    fn deref(&self) -> &C {
+        &self.inner
     }
 }
 
-impl<T: 'static> DerefMut for Long<'_, T> {
-    fn deref_mut(&mut self) -> &mut Vec<T> {
-        &mut self.rows
+impl<C: Shrink> DerefMut for Long<'_, C> {
+    fn deref_mut(&mut self) -> &mut C {
+        &mut self.inner
     }
 }
 
-impl<T: 'static> Drop for Long<'_, T> {
+impl<C: Shrink> Drop for Long<'_, C> {
     fn drop(&mut self) {
-        if self.rows.len() <= ROWS_MAX {
+        if self.inner.entries() <= ENTRIES_MAX {
             return;
         }
-        let mut rows = core::mem::take(&mut self.rows);
+        let mut inner = core::mem::take(&mut self.inner);
         self.port.discard(Box::new(move |most| {
-            rows.truncate(rows.len().saturating_sub(most));
-            rows.is_empty()
+            inner.shrink(most);
+            inner.entries() == 0
         }));
     }
 }

@@ -112,7 +112,7 @@ fn open_over<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<'a> {
             cx,
             input: open(cx, input, slots),
             keys,
-            seen: BTreeSet::new(),
+            seen: Long::new(cx.port, BTreeSet::new()),
             charge: Charge::new(cx.port),
         }),
         StepOp::Sort { .. } => Box::new(SortRows::new(cx, step, slots)),
@@ -572,7 +572,7 @@ struct DistinctRows<'a> {
     cx: &'a Cx<'a>,
     input: Source<'a>,
     keys: &'a [u32],
-    seen: BTreeSet<GroupKey>,
+    seen: Long<'a, BTreeSet<GroupKey>>,
     charge: Charge<'a>,
 }
 
@@ -711,11 +711,11 @@ pub(super) async fn collect<'a>(
     charge: &mut Charge<'_>,
 ) -> Result<Vec<Vec<Datum>>, ExecError> {
     let mut source = open(cx, step, slots);
-    let mut rows: Long<'_, Vec<Datum>> = Long::new(cx.port, Vec::new());
+    let mut rows: Long<'_, Vec<Vec<Datum>>> = Long::new(cx.port, Vec::new());
     while let Some(batch) = source.next().await? {
         append_rows(batch, &mut rows, charge)?;
     }
-    Ok(core::mem::take(&mut *rows))
+    Ok(rows.take())
 }
 
 /// Appends the rows of a batch to rows whose memory is charged.

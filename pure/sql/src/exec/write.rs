@@ -350,15 +350,14 @@ pub(super) async fn run(
 ) -> Result<u64, ExecError> {
     let table = &*plan.writers[0].table;
     let mut charge = Charge::new(cx.port);
-    let rows = collect(cx, &plan.rows, slots, &mut charge).await?;
-    let mut rows = Long::new(cx.port, rows);
+    let rows = collect(cx, &plan.rows, slots, &mut charge).await;
+    let mut rows = Long::new(cx.port, rows?);
     let width = table.columns.len();
     // A row that joins with several others is changed once.
-    let mut seen = BTreeSet::new();
+    let mut seen = Long::new(cx.port, BTreeSet::new());
     let joined = plan.rows.width as usize > width || has_join(plan);
     charge.add(rows.len() * size_of::<Change>())?;
-    let rows_max = rows.len();
-    let mut changes = Long::new(cx.port, Vec::with_capacity(rows_max));
+    let mut changes = Long::new(cx.port, Vec::with_capacity(rows.len()));
     let mut returned = Long::new(cx.port, Vec::new());
     for (i, row) in rows.iter_mut().map(core::mem::take).enumerate() {
         if i % BATCH_ROWS == BATCH_ROWS - 1 {

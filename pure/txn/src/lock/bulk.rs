@@ -41,6 +41,7 @@ impl LockTable {
         let (Some(first), Some(last)) = (keys.first(), keys.last()) else {
             return Taken::New;
         };
+        self.finish_leaving(txn.txn);
         match self.surroundings(txn.txn, index, slot, first, last) {
             Surroundings::Free => {}
             Surroundings::Own => return Taken::Covered,
@@ -344,8 +345,8 @@ impl Runs {
         Some(last)
     }
 
-    /// Removes the last rows of the transaction's run at `place`, at most so many: how many, and the
-    /// range around them.
+    /// Removes the last rows of the transaction's run at `place`, at most so many: how many, and
+    /// the range around them.
     pub(super) fn shorten(&mut self, place: Place, txn: TxnId, rows: usize) -> (usize, KeyRange) {
         let runs = self
             .places

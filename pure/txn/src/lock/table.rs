@@ -405,6 +405,7 @@ impl LockTable {
         first: &mut bool,
     ) -> Acquired {
         let request = request.claimed();
+        self.finish_leaving(request.txn.txn);
         if let Item::Point { index, slot, key } = request.item
             && !self.is_near_wide(index, slot)
         {

@@ -782,6 +782,17 @@ fn many_rows_are_given_up_in_slices_and_anyone_waits_for_who_is_over() {
         assert_eq!(slices, 3, "{runs_from}");
         granted.sort_unstable();
         assert_eq!(granted, [(3, true), (7, true)]);
+        // It comes again while its rows go: what it gets then, it keeps.
+        for name in ["p", "q", "r", "s", "t"] {
+            assert_eq!(t.ask(6, name, X, false), Acquired::Granted);
+        }
+        t.release(6);
+        assert!(t.0.is_leaving());
+        assert_eq!(t.range(6, "p", "z", S), Acquired::Granted);
+        assert!(!t.0.is_leaving());
+        assert_eq!(t.ask(6, "q", X, false), Acquired::Granted);
+        t.0.validate();
+        t.release(6);
         // It is forgotten: another life of the same rows is judged by age again.
         assert_eq!(t.ask(2, "b", X, false), Acquired::Granted);
         assert!(matches!(t.ask(7, "b", X, false), Acquired::Died(_)));
