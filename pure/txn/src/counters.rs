@@ -91,7 +91,6 @@ counters! {
     rows_moved,
     /// Microseconds spent waiting for them.
     move_wait_us,
-    /// Units of work on large write sets ([`crate::bulk`]): a row or 256 bytes of it journaled,
-    /// installed, unlocked or freed.
+    /// Units of work on large transactions: rows, or 256 bytes of them, that went in slices.
     units,
 }
