@@ -1,4 +1,4 @@
-//! What a run has shown: the longest waits, the first commits after healing, a time series.
+//! What a run has shown: the longest waits, the first commits after healing.
 
 use crate::clients::Sample;
 use crate::cluster::{Fault, VICTIM};
@@ -13,8 +13,6 @@ const CHANGE_LIMIT: Duration = Duration::from_secs(2);
 /// Rows of the node that was parted are written again within this time of healing, ten times what
 /// is aimed at. A killed node starts first.
 const RETURN_LIMIT: Duration = Duration::from_secs(3);
-/// Width of a row of the time series.
-const STEP: Duration = Duration::from_millis(100);
 
 /// One fault.
 pub(crate) struct Episode {
@@ -29,6 +27,14 @@ pub(crate) struct Change {
     pub(crate) sql: String,
     pub(crate) took: Duration,
     pub(crate) outcome: String,
+}
+
+impl Change {
+    /// What became of it, in a few words.
+    pub(crate) fn summary(&self) -> String {
+        let outcome = self.outcome.split(' ').next().unwrap_or_default();
+        format!("schema change {outcome} after {} ms", self.took.as_millis())
+    }
 }
 
 /// What clients saw of one fault.
@@ -205,39 +211,6 @@ fn states(samples: &[Sample]) -> Vec<(String, usize)> {
         *counts.entry(state.to_string()).or_insert(0) += 1;
     }
     counts.into_iter().collect()
-}
-
-/// The run as CSV, a line for each step: time in seconds, the fault that lasts, and for clients of
-/// live nodes commits and failures of rows that it leaves and of others, and the longest of the
-/// statements that ended then, in milliseconds.
-pub(crate) fn series(samples: &[Sample], episodes: &[Episode]) -> String {
-    let mut out =
-        String::from("seconds,fault,live_ok,live_failed,other_ok,other_failed,longest_ms\n");
-    let end = samples
-        .iter()
-        .map(|sample| sample.end)
-        .max()
-        .unwrap_or_default();
-    let steps = (end.as_millis() / STEP.as_millis()) as usize + 1;
-    let mut rows = vec![[0u64; 5]; steps];
-    let fault_at = |at: Duration| episodes.iter().find(|e| (e.begin..e.end).contains(&at));
-    for sample in samples.iter().filter(|sample| sample.at != VICTIM) {
-        let row = &mut rows[(sample.end.as_millis() / STEP.as_millis()) as usize];
-        let leaves = fault_at(sample.end).is_none_or(|e| e.fault.leaves(sample.at, sample.home));
-        let column = usize::from(!sample.state.is_empty()) + 2 * usize::from(!leaves);
-        row[column] += 1;
-        row[4] = row[4].max((sample.end - sample.begin).as_millis() as u64);
-    }
-    for (at, row) in rows.iter().enumerate() {
-        let time = STEP * at as u32;
-        let fault = fault_at(time).map_or("", |episode| episode.fault.name());
-        let [a, b, c, d, longest] = row;
-        out.push_str(&format!(
-            "{:.1},{fault},{a},{b},{c},{d},{longest}\n",
-            time.as_secs_f64()
-        ));
-    }
-    out
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! second more.
 //!
 //! ```text
-//! unshare --net faults TRELLIS PROTOCOL FOLDER [--seconds N] [--csv FILE]
+//! unshare --net faults TRELLIS PROTOCOL FOLDER [--seconds N] [--csv FOLDER] [--plots FOLDER]
 //! ```
 //!
 //! It changes the packet filter and brings the loopback interface up, so it runs in a network
@@ -16,13 +16,15 @@
 mod clients;
 mod cluster;
 mod judge;
+mod series;
 
 use anyhow::{Context, Result, bail, ensure};
 use clients::Shared;
 use cluster::{Cluster, Fault, NODES};
 use judge::{Change, Episode};
+use series::Series;
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -45,13 +47,17 @@ struct Options {
     folder: PathBuf,
     /// Length of each fault.
     seconds: u64,
+    /// Where the time series go, as PROTOCOL.csv and PROTOCOL.svg.
     csv: Option<PathBuf>,
+    plots: Option<PathBuf>,
 }
 
 fn options() -> Result<Options> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [program, protocol, folder, rest @ ..] = args.as_slice() else {
-        bail!("usage: faults TRELLIS PROTOCOL FOLDER [--seconds N] [--csv FILE]");
+        bail!(
+            "usage: faults TRELLIS PROTOCOL FOLDER [--seconds N] [--csv FOLDER] [--plots FOLDER]"
+        );
     };
     let mut options = Options {
         program: program.into(),
@@ -59,6 +65,7 @@ fn options() -> Result<Options> {
         folder: folder.into(),
         seconds: 5,
         csv: None,
+        plots: None,
     };
     for pair in rest.chunks(2) {
         match pair {
@@ -66,6 +73,7 @@ fn options() -> Result<Options> {
                 options.seconds = value.parse().context("--seconds wants a whole number")?;
             }
             [flag, value] if flag == "--csv" => options.csv = Some(value.into()),
+            [flag, value] if flag == "--plots" => options.plots = Some(value.into()),
             other => bail!("unknown option {}", other.join(" ")),
         }
     }
@@ -148,10 +156,20 @@ async fn go(options: Options) -> Result<bool> {
     }
     cluster.check()?;
     let samples = shared.samples.borrow();
-    if let Some(path) = &options.csv {
-        std::fs::write(path, judge::series(&samples, &episodes))?;
+    let series = Series::of(&samples, &episodes);
+    if let Some(folder) = &options.csv {
+        write(folder, &format!("{protocol}.csv"), &series.csv())?;
+    }
+    if let Some(folder) = &options.plots {
+        write(folder, &format!("{protocol}.svg"), &series.plots(protocol))?;
     }
     Ok(judge::report(protocol, &samples, &episodes))
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let path = folder.join(name);
+    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Waits until every node answers; a client of the first.
