@@ -208,7 +208,8 @@ fn transactions(report: &RunReport, out: &mut String) {
         return;
     }
     out.push_str(
-        "<div class=\"scroll\"><table><tr><th>reason</th><th class=\"text\">first message</th></tr>",
+        "<div class=\"scroll\"><table><tr><th>reason</th>\
+         <th class=\"text\">first message</th></tr>",
     );
     for (reason, message) in &report.messages {
         let (reason, message) = (escape(reason), escape(message));

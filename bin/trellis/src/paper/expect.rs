@@ -297,7 +297,8 @@ impl Expectations {
     /// All of them as a table.
     pub(super) fn html(&self) -> String {
         let mut out =
-            String::from("<div class=\"verdict\"><h2 id=\"expectations\">Expectations</h2><table>");
+            String::from("<div class=\"verdict\"><h2 id=\"expectations\">Expectations</h2>");
+        out.push_str("<div class=\"scroll\"><table>");
         for (at, title) in TITLES.iter().enumerate() {
             let verdict = self.verdict(at + 1);
             let _ = write!(
@@ -323,7 +324,7 @@ impl Expectations {
                 );
             }
         }
-        out.push_str("</table></div>");
+        out.push_str("</table></div></div>");
         out
     }
 }

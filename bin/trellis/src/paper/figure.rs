@@ -189,7 +189,7 @@ impl Figure {
             .iter()
             .for_each(|chart| out.push_str(&chart.svg()));
         if !self.rows.is_empty() {
-            out.push_str("<table><tr>");
+            out.push_str("<div class=\"scroll\"><table><tr>");
             for name in &self.head {
                 let _ = write!(out, "<th>{}</th>", escape(name));
             }
@@ -198,7 +198,7 @@ impl Figure {
                 let cells = row.iter().map(|cell| format!("<td>{}</td>", escape(cell)));
                 let _ = write!(out, "<tr>{}</tr>", cells.collect::<String>());
             }
-            out.push_str("</table>");
+            out.push_str("</table></div>");
         }
         for sentence in &self.text {
             let _ = write!(out, "<p>{}</p>", escape(sentence));

@@ -58,7 +58,8 @@ pub(crate) struct Watch {
 }
 
 /// What `\?` prints.
-pub(crate) const HELP: &str = r"A statement ends with ; and may span lines. Tab completes, Ctrl-C cancels, Ctrl-D leaves.
+pub(crate) const HELP: &str = r"A statement ends with ; and may span lines.
+Tab completes, Ctrl-C cancels, Ctrl-D leaves.
 
   \q               leave; so do quit and exit
   \h [STATEMENT]   the statements, or the form of one

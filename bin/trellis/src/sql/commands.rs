@@ -2,7 +2,7 @@
 
 use super::backslash::{self, Command, HELP, Watch};
 use super::catalog::{self, Relation, Titled};
-use super::connection::{CopyData, Said};
+use super::connection::{CopySource, Said};
 use super::copy::{Copy, Place};
 use super::lines::Lines;
 use super::output::{Paging, shell};
@@ -339,7 +339,7 @@ impl Shell<'_> {
     }
 
     fn copy_to(&mut self, statement: &str, sink: &mut dyn Write) -> Result<()> {
-        let nothing: &mut CopyData<'_> = &mut || Ok(None);
+        let nothing: &mut CopySource<'_> = &mut || Ok(None);
         self.copy(statement, nothing, sink)
     }
 

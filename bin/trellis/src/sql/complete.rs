@@ -569,7 +569,8 @@ mod tests {
         check("\\x a|", r#"a: "auto ""#);
         check(
             "\\h cr|",
-            r#"cr: "create database", "create index", "create sequence", "create table", "create unique index""#,
+            "cr: \"create database\", \"create index\", \"create sequence\", \"create table\", \
+             \"create unique index\"",
         );
         check("SELECT 1 \\watc|", r#"\watc: "\\watch ""#);
     }

@@ -21,7 +21,7 @@ pub(crate) enum Said {
 
 /// The data of COPY FROM STDIN, piece by piece; `Err` says why there will be no more, and
 /// nothing is copied then.
-pub(crate) type CopyData<'a> = dyn FnMut() -> Result<Option<Vec<u8>>, String> + 'a;
+pub(crate) type CopySource<'a> = dyn FnMut() -> Result<Option<Vec<u8>>, String> + 'a;
 
 /// Whether a transaction is open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,7 +113,7 @@ impl Connection {
     pub(crate) fn run(
         &mut self,
         sql: &str,
-        copy: &mut CopyData<'_>,
+        copy: &mut CopySource<'_>,
         hear: &mut dyn FnMut(Said),
     ) -> Result<(), LinkError> {
         self.open()?;
@@ -139,7 +139,7 @@ impl Connection {
 fn converse(
     link: &mut Link,
     sql: &str,
-    copy: &mut CopyData<'_>,
+    copy: &mut CopySource<'_>,
     hear: &mut dyn FnMut(Said),
 ) -> Result<Block, LinkError> {
     let mut query = sql.as_bytes().to_vec();
@@ -191,7 +191,7 @@ fn converse(
 }
 
 /// Sends the data of COPY FROM STDIN; if it cannot be read the server is told to copy nothing.
-fn send_copy(link: &mut Link, copy: &mut CopyData<'_>) -> Result<(), LinkError> {
+fn send_copy(link: &mut Link, copy: &mut CopySource<'_>) -> Result<(), LinkError> {
     loop {
         match copy() {
             Ok(Some(bytes)) => link.send_message(b'd', &bytes)?,

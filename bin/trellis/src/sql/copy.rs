@@ -23,7 +23,8 @@ pub(crate) enum Place {
     Standard,
 }
 
-const USAGE: &str = r"\copy TABLE [(COLUMNS)] FROM | TO 'FILE' | PROGRAM 'COMMAND' | STDIN | STDOUT [WITH ...], or \copy (QUERY) TO ...";
+const USAGE: &str = "\\copy TABLE [(COLUMNS)] FROM | TO 'FILE' | PROGRAM 'COMMAND' | STDIN | \
+                     STDOUT [WITH ...], or \\copy (QUERY) TO ...";
 
 /// Reads what stands behind `\copy`.
 pub(crate) fn parse(argument: &str) -> Result<Copy, String> {

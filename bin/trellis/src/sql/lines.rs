@@ -12,6 +12,7 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Editor, Helper};
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::PathBuf;
 
@@ -68,6 +69,8 @@ impl<R: BufRead> Lines for Stream<R> {
 pub(crate) struct Terminal {
     editor: Editor<Completion, FileHistory>,
     history: Option<PathBuf>,
+    /// Lines that were pasted behind the one that was given.
+    pasted: VecDeque<String>,
 }
 
 impl Terminal {
@@ -84,7 +87,11 @@ impl Terminal {
             // A history that cannot be read is missed, but no reason to refuse work.
             let _ = editor.load_history(path);
         }
-        Ok(Terminal { editor, history })
+        Ok(Terminal {
+            editor,
+            history,
+            pasted: VecDeque::new(),
+        })
     }
 }
 
@@ -93,8 +100,17 @@ impl Lines for Terminal {
         if let Some(completion) = self.editor.helper_mut() {
             completion.before = before.to_string();
         }
+        if let Some(line) = self.pasted.pop_front() {
+            return Ok(Line::Text(line));
+        }
         match self.editor.readline(prompt) {
-            Ok(line) => Ok(Line::Text(line)),
+            // What was pasted may be several lines, and some of them data of a COPY.
+            Ok(text) => {
+                let mut lines = text.split('\n').map(String::from);
+                let first = lines.next().unwrap_or_default();
+                self.pasted = lines.collect();
+                Ok(Line::Text(first))
+            }
             Err(ReadlineError::Interrupted) => Ok(Line::Cancel),
             Err(ReadlineError::Eof) => Ok(Line::End),
             Err(error) => Err(error).context("cannot read from the terminal"),

@@ -1,7 +1,7 @@
 //! Reads statements and commands, runs them, prints what comes back.
 
 use super::backslash;
-use super::connection::{Block, Connection, CopyData, Said};
+use super::connection::{Block, Connection, CopySource, Said};
 use super::interrupts::Interrupts;
 use super::lexer::{Next as Found, Open, is_blank, scan};
 use super::lines::{Line, Lines, Stream};
@@ -115,7 +115,8 @@ impl<'a> Shell<'a> {
         let note = match (word.as_str(), fresh) {
             ("quit" | "exit", true) => return Ok(Word::Quit),
             ("help", true) => {
-                let help = "Statements of SQL end with ;. \\? lists the commands, \\h the statements, \
+                let help = "Statements of SQL end with ;. \\? lists the commands, \\h the \
+                            statements, \
                             \\q leaves.";
                 self.out.say(help)?;
                 self.out.flush()?;
@@ -239,7 +240,7 @@ impl<'a> Shell<'a> {
     pub(super) fn copy(
         &mut self,
         statement: &str,
-        data: &mut CopyData<'_>,
+        data: &mut CopySource<'_>,
         sink: &mut dyn Write,
     ) -> Result<()> {
         let outcome = self.ask_with(statement, data, Some(sink))?;
@@ -255,7 +256,7 @@ impl<'a> Shell<'a> {
     fn ask_with(
         &mut self,
         statement: &str,
-        data: &mut CopyData<'_>,
+        data: &mut CopySource<'_>,
         mut sink: Option<&mut dyn Write>,
     ) -> Result<Outcome> {
         let mut outcome = Outcome::default();

@@ -67,7 +67,8 @@ impl Style {
 }
 
 impl Rows {
-    /// The result as text, ended by a newline. `columns` is the width of the screen, if there is one.
+    /// The result as text, ended by a newline. `columns` is the width of the screen, if there is
+    /// one.
     pub(crate) fn render(&self, style: &Style, columns: Option<usize>) -> String {
         let widths = self.widths(style);
         // Two blanks around each cell, a line between two of them.
@@ -278,7 +279,8 @@ mod tests {
             &[("a", false), ("b", false)],
             &[&[Some("日本"), Some("x\u{1b}[2J\ty")], &[Some("abc"), None]],
         );
-        let expected = "  a   |         b\n------+-------------------\n 日本 | x\\x1B[2J        y\n abc  |\n(2 rows)\n";
+        let expected = "  a   |         b\n------+-------------------\n \
+                        日本 | x\\x1B[2J        y\n abc  |\n(2 rows)\n";
         assert_eq!(found.render(&Style::ALIGNED, None), expected);
     }
 

@@ -136,25 +136,40 @@ fn a_person_completes_pages_and_leaves_with_a_word() {
     session.ask("quit", "\\q leaves");
     session.press("\\x\r");
     session.expect("Expanded display is on.");
-    session.press("\u{3}\\x auto\r");
+    session.press("\u{3}");
+    session.expect("postgres=> ");
+    session.press("\\x auto\r");
     session.expect("Expanded display is used if");
     session.ask(
-        &format!("SELECT repeat('x', 50) AS a, repeat('y', 20) AS b;"),
+        "SELECT repeat('x', 50) AS a, repeat('y', 20) AS b;",
         "-[ RECORD 1 ]",
     );
 
     // Ctrl-C in the middle of data copies nothing.
-    session.press("COPY account FROM STDIN;\r");
+    session.press("COPY account (id) FROM STDIN;\r");
     session.expect("copy> ");
-    session.press("1\tann\r");
+    session.press("1\r");
     session.expect("copy> ");
     session.press("\u{3}");
     session.expect("57014");
     session.ask("SELECT 'rows: ' || count(*) FROM account;", "rows: 0");
 
+    // What is pasted may be statements with their data, and what is typed ahead is not lost.
+    session.press(
+        "\u{1b}[200~COPY account FROM STDIN;\n7\tann\n8\tbob\n\\.\nTABLE account;\u{1b}[201~\r",
+    );
+    session.expect("COPY 2");
+    session.expect("8 | bob");
+    session.press("SELECT 'a' || 1;\rSELECT 'b' || 2;\rSELECT 'c' || 3;\r");
+    session.expect("a1");
+    session.expect("b2");
+    session.expect("c3");
+    session.expect("postgres=> ");
+
     // A statement of several lines comes back from the history as it was.
-    session.press("SELECT 40 -- forty\r+ 2 AS sum;\r");
-    session.expect("42");
+    session.press("SELECT 40 -- forty\r");
+    session.expect("postgres-> ");
+    session.ask("+ 2 AS sum;", "42");
     session.press("\u{1b}[A\r");
     session.expect("42");
     session.press("exit\r");
@@ -205,7 +220,8 @@ fn commands_of_psql_do_what_they_do_there() {
          INSERT INTO t VALUES (1, 'a,b'), (2, NULL);\n\
          \\copy t to 'rows.csv' csv\n\\copy (SELECT id FROM t ORDER BY id) to program 'cat > ids'\n\
          DELETE FROM t;\n\\copy t from rows.csv with (format csv)\n\\d+ t\n\\conninfo\n\
-         \\o found.txt\nSELECT count(*) FROM t;\n\\o\nSELECT count(*) AS n FROM t \\watch 0.01 c=2\n\
+         \\o found.txt\nSELECT count(*) FROM t;\n\\o\n\
+         SELECT count(*) AS n FROM t \\watch 0.01 c=2\n\
          SELECT * FROM t WHERE id = 1 \\gx\n",
     );
     for part in [
@@ -263,6 +279,20 @@ fn commands_of_psql_do_what_they_do_there() {
         let [out, errors] = run(&format!("{command}\n"));
         assert!(out.contains(part), "{command}: {out}{errors}");
     }
+    let [_, errors] = run("SHOW nonsense;\n");
+    assert!(
+        errors.contains("HINT: SHOW ALL lists the settings."),
+        "{errors}"
+    );
+    assert!(
+        errors.contains("COUNTERS, DATABASES, HOTTEST, IN DOUBT, MEMORY"),
+        "{errors}"
+    );
+    let [out, errors] = run("\\df abs\n\\df lower\n");
+    assert!(
+        out.contains(" abs  | integer          | integer "),
+        "{out}{errors}"
+    );
     let [_, errors] = run("\\zz\n");
     assert!(
         errors.contains("unknown command \\zz; \\? lists the commands"),
