@@ -16,6 +16,9 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::PathBuf;
 
+/// The prompt for data of COPY.
+pub(crate) const DATA_PROMPT: &str = "copy> ";
+
 /// A source of lines.
 pub(crate) trait Lines {
     /// The next line. `before` are the lines of the statement that it goes on with.
@@ -99,6 +102,7 @@ impl Lines for Terminal {
     fn next(&mut self, prompt: &str, before: &str) -> Result<Line> {
         if let Some(completion) = self.editor.helper_mut() {
             completion.before = before.to_string();
+            completion.is_data = prompt == DATA_PROMPT;
         }
         if let Some(line) = self.pasted.pop_front() {
             return Ok(Line::Text(line));
@@ -144,6 +148,8 @@ impl Lines for Terminal {
 struct Completion {
     /// Earlier lines of the statement.
     before: String,
+    /// The line is data, whose columns are separated by tabs.
+    is_data: bool,
     source: RefCell<Source>,
     files: FilenameCompleter,
 }
@@ -157,6 +163,13 @@ impl Completer for Completion {
         cursor: usize,
         context: &rustyline::Context<'_>,
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
+        if self.is_data {
+            let tab = Pair {
+                display: "\t".into(),
+                replacement: "\t".into(),
+            };
+            return Ok((cursor, vec![tab]));
+        }
         let mut source = self.source.borrow_mut();
         match complete(&self.before, line, cursor, source.names()) {
             Offer::Files => self.files.complete(line, cursor, context),

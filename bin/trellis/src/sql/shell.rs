@@ -4,7 +4,7 @@ use super::backslash;
 use super::connection::{Block, Connection, CopySource, Said};
 use super::interrupts::Interrupts;
 use super::lexer::{Next as Found, Open, is_blank, scan};
-use super::lines::{Line, Lines, Stream};
+use super::lines::{DATA_PROMPT, Line, Lines, Stream};
 use super::output::Output;
 use super::report::Report;
 use super::table::{Expanded, Style};
@@ -377,9 +377,11 @@ impl CopyLines<'_> {
     fn next(&mut self) -> Result<Option<Vec<u8>>, String> {
         if !std::mem::replace(&mut self.is_announced, true) {
             // Standard error, because standard output is locked and may be a file.
-            eprintln!("Enter rows, columns separated by tabs; \\. or Ctrl-D ends, Ctrl-C forgets.");
+            let help = "Enter rows, columns separated by tabs; \\. or Ctrl-D ends, Ctrl-C forgets.";
+            // A terminal that is gone needs no help.
+            let _ = writeln!(std::io::stderr(), "{help}");
         }
-        match self.lines.next("copy> ", "") {
+        match self.lines.next(DATA_PROMPT, "") {
             Ok(Line::Text(line)) if line == "\\." => Ok(None),
             Ok(Line::Text(mut line)) => {
                 line.push('\n');

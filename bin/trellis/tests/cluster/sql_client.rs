@@ -154,6 +154,13 @@ fn a_person_completes_pages_and_leaves_with_a_word() {
     session.expect("57014");
     session.ask("SELECT 'rows: ' || count(*) FROM account;", "rows: 0");
 
+    // Columns of data are separated by tabs: Tab completes nothing there.
+    session.press("COPY account FROM STDIN;\r");
+    session.expect("copy> ");
+    session.press("5\tfive\r");
+    session.expect("copy> ");
+    session.ask("\\.", "COPY 1");
+
     // What is pasted may be statements with their data, and what is typed ahead is not lost.
     session.press(
         "\u{1b}[200~COPY account FROM STDIN;\n7\tann\n8\tbob\n\\.\nTABLE account;\u{1b}[201~\r",
