@@ -150,7 +150,11 @@ impl Settings {
 
     /// The time zone; `None` is UTC.
     pub(super) fn zone(&self) -> Option<Zone> {
-        Zone::named(&self.zone_name)
+        // Most sessions are in UTC, and looking a name up costs as much as reading a row.
+        match &*self.zone_name {
+            "" => None,
+            name => Zone::named(name),
+        }
     }
 
     /// Reads what the session acts on.
