@@ -7,11 +7,15 @@ use base::Position;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
-use storage::{JournalBuffer, JournalWriter};
+use storage::{DiskFault, JournalBuffer, JournalWriter, MarkWriter};
 use txn::JournalPort;
 
 /// Records that nobody waits for are flushed at least this often.
 const LAZY_FLUSH: Duration = Duration::from_millis(100);
+
+/// Where it stands how far the journal was durable. The flusher leaves hints, the main thread makes
+/// them durable once in a while.
+pub(crate) type SharedMark = Arc<Mutex<MarkWriter<FsDisk>>>;
 
 struct Buffer {
     records: JournalBuffer,
@@ -89,8 +93,9 @@ impl JournalPort for Journal {
 /// Starts the flusher: the shards hear of durable positions and of a full disk.
 pub(crate) fn start(
     mut writer: JournalWriter<FsDisk>,
+    mark: MarkWriter<FsDisk>,
     mailboxes: Mailboxes,
-) -> (Journal, std::thread::JoinHandle<()>) {
+) -> (Journal, std::thread::JoinHandle<()>, SharedMark) {
     let position = writer.position();
     let records = JournalBuffer::new(position);
     let shared = Arc::new(Shared {
@@ -105,12 +110,20 @@ pub(crate) fn start(
     });
     let journal = Journal { shared };
     let own = journal.clone();
+    let mark: SharedMark = Arc::new(Mutex::new(mark));
+    let hints = mark.clone();
     let thread = std::thread::Builder::new().name("journal".into());
-    let thread = thread.spawn(move || flush_loop(&mut writer, &own, &mailboxes));
-    (journal, thread.expect("the process can start a thread"))
+    let thread = thread.spawn(move || flush_loop(&mut writer, &hints, &own, &mailboxes));
+    let thread = thread.expect("the process can start a thread");
+    (journal, thread, mark)
 }
 
-fn flush_loop(writer: &mut JournalWriter<FsDisk>, journal: &Journal, mailboxes: &Mailboxes) {
+fn flush_loop(
+    writer: &mut JournalWriter<FsDisk>,
+    mark: &SharedMark,
+    journal: &Journal,
+    mailboxes: &Mailboxes,
+) {
     let mut spare = Vec::new();
     loop {
         let (bytes, stopping) = next_batch(journal, &mut spare);
@@ -121,11 +134,23 @@ fn flush_loop(writer: &mut JournalWriter<FsDisk>, journal: &Journal, mailboxes: 
             shared.flushes.fetch_add(1, Ordering::Relaxed);
             shared.durable.store(durable.0, Ordering::Release);
             mailboxes.notify_durable();
+            leave_hint(mark, durable);
             spare = bytes;
         } else if stopping {
             return;
         }
         keep_room(writer, journal, mailboxes);
+    }
+}
+
+/// Writes down how far the journal is durable, unless the main thread is making that durable.
+fn leave_hint(mark: &SharedMark, durable: Position) {
+    if let Ok(mut mark) = mark.try_lock() {
+        match mark.hint(durable) {
+            Ok(()) => {}
+            Err(error) if error.fault == DiskFault::NoRoom => tracing::warn!("{error}"),
+            Err(error) => fatal(&error.to_string()),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::data_dir::{DataDir, random_seed};
 use crate::error::RuntimeError;
 use crate::frame::Hello;
 use crate::fs_disk::FsDisk;
-use crate::journal_file::Journal;
+use crate::journal_file::{Journal, SharedMark};
 use crate::mailbox::{Inbox, Mail, Mailboxes};
 use crate::memory::MemoryLimit;
 use crate::peers::{Met, PeerOut};
@@ -23,7 +23,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use storage::{Acquaintances, CheckpointKeeper, DiskFault, MarkWriter, Recovered};
+use storage::{Acquaintances, CheckpointKeeper, DiskFault, Recovered};
 
 /// Expressions and messages nest up to fixed depths (`base::codec::DEPTH_MAX`, the binder's), for
 /// which this is enough without optimisation, too. What is not used takes no memory.
@@ -47,7 +47,7 @@ pub struct NodeOptions {
 
 /// A running node.
 pub struct NodeProcess {
-    mark: MarkWriter<FsDisk>,
+    mark: SharedMark,
     checkpoints: Checkpoints,
     news: Receiver<CheckpointNews>,
     stop: Sender<CheckpointNews>,
@@ -164,7 +164,9 @@ impl NodeProcess {
         let wakers = wakers.map_err(RuntimeError::socket("wake", entry.sql))?;
         let (mailboxes, inboxes) = Mailboxes::new(wakers);
         let beats = crate::beats::start(cluster, node, mailboxes.clone())?;
-        let (journal, flusher) = crate::journal_file::start(writer, mailboxes.clone());
+        let mut hello = Hello::new(cluster.cluster, node, incarnation, cluster.shards);
+        hello.directory = mark.directory();
+        let (journal, flusher, mark) = crate::journal_file::start(writer, mark, mailboxes.clone());
         let (stop, news) = channel();
         let first_shard = ShardId::new(node, 0);
         let disk = FsDisk::new(&path);
@@ -173,8 +175,6 @@ impl NodeProcess {
             CheckpointKeeper::new(disk, manifest, incarnation, first_shard, cluster.shards);
         let in_use = checkpoint_bytes(&path);
         let own_checkpoints = Checkpoints::new(keeper, journal.clone(), mailboxes.clone(), in_use);
-        let mut hello = Hello::new(cluster.cluster, node, incarnation, cluster.shards);
-        hello.directory = mark.directory();
         let seed = ShardSeed {
             cluster: cluster.clone(),
             hello,
@@ -233,7 +233,7 @@ impl NodeProcess {
             }
             if noted.elapsed() >= NOTE_EVERY {
                 noted = Instant::now();
-                note_durable(&mut self.mark, &self.journal);
+                note_durable(&self.mark, &self.journal);
                 if self.checkpoints.is_due() {
                     self.checkpoints.begin(false);
                 }
@@ -250,7 +250,7 @@ impl NodeProcess {
         self.flusher
             .join()
             .expect("a flusher that panics ends the process");
-        note_durable(&mut self.mark, &self.journal);
+        note_durable(&self.mark, &self.journal);
         Ok(())
     }
 
@@ -340,8 +340,10 @@ fn checkpoint_bytes(directory: &Path) -> u64 {
 }
 
 /// Notes how far the journal is durable: it must not be shorter at the next start.
-fn note_durable(mark: &mut MarkWriter<FsDisk>, journal: &Journal) {
-    match mark.note(journal.durable()) {
+fn note_durable(mark: &SharedMark, journal: &Journal) {
+    let durable = journal.durable();
+    let mut mark = mark.lock().expect("no thread panics while it holds it");
+    match mark.note(durable) {
         Ok(()) => {}
         Err(error) if error.fault == DiskFault::NoRoom => tracing::warn!("{error}"),
         Err(error) => crate::journal_file::fatal(&error.to_string()),

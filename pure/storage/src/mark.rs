@@ -1,8 +1,11 @@
 //! The mark: how far the journal was durable a moment ago, and whose directory this is.
 //!
 //! A journal does not know how long it was. Cut at a record it looks like one that has always ended
-//! there; the mark tells the difference. It has two slots that are written in turn, so that a torn
-//! write of one leaves the other.
+//! there; the mark tells the difference. It has two slots. One is durable; the other one takes what
+//! is written next, so that a torn write leaves the first.
+//!
+//! [`MarkWriter::note`] makes a position durable, which costs a sync. [`MarkWriter::hint`] only
+//! writes it: it survives the end of the process, and is lost with the machine's power at worst.
 
 use crate::disk::{Disk, DiskError, DiskFault};
 use alloc::string::String;
@@ -35,6 +38,8 @@ pub struct Mark {
     pub position: Position,
     /// Counts the marks written: the larger one is the newer one.
     number: u64,
+    /// Which slot it was read from.
+    slot: u64,
 }
 
 impl Mark {
@@ -47,6 +52,7 @@ impl Mark {
             incarnation: 0,
             position: Position(0),
             number: 0,
+            slot: 0,
         }
     }
 
@@ -78,6 +84,7 @@ impl Mark {
             number: long(32),
             position: Position(long(40)),
             incarnation: word(48),
+            slot: 0,
         })
     }
 }
@@ -92,7 +99,13 @@ pub fn read_mark<D: Disk>(disk: &D) -> Result<Option<Mark>, MarkError> {
         Err(error) if error.fault == DiskFault::NotFound => return Ok(None),
         Err(error) => return Err(MarkError::Disk(error)),
     };
-    let slots = bytes.chunks(SLOT_BYTES).filter_map(Mark::decode);
+    let slots = (0..).zip(bytes.chunks(SLOT_BYTES));
+    let slots = slots.filter_map(|(slot, bytes)| {
+        Some(Mark {
+            slot,
+            ..Mark::decode(bytes)?
+        })
+    });
     match slots.max_by_key(|mark| mark.number) {
         Some(mark) => Ok(Some(mark)),
         None => {
@@ -117,6 +130,8 @@ pub struct MarkWriter<D: Disk> {
     disk: D,
     file: D::File,
     mark: Mark,
+    /// Which slot is durable, and what it says.
+    synced: (u64, Position),
 }
 
 impl<D: Disk> MarkWriter<D> {
@@ -138,7 +153,10 @@ impl<D: Disk> MarkWriter<D> {
         } else {
             disk.create(name)?
         };
-        if !exists {
+        if exists {
+            // What was read may be a hint: the other slot is written next.
+            disk.sync(&file)?;
+        } else {
             // Later marks need no room.
             disk.write_all_at(&file, 0, &[0; 2 * SLOT_BYTES])?;
         }
@@ -149,6 +167,7 @@ impl<D: Disk> MarkWriter<D> {
                 incarnation,
                 ..mark
             },
+            synced: (mark.slot, mark.position),
         };
         writer.put(position)?;
         if !exists {
@@ -168,19 +187,39 @@ impl<D: Disk> MarkWriter<D> {
     /// # Errors
     /// Whatever the disk says.
     pub fn note(&mut self, position: Position) -> Result<(), DiskError> {
-        if position > self.mark.position {
+        if position > self.synced.1 {
             self.put(position)?;
         }
         Ok(())
     }
 
+    /// Notes that the journal is durable to `position`, for the case that only the process ends.
+    /// Cheap enough for every sync of the journal.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn hint(&mut self, position: Position) -> Result<(), DiskError> {
+        if position > self.mark.position {
+            self.write(position)?;
+        }
+        Ok(())
+    }
+
     fn put(&mut self, position: Position) -> Result<(), DiskError> {
+        let slot = self.write(position)?;
+        self.disk.sync(&self.file)?;
+        self.synced = (slot, position);
+        Ok(())
+    }
+
+    /// Writes to the slot that is not the durable one, and answers which.
+    fn write(&mut self, position: Position) -> Result<u64, DiskError> {
         self.mark.number += 1;
         self.mark.position = position;
-        let slot = (self.mark.number % 2) * SLOT_BYTES as u64;
-        let mut bytes = [0; SLOT_BYTES];
-        bytes[..FIELDS_BYTES].copy_from_slice(&self.mark.encode());
-        self.disk.write_all_at(&self.file, slot, &bytes)?;
-        self.disk.sync(&self.file)
+        let slot = 1 - self.synced.0;
+        let at = slot * SLOT_BYTES as u64;
+        self.disk
+            .write_all_at(&self.file, at, &self.mark.encode())?;
+        Ok(slot)
     }
 }

@@ -251,6 +251,40 @@ fn a_cut_of_what_was_durable_is_refused_and_a_later_one_is_told() {
 }
 
 #[test]
+fn what_was_only_hinted_at_is_known_unless_it_is_lost() {
+    let (disk, marked) = used();
+    let mut node = start(&disk, false).expect("it was begun");
+    let begun = node.writer.position();
+    assert!(begun > marked, "a start is a mark, too");
+    let mut hinted = begun;
+    for _ in 0..7 {
+        node.writer.write(&framed()).expect("memory takes it");
+        hinted = node.writer.sync().expect("memory takes it");
+        node.mark.hint(hinted).expect("memory takes it");
+    }
+    let name = segment_name(FIRST);
+    disk.change(&name, |bytes| bytes.truncate(SEGMENT_HEADER_BYTES));
+    let known = |disk: &MemDisk| match refusal(disk, true) {
+        StorageError::Cut { known, .. } => known,
+        other => panic!("{other}"),
+    };
+    assert_eq!(known(&disk), hinted);
+    // A hint that is torn by a power cut leaves what was durable, however many came before.
+    let slots = [0, 4096].map(|slot| {
+        let copy = disk.copy();
+        copy.change(MARK_NAME, |bytes| bytes[slot + 20] ^= 1);
+        known(&copy)
+    });
+    assert!(
+        slots.contains(&hinted) && slots.contains(&begun),
+        "{slots:?}"
+    );
+    // Made durable after hints, it is so.
+    node.mark.note(hinted).expect("memory takes it");
+    assert_eq!(known(&disk), hinted);
+}
+
+#[test]
 fn one_torn_slot_of_the_mark_leaves_the_other_and_two_are_refused() {
     let (disk, marked) = used();
     let mut known = Vec::new();
