@@ -124,12 +124,16 @@ impl TwoPhase {
                     .filter(|reply| reply.to == Reference::Seq(request.seq))
                     .cloned();
                 let late = request.visit < visits.floor;
+                let goes_on = kept.is_none() && !late && is_planted(Planted::LostPartGoesOn);
                 match kept {
                     Some(reply) => self.send_reply(cx, from, txn, message.attempt, reply),
                     None if late => {}
+                    None if goes_on => {}
                     None => self.refuse(cx, from, message, &request),
                 }
-                return;
+                if !goes_on {
+                    return;
+                }
             }
         }
         let found = self
