@@ -592,7 +592,7 @@ impl Shard {
     }
 
     fn units(&self) -> u64 {
-        let counters = self.core.borrow().counters;
+        let counters = &self.core.borrow().counters;
         counters.rows_read + counters.units
     }
 

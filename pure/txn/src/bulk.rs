@@ -454,9 +454,6 @@ impl Bulks {
     pub fn make_way(&mut self) -> bool {
         let mut all = self.installing.values();
         self.making_way = all.any(|bulk| bulk.stage != Stage::Waiting);
-        if is_planted(Planted::CheckpointBetweenSlices) {
-            self.making_way = false;
-        }
         !self.making_way
     }
 
