@@ -234,6 +234,8 @@ mod tests {
         }
         assert_eq!(cache.len(), 4);
         assert!(cache.get(DatabaseId(2), "hot", &[], (1, "")).is_none());
+        let elsewhere = (1, "Europe/Berlin");
+        assert!(cache.get(DatabaseId(1), "hot", &[], elsewhere).is_none());
         assert!(
             cache
                 .get(DatabaseId(1), "hot", &[Type::Int4], (1, ""))

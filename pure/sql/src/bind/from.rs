@@ -368,24 +368,33 @@ impl Binder<'_> {
             TableFactor::NestedJoin {
                 table_with_joins,
                 alias,
-            } => {
-                let ((rel, mut scope), binds) = self.inside(visible, |binder| {
-                    binder.bind_from_item(None, table_with_joins, locking)
-                })?;
-                if let Some(alias) = alias {
-                    let name = self.relation_name(&alias.name)?;
-                    scope.relations = vec![name.clone()];
-                    scope.columns.retain(|column| !column.shadowed);
-                    for column in &mut scope.columns {
-                        column.relation.clone_from(&name);
-                    }
-                    self.rename(&mut scope, Some(alias))?;
-                }
-                Ok(Factor { rel, scope, binds })
-            }
+            } => self.nested_join(table_with_joins, alias.as_ref(), visible, locking),
             TableFactor::TableFunction { expr: _, alias: _ } => Err(self.source.misplaced("TABLE")),
             other => Err(unsupported(&format!("the FROM item {other}"))),
         }
+    }
+
+    /// Joins in parentheses.
+    fn nested_join(
+        &mut self,
+        table_with_joins: &TableWithJoins,
+        alias: Option<&TableAlias>,
+        visible: &Scope,
+        locking: &Locking,
+    ) -> Result<Factor, SqlError> {
+        let ((rel, mut scope), binds) = self.inside(visible, |binder| {
+            binder.bind_from_item(None, table_with_joins, locking)
+        })?;
+        if let Some(alias) = alias {
+            let name = self.relation_name(&alias.name)?;
+            scope.relations = vec![name.clone()];
+            scope.columns.retain(|column| !column.shadowed);
+            for column in &mut scope.columns {
+                column.relation.clone_from(&name);
+            }
+            self.rename(&mut scope, Some(alias))?;
+        }
+        Ok(Factor { rel, scope, binds })
     }
 
     /// The name that an alias gives to a relation.

@@ -13,11 +13,21 @@ use sqlparser::tokenizer::Span;
 /// Names that are compared for one unit of work.
 const NAMES_PER_UNIT: u64 = 64;
 
+/// Whether PostgreSQL's tables have a column of this name that ours lack: it tells of versions and
+/// places of rows.
+fn is_system_column(name: &str) -> bool {
+    matches!(name, "ctid" | "xmin" | "xmax" | "cmin" | "cmax")
+}
+
 impl Binder<'_> {
     pub(super) fn identifier(&mut self, name: &ast::Ident) -> Result<Expr, SqlError> {
         let folded = ident(name);
         if let Some(found) = self.column(None, &folded, name.span)? {
             return Ok(found);
+        }
+        if is_system_column(&folded) {
+            let error = unsupported(&format!("the system column {folded}"));
+            return Err(error.at(self.position(name.span)));
         }
         if name.quote_style.is_none() && folded == "default" {
             let message = "DEFAULT is not allowed in this context";
@@ -72,11 +82,28 @@ impl Binder<'_> {
     ) -> Result<Option<Expr>, SqlError> {
         for depth in (0..self.levels.len()).rev() {
             self.work += 1 + self.levels[depth].scope.columns.len() as u64 / NAMES_PER_UNIT;
-            let found = match self.levels[depth].scope.find(relation, name) {
+            let scope = &self.levels[depth].scope;
+            let found = match scope.find(relation, name) {
+                Found::NoColumn | Found::Nothing
+                    if name == "tableoid" && scope.table_oid(relation).is_some() =>
+                {
+                    scope.table_oid(relation).expect("just seen")
+                }
                 Found::Column(column) => column.expr.clone(),
+                Found::Nothing
+                    if name == "tableoid" && relation.is_none() && scope.bases.len() > 1 =>
+                {
+                    let message = "column reference \"tableoid\" is ambiguous";
+                    let error = SqlError::new(SqlState::AMBIGUOUS_COLUMN, message);
+                    return Err(error.at(self.position(span)));
+                }
                 Found::Ambiguous => {
                     let message = format!("column reference \"{name}\" is ambiguous");
                     let error = SqlError::new(SqlState::AMBIGUOUS_COLUMN, message);
+                    return Err(error.at(self.position(span)));
+                }
+                Found::NoColumn if is_system_column(name) => {
+                    let error = unsupported(&format!("the system column {name}"));
                     return Err(error.at(self.position(span)));
                 }
                 Found::NoColumn => {

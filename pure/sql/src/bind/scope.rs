@@ -2,7 +2,7 @@
 
 use crate::expr::{Expr, walk};
 use crate::parse::{Source, fold};
-use base::{SqlError, SqlState, Type};
+use base::{Datum, SqlError, SqlState, Type};
 use catalog::Table;
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 use std::sync::Arc;
@@ -149,6 +149,34 @@ impl Scope {
             }
             _ => Found::Nothing,
         }
+    }
+
+    /// The oid of the table from which a row comes, for `tableoid`: of the relation of that name,
+    /// or of the only one. NULL where an outer join found no row.
+    pub(crate) fn table_oid(&self, relation: Option<&str>) -> Option<Expr> {
+        let named = |first: u32| {
+            let mut columns = self.columns.iter();
+            relation.is_none_or(|name| {
+                columns.any(|column| {
+                    column.relation == name
+                        && matches!(column.expr, Expr::Column(at, _) if at == first)
+                })
+            })
+        };
+        let mut found = self.bases.iter().filter(|(first, _)| named(*first));
+        let (first, table) = found.next()?;
+        if found.next().is_some() {
+            return None;
+        }
+        // A key is never NULL in a row that is there.
+        let key = table.primary.columns.first()?.column;
+        let key = Expr::Column(first + u32::from(key), table.column_at(key).ty);
+        let oid = Expr::Const(Datum::Int(table.id.0.into()), Type::Oid);
+        Some(Expr::Case {
+            arms: vec![(Expr::IsNull(Box::new(key), false), Expr::null(Type::Oid))],
+            otherwise: Box::new(oid),
+            ty: Type::Oid,
+        })
     }
 
     /// A visible column whose name is close to a misspelt one, as PostgreSQL suggests it.

@@ -6,6 +6,7 @@ use crate::bind::scope::{ident, object_name};
 use crate::bind::types::{NamedType, named_type};
 use crate::bind::{Binder, scope_of, unsupported};
 use crate::expr::Expr;
+use crate::expr::resolve::{self, Context};
 use crate::parse::TableStatement;
 use crate::plan::DdlPlan;
 use base::{SqlError, SqlState, TableId, Type};
@@ -568,6 +569,20 @@ fn action(action: Option<ReferentialAction>) -> Result<Action, SqlError> {
     })
 }
 
+/// Whether a column of type `own` can refer to one of type `other`: both compare as one family of
+/// types, or the first becomes the second by itself.
+fn can_refer(own: Type, other: Type) -> bool {
+    let family = |ty: Type| match ty {
+        Type::Int2 | Type::Int4 | Type::Int8 => 1,
+        Type::Text | Type::Varchar(_) | Type::Name => 2,
+        Type::Date | Type::Timestamp(_) | Type::Timestamptz(_) => 3,
+        Type::Float4 | Type::Float8 => 4,
+        _ => 0,
+    };
+    (family(own) > 0 && family(own) == family(other))
+        || resolve::can_coerce(own, other, Context::Implicit)
+}
+
 /// The catalog's form of a foreign key of `table`.
 pub(super) fn foreign_key(
     table: &Table,
@@ -607,6 +622,29 @@ pub(super) fn foreign_key(
             })
         })
         .collect::<Result<Vec<_>, _>>()?;
+    let of_key = parent.primary.columns.iter().map(|key| key.column);
+    let referenced: Vec<u16> = match parent_columns.is_empty() {
+        true if parent.primary_constraint.is_some() => of_key.collect(),
+        _ => parent_columns.clone(),
+    };
+    for (own, other) in columns.iter().zip(&referenced) {
+        let (own, other) = (table.column_at(*own), parent.column_at(*other));
+        if !can_refer(own.ty, other.ty) {
+            let name = match key.name.is_empty() {
+                true => format!("{}_{}_fkey", table.name, key.columns.join("_")),
+                false => key.name.clone(),
+            };
+            let message = format!("foreign key constraint \"{name}\" cannot be implemented");
+            let detail = format!(
+                "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
+                own.name,
+                other.name,
+                own.ty.base_name(),
+                other.ty.base_name()
+            );
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).detail(detail));
+        }
+    }
     Ok(ForeignKey {
         name: key.name.clone(),
         columns,

@@ -93,15 +93,7 @@ pub(super) async fn insert(
         return Ok(None);
     };
     if touched.contains(&key.bytes) {
-        return Err(SqlError::new(
-            SqlState::CARDINALITY_VIOLATION,
-            "ON CONFLICT DO UPDATE command cannot affect row a second time",
-        )
-        .hint(
-            "Ensure that no rows proposed for insertion within the same command have duplicate \
-             constrained values.",
-        )
-        .into());
+        return Err(met_again().into());
     }
     let bytes = key.bytes.clone();
     let Some(old) = locked_row(cx, table, key).await? else {
@@ -126,6 +118,15 @@ pub(super) async fn insert(
     apply(cx, writers, 0, &changes, slots).await?;
     let [change] = changes;
     Ok(change.new)
+}
+
+/// 21000.
+fn met_again() -> SqlError {
+    let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
+    SqlError::new(SqlState::CARDINALITY_VIOLATION, message).hint(
+        "Ensure that no rows proposed for insertion within the same command have duplicate \
+         constrained values.",
+    )
 }
 
 /// The primary key of the row that has the same entry in a unique index, if there is one. The

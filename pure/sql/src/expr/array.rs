@@ -27,6 +27,25 @@ fn contains(whole: &[Datum], part: &Datum) -> bool {
     !part.is_null() && whole.iter().any(|item| same(item, part))
 }
 
+/// `array_position(array, item [, start])`
+fn position(args: &[Datum]) -> Result<Datum, SqlError> {
+    if args[0].is_null() || items(args, 0).is_empty() {
+        return Ok(Datum::Null);
+    }
+    let items = items(args, 0);
+    if args[1].is_null() && !items.contains(&Datum::Null) {
+        return Ok(Datum::Null);
+    }
+    if args.get(2).is_some_and(Datum::is_null) {
+        let message = "initial position must not be null";
+        return Err(SqlError::new(SqlState(*b"22004"), message));
+    }
+    let from = args.get(2).and_then(Datum::as_int).unwrap_or(1).max(1) as usize - 1;
+    let mut rest = items.iter().enumerate().skip(from);
+    let found = rest.find(|(_, item)| same(item, &args[1]));
+    Ok(found.map(|(at, _)| at as i64 + 1).into())
+}
+
 /// Computes a function of arrays; NULL arguments only where it is not strict.
 pub(super) fn apply(func: ArrayFunc, args: &mut [Datum]) -> Result<Datum, SqlError> {
     let int = |args: &[Datum], i: usize| args[i].as_int().expect("the binder passes integers");
@@ -80,17 +99,7 @@ pub(super) fn apply(func: ArrayFunc, args: &mut [Datum]) -> Result<Datum, SqlErr
             array.extend(take(args, 1));
             array.into()
         }
-        ArrayFunc::Position if args[0].is_null() => Datum::Null,
-        ArrayFunc::Position if args.get(2).is_some_and(Datum::is_null) => {
-            let message = "initial position must not be null";
-            return Err(SqlError::new(SqlState(*b"22004"), message));
-        }
-        ArrayFunc::Position => {
-            let from = args.get(2).and_then(Datum::as_int).unwrap_or(1).max(1) as usize - 1;
-            let rest = items(args, 0).iter().enumerate().skip(from);
-            let found = rest.into_iter().find(|(_, item)| same(item, &args[1]));
-            found.map(|(at, _)| at as i64 + 1).into()
-        }
+        ArrayFunc::Position => position(args)?,
         ArrayFunc::Remove | ArrayFunc::Replace if args[0].is_null() => Datum::Null,
         ArrayFunc::Remove => {
             let kept = items(args, 0).iter().filter(|item| !same(item, &args[1]));

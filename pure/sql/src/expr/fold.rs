@@ -85,7 +85,8 @@ fn is_stable(node: &Expr) -> bool {
     match node {
         Expr::Cast { arg, to, .. } => is_stable_cast(arg.ty(), *to),
         Expr::Call(func, _, ty) => match func {
-            Func::ToChar(_) | Func::Output(_) | Func::ArrayToString(_) | Func::Zoned(_) => true,
+            Func::Output(from) => is_stable_cast(*from, Type::Text),
+            Func::ToChar(_) | Func::ArrayToString(_) | Func::Zoned(_) => true,
             Func::Text(func) => matches!(
                 func,
                 TextFunc::Format | TextFunc::ConcatAll | TextFunc::ConcatWs | TextFunc::ToNumber

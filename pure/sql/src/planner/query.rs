@@ -166,6 +166,7 @@ impl Planner<'_, '_> {
     ) -> Result<Planned, SqlError> {
         check(&rel)?;
         if contradict(&conditions) {
+            check_below(&rel)?;
             return Ok(self.nothing(need));
         }
         if !matches!(rel, Rel::Table { .. } | Rel::Filter { .. })
@@ -643,6 +644,37 @@ impl Planner<'_, '_> {
     }
 }
 
+/// As [`check`] for all that a relation is made of, which will not be planned.
+fn check_below(rel: &Rel) -> Result<(), SqlError> {
+    match rel {
+        Rel::Join { left, right, .. } | Rel::Lateral { left, right, .. } => {
+            [left, right].into_iter().try_for_each(|side| {
+                check(side)?;
+                check_below(side)
+            })
+        }
+        Rel::Filter { input, .. }
+        | Rel::Project { input, .. }
+        | Rel::Apply { input, .. }
+        | Rel::Aggregate { input, .. }
+        | Rel::Distinct { input, .. }
+        | Rel::Sort { input, .. }
+        | Rel::Limit { input, .. } => {
+            check(input)?;
+            check_below(input)
+        }
+        Rel::Union { inputs } => inputs.iter().try_for_each(|input| {
+            check(input)?;
+            check_below(input)
+        }),
+        Rel::One
+        | Rel::Table { .. }
+        | Rel::Virtual(_)
+        | Rel::Values { .. }
+        | Rel::Function { .. } => Ok(()),
+    }
+}
+
 /// Raises the errors of expressions over columns that are constants.
 fn check_above(exprs: &[Expr], input: &Rel) -> Result<(), SqlError> {
     let Rel::Project { exprs: below, .. } = input else {
@@ -702,8 +734,7 @@ fn check(rel: &Rel) -> Result<(), SqlError> {
             })
         }
         Rel::Function { args, .. } => all(args),
-        // Rows of longer lists are computed one by one.
-        Rel::Values { rows, .. } if rows.len() == 1 => all(&rows[0]),
+        Rel::Values { rows, .. } => rows.iter().try_for_each(|row| all(row)),
         _ => Ok(()),
     }
 }

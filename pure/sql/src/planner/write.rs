@@ -262,27 +262,10 @@ pub(super) fn insert(
             let materialize = reads(&source, &table);
             let wanted: Vec<u32> = (0..table.columns.len() as u32).collect();
             let step = planner.rows(source, &wanted)?;
-            let plan_conflict = |conflict: Conflict| -> Result<_, SqlError> {
-                Ok(ConflictPlan {
-                    arbiter: conflict.arbiter,
-                    update: match conflict.action {
-                        ConflictAction::Nothing => None,
-                        ConflictAction::Update {
-                            assignments,
-                            condition,
-                        } => Some(ConflictUpdate {
-                            assignments: assignments
-                                .into_iter()
-                                .map(|a| Ok((a.column, planner.settled_expr(a.value)?)))
-                                .collect::<Result<_, SqlError>>()?,
-                            condition: condition
-                                .map(|condition| planner.settled_expr(condition))
-                                .transpose()?,
-                        }),
-                    },
-                })
-            };
-            let conflict = bound.conflict.map(plan_conflict).transpose()?;
+            let conflict = bound
+                .conflict
+                .map(|conflict| on_conflict(&planner, conflict));
+            let conflict = conflict.transpose()?;
             let returning = bound.returning.map(|targets| {
                 let exprs = targets.into_iter().map(|t| planner.settled_expr(t.expr));
                 exprs.collect::<Result<_, _>>()
@@ -303,6 +286,29 @@ pub(super) fn insert(
     plan.columns = columns;
     plan.returns_rows = returns_rows;
     Ok(plan)
+}
+
+/// What ON CONFLICT does.
+fn on_conflict(planner: &Planner<'_, '_>, conflict: Conflict) -> Result<ConflictPlan, SqlError> {
+    let update = match conflict.action {
+        ConflictAction::Nothing => None,
+        ConflictAction::Update {
+            assignments,
+            condition,
+        } => Some(ConflictUpdate {
+            assignments: assignments
+                .into_iter()
+                .map(|a| Ok((a.column, planner.settled_expr(a.value)?)))
+                .collect::<Result<_, SqlError>>()?,
+            condition: condition
+                .map(|condition| planner.settled_expr(condition))
+                .transpose()?,
+        }),
+    };
+    Ok(ConflictPlan {
+        arbiter: conflict.arbiter,
+        update,
+    })
 }
 
 pub(super) fn write(bound: BoundWrite, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {

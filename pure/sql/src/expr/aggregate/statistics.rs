@@ -160,6 +160,8 @@ impl Spread {
             } => {
                 let variance = exact_variance(*count, *sum, *squares, sample);
                 Datum::Decimal(match variance {
+                    // Without digits behind the point, as PostgreSQL shows it.
+                    Ok(variance) if variance.is_zero() => Decimal::ZERO,
                     Ok(variance) if root => super::super::number::sqrt(variance)?,
                     Ok(variance) => variance,
                     // The squares of squares need more digits than there are.

@@ -208,11 +208,16 @@ pub(super) fn overlaps(args: &[Datum]) -> Result<Datum, SqlError> {
     let (Some((start_a, end_a)), Some((start_b, end_b))) = (range(0)?, range(2)?) else {
         return Ok(Datum::Null);
     };
-    // Whether a range that starts earlier reaches the later start; NULL if its end is unknown.
-    let reaches = |end: Option<i64>, start: i64| end.map(|end| start < end);
+    // A range whose end is unknown may reach the later start, or not.
+    let reaches = |early: Option<i64>, start: i64, late: Option<i64>| match (early, late) {
+        (None, _) => Datum::Null,
+        (Some(end), _) if start < end => true.into(),
+        (Some(_), None) => Datum::Null,
+        (Some(_), Some(_)) => false.into(),
+    };
     let result = match start_a.cmp(&start_b) {
-        core::cmp::Ordering::Greater => reaches(end_b, start_a).map_or(Datum::Null, Datum::Bool),
-        core::cmp::Ordering::Less => reaches(end_a, start_b).map_or(Datum::Null, Datum::Bool),
+        core::cmp::Ordering::Greater => reaches(end_b, start_a, end_a),
+        core::cmp::Ordering::Less => reaches(end_a, start_b, end_b),
         core::cmp::Ordering::Equal if end_a.is_none() || end_b.is_none() => Datum::Null,
         core::cmp::Ordering::Equal => Datum::Bool(true),
     };

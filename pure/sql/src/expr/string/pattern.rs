@@ -130,14 +130,14 @@ pub(super) fn apply(func: TextFunc, args: &[Datum]) -> Result<Datum, SqlError> {
                     "invalid value for parameter \"start\": {start}"
                 )));
             }
-            let from = super::byte_of(text, start as usize - 1);
+            let from = start_of(text, start);
             Datum::Int(Matches::new(&regex, text, from).count() as i64)
         }
         TextFunc::RegexpSplitToArray => {
             let regex = compile_once("regexp_split_to_array", arg(args, 1), letters(2))?;
             let mut parts: Vec<Datum> = Vec::new();
             let mut begin = 0;
-            for captures in Matches::new(&regex, text, 0) {
+            for captures in Matches::new(&regex, text, Some(0)) {
                 let (start, end) = whole(&captures);
                 // Empty matches at the ends split nothing off.
                 if start == end && (start == begin || end == text.len()) {
@@ -169,6 +169,13 @@ fn groups(text: &str, captures: &Captures) -> Datum {
     wanted.iter().map(part).collect::<Vec<Datum>>().into()
 }
 
+/// Where a search begins that starts at a character, from 1; `None` behind the end, where nothing
+/// matches.
+fn start_of(text: &str, start: i64) -> Option<usize> {
+    let before = start as usize - 1;
+    (before <= text.chars().count()).then(|| super::byte_of(text, before))
+}
+
 /// All matches from left to right, without overlaps.
 struct Matches<'a> {
     regex: &'a Regex,
@@ -177,12 +184,8 @@ struct Matches<'a> {
 }
 
 impl<'a> Matches<'a> {
-    fn new(regex: &'a Regex, text: &'a str, from: usize) -> Matches<'a> {
-        Matches {
-            regex,
-            text,
-            next: Some(from),
-        }
+    fn new(regex: &'a Regex, text: &'a str, next: Option<usize>) -> Matches<'a> {
+        Matches { regex, text, next }
     }
 }
 
@@ -227,7 +230,7 @@ fn replace(args: &[Datum]) -> Result<Datum, SqlError> {
     }
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
-    let from = super::byte_of(text, start as usize - 1);
+    let from = start_of(text, start);
     for (number, captures) in (1..).zip(Matches::new(&flags.regex, text, from)) {
         if only.is_some_and(|only| only != 0 && only != number) {
             continue;

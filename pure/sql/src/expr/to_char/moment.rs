@@ -38,7 +38,8 @@ pub(super) struct Moment {
     days: Option<i32>,
     /// As people count: -1 is 1 BC. Of an interval: its years.
     year: i32,
-    month: u32,
+    /// Of an interval: its months beside the years, of the interval's sign.
+    month: i32,
     day: i32,
     hour: i64,
     minute: i64,
@@ -56,7 +57,7 @@ impl Moment {
         Moment {
             days: Some(days),
             year,
-            month,
+            month: month as i32,
             day: day as i32,
             ..Moment::of_time(micros)
         }
@@ -70,7 +71,7 @@ impl Moment {
     }
 
     pub(super) fn of_interval(span: Interval) -> Moment {
-        let (year, month) = (span.months / 12, (span.months % 12).unsigned_abs());
+        let (year, month) = (span.months / 12, span.months % 12);
         Moment {
             year,
             month,
@@ -159,7 +160,16 @@ pub(super) fn read(pattern: &str) -> Vec<Element> {
                 fill = true;
                 rest = &rest[2..];
             }
-            Some(&"FX" | &"TM" | &"SP") => rest = &rest[2..],
+            // Names in the session's language, which is always one, are not padded.
+            Some(&"TM") => {
+                rest = &rest[2..];
+                let named = ["DAY", "MONTH"].iter().any(|name| {
+                    rest.get(..name.len())
+                        .is_some_and(|start| start.eq_ignore_ascii_case(name))
+                });
+                fill |= named;
+            }
+            Some(&"FX" | &"SP") => rest = &rest[2..],
             Some(name) => {
                 let written = rest[..name.len()].to_string();
                 rest = &rest[name.len()..];
@@ -232,6 +242,26 @@ fn cased(name: &str, written: &str, width: usize, fill: bool) -> String {
     }
 }
 
+/// The quarter of a month from 1; none without one.
+fn quarter(month: i32) -> String {
+    match month {
+        0 => String::new(),
+        _ => ((month - 1) / 3 + 1).to_string(),
+    }
+}
+
+/// The offset from UTC, or a part of it.
+fn offset_field(moment: &Moment, name: &str) -> String {
+    let east = moment.zone.as_ref().map_or(0, |(offset, _)| *offset);
+    let sign = if east < 0 { '-' } else { '+' };
+    let (hours, minutes) = (east.abs() / 3_600, east.abs() / 60 % 60);
+    match name {
+        "TZM" => format!("{minutes:02}"),
+        "OF" if minutes != 0 => format!("{sign}{hours:02}:{minutes:02}"),
+        _ => format!("{sign}{hours:02}"),
+    }
+}
+
 fn field(moment: &Moment, name: &str, written: &str, fill: bool) -> Result<String, SqlError> {
     let number = |value: i64, width: usize| {
         if fill {
@@ -250,8 +280,6 @@ fn field(moment: &Moment, name: &str, written: &str, fill: bool) -> Result<Strin
             text.to_string()
         }
     };
-    let east = moment.zone.as_ref().map_or(0, |(offset, _)| *offset);
-    let east = (if east < 0 { '-' } else { '+' }, east.abs());
     let hour12 = match moment.hour % 12 {
         0 => 12,
         hour => hour,
@@ -284,19 +312,12 @@ fn field(moment: &Moment, name: &str, written: &str, fill: bool) -> Result<Strin
         "YY" => number(shown(moment, year) % 100, 2),
         "Y" => number(shown(moment, year) % 10, 1),
         "MM" => number(moment.month.into(), 2),
-        "DD" => number(moment.day.into(), 2),
+        "DD" => format!("{:0w$}", moment.day, w = 2 * usize::from(!fill)),
         "BC" | "AD" => letters(if year < 0 { "BC" } else { "AD" }),
         "B.C." | "A.D." => letters(if year < 0 { "B.C." } else { "A.D." }),
-        "TZ" if moment.days.is_some() => match &moment.zone {
-            Some((_, short)) => letters(short),
-            None => String::new(),
-        },
-        "TZH" => format!("{}{:02}", east.0, east.1 / 3_600),
-        "OF" if east.1 / 60 % 60 != 0 => {
-            format!("{}{:02}:{:02}", east.0, east.1 / 3_600, east.1 / 60 % 60)
-        }
-        "OF" => format!("{}{:02}", east.0, east.1 / 3_600),
-        "TZM" => format!("{:02}", east.1 / 60 % 60),
+        "TZ" if moment.days.is_some() => letters(moment.zone.as_ref().map_or("", |zone| &zone.1)),
+        "TZH" | "OF" | "TZM" => offset_field(moment, name),
+        "Q" => quarter(moment.month),
         "CC" => {
             let century = if year > 0 {
                 (year + 99) / 100
@@ -309,7 +330,7 @@ fn field(moment: &Moment, name: &str, written: &str, fill: bool) -> Result<Strin
             let text = if moment.month == 0 {
                 String::new()
             } else {
-                roman_digits(moment.month.into())
+                roman_digits(moment.month.abs().into())
             };
             cased(&text, written, 4, fill)
         }
@@ -362,7 +383,6 @@ fn calendar_field(
         "IYY" => number(iso_year % 1000, 3),
         "IY" => number(iso_year % 100, 2),
         "I" => (iso_year % 10).to_string(),
-        "Q" => ((month - 1) / 3 + 1).to_string(),
         "J" => (i64::from(days) + 2_451_545).to_string(),
         other => {
             let message = format!("format element \"{other}\" is not supported");

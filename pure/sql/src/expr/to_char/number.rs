@@ -431,9 +431,12 @@ pub(super) fn roman_digits(mut value: i64) -> String {
 
 fn roman(value: Number, upper: bool, fill: bool) -> Result<String, SqlError> {
     let value = match value {
-        Number::Exact(value) => value.round(0)?.to_i64_exact().unwrap_or(0),
+        Number::Exact(value) => value.round(0)?.to_i64_exact().unwrap_or(i64::MAX),
         Number::Float(value) => value.round_ties_even() as i64,
     };
+    let integer = i32::try_from(value).map(i64::from);
+    let value = integer
+        .map_err(|_| SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, "integer out of range"))?;
     if !(1..4000).contains(&value) {
         return Ok("#".repeat(15));
     }
