@@ -219,8 +219,8 @@ const MAY_FAIL: &[&str] = &[
     "substring", "substr", "overlay", "left", "right", "*", "+", "-", "@", "abs", "<<", ">>",
     "format", "split_part", "array_cat", "sin", "cos", "age", "justify_days", "justify_interval",
     "justify_hours", "repeat", "current_setting", "regexp_count", "regexp_like", "regexp_match",
-    "regexp_replace", "array_position", "~~", "!~~", "~~*", "!~~*", "round", "trunc", "to_char",
-    "degrees", "radians", "array_fill", "scale", "lpad", "rpad",
+    "regexp_replace", "regexp_split_to_array", "array_position", "~~", "!~~", "~~*", "!~~*",
+    "round", "trunc", "to_char", "degrees", "radians", "array_fill", "scale", "lpad", "rpad",
 ];
 
 /// Whether it is one of [`MAY_FAIL`].

@@ -131,28 +131,40 @@ pub(crate) fn same(one: &Answer, other: &Answer, order: Order) -> bool {
 
 /// Rows with the texts of equal values made alike.
 fn canonical(rows: &[Vec<Option<String>>]) -> Vec<Vec<Option<String>>> {
-    let cell = |text: &String| {
-        let text = text.trim_end();
-        match text.split_once('.') {
-            // Digits behind the point: trailing zeros.
-            Some((whole, part)) if is_digits(whole) && part.bytes().all(|b| b.is_ascii_digit()) => {
-                let part = part.trim_end_matches('0');
-                let whole = if whole == "-0" && part.is_empty() {
-                    "0"
-                } else {
-                    whole
-                };
-                match part.is_empty() {
-                    true => whole.to_string(),
-                    false => format!("{whole}.{part}"),
-                }
-            }
-            _ if text == "-0" => "0".to_string(),
-            _ => text.to_string(),
+    let cell = |text: &String| match text
+        .strip_prefix('{')
+        .and_then(|text| text.strip_suffix('}'))
+    {
+        Some(items) if !text.contains('"') => {
+            let items: Vec<String> = items.split(',').map(number_or_text).collect();
+            format!("{{{}}}", items.join(","))
         }
+        _ => number_or_text(text),
     };
     let row = |row: &Vec<Option<String>>| row.iter().map(|text| text.as_ref().map(cell)).collect();
     rows.iter().map(row).collect()
+}
+
+/// A number without the zeros at its end; any other text without the blanks there.
+fn number_or_text(text: &str) -> String {
+    let text = text.trim_end();
+    match text.split_once('.') {
+        // Digits behind the point: trailing zeros.
+        Some((whole, part)) if is_digits(whole) && part.bytes().all(|b| b.is_ascii_digit()) => {
+            let part = part.trim_end_matches('0');
+            let whole = if whole == "-0" && part.is_empty() {
+                "0"
+            } else {
+                whole
+            };
+            match part.is_empty() {
+                true => whole.to_string(),
+                false => format!("{whole}.{part}"),
+            }
+        }
+        _ if text == "-0" => "0".to_string(),
+        _ => text.to_string(),
+    }
 }
 
 fn is_digits(text: &str) -> bool {
@@ -176,9 +188,11 @@ fn same_cell(x: Option<&str>, y: Option<&str>) -> bool {
     let (Some(x), Some(y)) = (x, y) else {
         return false;
     };
-    let floats =
-        |text: &str| (text.len() >= 16 || text.contains('e')).then(|| text.parse::<f64>().ok());
-    let (Some(Some(x)), Some(Some(y))) = (floats(x), floats(y)) else {
+    let long = |text: &str| text.len() >= 16 || text.contains('e');
+    if !long(x) && !long(y) {
+        return false;
+    }
+    let (Ok(x), Ok(y)) = (x.parse::<f64>(), y.parse::<f64>()) else {
         return false;
     };
     let larger = x.abs().max(y.abs());

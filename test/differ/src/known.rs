@@ -18,6 +18,8 @@ pub(crate) struct Shape {
 /// A statement on which the servers differ.
 pub(crate) struct Case<'a> {
     pub(crate) sql: &'a str,
+    /// The script that it is a part of, or the statement itself.
+    pub(crate) whole: &'a str,
     pub(crate) postgres: &'a Answer,
     pub(crate) trellis: &'a Answer,
 }
@@ -68,9 +70,8 @@ pub(crate) const SHAPES: &[Shape] = &[
                 let state = answer.state();
                 state.is_empty() || state.starts_with("22")
             };
-            reads
-                .iter()
-                .any(|name| case.sql.starts_with(&format!("SELECT {name}")))
+            reads.iter().any(|name| case.whole.contains(name))
+                && case.whole.len() < SMALL_BYTES
                 && of(case.postgres)
                 && of(case.trellis)
         },
@@ -108,6 +109,105 @@ pub(crate) const SHAPES: &[Shape] = &[
         fits: |case| says(case.trellis, "0A000", "basic regular expressions"),
     },
     Shape {
+        name: "constants made of parameters are computed for rows only",
+        example: "EXECUTE shape (0)",
+        page: DIFFERENCES,
+        shrunk: false,
+        fits: |case| {
+            case.sql.starts_with("EXECUTE")
+                && case.postgres.state().starts_with("22")
+                && case.trellis.state().is_empty()
+        },
+    },
+    Shape {
+        name: "COLLATE \"C\" orders by bytes but knows all letters",
+        example: "SELECT upper('ä' COLLATE \"C\")",
+        page: DIFFERENCES,
+        shrunk: true,
+        fits: |case| {
+            case.sql.contains("COLLATE \"C\"")
+                && case.postgres.gives_rows()
+                && case.trellis.gives_rows()
+        },
+    },
+    Shape {
+        name: "to_char of numbers that are not finite",
+        example: "SELECT to_char('NaN'::real, 'S999')",
+        page: DIFFERENCES,
+        shrunk: false,
+        fits: |case| {
+            let not_finite = ["NaN", "Infinity", "-Infinity"];
+            not_finite.iter().any(|name| {
+                says(
+                    case.trellis,
+                    "0A000",
+                    &format!("to_char of {name} is not supported"),
+                )
+            })
+        },
+    },
+    Shape {
+        name: "aggregates of floats differ in their last digits, and so does what rounds them",
+        example: "SELECT floor(var_pop(x1.f)) FROM t1 x1, generate_series(1, 18) n \
+                  WHERE x1.b = 30",
+        page: DIFFERENCES,
+        shrunk: true,
+        fits: |case| {
+            let rounds = [
+                "floor(",
+                "ceil",
+                "round(",
+                "trunc(",
+                "sign(",
+                "::integer",
+                "::bigint",
+            ];
+            let over_rows = ["sum(", "avg(", "stddev", "var_", "variance("];
+            let has = |names: &[&str]| names.iter().any(|name| case.sql.contains(name));
+            has(&rounds)
+                && has(&over_rows)
+                && [".f", ".r", "double precision", "real"]
+                    .iter()
+                    .any(|of| case.sql.contains(of))
+                && case.postgres.gives_rows()
+                && case.trellis.gives_rows()
+        },
+    },
+    Shape {
+        name: "constants behind the column that decides a comparison of rows",
+        example: "SELECT (1, 1 / 0) < (2, 3)",
+        page: DIFFERENCES,
+        shrunk: true,
+        fits: |case| {
+            let orders = [") < (", ") <= (", ") > (", ") >= ("];
+            orders.iter().any(|op| case.sql.contains(op))
+                && !case.postgres.state().is_empty()
+                && case.trellis.state().is_empty()
+        },
+    },
+    Shape {
+        name: "width_bucket of a numeric very near to a bound",
+        example: "SELECT width_bucket(1.5, '1000000000000000000'::numeric, '0'::numeric, 2)",
+        page: DIFFERENCES,
+        shrunk: true,
+        fits: |case| {
+            case.sql.contains("width_bucket(")
+                && case.sql.contains("numeric")
+                && case.postgres.gives_rows()
+                && case.trellis.gives_rows()
+        },
+    },
+    Shape {
+        name: "arrays of arrays",
+        example: "SELECT array_agg(ts) FROM t3",
+        page: DIFFERENCES,
+        shrunk: false,
+        fits: |case| {
+            says(case.trellis, "42883", "function array_agg(")
+                && says(case.trellis, "42883", "[]) does not exist")
+        },
+    },
+    Shape {
         name: "numbers with exponents in to_char",
         example: "SELECT to_char(0.1, '9.99EEEE')",
         page: DIFFERENCES,
@@ -127,6 +227,13 @@ pub(crate) const SHAPES: &[Shape] = &[
         },
     },
 ];
+
+/// What examples need.
+pub(crate) const PREPARED: &str =
+    "PREPARE shape (int) AS SELECT CASE WHEN id < 0 THEN 1 / $1 END FROM t1";
+
+/// Statements that are made as small as they get are shorter, if they hold one call.
+const SMALL_BYTES: usize = 120;
 
 const DIFFERENCES: &str = "docs/differences.md";
 

@@ -104,6 +104,7 @@ impl Run {
         run.both(ground::MAKE_READ).await?;
         run.both(ground::MAKE_WRITTEN).await?;
         run.both(ground::FILL_WRITTEN).await?;
+        run.both(known::PREPARED).await?;
         run.check_shapes().await;
         // Some of the examples change tables.
         run.both(ground::FILL_WRITTEN).await?;
@@ -147,6 +148,7 @@ impl Run {
             let [postgres, trellis] = self.ask(shape.example).await;
             let case = Case {
                 sql: shape.example,
+                whole: shape.example,
                 postgres: &postgres,
                 trellis: &trellis,
             };
@@ -224,7 +226,7 @@ impl Run {
             );
             return Err(format!("a connection broke\n  {text}"));
         }
-        if let Some(shape) = found.shape(false) {
+        if let Some(shape) = found.shape(&statement.render(), false) {
             *self.known.entry(shape.name).or_default() += 1;
             if changes(&statement) {
                 self.both(ground::FILL_WRITTEN).await?;
@@ -235,7 +237,7 @@ impl Run {
             true => (statement, found),
             false => self.shrink(statement, found).await,
         };
-        if let Some(shape) = found.shape(true) {
+        if let Some(shape) = found.shape(&statement.render(), true) {
             *self.known.entry(shape.name).or_default() += 1;
             return Ok(());
         }
@@ -338,9 +340,10 @@ struct Difference {
 }
 
 impl Difference {
-    fn shape(&self, shrunk: bool) -> Option<&'static known::Shape> {
+    fn shape(&self, whole: &str, shrunk: bool) -> Option<&'static known::Shape> {
         let case = Case {
             sql: &self.sql,
+            whole,
             postgres: &self.answers[0],
             trellis: &self.answers[1],
         };
@@ -425,11 +428,12 @@ impl Generator {
     pub(crate) fn statement(&mut self) -> Node {
         self.aliases = 0;
         self.scopes.clear();
-        match self.below(20) {
-            0..=5 => self.compute(),
-            6..=8 => self.one_call(),
-            9..=14 => self.read(),
-            15..=17 => self.change(),
+        match self.below(40) {
+            0..=13 => self.compute(),
+            14..=20 => self.one_call(),
+            21..=34 => self.read(),
+            35..=38 => self.change(),
+            // Each has about seven statements.
             _ => self.script(),
         }
     }
