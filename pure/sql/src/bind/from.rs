@@ -1,7 +1,9 @@
 //! FROM: tables, catalog tables, functions, derived tables and joins.
 
 use super::rel::{Binds, JoinKind, Rel, TableFunction};
-use super::scope::{Scope, ScopeColumn, check_reserved, ident, name_position, object_name};
+use super::scope::{
+    Scope, ScopeColumn, check_reserved, ident, name_position, not_lateral, object_name,
+};
 use super::{Binder, BoundQuery, conjuncts, place_calls, unsupported};
 use crate::expr::Expr;
 use crate::expr::resolve::{self, Context};
@@ -757,18 +759,6 @@ impl Binder<'_> {
         }
         Ok(())
     }
-}
-
-/// The error of a LATERAL item that reads the other side of a right or full join.
-fn not_lateral(visible: &Scope, read: &Expr) -> SqlError {
-    let name = visible
-        .columns
-        .iter()
-        .find(|column| column.expr == *read)
-        .map_or("", |column| column.relation.as_str());
-    let message = format!("invalid reference to FROM-clause entry for table \"{name}\"");
-    SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message)
-        .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
 }
 
 /// Finds a USING column in one side and shadows it.

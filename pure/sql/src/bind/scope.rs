@@ -255,3 +255,15 @@ pub(crate) fn name_position(source: &Source, name: &ObjectName) -> u32 {
         None => 0,
     }
 }
+
+/// The error of a LATERAL item that reads the other side of a right or full join.
+pub(super) fn not_lateral(visible: &Scope, read: &Expr) -> SqlError {
+    let name = visible
+        .columns
+        .iter()
+        .find(|column| column.expr == *read)
+        .map_or("", |column| column.relation.as_str());
+    let message = format!("invalid reference to FROM-clause entry for table \"{name}\"");
+    SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message)
+        .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
+}

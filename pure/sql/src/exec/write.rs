@@ -395,11 +395,8 @@ pub(super) async fn run(
         let mut out = RowBatch::new(returning.len());
         let others = returned.iter_mut().map(core::mem::take);
         for (change, others) in changes.iter().zip(others) {
-            let row = change
-                .new
-                .as_ref()
-                .or(change.old.as_ref())
-                .expect("a row was changed");
+            let row = change.new.as_ref().or(change.old.as_ref());
+            let row = row.expect("a row was changed");
             let full: Vec<Datum> = row.iter().cloned().chain(others).collect();
             project(cx, returning, &full, slots, &mut out)?;
             if out.rows as usize >= BATCH_ROWS && emit {

@@ -2,6 +2,7 @@
 
 mod access;
 mod aggregate;
+mod constant;
 mod copy;
 mod join;
 mod normal;
