@@ -7,7 +7,7 @@ use base::{Datum, SqlError, SqlState, Type};
 /// Computes what depends on no row, parameter or session, and simplifies AND, OR, NOT, CASE,
 /// COALESCE and strict functions around constants, as PostgreSQL's planner does.
 ///
-/// What depends on settings stays as it is ([`is_stable`]).
+/// What depends on settings stays as it is (`is_stable`).
 ///
 /// A constant part whose computation fails is left alone, and nothing that PostgreSQL would
 /// compute after it hides it; [`check`] raises its error.
