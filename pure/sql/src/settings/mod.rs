@@ -134,7 +134,12 @@ pub fn is_custom(name: &str) -> bool {
 /// The error for a setting that does not exist.
 pub fn unknown(name: &str) -> SqlError {
     let message = format!("unrecognized configuration parameter \"{name}\"");
-    SqlError::new(SqlState::UNDEFINED_OBJECT, message).hint(crate::exec::show_hint())
+    SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+}
+
+/// The same for SHOW, which tells of other things as well.
+pub fn unknown_to_show(name: &str) -> SqlError {
+    unknown(name).hint(crate::exec::show_hint())
 }
 
 /// The value that SET stores: `value` checked and in the form that SHOW prints.
