@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 ///
 /// Nodes notice a silent one after 0.8 s and connect again within 0.1 s of hearing from it: a node
 /// that was stopped or had no CPU for about a second is back within this time, and so is one whose
-/// first connection is being made. A longer time is waited for in vain as a rule.
-pub(crate) const AWAY_US_MAX: u64 = 1_000_000;
+/// first connection is being made. A longer time is waited for in vain as a rule, and clients that
+/// use rows of many nodes stand still for it when one dies.
+pub(crate) const AWAY_US_MAX: u64 = 500_000;
 
 /// The nodes that this shard is not connected with.
 #[derive(Default)]
