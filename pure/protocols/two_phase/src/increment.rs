@@ -71,7 +71,8 @@ impl Hands<'_> {
     }
 
     /// Takes what a commit or vote needs: increments exclude other commits of their rows from here
-    /// on. A commit in one phase ends in this step; it need not ask if nobody has promised.
+    /// on. A commit in one phase ends in this step; it need not ask if nobody has promised, and no
+    /// commit below it is still being installed.
     pub(crate) fn seal(&mut self, job: &Job, asker: &Asker) -> Result<(), Stop> {
         let Some(part) = self.part.as_deref() else {
             return Ok(());
@@ -81,7 +82,8 @@ impl Hands<'_> {
             return Ok(());
         }
         let bulk = txn::bulk::units(part.writes.len(), part.bytes) > self.settings.slice_units;
-        if !job.prepares() && self.promises.is_empty() && !bulk {
+        let alone = self.promises.is_empty() && self.bulks.is_idle();
+        if !job.prepares() && alone && !bulk {
             return Ok(());
         }
         let asker = Asker {
@@ -153,7 +155,8 @@ impl TwoPhase {
         txn: TxnId,
         id: OpId,
     ) -> Submitted<OpReply> {
-        let seals = !self.promises.is_empty() && self.has_increments(txn);
+        let alone = self.promises.is_empty() && self.bulks.is_idle();
+        let seals = !alone && self.has_increments(txn);
         if seals || self.is_bulk(txn) {
             let mut job = self.sealing_job(txn, Origin::Commit { id });
             match self.run(cx, &mut job) {
