@@ -264,7 +264,8 @@ impl Leap {
 
     /// Frees a lock that a release may have been granted in this very step.
     fn let_go_if_idle(&mut self, txn: TxnId, key: &Key) {
-        let used = self.visits.contains_key(&txn) || self.pendings.lodges(txn);
+        let visit = self.visits.get(&txn);
+        let used = visit.is_some_and(|visit| !visit.given_up) || self.pendings.lodges(txn);
         if !used && !self.txns.contains_key(&txn) {
             self.locks.release_item(txn, &Item::of(key));
         }

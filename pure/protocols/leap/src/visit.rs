@@ -20,6 +20,9 @@ pub(crate) struct Visit {
     pub(crate) fetched_from: Vec<ShardId>,
     /// When its coordinator is asked.
     pub(crate) timer: Option<Time>,
+    /// Its locks went once because the coordinator could not be asked: whatever it reads here
+    /// afterwards, it cannot commit.
+    pub(crate) given_up: bool,
 }
 
 impl Leap {
@@ -139,7 +142,8 @@ impl Leap {
         let Confirm { txn, expected } = confirm;
         // The clock has taken in the commit timestamp; a next life must not draw below it.
         let bounded = cx.clock.last() <= cx.clock_bound;
-        let holds = bounded && expected == cx.incarnation && self.visits.contains_key(&txn);
+        let held = self.visits.get(&txn).is_some_and(|visit| !visit.given_up);
+        let holds = bounded && expected == cx.incarnation && held;
         self.arm_visit(cx.now, txn);
         self.post(cx, from, Body::Confirmed { txn, holds }, Self::NOTHING);
     }
@@ -231,14 +235,16 @@ impl Leap {
 
     /// Asks the coordinator whether its transaction still needs its locks. If it cannot be asked
     /// they go: it must have confirmed them before it commits, and what is written here afterwards
-    /// lies above all that it has confirmed.
+    /// lies above all that it has confirmed. That they went is kept until the transaction is over,
+    /// for it may read here again and confirm that.
     pub(crate) fn inquire(&mut self, cx: &mut Context<'_>, txn: TxnId) {
         if self.is_down(txn.shard) {
             self.end_visit(cx, txn);
+            self.visits.entry(txn).or_default().given_up = true;
         } else {
             self.post(cx, txn.shard, Body::Inquire(txn), Self::NOTHING);
-            self.arm_visit(cx.now, txn);
         }
+        self.arm_visit(cx.now, txn);
     }
 
     /// A shard wants to know whether it still has to keep the locks of a transaction.
