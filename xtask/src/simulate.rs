@@ -27,7 +27,7 @@ const SHARES: [Share; 2] = [
     },
     Share {
         protocol: "leap",
-        seeds: 2_500,
+        seeds: 760,
         seconds: 200,
         at_least: 40,
     },
