@@ -104,6 +104,7 @@ fn run_node(node: NodeId, file: &Path, args: &StartArgs) -> Result<()> {
         memory: limit.map(|limit_bytes| MemoryLimit {
             limit_bytes,
             allocated: crate::allocator::allocated_bytes,
+            give_back: crate::allocator::give_back,
         }),
     };
     let process = NodeProcess::start(&cluster, node, &options)?;

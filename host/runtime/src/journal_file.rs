@@ -3,6 +3,7 @@
 
 use crate::fs_disk::FsDisk;
 use crate::mailbox::{Mail, Mailboxes};
+use crate::memory::Room;
 use base::Position;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -12,6 +13,9 @@ use txn::JournalPort;
 
 /// Records that nobody waits for are flushed at least this often.
 const LAZY_FLUSH: Duration = Duration::from_millis(100);
+
+/// Bytes of records without a place on disk beyond which large commits wait.
+const BACKLOG_BYTES: usize = 32 << 20;
 
 /// Where it stands how far the journal was durable. The flusher leaves hints, the main thread makes
 /// them durable once in a while.
@@ -28,6 +32,8 @@ struct Shared {
     durable: AtomicU64,
     flushes: AtomicU64,
     full: AtomicBool,
+    /// Memory that the node has left.
+    room: Room,
 }
 
 /// The shards' and the host's handle of the journal.
@@ -74,7 +80,12 @@ impl Journal {
 
 impl JournalPort for Journal {
     fn append(&mut self, payload: &[u8]) -> Position {
-        self.lock().records.append(payload)
+        let mut buffer = self.lock();
+        let end = buffer.records.append(payload);
+        if buffer.records.pending_bytes() > BACKLOG_BYTES / 2 && buffer.records.hurry() {
+            self.shared.wake.notify_one();
+        }
+        end
     }
     fn hold(&mut self) -> Position {
         self.lock().records.hold()
@@ -88,6 +99,12 @@ impl JournalPort for Journal {
     fn durable(&self) -> Position {
         Journal::durable(self)
     }
+    fn is_behind(&self) -> bool {
+        self.lock().records.end().0 - self.durable().0 > BACKLOG_BYTES as u64
+    }
+    fn claim_memory(&mut self, bytes: u64) -> bool {
+        self.shared.room.has(bytes)
+    }
 }
 
 /// Starts the flusher: the shards hear of durable positions and of a full disk.
@@ -95,6 +112,7 @@ pub(crate) fn start(
     mut writer: JournalWriter<FsDisk>,
     mark: MarkWriter<FsDisk>,
     mailboxes: Mailboxes,
+    room: Room,
 ) -> (Journal, std::thread::JoinHandle<()>, SharedMark) {
     let position = writer.position();
     let records = JournalBuffer::new(position);
@@ -107,6 +125,7 @@ pub(crate) fn start(
         durable: AtomicU64::new(position.0),
         flushes: AtomicU64::new(0),
         full: AtomicBool::new(false),
+        room,
     });
     let journal = Journal { shared };
     let own = journal.clone();
@@ -135,7 +154,9 @@ fn flush_loop(
             shared.durable.store(durable.0, Ordering::Release);
             mailboxes.notify_durable();
             leave_hint(mark, durable);
-            spare = bytes;
+            if bytes.capacity() <= 2 * BACKLOG_BYTES {
+                spare = bytes;
+            }
         } else if stopping {
             return;
         }

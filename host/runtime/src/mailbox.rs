@@ -20,6 +20,8 @@ pub(crate) enum Mail {
     FromPeer(ShardId, Message),
     /// The disk has no room for more (or has again).
     DiskFull(bool),
+    /// Memory that the shard has freed goes back to the system by this call.
+    GiveBack(fn()),
     /// The memory of the node has been measured.
     Memory(Memory),
     /// Begin a checkpoint.

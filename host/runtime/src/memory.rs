@@ -8,7 +8,9 @@ use crate::journal_file::Journal;
 use crate::mailbox::{Mail, Mailboxes};
 use node::Memory;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Least limit that makes sense: the process and one segment of the journal need some of it.
 pub const LIMIT_BYTES_MIN: u64 = 256 << 20;
@@ -21,6 +23,15 @@ const RESERVE_PERCENT: u64 = 15;
 const RESUME_PERCENT: u64 = 95;
 /// Bytes per second that a load takes at most: as long as they would last is not looked again.
 const GROWTH_BYTES_PER_S: u64 = 1 << 30;
+/// Part of the limit that nobody may have, in percent: what is not asked for before it is taken.
+const MARGIN_PERCENT: u64 = 10;
+/// Least margin, in bytes.
+const MARGIN_BYTES_MIN: u64 = 48 << 20;
+/// A thread that finds no room gives back what it has freed, not more often than this: it takes
+/// some milliseconds.
+const GIVE_BACK_MS: u64 = 50;
+/// All threads do so this often while the process has much more than is allocated.
+const SLACK: Duration = Duration::from_millis(50);
 /// Shards hear of changes of this size.
 const TOLD_BYTES: u64 = 1 << 20;
 
@@ -31,6 +42,8 @@ pub struct MemoryLimit {
     pub limit_bytes: u64,
     /// Bytes that the process has allocated and not freed.
     pub allocated: fn() -> u64,
+    /// Gives memory that the calling thread has freed back to the system.
+    pub give_back: fn(),
 }
 
 /// Bytes of memory that this process may have: the least limit of its control groups (version 1
@@ -104,26 +117,104 @@ fn is_full(used: u64, until: u64, was_full: bool) -> bool {
     used >= bound
 }
 
-/// Bytes in use: what the system counts, but for what the allocator holds free for new rows.
-fn used_bytes(limit: &MemoryLimit) -> u64 {
-    let allocated = (limit.allocated)();
-    // Sizes are rounded up, and pages are not full: by a quarter at most.
-    let held = allocated + allocated / 4;
-    resident_bytes().map_or(held, |resident| resident.min(held))
+/// Bytes that `allocated` bytes take as a rule: sizes are rounded up, and pages are not full, by a
+/// quarter at most.
+fn taken_bytes(allocated: u64) -> u64 {
+    allocated + allocated / 4
+}
+
+/// What is left of a node's memory at any moment. Without a limit there is always room.
+#[derive(Clone, Default)]
+pub(crate) struct Room(Option<Arc<Looked>>);
+
+/// The limit, and what the last look has found.
+struct Looked {
+    limit: MemoryLimit,
+    /// Bytes that the system counted for the process.
+    resident: AtomicU64,
+    /// Bytes that were allocated then.
+    allocated: AtomicU64,
+    begin: Instant,
+    /// When freed memory was last given back, in milliseconds since the beginning.
+    given_back_ms: AtomicU64,
+}
+
+impl Room {
+    /// The room of a process with this limit.
+    pub(crate) fn new(limit: Option<MemoryLimit>) -> Room {
+        let room = Room(limit.map(|limit| {
+            Arc::new(Looked {
+                limit,
+                resident: AtomicU64::new(0),
+                allocated: AtomicU64::new(0),
+                begin: Instant::now(),
+                given_back_ms: AtomicU64::new(0),
+            })
+        }));
+        room.look();
+        room
+    }
+
+    /// Asks the system. Gives the bytes that the process has, and those that rows see as in use:
+    /// not what the allocator holds free for new ones.
+    fn look(&self) -> (u64, u64) {
+        let Some(looked) = &self.0 else {
+            return (0, 0);
+        };
+        let allocated = (looked.limit.allocated)();
+        let resident = resident_bytes().unwrap_or_else(|| taken_bytes(allocated));
+        looked.allocated.store(allocated, Ordering::Relaxed);
+        looked.resident.store(resident, Ordering::Relaxed);
+        (resident, resident.min(taken_bytes(allocated)))
+    }
+
+    /// Whether there is room for `bytes` more. If there is none at first, the calling thread gives
+    /// back what it has freed, now and then.
+    pub(crate) fn has(&self, bytes: u64) -> bool {
+        let Some(looked) = &self.0 else {
+            return true;
+        };
+        if looked.has(bytes) {
+            return true;
+        }
+        let now_ms = looked.begin.elapsed().as_millis() as u64;
+        let before = looked.given_back_ms.load(Ordering::Relaxed);
+        if now_ms < before + GIVE_BACK_MS {
+            return false;
+        }
+        looked.given_back_ms.store(now_ms, Ordering::Relaxed);
+        (looked.limit.give_back)();
+        self.look();
+        looked.has(bytes)
+    }
+}
+
+impl Looked {
+    /// Whether there is room for `bytes` more, beside what the system counted at the last look and
+    /// what has been allocated since.
+    fn has(&self, bytes: u64) -> bool {
+        let before = self.allocated.load(Ordering::Relaxed);
+        let since = (self.limit.allocated)().saturating_sub(before);
+        let taken = self.resident.load(Ordering::Relaxed) + taken_bytes(since + bytes);
+        let limit = self.limit.limit_bytes;
+        let margin = (limit / 100 * MARGIN_PERCENT).max(MARGIN_BYTES_MIN);
+        taken + margin <= limit
+    }
 }
 
 /// Starts the thread that measures and tells the shards, until the process ends.
-pub(crate) fn watch(limit: MemoryLimit, journal: Journal, mailboxes: Mailboxes) {
+pub(crate) fn watch(limit: MemoryLimit, room: Room, journal: Journal, mailboxes: Mailboxes) {
     let thread = std::thread::Builder::new().name("memory".into());
-    let run = move || run(&limit, &journal, &mailboxes);
+    let run = move || run(&limit, &room, &journal, &mailboxes);
     thread.spawn(run).expect("the process can start a thread");
 }
 
-fn run(limit: &MemoryLimit, journal: &Journal, mailboxes: &Mailboxes) {
+fn run(limit: &MemoryLimit, room: &Room, journal: &Journal, mailboxes: &Mailboxes) {
     let until = writes_until(limit.limit_bytes);
     let mut told = Memory::default();
+    let mut given_back = Instant::now();
     loop {
-        let used = used_bytes(limit);
+        let (resident, used) = room.look();
         let memory = Memory {
             used_bytes: used,
             writes_until_bytes: until,
@@ -140,7 +231,13 @@ fn run(limit: &MemoryLimit, journal: &Journal, mailboxes: &Mailboxes) {
             mailboxes.all(|| Mail::Memory(memory));
             told = memory;
         }
-        let left_ms = until.saturating_sub(used) * 1_000 / GROWTH_BYTES_PER_S;
+        // Threads that have nothing to do keep what they have freed.
+        let is_slack = taken_bytes((limit.allocated)()) < resident / 4 * 3;
+        if is_slack && resident > until / 4 * 3 && given_back.elapsed() > SLACK {
+            mailboxes.all(|| Mail::GiveBack(limit.give_back));
+            given_back = Instant::now();
+        }
+        let left_ms = until.saturating_sub(resident) * 1_000 / GROWTH_BYTES_PER_S;
         std::thread::sleep(Duration::from_millis(left_ms.clamp(20, 1_000)));
     }
 }

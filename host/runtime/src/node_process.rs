@@ -9,7 +9,7 @@ use crate::frame::Hello;
 use crate::fs_disk::FsDisk;
 use crate::journal_file::{Journal, SharedMark};
 use crate::mailbox::{Inbox, Mail, Mailboxes};
-use crate::memory::MemoryLimit;
+use crate::memory::{MemoryLimit, Room};
 use crate::peers::{Met, PeerOut};
 use crate::shard_thread::{ShardStart, WAKER, run};
 use base::{NodeId, Prng, ShardId};
@@ -166,7 +166,9 @@ impl NodeProcess {
         let beats = crate::beats::start(cluster, node, mailboxes.clone())?;
         let mut hello = Hello::new(cluster.cluster, node, incarnation, cluster.shards);
         hello.directory = mark.directory();
-        let (journal, flusher, mark) = crate::journal_file::start(writer, mark, mailboxes.clone());
+        let room = Room::new(options.memory);
+        let (journal, flusher, mark) =
+            crate::journal_file::start(writer, mark, mailboxes.clone(), room.clone());
         let (stop, news) = channel();
         let first_shard = ShardId::new(node, 0);
         let disk = FsDisk::new(&path);
@@ -193,7 +195,7 @@ impl NodeProcess {
             shards.push(spawn_shard(index, run));
         }
         if let Some(limit) = options.memory {
-            crate::memory::watch(limit, journal.clone(), mailboxes.clone());
+            crate::memory::watch(limit, room, journal.clone(), mailboxes.clone());
         }
         Ok(NodeProcess {
             mark,

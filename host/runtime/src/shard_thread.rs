@@ -298,6 +298,7 @@ impl ShardThread {
             Mail::Client(stream, seat) => self.add_client(stream, seat),
             Mail::Peer(stream) => self.add_peer(stream),
             Mail::DiskFull(full) => self.step(Input::DiskFull(full)),
+            Mail::GiveBack(give_back) => give_back(),
             Mail::Memory(memory) => self.step(Input::Memory(memory)),
             Mail::Checkpoint(number) => self.step(Input::Checkpoint { number }),
             Mail::CheckpointPiece(bytes) => self.step(Input::CheckpointPiece { bytes }),

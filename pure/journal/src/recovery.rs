@@ -388,22 +388,23 @@ impl Replay {
                 .iter()
                 .find(|(other, _)| *other == shard)
                 .map_or(0, |(_, n)| *n);
-            let whole = self.assemble(txn, shard, writes, count);
+            let mut rest = self.chunks.remove(&(txn, shard)).unwrap_or_default();
             if !self.is_news(shard, end) {
                 continue;
             }
-            match (
-                judge(Evidence::OneRecord {
-                    whole: whole.is_some(),
-                }),
-                whole,
-            ) {
-                (Verdict::Redo, Some(writes)) => redo(Redo {
+            let whole = (0..count).all(|seq| rest.contains_key(&seq));
+            if judge(Evidence::OneRecord { whole }) != Verdict::Redo {
+                return Err(Fault::MissingChunk { txn });
+            }
+            // One after the other, so that their memory goes while that of the rows comes.
+            let chunks = (0..count).filter_map(|seq| rest.remove(&seq));
+            let pieces = core::iter::once(writes).chain(chunks);
+            for writes in pieces.filter(|writes| !writes.is_empty()) {
+                redo(Redo {
                     shard,
                     commit_ts,
                     writes,
-                }),
-                _ => return Err(Fault::MissingChunk { txn }),
+                });
             }
         }
         Ok(())

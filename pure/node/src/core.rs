@@ -11,6 +11,9 @@ use store::Store;
 use txn::contract::Outgoing;
 use txn::{Counters, Event, JournalPort};
 
+/// Bytes of memory that a shard asks the host for at once.
+const CLAIM_BYTES: u64 = 1 << 20;
+
 /// The host's journal, with what the host has said about the room on its disk.
 pub(crate) struct NodeJournal {
     port: Box<dyn JournalPort>,
@@ -18,6 +21,8 @@ pub(crate) struct NodeJournal {
     pub(crate) full: bool,
     /// What the host has said about the memory of the node.
     pub(crate) memory: Memory,
+    /// What the host has granted and nobody has taken yet.
+    claimed_bytes: u64,
 }
 
 /// The memory of a node, as its host has measured it.
@@ -51,11 +56,26 @@ impl JournalPort for NodeJournal {
     fn durable(&self) -> Position {
         self.port.durable()
     }
+    fn is_behind(&self) -> bool {
+        self.port.is_behind()
+    }
     fn is_full(&self) -> bool {
         self.full
     }
     fn is_memory_full(&self) -> bool {
         self.memory.full
+    }
+    fn claim_memory(&mut self, bytes: u64) -> bool {
+        if bytes <= self.claimed_bytes {
+            self.claimed_bytes -= bytes;
+            return true;
+        }
+        let ahead = bytes.max(CLAIM_BYTES);
+        if self.port.claim_memory(ahead) {
+            self.claimed_bytes = ahead - bytes;
+            return true;
+        }
+        self.port.claim_memory(bytes)
     }
 }
 
@@ -111,6 +131,7 @@ impl Core {
                 port: journal,
                 full: false,
                 memory: Memory::default(),
+                claimed_bytes: 0,
             },
             protocols: Protocols::new(shard, homes.shards()),
             messages: Vec::new(),

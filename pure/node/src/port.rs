@@ -20,10 +20,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use txn::contract::Submitted;
-use txn::{LockMode, Op, OpError, OpId, OpReply, Outcome, Read, Snapshot, TxnCost};
+use txn::{JournalPort, LockMode, Op, OpError, OpId, OpReply, Outcome, Read, Snapshot, TxnCost};
 
 /// Bytes that all statements of one shard may hold (53200 beyond).
 pub(crate) const SHARD_MEMORY_BYTES_MAX: i64 = 4 << 30;
+
+/// A statement that holds less than this is not refused because its node's memory is used up.
+const SMALL_BYTES: i64 = 256 << 10;
 
 /// A COPY FROM tells its session of data that it has taken in steps of at least this size; well
 /// below what a host lets a client send ahead.
@@ -538,6 +541,10 @@ impl sql::Port for StatementPort {
                 .detail(detail)
                 .hint("Run fewer large statements at the same time."));
         }
+        let claimed = bytes > 0 && own > SMALL_BYTES;
+        if claimed && !core.journal.claim_memory(bytes.unsigned_abs()) {
+            return Err(memory_used_up(core.config.shard.node(), held, bytes));
+        }
         core.memory_bytes += bytes;
         self.memory.bytes.set(own);
         Ok(())
@@ -575,6 +582,15 @@ pub(crate) fn disk_full(node: NodeId) -> SqlError {
         format!("the disk of node {node} is full"),
     )
     .hint("Free some space there; reads and rollbacks still work.")
+}
+
+/// 53200: a statement that needs more than its node has left.
+fn memory_used_up(node: NodeId, held: i64, bytes: i64) -> SqlError {
+    let message = format!("the memory of node {node} is used up");
+    let detail = format!("The statement holds {held} bytes and asked for {bytes} more.");
+    SqlError::new(SqlState::OUT_OF_MEMORY, message)
+        .detail(detail)
+        .hint("Make it sort, join, group or collect less, or raise the node's limit (SHOW MEMORY).")
 }
 
 /// 53200: a write to a node without memory.

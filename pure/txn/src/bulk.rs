@@ -393,6 +393,7 @@ impl Bulks {
         for (key, write) in slice {
             cx.counters.units += units_of(key, write);
         }
+        let taken = slice.len();
         match &mut bulk.stage {
             Stage::Waiting => unreachable!("it has no turns"),
             Stage::Journaling { chunks } => {
@@ -400,12 +401,14 @@ impl Bulks {
                 *chunks += 1;
             }
             Stage::Installing => {
-                for (key, write) in slice {
+                for (key, write) in &mut bulk.writes[bulk.at..bulk.at + taken] {
                     install_row(cx, key, write, bulk.commit_ts, &mut bulk.gone);
+                    // The row is in the store; its key says until the end whose rows these are.
+                    *write = Write::Delete;
                 }
             }
         }
-        bulk.at += slice.len();
+        bulk.at += taken;
         if bulk.at < bulk.writes.len() {
             self.turns.push_back(txn);
             return Turn::Open;

@@ -418,6 +418,13 @@ impl<M> Outbox<M> {
     }
 }
 
+/// Bytes of memory that the lock of a row takes, about: its entries in the lock table and in what
+/// the transaction holds.
+const LOCK_BYTES: u64 = 192;
+/// Bytes of memory that a write takes besides its row, about: its key, its place in the write set,
+/// and the lock of its row.
+const WRITE_BYTES: u64 = 192 + LOCK_BYTES;
+
 /// The journal of the node as a shard sees it.
 pub trait JournalPort {
     /// Appends one record (the payload of `journal::Record`) and returns the position up to which
@@ -441,6 +448,11 @@ pub trait JournalPort {
     }
     /// Everything below this position is durable.
     fn durable(&self) -> Position;
+    /// So many records wait for the disk that whoever has many to append, and can wait, goes on
+    /// at the next [`Protocol::on_durable`]. A host flushes such a backlog without being asked.
+    fn is_behind(&self) -> bool {
+        false
+    }
     /// There is no room but for the outcomes of what has been promised already: a protocol refuses
     /// every new write with [`AbortReason::DiskFull`].
     fn is_full(&self) -> bool {
@@ -451,15 +463,30 @@ pub trait JournalPort {
     fn is_memory_full(&self) -> bool {
         false
     }
+    /// Whether the node has so many bytes of memory left for what a transaction or a statement
+    /// holds until it ends. What is granted counts until the host measures again.
+    fn claim_memory(&mut self, bytes: u64) -> bool {
+        let _ = bytes;
+        true
+    }
     /// Why a new write must be refused at `shard`, if it must.
-    fn refusal(&self, shard: ShardId, write: &Write) -> Option<AbortReason> {
+    fn refusal(&mut self, shard: ShardId, write: &Write) -> Option<AbortReason> {
         if self.is_full() {
-            Some(AbortReason::DiskFull(shard))
-        } else if self.is_memory_full() && !matches!(write, Write::Delete) {
-            Some(AbortReason::MemoryFull(shard))
-        } else {
-            None
+            return Some(AbortReason::DiskFull(shard));
         }
+        let no_more_rows = self.is_memory_full() && !matches!(write, Write::Delete);
+        let refused = no_more_rows || !self.claim_memory(WRITE_BYTES + write.size_bytes() as u64);
+        refused.then_some(AbortReason::MemoryFull(shard))
+    }
+    /// Whether there is room for `rows` new rows of together `bytes` bytes of keys and rows.
+    fn has_room_for(&mut self, rows: u64, bytes: u64) -> bool {
+        let refused = self.is_full() || self.is_memory_full();
+        !refused && self.claim_memory(rows * WRITE_BYTES + bytes)
+    }
+    /// Why `rows` more locked rows must be refused at `shard`, if they must.
+    fn refusal_of_locks(&mut self, shard: ShardId, rows: u64) -> Option<AbortReason> {
+        let refused = !self.claim_memory(rows * LOCK_BYTES);
+        refused.then_some(AbortReason::MemoryFull(shard))
     }
 }
 

@@ -77,6 +77,9 @@ impl Leap {
             }
             let freezing = state.freezing.as_deref_mut().expect("made above");
             let Freezing { frozen, rest } = freezing;
+            if cx.journal.is_behind() {
+                return Err(Stop::Journal);
+            }
             if !frozen.take_slice(cx, txn, &mut self.scratch, &mut || rest.next()) {
                 return Err(Stop::Budget);
             }

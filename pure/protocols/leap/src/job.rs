@@ -49,6 +49,8 @@ pub(crate) enum Stop {
     Fetch,
     /// Others get their turn.
     Budget,
+    /// It waits until the journal has caught up.
+    Journal,
     /// The row of a snapshot is not here.
     Elsewhere,
     /// It has failed.
@@ -368,6 +370,7 @@ impl Leap {
             }
             Stop::Moving => self.moving_waits.push(job.id),
             Stop::Budget => self.parked.push_back(job.id),
+            Stop::Journal => self.journal_waits.push(job.id),
             Stop::Elsewhere | Stop::Fail(_) => unreachable!("answered by the caller"),
         }
         self.jobs.insert(job.id, job);

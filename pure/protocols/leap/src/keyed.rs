@@ -198,6 +198,9 @@ impl Leap {
         if matches!(job.origin, Origin::Local { .. }) {
             self.errands.note_use(key);
         }
+        if let Some(reason) = cx.journal.refusal_of_locks(self.shard, 1) {
+            return Err(Stop::aborted(reason));
+        }
         self.lock(cx, job, &Item::of(key), claim)?;
         if self.stays_away(job, key) {
             return Err(Stop::Elsewhere);

@@ -173,6 +173,8 @@ pub struct Leap {
     ready: VecDeque<u64>,
     /// Jobs that have used up their budget and go on in the next tick.
     parked: VecDeque<u64>,
+    /// Jobs that go on when the journal has caught up.
+    journal_waits: Vec<u64>,
     next_job: u64,
     /// Transactions whose commit timestamp is drawn while they wait for confirmations.
     committing: BTreeMap<TxnId, Ts>,
@@ -291,6 +293,7 @@ impl Leap {
             jobs: BTreeMap::new(),
             ready: VecDeque::new(),
             parked: VecDeque::new(),
+            journal_waits: Vec::new(),
             next_job: 0,
             committing: BTreeMap::new(),
             commit_waits: Vec::new(),

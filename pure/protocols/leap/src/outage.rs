@@ -514,6 +514,7 @@ impl Leap {
             | Stop::Shipping
             | Stop::Fetch
             | Stop::Budget
+            | Stop::Journal
             | Stop::Elsewhere
             | Stop::Fail(_) => None,
         };

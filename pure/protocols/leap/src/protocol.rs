@@ -62,6 +62,7 @@ impl Protocol for Leap {
 
     fn on_durable(&mut self, cx: &mut Context<'_>, durable: Position) {
         self.installed.forget(durable);
+        self.parked.extend(self.journal_waits.drain(..));
         self.arrivals_durable(cx, durable);
         self.end_step(cx);
     }

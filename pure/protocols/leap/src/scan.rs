@@ -571,6 +571,9 @@ impl Leap {
                 state.run.pass(&key.bytes, false);
                 return None;
             }
+            if let Some(reason) = cx.journal.refusal_of_locks(self.shard, 1) {
+                return Some(Halt::Stop(Stop::aborted(reason)));
+            }
             if let Err(stop) = self.lock(cx, job, &Item::of(key), mode) {
                 state.run.pass(&key.bytes, true);
                 return Some(Halt::Stop(stop));

@@ -135,8 +135,12 @@ impl Hands<'_> {
         };
         let slot = first.slot;
         let ascend = group.windows(2).all(|pair| pair[0].key < pair[1].key);
-        let full = cx.journal.is_full() || cx.journal.is_memory_full();
-        if !ascend || full || any_present(cx.store, index, group) {
+        if !ascend || any_present(cx.store, index, group) {
+            return Ok(false);
+        }
+        let bytes = group.iter().map(|row| row.key.len() + row.row.len());
+        let bytes = bytes.sum::<usize>() as u64;
+        if !cx.journal.has_room_for(group.len() as u64, bytes) {
             return Ok(false);
         }
         let keys: Vec<&[u8]> = group.iter().map(|row| row.key).collect();

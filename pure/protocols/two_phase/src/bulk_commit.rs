@@ -54,6 +54,9 @@ impl TwoPhase {
         let part = self.parts.get_mut(&txn).expect("just looked at");
         let freezing = part.freezing.as_deref_mut().expect("made above");
         let Freezing { frozen, rest } = freezing;
+        if !frozen.is_whole() && cx.journal.is_behind() {
+            return Err(Stop::Journal);
+        }
         let whole =
             frozen.is_whole() || frozen.take_slice(cx, txn, &mut self.scratch, &mut || rest.next());
         if !whole || (job.decides() && self.bulks.is_making_way()) {

@@ -270,6 +270,7 @@ impl Hands<'_> {
                 self.snapshot_of_row(cx, job, key, snapshot)?
             }
             Read::Lock(mode) => {
+                check_memory(cx, 1)?;
                 asker.ask(self.locks, Item::of(key), claim_to_read(mode, &*program))?;
                 if is_planted(Planted::SharedLockDropped)
                     && !self
@@ -409,6 +410,14 @@ pub(crate) fn check_schema(cx: &Context<'_>, index: IndexId, planned: u64) -> Re
     match (cx.schema_changed)(index) {
         Some(changed) if changed <= planned => Ok(()),
         Some(_) | None => Err(Stop::aborted(AbortReason::SchemaChanged)),
+    }
+}
+
+/// Refuses to lock `rows` more rows if there is no memory for that.
+pub(crate) fn check_memory(cx: &mut Context<'_>, rows: u64) -> Result<(), Stop> {
+    match cx.journal.refusal_of_locks(cx.shard, rows) {
+        Some(reason) => Err(Stop::aborted(reason)),
+        None => Ok(()),
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) enum Stop {
     Promise,
     /// Others get their turn.
     Budget,
+    /// It waits until the journal has caught up.
+    Journal,
     /// It has failed.
     Fail(OpError),
 }
@@ -318,6 +320,7 @@ impl TwoPhase {
                 self.promise_waits.push(job.id);
             }
             Stop::Budget => self.parked.push_back(job.id),
+            Stop::Journal => self.journal_waits.push(job.id),
             Stop::Fail(_) => unreachable!("a failed job is answered, not parked"),
         }
         self.jobs.insert(job.id, job);

@@ -149,6 +149,8 @@ pub struct TwoPhase {
     ready: VecDeque<u64>,
     /// Jobs that have used up their budget and go on in the next tick.
     parked: VecDeque<u64>,
+    /// Jobs that go on when the journal has caught up.
+    journal_waits: Vec<u64>,
     /// Snapshot reads that wait for promises.
     promise_waits: Vec<u64>,
     next_job: u64,
@@ -208,6 +210,7 @@ impl TwoPhase {
             jobs: BTreeMap::new(),
             ready: VecDeque::new(),
             parked: VecDeque::new(),
+            journal_waits: Vec::new(),
             promise_waits: Vec::new(),
             next_job: 1,
             installed: Installed::default(),

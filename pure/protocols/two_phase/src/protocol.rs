@@ -64,6 +64,7 @@ impl Protocol for TwoPhase {
 
     fn on_durable(&mut self, _cx: &mut Context<'_>, durable: Position) {
         self.installed.forget(durable);
+        self.parked.extend(self.journal_waits.drain(..));
     }
 
     fn on_tick(&mut self, cx: &mut Context<'_>) {

@@ -1,7 +1,7 @@
 //! Scans: own writes merged in key order, row locks, batches, and turns for others.
 
 use crate::Context;
-use crate::exec::{Hands, note_read, own_row, see};
+use crate::exec::{Hands, check_memory, note_read, own_row, see};
 use crate::job::{Asker, Job, Stop};
 use crate::part::Part;
 use crate::snapshot::{raise, scan_misses};
@@ -37,6 +37,11 @@ fn locks_piecewise(op: &ScanOp) -> bool {
         && op.row_limit <= u64::from(PIECES_MAX)
 }
 
+/// Whether the scan locks each row that it gives, besides its range.
+fn locks_rows(read: Read) -> bool {
+    !matches!(read, Read::Snapshot(_) | Read::Lock(LockMode::Shared))
+}
+
 /// Why a slot is not visited any further.
 enum Halt {
     Stop(Stop),
@@ -53,6 +58,9 @@ impl Hands<'_> {
     ) -> Result<OpResult, Stop> {
         if job.scan.is_none() {
             self.begin_scan(cx, job, asker, op)?;
+        }
+        if locks_rows(op.read) {
+            check_memory(cx, u64::from(self.settings.scan_rows_max))?;
         }
         let mut state = job.scan.take().expect("begun above");
         let mut budget = self.settings.scan_rows_max;

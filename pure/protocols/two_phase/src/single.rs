@@ -104,7 +104,7 @@ impl TwoPhase {
         let result = match hands.run(cx, job) {
             Ok(result) => Ok(result),
             Err(Stop::Fail(error)) => Err(error),
-            Err(Stop::Lock | Stop::Promise | Stop::Budget) => {
+            Err(Stop::Lock | Stop::Promise | Stop::Budget | Stop::Journal) => {
                 unreachable!("a free operation on one row never waits")
             }
         };
