@@ -4,6 +4,8 @@
 //! A program is a body, made once per plan, and the values of the parameters that the body reads.
 //! Bodies number those parameters from 0 without gaps, so a program carries no others.
 
+mod first;
+
 use crate::exec::point::formula;
 use crate::exec::step::FormulaChange;
 use crate::expr::aggregate::{AggFunc, AggState};
@@ -12,6 +14,8 @@ use crate::rows::{GroupKey, datums_heap_bytes, failing_row, group_bytes, heap_by
 use base::codec::{self, CodecError};
 use base::row::RowRef;
 use base::{Datum, RowBatch, SqlError, SqlState, Type};
+pub(crate) use first::FIRST_ROWS_MAX;
+use first::FirstTask;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -38,6 +42,15 @@ pub(crate) enum Body {
         projection: Vec<Expr>,
         keys: Vec<TopKey>,
         count: Expr,
+    },
+    /// The first rows in the order of their keys in the index (the last ones if `reverse`),
+    /// projected; behind each its key, if it is `keyed`.
+    First {
+        filter: Option<Expr>,
+        projection: Vec<Expr>,
+        count: Expr,
+        reverse: bool,
+        keyed: bool,
     },
     /// One row changed in place.
     Modify(Box<ModifyBody>),
@@ -183,6 +196,12 @@ impl Body {
                 projection,
                 count,
                 ..
+            }
+            | Body::First {
+                filter,
+                projection,
+                count,
+                ..
             } => {
                 filter.iter_mut().chain(projection).for_each(&mut *visit);
                 visit(count);
@@ -224,6 +243,9 @@ impl Body {
     fn width(&self) -> usize {
         match self {
             Body::Rows { projection, .. } | Body::Top { projection, .. } => projection.len(),
+            Body::First {
+                projection, keyed, ..
+            } => projection.len() + usize::from(*keyed),
             Body::Aggregate {
                 group, aggregates, ..
             } => {
@@ -260,7 +282,9 @@ impl Bound {
                 // The ordinary way raises the error of an operand.
                 formula(changes, &env).ok().flatten()
             }),
-            Body::Rows { .. } | Body::Aggregate { .. } | Body::Top { .. } => None,
+            Body::Rows { .. } | Body::Aggregate { .. } | Body::Top { .. } | Body::First { .. } => {
+                None
+            }
         };
         Bound {
             body,
@@ -410,6 +434,10 @@ impl RowProgram for Bound {
                 rows: Vec::new(),
                 memory_bytes: 0,
             })),
+            Body::First { .. } => Some(Box::new(FirstTask::new(
+                self.body.clone(),
+                self.params.clone(),
+            ))),
         }
     }
 }
@@ -478,7 +506,7 @@ struct AggregateTask {
 }
 
 impl RowTask for AggregateTask {
-    fn row(&mut self, row: &[u8]) -> Result<(), SqlError> {
+    fn row(&mut self, _: &[u8], row: &[u8]) -> Result<(), SqlError> {
         let Body::Aggregate {
             filter,
             group,
@@ -597,7 +625,7 @@ impl TopTask {
 }
 
 impl RowTask for TopTask {
-    fn row(&mut self, row: &[u8]) -> Result<(), SqlError> {
+    fn row(&mut self, _: &[u8], row: &[u8]) -> Result<(), SqlError> {
         let body = self.body.clone();
         let Body::Top {
             filter, projection, ..

@@ -62,11 +62,20 @@ pub enum Modified {
 
 /// One run of an aggregating program over the rows of one shard.
 pub trait RowTask {
-    /// Takes one encoded row in.
+    /// Takes one encoded row in; `key` is its key in the index that is scanned.
     ///
     /// # Errors
     /// As [`RowProgram::point`].
-    fn row(&mut self, row: &[u8]) -> Result<(), SqlError>;
+    fn row(&mut self, key: &[u8], row: &[u8]) -> Result<(), SqlError>;
+    /// For a task that wants only so many first rows in the order of their keys: how many. It is
+    /// shown the rows of a slot in that order, and need not be shown those that it does not want.
+    fn first_rows(&self) -> Option<usize> {
+        None
+    }
+    /// Whether a row with this key, or one behind it, can still change the result.
+    fn wants(&self, _key: &[u8]) -> bool {
+        true
+    }
     /// Bytes of state held now; the caller enforces the memory limit.
     fn memory_bytes(&self) -> usize;
     /// Emits the partial results.

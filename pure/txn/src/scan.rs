@@ -27,7 +27,12 @@ pub enum Full {
     Batch,
     /// The row limit is reached: [`ScanRun::finish`].
     Limit,
+    /// No other row of the slot is wanted: [`ScanRun::leave_slot`].
+    Slot,
 }
+
+/// Last key that was dealt with (`.1`: must be visited again).
+type Cursor = Option<(Vec<u8>, bool)>;
 
 /// Where a scan stands between its turns.
 pub struct ScanRun {
@@ -39,10 +44,12 @@ pub struct ScanRun {
     pub batch: RowBatch,
     batch_bytes: usize,
     emitted: u64,
-    /// Slots still to visit, the current one last.
-    slots: Vec<Slot>,
-    /// Last key of the current slot that was dealt with (`.1`: must be visited again).
-    cursor: Option<(Vec<u8>, bool)>,
+    /// Slots still to visit, the current one last, and how far each has been visited.
+    slots: Vec<(Slot, Cursor)>,
+    /// Slots of which the rest is visited when all others have been.
+    deferred: Vec<(Slot, Cursor)>,
+    /// Rows that the program wants at most of each slot, if slots are left early.
+    first_rows: Option<usize>,
 }
 
 impl fmt::Debug for ScanRun {
@@ -54,20 +61,42 @@ impl fmt::Debug for ScanRun {
 impl ScanRun {
     /// A scan that visits nothing yet.
     pub fn new(program: Arc<dyn RowProgram>) -> ScanRun {
+        let task = program.task();
         ScanRun {
-            task: program.task(),
+            first_rows: task.as_ref().and_then(|task| task.first_rows()),
+            task,
             batch: RowBatch::new(program.width()),
             program,
             batch_bytes: 0,
             emitted: 0,
             slots: Vec::new(),
-            cursor: None,
+            deferred: Vec::new(),
         }
+    }
+
+    /// As [`ScanRun::new`], but every slot is visited to its end.
+    pub fn whole(program: Arc<dyn RowProgram>) -> ScanRun {
+        ScanRun {
+            first_rows: None,
+            ..ScanRun::new(program)
+        }
+    }
+
+    /// Rows that are wanted at most of each slot, the first ones of its keys, if slots are left
+    /// early.
+    pub fn first_rows(&self) -> Option<usize> {
+        self.first_rows
+    }
+
+    /// Whether a row of the current slot, or one behind it, can still change the result.
+    pub fn wants(&self, key: &[u8]) -> bool {
+        let task = self.task.as_ref().filter(|_| self.first_rows.is_some());
+        task.is_none_or(|task| task.wants(key))
     }
 
     /// Visits `slots` (ascending, each once), except for what lies at or before `op.after`.
     pub fn visit(&mut self, op: &ScanOp, mut slots: Vec<Slot>) {
-        if let Some((after_slot, after)) = &op.after {
+        if let Some((after_slot, _)) = &op.after {
             slots.retain(|slot| {
                 if op.reverse {
                     slot <= after_slot
@@ -75,9 +104,6 @@ impl ScanRun {
                     slot >= after_slot
                 }
             });
-            if slots.contains(after_slot) {
-                self.cursor = Some((after.clone(), false));
-            }
         }
         if !op.reverse {
             slots.reverse();
@@ -85,25 +111,44 @@ impl ScanRun {
         if op.row_limit == 0 {
             slots.clear();
         }
-        self.slots = slots;
+        let cursor = |slot: &Slot| match &op.after {
+            Some((after_slot, after)) if after_slot == slot => Some((after.clone(), false)),
+            Some(_) | None => None,
+        };
+        let slots = slots.into_iter().map(|slot| (slot, cursor(&slot)));
+        self.slots = slots.collect();
     }
 
     /// The slot that is visited; `None` when all have been.
     #[inline]
     pub fn slot(&self) -> Option<Slot> {
-        self.slots.last().copied()
+        self.slots.last().map(|(slot, _)| *slot)
     }
 
     /// Nothing is left to visit in the slot.
     pub fn leave_slot(&mut self) {
         self.slots.pop();
-        self.cursor = None;
+    }
+
+    /// Leaves the slot for later: what comes next in it is not here.
+    pub fn defer_slot(&mut self) {
+        self.deferred.extend(self.slots.pop());
+    }
+
+    /// Whether slots were left for later.
+    pub fn has_deferred(&self) -> bool {
+        !self.deferred.is_empty()
+    }
+
+    /// Visits the slots that were left for later.
+    pub fn resume_deferred(&mut self) {
+        self.slots.append(&mut self.deferred);
     }
 
     /// The keys of the slot that are still to be visited.
     pub fn rest(&self, op: &ScanOp) -> KeyRange {
         let mut range = op.range.clone();
-        let Some((key, again)) = &self.cursor else {
+        let Some((_, Some((key, again)))) = self.slots.last() else {
             return range;
         };
         let mut bound = key.clone();
@@ -124,31 +169,32 @@ impl ScanRun {
     /// Deals with a key of the slot; `again`: it must be visited once more in the next turn.
     #[inline]
     pub fn pass(&mut self, key: &[u8], again: bool) {
-        match &mut self.cursor {
-            Some((cursor, visit_again)) => {
+        match self.slots.last_mut() {
+            Some((_, Some((cursor, visit_again)))) => {
                 cursor.clear();
                 cursor.extend_from_slice(key);
                 *visit_again = again;
             }
-            None => self.cursor = Some((key.to_vec(), again)),
+            Some((_, cursor)) => *cursor = Some((key.to_vec(), again)),
+            None => {}
         }
     }
 
     /// Whether `key` is the last one that was dealt with, for good.
     pub fn is_past(&self, key: &[u8]) -> bool {
-        let cursor = self.cursor.as_ref();
+        let cursor = self.slots.last().and_then(|(_, cursor)| cursor.as_ref());
         cursor.is_some_and(|(last, again)| !again && last == key)
     }
 
-    /// Gives a row to the program. Returns whether it was emitted or taken in; then call
+    /// Gives a row to the program; `key` is its key in the slot. Returns whether it was emitted or taken in; then call
     /// [`Self::count`].
     ///
     /// # Errors
     /// As [`RowProgram::point`].
     #[inline]
-    pub fn give(&mut self, row: &[u8]) -> Result<bool, SqlError> {
+    pub fn give(&mut self, key: &[u8], row: &[u8]) -> Result<bool, SqlError> {
         match &mut self.task {
-            Some(task) => task.row(row).map(|()| true),
+            Some(task) => task.row(key, row).map(|()| true),
             None => self.program.point(row, &mut self.batch),
         }
     }
@@ -157,7 +203,13 @@ impl ScanRun {
     #[inline]
     pub fn count(&mut self, op: &ScanOp, row_bytes: usize) -> Option<Full> {
         if let Some(task) = &self.task {
-            return (task.memory_bytes() >= TASK_BYTES_MAX).then_some(Full::Batch);
+            if task.memory_bytes() >= TASK_BYTES_MAX {
+                return Some(Full::Batch);
+            }
+            let last = self.slots.last().and_then(|(_, cursor)| cursor.as_ref());
+            let is_done =
+                self.first_rows.is_some() && last.is_some_and(|(key, _)| !task.wants(key));
+            return is_done.then_some(Full::Slot);
         }
         self.emitted += 1;
         self.batch_bytes += row_bytes.max(last_row_bytes(&self.batch));
@@ -180,8 +232,8 @@ impl ScanRun {
         if let Some(task) = self.task.take() {
             task.finish(&mut self.batch)?;
         }
-        let slot = self.slot().expect("a full batch has a slot");
-        let key = self.cursor.take().expect("a full batch has a last row").0;
+        let (slot, cursor) = self.slots.pop().expect("a full batch has a slot");
+        let key = cursor.expect("a full batch has a last row").0;
         Ok(OpResult::Rows {
             batch: core::mem::take(&mut self.batch),
             resume: Some((slot, key)),
@@ -280,7 +332,7 @@ mod tests {
     }
 
     impl RowTask for Count {
-        fn row(&mut self, row: &[u8]) -> Result<(), SqlError> {
+        fn row(&mut self, _: &[u8], row: &[u8]) -> Result<(), SqlError> {
             self.0 += 1;
             self.1 += usize::from(row[0] == 9) << 20;
             Ok(())
@@ -373,7 +425,7 @@ mod tests {
         scan.visit(&op, vec![Slot(1)]);
         let mut visit = |key: u8, bytes: usize| {
             scan.pass(&[key], false);
-            assert_eq!(scan.give(&[key]).as_ref(), Ok(&true));
+            assert_eq!(scan.give(&[key], &[key]).as_ref(), Ok(&true));
             let full = scan.count(&op, bytes);
             (full, full.map(|_| scan.take_batch()))
         };
@@ -403,7 +455,7 @@ mod tests {
     fn an_aggregating_scan_answers_at_its_end_within_its_memory() {
         let mut scan = run(true);
         for row in [[1], [2], [3]] {
-            assert_eq!(scan.give(&row).as_ref(), Ok(&true));
+            assert_eq!(scan.give(&row, &row).as_ref(), Ok(&true));
             assert_eq!(scan.count(&scan_of(false, None), 1), None);
         }
         assert!(scan.check_memory(100).is_ok());
@@ -423,7 +475,7 @@ mod tests {
         scan.visit(&op, vec![Slot(1)]);
         let mut visit = |key: u8| {
             scan.pass(&[key], false);
-            assert_eq!(scan.give(&[key]).as_ref(), Ok(&true));
+            assert_eq!(scan.give(&[key], &[key]).as_ref(), Ok(&true));
             let full = scan.count(&op, 1);
             full.map(|_| scan.take_batch())
         };

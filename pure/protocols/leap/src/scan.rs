@@ -74,9 +74,31 @@ impl fmt::Debug for ScanState {
 }
 
 impl ScanState {
+    /// Whether rows that are away are asked for before anything is visited.
+    fn gathers_first(&self) -> bool {
+        match (&self.run.task, self.run.first_rows()) {
+            (Some(_), Some(_)) => !self.is_visiting && self.fetched.is_empty(),
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
+    }
+
     /// The rows to be asked for next.
     fn next_missing(&self, op: &ScanOp) -> Vec<Key> {
         let keys = self.missing.keys();
+        if self.run.first_rows().is_some() {
+            let mut wanted: Vec<&Key> = keys.filter(|key| self.run.wants(&key.bytes)).collect();
+            if self.window < wanted.len() {
+                wanted.select_nth_unstable_by(self.window, |a, b| {
+                    let order = (&a.bytes, a.slot).cmp(&(&b.bytes, b.slot));
+                    if op.reverse { order.reverse() } else { order }
+                });
+                wanted.truncate(self.window);
+            }
+            // What is asked for, and in which order, follows from what is known here.
+            wanted.sort_unstable();
+            return wanted.into_iter().cloned().collect();
+        }
         match op.reverse {
             true => keys.rev().take(self.window).cloned().collect(),
             false => keys.take(self.window).cloned().collect(),
@@ -162,8 +184,9 @@ impl Leap {
         if state.asked > 0 {
             return Err(Stop::Fetch);
         }
-        // A program that wants all rows needs all of them first.
-        if state.run.task.is_some() && !state.missing.is_empty() {
+        // A program that wants all rows needs all of them first; one that wants the first ones
+        // may do with the first ones of those that are away.
+        if state.gathers_first() && !state.missing.is_empty() {
             self.gather(cx, job, op, state)?;
         }
         if !state.is_visiting {
@@ -172,14 +195,38 @@ impl Leap {
             state.run.visit(op, slots);
         }
         let mut budget = self.settings.scan_rows_max;
-        while let Some(slot) = state.run.slot() {
+        loop {
+            let Some(slot) = state.run.slot() else {
+                if !state.run.has_deferred() {
+                    break;
+                }
+                state.run.resume_deferred();
+                self.gather(cx, job, op, state)?;
+                continue;
+            };
             match self.visit_slot(cx, job, op, state, slot, &mut budget) {
                 None => state.run.leave_slot(),
+                Some(Halt::Away) if state.run.first_rows().is_some() => {
+                    // The rows of other slots may tell that it is not wanted.
+                    let away = state.first_missing(op, slot);
+                    match away.is_some_and(|key| state.run.wants(&key.bytes)) {
+                        true => state.run.defer_slot(),
+                        false => state.run.leave_slot(),
+                    }
+                }
                 Some(Halt::Away) => {
                     state.run.check_memory(self.settings.txn_bytes_max)?;
                     self.gather(cx, job, op, state)?;
                 }
+                Some(Halt::Full(Full::Slot)) => state.run.leave_slot(),
                 Some(Halt::Full(Full::Limit)) => break,
+                Some(Halt::Full(Full::Batch)) if state.run.has_deferred() => {
+                    // An answer would have to tell of each slot how far it was visited.
+                    state.run = ScanRun::whole(state.run.program.clone());
+                    state.is_visiting = false;
+                    state.window = usize::MAX;
+                    return self.go_on(cx, job, op, state);
+                }
                 Some(Halt::Full(Full::Batch)) => {
                     look_out_in(cx, op)?;
                     return Ok(state.run.take_batch()?);
@@ -239,9 +286,10 @@ impl Leap {
         }
         let program = op.program.live(cx.decode).map_err(SqlError::from)?;
         let run = ScanRun::new(program);
-        let window = match run.task {
-            Some(_) => usize::MAX,
-            None => op.row_limit.min(op.batch_rows.into()).max(1) as usize,
+        let window = match (&run.task, run.first_rows()) {
+            (Some(_), Some(count)) => count.max(1),
+            (Some(_), None) => usize::MAX,
+            (None, _) => op.row_limit.min(op.batch_rows.into()).max(1) as usize,
         };
         job.scan = Some(Box::new(ScanState {
             run,
@@ -619,7 +667,7 @@ impl Leap {
         }
         *budget -= 1;
         cx.counters.rows_read += 1;
-        let emitted = state.run.give(row);
+        let emitted = state.run.give(&key.bytes, row);
         state.run.pass(&key.bytes, false);
         match emitted {
             Err(error) => Some(Halt::Stop(error.into())),

@@ -87,6 +87,7 @@ impl Hands<'_> {
             visitor.visit_slot(at);
             match visitor.halt.take() {
                 None => state.run.leave_slot(),
+                Some(Halt::Full(Full::Slot)) => state.run.leave_slot(),
                 Some(Halt::Full(Full::Limit)) => break,
                 Some(Halt::Full(Full::Batch)) => return Ok(state.run.take_batch()?),
                 Some(Halt::Stop(stop)) => {
@@ -285,7 +286,7 @@ impl Visitor<'_, '_> {
         let kept = match self.op.read {
             Read::Lock(_) if is_planted(Planted::NoRangeLock) => self.emit_locked(key, row, None),
             Read::Snapshot(_) | Read::Lock(LockMode::Shared) => {
-                self.state.run.give(row).map_err(Stop::from)
+                self.state.run.give(key, row).map_err(Stop::from)
             }
             Read::Lock(LockMode::Increment | LockMode::Fold | LockMode::Exclusive) => {
                 self.emit_locked(key, row, None)
@@ -349,7 +350,7 @@ impl Visitor<'_, '_> {
         };
         if self.state.run.task.is_some() {
             self.asker.ask(self.locks, item, mode)?;
-            return Ok(self.state.run.give(row)?);
+            return Ok(self.state.run.give(key, row)?);
         }
         self.scratch.datums.clear();
         self.scratch.rows = 0;

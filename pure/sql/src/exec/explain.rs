@@ -360,6 +360,7 @@ impl Lines<'_> {
         match scan.program.unbound() {
             Body::Rows { filter, .. }
             | Body::Top { filter, .. }
+            | Body::First { filter, .. }
             | Body::Aggregate { filter, .. } => {
                 if let Some(filter) = filter {
                     self.detail(
@@ -425,6 +426,7 @@ fn scan_title(scan: &Scan) -> String {
     let what = match scan.program.body() {
         Body::Aggregate { .. } => "Partial Aggregate of ",
         Body::Top { .. } => "Top-N of ",
+        Body::First { .. } => "First Rows of ",
         Body::Rows { .. } | Body::Modify(_) => "",
     };
     let how = if access.point && access.index == 0 {
@@ -443,6 +445,7 @@ fn scan_title(scan: &Scan) -> String {
     let place = match (&access.slot, scan.table.replicated) {
         (_, true) => "local copy",
         (Some(_), _) => "one slot",
+        (None, _) if scan.merges => "all shards, merged",
         (None, _) => "all shards",
     };
     format!("{what}{how}{back}{using} on {}  [{place}]", scan.table.name)

@@ -254,7 +254,9 @@ fn table_column(table: &Table, column: u32) -> String {
 pub(super) fn scan_column(scan: &Scan, column: u32) -> String {
     let names = |column: u32| table_column(&scan.table, column);
     let exprs = match scan.program.body() {
-        Body::Rows { projection, .. } | Body::Top { projection, .. } => projection,
+        Body::Rows { projection, .. }
+        | Body::Top { projection, .. }
+        | Body::First { projection, .. } => projection,
         Body::Aggregate { group, .. } => group,
         Body::Modify(modify) => &modify.returning,
     };

@@ -17,6 +17,7 @@ mod foreign;
 mod insert;
 mod join;
 mod long;
+mod merged;
 mod ordered;
 pub(crate) mod point;
 mod request;

@@ -1,5 +1,6 @@
 //! Reading tables: point reads in parallel, ranges on one or all shards, secondary indexes.
 
+use super::merged::Merged;
 use super::request::{Target, get, scans, start_scan, targets};
 use super::source::Rows;
 use super::step::{Scan, Step, StepOp};
@@ -70,6 +71,11 @@ enum State<'a> {
         entries: Ranges<'a>,
         points: Points<'a>,
     },
+    /// The same in the order of a secondary index's keys.
+    Merged {
+        entries: Merged,
+        points: Points<'a>,
+    },
 }
 
 /// Single-row reads under way, answered in order.
@@ -91,7 +97,7 @@ struct Ranges<'a> {
     parts: Vec<Part<'a>>,
 }
 
-struct Part<'a> {
+pub(super) struct Part<'a> {
     to: ShardId,
     op: ScanOp,
     future: OpFuture<'a>,
@@ -100,7 +106,7 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn start(cx: &Cx<'a>, step: u32, to: ShardId, op: ScanOp) -> Part<'a> {
+    pub(super) fn start(cx: &Cx<'a>, step: u32, to: ShardId, op: ScanOp) -> Part<'a> {
         let future = start_scan(cx, step, to, op.clone());
         Part {
             to,
@@ -111,9 +117,17 @@ impl<'a> Part<'a> {
     }
 
     /// Asks for the rows after `after`.
-    fn go_on(&mut self, cx: &Cx<'a>, step: u32, after: (base::Slot, Vec<u8>)) {
+    pub(super) fn go_on(&mut self, cx: &Cx<'a>, step: u32, after: (base::Slot, Vec<u8>)) {
         self.op.after = Some(after);
         self.future = start_scan(cx, step, self.to, self.op.clone());
+    }
+
+    /// What the shard has answered.
+    pub(super) async fn answer(&mut self) -> OpAnswer {
+        match self.answer.take() {
+            Some(answer) => answer,
+            None => (&mut self.future).await,
+        }
     }
 
     /// Whether there is an answer.
@@ -187,6 +201,11 @@ impl<'a> ScanRows<'a> {
             let limit = if aggregates { u64::MAX } else { limit };
             return Ok(State::Ranges(Ranges::new(program, read, limit, targets)));
         }
+        if scan.merges {
+            let entries = Merged::new(entry_mode(cx, scan), limit, targets);
+            let points = Points::new(read, program, VecDeque::new(), limit);
+            return Ok(State::Merged { entries, points });
+        }
         // The condition may remove rows behind the entries, so the limit counts rows.
         let entries = Ranges::new(entry_program(scan), entry_mode(cx, scan), u64::MAX, targets);
         let points = Points::new(read, program, VecDeque::new(), limit);
@@ -216,6 +235,14 @@ impl<'a> ScanRows<'a> {
                             .waiting
                             .extend(batch.iter().map(|e| primary_key(&scan.table, e)));
                     }
+                }
+            },
+            State::Merged { entries, points } => loop {
+                if let Some(batch) = points.pull(cx, scan, step).await? {
+                    break Some(batch);
+                }
+                if points.limit == 0 || !entries.pull(cx, scan, step, &mut points.waiting).await? {
+                    break None;
                 }
             },
         };
@@ -351,7 +378,7 @@ async fn first_of(parts: &mut [Part<'_>]) -> (usize, OpAnswer) {
 ///
 /// # Errors
 /// The first that was answered.
-async fn first_answers(parts: &mut [Part<'_>]) -> Result<(), ExecError> {
+pub(super) async fn first_answers(parts: &mut [Part<'_>]) -> Result<(), ExecError> {
     poll_fn(|context| {
         let waiting = parts
             .iter_mut()
@@ -395,15 +422,18 @@ pub(super) fn primary_key(table: &Table, entry: &[Datum]) -> Key {
     Key::new(table.primary.id, slot_of(&partition), bytes)
 }
 
+/// The primary key of an index entry, as expressions over its row.
+pub(super) fn entry_columns(scan: &Scan) -> Vec<Expr> {
+    let keys = scan.table.primary.columns.iter().enumerate();
+    keys.map(|(i, key)| Expr::Column(i as u32, scan.table.columns[usize::from(key.column)].ty))
+        .collect()
+}
+
 /// The program that gives the primary key of an index entry.
 pub(super) fn entry_program(scan: &Scan) -> Program {
-    let keys = scan.table.primary.columns.iter().enumerate();
-    let projection = keys
-        .map(|(i, key)| Expr::Column(i as u32, scan.table.columns[usize::from(key.column)].ty))
-        .collect();
     ProgramPlan::new(Body::Rows {
         filter: None,
-        projection,
+        projection: entry_columns(scan),
     })
     .bind(&[])
 }

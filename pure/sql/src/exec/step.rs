@@ -152,6 +152,9 @@ pub(crate) struct Scan {
     pub(crate) gate: Option<Expr>,
     /// Rows that are wanted at most (an expression without columns).
     pub(crate) limit: Option<Expr>,
+    /// Entries of a secondary index come in the order of their keys from all slots. Only with a
+    /// limit.
+    pub(crate) merges: bool,
 }
 
 /// Which entries of which index are read.
@@ -171,6 +174,8 @@ pub(crate) struct Access {
     /// The prefix names one entry of a unique key.
     pub(crate) point: bool,
     pub(crate) reverse: bool,
+    /// The keys that it names come in the wanted order inside of each slot.
+    pub(crate) in_order: bool,
 }
 
 /// Possible values of a key column, without NULL.

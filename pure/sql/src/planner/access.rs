@@ -23,6 +23,24 @@ pub(super) struct Path {
     pub(super) certain: Vec<usize>,
     /// It gives rows in the wanted order.
     pub(super) ordered: bool,
+    /// It does so because entries of all slots are merged.
+    pub(super) merges: bool,
+}
+
+/// What the consumer of a path would like.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'w> {
+    /// Sort keys in the numbering of the conditions.
+    pub(super) order: &'w [SortKey],
+    /// Only some first rows are read.
+    pub(super) limited: bool,
+}
+
+impl Wanted<'_> {
+    pub(super) const NOTHING: Wanted<'static> = Wanted {
+        order: &[],
+        limited: false,
+    };
 }
 
 /// What conditions say about the columns of a table.
@@ -345,20 +363,18 @@ pub(super) fn is_repeatable(expr: &Expr) -> bool {
 }
 
 /// The best path to the rows of `table` that pass `conditions`.
-///
-/// `order` is what the consumer would like: sort keys in the numbering of the conditions.
 pub(super) fn best(
     table: &Table,
     place: Place,
     conditions: &[Expr],
     known: &dyn Fn(u32) -> bool,
-    order: &[SortKey],
+    wanted: Wanted<'_>,
 ) -> Path {
     let sargs = sargs(table, place, conditions, known);
     let count = 1 + table.secondary.len();
     let paths = (0..count)
         .filter(|number| !table_index(table, *number).building)
-        .map(|number| path(table, place, number, &sargs, order));
+        .map(|number| path(table, place, number, &sargs, conditions.len(), wanted));
     let best = paths.min_by(|a, b| a.cost.total_cmp(&b.cost));
     best.expect("a table has a primary index")
 }
@@ -420,6 +436,21 @@ impl Sargs {
             SargKind::Equal(part) => Some((sarg.condition, part)),
             SargKind::Low(_) | SargKind::High(_) => None,
         })
+    }
+
+    /// Conditions that only say which entries of an index with such a prefix are read.
+    fn covered(&self, index: &catalog::Index, prefix: usize) -> usize {
+        let used = |sarg: &&Sarg| {
+            let place = index
+                .columns
+                .iter()
+                .position(|key| key.column == sarg.column);
+            match &sarg.kind {
+                SargKind::Equal(_) => place.is_some_and(|place| place < prefix),
+                SargKind::Low(_) | SargKind::High(_) => place == Some(prefix),
+            }
+        };
+        self.single.iter().filter(used).count()
     }
 
     /// The narrowest bounds of the columns behind a prefix.
@@ -484,7 +515,14 @@ impl RowBound {
     }
 }
 
-fn path(table: &Table, place: Place, number: usize, sargs: &Sargs, order: &[SortKey]) -> Path {
+fn path(
+    table: &Table,
+    place: Place,
+    number: usize,
+    sargs: &Sargs,
+    conditions: usize,
+    wanted: Wanted<'_>,
+) -> Path {
     let index = table_index(table, number);
     let equal = |column: u16| sargs.equal(column);
     let Prefix {
@@ -503,21 +541,29 @@ fn path(table: &Table, place: Place, number: usize, sargs: &Sargs, order: &[Sort
         _ => (rows / 3.0).max(5.0),
     };
     let single = prefix.iter().all(|part| matches!(part, KeyPart::One(_)));
-    let (ordered, reverse) = if point && single {
-        (true, false)
-    } else if single && slot.is_some() {
-        ordering(index, prefix.len(), place, order, &|column| {
-            equal(column).is_some()
-        })
-    } else {
-        (false, false)
+    // Columns that have one value in all rows of a key or range that is named.
+    let fixed = |column: u16| {
+        let mut own = index.columns[..prefix.len()].iter();
+        matches!(equal(column), Some((_, KeyPart::One(_)))) || own.any(|key| key.column == column)
     };
-    let ordered = ordered && !order.is_empty();
+    let (in_order, reverse) = match point {
+        true => (single, false),
+        false => ordering(index, prefix.len(), place, wanted.order, &fixed),
+    };
+    let in_order = in_order && !wanted.order.is_empty();
+    let ordered = in_order && single && (point || slot.is_some());
+    // The first rows of all slots are found without reading the others: of a secondary index if
+    // no condition is left that could drop them.
+    let first_rows = in_order
+        && !ordered
+        && !point
+        && wanted.limited
+        && (number == 0 || (single && sargs.covered(index, prefix.len()) == conditions));
     let mut cost = rows * if number == 0 { 1.0 } else { SECONDARY_COST };
     if slot.is_none() {
         cost += FAN_OUT_COST;
     }
-    if ordered {
+    if ordered || first_rows {
         cost *= 0.3;
     }
     if number != 0 {
@@ -534,13 +580,15 @@ fn path(table: &Table, place: Place, number: usize, sargs: &Sargs, order: &[Sort
         slot,
         point,
         reverse,
+        in_order: ordered || first_rows,
     };
     Path {
         access,
         rows,
         cost,
         certain,
-        ordered,
+        ordered: ordered || (first_rows && number != 0),
+        merges: first_rows && number != 0,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Joins: the order of inner joins, key lookups against hash joins, semi joins from subqueries.
 
-use super::access::{self, Path, Place};
+use super::access::{self, Path, Place, Wanted};
 use super::normal::{contradict, derive_constants, derived, split, split_all};
 use super::order::{Joined, Order};
 use super::query::{Need, Planned, Wish, conjunction, pushable, rows_program};
@@ -170,6 +170,7 @@ impl Planner<'_, '_> {
             newest: false,
             gate: None,
             limit: None,
+            merges: false,
             table: table.clone(),
         };
         let mut layout = left.layout;
@@ -569,7 +570,7 @@ pub(super) fn item_rows(item: &Item) -> f64 {
                 first: 0,
                 ..item.place
             };
-            access::best(table, place, &item.own, &|_| false, &[]).rows
+            access::best(table, place, &item.own, &|_| false, Wanted::NOTHING).rows
         }
         (None, Some(Rel::One)) => 1.0,
         (None, Some(Rel::Values { rows, .. })) => rows.len() as f64,
@@ -643,7 +644,7 @@ fn lookup_path(kind: JoinKind, left: &Planned, item: &Item, on: &[Expr]) -> Opti
     let mut own: Vec<Expr> = item.own.clone();
     own.iter_mut()
         .for_each(|condition| raise(condition, place.first));
-    let alone = access::best(table, place, &own, &|_| false, &[]);
+    let alone = access::best(table, place, &own, &|_| false, Wanted::NOTHING);
     let known = |column: u32| left.layout.contains(&column);
     let own_count = own.len();
     let mut conditions = own;
@@ -654,7 +655,7 @@ fn lookup_path(kind: JoinKind, left: &Planned, item: &Item, on: &[Expr]) -> Opti
         return None;
     }
     conditions.extend(shared);
-    let path = access::best(table, place, &conditions, &known, &[]);
+    let path = access::best(table, place, &conditions, &known, Wanted::NOTHING);
     let dependent = |value: &Expr| !walk::columns(value).is_empty();
     let keyed = path.access.prefix.iter().any(|part| match part {
         KeyPart::One(value) | KeyPart::Array(value) => dependent(value),

@@ -3,7 +3,7 @@
 //! What an input costs is computed again only when a condition on it becomes usable, so the work
 //! grows with the number of conditions, not with its square.
 
-use super::access;
+use super::access::{self, Wanted};
 use super::join::{Item, LOOKUP_COST, item_rows, owners, raise};
 use crate::expr::{Compare, Expr, Func, walk};
 
@@ -161,7 +161,7 @@ impl Order {
         conditions.extend(usable.map(|shared| shared.expr.clone()));
         self.work += conditions.len() as u64;
         let known = |column: u32| known.has(column);
-        let path = access::best(table, item.place, &conditions, &known, &[]);
+        let path = access::best(table, item.place, &conditions, &known, Wanted::NOTHING);
         Some(LOOKUP_COST + path.cost)
     }
 

@@ -1,12 +1,12 @@
 //! Bound relations to steps: filters move down, unused columns disappear, indexes are chosen.
 
-use super::access::{self, Place, is_repeatable};
+use super::access::{self, Place, Wanted, is_repeatable};
 use super::constant::{check, check_above, check_below};
 use super::normal::{contradict, split, take_gates};
 use super::{Planner, columns_of, remap};
 use crate::bind::rel::{Call, CallKind, Rel, SortKey, TableFunction};
 use crate::exec::step::{Scan, Step, StepOp};
-use crate::expr::{Expr, Volatility, fold, walk};
+use crate::expr::{Expr, Func, Volatility, fold, walk};
 use crate::program::{Body, ProgramPlan, TopKey};
 use base::{SqlError, Type};
 use catalog::Table;
@@ -389,7 +389,11 @@ impl Planner<'_, '_> {
             first: 0,
             width: table.columns.len() as u32,
         };
-        let path = access::best(&table, place, &pushed, &|_| false, &wish.order);
+        let wanted = Wanted {
+            order: &wish.order,
+            limited: wish.limit.is_some() && rest.is_empty(),
+        };
+        let path = access::best(&table, place, &pushed, &|_| false, wanted);
         let mut index = 0;
         pushed.retain(|_| {
             index += 1;
@@ -409,6 +413,7 @@ impl Planner<'_, '_> {
             lock,
             newest: false,
             gate,
+            merges: path.merges && limit.is_some(),
             limit,
             table,
         };
@@ -530,13 +535,15 @@ impl Planner<'_, '_> {
                 descending: key.descending,
                 nulls_first: key.nulls_first,
             });
-            let keys = keys.collect();
-            scan.program = ProgramPlan::new(Body::Top {
+            let top = Body::Top {
                 filter,
                 projection,
-                keys,
+                keys: keys.collect(),
                 count: limit.clone(),
-            });
+            };
+            if !first_rows(scan, limit) {
+                scan.program = ProgramPlan::new(top);
+            }
         }
         let (width, rows) = (planned.step.width, planned.step.rows);
         let input = Box::new(planned.step);
@@ -720,14 +727,37 @@ pub(super) fn one() -> Expr {
     Expr::Const(base::Datum::Int(1), Type::Int8)
 }
 
+/// Lets the shards send the first rows in the order of their keys, if that is the wanted one.
+pub(super) fn first_rows(scan: &mut Scan, count: &Expr) -> bool {
+    let Body::Rows { filter, projection } = scan.program.unbound() else {
+        return false;
+    };
+    if !scan.access.in_order || scan.access.index != 0 || scan.lock.is_some() {
+        return false;
+    }
+    scan.program = ProgramPlan::new(Body::First {
+        filter,
+        projection,
+        count: count.clone(),
+        reverse: scan.access.reverse,
+        keyed: false,
+    });
+    true
+}
+
 /// Rows that a limit after an offset must read.
 fn total(limit: Option<&Expr>, offset: Option<&Expr>) -> Option<Expr> {
     match (limit, offset) {
         (Some(limit), None) => Some(limit.clone()),
-        // An overflow would fail a legal query: such counts are as good as no limit.
-        (Some(Expr::Const(base::Datum::Int(a), ty)), Some(Expr::Const(base::Datum::Int(b), _))) => {
-            Some(Expr::Const(base::Datum::Int(a.saturating_add(*b)), *ty))
+        (Some(limit), Some(offset)) => {
+            // An overflow would fail a legal query.
+            let most = || Expr::Const(base::Datum::Int(i64::MAX / 2), Type::Int8);
+            let bounded =
+                |count: &Expr| Expr::Call(Func::Least, vec![count.clone(), most()], Type::Int8);
+            let mut sum = Expr::Call(Func::Add, vec![bounded(limit), bounded(offset)], Type::Int8);
+            fold::fold(&mut sum);
+            Some(sum)
         }
-        _ => None,
+        (None, _) => None,
     }
 }

@@ -49,6 +49,8 @@ pub struct State {
     pub unique: Cell<u64>,
     pub ops: Cell<u64>,
     pub scans: Cell<u64>,
+    /// Rows that scans have looked at.
+    pub rows_read: Cell<u64>,
     pub lasts: Cell<u64>,
     pub peak: Cell<i64>,
     /// The setting TimeZone, the only one that is kept.
@@ -106,6 +108,7 @@ impl Cluster {
                 unique: Cell::new(1),
                 ops: Cell::new(0),
                 scans: Cell::new(0),
+                rows_read: Cell::new(0),
                 lasts: Cell::new(0),
                 peak: Cell::new(0),
                 zone: RefCell::default(),
@@ -591,8 +594,16 @@ impl FakePort {
         }
         let mut batch = RowBatch::new(program.width());
         if let Some(mut task) = program.task() {
-            for (_, row) in found {
-                task.row(row)?;
+            let mut left = None;
+            for ((_, slot, key), row) in found {
+                // Slots are left early as protocols do it.
+                if left == Some(*slot) {
+                    continue;
+                }
+                task.row(key, row)?;
+                self.state.rows_read.set(self.state.rows_read.get() + 1);
+                let is_done = task.first_rows().is_some() && !task.wants(key);
+                left = is_done.then_some(*slot);
             }
             task.finish(&mut batch)?;
             return Ok(OpResult::Rows {
@@ -603,6 +614,7 @@ impl FakePort {
         let count = found.len();
         for (i, ((_, slot, key), row)) in found.into_iter().enumerate() {
             program.point(row, &mut batch)?;
+            self.state.rows_read.set(self.state.rows_read.get() + 1);
             let full = u64::from(batch.rows) >= scan.row_limit;
             // Small batches, so that scans go on.
             if full || batch.rows >= scan.batch_rows.min(3) {

@@ -309,3 +309,118 @@ fn a_scan_with_a_limit_asks_for_no_more_than_it_wants() {
     assert_eq!((found.len(), messages), (64, 2));
     assert!(few_bytes * 4 < all_bytes, "{few_bytes} of {all_bytes}");
 }
+
+/// Rows `r10<slot>` to `r73<slot>` in four slots of node 1, of which those behind the first two
+/// are at node 2.
+fn four_slots(value: &dyn Fn(usize) -> i64) -> World {
+    let mut world = World::new(3, 1);
+    let names = (10..74).map(|i| format!("r{i}{}", [0, 3, 6, 9][i % 4]));
+    let names: Vec<String> = names.collect();
+    for (i, name) in names.iter().enumerate() {
+        world.load(key(name), value(i));
+    }
+    for name in &names[2..] {
+        run(&mut world, 2, add(name, 0));
+    }
+    world
+}
+
+/// The values of the first rows (the last ones if `count` is negative), and what they cost.
+fn first_rows(world: &mut World, at: u16, count: i64) -> (Vec<i64>, u64, u64) {
+    let now = world.call(shard(at), |_, cx| cx.clock.tick(cx.now));
+    let read = Read::Snapshot(Snapshot::exactly(now));
+    let Op::Scan(op) = scan(read, 1000, count < 0, None) else {
+        unreachable!("a scan");
+    };
+    let before = [
+        world.count(|c| c.messages),
+        world.count(|c| c.message_bytes),
+    ];
+    let txn = world.begin(shard(at));
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let program = program(Test::First(count));
+        let op = ScanOp {
+            program,
+            after: after.take(),
+            ..op.clone()
+        };
+        let id = world.submit_to(txn, shard(1), Op::Scan(op), false);
+        world.settle();
+        let reply = world.take_answer(id).expect("it is answered");
+        all.extend(values(&reply));
+        let Ok(OpResult::Rows { resume, .. }) = reply.result else {
+            panic!("{reply:?}");
+        };
+        match resume {
+            Some(resume) => after = Some(resume),
+            None => break,
+        }
+    }
+    let after = [
+        world.count(|c| c.messages),
+        world.count(|c| c.message_bytes),
+    ];
+    world.commit(txn);
+    world.settle();
+    (all, after[0] - before[0], after[1] - before[1])
+}
+
+/// Who wants the first rows of several slots gets them without asking for all that are away.
+#[test]
+fn the_first_rows_of_many_slots_are_fetched_and_no_others() {
+    let mut world = four_slots(&|i| i as i64);
+    assert_eq!(first_rows(&mut world, 1, 0).0, [0i64; 0]);
+    let (found, messages, few_bytes) = first_rows(&mut world, 1, 5);
+    assert_eq!((found, messages), (vec![0, 1, 2, 3, 4], 2));
+    let (found, messages, _) = first_rows(&mut world, 1, -3);
+    assert_eq!((found, messages), (vec![63, 62, 61], 2));
+    let (found, _, all_bytes) = first_rows(&mut world, 1, 64);
+    assert_eq!(found, (0..64).collect::<Vec<i64>>());
+    assert!(few_bytes * 4 < all_bytes, "{few_bytes} of {all_bytes}");
+}
+
+/// Rows that do not pass are replaced by the next ones, wherever those are.
+#[test]
+fn more_rows_are_fetched_where_the_first_do_not_pass() {
+    for drop in [2, 3, 7, 40] {
+        let pass = |i: usize| i % drop == 0;
+        let mut world = four_slots(&|i| if pass(i) { i as i64 } else { -1 });
+        let all: Vec<i64> = (0..64usize)
+            .filter(|i| pass(*i))
+            .map(|i| i as i64)
+            .collect();
+        for count in [1, 2, 5, 64] {
+            let wanted: Vec<i64> = all.iter().copied().take(count).collect();
+            assert_eq!(first_rows(&mut world, 1, count as i64).0, wanted, "{drop}");
+            let wanted: Vec<i64> = all.iter().rev().copied().take(count).collect();
+            assert_eq!(
+                first_rows(&mut world, 1, -(count as i64)).0,
+                wanted,
+                "{drop}"
+            );
+        }
+    }
+}
+
+/// A program whose rows are too large for one answer is shown all of them, and none twice.
+#[test]
+fn large_first_rows_come_in_several_answers() {
+    let mut world = four_slots(&|i| {
+        if i < 20 {
+            i as i64
+        } else {
+            2_000_000 + i as i64
+        }
+    });
+    for count in [3, 22, 30] {
+        let (mut found, _, _) = first_rows(&mut world, 1, count);
+        let answered = found.len();
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(found.len(), answered, "no row comes twice");
+        let wanted = (0..count).map(|i| if i < 20 { i } else { 2_000_000 + i });
+        found.truncate(count as usize);
+        assert_eq!(found, wanted.collect::<Vec<i64>>());
+    }
+}

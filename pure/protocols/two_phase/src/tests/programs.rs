@@ -3,6 +3,7 @@
 use base::codec::CodecError;
 use base::row::RowRef;
 use base::{Datum, RowBatch, SqlError, Type};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use txn::{ColumnFormula, Columns, Formula, FormulaOp, Modified, Program, RowProgram, RowTask};
 
@@ -21,6 +22,8 @@ pub(crate) enum Test {
     Sum,
     /// Emits 1 if the row is there, and reads no column.
     Exists,
+    /// The values of so many first rows, or last ones if it is negative; those below 0 do not pass.
+    First(i64),
 }
 
 pub(crate) fn program(test: Test) -> Program {
@@ -52,6 +55,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Arc<dyn RowProgram>, CodecError> {
         4 => Test::Sum,
         5 => Test::Exists,
         6 => return Ok(Arc::new(Adding::new(operand))),
+        7 => Test::First(operand),
         _ => return Err(CodecError::Malformed("program")),
     }))
 }
@@ -65,6 +69,7 @@ impl RowProgram for Test {
             Test::Remove => (3, 0),
             Test::Sum => (4, 0),
             Test::Exists => (5, 0),
+            Test::First(count) => (7, *count),
         };
         out.push(tag);
         out.extend_from_slice(&i64::to_le_bytes(operand));
@@ -98,11 +103,21 @@ impl RowProgram for Test {
                 Ok(Modified::Put(self::row(value + delta)))
             }
             Test::Remove => Ok(Modified::Delete),
-            Test::AtLeast(_) | Test::Read | Test::Sum | Test::Exists => Ok(Modified::Skipped),
+            Test::AtLeast(_) | Test::Read | Test::Sum | Test::Exists | Test::First(_) => {
+                Ok(Modified::Skipped)
+            }
         }
     }
     fn task(&self) -> Option<Box<dyn RowTask>> {
-        matches!(self, Test::Sum).then(|| Box::new(Sum(0)) as Box<dyn RowTask>)
+        match self {
+            Test::Sum => Some(Box::new(Sum(0))),
+            Test::First(count) => Some(Box::new(First {
+                count: count.unsigned_abs() as usize,
+                reverse: *count < 0,
+                rows: BTreeMap::new(),
+            })),
+            _ => None,
+        }
     }
 }
 
@@ -148,7 +163,7 @@ impl RowProgram for Adding {
 struct Sum(i64);
 
 impl RowTask for Sum {
-    fn row(&mut self, row: &[u8]) -> Result<(), SqlError> {
+    fn row(&mut self, _: &[u8], row: &[u8]) -> Result<(), SqlError> {
         self.0 += value(row);
         Ok(())
     }
@@ -157,6 +172,58 @@ impl RowTask for Sum {
     }
     fn finish(self: Box<Self>, out: &mut RowBatch) -> Result<(), SqlError> {
         out.push([Datum::Int(self.0)]);
+        Ok(())
+    }
+}
+
+struct First {
+    count: usize,
+    reverse: bool,
+    rows: BTreeMap<Vec<u8>, i64>,
+}
+
+impl RowTask for First {
+    fn row(&mut self, key: &[u8], row: &[u8]) -> Result<(), SqlError> {
+        if self.wants(key) && value(row) >= 0 {
+            self.rows.insert(key.to_vec(), value(row));
+            if self.rows.len() > self.count {
+                let dropped = match self.reverse {
+                    true => self.rows.pop_first(),
+                    false => self.rows.pop_last(),
+                };
+                assert!(dropped.is_some());
+            }
+        }
+        Ok(())
+    }
+    fn first_rows(&self) -> Option<usize> {
+        Some(self.count)
+    }
+    fn wants(&self, key: &[u8]) -> bool {
+        let first = self.rows.first_key_value();
+        let last = self.rows.last_key_value();
+        self.rows.len() < self.count
+            || match self.reverse {
+                true => first.is_some_and(|(first, _)| key > first.as_slice()),
+                false => last.is_some_and(|(last, _)| key < last.as_slice()),
+            }
+    }
+    fn memory_bytes(&self) -> usize {
+        // Rows with large values stand for many bytes.
+        self.rows
+            .values()
+            .filter(|value| **value > 1_000_000)
+            .count()
+            << 20
+    }
+    fn finish(self: Box<Self>, out: &mut RowBatch) -> Result<(), SqlError> {
+        let mut values: Vec<i64> = self.rows.into_values().collect();
+        if self.reverse {
+            values.reverse();
+        }
+        values
+            .into_iter()
+            .for_each(|value| out.push([Datum::Int(value)]));
         Ok(())
     }
 }
