@@ -186,8 +186,8 @@ impl ScanRun {
         cursor.is_some_and(|(last, again)| !again && last == key)
     }
 
-    /// Gives a row to the program; `key` is its key in the slot. Returns whether it was emitted or taken in; then call
-    /// [`Self::count`].
+    /// Gives a row to the program; `key` is its key in the slot. Returns whether it was emitted or
+    /// taken in; then call [`Self::count`].
     ///
     /// # Errors
     /// As [`RowProgram::point`].

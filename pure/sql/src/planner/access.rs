@@ -534,23 +534,13 @@ fn path(
     let (low, high) = sargs.ends(index, &prefix);
     let slot = slot_parts(index, &prefix, &equal);
     let point = index.unique && prefix.len() == index.columns.len();
-    let mut rows = combinations * guess(index, prefix.len(), point);
-    rows = match (&low, &high) {
-        (Some(_), Some(_)) => (rows / 20.0).max(5.0),
-        (None, None) => rows,
-        _ => (rows / 3.0).max(5.0),
-    };
+    let whole = combinations * guess(index, prefix.len(), point);
+    let rows = between(low.is_some(), high.is_some(), whole);
     let single = prefix.iter().all(|part| matches!(part, KeyPart::One(_)));
-    // Columns that have one value in all rows of a key or range that is named.
-    let fixed = |column: u16| {
-        let mut own = index.columns[..prefix.len()].iter();
-        matches!(equal(column), Some((_, KeyPart::One(_)))) || own.any(|key| key.column == column)
-    };
     let (in_order, reverse) = match point {
-        true => (single, false),
-        false => ordering(index, prefix.len(), place, wanted.order, &fixed),
+        true => (single && !wanted.order.is_empty(), false),
+        false => ordering(index, prefix.len(), place, wanted.order, &equal),
     };
-    let in_order = in_order && !wanted.order.is_empty();
     let ordered = in_order && single && (point || slot.is_some());
     // The first rows of all slots are found without reading the others: of a secondary index if
     // no condition is left that could drop them.
@@ -592,6 +582,15 @@ fn path(
     }
 }
 
+/// Rows of `whole` that lie between bounds, if there are any.
+fn between(low: bool, high: bool, whole: f64) -> f64 {
+    match (low, high) {
+        (true, true) => (whole / 20.0).max(5.0),
+        (false, false) => whole,
+        _ => (whole / 3.0).max(5.0),
+    }
+}
+
 fn guess(index: &catalog::Index, known: usize, point: bool) -> f64 {
     if point {
         return 1.0;
@@ -624,14 +623,22 @@ fn slot_parts<'a>(
     index.slot_columns.iter().map(part).collect()
 }
 
-/// Whether entries behind a fixed prefix come in the wanted order, and whether in reverse.
-fn ordering(
+/// Whether entries behind a prefix come in the wanted order, and whether in reverse.
+fn ordering<'a>(
     index: &catalog::Index,
     prefix: usize,
     place: Place,
     order: &[SortKey],
-    fixed: &dyn Fn(u16) -> bool,
+    equal: &dyn Fn(u16) -> Option<(usize, &'a KeyPart)>,
 ) -> (bool, bool) {
+    if order.is_empty() {
+        return (false, false);
+    }
+    // Columns that have one value in all rows of a key or range that is named.
+    let fixed = |column: u16| {
+        let mut own = index.columns[..prefix].iter();
+        matches!(equal(column), Some((_, KeyPart::One(_)))) || own.any(|key| key.column == column)
+    };
     let mut columns = index.columns[prefix..].iter();
     let mut reverse: Option<bool> = None;
     for key in order {

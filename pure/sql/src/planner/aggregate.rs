@@ -1,7 +1,7 @@
 //! Grouping: what shards can aggregate themselves, and minima that an index knows.
 
 use super::access::is_repeatable;
-use super::query::{Planned, Wish, first_rows, one, only_below, pushable, substitute};
+use super::query::{Planned, Wish, one, only_below, pushable, substitute};
 use super::{Planner, columns_of, remap};
 use crate::bind::rel::{Aggregate, Rel, SortKey};
 use crate::exec::step::{Step, StepOp};
@@ -44,11 +44,7 @@ impl Planner<'_, '_> {
         let wish = extreme_wish(&input, &group, &aggregates);
         let extreme = wish.limit.clone();
         let mut planned = self.rel(input, below, &need, wish)?;
-        if let (Some(count), StepOp::Scan(scan)) = (&extreme, &mut planned.step.op)
-            && !planned.ordered
-        {
-            first_rows(scan, count);
-        }
+        planned.send_first(extreme.as_ref());
         let (mut group, mut aggregates) = (group, aggregates);
         group.iter_mut().for_each(|key| remap(key, &planned.layout));
         for aggregate in &mut aggregates {

@@ -35,6 +35,17 @@ pub(super) struct Planned {
     pub(super) ordered: bool,
 }
 
+impl Planned {
+    /// Lets the shards send only the first rows in the order that was wished, if they can.
+    pub(super) fn send_first(&mut self, count: Option<&Expr>) {
+        if let (Some(count), StepOp::Scan(scan)) = (count, &mut self.step.op)
+            && !self.ordered
+        {
+            first_rows(scan, count);
+        }
+    }
+}
+
 /// Rows that pass a filter of which nothing is known.
 const FILTER_SHARE: f64 = 0.3;
 
@@ -728,7 +739,7 @@ pub(super) fn one() -> Expr {
 }
 
 /// Lets the shards send the first rows in the order of their keys, if that is the wanted one.
-pub(super) fn first_rows(scan: &mut Scan, count: &Expr) -> bool {
+fn first_rows(scan: &mut Scan, count: &Expr) -> bool {
     let Body::Rows { filter, projection } = scan.program.unbound() else {
         return false;
     };

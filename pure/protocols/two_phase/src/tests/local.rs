@@ -139,6 +139,39 @@ fn scans_merge_own_writes_in_both_directions() {
     assert_eq!(rows(&done(&mut world, txn, Op::Scan(op), false)), [51]);
 }
 
+/// The first rows of all slots are found without reading the others; own writes count.
+#[test]
+fn a_scan_for_the_first_rows_leaves_slots_early() {
+    let mut world = one_shard();
+    let in_slot = |n: u32| Key::new(TABLE, Slot((n % 5) as u16), n.to_be_bytes().to_vec());
+    for n in 0..1_000u32 {
+        world.load(home(), in_slot(n), i64::from(n));
+    }
+    let txn = world.begin(home());
+    for (n, write) in [
+        (1, Write::Delete),
+        (3, Write::Put(row(30))),
+        (998, Write::Delete),
+    ] {
+        let key = in_slot(n);
+        done(&mut world, txn, Op::Write { key, write }, false);
+    }
+    let snapshot = Read::Snapshot(Snapshot::exactly(Ts::from_time(world.now)));
+    for read in [SHARED, EXCLUSIVE, snapshot] {
+        for (count, wanted) in [(4, vec![0, 2, 30, 4]), (-2, vec![999, 997]), (0, vec![])] {
+            let op = ScanOp {
+                reverse: count < 0,
+                ..scan(read, Test::First(count))
+            };
+            let before = world.shards[&home()].counters.rows_read;
+            let found = rows(&done(&mut world, txn, Op::Scan(op), false));
+            let read_rows = world.shards[&home()].counters.rows_read - before;
+            assert_eq!(found, wanted, "{read:?} {count}");
+            assert!(read_rows <= 15, "{read_rows} rows for {count}");
+        }
+    }
+}
+
 fn died(reply: &OpReply) -> bool {
     matches!(reply.result, Err(OpError::Aborted(AbortReason::Die { .. })))
 }
