@@ -1,11 +1,13 @@
 //! Subqueries in expressions.
 
-use super::rel::{Binds, Call, CallKind, InitValue, Rel};
+use super::expr::operator_name;
+use super::rel::{Binds, Call, CallKind, InitValue, Quantifier, Rel};
 use super::{Binder, BoundQuery, unsupported};
 use crate::expr::resolve::{self, Context};
 use crate::expr::{Compare, Expr, Func};
 use base::{SqlError, SqlState, Type};
-use sqlparser::ast::{self, Expr as Ast};
+use core::cmp::Ordering;
+use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
 
 impl Binder<'_> {
     /// A call's value: a slot if it depends on no row, else a placeholder of this clause.
@@ -81,8 +83,12 @@ impl Binder<'_> {
         ))
     }
 
-    /// `left IN (query)`, `(a, b) IN (query)`, `left = ANY (query)`.
-    pub(super) fn in_subquery(&mut self, left: &Ast, query: &ast::Query) -> Result<Expr, SqlError> {
+    /// The left side of a comparison with rows of a query, and the query.
+    fn row_and_query(
+        &mut self,
+        left: &Ast,
+        query: &ast::Query,
+    ) -> Result<(Vec<Expr>, BoundQuery, Binds), SqlError> {
         let left = match left {
             Ast::Tuple(items) => items
                 .iter()
@@ -91,14 +97,17 @@ impl Binder<'_> {
             single => vec![self.expr(single)?],
         };
         let (query, binds, _) = self.subquery(query)?;
-        if query.columns.len() != left.len() {
-            let message = if query.columns.len() > left.len() {
-                "subquery has too many columns"
-            } else {
-                "subquery has too few columns"
-            };
-            return Err(SqlError::new(SqlState::SYNTAX, message));
-        }
+        let message = match query.columns.len().cmp(&left.len()) {
+            Ordering::Equal => return Ok((left, query, binds)),
+            Ordering::Greater => "subquery has too many columns",
+            Ordering::Less => "subquery has too few columns",
+        };
+        Err(SqlError::new(SqlState::SYNTAX, message))
+    }
+
+    /// `left IN (query)`, `(a, b) IN (query)`, `left = ANY (query)`.
+    pub(super) fn in_subquery(&mut self, left: &Ast, query: &ast::Query) -> Result<Expr, SqlError> {
+        let (left, query, binds) = self.row_and_query(left, query)?;
         let (mut keys, mut values) = (Vec::new(), Vec::new());
         for (i, (left, column)) in left.into_iter().zip(&query.columns).enumerate() {
             // The comparison tells how both sides are made alike.
@@ -132,27 +141,37 @@ impl Binder<'_> {
         ))
     }
 
+    /// `left op ANY (query)`, `(a, b) op ALL (query)`, `(a, b) op (query)`.
     pub(super) fn quantified_subquery(
         &mut self,
         left: &Ast,
-        op: &str,
+        op: &Op,
         query: &ast::Query,
-        all: bool,
+        quantifier: Quantifier,
     ) -> Result<Expr, SqlError> {
-        let left = self.expr(left)?;
-        let (query, binds, _) = self.subquery(query)?;
-        let ty = Self::one_column(&query)?;
-        let left_ty = if left.ty() == Type::Unknown {
-            ty
-        } else {
-            left.ty()
+        let (left, query, binds) = self.row_and_query(left, query)?;
+        let width = left.len() as u32;
+        let (mut values, mut pairs) = (Vec::new(), Vec::new());
+        for (i, (left, column)) in (0u32..).zip(left.into_iter().zip(&query.columns)) {
+            let ty = match left.ty() {
+                Type::Unknown => column.ty,
+                known => known,
+            };
+            values.push(resolve::coerce(left, ty, Context::Implicit)?);
+            let right = Expr::Column(width + i, column.ty);
+            pairs.push((Expr::Column(i, ty), right));
+        }
+        let condition = match pairs.len() {
+            1 => {
+                let (left, right) = pairs.pop().expect("one pair");
+                resolve::binary(&operator_name(op)?, left, right)?
+            }
+            _ => self.compared_rows(pairs, op)?,
         };
-        let left = resolve::coerce(left, left_ty, Context::Implicit)?;
-        let condition = resolve::binary(op, Expr::Column(0, left_ty), Expr::Column(1, ty))?;
         let kind = CallKind::Quantified {
-            left,
+            left: values,
             condition,
-            all,
+            quantifier,
             query: query.rel,
             binds,
         };

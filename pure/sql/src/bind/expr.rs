@@ -1,5 +1,6 @@
 //! Scalar expressions.
 
+use super::rel::Quantifier;
 use super::scope::object_name;
 use super::types::{NamedType, bind_type, named_type};
 use super::{Binder, at, unsupported};
@@ -178,8 +179,8 @@ impl Binder<'_> {
                 spine.pop();
                 bound
             }
-            (Ast::Tuple(_), Some((Op::Eq, Ast::Subquery(query)))) => {
-                let bound = self.in_subquery(leftmost, query)?;
+            (Ast::Tuple(_), Some((op, Ast::Subquery(query)))) => {
+                let bound = self.quantified_subquery(leftmost, op, query, Quantifier::One)?;
                 spine.pop();
                 bound
             }

@@ -1,6 +1,7 @@
 //! Conditions: comparisons of rows and lists, patterns, ANY and ALL.
 
 use super::expr::{negate, operator_name, unwrapped};
+use super::rel::Quantifier;
 use super::{Binder, unsupported};
 use crate::expr::resolve::{self, Context};
 use crate::expr::{Compare, Expr, Func, TextFunc};
@@ -11,8 +12,8 @@ impl Binder<'_> {
     /// Binds what the grammar has for conditions.
     pub(super) fn predicate(&mut self, ast: &Ast) -> Result<Expr, SqlError> {
         match ast {
-            Ast::IsNull(inner) => Ok(Expr::IsNull(Box::new(self.expr(inner)?), false)),
-            Ast::IsNotNull(inner) => Ok(Expr::IsNull(Box::new(self.expr(inner)?), true)),
+            Ast::IsNull(inner) => self.is_null(inner, false),
+            Ast::IsNotNull(inner) => self.is_null(inner, true),
             Ast::IsTrue(inner) => self.is_bool(inner, Some(true), false, "IS TRUE"),
             Ast::IsNotTrue(inner) => self.is_bool(inner, Some(true), true, "IS NOT TRUE"),
             Ast::IsFalse(inner) => self.is_bool(inner, Some(false), false, "IS FALSE"),
@@ -81,6 +82,18 @@ impl Binder<'_> {
         }
     }
 
+    /// `IS [NOT] NULL`; of a row: all its columns are, or none is.
+    fn is_null(&mut self, inner: &Ast, negated: bool) -> Result<Expr, SqlError> {
+        let test = |value: Expr| Expr::IsNull(Box::new(value), negated);
+        match unwrapped(inner) {
+            Ast::Tuple(columns) => {
+                let columns = columns.iter().map(|column| self.expr(column).map(test));
+                Ok(Expr::And(columns.collect::<Result<_, _>>()?))
+            }
+            _ => Ok(test(self.expr(inner)?)),
+        }
+    }
+
     fn between(
         &mut self,
         value: &Ast,
@@ -88,6 +101,12 @@ impl Binder<'_> {
         high: &Ast,
         negated: bool,
     ) -> Result<Expr, SqlError> {
+        let rows = (unwrapped(value), unwrapped(low), unwrapped(high));
+        if let (Ast::Tuple(value), Ast::Tuple(low), Ast::Tuple(high)) = rows {
+            let above = self.row_comparison(value, &Op::GtEq, low)?;
+            let below = self.row_comparison(value, &Op::LtEq, high)?;
+            return Ok(negate(Expr::And(vec![above, below]), negated));
+        }
         let value = self.expr(value)?;
         let (low, high) = (self.expr(low)?, self.expr(high)?);
         let above = self.binary(">=", value.clone(), low)?;
@@ -107,6 +126,13 @@ impl Binder<'_> {
     }
 
     fn is_distinct(&mut self, left: &Ast, right: &Ast, negated: bool) -> Result<Expr, SqlError> {
+        if let (Ast::Tuple(left), Ast::Tuple(right)) = (unwrapped(left), unwrapped(right)) {
+            same_length(left, right)?;
+            let pairs = left.iter().zip(right);
+            let equal = pairs.map(|(left, right)| self.is_distinct(left, right, true));
+            let equal = Expr::And(equal.collect::<Result<_, _>>()?);
+            return Ok(negate(equal, !negated));
+        }
         let (left, right) = (self.expr(left)?, self.expr(right)?);
         // The comparison tells how both sides are made alike.
         match self.binary("=", left, right)? {
@@ -168,10 +194,7 @@ impl Binder<'_> {
         op: &Op,
         right: &[Ast],
     ) -> Result<Expr, SqlError> {
-        if left.len() != right.len() {
-            let message = "unequal number of entries in row expressions";
-            return Err(SqlError::new(SqlState::SYNTAX, message));
-        }
+        same_length(left, right)?;
         let left = left
             .iter()
             .map(|e| self.expr(e))
@@ -180,7 +203,15 @@ impl Binder<'_> {
             .iter()
             .map(|e| self.expr(e))
             .collect::<Result<Vec<_>, _>>()?;
-        let pairs: Vec<(Expr, Expr)> = left.into_iter().zip(right).collect();
+        self.compared_rows(left.into_iter().zip(right).collect(), op)
+    }
+
+    /// A comparison of rows of which each column has its pair.
+    pub(super) fn compared_rows(
+        &mut self,
+        pairs: Vec<(Expr, Expr)>,
+        op: &Op,
+    ) -> Result<Expr, SqlError> {
         let strict = match op {
             Op::Eq | Op::NotEq => {
                 let equal = pairs
@@ -239,14 +270,26 @@ impl Binder<'_> {
     ) -> Result<Expr, SqlError> {
         let inner = unwrapped(right);
         if let Ast::Subquery(query) = inner {
-            if !all && matches!(op, Op::Eq) {
-                return self.in_subquery(left, query);
-            }
-            return self.quantified_subquery(left, &operator_name(op)?, query, all);
+            return match (all, op) {
+                (false, Op::Eq) => self.in_subquery(left, query),
+                (true, _) => self.quantified_subquery(left, op, query, Quantifier::All),
+                (false, _) => self.quantified_subquery(left, op, query, Quantifier::Any),
+            };
         }
         let (left, array) = (self.expr(left)?, self.expr(inner)?);
         let bound = resolve::any_array(left, &operator_name(op)?, array, all)?;
         self.note(&bound);
         Ok(bound)
+    }
+}
+
+/// Refuses to compare rows of different lengths.
+fn same_length(left: &[Ast], right: &[Ast]) -> Result<(), SqlError> {
+    match left.len() == right.len() {
+        true => Ok(()),
+        false => Err(SqlError::new(
+            SqlState::SYNTAX,
+            "unequal number of entries in row expressions",
+        )),
     }
 }

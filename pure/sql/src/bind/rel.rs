@@ -138,6 +138,15 @@ pub(crate) struct Call<R> {
     pub(crate) ty: Type,
 }
 
+/// Of which rows of a query a condition must be true.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Quantifier {
+    Any,
+    All,
+    /// The only one; NULL if there is none.
+    One,
+}
+
 /// Kinds of calls.
 #[derive(Clone, Debug)]
 pub(crate) enum CallKind<R> {
@@ -151,11 +160,12 @@ pub(crate) enum CallKind<R> {
         query: R,
         binds: Binds,
     },
-    /// `left op ANY|ALL (query)`; the condition is over the columns (left, right).
+    /// `left op ANY|ALL (query)`, `(a, b) op (query)`; the condition is over the columns of left,
+    /// then those of the query.
     Quantified {
-        left: Expr,
+        left: Vec<Expr>,
         condition: Expr,
-        all: bool,
+        quantifier: Quantifier,
         query: R,
         binds: Binds,
     },
@@ -178,8 +188,9 @@ impl<R> CallKind<R> {
             CallKind::Scalar { binds, .. }
             | CallKind::Exists { binds, .. }
             | CallKind::Array { binds, .. } => (Vec::new(), Some(binds)),
-            CallKind::In { left, binds, .. } => (left.iter_mut().collect(), Some(binds)),
-            CallKind::Quantified { left, binds, .. } => (vec![left], Some(binds)),
+            CallKind::In { left, binds, .. } | CallKind::Quantified { left, binds, .. } => {
+                (left.iter_mut().collect(), Some(binds))
+            }
             CallKind::Sleep(expr) | CallKind::Signal(expr, _) => (vec![expr], None),
             CallKind::Nextval(_) | CallKind::Currval(_) => (Vec::new(), None),
         };
@@ -196,8 +207,9 @@ impl<R> CallKind<R> {
             CallKind::Scalar { binds, .. }
             | CallKind::Exists { binds, .. }
             | CallKind::Array { binds, .. } => (Vec::new(), Some(binds)),
-            CallKind::In { left, binds, .. } => (left.iter().collect(), Some(binds)),
-            CallKind::Quantified { left, binds, .. } => (vec![left], Some(binds)),
+            CallKind::In { left, binds, .. } | CallKind::Quantified { left, binds, .. } => {
+                (left.iter().collect(), Some(binds))
+            }
             CallKind::Sleep(expr) | CallKind::Signal(expr, _) => (vec![expr], None),
             CallKind::Nextval(_) | CallKind::Currval(_) => (Vec::new(), None),
         };
@@ -208,10 +220,8 @@ impl<R> CallKind<R> {
     /// The values that are compared with those of the query, or are arguments.
     pub(crate) fn left_mut(&mut self) -> &mut [Expr] {
         match self {
-            CallKind::In { left, .. } => left,
-            CallKind::Quantified { left, .. }
-            | CallKind::Sleep(left)
-            | CallKind::Signal(left, _) => core::slice::from_mut(left),
+            CallKind::In { left, .. } | CallKind::Quantified { left, .. } => left,
+            CallKind::Sleep(left) | CallKind::Signal(left, _) => core::slice::from_mut(left),
             CallKind::Scalar { .. }
             | CallKind::Exists { .. }
             | CallKind::Array { .. }
@@ -287,13 +297,13 @@ impl<R> CallKind<R> {
             CallKind::Quantified {
                 left,
                 condition,
-                all,
+                quantifier,
                 query,
                 binds,
             } => CallKind::Quantified {
                 left,
                 condition,
-                all,
+                quantifier,
                 query: plan(query)?,
                 binds,
             },

@@ -3,7 +3,7 @@
 use super::source::{append_rows, open};
 use super::step::Step;
 use super::{Charge, Cx, Local, Slots};
-use crate::bind::rel::{Binds, Call, CallKind};
+use crate::bind::rel::{Binds, Call, CallKind, Quantifier};
 use crate::expr::{Columns, Env, Expr, eval, eval_bool};
 use crate::port::ExecError;
 use crate::rows::{GroupKey, entry_bytes};
@@ -53,10 +53,7 @@ pub(super) async fn cached_value<'a>(
             let slots = bound(cx, binds, row, slots)?;
             let mut charge = Charge::new(cx.port);
             let rows = limited(cx, query, &slots, 2, &mut charge).await?;
-            if rows.len() > 1 {
-                let message = "more than one row returned by a subquery used as an expression";
-                return Err(SqlError::new(SqlState::CARDINALITY_VIOLATION, message).into());
-            }
+            only_one(&rows)?;
             Ok(first(rows).unwrap_or(Datum::Null))
         }
         CallKind::Exists { query, binds } => {
@@ -87,28 +84,14 @@ pub(super) async fn cached_value<'a>(
         CallKind::Quantified {
             left,
             condition,
-            all,
+            quantifier,
             query,
             binds,
         } => {
-            let left = eval(left, row, env)?;
+            let left = left.iter().map(|expr| eval(expr, row, env));
+            let left = left.collect::<Result<Vec<_>, _>>()?;
             let inner = bound(cx, binds, row, slots)?;
-            let mut charge = Charge::new(cx.port);
-            let rows = limited(cx, query, &inner, usize::MAX, &mut charge).await?;
-            let mut unknown = false;
-            for row in rows {
-                let pair = [left.clone(), first(vec![row]).unwrap_or(Datum::Null)];
-                match eval_bool(condition, &pair.as_slice(), env)? {
-                    Some(holds) if holds != *all => return Ok(Datum::Bool(holds)),
-                    Some(_) => {}
-                    None => unknown = true,
-                }
-            }
-            Ok(if unknown {
-                Datum::Null
-            } else {
-                Datum::Bool(*all)
-            })
+            quantified(cx, (query, &inner), (left, condition, *quantifier), env).await
         }
         CallKind::Nextval(sequence) => Ok(Datum::Int(nextval(cx, sequence).await?)),
         CallKind::Currval(sequence) => match cx.port.currval(sequence) {
@@ -137,6 +120,45 @@ pub(super) async fn cached_value<'a>(
             Ok(Datum::Bool(heard))
         }
     }
+}
+
+/// The rows of a subquery of which only one may be.
+fn only_one(rows: &[Vec<Datum>]) -> Result<(), SqlError> {
+    if rows.len() > 1 {
+        let message = "more than one row returned by a subquery used as an expression";
+        return Err(SqlError::new(SqlState::CARDINALITY_VIOLATION, message));
+    }
+    Ok(())
+}
+
+/// Whether the condition holds for the values on the left and the rows of a query.
+async fn quantified(
+    cx: &Cx<'_>,
+    (query, slots): (&Step, &Slots),
+    (left, condition, quantifier): (Vec<Datum>, &Expr, Quantifier),
+    env: &Env<'_>,
+) -> Result<Datum, ExecError> {
+    let is_one = quantifier == Quantifier::One;
+    let mut charge = Charge::new(cx.port);
+    let most = if is_one { 2 } else { usize::MAX };
+    let rows = limited(cx, query, slots, most, &mut charge).await?;
+    if is_one {
+        only_one(&rows)?;
+    }
+    let all = quantifier == Quantifier::All;
+    let mut unknown = is_one && rows.is_empty();
+    for row in rows {
+        let both = [left.as_slice(), row.as_slice()].concat();
+        match eval_bool(condition, &both.as_slice(), env)? {
+            Some(holds) if holds != all => return Ok(Datum::Bool(holds)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(match unknown {
+        true => Datum::Null,
+        false => Datum::Bool(all),
+    })
 }
 
 impl<'a> InSet<'a> {

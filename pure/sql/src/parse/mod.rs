@@ -7,6 +7,7 @@ mod comment;
 mod constraints;
 mod dialect;
 mod expression;
+mod joins;
 mod keywords;
 mod lexer;
 mod operand;
@@ -177,6 +178,8 @@ fn one(
     tokens: &[TokenWithSpan],
     (start, end): (usize, usize),
 ) -> Result<Statement, SqlError> {
+    let grouped = joins::grouped(source, tokens)?;
+    let tokens = grouped.as_deref().unwrap_or(tokens);
     let parameters = check_shape(source, tokens)?;
     let mut words = Words::new(tokens, source);
     let kind = match commands::parse(&mut words)? {

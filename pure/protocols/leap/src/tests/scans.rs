@@ -384,7 +384,7 @@ fn the_first_rows_of_many_slots_are_fetched_and_no_others() {
 #[test]
 fn more_rows_are_fetched_where_the_first_do_not_pass() {
     for drop in [2, 3, 7, 40] {
-        let pass = |i: usize| i % drop == 0;
+        let pass = |i: usize| i.is_multiple_of(drop);
         let mut world = four_slots(&|i| if pass(i) { i as i64 } else { -1 });
         let all: Vec<i64> = (0..64usize)
             .filter(|i| pass(*i))
