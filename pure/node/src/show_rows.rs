@@ -7,6 +7,7 @@ use crate::show::HOTTEST_ROWS;
 use crate::stages::text;
 use base::{Datum, NodeId, RowBatch, ShardId, Time};
 use catalog::{Execution, Table};
+use sql::pg_catalog::names::quote_ident;
 use std::collections::BTreeMap;
 
 /// 2000-01-01, from which SQL counts, in microseconds since 1970.
@@ -286,7 +287,7 @@ pub(crate) fn tables(core: &Core, database: &str) -> RowBatch {
         let columns = table.columns.iter().filter(|column| !column.hidden);
         let by = table.partition.iter();
         let by = by.filter_map(|at| table.columns.get(usize::from(*at)));
-        let by: Vec<&str> = by.map(|column| column.name.as_str()).collect();
+        let by: Vec<_> = by.map(|column| quote_ident(&column.name)).collect();
         batch.push([
             text(&table.name),
             Datum::Int(columns.count() as i64),

@@ -11,11 +11,12 @@
 
 mod schema;
 
-use crate::sql::catalog::{literal, quoted};
+use crate::sql::catalog::literal;
 use crate::sql::connection::{Connection, Said};
 use crate::sql::interrupts::Interrupts;
 use crate::sql::place;
 use crate::sql::table::Rows;
+use ::sql::pg_catalog::names::quote_ident;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use drive::url::Target;
@@ -131,7 +132,7 @@ impl Dump {
         }
         let protocol = protocol.rows.into_iter().flatten().flatten().next();
         let protocol = literal(&protocol.unwrap_or_default());
-        let name = quoted(&self.database);
+        let name = quote_ident(&self.database);
         write!(
             out,
             "-- Database {name}, by trellis dump {}.\n-- To make it again: CREATE DATABASE {name} \
@@ -161,7 +162,7 @@ fn copy(connection: &mut Connection, table: &Table, out: &mut dyn Write) -> Resu
     if columns.is_empty() {
         return Ok(());
     }
-    let name = quoted(&table.name);
+    let name = quote_ident(&table.name);
     let begin = format!("COPY {name} ({columns}) FROM stdin;\n");
     let mut lines = Lines {
         out,
@@ -230,7 +231,7 @@ fn next_number(connection: &mut Connection, sequence: &Sequence) -> Result<i64> 
     let farthest = if sequence.increment > 0 { "max" } else { "min" };
     let text = format!(
         "SELECT {farthest}(n) FROM (SELECT nextval({}) AS n FROM generate_series(1, {DRAWN})) AS d",
-        literal(&quoted(&sequence.name))
+        literal(&quote_ident(&sequence.name))
     );
     let found = rows(connection, &text)
         .with_context(|| format!("cannot tell where sequence {} is", sequence.name))?;

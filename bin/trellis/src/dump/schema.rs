@@ -1,7 +1,8 @@
 //! Tables, sequences, indexes, constraints and comments as statements, from the catalog.
 
-use crate::sql::catalog::{literal, quoted};
+use crate::sql::catalog::literal;
 use crate::sql::table::Rows;
+use ::sql::pg_catalog::names::quote_ident;
 use anyhow::{Context, Result, bail};
 
 /// Runs a catalog query.
@@ -101,7 +102,7 @@ impl Schema {
         self.sequences.retain(|sequence| {
             let called = format!(
                 "nextval({}",
-                literal(&quoted(&sequence.name)).trim_end_matches('\'')
+                literal(&quote_ident(&sequence.name)).trim_end_matches('\'')
             );
             let mut columns = tables.iter().flat_map(|table| &table.columns);
             is_kept(&sequence.identity) || columns.any(|column| column.definition.contains(&called))
@@ -119,7 +120,7 @@ impl Schema {
             .filter(|sequence| sequence.identity.is_none());
         let mut found: Vec<String> = free
             .map(|sequence| {
-                let (name, ty) = (quoted(&sequence.name), &sequence.ty);
+                let (name, ty) = (quote_ident(&sequence.name), &sequence.ty);
                 format!("CREATE SEQUENCE {name} AS {ty} {};", sequence.numbers())
             })
             .collect();
@@ -150,10 +151,10 @@ impl Sequence {
 impl Table {
     /// Its columns in COPY.
     pub(super) fn column_names(&self) -> String {
-        let names: Vec<String> = self
+        let names: Vec<_> = self
             .columns
             .iter()
-            .map(|column| quoted(&column.name))
+            .map(|column| quote_ident(&column.name))
             .collect();
         names.join(", ")
     }
@@ -164,7 +165,7 @@ impl Table {
             let sequence = column.sequence.as_ref();
             let sequence = sequences.iter().find(|known| Some(&known.name) == sequence);
             let numbers = sequence.map(|sequence| format!(" ({})", sequence.numbers()));
-            let (name, definition) = (quoted(&column.name), &column.definition);
+            let (name, definition) = (quote_ident(&column.name), &column.definition);
             parts.push(format!(
                 "{name} {definition}{}",
                 numbers.unwrap_or_default()
@@ -173,7 +174,7 @@ impl Table {
         parts.extend(self.constraints.iter().cloned());
         format!(
             "CREATE TABLE {} (\n    {}\n){}{};",
-            quoted(&self.name),
+            quote_ident(&self.name),
             parts.join(",\n    "),
             self.partition_by,
             self.options
@@ -183,7 +184,9 @@ impl Table {
 
 fn tables(query: &mut Query<'_>) -> Result<Vec<Table>> {
     let found = query(
-        "SELECT c.oid::text, c.relname, coalesce(array_to_string(c.reloptions, ', '), '') \
+        "SELECT c.oid::text, c.relname, \
+         CASE WHEN 'replicated=true' = ANY (c.reloptions) THEN ' WITH (replicated=true)' \
+         ELSE '' END \
          FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace \
          ORDER BY c.oid",
     )?;
@@ -193,10 +196,7 @@ fn tables(query: &mut Query<'_>) -> Result<Vec<Table>> {
         columns: Vec::new(),
         constraints: Vec::new(),
         partition_by: String::new(),
-        options: match options.as_str() {
-            "" => String::new(),
-            options => format!(" WITH ({options})"),
-        },
+        options,
     };
     Ok(cells(found)?.into_iter().map(table).collect())
 }
@@ -235,7 +235,8 @@ fn own_constraints(query: &mut Query<'_>, oid: &str) -> Result<Vec<String>> {
 /// PARTITION BY, where it is not what the primary key says.
 fn placement(query: &mut Query<'_>, tables: &mut [Table]) -> Result<()> {
     let keys = query(
-        "SELECT t.relname, array_to_string(array_agg(a.attname ORDER BY a.attnum), ', ') \
+        "SELECT t.relname, \
+         array_to_string(array_agg(quote_ident(a.attname) ORDER BY a.attnum), ', ') \
          FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid \
          JOIN pg_attribute a ON a.attrelid = i.indexrelid \
          WHERE i.indisprimary GROUP BY t.relname",
@@ -255,8 +256,7 @@ fn placement(query: &mut Query<'_>, tables: &mut [Table]) -> Result<()> {
         if key.is_none_or(|key| key == columns) || !table.options.is_empty() {
             continue;
         }
-        let parts: Vec<String> = columns.split(", ").map(quoted).collect();
-        table.partition_by = format!(" PARTITION BY ({})", parts.join(", "));
+        table.partition_by = format!(" PARTITION BY ({columns})");
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! What Tab offers: pure, from what was typed so far and the names that the server knows.
 
 use super::backslash;
-use super::catalog::quoted;
 use super::lexer::{Next, Open, scan, tokens};
+use ::sql::pg_catalog::names::quote_ident;
 
 /// The names that the server knows.
 #[derive(Clone, Default)]
@@ -208,7 +208,7 @@ fn offers(behind: &[&str], whole: &[&str], word: &str, names: &Names) -> Vec<Str
             return settings;
         }
         ("SET", "TO" | "=") => return owned(&["DEFAULT", "on", "off"]),
-        (_, "DATABASE") => return names.databases.iter().map(|name| quoted(name)).collect(),
+        (_, "DATABASE") => return idents(&names.databases),
         _ => {}
     }
     if expects_relation(&upper) {
@@ -333,13 +333,19 @@ fn expects_relation(upper: &[&str]) -> bool {
     }
 }
 
+/// Names as they must be typed.
+fn idents(names: &[String]) -> Vec<String> {
+    let typed = names.iter().map(|name| quote_ident(name).into_owned());
+    typed.collect()
+}
+
 fn relations(word: &str, names: &Names) -> Vec<String> {
     let system = word.starts_with("pg_") || word.starts_with("pg_catalog.");
     let mut found: Vec<String> = names
         .relations
         .iter()
         .filter(|name| system == name.starts_with("pg_"))
-        .map(|name| quoted(name))
+        .map(|name| quote_ident(name).into_owned())
         .collect();
     if let Some((schema, _)) = word.rsplit_once('.') {
         found = found
@@ -382,7 +388,9 @@ fn columns_of(relations: &[String], names: &Names) -> Vec<String> {
         .columns
         .iter()
         .filter(|(relation, _)| relations.contains(relation));
-    let mut found: Vec<String> = of.map(|(_, column)| quoted(column)).collect();
+    let mut found: Vec<String> = of
+        .map(|(_, column)| quote_ident(column).into_owned())
+        .collect();
     found.sort();
     found.dedup();
     found

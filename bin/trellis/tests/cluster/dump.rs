@@ -158,3 +158,66 @@ fn what_a_dump_makes_again_gives_the_same_dump() {
     assert!(!answer.status.success() && stderr(&answer).contains("missing"));
     assert!(!folder.path().join("missing.sql").exists());
 }
+
+/// Objects whose names are words of PostgreSQL's grammar or need quotes for another reason.
+const NAMES: &str = r#"
+CREATE TABLE "full" ("cross" int PRIMARY KEY, "Upper" text, "a, b" int, "q""uote" int, "ü" int,
+    CONSTRAINT "natural" UNIQUE ("a, b"), CONSTRAINT "inner" CHECK ("q""uote" > 0));
+CREATE INDEX "outer" ON "full" ("Upper", "ü");
+COMMENT ON COLUMN "full"."cross" IS 'a word';
+INSERT INTO "full" VALUES (1, 'x', 2, 3, 4);
+CREATE TABLE "authorization" (
+    "left" int, "right" int CONSTRAINT "join" REFERENCES "full", "like" text DEFAULT 'full',
+    "is" int GENERATED ALWAYS AS IDENTITY, "a, b" int, "it's" int,
+    PRIMARY KEY ("left", "a, b", "it's")) PARTITION BY ("a, b", "it's");
+INSERT INTO "authorization" ("left", "right", "a, b", "it's") VALUES (5, 1, 6, 7);
+CREATE SEQUENCE "collation";
+CREATE TABLE "binary" ("freeze" bigint DEFAULT nextval('"collation"') PRIMARY KEY);
+INSERT INTO "binary" DEFAULT VALUES;
+"#;
+
+#[test]
+fn words_of_the_grammar_are_names() {
+    let folder = Folder::new("dump-names");
+    let data = folder.path().join("cluster");
+    let port = free_ports(1).to_string();
+    let running = Running::start(&data, &["--nodes", "1", "--shards", "1", "--port", &port]);
+    let dir = running.data.as_str();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let done = |args: &[&str]| {
+        let answer = trellis(args);
+        assert!(answer.status.success(), "{}", stderr(&answer));
+        stdout(&answer)
+    };
+    let sql = |database: &str, more: &[&str]| {
+        let args = [&["sql", "--data", dir, "-d", database, "--plain"], more].concat();
+        done(&args)
+    };
+    let dump = |database: &str| done(&["dump", "--data", dir, "-d", database]);
+    let keywords = sql("postgres", &["-c", "SELECT word FROM pg_get_keywords()"]);
+    assert!(keywords.lines().count() > 400, "{keywords}");
+    let columns: Vec<String> = keywords
+        .lines()
+        .map(|word| format!("\"{word}\" int DEFAULT 1"))
+        .collect();
+    let every = format!(
+        "CREATE TABLE every_word ({});\nINSERT INTO every_word DEFAULT VALUES;\n",
+        columns.join(", ")
+    );
+    std::fs::write(file("script.sql"), format!("{NAMES}{every}")).unwrap();
+    sql("postgres", &["-c", "CREATE DATABASE \"full\""]);
+    sql("full", &["-f", &file("script.sql")]);
+    let first = dump("full");
+    std::fs::write(file("first.sql"), &first).unwrap();
+    sql("postgres", &["-c", "CREATE DATABASE again"]);
+    sql("again", &["-f", &file("first.sql")]);
+    let again = dump("again");
+    let (first, again) = (without_starts(&first), without_starts(&again));
+    assert_eq!(sorted(&first), sorted(&again));
+    assert!(
+        first.contains("PARTITION BY (\"a, b\", \"it's\")"),
+        "{first}"
+    );
+    let part = done(&["dump", "--data", dir, "-d", "full", "-t", "binary"]);
+    assert!(part.contains("CREATE SEQUENCE \"collation\""), "{part}");
+}

@@ -406,7 +406,7 @@ impl Binder<'_> {
     pub(super) fn relation_name(&self, name: &ast::Ident) -> Result<String, SqlError> {
         let folded = ident(name);
         let bare = name.quote_style.is_none();
-        self.no(bare && crate::parse::is_reserved(&folded), &name.value)?;
+        self.no(bare && crate::keywords::is_reserved(&folded), &name.value)?;
         Ok(folded)
     }
 

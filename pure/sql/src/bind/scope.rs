@@ -238,7 +238,7 @@ pub(crate) fn check_reserved(name: &ObjectName) -> Result<(), SqlError> {
         let ident = part.as_ident()?;
         let word = ident.value.to_lowercase();
         let bare = ident.quote_style.is_none();
-        (bare && crate::pg_catalog::is_reserved(&word)).then_some(&ident.value)
+        (bare && crate::keywords::names_nothing(&word)).then_some(&ident.value)
     });
     match reserved {
         Some(word) => {

@@ -1,7 +1,7 @@
 //! The library's PostgreSQL dialect with expressions and aliases that are read here.
 
 use super::expression;
-use super::keywords::{is_bare_label, is_reserved};
+use crate::keywords::{is_bare_label, is_reserved};
 use base::SqlError;
 use sqlparser::ast;
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};

@@ -18,7 +18,6 @@ mod tail;
 mod words;
 
 pub(crate) use commands::{CopySource, CopyStatement, DatabaseOptions, ShowWhat};
-pub(crate) use keywords::is_reserved;
 pub(crate) use source::Source;
 pub(crate) use words::fold;
 

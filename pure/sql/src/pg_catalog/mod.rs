@@ -37,8 +37,6 @@ mod schema;
 mod types;
 mod views;
 
-pub(crate) use keywords::is_reserved;
-
 use base::{Datum, RowBatch, Time, Type};
 use catalog::{Catalog, Database, Index, Table};
 

@@ -16,7 +16,7 @@ pub fn quote_ident(name: &str) -> Cow<'_, str> {
         .next()
         .is_some_and(|byte| byte.is_ascii_lowercase() || byte == b'_');
     let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    if first_ok && bytes.all(inside) && !keywords::must_quote(name) {
+    if first_ok && bytes.all(inside) && !crate::keywords::must_quote(name) {
         return Cow::Borrowed(name);
     }
     Cow::Owned(format!("\"{}\"", name.replace('"', "\"\"")))

@@ -137,10 +137,10 @@ fn options(table: &Table) -> Datum {
     let first = table.primary.columns.first().map(|column| column.column);
     let by_default = table.partition.len() == 1 && table.partition.first().copied() == first;
     if !by_default && !table.partition.is_empty() && table.primary_constraint.is_some() {
-        let names: Vec<&str> = table
+        let names: Vec<_> = table
             .partition
             .iter()
-            .map(|&at| table.columns[at as usize].name.as_str())
+            .map(|&at| names::quote_ident(&table.columns[at as usize].name))
             .collect();
         options.push(text(format!("partition_by=({})", names.join(", "))));
     }
