@@ -3,6 +3,7 @@
 mod allocator;
 mod bench;
 mod cluster_dir;
+mod database;
 mod demo;
 mod dump;
 mod local_cluster;

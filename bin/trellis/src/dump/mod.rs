@@ -11,10 +11,10 @@
 
 mod schema;
 
+use crate::database::DatabaseArgs;
 use crate::sql::catalog::literal;
 use crate::sql::connection::{Connection, Said};
 use crate::sql::interrupts::Interrupts;
-use crate::sql::place;
 use crate::sql::table::Rows;
 use ::sql::pg_catalog::names::quote_ident;
 use anyhow::{Context, Result, bail};
@@ -39,15 +39,8 @@ const DRAWN: u32 = 33;
     trellis sql --data ./cluster -d again -f shop.sql   and what makes it again\n\n\
     All tables are read at one moment, while clients go on. Each sequence loses 33 numbers.")]
 pub(crate) struct DumpArgs {
-    /// Database: `postgres://USER@HOST:PORT/DATABASE`; several HOST:PORT with commas
-    #[arg(long, conflicts_with = "data")]
-    url: Option<String>,
-    /// Directory of a local cluster
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// Database to dump [default: the one of the URL, or postgres]
-    #[arg(short, long, value_name = "NAME")]
-    database: Option<String>,
+    #[command(flatten)]
+    database: DatabaseArgs,
     /// File to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -64,11 +57,7 @@ pub(crate) struct DumpArgs {
 /// # Errors
 /// The server does not answer or refuses, or the file cannot be written.
 pub(crate) fn run(args: &DumpArgs) -> Result<()> {
-    let mut target = place(args.url.as_deref(), args.data.as_deref())?;
-    target.application_name = "trellis dump";
-    if let Some(database) = &args.database {
-        target.database = database.clone();
-    }
+    let target = args.database.target("trellis dump")?;
     let Some(path) = &args.output else {
         return Dump::open(&target)?.write(args, &mut std::io::stdout().lock());
     };

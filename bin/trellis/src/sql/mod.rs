@@ -20,13 +20,11 @@ mod shell;
 mod syntax;
 pub(crate) mod table;
 
-use crate::cluster_dir;
-use crate::local_cluster::url;
+use crate::database::DatabaseArgs;
 use anyhow::{Context, Result};
 use clap::Args;
 use connection::Connection;
 use drive::link::LinkError;
-use drive::url::Target;
 use interrupts::Interrupts;
 use lines::{Stream, Terminal};
 use output::Output;
@@ -34,11 +32,8 @@ use shell::{Next, Shell};
 use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use table::Style;
-
-/// Where a cluster listens if nobody says otherwise.
-const DEFAULT_URL: &str = "postgres://trellis@127.0.0.1:5433/postgres";
 
 /// Arguments of `trellis sql`.
 #[derive(Args)]
@@ -50,15 +45,8 @@ const DEFAULT_URL: &str = "postgres://trellis@127.0.0.1:5433/postgres";
     Statements are also read from standard input if it is no terminal. The first error ends a\n\
     script with exit code 1.")]
 pub(crate) struct SqlArgs {
-    /// Database: `postgres://USER@HOST:PORT/DATABASE`; several HOST:PORT with commas
-    #[arg(long, conflicts_with = "data")]
-    url: Option<String>,
-    /// Directory of a local cluster
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// Database to use [default: the one of the URL, or postgres]
-    #[arg(short, long, value_name = "NAME")]
-    database: Option<String>,
+    #[command(flatten)]
+    database: DatabaseArgs,
     /// Run these statements and end; may be given more than once
     #[arg(short, long, value_name = "STATEMENT", conflicts_with = "file")]
     command: Vec<String>,
@@ -76,7 +64,7 @@ pub(crate) struct SqlArgs {
 /// A statement of a script failed (it has been printed), or no server answers.
 pub(crate) fn run(args: &SqlArgs) -> Result<()> {
     let interrupts = Interrupts::default();
-    let mut connection = Connection::new(target(args)?, interrupts.clone());
+    let mut connection = Connection::new(args.database.target("trellis sql")?, interrupts.clone());
     let (version, endpoint) = connection
         .server()
         .map_err(|error| no_server(args, error))?;
@@ -118,35 +106,12 @@ pub(crate) fn run(args: &SqlArgs) -> Result<()> {
 fn no_server(args: &SqlArgs, error: LinkError) -> anyhow::Error {
     match error {
         refused @ LinkError::Server(_) => refused.into(),
-        error if args.url.is_some() => anyhow::Error::new(error).context("no server answers"),
+        error if args.database.has_url() => anyhow::Error::new(error).context("no server answers"),
         error => anyhow::Error::new(error).context(
             "no server answers; `trellis start --nodes 3 --data DIR` starts a cluster, --url \
              names another",
         ),
     }
-}
-
-fn target(args: &SqlArgs) -> Result<Target> {
-    let mut target = place(args.url.as_deref(), args.data.as_deref())?;
-    if let Some(database) = &args.database {
-        target.database = database.clone();
-    }
-    Ok(target)
-}
-
-/// The server of a URL, of a local cluster's directory, or the one on the default ports.
-///
-/// # Errors
-/// The URL is wrong, or the directory holds no cluster.
-pub(crate) fn place(text: Option<&str>, data: Option<&Path>) -> Result<Target> {
-    let text = match (text, data) {
-        (Some(text), _) => text.to_string(),
-        (None, Some(dir)) => url(&cluster_dir::existing(dir)?.nodes, "postgres"),
-        (None, None) => DEFAULT_URL.to_string(),
-    };
-    let mut target = Target::parse(&text)?;
-    target.application_name = "trellis sql";
-    Ok(target)
 }
 
 /// Ctrl-C cancels the statement that runs; without one it ends the client. (While a line is edited
