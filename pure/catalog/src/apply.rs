@@ -108,6 +108,18 @@ impl Catalog {
                 table,
                 check,
             } => self.add_check(database, table, check),
+            Command::SetValidity {
+                database,
+                table,
+                constraint,
+                validity,
+            } => self.set_validity(database, table, constraint, *validity),
+            Command::DropConstraint {
+                database,
+                table,
+                constraint,
+                if_exists,
+            } => self.drop_constraint(database, table, constraint, *if_exists),
             Command::Comment {
                 database,
                 subject,
@@ -122,7 +134,8 @@ impl Catalog {
     fn forget_comments(&mut self, command: &Command) {
         if let Command::DropTable { database, .. }
         | Command::DropIndex { database, .. }
-        | Command::DropSequence { database, .. } = command
+        | Command::DropSequence { database, .. }
+        | Command::DropConstraint { database, .. } = command
             && let Some(database) = self.databases.get_mut(database)
             && !database.comments.is_empty()
         {

@@ -99,17 +99,31 @@ pub enum Command {
         columns: Vec<Column>,
         partition: Vec<u16>,
     },
-    /// Adds a validated foreign key.
+    /// Adds a foreign key. From then on both tables' writers check it, whatever its validity.
     AddForeignKey {
         database: String,
         table: String,
         foreign_key: ForeignKey,
     },
-    /// Adds a validated check constraint.
+    /// Adds a check constraint. From then on writers check it, whatever its validity.
     AddCheck {
         database: String,
         table: String,
         check: Check,
+    },
+    /// What is known of the rows that were there before a check or foreign key.
+    SetValidity {
+        database: String,
+        table: String,
+        constraint: String,
+        validity: Validity,
+    },
+    /// Removes a check or a foreign key.
+    DropConstraint {
+        database: String,
+        table: String,
+        constraint: String,
+        if_exists: bool,
     },
     /// Sets the comment on an object, or removes it.
     Comment {

@@ -1,24 +1,206 @@
 //! Check constraints and foreign keys.
 
-use crate::command::CatalogError;
+use crate::apply::{no_relation, skip_or_fail};
+use crate::command::{Applied, CatalogError, Command};
 use crate::desc::*;
 use crate::names;
 use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use base::{SqlError, SqlState, Type};
 
+impl Catalog {
+    pub(crate) fn add_foreign_key(
+        &mut self,
+        database: &str,
+        table: &str,
+        key: &ForeignKey,
+    ) -> Result<Applied, CatalogError> {
+        let owner = self.database_mut(database)?;
+        let child = owner.table(table).ok_or_else(|| no_relation(table))?;
+        let parent = owner
+            .table(&key.parent)
+            .ok_or_else(|| no_relation(&key.parent))?;
+        let key = resolve_foreign_key(child, parent, key)?;
+        let reference = (String::from(table), key.name.clone());
+        self.table_mut(database, &key.parent)?
+            .referenced_by
+            .push(reference);
+        let child = self.table_mut(database, table)?;
+        child.foreign_keys.push(key);
+        Ok(Applied {
+            table: Some(child.id),
+            ..Applied::default()
+        })
+    }
+
+    pub(crate) fn add_check(
+        &mut self,
+        database: &str,
+        table: &str,
+        check: &Check,
+    ) -> Result<Applied, CatalogError> {
+        let table = self.table_mut(database, table)?;
+        table.checks.push(check.clone());
+        table.complete_checks()?;
+        Ok(Applied {
+            table: Some(table.id),
+            ..Applied::default()
+        })
+    }
+
+    pub(crate) fn set_validity(
+        &mut self,
+        database: &str,
+        table: &str,
+        constraint: &str,
+        validity: Validity,
+    ) -> Result<Applied, CatalogError> {
+        let table = self.table_mut(database, table)?;
+        let Some(known) = table.validity_mut(constraint) else {
+            return Err(table.no_constraint(constraint));
+        };
+        if (*known, validity) == (Validity::Valid, Validity::Validating) {
+            // Another session was first.
+            let message = format!("constraint \"{constraint}\" is already valid");
+            return skip_or_fail(true, SqlState::DUPLICATE_OBJECT, message);
+        }
+        *known = validity;
+        Ok(Applied {
+            table: Some(table.id),
+            ..Applied::default()
+        })
+    }
+
+    pub(crate) fn drop_constraint(
+        &mut self,
+        database: &str,
+        table: &str,
+        constraint: &str,
+        if_exists: bool,
+    ) -> Result<Applied, CatalogError> {
+        let child = self.table_mut(database, table)?;
+        let id = child.id;
+        let key = child
+            .foreign_keys
+            .iter()
+            .position(|key| key.name == constraint);
+        if let Some(at) = key {
+            let parent = child.foreign_keys.remove(at).parent;
+            let parent = self.table_mut(database, &parent)?;
+            parent
+                .referenced_by
+                .retain(|(child, name)| child != table || name != constraint);
+        } else if let Some(at) = child
+            .checks
+            .iter()
+            .position(|check| check.name == constraint)
+        {
+            child.checks.remove(at);
+        } else {
+            let message = child.no_constraint(constraint).fields().message.clone();
+            return skip_or_fail(if_exists, SqlState::UNDEFINED_OBJECT, message);
+        }
+        Ok(Applied {
+            table: Some(id),
+            ..Applied::default()
+        })
+    }
+}
+
 impl Table {
+    /// What is known of the check or foreign key `name`; `None` if there is none of that name.
+    pub fn validity(&self, name: &str) -> Option<Validity> {
+        let checks = self
+            .checks
+            .iter()
+            .map(|check| (&check.name, check.validity));
+        let keys = self
+            .foreign_keys
+            .iter()
+            .map(|key| (&key.name, key.validity));
+        let mut all = checks.chain(keys);
+        all.find(|(known, _)| *known == name)
+            .map(|(_, validity)| validity)
+    }
+
+    fn validity_mut(&mut self, name: &str) -> Option<&mut Validity> {
+        let checks = self.checks.iter_mut();
+        let checks = checks.map(|check| (&check.name, &mut check.validity));
+        let keys = self.foreign_keys.iter_mut();
+        let keys = keys.map(|key| (&key.name, &mut key.validity));
+        let mut all = checks.chain(keys);
+        all.find(|(known, _)| *known == name)
+            .map(|(_, validity)| validity)
+    }
+
+    /// What undoes the adding and validating of constraints that a crash has cut off.
+    pub fn unfinished_constraints(&self, database: &str) -> Vec<Command> {
+        let checks = self
+            .checks
+            .iter()
+            .map(|check| (&check.name, check.validity));
+        let keys = self
+            .foreign_keys
+            .iter()
+            .map(|key| (&key.name, key.validity));
+        let undo = |(name, validity): (&String, Validity)| {
+            let (database, table) = (database.into(), self.name.clone());
+            let constraint = name.clone();
+            match validity {
+                Validity::Valid | Validity::NotValid => None,
+                Validity::Adding => Some(Command::DropConstraint {
+                    database,
+                    table,
+                    constraint,
+                    if_exists: true,
+                }),
+                Validity::Validating => Some(Command::SetValidity {
+                    database,
+                    table,
+                    constraint,
+                    validity: Validity::NotValid,
+                }),
+            }
+        };
+        checks.chain(keys).filter_map(undo).collect()
+    }
+
+    /// 42704 for a constraint that this table does not have.
+    pub fn no_constraint(&self, name: &str) -> SqlError {
+        let message = format!(
+            "constraint \"{name}\" of relation \"{}\" does not exist",
+            self.name
+        );
+        SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+    }
+
+    /// The name of a check over `expression` that has none, as PostgreSQL chooses it: after the
+    /// one column that it reads.
+    pub fn check_name(&self, expression: &str) -> String {
+        let visible = self.columns.iter().map(|column| &column.name);
+        let mut columns = names::columns_in(expression, visible);
+        if columns.len() != 1 {
+            columns.clear();
+        }
+        let taken = |name: &str| self.has_constraint(name);
+        names::choose(&self.name, &columns, "check", taken)
+    }
+
+    /// Positions of the columns that a check reads, in the order in which it names them.
+    pub fn columns_of_check(&self, check: &Check) -> Vec<u16> {
+        let visible = self.columns.iter().map(|column| &column.name);
+        let found = names::columns_in(&check.expression, visible);
+        let places = found.iter().filter_map(|name| self.column(name));
+        places.map(|(at, _)| at).collect()
+    }
+
     /// Names the checks without a name. Errors: 42710 if a name is there twice.
     pub(crate) fn complete_checks(&mut self) -> Result<(), CatalogError> {
         let checks = core::mem::take(&mut self.checks);
         for mut check in checks {
             if check.name.is_empty() {
-                let visible = self.columns.iter().map(|column| &column.name);
-                let mut columns = names::columns_in(&check.expression, visible);
-                if columns.len() != 1 {
-                    columns.clear();
-                }
-                let taken = |name: &str| self.has_constraint(name);
-                check.name = names::choose(&self.name, &columns, "check", taken);
+                check.name = self.check_name(&check.expression);
             }
             self.check_constraint_name(&check.name)?;
             self.checks.push(check);

@@ -194,6 +194,22 @@ pub struct Check {
     pub name: String,
     /// The condition as SQL text over the table's columns.
     pub expression: String,
+    /// Whether all rows are known to meet it.
+    pub validity: Validity,
+}
+
+/// Whether the rows that were there before a check or a foreign key are known to meet it. New rows
+/// are checked in every state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Validity {
+    /// They do.
+    Valid,
+    /// Nobody has looked (`NOT VALID`).
+    NotValid,
+    /// ADD CONSTRAINT looks through them; if one does not, the constraint goes.
+    Adding,
+    /// VALIDATE CONSTRAINT looks through them; if one does not, it is [`Validity::NotValid`].
+    Validating,
 }
 
 /// A foreign key of a child table.
@@ -211,6 +227,11 @@ pub struct ForeignKey {
     pub on_delete: Action,
     /// What a change of the parent key does.
     pub on_update: Action,
+    /// `MATCH FULL`: all columns are NULL or none. Otherwise (`MATCH SIMPLE`) a row with a NULL
+    /// in any column references nothing.
+    pub match_full: bool,
+    /// Whether all rows are known to meet it.
+    pub validity: Validity,
 }
 
 /// Referential action.

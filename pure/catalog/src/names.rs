@@ -53,23 +53,50 @@ fn cut(text: &str, len: usize) -> &str {
     &text[..end]
 }
 
-/// The columns of `columns` that an SQL expression names: what stands in quotes of a string is
-/// skipped. Only used to choose a name, so a rare mistake does no harm.
+/// The columns of `columns` that an SQL expression of the catalog names, once each, in the order
+/// in which it does. A function or type of a column's name counts, too.
 pub(crate) fn columns_in<'a>(
     expression: &str,
     columns: impl Iterator<Item = &'a String>,
 ) -> Vec<String> {
-    let mut words = Vec::new();
-    for (i, part) in expression.split('\'').enumerate() {
-        if i % 2 == 0 {
-            let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-            words.extend(part.split(move |c| !is_word(c)));
+    let columns: Vec<&String> = columns.collect();
+    let mut found: Vec<String> = Vec::new();
+    let mut rest = expression;
+    while let Some(first) = rest.chars().next() {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+        let length = match first {
+            '\'' | '"' => quoted_bytes(rest, first),
+            c if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+            c => c.len_utf8(),
+        };
+        let (word, behind) = rest.split_at(length);
+        let name = match word.strip_prefix('"') {
+            Some(inner) => inner
+                .strip_suffix('"')
+                .unwrap_or(inner)
+                .replace("\"\"", "\""),
+            None => word.to_string(),
+        };
+        if columns.contains(&&name) && !found.contains(&name) {
+            found.push(name);
         }
+        rest = behind;
     }
-    columns
-        .filter(|column| words.contains(&column.as_str()))
-        .cloned()
-        .collect()
+    found
+}
+
+/// Length of the string or name in quotes that `text` begins with; a doubled quote stands for
+/// itself.
+fn quoted_bytes(text: &str, quote: char) -> usize {
+    let mut at = 1;
+    while let Some(end) = text[at..].find(quote) {
+        at += end + 1;
+        if !text[at..].starts_with(quote) {
+            return at;
+        }
+        at += 1;
+    }
+    text.len()
 }
 
 #[cfg(test)]
@@ -107,5 +134,12 @@ mod tests {
         assert_eq!(found("lower(\"b\") <> 'a'"), ["b"]);
         assert_eq!(found("a < b"), ["a", "b"]);
         assert!(found("ab > 'b'").is_empty());
+        let odd = ["a \"b".to_string(), "Ü".to_string(), "it's".to_string()];
+        let found = |text: &str| columns_in(text, odd.iter());
+        assert_eq!(
+            found("\"Ü\" > '\"it''s\"' OR \"a \"\"b\" > 0"),
+            ["Ü", "a \"b"]
+        );
+        assert_eq!(found("\"it's\" > 0"), ["it's"]);
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::apply::{Removal, already_exists, no_relation};
 use crate::command::{Applied, CatalogError};
-use crate::constraints::resolve_foreign_key;
 use crate::desc::*;
 use crate::names;
 use alloc::format;
@@ -322,45 +321,6 @@ impl Catalog {
         Ok(Applied {
             dropped,
             table: Some(found.id),
-            ..Applied::default()
-        })
-    }
-
-    pub(crate) fn add_foreign_key(
-        &mut self,
-        database: &str,
-        table: &str,
-        key: &ForeignKey,
-    ) -> Result<Applied, CatalogError> {
-        let owner = self.database_mut(database)?;
-        let child = owner.table(table).ok_or_else(|| no_relation(table))?;
-        let parent = owner
-            .table(&key.parent)
-            .ok_or_else(|| no_relation(&key.parent))?;
-        let key = resolve_foreign_key(child, parent, key)?;
-        let reference = (String::from(table), key.name.clone());
-        self.table_mut(database, &key.parent)?
-            .referenced_by
-            .push(reference);
-        let child = self.table_mut(database, table)?;
-        child.foreign_keys.push(key);
-        Ok(Applied {
-            table: Some(child.id),
-            ..Applied::default()
-        })
-    }
-
-    pub(crate) fn add_check(
-        &mut self,
-        database: &str,
-        table: &str,
-        check: &Check,
-    ) -> Result<Applied, CatalogError> {
-        let table = self.table_mut(database, table)?;
-        table.checks.push(check.clone());
-        table.complete_checks()?;
-        Ok(Applied {
-            table: Some(table.id),
             ..Applied::default()
         })
     }

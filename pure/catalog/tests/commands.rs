@@ -4,7 +4,7 @@
 use base::{IndexId, SqlState, TableId, Type};
 use catalog::{
     Action, Applied, Catalog, Check, Column, Command, Execution, ForeignKey, Identity, Index,
-    IndexColumn, Placement, ProtocolKind, ROWID_COLUMN, Sequence, Subject, Table,
+    IndexColumn, Placement, ProtocolKind, ROWID_COLUMN, Sequence, Subject, Table, Validity,
 };
 
 const DB: &str = "shop";
@@ -125,6 +125,8 @@ fn foreign_key(columns: &[u16], parent: &str, parent_columns: &[u16]) -> Foreign
         parent_columns: parent_columns.to_vec(),
         on_delete: Action::NoAction,
         on_update: Action::NoAction,
+        match_full: false,
+        validity: Validity::Valid,
     }
 }
 
@@ -227,6 +229,7 @@ fn tables_get_numbers_names_and_slots() {
         .map(|(name, text)| Check {
             name: name.into(),
             expression: text.into(),
+            validity: Validity::Valid,
         })
         .to_vec();
     let applied = apply(&mut catalog, create(wanted));
@@ -380,6 +383,7 @@ fn wrong_tables_are_refused() {
             let check = Check {
                 name: "x".into(),
                 expression: "true".into(),
+                validity: Validity::Valid,
             };
             t.checks = vec![check.clone(), check];
         }),
@@ -793,6 +797,7 @@ fn checks_are_added() {
         check: Check {
             name: name.into(),
             expression: "b > 0".into(),
+            validity: Validity::Valid,
         },
     };
     apply(&mut catalog, add(""));

@@ -202,6 +202,7 @@ impl Ddl {
                         if_exists: true,
                     });
                 }
+                before.extend(table.unfinished_constraints(database));
                 if table.frozen {
                     let (database, table) = (database.clone(), name.clone());
                     before.push(Command::Freeze {
@@ -534,7 +535,7 @@ impl Change {
     fn batch(&self, fill: Fill) -> Action {
         let work = match fill {
             Fill::Index { table, index } => Work::Index { table, index },
-            Fill::Validate { query, error } => Work::Validate { query, error },
+            Fill::Validate { table, constraint } => Work::Validate { table, constraint },
             Fill::PrimaryKey { table } => {
                 let target = self.steps.iter().find_map(|step| {
                     let Step::Command(command) = step else {

@@ -2,10 +2,8 @@
 
 use crate::port::StatementPort;
 use crate::txns::Running;
-use base::SqlError;
 use catalog::{Column, Index};
 use sql::fill::FillPosition;
-use sql::port::ExecError;
 use sql::{Completed, Tag};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -21,8 +19,8 @@ pub(crate) enum Work {
         primary: Index,
         columns: Vec<Column>,
     },
-    /// Fails with the error if the query finds a row.
-    Validate { query: String, error: SqlError },
+    /// Looks whether rows meet a check or foreign key.
+    Validate { table: String, constraint: String },
 }
 
 /// The batch that begins at `position`; where the next one begins is left in `next`.
@@ -42,11 +40,8 @@ pub(crate) fn batch(
                 primary,
                 columns,
             } => sql::fill::primary_key(port, &table, &primary, &columns, position).await?,
-            Work::Validate { query, error } => {
-                if sql::fill::violated(port, &query).await? {
-                    return Err(ExecError::Sql(error));
-                }
-                None
+            Work::Validate { table, constraint } => {
+                sql::fill::validate(port, &table, &constraint, position).await?
             }
         };
         *next.borrow_mut() = found;

@@ -2,9 +2,8 @@
 //! transaction of its port; the caller commits it and calls again with the position that it got.
 
 use crate::exec::batch::{Batch, FillCx};
-use crate::plan::PlanKind;
 use crate::port::{ExecError, Port};
-use crate::{PlanCx, parse, plan};
+use crate::{PlanCx, planner};
 use base::{Datum, SqlError, SqlState};
 use catalog::{Column, Index, Table};
 use std::rc::Rc;
@@ -84,23 +83,29 @@ pub async fn primary_key(
     Ok(next)
 }
 
-/// Whether the query of a [`crate::plan::Fill::Validate`] finds a row.
+/// Looks whether the rows from `position` on meet a check or foreign key. Gives where to go on,
+/// `None` at the end. New rows are checked by their writers already.
 ///
 /// # Errors
-/// Those of planning and running it.
-pub async fn violated(port: Rc<dyn Port>, query: &str) -> Result<bool, ExecError> {
-    let statement = parse(query)?.into_iter().next();
-    let statement = statement.expect("a validation query is a statement");
+/// 23514, 23503 for a row that does not, and those of computing a check.
+pub async fn validate(
+    port: Rc<dyn Port>,
+    table_name: &str,
+    constraint: &str,
+    position: Option<FillPosition>,
+) -> Result<Option<FillPosition>, ExecError> {
+    let table = table(&*port, table_name)?;
     let setting = |name: &str| port.setting(name);
-    let cx = PlanCx {
+    let plan_cx = PlanCx {
         catalog: port.catalog(),
         database: port.database(),
         param_types: &[],
         settings: &setting,
     };
-    let plan = plan(&statement, &cx)?;
-    let PlanKind::Run(run) = &plan.kind else {
-        panic!("a validation query is a query")
-    };
-    FillCx::new(&*port).finds_row(run).await
+    let writer = planner::constraint_writer(&plan_cx, &table, constraint)?;
+    let cx = FillCx::new(&*port);
+    let Batch { rows, next } = cx.rows(&table, position).await?;
+    let rows: Vec<&[Datum]> = rows.iter().collect();
+    cx.validate(&writer, &rows).await?;
+    Ok(next)
 }

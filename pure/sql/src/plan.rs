@@ -1,7 +1,7 @@
 //! What planning gives: the plan of one statement and what the session must know about it.
 
 use alloc::sync::Arc;
-use base::{SqlError, TableId, Type};
+use base::{TableId, Type};
 use catalog::{Command, Table};
 use serde::{Deserialize, Serialize};
 
@@ -142,8 +142,9 @@ impl Fill {
     /// The table whose rows it goes through.
     pub fn table(&self) -> &str {
         match self {
-            Fill::Index { table, .. } | Fill::PrimaryKey { table } => table,
-            Fill::Validate { error, .. } => &error.fields().table,
+            Fill::Index { table, .. }
+            | Fill::PrimaryKey { table }
+            | Fill::Validate { table, .. } => table,
         }
     }
 }
@@ -165,11 +166,12 @@ pub enum Fill {
         /// Table.
         table: String,
     },
-    /// Runs a query that must return no row; otherwise fails with `error`.
+    /// Looks whether all rows meet a check or foreign key (23514, 23503), which new rows are
+    /// checked for already.
     Validate {
-        /// The query.
-        query: String,
-        /// What to answer if it returns rows.
-        error: SqlError,
+        /// Table.
+        table: String,
+        /// Constraint.
+        constraint: String,
     },
 }

@@ -222,11 +222,13 @@ fn columns(query: &mut Query<'_>, oid: &str) -> Result<Vec<Column>> {
     Ok(cells(found)?.into_iter().map(column).collect())
 }
 
-/// Keys and checks, the primary key first.
+/// Keys and checks, the primary key first. Checks that are NOT VALID come behind the rows, because
+/// not all rows may meet them.
 fn own_constraints(query: &mut Query<'_>, oid: &str) -> Result<Vec<String>> {
     let found = query(&format!(
         "SELECT 'CONSTRAINT ' || quote_ident(conname) || ' ' || pg_get_constraintdef(oid) \
-         FROM pg_constraint WHERE conrelid = {oid} AND contype IN ('p', 'u', 'c') \
+         FROM pg_constraint \
+         WHERE conrelid = {oid} AND contype IN ('p', 'u', 'c') AND convalidated \
          ORDER BY contype <> 'p', conname"
     ))?;
     Ok(cells(found)?.into_iter().map(|[text]| text).collect())
@@ -291,14 +293,14 @@ fn later(query: &mut Query<'_>) -> Result<Vec<Owned>> {
          (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype = 'u') \
          ORDER BY c.relname",
     )?;
-    let foreign = query(
+    let constraints = query(
         "SELECT t.relname, 'ALTER TABLE ' || quote_ident(t.relname) || ' ADD CONSTRAINT ' \
          || quote_ident(k.conname) || ' ' || pg_get_constraintdef(k.oid) || ';' \
-         FROM pg_constraint k JOIN pg_class t ON t.oid = k.conrelid WHERE k.contype = 'f' \
-         ORDER BY t.relname, k.conname",
+         FROM pg_constraint k JOIN pg_class t ON t.oid = k.conrelid \
+         WHERE k.contype = 'f' OR NOT k.convalidated ORDER BY t.relname, k.conname",
     )?;
     let mut found = owned(indexes)?;
-    found.extend(owned(foreign)?);
+    found.extend(owned(constraints)?);
     Ok(found)
 }
 

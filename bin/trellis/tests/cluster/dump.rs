@@ -43,6 +43,12 @@ INSERT INTO old_way (self) VALUES (NULL), (1), (2);
 CREATE TABLE no_key (x int, y text);
 INSERT INTO no_key VALUES (1, 'a'), (1, 'a'), (NULL, NULL);
 CREATE TABLE empty (x int PRIMARY KEY);
+CREATE TABLE pair (x int, y int, PRIMARY KEY (x, y));
+CREATE TABLE loose (a int, b int, FOREIGN KEY (b, a) REFERENCES pair MATCH FULL);
+ALTER TABLE loose DROP CONSTRAINT loose_b_a_fkey;
+INSERT INTO loose VALUES (-1, NULL), (1, 1);
+ALTER TABLE loose ADD CONSTRAINT loose_key FOREIGN KEY (a, b) REFERENCES pair MATCH FULL NOT VALID;
+ALTER TABLE loose ADD CHECK (a > 0) NOT VALID;
 COMMENT ON TABLE parent IS 'it''s a
 parent';
 COMMENT ON COLUMN "Child table"."order" IS 'a keyword';
@@ -115,6 +121,8 @@ fn what_a_dump_makes_again_gives_the_same_dump() {
         "\"order\" integer NOT NULL DEFAULT 7",
         "CONSTRAINT to_parent FOREIGN KEY (pid) REFERENCES parent(id) ON DELETE CASCADE",
         "CONSTRAINT \"positive v\" CHECK",
+        "ADD CONSTRAINT loose_key FOREIGN KEY (a, b) REFERENCES pair(x, y) MATCH FULL NOT VALID;",
+        "ADD CONSTRAINT loose_a_check CHECK ((a > 0)) NOT VALID;",
         "COMMENT ON TABLE parent IS 'it''s a\nparent';",
     ] {
         assert!(first.contains(part), "{part:?} is not in\n{first}");

@@ -8,6 +8,7 @@
 //! heard SHARD NUMBER | connected NODE | down NODE | up NODE | full NODE
 //! starting yes|no           whether nodes that are down are expected
 //! stop ORIGIN Canceled|LockTimeout
+//! restart                   of node 1
 //! ```
 //!
 //! After each command come the actions that are to be done for it.
@@ -19,7 +20,7 @@
 use super::*;
 use crate::client::Tag;
 use crate::message::{Done, Failure};
-use catalog::{Execution, Placement, ProtocolKind};
+use catalog::{Execution, Placement, ProtocolKind, Validity};
 use golden::Machine;
 use sql::PlanCx;
 use sql::plan::PlanKind;
@@ -170,6 +171,17 @@ impl World {
                             format!(" {}{state}", index.name)
                         })
                         .collect();
+                    let checks = tables.values().flat_map(|table| &table.checks);
+                    let checks = checks.map(|check| (&check.name, check.validity));
+                    let keys = tables.values().flat_map(|table| &table.foreign_keys);
+                    let keys = keys.map(|key| (&key.name, key.validity));
+                    let constraints: Vec<String> = checks
+                        .chain(keys)
+                        .map(|(name, validity)| match validity {
+                            Validity::Valid => format!(" {name}"),
+                            other => format!(" {name} ({other:?})"),
+                        })
+                        .collect();
                     let version = catalog.version;
                     let database = &catalog.databases["shop"];
                     let (protocol, switching) = (database.protocol, database.switching);
@@ -177,8 +189,12 @@ impl World {
                         None if protocol == ProtocolKind::TwoPhase => String::new(),
                         switching => format!(" {} {switching:?}", protocol.name()),
                     };
-                    writeln!(trace, "version {version}:{}{state}", indexes.concat())
-                        .expect("a string takes everything");
+                    writeln!(
+                        trace,
+                        "version {version}:{}{state}",
+                        indexes.concat() + &constraints.concat()
+                    )
+                    .expect("a string takes everything");
                     self.catalog = catalog;
                 }
                 Action::Fill { position, .. } => {
@@ -252,6 +268,7 @@ impl Machine for World {
                 self.down.extend(gone);
             }
             "up" => self.down.retain(|shard| shard.node() != node(words[0])),
+            "restart" => self.ddl = Ddl::recovered(ShardId(0), &self.catalog),
             "full" => {
                 self.full.insert(node(words[0]));
             }

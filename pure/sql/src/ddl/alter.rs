@@ -6,33 +6,56 @@ use super::table::{
 use super::{build_index, index, names, own_name, simple};
 use crate::bind::scope::ident;
 use crate::bind::{Binder, unsupported};
-use crate::pg_catalog::names::quote_ident;
+use crate::parse::{AlterStatement, Marks};
 use crate::plan::{DdlPlan, Fill};
 use base::{SqlError, SqlState};
-use catalog::{Check, Command, ForeignKey, Index, Table};
-use sqlparser::ast::{self, AlterTableOperation, KeyOrIndexDisplay, TableConstraint};
+use catalog::{Check, Command, Index, Table, Validity};
+use sqlparser::ast::{self, AlterTableOperation, DropBehavior, KeyOrIndexDisplay, TableConstraint};
 use std::sync::Arc;
 
 const TAG: &str = "ALTER TABLE";
 
-pub(super) fn plan(
-    name: &ast::ObjectName,
-    if_exists: bool,
-    operations: &[AlterTableOperation],
-    binder: &mut Binder<'_>,
-) -> Result<DdlPlan, SqlError> {
+pub(super) fn plan(altered: &AlterStatement, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
+    let AlterStatement { statement, marks } = altered;
+    let ast::Statement::AlterTable {
+        name,
+        if_exists,
+        // No table has children.
+        only: _,
+        operations,
+        location,
+        on_cluster,
+    } = statement
+    else {
+        return Err(unsupported("this ALTER TABLE"));
+    };
+    binder.no(location.is_some(), "LOCATION")?;
+    binder.no(on_cluster.is_some(), "ON")?;
     own_name(name)?;
     let table = match binder.find_table(name) {
-        Err(error) if if_exists && error.state() == SqlState::UNDEFINED_TABLE => {
+        Err(error) if *if_exists && error.state() == SqlState::UNDEFINED_TABLE => {
             return Ok(simple(TAG, Vec::new()));
         }
         other => other?,
     };
-    let [operation] = operations else {
+    let [operation] = operations.as_slice() else {
         return Err(unsupported("several changes in one ALTER TABLE"));
     };
     match operation {
-        AlterTableOperation::AddConstraint(constraint) => add(&table, constraint, binder),
+        AlterTableOperation::AddConstraint(constraint) => add(&table, constraint, marks, binder),
+        AlterTableOperation::DropConstraint {
+            if_exists,
+            name,
+            drop_behavior,
+        } => {
+            let name = ident(name);
+            if marks.validate {
+                return validate(&table, name, binder);
+            }
+            // Nothing depends on a check or a foreign key.
+            let (None | Some(DropBehavior::Restrict | DropBehavior::Cascade)) = drop_behavior;
+            drop_constraint(&table, name, *if_exists, binder)
+        }
         // There is one role, so owners do not matter.
         AlterTableOperation::OwnerTo { new_owner: _ } => Ok(simple(TAG, Vec::new())),
         other => {
@@ -43,12 +66,103 @@ pub(super) fn plan(
     }
 }
 
+fn validate(table: &Table, constraint: String, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
+    match table.validity(&constraint) {
+        Some(Validity::Valid) => return Ok(simple(TAG, Vec::new())),
+        Some(_) => {}
+        None if table.has_constraint(&constraint) => {
+            let message = format!(
+                "constraint \"{constraint}\" of relation \"{}\" is not a foreign key or check \
+                 constraint",
+                table.name
+            );
+            return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+        }
+        None => return Err(table.no_constraint(&constraint)),
+    }
+    let set = |validity| Command::SetValidity {
+        database: binder.cx.database.name.clone(),
+        table: table.name.clone(),
+        constraint: constraint.clone(),
+        validity,
+    };
+    Ok(DdlPlan {
+        tag: TAG,
+        before: vec![set(Validity::Validating)],
+        fill: Some(Fill::Validate {
+            table: table.name.clone(),
+            constraint: constraint.clone(),
+        }),
+        after: vec![set(Validity::Valid)],
+        undo: vec![set(Validity::NotValid)],
+    })
+}
+
+fn drop_constraint(
+    table: &Table,
+    constraint: String,
+    if_exists: bool,
+    binder: &Binder<'_>,
+) -> Result<DdlPlan, SqlError> {
+    if table.has_constraint(&constraint) && table.validity(&constraint).is_none() {
+        return Err(unsupported("dropping a primary key or unique constraint"));
+    }
+    let command = Command::DropConstraint {
+        database: binder.cx.database.name.clone(),
+        table: table.name.clone(),
+        constraint,
+        if_exists,
+    };
+    Ok(simple(TAG, vec![command]))
+}
+
+/// Adds a check or a foreign key. Writers check it from the first step on, so that the rows that
+/// were there before can be looked through in batches while others write.
+fn added(
+    table: &Table,
+    constraint: &str,
+    validity: Validity,
+    add: Command,
+    binder: &Binder<'_>,
+) -> DdlPlan {
+    if validity == Validity::NotValid {
+        return simple(TAG, vec![add]);
+    }
+    let database = binder.cx.database.name.clone();
+    let (table, constraint) = (table.name.clone(), constraint.to_string());
+    DdlPlan {
+        tag: TAG,
+        before: vec![add],
+        fill: Some(Fill::Validate {
+            table: table.clone(),
+            constraint: constraint.clone(),
+        }),
+        after: vec![Command::SetValidity {
+            database: database.clone(),
+            table: table.clone(),
+            constraint: constraint.clone(),
+            validity: Validity::Valid,
+        }],
+        undo: vec![Command::DropConstraint {
+            database,
+            table,
+            constraint,
+            if_exists: true,
+        }],
+    }
+}
+
 fn add(
     table: &Arc<Table>,
     constraint: &TableConstraint,
+    marks: &Marks,
     binder: &mut Binder<'_>,
 ) -> Result<DdlPlan, SqlError> {
     let database = binder.cx.database.clone();
+    let validity = match marks.not_valid {
+        true => Validity::NotValid,
+        false => Validity::Adding,
+    };
     match constraint {
         TableConstraint::PrimaryKey {
             name,
@@ -97,51 +211,46 @@ fn add(
             on_update: _,
             characteristics: _,
         } => {
-            let written = foreign_of(constraint, binder)?;
+            let written = foreign_of(constraint, marks, binder)?;
             let mut key = foreign_key(table, &written, binder)?;
+            key.validity = validity;
             if key.name.is_empty() {
                 key.name = names::constraint_name(table, &written.columns, "fkey");
             }
-            add_foreign_key(table, key, binder)
+            let name = key.name.clone();
+            let add = Command::AddForeignKey {
+                database: database.name.clone(),
+                table: table.name.clone(),
+                foreign_key: key,
+            };
+            Ok(added(table, &name, validity, add, binder))
         }
         TableConstraint::Check { name, expr } => {
             let expression = check_text(table, expr, binder)?;
             let name = match name {
                 Some(name) => ident(name),
-                None => names::constraint_name(table, &[], "check"),
+                None => table.check_name(&expression),
             };
-            let message = format!(
-                "check constraint \"{name}\" of relation \"{}\" is violated by some row",
-                table.name
-            );
-            let error = SqlError::new(SqlState::CHECK, message)
-                .table(&table.name)
-                .constraint(&name);
-            let query = format!(
-                "SELECT 1 FROM {} WHERE NOT ({expression}) LIMIT 1",
-                quote_ident(&table.name)
-            );
-            let check = Check { name, expression };
-            let after = Command::AddCheck {
+            let check = Check {
+                name: name.clone(),
+                expression,
+                validity,
+            };
+            let add = Command::AddCheck {
                 database: database.name.clone(),
                 table: table.name.clone(),
                 check,
             };
-            Ok(validated(
-                table,
-                after,
-                Fill::Validate { query, error },
-                binder,
-            ))
+            Ok(added(table, &name, validity, add, binder))
         }
         other => Err(unsupported(&format!("the constraint {other}"))),
     }
 }
 
-/// Adds a constraint after a check of the rows; nobody writes meanwhile.
-fn validated(table: &Table, after: Command, fill: Fill, binder: &Binder<'_>) -> DdlPlan {
+/// A change while which nobody writes the table.
+fn frozen(database: &str, table: &Table, fill: Fill, after: Command) -> DdlPlan {
     let freeze = |frozen| Command::Freeze {
-        database: binder.cx.database.name.clone(),
+        database: database.to_string(),
         table: table.name.clone(),
         frozen,
     };
@@ -212,73 +321,5 @@ fn primary_key(
     let fill = Fill::PrimaryKey {
         table: table.name.clone(),
     };
-    Ok(validated(table, after, fill, binder))
-}
-
-fn add_foreign_key(
-    table: &Arc<Table>,
-    mut key: ForeignKey,
-    binder: &mut Binder<'_>,
-) -> Result<DdlPlan, SqlError> {
-    let parent = binder.find_table_named(None, &key.parent)?;
-    if key.parent_columns.is_empty() {
-        key.parent_columns = parent
-            .primary
-            .columns
-            .iter()
-            .map(|key| key.column)
-            .collect();
-    }
-    if key.columns.len() != key.parent_columns.len() {
-        let message = "number of referencing and referenced columns for foreign key disagree";
-        return Err(SqlError::new(SqlState::INVALID_FOREIGN_KEY, message));
-    }
-    let column = |table: &Table, alias: &str, column: u16| {
-        format!("{alias}.{}", quote_ident(&table.column_at(column).name))
-    };
-    let present: Vec<String> = key
-        .columns
-        .iter()
-        .map(|c| format!("{} IS NOT NULL", column(table, "child", *c)))
-        .collect();
-    let equal: Vec<String> = key
-        .columns
-        .iter()
-        .zip(&key.parent_columns)
-        .map(|(c, p)| {
-            format!(
-                "{} = {}",
-                column(&parent, "parent", *p),
-                column(table, "child", *c)
-            )
-        })
-        .collect();
-    let query = format!(
-        "SELECT 1 FROM {} AS child WHERE {} AND NOT EXISTS (SELECT 1 FROM {} AS parent WHERE {}) \
-         LIMIT 1",
-        quote_ident(&table.name),
-        present.join(" AND "),
-        quote_ident(&parent.name),
-        equal.join(" AND "),
-    );
-    let message = format!(
-        "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
-        table.name, key.name
-    );
-    let detail = format!("Some key is not present in table \"{}\".", parent.name);
-    let error = SqlError::new(SqlState::FOREIGN_KEY, message)
-        .detail(detail)
-        .table(&table.name)
-        .constraint(&key.name);
-    let after = Command::AddForeignKey {
-        database: binder.cx.database.name.clone(),
-        table: table.name.clone(),
-        foreign_key: key,
-    };
-    Ok(validated(
-        table,
-        after,
-        Fill::Validate { query, error },
-        binder,
-    ))
+    Ok(frozen(&database.name, table, fill, after))
 }

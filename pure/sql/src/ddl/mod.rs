@@ -22,6 +22,7 @@ use sqlparser::ast::{self, ObjectType, SequenceOptions};
 pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
     match kind {
         Kind::CreateTable(statement) => table::create(statement, binder),
+        Kind::AlterTable(statement) => alter::plan(statement, binder),
         Kind::CreateDatabase { name, options } => create_database(name, options),
         Kind::AlterDatabase { name, protocol } => alter_database(name, protocol),
         Kind::Comment(comment) => Ok(simple("COMMENT", vec![comment_on(comment, binder)])),
@@ -78,19 +79,6 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
                 binder.no(*purge, "PURGE")?;
                 binder.no(*temporary, "TEMPORARY")?;
                 drop_objects(*object_type, *if_exists, names, *cascade, binder)
-            }
-            ast::Statement::AlterTable {
-                name,
-                if_exists,
-                // No table has children.
-                only: _,
-                operations,
-                location,
-                on_cluster,
-            } => {
-                binder.no(location.is_some(), "LOCATION")?;
-                binder.no(on_cluster.is_some(), "ON")?;
-                alter::plan(name, *if_exists, operations, binder)
             }
             other => {
                 let text = other.to_string();

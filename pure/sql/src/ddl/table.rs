@@ -7,10 +7,12 @@ use crate::bind::types::{NamedType, named_type};
 use crate::bind::{Binder, scope_of, unsupported};
 use crate::expr::Expr;
 use crate::expr::resolve::{self, Context};
-use crate::parse::TableStatement;
+use crate::parse::{Marks, TableStatement};
 use crate::plan::DdlPlan;
 use base::{SqlError, SqlState, TableId, Type};
-use catalog::{Action, Check, Column, Command, ForeignKey, Identity, IndexColumn, Sequence, Table};
+use catalog::{
+    Action, Check, Column, Command, ForeignKey, Identity, IndexColumn, Sequence, Table, Validity,
+};
 use sqlparser::ast::{
     self, ColumnOption, ConstraintCharacteristics, DeferrableInitial, GeneratedAs,
     HiveDistributionStyle, HiveFormat, KeyOrIndexDisplay, NullsDistinctOption, ReferentialAction,
@@ -29,6 +31,16 @@ struct Definition {
     checks: Vec<(String, ast::Expr)>,
 }
 
+impl Definition {
+    /// Adds a sequence that belongs to a column.
+    fn own(&mut self, sequence: Sequence, column: &str) {
+        self.sequences.push(Sequence {
+            owned_by: Some((self.table.name.clone(), column.to_string())),
+            ..sequence
+        });
+    }
+}
+
 /// A foreign key as written.
 pub(super) struct Foreign {
     pub(super) name: String,
@@ -37,6 +49,7 @@ pub(super) struct Foreign {
     pub(super) parent_columns: Vec<String>,
     pub(super) on_delete: Option<ReferentialAction>,
     pub(super) on_update: Option<ReferentialAction>,
+    pub(super) match_full: bool,
 }
 
 pub(super) fn create(
@@ -47,6 +60,8 @@ pub(super) fn create(
         table,
         partition,
         replicated,
+        // A new table has no rows, so NOT VALID says nothing about it.
+        marks,
     } = statement;
     let Written {
         name,
@@ -64,10 +79,10 @@ pub(super) fn create(
         checks: Vec::new(),
     };
     for column in columns {
-        add_column(&mut definition, column, binder)?;
+        add_column(&mut definition, column, marks, binder)?;
     }
     for constraint in constraints {
-        add_constraint(&mut definition, constraint, binder)?;
+        add_constraint(&mut definition, constraint, marks, binder)?;
     }
     let Definition {
         mut table,
@@ -100,10 +115,7 @@ pub(super) fn create(
     for name in partition {
         table.partition.push(key_column(&table, name)?);
     }
-    for (name, check) in checks {
-        let expression = check_text(&table, &check, binder)?;
-        table.checks.push(Check { name, expression });
-    }
+    add_checks(&mut table, checks, binder)?;
     for key in foreign {
         table.foreign_keys.push(foreign_key(&table, &key, binder)?);
     }
@@ -114,6 +126,22 @@ pub(super) fn create(
         if_not_exists,
     };
     Ok(simple("CREATE TABLE", vec![command]))
+}
+
+fn add_checks(
+    table: &mut Table,
+    checks: Vec<(String, ast::Expr)>,
+    binder: &mut Binder<'_>,
+) -> Result<(), SqlError> {
+    for (name, check) in checks {
+        let expression = check_text(table, &check, binder)?;
+        table.checks.push(Check {
+            name,
+            expression,
+            validity: Validity::Valid,
+        });
+    }
+    Ok(())
 }
 
 /// What a CREATE TABLE says in PostgreSQL's grammar.
@@ -339,6 +367,7 @@ fn check_storable(name: &str, ty: Type) -> Result<(), SqlError> {
 fn add_column(
     definition: &mut Definition,
     ast: &ast::ColumnDef,
+    marks: &Marks,
     binder: &mut Binder<'_>,
 ) -> Result<(), SqlError> {
     let ast::ColumnDef {
@@ -352,7 +381,6 @@ fn add_column(
         NamedType::Serial(ty) => (ty, true),
     };
     check_storable(&name, ty)?;
-    let owner = Some((definition.table.name.clone(), name.clone()));
     let mut column = Column {
         name: name.clone(),
         ty,
@@ -363,10 +391,7 @@ fn add_column(
     };
     if serial {
         let drawn = sequence(String::new(), ty, &[])?;
-        definition.sequences.push(Sequence {
-            owned_by: owner.clone(),
-            ..drawn
-        });
+        definition.own(drawn, &name);
     }
     for ast::ColumnOptionDef {
         name: constraint,
@@ -413,6 +438,7 @@ fn add_column(
                     parent_columns: referred_columns.iter().map(ident).collect(),
                     on_delete: *on_delete,
                     on_update: *on_update,
+                    match_full: marks.is_full(foreign_table),
                 });
             }
             ColumnOption::Check(check) => definition.checks.push((constraint, check.clone())),
@@ -443,10 +469,7 @@ fn add_column(
                     let message = "identity column type must be smallint, integer, or bigint";
                     SqlError::new(SqlState::INVALID_PARAMETER, message)
                 })?;
-                definition.sequences.push(Sequence {
-                    owned_by: owner.clone(),
-                    ..drawn
-                });
+                definition.own(drawn, &name);
                 column.identity = Some(kind);
                 column.not_null = true;
             }
@@ -475,6 +498,7 @@ fn set_primary(
 fn add_constraint(
     definition: &mut Definition,
     constraint: &TableConstraint,
+    marks: &Marks,
     binder: &Binder<'_>,
 ) -> Result<(), SqlError> {
     let named = |name: &Option<ast::Ident>| name.as_ref().map_or_else(String::new, ident);
@@ -520,7 +544,9 @@ fn add_constraint(
             on_update: _,
             characteristics: _,
         } => {
-            definition.foreign.push(foreign_of(constraint, binder)?);
+            definition
+                .foreign
+                .push(foreign_of(constraint, marks, binder)?);
             Ok(())
         }
         TableConstraint::Check { name, expr } => {
@@ -534,6 +560,7 @@ fn add_constraint(
 /// A table constraint FOREIGN KEY as written.
 pub(super) fn foreign_of(
     constraint: &TableConstraint,
+    marks: &Marks,
     binder: &Binder<'_>,
 ) -> Result<Foreign, SqlError> {
     let TableConstraint::ForeignKey {
@@ -556,6 +583,7 @@ pub(super) fn foreign_of(
         parent_columns: referred_columns.iter().map(ident).collect(),
         on_delete: *on_delete,
         on_update: *on_update,
+        match_full: marks.is_full(foreign_table),
     })
 }
 
@@ -583,24 +611,25 @@ fn can_refer(own: Type, other: Type) -> bool {
         || resolve::can_coerce(own, other, Context::Implicit)
 }
 
+/// Columns that a foreign key names, of either table.
+fn foreign_columns(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlError> {
+    let column = |name: &String| {
+        key_column(table, name).map_err(|_| {
+            let message =
+                format!("column \"{name}\" referenced in foreign key constraint does not exist");
+            SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+        })
+    };
+    names.iter().map(column).collect()
+}
+
 /// The catalog's form of a foreign key of `table`.
 pub(super) fn foreign_key(
     table: &Table,
     key: &Foreign,
     binder: &Binder<'_>,
 ) -> Result<ForeignKey, SqlError> {
-    let columns = key
-        .columns
-        .iter()
-        .map(|name| {
-            key_column(table, name).map_err(|_| {
-                let message = format!(
-                    "column \"{name}\" referenced in foreign key constraint does not exist"
-                );
-                SqlError::new(SqlState::UNDEFINED_COLUMN, message)
-            })
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let columns = foreign_columns(table, &key.columns)?;
     let (_, parent_name) = object_name(&key.parent);
     let itself = parent_name == table.name;
     let found;
@@ -610,18 +639,7 @@ pub(super) fn foreign_key(
         found = binder.find_table(&key.parent)?;
         &found
     };
-    let parent_columns = key
-        .parent_columns
-        .iter()
-        .map(|name| {
-            key_column(parent, name).map_err(|_| {
-                let message = format!(
-                    "column \"{name}\" referenced in foreign key constraint does not exist"
-                );
-                SqlError::new(SqlState::UNDEFINED_COLUMN, message)
-            })
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let parent_columns = foreign_columns(parent, &key.parent_columns)?;
     let of_key = parent.primary.columns.iter().map(|key| key.column);
     let referenced: Vec<u16> = match parent_columns.is_empty() {
         true if parent.primary_constraint.is_some() => of_key.collect(),
@@ -652,6 +670,8 @@ pub(super) fn foreign_key(
         parent_columns,
         on_delete: action(key.on_delete)?,
         on_update: action(key.on_update)?,
+        match_full: key.match_full,
+        validity: Validity::Valid,
     })
 }
 

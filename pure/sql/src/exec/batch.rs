@@ -2,14 +2,15 @@
 
 use super::request::get;
 use super::scan::{primary_key, rows_of};
-use super::step::{Action, Run};
+use super::step::{Action, Run, Writer};
 use super::write::duplicate;
-use super::{Cx, bulk, statement};
+use super::{BATCH_ROWS, Cx, bulk, foreign};
 use crate::expr::Expr;
+use crate::expr::eval;
 use crate::keys::entry_key;
 use crate::port::{ExecError, OpFuture, Port};
 use crate::program::{Body, ProgramPlan};
-use base::{Datum, KeyRange, RowBatch, Slot};
+use base::{Datum, KeyRange, RowBatch, Slot, SqlError, SqlState};
 use catalog::Table;
 use txn::{LockMode, Op, OpResult, ScanOp, Slots as ScanSlots};
 
@@ -159,7 +160,7 @@ impl<'a> FillCx<'a> {
                     .fields()
                     .detail
                     .replace("already exists", "is duplicated");
-                Err(base::SqlError::new(base::SqlState::UNIQUE, message)
+                Err(SqlError::new(SqlState::UNIQUE, message)
                     .detail(detail)
                     .table(&table.name)
                     .constraint(&table.primary.name)
@@ -169,10 +170,30 @@ impl<'a> FillCx<'a> {
         }
     }
 
-    /// Whether a query gives a row.
-    pub(crate) async fn finds_row(&self, run: &Run) -> Result<bool, ExecError> {
-        let cx = Cx::new(self.0.port, run, false);
-        let tag = statement(&cx, run, &[], false).await?;
-        Ok(tag != super::Tag::Select(0))
+    /// Looks whether rows that are there meet the one constraint of `writer`.
+    pub(crate) async fn validate(
+        &self,
+        writer: &Writer,
+        rows: &[&[Datum]],
+    ) -> Result<(), ExecError> {
+        let table = &writer.table.name;
+        for some in rows.chunks(BATCH_ROWS) {
+            for (name, check) in &writer.checks {
+                for row in some {
+                    if eval(check, row, &self.0.env(&[]))? == Datum::Bool(false) {
+                        let message = format!(
+                            "check constraint \"{name}\" of relation \"{table}\" is violated by \
+                             some row"
+                        );
+                        return Err(SqlError::new(SqlState::CHECK, message)
+                            .table(table)
+                            .constraint(name)
+                            .into());
+                    }
+                }
+            }
+            self.0.breathe(some.len()).await;
+        }
+        foreign::have_parents(&self.0, writer, rows).await
     }
 }

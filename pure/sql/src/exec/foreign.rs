@@ -42,24 +42,74 @@ pub(super) async fn check_parents(
     changes: &[Change],
 ) -> Result<(), ExecError> {
     for parent in &writer.parents {
-        // Rows with one parent ask once.
-        let mut wanted: BTreeMap<Vec<u8>, (Key, &[Datum])> = BTreeMap::new();
+        let mut wanted = Wanted::new(writer, parent);
         for change in changes {
-            let Some(new) = &change.new else { continue };
-            let key = values(new, &parent.columns);
-            let kept = change
-                .old
-                .as_ref()
-                .is_some_and(|old| values(old, &parent.columns) == key);
-            // MATCH SIMPLE: a NULL references nothing.
-            if kept || key.iter().any(Datum::is_null) {
-                continue;
+            if let Some(new) = &change.new {
+                wanted.add(new, change.old.as_deref())?;
             }
-            let key = parent_key(parent, &key);
-            wanted.entry(key.bytes.clone()).or_insert((key, new));
         }
-        if wanted.is_empty() {
-            continue;
+        wanted.ask(cx).await?;
+    }
+    Ok(())
+}
+
+/// As [`check_parents`] for rows that are there.
+pub(super) async fn have_parents(
+    cx: &Cx<'_>,
+    writer: &Writer,
+    rows: &[&[Datum]],
+) -> Result<(), ExecError> {
+    for parent in &writer.parents {
+        let mut wanted = Wanted::new(writer, parent);
+        for row in rows {
+            wanted.add(row, None)?;
+        }
+        wanted.ask(cx).await?;
+    }
+    Ok(())
+}
+
+/// The parents that rows want by one foreign key. Rows with one parent ask once.
+struct Wanted<'a> {
+    table: &'a Table,
+    parent: &'a ParentKey,
+    keys: BTreeMap<Vec<u8>, (Key, &'a [Datum])>,
+}
+
+impl<'a> Wanted<'a> {
+    fn new(writer: &'a Writer, parent: &'a ParentKey) -> Wanted<'a> {
+        Wanted {
+            table: &writer.table,
+            parent,
+            keys: BTreeMap::new(),
+        }
+    }
+
+    /// Adds what a row wants that was `old` before.
+    ///
+    /// # Errors
+    /// 23503 for a key that is NULL in part, if it is MATCH FULL.
+    fn add(&mut self, row: &'a [Datum], old: Option<&[Datum]>) -> Result<(), SqlError> {
+        let key = values(row, &self.parent.columns);
+        let nulls = key.iter().filter(|value| value.is_null()).count();
+        if nulls > 0 {
+            if self.parent.match_full && nulls < key.len() {
+                let detail = "MATCH FULL does not allow mixing of null and nonnull key values.";
+                return Err(violation(self.table, self.parent).detail(detail));
+            }
+            return Ok(());
+        }
+        // What has not changed need not be asked for.
+        if old.is_none_or(|old| values(old, &self.parent.columns) != key) {
+            let key = parent_key(self.parent, &key);
+            self.keys.entry(key.bytes.clone()).or_insert((key, row));
+        }
+        Ok(())
+    }
+
+    async fn ask(self, cx: &Cx<'_>) -> Result<(), ExecError> {
+        if self.keys.is_empty() {
+            return Ok(());
         }
         // A parent that was committed after the statement's snapshot is a parent.
         let read = Read::Lock(LockMode::Shared);
@@ -69,23 +119,22 @@ pub(super) async fn check_parents(
         })
         .bind(&[]);
         let mut started: VecDeque<(&[Datum], OpFuture<'_>)> = VecDeque::new();
-        let mut wanted = wanted.into_values();
+        let mut wanted = self.keys.into_values();
         loop {
             while started.len() < WINDOW
                 && let Some((key, row)) = wanted.next()
             {
-                let future = get(cx, 0, &parent.parent, key, read, program.clone());
+                let future = get(cx, 0, &self.parent.parent, key, read, program.clone());
                 started.push_back((row, future));
             }
             let Some((row, future)) = started.pop_front() else {
-                break;
+                return Ok(());
             };
             if rows_of(future.await)?.rows == 0 {
-                return Err(missing_parent(&writer.table, parent, row).into());
+                return Err(missing_parent(self.table, self.parent, row).into());
             }
         }
     }
-    Ok(())
 }
 
 fn parent_key(parent: &ParentKey, key: &[Datum]) -> Key {
@@ -101,17 +150,20 @@ fn parent_key(parent: &ParentKey, key: &[Datum]) -> Key {
     Key::new(index.id, slot_of(&partition), bytes)
 }
 
-fn missing_parent(table: &Table, parent: &ParentKey, row: &[Datum]) -> SqlError {
+fn violation(table: &Table, parent: &ParentKey) -> SqlError {
     let message = format!(
         "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
         table.name, parent.name
     );
-    let key = key_text(table, &parent.declared, row);
-    let detail = format!("{key} is not present in table \"{}\".", parent.parent.name);
     SqlError::new(SqlState::FOREIGN_KEY, message)
-        .detail(detail)
         .table(&table.name)
         .constraint(&parent.name)
+}
+
+fn missing_parent(table: &Table, parent: &ParentKey, row: &[Datum]) -> SqlError {
+    let key = key_text(table, &parent.declared, row);
+    let detail = format!("{key} is not present in table \"{}\".", parent.parent.name);
+    violation(table, parent).detail(detail)
 }
 
 /// What happens to the children of rows that went away or changed their keys.

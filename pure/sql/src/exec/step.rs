@@ -326,6 +326,9 @@ pub(crate) struct Writer {
     pub(crate) table: Arc<Table>,
     pub(crate) shape: TableShape,
     pub(crate) checks: Vec<(String, Expr)>,
+    /// Every row of the table meets the checks: those that read nothing that changes need not be
+    /// computed.
+    pub(crate) all_valid: bool,
     /// Foreign keys of this table.
     pub(crate) parents: Vec<ParentKey>,
     /// Foreign keys that point to this table.
@@ -344,6 +347,11 @@ pub(crate) struct ParentKey {
     pub(crate) declared: Vec<u16>,
     /// Slot columns of the parent's index as positions in `columns`.
     pub(crate) slot: Vec<usize>,
+    /// MATCH FULL.
+    pub(crate) match_full: bool,
+    /// There may be rows that are NULL in part although it is MATCH FULL: any change of such a
+    /// row fails.
+    pub(crate) has_mixed: bool,
 }
 
 /// A foreign key as a delete or update of the parent sees it.

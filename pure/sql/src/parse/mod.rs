@@ -18,6 +18,7 @@ mod tail;
 mod words;
 
 pub(crate) use commands::{CopySource, CopyStatement, DatabaseOptions, ShowWhat};
+pub(crate) use constraints::{AlterStatement, Marks};
 pub(crate) use source::Source;
 pub(crate) use words::fold;
 
@@ -66,6 +67,7 @@ pub(crate) enum Kind {
     /// INSERT with its OVERRIDING clause, which the library does not know.
     InsertOverriding(Box<ast::Statement>, Overriding),
     CreateTable(Box<TableStatement>),
+    AlterTable(Box<AlterStatement>),
     CreateDatabase {
         name: String,
         options: DatabaseOptions,
@@ -123,9 +125,20 @@ pub(crate) struct TableStatement {
     pub(crate) table: ast::CreateTable,
     pub(crate) partition: Vec<String>,
     pub(crate) replicated: bool,
+    pub(crate) marks: Marks,
 }
 
 impl Statement {
+    /// No text: expressions of the catalog are bound without a statement around them.
+    pub(crate) fn none() -> Statement {
+        Statement(Arc::new(Parsed {
+            source: Source(Arc::from("")),
+            start: 0,
+            end: 0,
+            kind: Kind::Nothing(""),
+            parameters: 0,
+        }))
+    }
     /// The statement's own text, without the semicolon.
     pub fn text(&self) -> &str {
         &self.0.source.0[self.0.start..self.0.end]
@@ -337,15 +350,20 @@ fn word(text: &str) -> Token {
 
 fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> {
     constraints::check_conflict(source, tokens)?;
-    let altered;
     let first = tokens.first().map(|token| &token.token);
-    let tokens = match first {
-        Some(Token::Word(word)) if word.keyword == Keyword::ALTER => {
-            altered = constraints::simplified(source, tokens)?;
-            &altered
-        }
-        _ => tokens,
-    };
+    if let Some(Token::Word(word)) = first
+        && word.keyword == Keyword::ALTER
+    {
+        let constraints::Simplified { tokens, marks } = constraints::simplified(source, tokens)?;
+        let (tokens, _) = simplified(&tokens);
+        let statement = with_library(source, &tokens, |parser| parser.parse_statement())?;
+        let is_table =
+            matches!(&tokens[1].token, Token::Word(word) if word.keyword == Keyword::TABLE);
+        return Ok(match is_table {
+            true => Kind::AlterTable(Box::new(AlterStatement { statement, marks })),
+            false => Kind::Sql(Box::new(statement)),
+        });
+    }
     let (tokens, overriding) = simplified(tokens);
     let statement = with_library(source, &tokens, |parser| parser.parse_statement())?;
     Ok(match overriding {

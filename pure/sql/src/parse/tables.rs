@@ -1,6 +1,7 @@
 //! CREATE TABLE with the clauses after the column list: `PARTITION BY (..)`, `WITH (..)`.
 
 use super::commands::identifiers;
+use super::constraints::{self, Simplified};
 use super::words::Words;
 use super::{Kind, TableStatement, with_library};
 use base::{SqlError, SqlState};
@@ -47,8 +48,8 @@ pub(super) fn create_table(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         return Err(words.unsupported("CREATE TABLE ... LIKE"));
     }
     head.extend_from_slice(&words.tokens[1 + unlogged..words.at]);
-    let head = super::constraints::simplified(words.source, &head)?;
-    let head = super::options::reordered(&head);
+    let Simplified { tokens, marks } = constraints::simplified(words.source, &head)?;
+    let head = super::options::reordered(&tokens);
     let statement = with_library(words.source, &head, |parser| parser.parse_statement())?;
     let ast::Statement::CreateTable(table) = statement else {
         words.at = 1;
@@ -81,6 +82,7 @@ pub(super) fn create_table(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         table,
         partition,
         replicated,
+        marks,
     })))
 }
 

@@ -1,7 +1,7 @@
 //! Constraints: pg_constraint, and the list of them that other tables use.
 
 use super::*;
-use catalog::{Action, Check, ForeignKey};
+use catalog::{Action, Check, ForeignKey, Validity};
 
 /// A constraint of a table.
 #[derive(Clone, Copy)]
@@ -80,44 +80,25 @@ impl<'a> Constraint<'a> {
         }
     }
 
+    /// Whether all rows are known to meet it.
+    pub(super) fn is_valid(self) -> bool {
+        match self {
+            Constraint::Primary(..) | Constraint::Unique(_) => true,
+            Constraint::Check(_, check) => check.validity == Validity::Valid,
+            Constraint::Foreign(_, key) => key.validity == Validity::Valid,
+        }
+    }
+
     /// Positions of the columns that it is over, in its order; for a check those it mentions.
     pub(super) fn columns(self, table: &Table) -> Vec<u16> {
         match self {
             Constraint::Primary(index, _) | Constraint::Unique(index) => {
                 index.columns.iter().map(|column| column.column).collect()
             }
-            Constraint::Check(_, check) => mentioned(table, &check.expression),
+            Constraint::Check(_, check) => table.columns_of_check(check),
             Constraint::Foreign(_, key) => key.columns.clone(),
         }
     }
-}
-
-/// Positions of the table's columns whose names occur in an expression, outside of strings.
-fn mentioned(table: &Table, expression: &str) -> Vec<u16> {
-    let mut words = Vec::new();
-    let mut rest = expression;
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            '\'' => 1 + rest[1..].find('\'').map_or(rest.len() - 1, |at| at + 1),
-            '"' => {
-                let inner = rest[1..].find('"').unwrap_or(rest.len() - 1);
-                words.push(rest[1..=inner].to_owned());
-                (inner + 2).min(rest.len())
-            }
-            c if c.is_alphabetic() || c == '_' => {
-                let inside = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-                let length = rest.find(|c| !inside(c)).unwrap_or(rest.len());
-                words.push(rest[..length].to_lowercase());
-                length
-            }
-            c => c.len_utf8(),
-        };
-        rest = &rest[length..];
-    }
-    visible(table)
-        .filter(|(_, column)| words.contains(&column.name))
-        .map(|(at, _)| at as u16)
-        .collect()
 }
 
 /// The key of the parent that a foreign key points to: its index and constraint.
@@ -198,7 +179,7 @@ fn push(cx: &CatalogCx<'_>, table: &Table, constraint: Constraint<'_>, out: &mut
         letter(constraint.letter()),
         flag(false),
         flag(false),
-        flag(true),
+        flag(constraint.is_valid()),
         oid(table.id.0),
         oid(0),
         oid(index),
@@ -206,7 +187,7 @@ fn push(cx: &CatalogCx<'_>, table: &Table, constraint: Constraint<'_>, out: &mut
         oid(parent.map_or(0, |(parent, ..)| parent.id.0)),
         key_letter(|key| action(key.on_update)),
         key_letter(|key| action(key.on_delete)),
-        key_letter(|_| 's'),
+        key_letter(|key| if key.match_full { 'f' } else { 's' }),
         flag(true),
         int(0),
         flag(!matches!(constraint, Constraint::Check(..))),

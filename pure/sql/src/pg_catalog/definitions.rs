@@ -92,7 +92,7 @@ pub(super) fn constraint(
     constraint: Constraint<'_>,
     pretty: bool,
 ) -> String {
-    match constraint {
+    let mut text = match constraint {
         Constraint::Primary(..) | Constraint::Unique(_) => {
             let columns = column_list(table, constraint.columns(table));
             format!("{} ({columns})", constraint.kind())
@@ -109,6 +109,9 @@ pub(super) fn constraint(
                 let columns = column_list(parent, key.parent_columns.iter().copied());
                 text += &format!("({columns})");
             }
+            if key.match_full {
+                text += " MATCH FULL";
+            }
             for (event, choice) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
                 if choice != Action::NoAction {
                     text += &format!(" ON {event} {}", action(choice));
@@ -116,5 +119,9 @@ pub(super) fn constraint(
             }
             text
         }
+    };
+    if !constraint.is_valid() {
+        text += " NOT VALID";
     }
+    text
 }

@@ -332,7 +332,7 @@ pub(super) fn referential_constraints(cx: &CatalogCx<'_>, out: &mut RowBatch) {
             parent.map_or(Datum::Null, |_| here(cx)),
             parent.map_or(Datum::Null, |_| public()),
             optional(parent),
-            text("NONE"),
+            text(if key.match_full { "FULL" } else { "NONE" }),
             rule(key.on_update),
             rule(key.on_delete),
         ]);

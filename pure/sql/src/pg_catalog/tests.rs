@@ -4,7 +4,7 @@
 use super::*;
 use catalog::{
     Action, Check, Column, Command, Execution, ForeignKey, Identity, IndexColumn, ProtocolKind,
-    Sequence,
+    Sequence, Validity,
 };
 
 fn column(name: &str, ty: Type, not_null: bool) -> Column {
@@ -83,6 +83,7 @@ fn shop() -> Catalog {
     customer.checks.push(Check {
         name: "customer_balance_check".into(),
         expression: "balance >= 0".into(),
+        validity: Validity::Valid,
     });
     let mut orders = table(
         "orders",
@@ -110,6 +111,8 @@ fn shop() -> Catalog {
         parent_columns: vec![0],
         on_delete: Action::Cascade,
         on_update: Action::NoAction,
+        match_full: false,
+        validity: Validity::Valid,
     });
     let identity = Some(Identity::Always);
     let ident = table(

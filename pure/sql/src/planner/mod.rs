@@ -24,6 +24,7 @@ use query::Need;
 pub use copy::CopyShape;
 use sqlparser::ast;
 use std::sync::Arc;
+pub(crate) use write::constraint_writer;
 
 /// Binds and plans one statement.
 ///
@@ -83,7 +84,8 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
         | Kind::DropDatabase { .. }
         | Kind::AlterDatabase { .. }
         | Kind::Comment(_)
-        | Kind::CreateTable(_) => {
+        | Kind::CreateTable(_)
+        | Kind::AlterTable(_) => {
             let change = crate::ddl::plan(statement.kind(), binder)?;
             plain(binder, PlanKind::Ddl(change))
         }

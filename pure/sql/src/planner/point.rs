@@ -104,7 +104,8 @@ pub(super) fn write(
             let simple = list
                 .iter()
                 .all(|(column, value)| over_row(value) && !is_watched(writer, *column));
-            if !simple || !writer.checks.iter().all(|(_, check)| over_row(check)) {
+            let has_mixed = writer.parents.iter().any(|parent| parent.has_mixed);
+            if !simple || has_mixed || !writer.checks.iter().all(|(_, check)| over_row(check)) {
                 return None;
             }
         }
@@ -165,10 +166,11 @@ fn formula(table: &Table, writer: &Writer, list: &[(u16, Expr)]) -> Option<Vec<F
     list.iter()
         .map(|(column, value)| {
             let described = &table.columns[usize::from(*column)];
-            let checked = writer
-                .checks
-                .iter()
-                .any(|(_, check)| walk::columns(check).contains(&u32::from(*column)));
+            let checked = !writer.all_valid
+                || writer
+                    .checks
+                    .iter()
+                    .any(|(_, check)| walk::columns(check).contains(&u32::from(*column)));
             if checked
                 || !matches!(
                     described.ty,

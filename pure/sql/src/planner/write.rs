@@ -1,6 +1,7 @@
 //! INSERT, UPDATE, DELETE, TRUNCATE: sources of rows and how tables are written.
 
 use super::{Planner, point, run_plan};
+use crate::bind::PlanCx;
 use crate::bind::rel::Rel;
 use crate::bind::{Binder, BoundWrite, Conflict, ConflictAction};
 use crate::exec::step::{
@@ -8,11 +9,11 @@ use crate::exec::step::{
     Writer, table_index,
 };
 use crate::expr::{Compare, Expr, Func};
-use crate::parse::Overriding;
+use crate::parse::{Overriding, Statement};
 use crate::plan::{OutColumn, Plan};
 use crate::program::TableShape;
 use base::{SqlError, SqlState, Type};
-use catalog::{ForeignKey, Table};
+use catalog::{ForeignKey, Table, Validity};
 use sqlparser::ast;
 use std::sync::Arc;
 use txn::LockMode;
@@ -100,8 +101,42 @@ impl Planner<'_, '_> {
             shape: shape(table),
             table: table.clone(),
             checks,
+            all_valid: table
+                .checks
+                .iter()
+                .all(|check| check.validity == Validity::Valid),
             parents,
             children,
+        })
+    }
+
+    /// What checks rows of `table` for one check or foreign key, and for nothing else.
+    fn constraint_writer(
+        &mut self,
+        table: &Arc<Table>,
+        constraint: &str,
+    ) -> Result<Writer, SqlError> {
+        let (mut checks, mut parents) = (Vec::new(), Vec::new());
+        for check in table.checks.iter().filter(|check| check.name == constraint) {
+            checks.push((check.name.clone(), self.check(table, &check.expression)?));
+        }
+        for key in table
+            .foreign_keys
+            .iter()
+            .filter(|key| key.name == constraint)
+        {
+            parents.push(self.parent(key)?);
+        }
+        if checks.is_empty() && parents.is_empty() {
+            return Err(table.no_constraint(constraint));
+        }
+        Ok(Writer {
+            shape: shape(table),
+            table: table.clone(),
+            checks,
+            all_valid: false,
+            parents,
+            children: Vec::new(),
         })
     }
 
@@ -152,6 +187,8 @@ impl Planner<'_, '_> {
             columns,
             declared: key.columns.clone(),
             slot,
+            match_full: key.match_full,
+            has_mixed: key.match_full && key.validity != Validity::Valid,
             parent,
         })
     }
@@ -192,6 +229,16 @@ impl Planner<'_, '_> {
             rows,
         })
     }
+}
+
+/// What looks whether rows of `table` meet one of its checks or foreign keys.
+pub(crate) fn constraint_writer(
+    cx: &PlanCx<'_>,
+    table: &Arc<Table>,
+    constraint: &str,
+) -> Result<Writer, SqlError> {
+    let mut binder = Binder::new(cx, &Statement::none());
+    Planner::new(&mut binder).constraint_writer(table, constraint)
 }
 
 fn out_columns(targets: Option<&Vec<crate::bind::Target>>) -> Arc<[OutColumn]> {

@@ -385,13 +385,15 @@ impl Cluster {
                     }
                 }
             }
-            Fill::Validate { query, error } => {
-                let port = self.port("");
-                let violated = block_on(sql::fill::violated(port.clone(), query));
-                if violated.map_err(sql_error)? {
-                    Err(error.clone())
-                } else {
-                    Ok(())
+            Fill::Validate { table, constraint } => {
+                let mut position = None;
+                loop {
+                    let port = self.port("");
+                    let work = sql::fill::validate(port.clone(), table, constraint, position);
+                    position = block_on(work).map_err(sql_error)?;
+                    if position.is_none() {
+                        return Ok(());
+                    }
                 }
             }
         }
