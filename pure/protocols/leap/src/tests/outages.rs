@@ -368,6 +368,36 @@ fn locks_of_a_dead_coordinator_go() {
     rest(&mut world);
 }
 
+/// The same, but the coordinator is back before it commits, and reads there once more: the new
+/// locks do not stand for the old ones, under which others have written meanwhile.
+#[test]
+fn locks_that_went_once_are_not_confirmed() {
+    let mut world = world();
+    let reader = world.begin(shard(2));
+    let scan = || sum_op(Read::Lock(LockMode::Shared));
+    let first = world.submit_to(reader, shard(1), scan(), false);
+    let sum = number(&told(&mut world, first)).unwrap();
+    world.cut(NodeId(1), NodeId(2));
+    let old = world.begin_as(shard(3), Some(Ts(5)));
+    let write = world.submit(old, add("a0", 1), true);
+    for _ in 0..4 {
+        world.tick(300_000);
+        world.settle();
+    }
+    assert_eq!(number(&told(&mut world, write)), Some(11));
+    world.mend(NodeId(1), NodeId(2));
+    let again = world.submit_to(reader, shard(1), scan(), false);
+    assert_eq!(number(&told(&mut world, again)), Some(sum + 1));
+    let write = world.submit(reader, add("a1", 1), false);
+    told(&mut world, write);
+    let commit = world.commit(reader);
+    let reply = told(&mut world, commit);
+    let aborted = matches!(reply.outcome, Some(Outcome::Aborted(_)));
+    assert!(aborted, "it has read two states: {reply:?}");
+    rest(&mut world);
+    assert!(world.is_idle());
+}
+
 /// A coordinator that is away has a formula on a row: whether it counts is known there. Who needs
 /// the row is told so, and other formulas go on.
 #[test]

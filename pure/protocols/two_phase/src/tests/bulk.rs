@@ -117,3 +117,47 @@ fn removed_rows_come_back_in_the_same_transaction() {
         assert_eq!(world.value(home(), &numbered(n)), Some(expected), "{n}");
     }
 }
+
+/// A commit of many rows, one of them an increment, is being installed: another increment of that
+/// row is committed in one phase, by itself or with its only operation, and comes after it.
+#[test]
+fn an_increment_waits_for_a_large_commit_of_its_row() {
+    let plus = |n| super::random::add_formula(numbered(n), base::Type::Int8, 1);
+    for rides in [false, true] {
+        for turns in 0..12 {
+            let mut world = World::new(1, 1);
+            world.load(home(), numbered(0), 1);
+            let settings = Settings {
+                slice_units: 4,
+                ..Settings::default()
+            };
+            world.call(home(), |protocol, _| protocol.set_settings(settings));
+            let large = world.begin(home());
+            let small = world.begin(home());
+            let ops = (1..20).map(|n| many([n])).chain([plus(0)]);
+            for op in ops {
+                let id = world.submit(large, home(), op, false);
+                answer(&mut world, id, 0);
+            }
+            if !rides {
+                let id = world.submit(small, home(), plus(0), false);
+                answer(&mut world, id, 0);
+            }
+            let first = world.commit(large);
+            let tick = |world: &mut World| world.call(home(), |p, cx| p.on_tick(cx));
+            (0..turns).for_each(|_| tick(&mut world));
+            let second = match rides {
+                true => world.submit(small, home(), plus(0), true),
+                false => world.commit(small),
+            };
+            (0..30).for_each(|_| tick(&mut world));
+            for id in [first, second] {
+                let ended = world.take_answer(id).expect("it is committed");
+                let committed = matches!(ended.outcome, Some(Outcome::Committed { .. }));
+                assert!(committed, "after {turns} turns: {ended:?}");
+            }
+            assert_eq!(world.value(home(), &numbered(0)), Some(3));
+            assert!(world.shards[&home()].protocol.is_idle());
+        }
+    }
+}
