@@ -702,17 +702,16 @@ impl Leap {
         if !self.rejoin.is_serving() {
             return;
         }
+        // A grant that is under way concerns its owner, who is named by the table, and the shard
+        // to which it goes; it may wait for somebody who waits for the answer. A backup that may
+        // become the row again belongs to a transfer that settles.
         let done = |(key, otag): &(Key, Otag)| {
-            let moving = self
-                .table
-                .get(key)
-                .is_some_and(|entry| entry.grant.is_some());
-            let owner = self
-                .table
-                .get(key)
-                .is_some_and(|entry| entry.owner == Some(from));
-            !moving
-                && !owner
+            let entry = self.table.get(key);
+            let owner = entry.is_some_and(|entry| entry.owner == Some(from));
+            let grant = entry.and_then(|entry| entry.grant);
+            let coming = grant.is_some_and(|grant| self.grants[&grant].to == from);
+            !owner
+                && !coming
                 && !self.grants.contains_key(otag)
                 && !self.settling_of.contains_key(key)
         };

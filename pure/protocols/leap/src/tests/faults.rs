@@ -1,9 +1,10 @@
 //! What the simulator found: rows, claims and recalls that a fault left to nobody.
 
-use super::local::{add, bump, get, number, run, shard};
+use super::local::{add, bump, died, get, number, run, shard};
 use super::random::sum_op;
 use super::world::{World, key, kind};
 use crate::Settings;
+use crate::owner::Tenure;
 use base::{NodeId, ShardId, Ts};
 use txn::{LockMode, Outcome, Protocol, Read};
 
@@ -122,6 +123,60 @@ fn an_old_claim_is_settled_although_the_first_word_about_it_is_lost() {
     assert!(world.is_idle());
     let (_, reply) = run(&mut world, 2, get("a0"));
     assert_eq!(number(&reply), Some(10));
+}
+
+/// A claim is left open, the backup becomes the row again, and the row is to move on from there,
+/// which waits for a transaction that waits for one at the claimant. That one waits until the claim
+/// is decided: so the answer must not wait for the move.
+#[test]
+fn an_old_claim_is_settled_although_the_row_is_to_move_on() {
+    let mut world = World::new(3, 1);
+    for name in ["a0", "a1"] {
+        world.load(key(name), 10);
+    }
+    run(&mut world, 2, get("a0"));
+    // It goes to node 3 and comes back, which node 2 does not journal durably.
+    for at in [3, 2] {
+        let txn = world.begin(shard(at));
+        world.submit(txn, get("a0"), true);
+        drive(&mut world, &[1, 3]);
+    }
+    assert_eq!(world.owner(&key("a0")), shard(2));
+    let oldest = world.begin(shard(1));
+    let older = world.begin(shard(3));
+    let asks = world.begin(shard(1));
+    world.submit(asks, add("a0", 1), true);
+    let asked = world.flights.iter().any(|f| kind(f) == "TransferRequest");
+    assert!(asked, "node 2 is to give it to node 1");
+    world.call(shard(1), |protocol, cx| protocol.abort(cx, asks));
+    world.crash(NodeId(2), 0);
+    world.restart(NodeId(2));
+    world.announce(NodeId(2));
+    drive(&mut world, &[1, 2, 3]);
+    assert_eq!(world.owner(&key("a0")), shard(3), "the backup is the row");
+    let claim = &world.shards[&shard(2)].protocol.held[&key("a0")];
+    let open = Tenure::Owned { confirmed: false };
+    assert_eq!(claim.tenure, open, "and node 2 was not told");
+    let held = world.submit(older, get("a0"), false);
+    drive(&mut world, &[1, 2, 3]);
+    assert_eq!(number(&world.take_answer(held).unwrap()), Some(10));
+    let moves = world.submit(oldest, add("a0", 1), true);
+    let youngest = world.begin(shard(2));
+    let own = world.submit(youngest, add("a1", 1), false);
+    drive(&mut world, &[1, 2, 3]);
+    assert!(world.take_answer(own).is_some());
+    let gated = world.submit(youngest, get("a0"), false);
+    let waits = world.submit(older, add("a1", 1), false);
+    rest(&mut world);
+    let reply = world.take_answer(gated);
+    assert!(died(&reply.expect("the youngest is answered")));
+    let reply = world.take_answer(waits);
+    assert_eq!(number(&reply.expect("who waited for it, too")), Some(11));
+    world.commit(older);
+    rest(&mut world);
+    let reply = world.take_answer(moves);
+    assert_eq!(number(&reply.expect("and the row has moved")), Some(11));
+    assert!(world.is_idle());
 }
 
 /// A recall waits in the name of a transaction of the reader's own shard, which ends meanwhile.
