@@ -59,22 +59,10 @@ impl Catalog {
                 if_exists,
                 cascade,
             } => self.drop_tables(database, names, *if_exists, *cascade),
-            Command::CreateIndex {
-                database,
-                table,
-                index,
-                if_not_exists,
-            } => self.create_index(database, table, index, *if_not_exists),
-            Command::FinishIndex {
-                database,
-                table,
-                index,
-            } => self.finish_index(database, table, index),
-            Command::DropIndex {
-                database,
-                names,
-                if_exists,
-            } => self.drop_indexes(database, names, *if_exists),
+            Command::CreateIndex { .. }
+            | Command::FinishIndex { .. }
+            | Command::RetireIndex { .. }
+            | Command::DropIndex { .. } => self.change_indexes(command),
             Command::CreateSequence {
                 database,
                 sequence,
@@ -127,6 +115,33 @@ impl Catalog {
             } => self.comment(database, subject, text.as_deref()),
             Command::Reserve => Ok(self.reserve()),
             Command::Unreserve { index } => Ok(self.unreserve(*index)),
+        }
+    }
+
+    fn change_indexes(&mut self, command: &Command) -> Result<Applied, CatalogError> {
+        match command {
+            Command::CreateIndex {
+                database,
+                table,
+                index,
+                if_not_exists,
+            } => self.create_index(database, table, index, *if_not_exists),
+            Command::FinishIndex {
+                database,
+                table,
+                index,
+            } => self.finish_index(database, table, index),
+            Command::DropIndex {
+                database,
+                names,
+                if_exists,
+            } => self.drop_indexes(database, names, *if_exists),
+            Command::RetireIndex {
+                database,
+                names,
+                if_exists,
+            } => self.retire_indexes(database, names, *if_exists),
+            _ => unreachable!("called for indexes only"),
         }
     }
 

@@ -65,6 +65,12 @@ pub enum Command {
         table: String,
         index: String,
     },
+    /// The index serves no reader from here on; writers keep it as it is until it is dropped.
+    RetireIndex {
+        database: String,
+        names: Vec<String>,
+        if_exists: bool,
+    },
     /// Removes an index.
     DropIndex {
         database: String,

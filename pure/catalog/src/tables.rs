@@ -229,6 +229,40 @@ impl Catalog {
         names: &[String],
         if_exists: bool,
     ) -> Result<Applied, CatalogError> {
+        self.end_indexes(database, names, if_exists, &|table, id| {
+            table.secondary.retain(|other| other.id != id);
+        })
+    }
+
+    /// The step before [`Catalog::drop_indexes`]: what may be refused is refused here.
+    ///
+    /// While shards take the next version into use one after the other, some writers would keep the
+    /// index and others not, and a reader of it would miss rows. So nobody reads it any more before
+    /// the first writer leaves it alone, and those who still write to it expect to find it in the
+    /// state of one that is being built.
+    pub(crate) fn retire_indexes(
+        &mut self,
+        database: &str,
+        names: &[String],
+        if_exists: bool,
+    ) -> Result<Applied, CatalogError> {
+        let mut retired = self.end_indexes(database, names, if_exists, &|table, id| {
+            let index = table.secondary.iter_mut().find(|other| other.id == id);
+            index.expect("looked up by its name").building = true;
+        })?;
+        // They are told when it is dropped.
+        retired.notices.clear();
+        retired.dropped.clear();
+        Ok(retired)
+    }
+
+    fn end_indexes(
+        &mut self,
+        database: &str,
+        names: &[String],
+        if_exists: bool,
+        end: &dyn Fn(&mut Table, IndexId),
+    ) -> Result<Applied, CatalogError> {
         let version = self.version;
         let database = self.database_mut(database)?;
         let mut removal = Removal::new("index", SqlState::UNDEFINED_OBJECT, if_exists);
@@ -256,8 +290,7 @@ impl Catalog {
                     .detail(detail)
                     .hint("Use DROP ... CASCADE to drop the dependent objects too."));
             }
-            let table = database.table_mut(&table, version)?;
-            table.secondary.retain(|other| other.id != id);
+            end(database.table_mut(&table, version)?, id);
             removal.dropped.push(id);
         }
         Ok(removal.applied())

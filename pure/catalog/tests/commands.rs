@@ -656,6 +656,21 @@ fn indexes_are_built_finished_and_dropped() {
         SqlState::WRONG_OBJECT_TYPE,
         wrong,
     );
+    // Before it goes it serves readers no more; that says all that there is to be said.
+    let retire = |name: &str, if_exists| Command::RetireIndex {
+        database: DB.into(),
+        names: vec![name.into()],
+        if_exists,
+    };
+    refuse(
+        &catalog,
+        retire("x", false),
+        SqlState::UNDEFINED_OBJECT,
+        missing,
+    );
+    assert!(apply(&mut catalog, retire("x", true)).skipped.is_some());
+    apply(&mut catalog, retire("t_b_idx", false));
+    assert!(get(&catalog, "t").index("t_b_idx").unwrap().building);
     assert_eq!(
         apply(&mut catalog, drop_index("t_b_idx", false)).dropped,
         [id]

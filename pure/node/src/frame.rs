@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_flipped_bit_is_seen() {
         let mut bytes = Vec::new();
-        let message = WireMessage::CatalogWanted;
+        let message = WireMessage::CatalogWanted { to: ShardId(0) };
         encode_message(ShardId(0), ShardId(16), &message, &mut bytes);
         for bit in HEADER_BYTES * 8..bytes.len() * 8 {
             let mut broken = bytes.clone();

@@ -11,6 +11,7 @@
 //! * work that could go on for long (scans, collection of versions, checkpoints) is cut into
 //!   budgets and continued on the next step.
 
+mod ahead;
 mod inspect;
 mod pass;
 mod schema;
@@ -33,6 +34,7 @@ use crate::session::{PlanCache, Session};
 use crate::show::Shows;
 use crate::stages::{Stage, Stages};
 use crate::txns::Txns;
+use ahead::Ahead;
 use base::{
     IndexId, LookupMap, NodeId, Planted, Position, ShardId, SqlError, SqlState, Time, Ts,
     is_planted,
@@ -147,6 +149,7 @@ pub struct Shard {
     /// On the shard that orders schema changes: the version in use, until its record is durable.
     catalog_pending: Option<u64>,
     switch: Switch,
+    ahead: Ahead,
     checkpoint: Option<CheckpointRun>,
     /// One that waits until no large commit is half installed.
     checkpoint_wanted: Option<CheckpointWanted>,
@@ -172,7 +175,6 @@ impl Shard {
             ownership,
         } = recovered;
         let mut core = Core::new(config, journal, clock_floor, store, catalog);
-        core.purge_unknown_indexes();
         core.clock_bound = clock_bound;
         core.recover(in_doubt, ownership);
         let core = Rc::new(RefCell::new(core));
@@ -218,6 +220,7 @@ impl Shard {
             catalog_position: Position(0),
             catalog_pending: None,
             switch: Switch::default(),
+            ahead: Ahead::default(),
             checkpoint: None,
             checkpoint_wanted: None,
             step_units_max: 0,
@@ -274,11 +277,13 @@ impl Shard {
             Input::PeerHeard { node } => self.away.heard(node, self.core.borrow().now),
             Input::PeerDown { node } => {
                 self.peers.remove(&node);
+                self.ahead.forget(node);
                 self.away.down(node, self.core.borrow().now);
                 self.core.borrow_mut().on_peer_down(node);
                 self.full_nodes.remove(&node);
                 self.update_unreachable();
                 if node == CATALOG_NODE {
+                    self.ask_those_ahead();
                     self.give_up_ddl();
                 }
             }
@@ -305,6 +310,9 @@ impl Shard {
     }
 
     fn on_message(&mut self, from: ShardId, message: Message) {
+        let Some(message) = self.admit(from, message) else {
+            return;
+        };
         match message {
             Message::Wire(WireMessage::TwoPhase(message)) => {
                 self.stages.count(Stage::Transaction, 1);
@@ -351,7 +359,7 @@ impl Shard {
             WireMessage::CatalogStuck { version, missing } => {
                 self.on_stuck(from, version, missing);
             }
-            WireMessage::CatalogWanted => self.send_catalog(from),
+            WireMessage::CatalogWanted { to } => self.send_catalog(to),
             WireMessage::ShowWanted { id, what, database } => {
                 let rows = self.answer(what, &database);
                 let answer = Message::Wire(WireMessage::ShowRows { id, rows });
@@ -393,7 +401,7 @@ impl Shard {
                 self.send_ddl_done(to, id, result);
             }
         } else if node == CATALOG_NODE && here.index() == 0 {
-            let wanted = Message::Wire(WireMessage::CatalogWanted);
+            let wanted = Message::Wire(WireMessage::CatalogWanted { to: here });
             self.core.borrow_mut().send(ShardId(0), wanted, Position(0));
             self.tell_disk();
         } else if node == CATALOG_NODE && version > 0 {
@@ -722,6 +730,7 @@ impl Shard {
             && self.ddl.is_idle()
             && !self.switch.is_open()
             && self.ddl_asked.is_empty()
+            && self.ahead.is_empty()
             && self.checkpoint.is_none()
             && self.checkpoint_wanted.is_none()
     }

@@ -53,8 +53,11 @@ pub enum WireMessage {
         /// Which.
         version: u64,
     },
-    /// Asks for the newest catalog.
-    CatalogWanted,
+    /// Asks for the catalog in use.
+    CatalogWanted {
+        /// Who is to get it: the sender, or the first shard of its node.
+        to: ShardId,
+    },
     /// Asks for rows of a SHOW; answered by `ShowRows`.
     ShowWanted {
         /// Chosen by the asking shard.
@@ -367,7 +370,7 @@ impl WireMessage {
             WireMessage::DdlHeard { .. } => "ddl_heard",
             WireMessage::Catalog(_) => "catalog",
             WireMessage::CatalogAck { .. } => "catalog_ack",
-            WireMessage::CatalogWanted => "catalog_wanted",
+            WireMessage::CatalogWanted { .. } => "catalog_wanted",
             WireMessage::CatalogStuck { .. } => "catalog_stuck",
             WireMessage::ShowWanted { .. } => "show_wanted",
             WireMessage::ShowRows { .. } => "show_rows",

@@ -73,6 +73,7 @@ macro_rules! enter {
             horizon: core.horizon,
             clock_bound: core.clock_bound,
             decode: crate::program::decode,
+            catalog: core.catalog.version,
             schema_changed: &schema_changed,
             counters: &mut core.counters,
             history: core.history.as_mut(),
@@ -308,6 +309,7 @@ fn on_wire<M>(
 impl Core {
     /// Continues what a former life of the shard has left open. Before the first step.
     pub(crate) fn recover(&mut self, in_doubt: InDoubt, mut ownership: Ownership) {
+        self.purge_unknown_indexes();
         // Rows of these came home before their database left leap, or have never moved.
         let databases = self.catalog.databases.values();
         let fixed = databases.filter(|database| database.protocol != ProtocolKind::Leap);

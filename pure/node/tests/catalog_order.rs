@@ -4,13 +4,15 @@
 //! * a shard uses no catalog that its node could lose, but for the shard that has journaled it, and
 //!   what that one says is held back;
 //! * a journal names no key space before the catalog that makes it, so a node that restarts knows
-//!   the tables of all rows that it recovers.
+//!   the tables of all rows that it recovers;
+//! * an index that comes and goes while rows are written has an entry for each row and no other.
 
-use base::{IndexId, NodeId, Position, Prng, ShardId, Time, Ts};
+use base::{Datum, IndexId, NodeId, Position, Prng, ShardId, Time, Ts};
 use catalog::{Catalog, Placement, ProtocolKind};
 use journal::{Ownership, Record};
 use node::{
     ClientMessage, ConnId, Effects, Input, Message, Reply, Shard, ShardConfig, ShardRecovered, Tag,
+    WireMessage,
 };
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -97,6 +99,8 @@ struct Host {
     /// To the client, with the positions that they wait for.
     replies: VecDeque<(Reply, Position)>,
     is_ready: bool,
+    /// Rows that somebody had counted when the last query was sent.
+    counted: i64,
 }
 
 struct World {
@@ -108,6 +112,19 @@ struct World {
     changes: u64,
     inserts: u64,
     next_key: u64,
+    clients: Clients,
+    /// The largest count.
+    counted: i64,
+}
+
+/// What clients do; one of them changes the schema.
+#[derive(Clone, Copy, PartialEq)]
+enum Clients {
+    /// A table comes and goes, and gets rows.
+    Table,
+    /// A unique index of a table comes and goes. Each row has values of its own, so none is
+    /// refused.
+    Index,
 }
 
 fn machine(shard: ShardId, journal: &Rc<RefCell<Records>>) -> Shard {
@@ -135,7 +152,7 @@ fn machine(shard: ShardId, journal: &Rc<RefCell<Records>>) -> Shard {
 }
 
 impl World {
-    fn new(seed: u64) -> World {
+    fn new(seed: u64, clients: Clients) -> World {
         let mut world = World {
             prng: Prng::new(seed),
             now: Time(1_800_000_000_000_000),
@@ -145,6 +162,8 @@ impl World {
             changes: 0,
             inserts: 0,
             next_key: 0,
+            clients,
+            counted: 0,
         };
         for node in (1..=NODES).map(NodeId) {
             let journal = Rc::new(RefCell::new(Records::default()));
@@ -154,6 +173,7 @@ impl World {
                     machine: machine(shard, &journal),
                     replies: VecDeque::new(),
                     is_ready: false,
+                    counted: 0,
                 };
                 world.hosts.insert(shard, host);
             }
@@ -228,9 +248,14 @@ impl World {
     /// Delivers the next message of one pair of shards, if its sender's journal is that far.
     fn deliver(&mut self) {
         let journals = &self.journals;
+        // News of the schema takes its time, so that much is done with and without it.
+        let slow = self.prng.below(20) > 0;
         let may_leave = |from: &ShardId, queue: &VecDeque<Outgoing<Message>>| {
             let durable = journals[&from.node()].borrow().durable;
-            queue.front().is_some_and(|front| front.wait.0 <= durable)
+            queue.front().is_some_and(|front| {
+                let catalog = matches!(front.message, Message::Wire(WireMessage::Catalog(_)));
+                front.wait.0 <= durable && !(slow && catalog)
+            })
         };
         let open = self
             .queues
@@ -258,11 +283,23 @@ impl World {
             match host.replies.pop_front().expect("it has a front").0 {
                 Reply::CommandComplete(Tag::Insert(_)) => self.inserts += 1,
                 Reply::CommandComplete(Tag::Word(_)) => self.changes += 1,
+                Reply::Rows(_, _, batch) => {
+                    let Datum::Int(count) = batch.datums[0] else {
+                        panic!("a count");
+                    };
+                    assert!(count >= host.counted, "rows without an entry: {count}");
+                    self.counted = self.counted.max(count);
+                }
                 Reply::Ready(_) => host.is_ready = true,
+                Reply::Error(_, error) => {
+                    let stale = error.state().as_str() == "23505";
+                    assert!(!stale, "an entry without a row: {error}");
+                }
                 _ => {}
             }
         }
         if std::mem::take(&mut host.is_ready) {
+            host.counted = self.counted;
             let query = self.next_query(shard);
             let message = ClientMessage::Query(query);
             self.input(
@@ -279,12 +316,23 @@ impl World {
     fn next_query(&mut self, shard: ShardId) -> String {
         let key = self.next_key;
         self.next_key += 1;
-        match (shard.index(), self.prng.below(2)) {
-            (0, 0) if shard.node() == NodeId(2) => "DROP TABLE IF EXISTS t".into(),
-            (0, _) if shard.node() == NodeId(2) => {
-                "CREATE TABLE IF NOT EXISTS t (k int PRIMARY KEY, v int)".into()
+        let changes = shard == ShardId::new(NodeId(2), 0);
+        match (self.clients, self.prng.below(2)) {
+            (Clients::Table, 0) if changes => "DROP TABLE IF EXISTS t".into(),
+            (Clients::Table, _) if changes => TABLE.into(),
+            (Clients::Table, _) => format!("INSERT INTO t VALUES ({key}, 0)"),
+            (Clients::Index, _) if key < 10 && changes => TABLE.into(),
+            (Clients::Index, 0) if changes => "DROP INDEX IF EXISTS i".into(),
+            (Clients::Index, _) if changes => "CREATE UNIQUE INDEX IF NOT EXISTS i ON t (v)".into(),
+            (Clients::Index, 0) if key.is_multiple_of(3) => LOOK.into(),
+            (Clients::Index, _) => {
+                let (row, round) = (key % ROWS, self.prng.below(3));
+                let value = row + ROWS * round;
+                format!(
+                    "INSERT INTO t VALUES ({row}, {value}) ON CONFLICT (k) DO UPDATE \
+                     SET v = excluded.v"
+                )
             }
-            _ => format!("INSERT INTO t VALUES ({key}, 0)"),
         }
     }
 
@@ -309,8 +357,8 @@ impl World {
         let shards = self.shards();
         let shard = shards[self.prng.below(shards.len() as u64) as usize];
         match self.prng.below(1_000) {
-            0 => self.break_links(),
-            1..100 => self.flush(shard.node()),
+            0 if self.clients == Clients::Table => self.break_links(),
+            0..100 => self.flush(shard.node()),
             100..200 => self.input(shard, Input::Tick),
             200..400 => self.talk(shard),
             _ => self.deliver(),
@@ -343,11 +391,81 @@ impl World {
     }
 }
 
+/// Rows of the table with the index.
+const ROWS: u64 = 4;
+/// Counts them by the index, when it is there.
+const LOOK: &str = "SELECT count(*) FROM t WHERE v BETWEEN 0 AND 11";
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS t (k int PRIMARY KEY, v int)";
+
 #[test]
 fn no_shard_uses_what_its_node_could_lose() {
+    run(Clients::Table);
+}
+
+#[test]
+fn an_index_that_comes_and_goes_fits_its_rows() {
+    run(Clients::Index);
+}
+
+/// A shard does not know a table yet of which another one sends it a row: it says nothing until it
+/// does.
+#[test]
+fn what_comes_before_its_catalog_waits_for_it() {
+    let mut world = World::new(0, Clients::Table);
+    let late = ShardId::new(NodeId(2), 1);
+    let early = ShardId::new(NodeId(1), 1);
+    let settle = |world: &mut World, late: Option<ShardId>| {
+        for _ in 0..200 {
+            (1..=NODES).for_each(|node| world.flush(NodeId(node)));
+            let pairs: Vec<(ShardId, ShardId)> = world.queues.keys().copied().collect();
+            for (from, to) in pairs {
+                let queue = world.queues.get_mut(&(from, to)).expect("just listed");
+                let catalog = queue.front().is_some_and(|front| {
+                    matches!(front.message, Message::Wire(WireMessage::Catalog(_)))
+                });
+                if catalog && late == Some(to) {
+                    continue;
+                }
+                if let Some(Outgoing { message, .. }) = queue.pop_front() {
+                    world.input(to, Input::Message { from, message });
+                }
+            }
+        }
+    };
+    let say = |world: &mut World, shard, query: &str| {
+        let (conn, message) = (CONN, ClientMessage::Query(query.into()));
+        world.input(shard, Input::Client { conn, message });
+    };
+    settle(&mut world, None);
+    world.connect_clients();
+    settle(&mut world, None);
+    say(&mut world, ShardId(0), TABLE);
+    settle(&mut world, Some(late));
+    let version = |world: &World, shard| world.hosts[&shard].machine.catalog().version;
+    assert!(version(&world, early) > version(&world, late));
+    world.hosts.get_mut(&early).unwrap().replies.clear();
+    say(
+        &mut world,
+        early,
+        "INSERT INTO t SELECT k, 0 FROM generate_series(1, 100) AS k",
+    );
+    let before = world.queues.values().map(VecDeque::len).sum::<usize>();
+    settle(&mut world, Some(late));
+    let done = |world: &World| {
+        let mut replies = world.hosts[&early].replies.iter();
+        replies.any(|(reply, _)| matches!(reply, Reply::CommandComplete(Tag::Insert(100))))
+    };
+    assert!(before > 0 && !done(&world), "rows of {late} are missing");
+    let aborted = world.hosts[&early].machine.counters().txn_schema_changed;
+    assert_eq!(aborted, 0, "and nothing was rolled back for that");
+    settle(&mut world, None);
+    assert!(done(&world), "now they are there");
+}
+
+fn run(clients: Clients) {
     let (mut changes, mut inserts, mut writes) = (0, 0, 0);
     for seed in 0..SEEDS {
-        let mut world = World::new(seed);
+        let mut world = World::new(seed, clients);
         let starting = |world: &World| {
             let mut hosts = world.hosts.values();
             hosts.any(|host| !host.machine.is_accepting())
@@ -356,7 +474,11 @@ fn no_shard_uses_what_its_node_could_lose() {
             world.step();
         }
         world.connect_clients();
-        (0..STEPS).for_each(|_| world.step());
+        let steps = match clients {
+            Clients::Table => STEPS,
+            Clients::Index => 3 * STEPS,
+        };
+        (0..steps).for_each(|_| world.step());
         changes += world.changes;
         inserts += world.inserts;
         let journals = world.journals.values();

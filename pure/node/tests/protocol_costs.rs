@@ -101,6 +101,7 @@ impl<P: Protocol> World<P> {
             horizon,
             clock_bound: Ts::MAX,
             decode: |_| panic!("programs stay here"),
+            catalog: 1,
             schema_changed: &|_| Some(1),
             counters: &mut self.counters,
             history: None,

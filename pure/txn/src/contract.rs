@@ -514,6 +514,10 @@ pub struct Cx<'a, M> {
     pub clock_bound: Ts,
     /// Decodes programs that came from other nodes.
     pub decode: DecodeProgram,
+    /// Version of the catalog in use, which every message names: a host keeps those of newer ones
+    /// back. So what is done under a version of a table's schema comes after all that was done
+    /// under older ones, on every row.
+    pub catalog: u64,
     /// Catalog version at which the table of an index last changed, `None` if the index is gone;
     /// a transaction planned before that must not commit ([`AbortReason::SchemaChanged`]).
     pub schema_changed: &'a dyn Fn(IndexId) -> Option<u64>,

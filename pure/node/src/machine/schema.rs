@@ -65,6 +65,7 @@ impl Shard {
             return;
         }
         self.use_catalog(catalog);
+        self.take_kept();
         if here.index() == 0 {
             // Even if it is known already: the acknowledgement of another shard may be lost.
             (1..shards).for_each(|index| self.send_catalog(ShardId::new(here.node(), index)));

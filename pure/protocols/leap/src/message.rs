@@ -15,6 +15,8 @@ pub struct Message {
     pub view: u64,
     /// Incarnation of the sender's node; messages of former lives are dropped.
     pub incarnation: u32,
+    /// The sender's version of the catalog: a shard takes no message of a newer one than its own.
+    pub catalog: u64,
     /// The sender's clock: the receiver draws only larger timestamps afterwards.
     pub clock: Ts,
     /// What it says.

@@ -35,6 +35,7 @@ impl Leap {
         let message = Message {
             view: cx.view,
             incarnation: cx.incarnation,
+            catalog: cx.catalog,
             clock: cx.clock.last(),
             body,
         };

@@ -109,6 +109,7 @@ fn main() {
                 horizon: Ts::MAX,
                 clock_bound: Ts::MAX,
                 decode,
+                catalog: 1,
                 schema_changed: &|_| Some(1),
                 counters: &mut counters,
                 history: None,

@@ -14,6 +14,8 @@ pub struct Message {
     pub view: u64,
     /// Incarnation of the sender's node; messages of former lives are dropped.
     pub incarnation: u32,
+    /// The sender's version of the catalog: a shard takes no message of a newer one than its own.
+    pub catalog: u64,
     /// The transaction; its shard is the coordinator.
     pub txn: TxnId,
     /// Attempt of the client's transaction.

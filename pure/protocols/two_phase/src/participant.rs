@@ -34,6 +34,7 @@ impl TwoPhase {
         Message {
             view: cx.view,
             incarnation: cx.incarnation,
+            catalog: cx.catalog,
             txn,
             attempt,
             clock,

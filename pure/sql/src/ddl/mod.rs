@@ -400,11 +400,18 @@ fn drop_objects(
         ),
         ObjectType::Index => simple(
             "DROP INDEX",
-            vec![Command::DropIndex {
-                database,
-                names,
-                if_exists,
-            }],
+            vec![
+                Command::RetireIndex {
+                    database: database.clone(),
+                    names: names.clone(),
+                    if_exists,
+                },
+                Command::DropIndex {
+                    database,
+                    names,
+                    if_exists,
+                },
+            ],
         ),
         ObjectType::Sequence => simple(
             "DROP SEQUENCE",

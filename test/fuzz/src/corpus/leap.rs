@@ -352,6 +352,7 @@ pub(super) fn messages() -> Vec<Message> {
     let message = |body| Message {
         view: 1,
         incarnation: 3,
+        catalog: 300,
         clock: Ts(1 << 41),
         body,
     };

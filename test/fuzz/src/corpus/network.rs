@@ -216,6 +216,7 @@ pub fn frames() -> Vec<Vec<u8>> {
         .map(|body| Message {
             view: 1,
             incarnation: 3,
+            catalog: 300,
             txn: txn(),
             attempt: 1,
             clock: Ts(5),
@@ -228,7 +229,7 @@ pub fn frames() -> Vec<Vec<u8>> {
     rows.push([Datum::Bool(true), Datum::Bytes(vec![0, 255].into())]);
     let no_table = SqlError::new(SqlState::UNDEFINED_TABLE, "no such table");
     messages.extend([
-        WireMessage::CatalogWanted,
+        WireMessage::CatalogWanted { to: ShardId(16) },
         WireMessage::CatalogAck { version: 300 },
         WireMessage::CatalogStuck {
             version: 300,

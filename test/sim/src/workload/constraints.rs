@@ -40,8 +40,9 @@ const CONSTRAINTS: [(&str, &str); 3] = [
 
 /// SQLSTATEs that a schema change may give beside those of faults: what it makes is there already
 /// or gone after a change with an unknown outcome, a row violates what is added, a node is missing.
-const OF_CHANGES: [&str; 7] = [
-    "42P07", "42710", "42P01", "42704", "23514", "23503", "55000",
+/// The first one, that others depend on it, only after a change before that was not carried out.
+const OF_CHANGES: [&str; 8] = [
+    "2BP01", "42P07", "42710", "42P01", "42704", "23514", "23503", "55000",
 ];
 /// SQLSTATEs that a write may give beside those of faults.
 const OF_WRITES: [&str; 3] = ["42P01", "23514", "23503"];
@@ -86,14 +87,20 @@ impl Constraints {
         let drawn = cx.rng().below(8) as usize;
         let Some((statement, _)) = CONSTRAINTS.get(drawn % 4) else {
             self.since.iter().for_each(|since| since.set(None));
+            // As long as its child is there the parent cannot go.
+            let mut also = &OF_CHANGES[1..];
             for statement in TABLES {
-                if !self.say(conn, statement).await.1 {
+                let (is_done, goes_on) = self.say(conn, statement, also).await;
+                if !goes_on {
                     return false;
+                }
+                if !is_done {
+                    also = &OF_CHANGES;
                 }
             }
             return true;
         };
-        let (is_done, goes_on) = self.say(conn, statement).await;
+        let (is_done, goes_on) = self.say(conn, statement, &OF_CHANGES[1..]).await;
         if is_done {
             self.added.set(self.added.get() + 1);
             self.since[drawn % 4].set(Some(cx.now_ns()));
@@ -102,14 +109,14 @@ impl Constraints {
     }
 
     /// Tells whether it was acknowledged, and whether the connection goes on.
-    async fn say(&self, conn: &mut SimConn, sql: &str) -> (bool, bool) {
+    async fn say(&self, conn: &mut SimConn, sql: &str, also: &[&str]) -> (bool, bool) {
         let result = conn.query(sql).await;
         if let Err(error) = &result
             && error.is_unknown()
         {
             self.is_uncertain.set(true);
         }
-        (result.is_ok(), self.rows.excuse(sql, result, &OF_CHANGES))
+        (result.is_ok(), self.rows.excuse(sql, result, also))
     }
 
     /// A write, or a look for rows that violate a constraint. Tells whether the connection goes on.

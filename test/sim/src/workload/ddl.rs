@@ -138,6 +138,7 @@ impl Ddl {
     async fn compare(&self, conn: &mut SimConn, table: &str) -> bool {
         match self.try_compare(conn, table).await {
             Ok(()) => true,
+            // What it has seen may have changed under it: it could not commit.
             Err(error) => {
                 self.rows.excuse("comparing", Err(error), &[])
                     && self
@@ -148,6 +149,7 @@ impl Ddl {
     }
 
     async fn try_compare(&self, conn: &mut SimConn, table: &str) -> Result<(), SimError> {
+        let mut wrong = Vec::new();
         conn.query("BEGIN ISOLATION LEVEL SERIALIZABLE").await?;
         let all = conn
             .query(&format!("SELECT k, v FROM {table} ORDER BY k"))
@@ -155,18 +157,19 @@ impl Ddl {
         // Not all: a transaction that locks every row lets nobody else work.
         for row in all.rows.iter().rev().take(10) {
             let (Some(key), Some(value)) = (&row[0], &row[1]) else {
-                self.rows.accuse(format!("{table} has NULL in {row:?}"));
+                wrong.push(format!("{table} has NULL in {row:?}"));
                 break;
             };
             let sql = format!("SELECT k FROM {table} WHERE v = {value}");
             let found = conn.query(&sql).await?;
             if found.rows.len() != 1 || found.rows[0][0].as_ref() != Some(key) {
-                let text = format!("{sql} gives {:?}, a scan gives {key}", found.rows);
-                self.rows.accuse(text);
+                let found = found.rows;
+                wrong.push(format!("{sql} gives {found:?}, a scan gives {key}"));
             }
             self.compared.set(self.compared.get() + 1);
         }
         conn.query("COMMIT").await?;
+        wrong.into_iter().for_each(|text| self.rows.accuse(text));
         Ok(())
     }
 

@@ -264,6 +264,7 @@ impl World {
             horizon: shard.horizon,
             clock_bound: Ts::MAX,
             decode: super::programs::decode,
+            catalog: 1,
             schema_changed: &|_| Some(1),
             counters: &mut shard.counters,
             history: Some(&mut self.history),

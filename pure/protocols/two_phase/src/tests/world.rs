@@ -250,6 +250,7 @@ impl World {
             horizon: self.horizon.max(shard.horizon),
             clock_bound: node.clock_bound,
             decode: super::programs::decode,
+            catalog: 1,
             schema_changed: &|_| Some(schema),
             counters: &mut shard.counters,
             history: Some(&mut self.history),
