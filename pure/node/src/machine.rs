@@ -33,6 +33,7 @@ use crate::sequence::{SequenceDraws, draw_block};
 use crate::session::{PlanCache, Session};
 use crate::show::Shows;
 use crate::stages::{Stage, Stages};
+use crate::statistics::Statistics;
 use crate::txns::Txns;
 use ahead::Ahead;
 use base::{
@@ -119,6 +120,7 @@ pub struct Shard {
     /// Sessions that wait for the message behind an Execute, in the order of their times.
     lookaheads: Vec<(Time, ConnId)>,
     plans: PlanCache,
+    statistics: Statistics,
     to_txn: VecDeque<(ShardId, TxnHandle, ToTxn)>,
     ddl_wanted: VecDeque<DdlCall>,
     replies: Vec<(ConnId, Reply, Position)>,
@@ -178,9 +180,9 @@ impl Shard {
         core.clock_bound = clock_bound;
         core.recover(in_doubt, ownership);
         let core = Rc::new(RefCell::new(core));
-        let events = Rc::new(RefCell::new(Events::default()));
-        let shows = Rc::new(RefCell::new(Shows::default()));
-        let sequences = Rc::new(RefCell::new(SequenceDraws::default()));
+        let events = Rc::<RefCell<Events>>::default();
+        let shows = Rc::<RefCell<Shows>>::default();
+        let sequences = Rc::<RefCell<SequenceDraws>>::default();
         let txns = Txns::new(
             core.clone(),
             events.clone(),
@@ -198,6 +200,7 @@ impl Shard {
             session_deadlines: BTreeSet::new(),
             lookaheads: Vec::new(),
             plans: PlanCache::default(),
+            statistics: Statistics::default(),
             to_txn: VecDeque::new(),
             ddl_wanted: VecDeque::new(),
             replies: Vec::new(),
@@ -377,6 +380,8 @@ impl Shard {
                 core.peers_oldest.insert(from, ts);
                 core.update_horizon();
                 if wanted {
+                    // The sender has written rows.
+                    self.statistics.note_writes(core.now);
                     let ts = core.oldest_read();
                     let answer = WireMessage::OldestRead { ts, wanted: false };
                     core.send(from, Message::Wire(answer), Position(0));
@@ -457,6 +462,7 @@ impl Shard {
         let nothing = self.sequences.borrow().wanted.is_empty()
             && self.shows.borrow().to_ask.is_empty()
             && self.ddl_wanted.is_empty()
+            && self.statistics.is_idle()
             && self.ddl.is_idle()
             && !self.switch.wants_look();
         !nothing && self.start_some()
@@ -478,6 +484,7 @@ impl Shard {
             });
             self.draws.insert(handle, id);
         }
+        any |= self.tend_statistics();
         any |= self.ask_shows();
         any |= self.ask_ddl();
         any |= self.run_ddl();
@@ -545,6 +552,7 @@ impl Shard {
         }
         if self.announce_at.is_some_and(|at| at <= core.now) {
             self.announce_at = None;
+            self.statistics.note_writes(core.now);
             self.rows_written_announced = core.counters.rows_written;
             announce(&mut core);
         }
@@ -755,6 +763,7 @@ impl Shard {
             ShowKind::Placement => crate::show_rows::placement(&core, database),
             ShowKind::Memory => crate::show_rows::memory(&core),
             ShowKind::Sizes => crate::show_rows::sizes(&core),
+            ShowKind::Rows => crate::show_rows::rows(&core, database),
             ShowKind::Ownership => crate::show_rows::ownership(&core),
             ShowKind::InDoubt => crate::show_rows::in_doubt(&core),
             ShowKind::Hottest => crate::show_rows::hottest(&core, database),

@@ -121,6 +121,7 @@ pub enum ShowKind {
     Hottest,
     Memory,
     InDoubt,
+    Rows,
     /// No question, but an order to one session: to cancel its statement, or to end. Answered by
     /// one row if there is such a session.
     Signal {

@@ -1,5 +1,6 @@
 //! The executor's view of its transaction: [`sql::Port`] over the shard's core.
 
+use crate::barrier::behind;
 use crate::core::Core;
 use crate::message::{FromTxn, SessionFacts, StatementNo, TxnHandle};
 use crate::protocols::Submission;
@@ -12,8 +13,9 @@ use base::{
     Time, Ts, TxnId, is_planted,
 };
 use catalog::{Catalog, Database, ProtocolKind, Sequence};
-use sql::plan::Isolation;
+use sql::plan::{Isolation, Plan};
 use sql::port::{ExecError, OpAnswer, Show, Signal, Started};
+use sql::{PlanCx, Statement};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -510,6 +512,11 @@ impl sql::Port for StatementPort {
         self.shows
             .borrow_mut()
             .poll(what, database, shards, here, ticket)
+    }
+
+    fn plan(&self, statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlError> {
+        let barrier = self.txn.core.borrow().config.barrier;
+        behind(barrier, statement.text(), || sql::plan(statement, cx))
     }
 
     fn poll_signal(

@@ -58,6 +58,7 @@ impl Shows {
             | Show::Activity
             | Show::Databases
             | Show::Tables
+            | Show::Rows
             | Show::Sizes => shards,
         };
         self.ask(kind_of(what), database, whom, ticket)
@@ -170,6 +171,7 @@ fn kind_of(what: Show) -> ShowKind {
         Show::Databases => ShowKind::Databases,
         Show::Tables => ShowKind::Tables,
         Show::Sizes => ShowKind::Sizes,
+        Show::Rows => ShowKind::Rows,
         Show::Memory => ShowKind::Memory,
         Show::Ownership => ShowKind::Ownership,
         Show::Hottest => ShowKind::Hottest,
@@ -182,7 +184,7 @@ fn combine(question: Question) -> RowBatch {
     match question.kind {
         ShowKind::Counters => rows = sum_by_name(&rows),
         // The reader adds up what the shards have.
-        ShowKind::Sizes | ShowKind::Signal { .. } => {}
+        ShowKind::Sizes | ShowKind::Rows | ShowKind::Signal { .. } => {}
         ShowKind::Databases | ShowKind::Tables => rows = sum_columns(rows, 4),
         ShowKind::Stages
         | ShowKind::Placement

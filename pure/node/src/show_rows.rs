@@ -161,6 +161,24 @@ pub(crate) fn sizes(core: &Core) -> RowBatch {
     batch
 }
 
+/// (table, rows) of the tables of `database`, and a row of NULLs.
+pub(crate) fn rows(core: &Core, database: &str) -> RowBatch {
+    let mut batch = RowBatch::new(2);
+    let database = core.catalog.databases.get(database);
+    let tables = database
+        .into_iter()
+        .flat_map(|database| database.tables.values());
+    for table in tables {
+        let rows = match is_counted(core, table) {
+            true => core.store.rows_about(table.primary.id),
+            false => 0,
+        };
+        batch.push([Datum::Int(i64::from(table.id.0)), Datum::Int(rows as i64)]);
+    }
+    batch.push([Datum::Null, Datum::Null]);
+    batch
+}
+
 /// (node, address, incarnation, state, shards), told by each node's first shard about itself, and
 /// by the asked shard about nodes that are down.
 pub(crate) fn nodes(core: &Core, peers: &BTreeMap<NodeId, u32>) -> RowBatch {
@@ -303,10 +321,15 @@ pub(crate) fn tables(core: &Core, database: &str) -> RowBatch {
     batch
 }
 
-/// Rows of a table that this shard counts as its own, and their bytes. Those of a replicated table
-/// are everywhere; the first shard counts them.
+/// Whether this shard counts its rows of a table. Those of a replicated table are everywhere; the
+/// first shard counts them.
+fn is_counted(core: &Core, table: &Table) -> bool {
+    !table.replicated || core.config.shard == ShardId(0)
+}
+
+/// Rows of a table that this shard counts as its own, and their bytes.
 fn primary(core: &Core, table: &Table) -> (i64, i64) {
-    if table.replicated && core.config.shard != ShardId(0) {
+    if !is_counted(core, table) {
         return (0, 0);
     }
     let (counts, _) = core.store.index_counts(table.primary.id);

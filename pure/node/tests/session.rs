@@ -29,7 +29,7 @@ use base::{
 use catalog::{Catalog, Column, Database, Index, IndexColumn, Placement, Table};
 use node::away::Away;
 use node::message::{DdlCall, Done, Failure, FromTxn, ToTxn, TxnHandle};
-use node::session::{PlanCache, Session, SessionCx};
+use node::session::{PlanCache, Session, SessionCx, Statistics};
 use node::{ClientMessage, ConnId, Tag};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -43,6 +43,7 @@ struct World {
     session: Session,
     catalog: Arc<Catalog>,
     plans: PlanCache,
+    statistics: Statistics,
     counters: Counters,
     away: Away,
     now: Time,
@@ -139,6 +140,7 @@ impl World {
             session: Session::new(ConnId(1), 42, node::Link::default()),
             catalog: Arc::new(catalog()),
             plans: PlanCache::default(),
+            statistics: Statistics::default(),
             counters: Counters::default(),
             away: Away::default(),
             now: Time(1_800_000_000_000_000),
@@ -161,6 +163,7 @@ impl World {
             to_txn: &mut to_txn,
             ddl: &mut ddl,
             plans: &mut self.plans,
+            statistics: &mut self.statistics,
             counters: &mut self.counters,
             away: &self.away,
             barrier: stops_at_boom,

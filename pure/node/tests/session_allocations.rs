@@ -5,7 +5,7 @@ use base::{Datum, Position, RowBatch, ShardId, Time, Ts};
 use catalog::Catalog;
 use node::away::Away;
 use node::message::{Done, FromTxn, TxnHandle};
-use node::session::{PlanCache, Session, SessionCx};
+use node::session::{PlanCache, Session, SessionCx, Statistics};
 use node::{ClientMessage, ConnId, Tag};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,6 +24,7 @@ struct Shard {
     to_txn: VecDeque<(ShardId, TxnHandle, node::message::ToTxn)>,
     ddl: VecDeque<node::message::DdlCall>,
     plans: PlanCache,
+    statistics: Statistics,
     counters: Counters,
 }
 
@@ -38,6 +39,7 @@ impl Shard {
             to_txn: &mut self.to_txn,
             ddl: &mut self.ddl,
             plans: &mut self.plans,
+            statistics: &mut self.statistics,
             counters: &mut self.counters,
             away: &Away::default(),
             barrier: node::barrier::let_through,

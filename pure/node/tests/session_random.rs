@@ -7,7 +7,7 @@ use base::{
 use catalog::Catalog;
 use node::away::Away;
 use node::message::{Done, Failure, FromTxn, StatementNo, ToTxn, TxnHandle};
-use node::session::{PlanCache, Session, SessionCx};
+use node::session::{PlanCache, Session, SessionCx, Statistics};
 use node::{ClientMessage, ConnId, Format, Reply, Tag};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -56,6 +56,7 @@ struct World {
     session: Session,
     catalog: Arc<Catalog>,
     plans: PlanCache,
+    statistics: Statistics,
     counters: Counters,
     away: Away,
     now: Time,
@@ -93,6 +94,7 @@ impl World {
             session: Session::new(ConnId(1), 1, node::Link::default()),
             catalog: Arc::new(catalog),
             plans: PlanCache::new(4),
+            statistics: Statistics::default(),
             counters: Counters::default(),
             away: Away::default(),
             now: Time(1_800_000_000_000_000),
@@ -115,6 +117,7 @@ impl World {
             to_txn: &mut to_txn,
             ddl: &mut ddl,
             plans: &mut self.plans,
+            statistics: &mut self.statistics,
             counters: &mut self.counters,
             away: &self.away,
             barrier: node::barrier::let_through,

@@ -14,7 +14,7 @@ use base::{Datum, RowBatch, ShardId, Slot, SqlError, Time, Ts};
 use catalog::{Catalog, Command, Database, Execution, Placement, ProtocolKind, Sequence};
 use sql::plan::{Plan, PlanKind};
 use sql::port::{ExecError, OpAnswer, Port, Show, Started};
-use sql::{Fast, PlanCx};
+use sql::{Fast, PlanCx, Statement};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::task::Poll;
@@ -149,6 +149,9 @@ impl Port for OneRow {
     ) -> Poll<Result<bool, ExecError>> {
         Poll::Ready(Ok(false))
     }
+    fn plan(&self, statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlError> {
+        sql::plan(statement, cx)
+    }
     fn poll_show(&self, _: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
         Poll::Ready(Ok(RowBatch::new(0)))
     }
@@ -172,6 +175,7 @@ fn plan(catalog: &Arc<Catalog>, text: &str) -> Arc<Plan> {
         database,
         param_types: &[],
         settings: &settings,
+        rows: &|_| None,
     };
     sql::plan(&statement, &cx).expect("a plan")
 }

@@ -101,6 +101,7 @@ pub async fn validate(
         database: port.database(),
         param_types: &[],
         settings: &setting,
+        rows: &|_| None,
     };
     let writer = planner::constraint_writer(&plan_cx, &table, constraint)?;
     let cx = FillCx::new(&*port);

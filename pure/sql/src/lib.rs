@@ -36,6 +36,7 @@ pub mod settings;
 mod stack;
 
 pub use bind::PlanCx;
+pub use exec::row_counts;
 pub use exec::{Completed, Fast, FastEnd, FastWait, Tag, execute, execute_fast, home_slot};
 pub use expr::Expr;
 pub use parse::{Statement, parse};

@@ -37,6 +37,9 @@ pub struct Plan {
     pub locks: bool,
     /// The time zone of the session that it was made for; empty for UTC.
     pub zone: Box<str>,
+    /// The numbers of rows of its tables have decided how it goes about: with others another plan
+    /// may be better.
+    pub by_rows: bool,
     /// What planning has looked at: names, expressions, conditions, inputs of joins.
     pub work: u64,
 }

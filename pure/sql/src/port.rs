@@ -1,5 +1,8 @@
 //! What the executor needs from the node: rows, results, time, memory, settings.
 
+use crate::bind::PlanCx;
+use crate::parse::Statement;
+use crate::plan::Plan;
 use alloc::sync::Arc;
 use base::{Datum, RowBatch, ShardId, Slot, SqlError, Time, Ts};
 use catalog::{Catalog, Database, Sequence};
@@ -101,6 +104,11 @@ pub trait Port {
     fn poll_sleep(&self, until: Time, asked: &mut bool) -> Poll<()>;
     /// Rows of a `SHOW STAGES | PLACEMENT | NODES | COUNTERS | ...` collected from all shards.
     fn poll_show(&self, what: Show, ticket: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>>;
+    /// Binds and plans a statement behind the host's barrier (EXPLAIN).
+    ///
+    /// # Errors
+    /// As [`crate::plan()`]; XX000 if it panics.
+    fn plan(&self, statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlError>;
     /// Cancels the statement of a session, or ends the session, wherever in the cluster it is;
     /// whether there is such a session.
     fn poll_signal(
@@ -162,6 +170,9 @@ pub enum Show {
     /// Bytes of the rows of every key space of every database: number, bytes. Only for the size
     /// functions.
     Sizes,
+    /// Rows of the tables of the session's database, about: number of the table, rows. Each shard
+    /// adds a row of NULLs, to show that it has answered.
+    Rows,
 }
 
 /// An operation on its way.

@@ -116,6 +116,9 @@ impl Port for CatalogOnly {
     ) -> Poll<Result<bool, ExecError>> {
         Poll::Ready(Ok(false))
     }
+    fn plan(&self, statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlError> {
+        sql::plan(statement, cx)
+    }
     fn poll_show(&self, what: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
         if what == Show::Sizes {
             // Two shards, each with some of every key space.
@@ -164,6 +167,7 @@ fn plan(catalog: &Arc<Catalog>, statement: &Statement) -> Result<Arc<Plan>, SqlE
         database,
         param_types: &[],
         settings: &settings,
+        rows: &|_| None,
     };
     sql::plan(statement, &cx)
 }

@@ -144,7 +144,7 @@ fn orders_and_limits_come_from_the_index() {
         ),
         (
             "SELECT c_id FROM customer WHERE c_balance > 0 ORDER BY c_balance DESC LIMIT 5",
-            "Project  (rows=5)\n  ->  Limit  (rows=5)\n        ->  Top-N Sort",
+            "Project  (rows=1)\n  ->  Limit  (rows=1)\n        ->  Top-N Sort",
         ),
         (
             "SELECT i_price FROM item WHERE i_id = 4",
@@ -175,6 +175,14 @@ fn orders_and_limits_come_from_the_index() {
 #[test]
 fn stock_level_looks_stock_up_by_key() {
     let cluster = tpcc();
+    for text in [
+        "INSERT INTO orders SELECT 1, i % 10, i, i FROM generate_series(1, 3000) i",
+        "INSERT INTO order_line SELECT 1, i % 10, i, n, i, 1 FROM generate_series(1, 3000) i, \
+         generate_series(1, 2) n",
+        "INSERT INTO stock SELECT 1, i, i % 100 FROM generate_series(1, 3000) i",
+    ] {
+        cluster.run(text).expect(text);
+    }
     let plan = explain(
         &cluster,
         "SELECT count(DISTINCT s_i_id) FROM order_line, stock WHERE ol_w_id = 1 AND ol_d_id = 2 \

@@ -351,6 +351,13 @@ impl<S: Default> Store<S> {
         (counts, used)
     }
 
+    /// Rows of one key space; those that were deleted count until they are collected. Looks at each
+    /// slot, not at rows.
+    pub fn rows_about(&self, index: IndexId) -> usize {
+        let slots = self.indexes.get(&index).map_or(&[][..], |rows| &rows.slots);
+        slots.iter().flatten().map(Tree::rows).sum()
+    }
+
     /// Bytes of memory that the rows occupy, spare capacity included. Walks the store: for tests
     /// and reports.
     pub fn footprint_bytes(&self) -> usize {

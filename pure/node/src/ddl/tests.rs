@@ -108,6 +108,7 @@ impl World {
             database: &self.catalog.databases["shop"],
             param_types: &[],
             settings: &|_| None,
+            rows: &|_| None,
         };
         let plan = sql::plan(&statements[0], &cx).expect("a statement that can be planned");
         let PlanKind::Ddl(plan) = &plan.kind else {

@@ -6,8 +6,31 @@ use crate::input::pid_shard;
 use crate::message::{LocalMessage, Message};
 use crate::session::{Session, SessionCx};
 use base::{Position, Time};
+use sql::port::Show;
+use std::task::Poll;
 
 impl Shard {
+    /// Asks for numbers of rows that the planner wants to know, and takes the answer. Whether
+    /// something was asked.
+    pub(super) fn tend_statistics(&mut self) -> bool {
+        let core = self.core.borrow();
+        let Some((database, ticket)) = self.statistics.question() else {
+            return false;
+        };
+        let is_new = ticket.is_none();
+        let (shards, here) = (core.catalog.placement.shards(), core.config.shard);
+        let mut shows = self.shows.borrow_mut();
+        if let Poll::Ready(answer) = shows.poll(Show::Rows, &database, shards, here, ticket) {
+            let counts = answer.map(|batch| sql::row_counts(&batch)).ok();
+            let complete = counts.filter(|(_, answered)| *answered == shards.len());
+            self.statistics.on_answer(complete.map(|(rows, _)| rows));
+            let databases = &core.catalog.databases;
+            let is_there = |id| databases.values().any(|database| database.id == id);
+            self.statistics.retain(is_there);
+        }
+        is_new
+    }
+
     pub(super) fn disconnect(&mut self, conn: ConnId) {
         self.with_session(conn, |session, cx| session.on_disconnect(cx));
         self.sessions.remove(&conn);
@@ -38,6 +61,7 @@ impl Shard {
             to_txn: &mut self.to_txn,
             ddl: &mut self.ddl_wanted,
             plans: &mut self.plans,
+            statistics: &mut self.statistics,
             accepting: !self.draining && core.catalog.version > 0,
             counters: &mut core.counters,
             away: &self.away,

@@ -131,7 +131,8 @@ impl Session {
         name: &str,
         prepared: Arc<Prepared>,
     ) -> Result<Arc<Prepared>, SqlError> {
-        if prepared.is_fresh(cx.catalog.version, self.settings.zone_name()) {
+        let is_fresh = prepared.is_fresh(cx.catalog.version, self.settings.zone_name());
+        if is_fresh && prepared.is_counted(cx.statistics) {
             return Ok(prepared);
         }
         let again = self.refreshed(cx, &prepared)?;

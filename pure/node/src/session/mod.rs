@@ -38,6 +38,7 @@ mod simple;
 mod startup;
 mod status;
 
+pub use crate::statistics::Statistics;
 pub(crate) use errors::{aborted, key_text, unknown_outcome};
 pub use plans::PlanCache;
 pub use status::Description;
@@ -91,6 +92,8 @@ pub struct SessionCx<'a> {
     pub ddl: &'a mut VecDeque<DdlCall>,
     /// Plans shared by the sessions of this shard.
     pub plans: &'a mut PlanCache,
+    /// How many rows tables have, as far as the shard knows.
+    pub statistics: &'a mut Statistics,
     /// Nodes that the shard is not connected with.
     pub away: &'a Away,
     /// The shard's counters.

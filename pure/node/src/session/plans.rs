@@ -5,6 +5,7 @@
 //! by.
 
 use crate::client::Format;
+use crate::statistics::Statistics;
 use base::lookup::FixedHasher;
 use base::{DatabaseId, LookupMap, Type};
 use sql::Statement;
@@ -22,6 +23,8 @@ pub(crate) struct Prepared {
     pub(crate) declared: Box<[Type]>,
     /// `None` if the text is empty.
     pub(crate) plan: Option<Arc<Plan>>,
+    /// Which numbers of rows it was planned with ([`Statistics::version`]).
+    pub(crate) counted: u64,
     /// Database that it was planned for.
     pub(crate) database: DatabaseId,
 }
@@ -32,6 +35,12 @@ impl Prepared {
         self.plan
             .as_ref()
             .is_none_or(|plan| plan.catalog_version == version && *plan.zone == *zone)
+    }
+
+    /// Whether the numbers of rows that it was planned with are still right, if they matter.
+    pub(crate) fn is_counted(&self, statistics: &Statistics) -> bool {
+        let by_rows = self.plan.as_ref().is_some_and(|plan| plan.by_rows);
+        !by_rows || self.counted == statistics.version(self.database)
     }
 
     /// The zone that it was planned for.
@@ -209,6 +218,7 @@ mod tests {
             statement: None,
             declared: Box::default(),
             plan: None,
+            counted: 0,
             database: DatabaseId(1),
         })
     }

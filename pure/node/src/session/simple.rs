@@ -135,6 +135,7 @@ impl Session {
                 statement: None,
                 declared,
                 plan: None,
+                counted: 0,
                 database,
             }));
         };
@@ -169,7 +170,8 @@ impl Session {
     ) -> Option<Arc<Prepared>> {
         let database = self.database(cx).ok()?.id;
         let made = (cx.catalog.version, self.settings.zone_name());
-        cx.plans.get(database, text, declared, made)
+        let found = cx.plans.get(database, text, declared, made)?;
+        found.is_counted(cx.statistics).then_some(found)
     }
 
     fn plan(
@@ -180,16 +182,23 @@ impl Session {
     ) -> Result<Arc<Plan>, SqlError> {
         cx.plans.count_planned();
         let settings = |name: &str| self.setting(name);
+        let database = self.database(cx)?;
+        let (id, statistics) = (database.id, &*cx.statistics);
         let plan_cx = PlanCx {
             catalog: cx.catalog,
-            database: self.database(cx)?,
+            database,
             param_types: declared,
             settings: &settings,
+            rows: &|table| statistics.rows(id, table),
         };
-        behind(cx.barrier, statement.text(), || {
+        let plan = behind(cx.barrier, statement.text(), || {
             assert!(!is_planted(Planted::PlanPanics), "planted");
             sql::plan(statement, &plan_cx)
-        })
+        })?;
+        if plan.by_rows {
+            cx.statistics.want(id, &self.database, cx.now);
+        }
+        Ok(plan)
     }
 
     fn remember(
@@ -204,6 +213,7 @@ impl Session {
             statement: Some(statement),
             declared: declared.into(),
             plan: Some(plan),
+            counted: cx.statistics.version(self.database(cx)?.id),
             database: self.database(cx)?.id,
         });
         cx.plans.offer(&prepared);

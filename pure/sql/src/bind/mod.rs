@@ -34,7 +34,7 @@ pub(crate) fn scope_of(table: &Arc<catalog::Table>) -> Scope {
 use crate::expr::{Expr, zoned};
 use crate::parse::{Source, Statement, too_complex};
 use crate::plan::OutColumn;
-use base::{SqlError, SqlState, Type};
+use base::{SqlError, SqlState, TableId, Type};
 use catalog::{Catalog, Database};
 use rel::{Aggregate, Binds, Call, Init, InitValue, Rel};
 use scope::Scope;
@@ -50,6 +50,8 @@ pub struct PlanCx<'a> {
     pub param_types: &'a [Type],
     /// Settings of the session by lower-case name.
     pub settings: &'a dyn Fn(&str) -> Option<String>,
+    /// Rows of a table in the whole cluster, as far as they are known.
+    pub rows: &'a dyn Fn(TableId) -> Option<u64>,
 }
 
 /// The first field of an [`Expr::Outer`] that stands for an aggregate while its query is bound.
@@ -126,6 +128,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) sizes: bool,
     /// The session's time zone; empty for UTC.
     pub(crate) zone: Box<str>,
+    /// See [`crate::plan::Plan::by_rows`].
+    pub(crate) by_rows: bool,
     /// What binding and planning have looked at: see [`crate::plan::Plan::work`].
     pub(crate) work: u64,
 }
@@ -149,6 +153,7 @@ impl<'a> Binder<'a> {
             subquery_name: String::new(),
             sizes: false,
             zone: zoned::of_setting((cx.settings)("timezone").as_deref()).into(),
+            by_rows: false,
             work: 0,
         }
     }

@@ -3,22 +3,66 @@
 use super::explain_text::{
     Names, access_text, column_text, expr_text, key_count, scan_column, some_of,
 };
+use super::show::{fetch, row_counts};
 use super::step::{Action, PointOp, Run, Scan, Step, StepOp};
 use super::{Cx, StepStats, Tag, statement};
+use crate::bind::PlanCx;
 use crate::bind::rel::{Call, CallKind, InitValue, JoinKind, SortKey};
 use crate::expr::Expr;
-use crate::port::{ExecError, Signal};
+use crate::parse::Statement;
+use crate::plan::PlanKind;
+use crate::port::{ExecError, Show, Signal};
 use crate::program::Body;
-use base::{Datum, RowBatch};
+use base::{Datum, RowBatch, TableId, Type};
 use core::fmt::Write;
+use std::collections::BTreeMap;
+
+/// Rows of the tables of the session's database.
+struct RowCounts {
+    rows: BTreeMap<TableId, u64>,
+    /// Shards that could not be asked.
+    missing: usize,
+}
+
+impl RowCounts {
+    async fn ask(cx: &Cx<'_>) -> Result<RowCounts, ExecError> {
+        let shards = cx.port.shards().len();
+        let batch = fetch(cx, Show::Rows).await?;
+        let (rows, answered) = row_counts(&batch);
+        let missing = shards.saturating_sub(answered);
+        Ok(RowCounts { rows, missing })
+    }
+
+    /// Says that some are missing.
+    fn gap(&self) -> Option<String> {
+        let missing = self.missing;
+        (missing > 0).then(|| {
+            format!("Row estimates without those of {missing} shards, which cannot be reached")
+        })
+    }
+}
 
 /// Gives the lines; with `analyze` runs the statement first, without sending its rows.
 pub(super) async fn run(
     cx: &Cx<'_>,
-    run: &Run,
+    (explained, types): (&Statement, &[Type]),
     analyze: bool,
     params: &[Datum],
 ) -> Result<Tag, ExecError> {
+    let counts = RowCounts::ask(cx).await?;
+    let before = cx.port.stopwatch_ns();
+    let plan_cx = PlanCx {
+        catalog: cx.port.catalog(),
+        database: cx.port.database(),
+        param_types: types,
+        settings: &|name| cx.port.setting(name),
+        rows: &|table| counts.rows.get(&table).copied(),
+    };
+    let plan = cx.port.plan(explained, &plan_cx)?;
+    let planned_ns = cx.port.stopwatch_ns().saturating_sub(before);
+    let PlanKind::Run(run) = &plan.kind else {
+        unreachable!("it was planned as one before");
+    };
     let inner = Cx::new(cx.port, run, analyze);
     let start = cx.port.stopwatch_ns();
     let mut tag = None;
@@ -32,6 +76,7 @@ pub(super) async fn run(
         stats: stats.as_deref(),
     };
     lines.run(run);
+    lines.out.extend(counts.gap());
     if let Some(tag) = tag {
         let cost = cx.port.cost();
         lines.out.push(format!("Result: {tag}"));
@@ -50,6 +95,9 @@ pub(super) async fn run(
                 cost.move_wait_us as f64 / 1000.0
             ));
         }
+        lines
+            .out
+            .push(format!("Planning Time: {:.3} ms", planned_ns as f64 / 1e6));
         lines
             .out
             .push(format!("Execution Time: {:.3} ms", took_ns as f64 / 1e6));

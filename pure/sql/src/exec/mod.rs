@@ -30,7 +30,7 @@ pub(crate) mod step;
 mod write;
 
 pub use fast::{Fast, FastEnd, FastWait, execute_fast, home_slot};
-pub use show::{TOPICS, show_columns, show_hint};
+pub use show::{TOPICS, row_counts, show_columns, show_hint};
 pub use step::Run;
 
 use crate::bind::rel::InitValue;
@@ -287,9 +287,12 @@ async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Resu
         Action::CopyFrom(plan) => Tag::Copy(copy::from(cx, plan, &slots).await?),
         Action::CopyTo(plan) => Tag::Copy(copy::to(cx, plan, &slots).await?),
         Action::Show(show) => Tag::Select(show::run(cx, *show).await?),
-        Action::Explain { run, analyze } => {
-            Box::pin(explain::run(cx, run, *analyze, params)).await?
-        }
+        Action::Explain {
+            run: _,
+            statement,
+            types,
+            analyze,
+        } => Box::pin(explain::run(cx, (statement, types), *analyze, params)).await?,
     };
     Ok(tag)
 }

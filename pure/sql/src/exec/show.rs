@@ -3,8 +3,9 @@
 use super::Cx;
 use crate::plan::OutColumn;
 use crate::port::{ExecError, Show};
-use base::{RowBatch, Type};
+use base::{Datum, RowBatch, TableId, Type};
 use core::future::poll_fn;
+use std::collections::BTreeMap;
 
 /// Names and types.
 type Columns = &'static [(&'static str, Type)];
@@ -129,6 +130,7 @@ const IN_DOUBT: Columns = &[
     ("rows", Type::Int8),
     ("waiters", Type::Int8),
 ];
+const ROWS: Columns = &[("table", Type::Int8), ("rows", Type::Int8)];
 const SIZES: Columns = &[("index", Type::Int8), ("bytes", Type::Int8)];
 
 /// What SHOW tells of the cluster, in the order of the alphabet: its words and what they ask for.
@@ -168,6 +170,7 @@ pub fn show_columns(what: Show) -> Vec<OutColumn> {
         Show::Databases => DATABASES,
         Show::Tables => TABLES,
         Show::Sizes => SIZES,
+        Show::Rows => ROWS,
         Show::Memory => MEMORY,
         Show::InDoubt => IN_DOUBT,
     };
@@ -180,6 +183,20 @@ pub fn show_columns(what: Show) -> Vec<OutColumn> {
             attribute: 0,
         })
         .collect()
+}
+
+/// Rows by table from the answer to `Show::Rows`, and the number of shards that have answered.
+pub fn row_counts(batch: &RowBatch) -> (BTreeMap<TableId, u64>, usize) {
+    let (mut rows, mut answered) = (BTreeMap::new(), 0);
+    for row in batch.iter() {
+        match row {
+            [Datum::Int(table), Datum::Int(count)] => {
+                *rows.entry(TableId(*table as u32)).or_default() += *count as u64;
+            }
+            _ => answered += 1,
+        }
+    }
+    (rows, answered)
 }
 
 pub(super) async fn fetch(cx: &Cx<'_>, what: Show) -> Result<RowBatch, ExecError> {

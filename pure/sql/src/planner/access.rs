@@ -1,13 +1,12 @@
 //! The choice of an index: which conditions become keys, and what a path costs.
 
+use super::estimate::{CHOSEN_ROWS_MIN, PLANNED_ROWS_MIN, between, entries, share_of_all};
 use crate::bind::rel::SortKey;
 use crate::exec::step::{Access, Bound, KeyPart, SlotPart, table_index};
 use crate::expr::{Compare, Expr, Func, walk};
 use base::Type;
 use catalog::Table;
 
-/// Rows of a table of which nothing is known.
-const TABLE_ROWS: f64 = 1e6;
 /// Cost of reading a row through a secondary index, in rows read from the primary one.
 const SECONDARY_COST: f64 = 2.0;
 /// Cost of asking all shards instead of one.
@@ -19,12 +18,25 @@ pub(super) struct Path {
     /// Rows that it gives, about.
     pub(super) rows: f64,
     pub(super) cost: f64,
+    /// What it would cost in a larger table: which index is read matters there.
+    choice: f64,
     /// Conditions that the keys make certain.
     pub(super) certain: Vec<usize>,
+    /// Conditions that have made `rows` what they are.
+    pub(super) used: Vec<usize>,
     /// It gives rows in the wanted order.
     pub(super) ordered: bool,
     /// It does so because entries of all slots are merged.
     pub(super) merges: bool,
+}
+
+impl Path {
+    /// Share of its rows that pass the conditions that it does not use.
+    pub(super) fn share_of_rest(&self, conditions: &[Expr]) -> f64 {
+        let rest = conditions.iter().enumerate();
+        let rest = rest.filter(|(i, _)| !self.used.contains(i));
+        share_of_all(rest.map(|(_, condition)| condition))
+    }
 }
 
 /// What the consumer of a path would like.
@@ -34,13 +46,19 @@ pub(super) struct Wanted<'w> {
     pub(super) order: &'w [SortKey],
     /// Only some first rows are read.
     pub(super) limited: bool,
+    /// Rows of the table.
+    pub(super) rows: f64,
 }
 
 impl Wanted<'_> {
-    pub(super) const NOTHING: Wanted<'static> = Wanted {
-        order: &[],
-        limited: false,
-    };
+    /// No order of a table of so many rows.
+    pub(super) fn any(rows: f64) -> Wanted<'static> {
+        Wanted {
+            order: &[],
+            limited: false,
+            rows,
+        }
+    }
 }
 
 /// What conditions say about the columns of a table.
@@ -375,7 +393,7 @@ pub(super) fn best(
     let paths = (0..count)
         .filter(|number| !table_index(table, *number).building)
         .map(|number| path(table, place, number, &sargs, conditions.len(), wanted));
-    let best = paths.min_by(|a, b| a.cost.total_cmp(&b.cost));
+    let best = paths.min_by(|a, b| a.choice.total_cmp(&b.choice));
     best.expect("a table has a primary index")
 }
 
@@ -438,19 +456,16 @@ impl Sargs {
         })
     }
 
-    /// Conditions that only say which entries of an index with such a prefix are read.
-    fn covered(&self, index: &catalog::Index, prefix: usize) -> usize {
-        let used = |sarg: &&Sarg| {
-            let place = index
-                .columns
-                .iter()
-                .position(|key| key.column == sarg.column);
-            match &sarg.kind {
-                SargKind::Equal(_) => place.is_some_and(|place| place < prefix),
-                SargKind::Low(_) | SargKind::High(_) => place == Some(prefix),
-            }
+    /// Conditions that say which entries of an index with such a prefix are read; `certain` are
+    /// those that the prefix comes from.
+    fn used(&self, index: &catalog::Index, prefix: usize, certain: &[usize]) -> Vec<usize> {
+        let Some(next) = index.columns.get(prefix) else {
+            return certain.to_vec();
         };
-        self.single.iter().filter(used).count()
+        let own = self.single.iter().filter(|sarg| sarg.column == next.column);
+        let ends = own.filter(|sarg| !matches!(sarg.kind, SargKind::Equal(_)));
+        let ends = ends.map(|sarg| sarg.condition);
+        certain.iter().copied().chain(ends).collect()
     }
 
     /// The narrowest bounds of the columns behind a prefix.
@@ -515,6 +530,22 @@ impl RowBound {
     }
 }
 
+/// What the cost of a path depends on beside its rows.
+struct Price {
+    secondary: bool,
+    fans_out: bool,
+    ordered: bool,
+}
+
+impl Price {
+    fn of(&self, rows: f64) -> f64 {
+        let each = if self.secondary { SECONDARY_COST } else { 1.0 };
+        let all = rows * each + if self.fans_out { FAN_OUT_COST } else { 0.0 };
+        let read = if self.ordered { all * 0.3 } else { all };
+        read + f64::from(u8::from(self.secondary))
+    }
+}
+
 fn path(
     table: &Table,
     place: Place,
@@ -532,10 +563,14 @@ fn path(
         combinations,
     } = prefix_of(index, sargs);
     let (low, high) = sargs.ends(index, &prefix);
+    let used = sargs.used(index, prefix.len(), &certain);
     let slot = slot_parts(index, &prefix, &equal);
     let point = index.unique && prefix.len() == index.columns.len();
-    let whole = combinations * guess(index, prefix.len(), point);
-    let rows = between(low.is_some(), high.is_some(), whole);
+    let (known, ends) = (prefix.len(), (low.is_some(), high.is_some()));
+    let expected = |rows: f64| {
+        let each = entries(rows, index.columns.len(), known, index.unique);
+        between(ends.0, ends.1, (combinations * each).min(rows))
+    };
     let single = prefix.iter().all(|part| matches!(part, KeyPart::One(_)));
     let (in_order, reverse) = match point {
         true => (single && !wanted.order.is_empty(), false),
@@ -548,19 +583,16 @@ fn path(
         && !ordered
         && !point
         && wanted.limited
-        && (number == 0 || (single && sargs.covered(index, prefix.len()) == conditions));
-    let mut cost = rows * if number == 0 { 1.0 } else { SECONDARY_COST };
-    if slot.is_none() {
-        cost += FAN_OUT_COST;
-    }
-    if ordered || first_rows {
-        cost *= 0.3;
-    }
+        && (number == 0 || (single && used.len() == conditions));
     if number != 0 {
         // Conditions stay with the rows: the entry may be older than the row that is locked.
         certain.clear();
-        cost += 1.0;
     }
+    let price = Price {
+        secondary: number != 0,
+        fans_out: slot.is_none(),
+        ordered: ordered || first_rows,
+    };
     let access = Access {
         index: number,
         prefix,
@@ -574,34 +606,13 @@ fn path(
     };
     Path {
         access,
-        rows,
-        cost,
+        rows: expected(wanted.rows),
+        cost: price.of(expected(wanted.rows.max(PLANNED_ROWS_MIN))),
+        choice: price.of(expected(wanted.rows.max(CHOSEN_ROWS_MIN))),
         certain,
+        used,
         ordered: ordered || (first_rows && number != 0),
         merges: first_rows && number != 0,
-    }
-}
-
-/// Rows of `whole` that lie between bounds, if there are any.
-fn between(low: bool, high: bool, whole: f64) -> f64 {
-    match (low, high) {
-        (true, true) => (whole / 20.0).max(5.0),
-        (false, false) => whole,
-        _ => (whole / 3.0).max(5.0),
-    }
-}
-
-fn guess(index: &catalog::Index, known: usize, point: bool) -> f64 {
-    if point {
-        return 1.0;
-    }
-    let columns = index.columns.len() as f64;
-    let missing = (index.columns.len() - known) as f64;
-    let rows = TABLE_ROWS.powf(missing / columns);
-    if index.unique || missing > 0.0 {
-        rows
-    } else {
-        10.0
     }
 }
 

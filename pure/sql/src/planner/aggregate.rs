@@ -2,7 +2,7 @@
 
 use super::access::is_repeatable;
 use super::query::{Planned, Wish, one, only_below, pushable, substitute};
-use super::{Planner, columns_of, remap};
+use super::{Planner, columns_of, estimate, remap};
 use crate::bind::rel::{Aggregate, Rel, SortKey};
 use crate::exec::step::{Step, StepOp};
 use crate::expr::{Expr, walk};
@@ -63,7 +63,7 @@ impl Planner<'_, '_> {
         let rows = if groups == 0 {
             1.0
         } else {
-            (planned.step.rows / 10.0).max(1.0)
+            estimate::groups(planned.step.rows, group.len())
         };
         let input = Box::new(planned.step);
         let op = StepOp::Aggregate {

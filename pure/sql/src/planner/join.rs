@@ -1,6 +1,7 @@
 //! Joins: the order of inner joins, key lookups against hash joins, semi joins from subqueries.
 
 use super::access::{self, Path, Place, Wanted};
+use super::estimate::{UNKNOWN_ROWS, share_of_all};
 use super::normal::{contradict, derive_constants, derived, split, split_all};
 use super::order::{Joined, Order};
 use super::query::{Need, Planned, Wish, conjunction, pushable, rows_program};
@@ -22,6 +23,8 @@ pub(super) struct Item {
     pub(super) place: Place,
     /// The table and its lock, if it is one that can be looked up.
     pub(super) table: Option<(Arc<Table>, Option<LockMode>)>,
+    /// Rows of that table.
+    pub(super) table_rows: f64,
     /// Conditions on this item alone, in its own numbering.
     pub(super) own: Vec<Expr>,
 }
@@ -59,6 +62,9 @@ impl Planner<'_, '_> {
         ) {
             let (mut items, mut all) = (Vec::new(), conditions);
             flatten(rel, 0, &mut items, &mut all);
+            for item in &mut items {
+                self.count(item);
+            }
             return self.inner(items, all, need);
         }
         // Joins that lean left are walked in a loop, for there may be many.
@@ -78,6 +84,13 @@ impl Planner<'_, '_> {
         Ok(planned)
     }
 
+    /// Asks how many rows the table of an input has.
+    fn count(&mut self, item: &mut Item) {
+        if let Some((table, _)) = &item.table {
+            item.table_rows = self.rows_of(table, true);
+        }
+    }
+
     /// Left, full, semi and anti joins with a planned left side.
     fn outer(&mut self, join: OuterJoin, left: Planned) -> Result<Planned, SqlError> {
         let OuterJoin {
@@ -90,7 +103,9 @@ impl Planner<'_, '_> {
             left_width,
             swapped,
         } = join;
-        let mut planned = match right_item(&right, &right_conditions, left_width) {
+        let mut item = right_item(&right, &right_conditions, left_width);
+        item.iter_mut().for_each(|item| self.count(item));
+        let mut planned = match item {
             Some(item)
                 if kind != JoinKind::Full
                     && item.own.iter().all(pushable)
@@ -151,6 +166,7 @@ impl Planner<'_, '_> {
         let place = item.place;
         let LookupPath {
             path,
+            each,
             filter,
             mut after,
             residual,
@@ -184,7 +200,7 @@ impl Planner<'_, '_> {
         }
         let rows = match kind {
             JoinKind::Semi | JoinKind::Anti => left.step.rows * 0.5,
-            _ => left.step.rows * path.rows,
+            _ => left.step.rows * each,
         };
         let op = StepOp::Lookup {
             kind,
@@ -241,8 +257,8 @@ impl Planner<'_, '_> {
         let (l, r) = (left.step.rows, right.step.rows);
         let rows = match kind {
             JoinKind::Semi | JoinKind::Anti => l * 0.5,
-            _ if keys.is_empty() => l * r,
-            _ => l.max(r),
+            _ if keys.is_empty() => l * r * share_of_all(&filter),
+            _ => l.max(r) * share_of_all(&filter),
         };
         let op = StepOp::Hash {
             kind,
@@ -503,6 +519,7 @@ fn right_item(right: &Rel, conditions: &[Expr], left_width: u32) -> Option<Item>
         rel: None,
         place,
         table: Some((table.clone(), *lock)),
+        table_rows: UNKNOWN_ROWS,
         own,
     })
 }
@@ -543,6 +560,7 @@ fn flatten(rel: Rel, first: u32, items: &mut Vec<Item>, conditions: &mut Vec<Exp
                 rel: None,
                 place,
                 table: Some((table, lock)),
+                table_rows: UNKNOWN_ROWS,
                 own: Vec::new(),
             });
         }
@@ -556,6 +574,7 @@ fn flatten(rel: Rel, first: u32, items: &mut Vec<Item>, conditions: &mut Vec<Exp
                 rel: Some(other),
                 place,
                 table: None,
+                table_rows: 0.0,
                 own: Vec::new(),
             });
         }
@@ -570,7 +589,9 @@ pub(super) fn item_rows(item: &Item) -> f64 {
                 first: 0,
                 ..item.place
             };
-            access::best(table, place, &item.own, &|_| false, Wanted::NOTHING).rows
+            let wanted = Wanted::any(item.table_rows);
+            let path = access::best(table, place, &item.own, &|_| false, wanted);
+            path.rows * path.share_of_rest(&item.own)
         }
         (None, Some(Rel::One)) => 1.0,
         (None, Some(Rel::Values { rows, .. })) => rows.len() as f64,
@@ -629,6 +650,8 @@ pub(super) fn owners(items: &[Item], columns: &[u32]) -> Vec<usize> {
 /// How a table is looked up for each row of what stands left of it.
 struct LookupPath {
     path: Path,
+    /// Rows that it gives for one row on the left.
+    each: f64,
     /// Conditions on the table alone, in its own numbering.
     filter: Vec<Expr>,
     /// Conditions on both that are no keys.
@@ -644,7 +667,7 @@ fn lookup_path(kind: JoinKind, left: &Planned, item: &Item, on: &[Expr]) -> Opti
     let mut own: Vec<Expr> = item.own.clone();
     own.iter_mut()
         .for_each(|condition| raise(condition, place.first));
-    let alone = access::best(table, place, &own, &|_| false, Wanted::NOTHING);
+    let alone = access::best(table, place, &own, &|_| false, Wanted::any(item.table_rows));
     let known = |column: u32| left.layout.contains(&column);
     let own_count = own.len();
     let mut conditions = own;
@@ -655,7 +678,13 @@ fn lookup_path(kind: JoinKind, left: &Planned, item: &Item, on: &[Expr]) -> Opti
         return None;
     }
     conditions.extend(shared);
-    let path = access::best(table, place, &conditions, &known, Wanted::NOTHING);
+    let path = access::best(
+        table,
+        place,
+        &conditions,
+        &known,
+        Wanted::any(item.table_rows),
+    );
     let dependent = |value: &Expr| !walk::columns(value).is_empty();
     let keyed = path.access.prefix.iter().any(|part| match part {
         KeyPart::One(value) | KeyPart::Array(value) => dependent(value),
@@ -666,6 +695,7 @@ fn lookup_path(kind: JoinKind, left: &Planned, item: &Item, on: &[Expr]) -> Opti
     if !keyed || left.step.rows * per_row > alone.cost + 50.0 {
         return None;
     }
+    let each = path.rows * path.share_of_rest(&conditions);
     // The program sees only the table's own conditions.
     let (mut filter, mut after) = (Vec::new(), Vec::new());
     for (i, mut condition) in conditions.into_iter().enumerate() {
@@ -681,6 +711,7 @@ fn lookup_path(kind: JoinKind, left: &Planned, item: &Item, on: &[Expr]) -> Opti
     }
     Some(LookupPath {
         path,
+        each,
         filter,
         after,
         residual,

@@ -4,6 +4,7 @@ mod access;
 mod aggregate;
 mod constant;
 mod copy;
+mod estimate;
 mod join;
 mod normal;
 mod order;
@@ -19,6 +20,7 @@ use crate::expr::{Expr, walk};
 use crate::parse::{Kind, ShowWhat, Statement};
 use crate::plan::{OutColumn, Plan, PlanKind, SessionCommand};
 use base::{Datum, SqlError, SqlState, Type};
+use catalog::Table;
 use query::Need;
 
 pub use copy::CopyShape;
@@ -50,6 +52,7 @@ fn plain(binder: &Binder<'_>, kind: PlanKind) -> Plan {
         locks: false,
         zone: Box::default(),
         work: 0,
+        by_rows: false,
     }
 }
 
@@ -244,6 +247,7 @@ fn run_plan(
         locks: binder.locks,
         zone: Box::default(),
         work: binder.work,
+        by_rows: binder.by_rows,
     })
 }
 
@@ -287,6 +291,7 @@ fn explain(
         ));
     };
     let steps = run.steps;
+    let types = inner.params.clone().into();
     let outer = Run {
         inits: Vec::new(),
         slots: run.slots,
@@ -295,6 +300,8 @@ fn explain(
         sizes: false,
         action: Action::Explain {
             run: Box::new(run),
+            statement: statement.clone(),
+            types,
             analyze,
         },
     };
@@ -337,6 +344,13 @@ impl<'b, 'a> Planner<'b, 'a> {
             rows,
             op,
         }
+    }
+
+    /// Rows of a table, about. `chooses`: the plan depends on it.
+    pub(super) fn rows_of(&mut self, table: &Table, chooses: bool) -> f64 {
+        self.binder.by_rows |= chooses;
+        let known = (self.binder.cx.rows)(table.id);
+        known.map_or(estimate::UNKNOWN_ROWS, |rows| rows as f64)
     }
 
     /// The relation with all parameter types known and constants computed.

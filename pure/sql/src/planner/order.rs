@@ -161,7 +161,13 @@ impl Order {
         conditions.extend(usable.map(|shared| shared.expr.clone()));
         self.work += conditions.len() as u64;
         let known = |column: u32| known.has(column);
-        let path = access::best(table, item.place, &conditions, &known, Wanted::NOTHING);
+        let path = access::best(
+            table,
+            item.place,
+            &conditions,
+            &known,
+            Wanted::any(item.table_rows),
+        );
         Some(LOOKUP_COST + path.cost)
     }
 

@@ -2,6 +2,7 @@
 
 use super::access::{self, Place, Wanted, is_repeatable};
 use super::constant::{check, check_above, check_below};
+use super::estimate::{groups, share};
 use super::normal::{contradict, split, take_gates};
 use super::{Planner, columns_of, remap};
 use crate::bind::rel::{Call, CallKind, Rel, SortKey, TableFunction};
@@ -45,9 +46,6 @@ impl Planned {
         }
     }
 }
-
-/// Rows that pass a filter of which nothing is known.
-const FILTER_SHARE: f64 = 0.3;
 
 /// Whether an expression can be computed where the rows are.
 pub(super) fn pushable(expr: &Expr) -> bool {
@@ -296,8 +294,8 @@ impl Planner<'_, '_> {
         };
         let planned = self.rel(input, Vec::new(), &all, inner)?;
         let places = keys.iter().map(|key| position(&planned.layout, *key));
-        let keys = places.collect();
-        let (width, rows) = (planned.step.width, planned.step.rows * 0.5);
+        let keys: Vec<u32> = places.collect();
+        let (width, rows) = (planned.step.width, groups(planned.step.rows, keys.len()));
         let input = Box::new(planned.step);
         let step = self.step(width, rows, StepOp::Distinct { input, keys });
         let planned = Planned { step, ..planned };
@@ -378,7 +376,7 @@ impl Planner<'_, '_> {
         let Some(filter) = conjunction(conditions) else {
             return planned;
         };
-        let (width, rows) = (planned.step.width, planned.step.rows * FILTER_SHARE);
+        let (width, rows) = (planned.step.width, planned.step.rows * share(&filter));
         let input = Box::new(planned.step);
         let step = self.step(width, rows, StepOp::Filter { input, filter });
         Planned { step, ..planned }
@@ -403,15 +401,16 @@ impl Planner<'_, '_> {
         let wanted = Wanted {
             order: &wish.order,
             limited: wish.limit.is_some() && rest.is_empty(),
+            rows: self.rows_of(&table, !table.secondary.is_empty()),
         };
         let path = access::best(&table, place, &pushed, &|_| false, wanted);
+        let share = path.share_of_rest(&pushed);
         let mut index = 0;
         pushed.retain(|_| {
             index += 1;
             !path.certain.contains(&(index - 1))
         });
         let layout: Vec<u32> = need.union(&columns_of(&rest)).copied().collect();
-        let share = if pushed.is_empty() { 1.0 } else { FILTER_SHARE };
         let limit = if rest.is_empty() && (wish.order.is_empty() || path.ordered) {
             wish.limit.clone()
         } else {
@@ -428,7 +427,7 @@ impl Planner<'_, '_> {
             limit,
             table,
         };
-        let rows = (path.rows * share).max(1.0);
+        let rows = path.rows * share;
         let step = self.step(layout.len() as u32, rows, StepOp::Scan(Box::new(scan)));
         let planned = Planned {
             step,

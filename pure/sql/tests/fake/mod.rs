@@ -160,6 +160,7 @@ impl Cluster {
             database: &catalog.databases[&self.database],
             param_types: types,
             settings: &settings,
+            rows: &|_| None,
         };
         sql::plan(statement, &cx)
     }
@@ -766,7 +767,21 @@ impl Port for FakePort {
         Poll::Ready(Ok(false))
     }
     fn poll_show(&self, what: Show, _: &mut Option<u64>) -> Poll<Result<RowBatch, ExecError>> {
-        Poll::Ready(Ok(RowBatch::new(sql::exec::show_columns(what).len())))
+        let mut batch = RowBatch::new(sql::exec::show_columns(what).len());
+        if what == Show::Rows {
+            for shard in self.state.shards.borrow().iter() {
+                for table in self.database.tables.values() {
+                    let own = shard.keys().filter(|(id, _, _)| *id == table.primary.id);
+                    let rows = Datum::Int(own.count() as i64);
+                    batch.push([Datum::Int(i64::from(table.id.0)), rows]);
+                }
+                batch.push([Datum::Null, Datum::Null]);
+            }
+        }
+        Poll::Ready(Ok(batch))
+    }
+    fn plan(&self, statement: &sql::Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlError> {
+        sql::plan(statement, cx)
     }
     fn charge(&self, bytes: i64) -> Result<(), SqlError> {
         let charged = self.charged.get() + bytes;
