@@ -178,3 +178,17 @@ impl Binder<'_> {
         Ok(self.call(kind, Type::Bool, true))
     }
 }
+
+/// Whether a call runs a query of its own.
+pub(crate) fn is_subquery(kind: &CallKind<Rel>) -> bool {
+    match kind {
+        CallKind::Scalar { .. }
+        | CallKind::Exists { .. }
+        | CallKind::In { .. }
+        | CallKind::Quantified { .. }
+        | CallKind::Array { .. } => true,
+        CallKind::Nextval(_) | CallKind::Currval(_) | CallKind::Sleep(_) | CallKind::Signal(..) => {
+            false
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! INSERT, UPDATE, DELETE: bound forms.
 
+use super::conflict::Conflict;
 use super::from::{Locking, table_scope};
 use super::rel::{CallKind, Rel};
 use super::scope::{Scope, ident, object_name};
@@ -7,13 +8,12 @@ use super::target::Target;
 use super::{Binder, ELSEWHERE, place_calls, unsupported};
 use crate::expr::Expr;
 use crate::expr::resolve::{self, Context};
-use crate::parse::{Overriding, expression};
+use crate::parse::{InsertWords, Overriding, expression};
 use base::{SqlError, SqlState, Type};
-use catalog::{Column, Identity, Index, Table};
+use catalog::{Column, Identity, Table};
 use sqlparser::ast::{
-    self, Assignment, AssignmentTarget, ConflictTarget, Expr as Ast, FromTable, OnConflictAction,
-    OnInsert, SelectItem, SqliteOnConflict, TableFactor, TableObject, TableWithJoins,
-    UpdateTableFromKind,
+    self, Assignment, AssignmentTarget, Expr as Ast, FromTable, SelectItem, SqliteOnConflict,
+    TableFactor, TableObject, TableWithJoins, UpdateTableFromKind,
 };
 use std::sync::Arc;
 use txn::LockMode;
@@ -25,23 +25,6 @@ pub(crate) struct BoundInsert {
     pub(crate) conflict: Option<Conflict>,
     /// Over the new row.
     pub(crate) returning: Option<Vec<Target>>,
-}
-
-/// ON CONFLICT.
-pub(crate) struct Conflict {
-    /// Number of the arbiter index among primary (0) and secondary ones; `None`: any.
-    pub(crate) arbiter: Option<usize>,
-    pub(crate) action: ConflictAction,
-}
-
-/// What happens with a row that exists.
-pub(crate) enum ConflictAction {
-    Nothing,
-    /// Over the existing row, then the proposed one.
-    Update {
-        assignments: Vec<BoundAssignment>,
-        condition: Option<Expr>,
-    },
 }
 
 /// What an INSERT says of its columns.
@@ -77,8 +60,12 @@ impl Binder<'_> {
     pub(crate) fn insert(
         &mut self,
         insert: &ast::Insert,
-        overriding: Option<Overriding>,
+        words: &InsertWords,
     ) -> Result<BoundInsert, SqlError> {
+        let InsertWords {
+            overriding,
+            index_condition,
+        } = words;
         let ast::Insert {
             or,
             ignore,
@@ -126,14 +113,10 @@ impl Binder<'_> {
         let values = Given {
             columns: &given,
             implicit: columns.is_empty(),
-            overriding,
+            overriding: *overriding,
         };
         let source = self.insert_source(&table, source.as_deref(), &values)?;
-        let conflict = match on {
-            None => None,
-            Some(OnInsert::OnConflict(on)) => Some(self.conflict(&table, &alias, on)?),
-            Some(_) => return Err(self.source.misplaced("DUPLICATE")),
-        };
+        let conflict = self.on_conflict(&table, &alias, on.as_ref(), index_condition.as_ref())?;
         let returning = self.returning(returning.as_deref(), table_scope(&table, &alias))?;
         Ok(BoundInsert {
             table,
@@ -160,7 +143,11 @@ impl Binder<'_> {
         Ok(given)
     }
 
-    fn column_position(&self, table: &Table, name: &ast::Ident) -> Result<u16, SqlError> {
+    pub(super) fn column_position(
+        &self,
+        table: &Table,
+        name: &ast::Ident,
+    ) -> Result<u16, SqlError> {
         let folded = ident(name);
         let found = table
             .columns
@@ -341,85 +328,7 @@ impl Binder<'_> {
         }
     }
 
-    fn conflict(
-        &mut self,
-        table: &Arc<Table>,
-        alias: &str,
-        on: &ast::OnConflict,
-    ) -> Result<Conflict, SqlError> {
-        let ast::OnConflict {
-            conflict_target,
-            action,
-        } = on;
-        let arbiter = match conflict_target {
-            None => None,
-            Some(ConflictTarget::Columns(names)) => {
-                let columns = names
-                    .iter()
-                    .map(|name| self.column_position(table, name))
-                    .collect::<Result<Vec<_>, _>>()?;
-                let fits = |index: &Index| index.unique && index.covers_exactly(&columns);
-                let found = table.indexes().position(fits);
-                Some(found.ok_or_else(|| {
-                    SqlError::new(
-                        SqlState::INVALID_COLUMN_REFERENCE,
-                        "there is no unique or exclusion constraint matching the ON CONFLICT \
-                         specification",
-                    )
-                })?)
-            }
-            Some(ConflictTarget::OnConstraint(name)) => {
-                let name = object_name(name).1;
-                let found = table.indexes().position(|i| i.unique && i.name == name);
-                Some(found.ok_or_else(|| {
-                    let message = format!(
-                        "constraint \"{name}\" for table \"{}\" does not exist",
-                        table.name
-                    );
-                    SqlError::new(SqlState::UNDEFINED_OBJECT, message)
-                })?)
-            }
-        };
-        let action = match action {
-            OnConflictAction::DoNothing => ConflictAction::Nothing,
-            OnConflictAction::DoUpdate(ast::DoUpdate {
-                assignments,
-                selection,
-            }) => {
-                if arbiter.is_none() {
-                    let message =
-                        "ON CONFLICT DO UPDATE requires inference specification or constraint name";
-                    return Err(SqlError::new(SqlState::SYNTAX, message)
-                        .hint("For example, ON CONFLICT (column_name)."));
-                }
-                let mut scope = table_scope(table, alias);
-                let mut excluded = table_scope(table, "excluded");
-                // An unqualified name is the existing row's column.
-                for column in &mut excluded.columns {
-                    column.shadowed = true;
-                }
-                scope.append(excluded.shifted(table.columns.len() as u32))?;
-                let outer = self.set_scope(scope);
-                let bound = self.assignments(table, assignments).and_then(|set| {
-                    let condition = selection.as_ref();
-                    let condition = condition.map(|ast| self.condition(ast, "WHERE"));
-                    Ok((set, condition.transpose()?))
-                });
-                self.set_scope(outer);
-                let (assignments, condition) = bound?;
-                if !self.take_calls().is_empty() {
-                    return Err(unsupported("a subquery in ON CONFLICT DO UPDATE"));
-                }
-                ConflictAction::Update {
-                    assignments,
-                    condition,
-                }
-            }
-        };
-        Ok(Conflict { arbiter, action })
-    }
-
-    fn assignments(
+    pub(super) fn assignments(
         &mut self,
         table: &Arc<Table>,
         assignments: &[Assignment],

@@ -7,6 +7,7 @@
 mod aggregate;
 mod calls;
 mod clauses;
+mod conflict;
 mod dml;
 mod expr;
 mod form;
@@ -22,7 +23,9 @@ mod select;
 mod target;
 pub(crate) mod types;
 
-pub(crate) use dml::{BoundWrite, Conflict, ConflictAction};
+pub(crate) use calls::is_subquery;
+pub(crate) use conflict::{Conflict, ConflictAction};
+pub(crate) use dml::BoundWrite;
 pub(crate) use expr::check_collation;
 pub(crate) use target::Target;
 

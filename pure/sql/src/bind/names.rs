@@ -64,11 +64,10 @@ impl Binder<'_> {
         };
         match self.column(Some(relation), name, span)? {
             Some(found) => Ok(found),
-            None => Err(SqlError::new(
-                SqlState::UNDEFINED_TABLE,
-                format!("missing FROM-clause entry for table \"{relation}\""),
-            )
-            .at(self.position(span))),
+            None => {
+                let error = self.level().scope.no_relation(relation);
+                Err(error.at(self.position(span)))
+            }
         }
     }
 

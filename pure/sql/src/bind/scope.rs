@@ -151,6 +151,31 @@ impl Scope {
         }
     }
 
+    /// There is no relation of this name; a table of that name may have another one here.
+    pub(crate) fn no_relation(&self, name: &str) -> SqlError {
+        let renamed = self.bases.iter().find_map(|(first, table)| {
+            let mut columns = self.columns.iter();
+            let at =
+                |column: &&ScopeColumn| matches!(column.expr, Expr::Column(at, _) if at == *first);
+            columns.find(at).filter(|_| table.name == name)
+        });
+        match renamed {
+            Some(column) => {
+                let message =
+                    format!("invalid reference to FROM-clause entry for table \"{name}\"");
+                let hint = format!(
+                    "Perhaps you meant to reference the table alias \"{}\".",
+                    column.relation
+                );
+                SqlError::new(SqlState::UNDEFINED_TABLE, message).hint(hint)
+            }
+            None => {
+                let message = format!("missing FROM-clause entry for table \"{name}\"");
+                SqlError::new(SqlState::UNDEFINED_TABLE, message)
+            }
+        }
+    }
+
     /// The oid of the table from which a row comes, for `tableoid`: of the relation of that name,
     /// or of the only one. NULL where an outer join found no row.
     pub(crate) fn table_oid(&self, relation: Option<&str>) -> Option<Expr> {

@@ -68,11 +68,8 @@ impl Binder<'_> {
                     let (_, relation) = object_name(name);
                     let scope = &self.level().scope;
                     if !scope.relations.contains(&relation) {
-                        return Err(SqlError::new(
-                            SqlState::UNDEFINED_TABLE,
-                            format!("missing FROM-clause entry for table \"{relation}\""),
-                        )
-                        .at(super::scope::name_position(&self.source, name)));
+                        let error = scope.no_relation(&relation);
+                        return Err(error.at(super::scope::name_position(&self.source, name)));
                     }
                     let level = self.level();
                     let columns = level.scope.columns.iter();

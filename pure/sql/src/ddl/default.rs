@@ -1,7 +1,8 @@
 //! Defaults of columns, checked when the table is made.
 
 use crate::bind::Binder;
-use crate::bind::rel::{CallKind, InitValue, Rel};
+use crate::bind::is_subquery;
+use crate::bind::rel::InitValue;
 use crate::bind::scope::Scope;
 use crate::expr::{Expr, walk};
 use base::{SqlError, SqlState, Type};
@@ -80,18 +81,5 @@ fn worded(error: SqlError) -> SqlError {
             "aggregate functions are not allowed in DEFAULT expressions",
         ),
         _ => error,
-    }
-}
-
-fn is_subquery(kind: &CallKind<Rel>) -> bool {
-    match kind {
-        CallKind::Scalar { .. }
-        | CallKind::Exists { .. }
-        | CallKind::In { .. }
-        | CallKind::Quantified { .. }
-        | CallKind::Array { .. } => true,
-        CallKind::Nextval(_) | CallKind::Currval(_) | CallKind::Sleep(_) | CallKind::Signal(..) => {
-            false
-        }
     }
 }

@@ -328,7 +328,7 @@ fn prepare(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         words.source,
         &words.tokens[words.at.min(words.tokens.len())..],
     )?;
-    if !matches!(statement.kind(), Kind::Sql(_) | Kind::InsertOverriding(..)) {
+    if !matches!(statement.kind(), Kind::Sql(_) | Kind::Insert(..)) {
         return Err(words.unexpected());
     }
     Ok(Kind::Prepare {

@@ -64,7 +64,7 @@ pub(super) fn simplified(
     })
 }
 
-fn is_word(tokens: &[TokenWithSpan], at: usize, word: &str) -> bool {
+pub(super) fn is_word(tokens: &[TokenWithSpan], at: usize, word: &str) -> bool {
     matches!(tokens.get(at).map(|token| &token.token), Some(Token::Word(found))
         if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
 }
@@ -229,34 +229,5 @@ impl Reader<'_> {
         self.at += 1;
         self.marks.validate = true;
         Ok(())
-    }
-}
-/// Refuses the condition of an index that ON CONFLICT asks for: there are no partial indexes.
-///
-/// # Errors
-/// 0A000.
-pub(super) fn check_conflict(source: &Source, tokens: &[TokenWithSpan]) -> Result<(), SqlError> {
-    let is = |at: usize, word: &str| {
-        matches!(tokens.get(at).map(|token| &token.token), Some(Token::Word(found))
-            if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
-    };
-    let conflict = (0..tokens.len()).find(|at| is(*at, "ON") && is(at + 1, "CONFLICT"));
-    let Some(conflict) = conflict else {
-        return Ok(());
-    };
-    let opens = tokens.get(conflict + 2);
-    let target = opens.is_some_and(|token| token.token == Token::LParen);
-    let close = tokens[conflict..]
-        .iter()
-        .position(|token| token.token == Token::RParen);
-    match close {
-        Some(close) if is(conflict + close + 1, "WHERE") && target => {
-            let place = source.position(tokens[conflict + close + 1].span.start);
-            let message = "ON CONFLICT (...) WHERE is not supported";
-            Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-                .hint("No index is partial: leave the condition out.")
-                .at(place))
-        }
-        _ => Ok(()),
     }
 }

@@ -7,6 +7,7 @@ mod comment;
 mod constraints;
 mod dialect;
 mod expression;
+mod insert;
 mod joins;
 mod keywords;
 mod lexer;
@@ -19,6 +20,7 @@ mod words;
 
 pub(crate) use commands::{CopySource, CopyStatement, DatabaseOptions, ShowWhat};
 pub(crate) use constraints::{AlterStatement, Marks};
+pub(crate) use insert::{InsertWords, Overriding};
 pub(crate) use source::Source;
 pub(crate) use words::fold;
 
@@ -64,8 +66,8 @@ struct Parsed {
 pub(crate) enum Kind {
     /// Parsed by the library.
     Sql(Box<ast::Statement>),
-    /// INSERT with its OVERRIDING clause, which the library does not know.
-    InsertOverriding(Box<ast::Statement>, Overriding),
+    /// INSERT with words that the library does not know.
+    Insert(Box<ast::Statement>, Box<InsertWords>),
     CreateTable(Box<TableStatement>),
     AlterTable(Box<AlterStatement>),
     CreateDatabase {
@@ -100,13 +102,6 @@ pub(crate) enum Kind {
         statement: Statement,
     },
     Nothing(&'static str),
-}
-
-/// OVERRIDING { SYSTEM | USER } VALUE.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Overriding {
-    System,
-    User,
 }
 
 /// COMMENT ON.
@@ -349,7 +344,6 @@ fn word(text: &str) -> Token {
 }
 
 fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> {
-    constraints::check_conflict(source, tokens)?;
     let first = tokens.first().map(|token| &token.token);
     if let Some(Token::Word(word)) = first
         && word.keyword == Keyword::ALTER
@@ -364,12 +358,22 @@ fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> 
             false => Kind::Sql(Box::new(statement)),
         });
     }
-    let (tokens, overriding) = simplified(tokens);
+    let (mut tokens, overriding) = simplified(tokens);
+    let mut index_condition = None;
+    if constraints::is_word(&tokens, 0, "INSERT")
+        && let Some((kept, condition)) = insert::without_condition(source, &tokens)?
+    {
+        (tokens, index_condition) = (kept, Some(condition));
+    }
     let statement = with_library(source, &tokens, |parser| parser.parse_statement())?;
-    Ok(match overriding {
-        Some(overriding) => Kind::InsertOverriding(Box::new(statement), overriding),
-        None => Kind::Sql(Box::new(statement)),
-    })
+    if overriding.is_none() && index_condition.is_none() {
+        return Ok(Kind::Sql(Box::new(statement)));
+    }
+    let words = InsertWords {
+        overriding,
+        index_condition,
+    };
+    Ok(Kind::Insert(Box::new(statement), Box::new(words)))
 }
 
 /// Runs one of the library's parsers over all of `tokens`.

@@ -17,7 +17,7 @@ use crate::bind::rel::{Init, InitValue, Rel};
 use crate::bind::{Binder, BoundQuery, PlanCx};
 use crate::exec::step::{Action, Run, Step, StepOp};
 use crate::expr::{Expr, walk};
-use crate::parse::{Kind, ShowWhat, Statement};
+use crate::parse::{InsertWords, Kind, ShowWhat, Statement};
 use crate::plan::{OutColumn, Plan, PlanKind, SessionCommand};
 use base::{Datum, SqlError, SqlState, Type};
 use catalog::Table;
@@ -92,8 +92,8 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
             let change = crate::ddl::plan(statement.kind(), binder)?;
             plain(binder, PlanKind::Ddl(change))
         }
-        Kind::InsertOverriding(ast, overriding) => match ast.as_ref() {
-            ast::Statement::Insert(insert) => write::insert(insert, Some(*overriding), binder)?,
+        Kind::Insert(ast, words) => match ast.as_ref() {
+            ast::Statement::Insert(insert) => write::insert(insert, words, binder)?,
             _ => {
                 let message = "syntax error at or near \"OVERRIDING\"";
                 return Err(SqlError::new(SqlState::SYNTAX, message));
@@ -113,7 +113,7 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
 fn rows_statement(ast: &ast::Statement, binder: &mut Binder<'_>) -> Result<Option<Plan>, SqlError> {
     Ok(Some(match ast {
         ast::Statement::Query(query) => query_plan(query, binder)?,
-        ast::Statement::Insert(insert) => write::insert(insert, None, binder)?,
+        ast::Statement::Insert(insert) => write::insert(insert, &InsertWords::default(), binder)?,
         ast::Statement::Update {
             table,
             assignments,

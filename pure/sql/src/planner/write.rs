@@ -9,7 +9,7 @@ use crate::exec::step::{
     Writer, table_index,
 };
 use crate::expr::{Compare, Expr, Func};
-use crate::parse::{Overriding, Statement};
+use crate::parse::{InsertWords, Statement};
 use crate::plan::{OutColumn, Plan};
 use crate::program::TableShape;
 use base::{SqlError, SqlState, Type};
@@ -276,10 +276,10 @@ fn reads(rel: &Rel, table: &Table) -> bool {
 
 pub(super) fn insert(
     insert: &ast::Insert,
-    overriding: Option<Overriding>,
+    words: &InsertWords,
     binder: &mut Binder<'_>,
 ) -> Result<Plan, SqlError> {
-    let bound = binder.insert(insert, overriding)?;
+    let bound = binder.insert(insert, words)?;
     let columns = out_columns(bound.returning.as_ref());
     let returns_rows = bound.returning.is_some();
     let table = bound.table;
