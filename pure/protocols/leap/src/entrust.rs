@@ -152,7 +152,7 @@ fn is_blind(op: &Op) -> bool {
 
 impl Leap {
     /// Whom to entrust a transaction of this one operation to; `None`: the row comes here.
-    pub(crate) fn entrustee(&mut self, now: Time, op: &Op) -> Option<ShardId> {
+    pub(crate) fn entrustee(&mut self, cx: &Context<'_>, op: &Op) -> Option<ShardId> {
         let key = key_of(op)?;
         if !self.settings.entrusts || self.standing(key) != Standing::Elsewhere {
             return None;
@@ -160,7 +160,7 @@ impl Leap {
         if self.sharing.has_copy(key) || self.wanted.contains_key(key) {
             return None;
         }
-        if !is_blind(op) && !self.goes_to_row(now, op, key) {
+        if !is_blind(op) && !self.goes_to_row(cx, op, key) {
             return None;
         }
         self.place_of(key)
@@ -190,14 +190,15 @@ impl Leap {
         self.is_acquainted(to).then_some(to)
     }
 
-    /// Whether an operation had better go to its row, because the row would not stay here.
-    fn goes_to_row(&self, now: Time, op: &Op, key: &Key) -> bool {
+    /// Whether an operation had better go to its row, because the row would not stay here, or
+    /// cannot come.
+    fn goes_to_row(&self, cx: &Context<'_>, op: &Op, key: &Key) -> bool {
         let one_row = matches!(op, Op::Modify { .. })
             || matches!(read_of(op), Some(Read::Lock(LockMode::Exclusive)));
-        // Without its home it cannot come here.
-        let stays = self.is_down(self.home(key.slot));
+        // Without its home it cannot come here, nor without memory for it.
+        let stays = self.is_down(self.home(key.slot)) || cx.journal.is_memory_full();
         let from = self.settings.contended_from;
-        one_row && (stays || self.heat.is_contended(key, from, now))
+        one_row && (stays || self.heat.is_contended(key, from, cx.now))
     }
 
     /// Two lives of a shard must not both run what it is entrusted with, so its life is known.

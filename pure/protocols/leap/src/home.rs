@@ -268,7 +268,7 @@ impl Leap {
         }
         match self.table.get(&incoming.key).map(|entry| entry.owner) {
             None if lends => self.begin_lend(cx, from, seq, &incoming),
-            Some(Some(owner)) if lends && owner != from => {
+            Some(Some(owner)) if lends && owner != from && !cx.journal.is_memory_full() => {
                 self.bring_home(cx, (from, seq), &incoming, owner);
             }
             None if from != self.shard => {

@@ -314,7 +314,7 @@ impl Leap {
     ) -> Result<OpResult, Stop> {
         self.fold_back(cx, job, op)?;
         match job.to {
-            Some(to) if self.reads_elsewhere(op, to) => Err(Stop::Elsewhere),
+            Some(to) if self.reads_elsewhere(cx, op, to) => Err(Stop::Elsewhere),
             Some(_) | None => self.run_op(cx, job, op),
         }
     }

@@ -48,6 +48,11 @@ impl Leap {
         match op {
             Op::Get { key, read, program } => {
                 check_schema(cx, key.index, job.planned)?;
+                // A row does not move for a reader on another shard, which it cannot come to.
+                let visits = matches!(job.origin, Origin::Read { .. });
+                if visits && self.standing(key) == Standing::Elsewhere {
+                    return Err(Stop::Elsewhere);
+                }
                 match *read {
                     Read::Snapshot(snapshot) => self.get_snapshot(cx, job, key, snapshot, program),
                     Read::Lock(mode) => {
@@ -125,7 +130,7 @@ impl Leap {
     /// for later. Nobody waits for the answers: the job comes to the rows by itself, and what was
     /// refused is asked for again then.
     fn ask_ahead(&mut self, cx: &mut Context<'_>, job: &mut Job, rows: &NewRows) {
-        if job.inserting.at < job.inserting.asked {
+        if job.inserting.at < job.inserting.asked || cx.journal.is_memory_full() {
             return;
         }
         let mut rest = rows.from(job.inserting.at);

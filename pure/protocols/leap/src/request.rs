@@ -111,6 +111,9 @@ impl Leap {
         {
             return Err(Stop::aborted(reason));
         }
+        if mode != LockMode::Shared && cx.journal.is_memory_full() {
+            return Err(Stop::aborted(AbortReason::MemoryFull(self.shard)));
+        }
         if let Some(seq) = self.wanted.get(key) {
             let request = self
                 .requests

@@ -59,7 +59,7 @@ pub(crate) struct Owings {
 
 impl Leap {
     /// Whom to ship a formula of a larger transaction to; `None`: it runs here.
-    pub(crate) fn shippee(&mut self, now: Time, txn: TxnId, op: &Op) -> Option<ShardId> {
+    pub(crate) fn shippee(&mut self, cx: &Context<'_>, txn: TxnId, op: &Op) -> Option<ShardId> {
         let Op::Formula { key, formula } = op else {
             return None;
         };
@@ -72,7 +72,8 @@ impl Leap {
             return (!ship.pulled && !self.is_down(ship.owner)).then_some(ship.owner);
         }
         let from = self.settings.contended_from;
-        if !self.heat.is_contended(key, from, now) || self.wanted.contains_key(key) {
+        let stays = cx.journal.is_memory_full() || self.heat.is_contended(key, from, cx.now);
+        if !stays || self.wanted.contains_key(key) {
             return None;
         }
         self.place_of(key)

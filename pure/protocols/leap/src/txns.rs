@@ -347,17 +347,17 @@ impl Leap {
         whole: bool,
     ) -> Submitted<OpReply> {
         job.to = Some(to);
-        if self.reads_elsewhere(&op, to) && !self.touches_ships(job.txn, &op) {
+        if self.reads_elsewhere(cx, &op, to) && !self.touches_ships(job.txn, &op) {
             job.op = Some(op);
             self.read_elsewhere(cx, Box::new(job), Some(to));
             return Submitted::Pending;
         }
-        if whole && let Some(to) = self.entrustee(cx.now, &op) {
+        if whole && let Some(to) = self.entrustee(cx, &op) {
             job.op = Some(op);
             self.entrust(cx, job, to);
             return Submitted::Pending;
         }
-        if !whole && let Some(to) = self.shippee(cx.now, job.txn, &op) {
+        if !whole && let Some(to) = self.shippee(cx, job.txn, &op) {
             job.op = Some(op);
             self.ship(cx, job, to);
             return Submitted::Pending;
@@ -413,8 +413,15 @@ impl Leap {
     }
 
     /// Whether an operation does its work where the rows are, on another shard.
-    pub(crate) fn reads_elsewhere(&self, op: &Op, to: ShardId) -> bool {
+    pub(crate) fn reads_elsewhere(&self, cx: &Context<'_>, op: &Op, to: ShardId) -> bool {
         match (key_of(op), read_of(op)) {
+            // To be locked it would come here, if there were memory for it.
+            (Some(key), Some(Read::Lock(_) | Read::LockRows { .. })) => {
+                cx.journal.is_memory_full()
+                    && self.standing(key) == Standing::Elsewhere
+                    && !self.sharing.has_copy(key)
+                    && !self.wanted.contains_key(key)
+            }
             (Some(key), Some(Read::Snapshot(_))) => match self.standing(key) {
                 Standing::Mine => false,
                 Standing::Elsewhere => true,

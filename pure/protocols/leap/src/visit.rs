@@ -101,7 +101,7 @@ impl Leap {
         self.post(cx, to, Body::Reply(Box::new(reply)), job.wait);
     }
 
-    /// The row of a snapshot is not here: its owner is asked, if this is its home.
+    /// The row is not here: its owner is asked, if this is its home.
     pub(crate) fn forward_read(&mut self, cx: &mut Context<'_>, job: &Job, number: u64) {
         let op = job.op.clone().expect("it did not run");
         let key = key_of(&op).expect("a scan runs at the home");
@@ -124,6 +124,13 @@ impl Leap {
             // Its own shard has it, or the home must be asked once more.
             Some(owner) if owner == job.txn.shard => self.reply(cx, job, number, None, Vec::new()),
             Some(owner) => {
+                if let Some(visit) = self.visits.get_mut(&job.txn) {
+                    visit.jobs.retain(|id| *id != job.id);
+                    let locks = !matches!(read_of(&op), Some(Read::Snapshot(_)));
+                    if locks && !visit.fetched_from.contains(&owner) {
+                        visit.fetched_from.push(owner);
+                    }
+                }
                 let request = ReadRequest {
                     txn: job.txn,
                     options: job.options,

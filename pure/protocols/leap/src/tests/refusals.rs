@@ -1,9 +1,9 @@
 //! What ends a transaction besides wait-die: silence, nodes that are away, timeouts, a full disk
 //! or memory.
 
-use super::local::{add, get, shard};
+use super::local::{add, bump, get, insert, number, shard};
 use super::world::{World, key, options};
-use base::{NodeId, TxnId};
+use base::{NodeId, Ts, TxnId};
 use store::Write;
 use txn::{AbortReason, Op, OpError, OpId, OpReply, Outcome, Protocol, Submitted, Tie, TxnOptions};
 
@@ -93,7 +93,7 @@ fn submit_with(world: &mut World, at: u16, timeout_us: u64) -> OpId {
         let chosen = TxnOptions {
             lock_timeout_us: timeout_us,
             in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
-            ..options(base::Ts(2))
+            ..options(Ts(2))
         };
         protocol.begin(cx, txn, chosen);
         protocol.submit(cx, txn, id, shard(1), 1, add("a0", 1), true)
@@ -143,19 +143,103 @@ fn a_full_disk_refuses_writes_and_lets_rows_move() {
 fn full_memory_refuses_writes_but_deletes() {
     let mut world = world();
     world.nodes[&NodeId(2)].disk.borrow_mut().is_memory_full = true;
+    let full = AbortReason::MemoryFull(shard(2));
     let writer = world.begin(shard(2));
-    let id = world.submit(writer, add("a0", 1), true);
-    world.settle();
+    let id = world.submit(writer, add("a1", 1), true);
     let reply = world.take_answer(id).unwrap();
-    assert_eq!(reason(&reply), Some(&AbortReason::MemoryFull(shard(2))));
+    assert_eq!(reason(&reply), Some(&full));
     let remover = world.begin(shard(2));
-    let remove = Op::Write {
-        key: key("a0"),
+    let remove = |name: &str| Op::Write {
+        key: key(name),
         write: Write::Delete,
     };
-    let id = world.submit(remover, remove, true);
-    world.settle();
+    let id = world.submit(remover, remove("a1"), true);
     let reply = world.take_answer(id).unwrap();
     assert!(matches!(reply.outcome, Some(Outcome::Committed { .. })));
-    assert_eq!(world.value(&key("a0")), None);
+    assert_eq!(world.value(&key("a1")), None);
+    // For a deletion a row would have to come first.
+    let remover = world.begin(shard(2));
+    let id = world.submit(remover, remove("a0"), true);
+    let reply = world.take_answer(id).unwrap();
+    assert_eq!(reason(&reply), Some(&full));
+    assert!(world.is_idle());
+}
+
+/// Rows do not move to a node without memory for them. They are read and changed where they are,
+/// as far as one operation goes; what needs them there is refused.
+#[test]
+fn no_row_moves_to_a_node_whose_memory_is_full() {
+    let owner_of = |world: &World| world.owner(&key("a0"));
+    for owner in [1, 3] {
+        let mut world = world();
+        // At home, or away from there.
+        let txn = world.begin(shard(owner));
+        let id = world.submit(txn, add("a0", 1), true);
+        world.settle();
+        world.take_answer(id).unwrap();
+        assert_eq!(owner_of(&world), shard(owner));
+        world.nodes[&NodeId(2)].disk.borrow_mut().is_memory_full = true;
+        // A transaction of one change goes to the row, and so does an increment of a larger one.
+        for (op, last) in [(add("a0", 1), true), (bump("a0", 1), false)] {
+            let txn = world.begin(shard(2));
+            let id = world.submit(txn, op, last);
+            world.settle();
+            let reply = world.take_answer(id).expect("it is answered");
+            assert!(reply.result.is_ok(), "{reply:?}");
+            if !last {
+                let id = world.commit(txn);
+                world.settle();
+                let reply = world.take_answer(id).unwrap();
+                assert!(matches!(reply.outcome, Some(Outcome::Committed { .. })));
+            }
+        }
+        // Readers with locks, of which writers elsewhere take notice.
+        let reader = world.begin(shard(2));
+        let id = world.submit(reader, get("a0"), false);
+        world.settle();
+        assert_eq!(number(&world.take_answer(id).unwrap()), Some(13));
+        let writer = world.begin_as(shard(owner), Some(Ts(5)));
+        let waits = world.submit(writer, add("a0", 1), true);
+        world.settle();
+        assert!(
+            world.take_answer(waits).is_none(),
+            "the reader has it locked"
+        );
+        let write = world.submit(reader, add("a0", 1), false);
+        world.settle();
+        let reply = world.take_answer(write).unwrap();
+        assert_eq!(reason(&reply), Some(&AbortReason::MemoryFull(shard(2))));
+        world.call(shard(2), |protocol, cx| protocol.abort(cx, reader));
+        world.settle();
+        assert_eq!(number(&world.take_answer(waits).unwrap()), Some(14));
+        let reader = world.begin(shard(2));
+        let id = world.submit(reader, get("a0"), false);
+        world.settle();
+        assert_eq!(number(&world.take_answer(id).unwrap()), Some(14));
+        let id = world.commit(reader);
+        world.settle();
+        let reply = world.take_answer(id).unwrap();
+        assert!(matches!(reply.outcome, Some(Outcome::Committed { .. })));
+        let inserter = world.begin(shard(2));
+        let id = world.submit(inserter, insert("b0", 1), true);
+        world.settle();
+        let reply = world.take_answer(id).unwrap();
+        assert_eq!(reason(&reply), Some(&AbortReason::MemoryFull(shard(2))));
+        assert_eq!(owner_of(&world), shard(owner), "it has not moved");
+        let held = world.shards[&shard(2)].protocol.held.len();
+        assert_eq!(held, 0, "nor has anything else");
+        // With memory again they come as ever.
+        world.nodes[&NodeId(2)].disk.borrow_mut().is_memory_full = false;
+        for _ in 0..3 {
+            let txn = world.begin(shard(2));
+            let id = world.submit(txn, get("a0"), false);
+            world.settle();
+            world.take_answer(id).unwrap();
+            world.commit(txn);
+            world.tick(2_000_000);
+            world.settle();
+        }
+        assert_eq!(owner_of(&world), shard(2));
+        assert!(world.is_idle());
+    }
 }
