@@ -3,7 +3,7 @@
 use crate::job::{Asker, Job, Stop};
 use crate::part::{Part, Promise};
 use crate::participant::allows_finish;
-use crate::snapshot::{arrive, raise};
+use crate::snapshot::{Kept, arrive, raise};
 use crate::{Context, Settings, TwoPhase};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -25,6 +25,7 @@ pub(crate) struct Hands<'a> {
     /// What others have pending on the row of a formula.
     pub(crate) escrow: Option<Escrow>,
     pub(crate) promises: &'a BTreeMap<TxnId, Promise>,
+    pub(crate) kept: &'a Kept,
     pub(crate) bulks: &'a Bulks,
     /// False only where a test plants the fault.
     pub(crate) seals: bool,
@@ -131,6 +132,7 @@ impl TwoPhase {
             escrow,
             seals,
             promises: &self.promises,
+            kept: &self.kept,
             bulks: &self.bulks,
             installed: &self.installed,
             settings: self.settings,

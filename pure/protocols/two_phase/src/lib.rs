@@ -81,6 +81,7 @@ use coord::{Coord, Decision, VisitsOut};
 use entrust::Unsettled;
 use job::Job;
 use part::{Part, Promise, VisitsIn};
+use snapshot::Kept;
 use timers::Timer;
 use txn::{Bulks, Cx, Installed, LockTable};
 
@@ -141,6 +142,7 @@ pub struct TwoPhase {
     parts: BTreeMap<TxnId, Box<Part>>,
     /// Prepared write sets, also those found by recovery.
     promises: BTreeMap<TxnId, Promise>,
+    kept: Kept,
     /// Large transactions that are committed and not yet installed as a whole.
     bulks: Bulks,
     /// Operations that wait: for a lock, a promise, or their turn.
@@ -206,6 +208,7 @@ impl TwoPhase {
             unsettled: BTreeMap::new(),
             parts: BTreeMap::new(),
             promises: BTreeMap::new(),
+            kept: Kept::default(),
             bulks: Bulks::default(),
             jobs: BTreeMap::new(),
             ready: VecDeque::new(),

@@ -246,6 +246,7 @@ impl TwoPhase {
                 commit_ts >= promise.prepare_ts,
                 "commits lie above their promises"
             );
+            self.kept.note(promise.prepare_ts, commit_ts, cx.horizon);
             let mut readable = position;
             let bulk = self.is_bulk_promise(&promise);
             if promise.durable {

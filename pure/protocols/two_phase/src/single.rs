@@ -97,6 +97,7 @@ impl TwoPhase {
             escrow: None,
             seals: true,
             promises: &self.promises,
+            kept: &self.kept,
             bulks: &self.bulks,
             installed: &self.installed,
             settings: self.settings,

@@ -4,7 +4,9 @@ use crate::Context;
 use crate::coord::Coord;
 use crate::exec::Hands;
 use crate::job::{Job, Stop};
+use alloc::collections::BTreeMap;
 use base::{Planted, ShardId, Slot, Ts, is_planted};
+use core::ops::Bound;
 use store::{Store, Window};
 use txn::bulk::Wanted;
 use txn::{AbortReason, Contact, OpError, ScanOp, Slots, Snapshot};
@@ -16,6 +18,47 @@ const SEARCH_ROWS_MAX: u32 = 256;
 /// Shards that a transaction's readers came to and whose clocks are remembered. Whoever is
 /// forgotten is come to for the first time again, which costs a restart at worst.
 const CONTACTS_MAX: usize = 1_024;
+
+/// Promises that were kept above their own timestamp, and may concern readers.
+///
+/// A commit may have been answered while its promise here stood below the bound of a reader; what
+/// it has written lies above that bound once the promise is kept. So a later operation of the
+/// reader, or one that begins again, must look higher.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// Timestamps of the promises, by those of their commits.
+    promised: BTreeMap<Ts, Ts>,
+    /// No commit of these lies further above its promise.
+    gap_max: u64,
+}
+
+impl Kept {
+    /// A promise is kept. Nobody reads below `horizon` any more.
+    pub(crate) fn note(&mut self, prepare_ts: Ts, commit_ts: Ts, horizon: Ts) {
+        while let Some(first) = self.promised.first_entry()
+            && *first.key() <= horizon
+        {
+            first.remove();
+        }
+        if self.promised.is_empty() {
+            self.gap_max = 0;
+        }
+        self.gap_max = self.gap_max.max(commit_ts.0 - prepare_ts.0);
+        self.promised.insert(commit_ts, prepare_ts);
+    }
+
+    /// The bound, or the last commit above it whose promise was not above it.
+    fn raise(&self, bound: Ts) -> Ts {
+        let last = Ts(bound.0.saturating_add(self.gap_max));
+        if self.promised.is_empty() || last <= bound {
+            return bound;
+        }
+        let above = (Bound::Excluded(bound), Bound::Included(last));
+        let mut kept = self.promised.range(above).rev();
+        let found = kept.find(|(_, prepare_ts)| **prepare_ts <= bound);
+        found.map_or(bound, |(commit_ts, _)| *commit_ts)
+    }
+}
 
 /// A read on its way into the snapshot.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +108,7 @@ impl Hands<'_> {
         let settled = if job.arrival.overtaken {
             cx.clock.reached()
         } else {
-            bound
+            self.kept.raise(bound)
         };
         job.arrival.settled = Some(settled);
         Ok(settled)

@@ -1,7 +1,7 @@
 //! Snapshots that miss nothing that was answered before their reader began, whatever clocks say.
 
 use super::programs::{Test, program};
-use super::world::{TABLE, World, key};
+use super::world::{Flight, TABLE, World, key};
 use base::{KeyRange, NodeId, ShardId, Ts, TxnId};
 use txn::{Op, OpError, OpReply, OpResult, Outcome, Protocol, Read, ScanOp, Slots, Snapshot};
 
@@ -159,10 +159,9 @@ fn what_was_there_at_the_first_contact_is_found_later() {
     assert_eq!(int(&reply), 1);
 }
 
-/// The decision is answered and has not reached the participant that the reader comes to.
-#[test]
-fn a_promise_of_an_answered_commit_is_waited_for_and_seen() {
-    let mut world = world();
+/// A commit of shards 2 and 3 that is answered, and of which shard 2 does not know: its timestamp,
+/// and the messages that tell.
+fn answered(world: &mut World) -> (Ts, Vec<Flight>) {
     let txn = world.begin(shard(3));
     for to in [shard(2), shard(3)] {
         let id = world.submit(txn, to, add("a"), false);
@@ -193,7 +192,14 @@ fn a_promise_of_an_answered_commit_is_waited_for_and_seen() {
     let Some(Outcome::Committed { commit_ts }) = told.outcome else {
         panic!("{told:?}");
     };
-    let held = core::mem::take(&mut world.flights);
+    (commit_ts, core::mem::take(&mut world.flights))
+}
+
+/// The decision is answered and has not reached the participant that the reader comes to.
+#[test]
+fn a_promise_of_an_answered_commit_is_waited_for_and_seen() {
+    let mut world = world();
+    let (commit_ts, held) = answered(&mut world);
     let (reader, snapshot) = begin(&mut world);
     assert!(snapshot.at < commit_ts);
     let id = world.submit(reader, shard(2), sum(snapshot), false);
@@ -205,6 +211,45 @@ fn a_promise_of_an_answered_commit_is_waited_for_and_seen() {
     assert!(to >= commit_ts);
     let reply = ask(&mut world, reader, shard(2), sum(at(snapshot, to)));
     assert_eq!(int(&reply), 13);
+}
+
+/// The reader begins again below the commit for which it has waited, because another shard has
+/// refused it there: it is refused here, too.
+#[test]
+fn a_promise_that_was_waited_for_is_not_missed_the_second_time() {
+    let mut world = world();
+    let (commit_ts, held) = answered(&mut world);
+    let (reader, snapshot) = begin(&mut world);
+    let id = world.submit(reader, shard(2), sum(snapshot), false);
+    world.settle();
+    world.flights = held;
+    world.settle();
+    raised(&world.take_answer(id).expect("answered"));
+    let low = Ts(snapshot.at.0 + 1);
+    assert!(low < commit_ts);
+    let to = raised(&ask(&mut world, reader, shard(2), sum(at(snapshot, low))));
+    assert!(to >= commit_ts);
+    let reply = ask(&mut world, reader, shard(2), sum(at(snapshot, to)));
+    assert_eq!(int(&reply), 13);
+}
+
+/// The first operation there wants another row and does not wait; the promise is kept before the
+/// second one comes.
+#[test]
+fn a_promise_that_was_there_at_the_first_contact_is_found_later() {
+    let mut world = world();
+    let (commit_ts, held) = answered(&mut world);
+    let (reader, snapshot) = begin(&mut world);
+    let reply = ask(&mut world, reader, shard(2), get("b", snapshot));
+    assert_eq!(int(&reply), 2);
+    world.flights = held;
+    world.settle();
+    let to = raised(&ask(&mut world, reader, shard(2), get("a", snapshot)));
+    assert!(to >= commit_ts);
+    // What is written afterwards is none that it must see.
+    change(&mut world, shard(2), add("b"));
+    let reply = ask(&mut world, reader, shard(2), get("b", at(snapshot, to)));
+    assert_eq!(int(&reply), 2);
 }
 
 #[test]
