@@ -4,7 +4,8 @@
 //! line counts what was checked: `ci: N passed, N failed`.
 
 use crate::{
-    clients, compare, differ, faults, install, instructions, isolation, repo, shell, simulate, tidy,
+    clients, compare, differ, faults, install, instructions, isolation, memory, repo, shell,
+    simulate, tidy,
 };
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{BufRead, BufReader, Write};
@@ -30,6 +31,7 @@ const STEPS: &[Step] = &[
     ("test", test),
     ("build", build),
     ("instructions", instructions::check),
+    ("memory", memory::run_all),
     ("demo", demo),
     ("sim", simulate::run),
     ("planted", simulate::planted),

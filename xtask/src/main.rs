@@ -10,6 +10,7 @@
 //! | `faults` | kills, stops and cuts on a real cluster, judged by how long clients wait |
 //! | `differ postgres` | random statements on both, answers compared |
 //! | `instructions` | what a point statement costs, counted by callgrind |
+//! | `memory` | a node in a control group: what needs too much is refused, and the node lives |
 //! | `compare postgres` | one node beside PostgreSQL 15, interleaved, with medians and ratios |
 //!
 //! Nothing here is part of the product, and nothing of the product is linked here: servers are
@@ -28,6 +29,7 @@ mod faults;
 mod install;
 mod instructions;
 mod isolation;
+mod memory;
 mod repo;
 mod servers;
 mod shell;
@@ -54,6 +56,8 @@ usage: cargo xtask <command>
                                    work; needs root, for a network namespace of its own
   instructions [--record] [--program FILE]
                                    count the instructions of point statements on one node
+  memory                           send statements that need too much memory to a node in a
+                                   control group of its size; groups need root
   compare postgres [--quick] [--json FILE] [--only CELL] [--rounds N] [--seconds N] [--noise]
                                    measure one node beside PostgreSQL 15; with --noise
                                    measure PostgreSQL beside itself; with --built take the
@@ -83,6 +87,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "faults" => faults::main(rest),
         "differ" => differ::main(rest),
         "instructions" => instructions::main(rest),
+        "memory" => memory::run_all().map(drop),
         "compare" => compare::main(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

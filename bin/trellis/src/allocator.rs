@@ -1,6 +1,6 @@
 //! The allocator, which knows how many bytes are in use.
 
-use libmimalloc_sys::{mi_collect, mi_malloc, mi_realloc, mi_zalloc};
+use libmimalloc_sys::{mi_collect, mi_free, mi_malloc, mi_realloc, mi_zalloc};
 use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
@@ -55,6 +55,28 @@ pub(crate) fn give_back() {
 /// by the alignment unless the size is a power of two: 48 bytes would come from blocks of 64.
 const BLOCK_ALIGN: usize = 8;
 
+/// Whether a block that gets smaller must move: mimalloc leaves it where it is down to half of its
+/// size, and a list that is cut to its length would take twice what it counts.
+fn shrinks(before: usize, after: usize) -> bool {
+    before >= 1_024 && after < before - before / 8
+}
+
+/// The first `size` bytes of a block in a new one; the old one is freed.
+///
+/// # Safety
+/// The block is one of this allocator, and has at least `size` bytes.
+unsafe fn moved(pointer: *mut u8, size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise; two blocks never overlap.
+    unsafe {
+        let new: *mut u8 = mi_malloc(size).cast();
+        if !new.is_null() {
+            core::ptr::copy_nonoverlapping(pointer, new, size);
+            mi_free(pointer.cast());
+        }
+        new
+    }
+}
+
 // SAFETY: every call goes to mimalloc, whose blocks are aligned to words; the counts do not touch
 // memory that is allocated.
 unsafe impl GlobalAlloc for Counted {
@@ -87,6 +109,10 @@ unsafe impl GlobalAlloc for Counted {
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         add(size as i64 - layout.size() as i64);
         if layout.align() <= BLOCK_ALIGN {
+            if shrinks(layout.size(), size) {
+                // SAFETY: the new block has `size` bytes, the old one more; both are ours.
+                return unsafe { moved(pointer, size) };
+            }
             // SAFETY: the pointer is a block of this allocator, as the caller promises.
             return unsafe { mi_realloc(pointer.cast(), size) }.cast();
         }

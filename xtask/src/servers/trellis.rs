@@ -112,7 +112,7 @@ impl Trellis {
         self.folder.path().join("log")
     }
 
-    fn log_text(&self) -> String {
+    pub(crate) fn log_text(&self) -> String {
         shell::tail(&std::fs::read_to_string(self.log()).unwrap_or_default(), 20)
     }
 
