@@ -601,6 +601,11 @@ impl Shard {
         self.core.borrow_mut().protocols.set_slice(units);
     }
 
+    /// Statements that were planned here so far.
+    pub fn planned(&self) -> u64 {
+        self.plans.planned()
+    }
+
     /// The most units of work that a step has taken since the last call: rows that were read, and
     /// [`txn::Counters::units`].
     pub fn take_step_units_max(&mut self) -> u64 {

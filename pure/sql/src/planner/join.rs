@@ -87,7 +87,8 @@ impl Planner<'_, '_> {
     /// Asks how many rows the table of an input has.
     fn count(&mut self, item: &mut Item) {
         if let Some((table, _)) = &item.table {
-            item.table_rows = self.rows_of(table, true);
+            self.binder.by_rows = true;
+            item.table_rows = self.rows_of(table);
         }
     }
 

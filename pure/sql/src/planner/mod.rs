@@ -346,9 +346,8 @@ impl<'b, 'a> Planner<'b, 'a> {
         }
     }
 
-    /// Rows of a table, about. `chooses`: the plan depends on it.
-    pub(super) fn rows_of(&mut self, table: &Table, chooses: bool) -> f64 {
-        self.binder.by_rows |= chooses;
+    /// Rows of a table, about.
+    pub(super) fn rows_of(&self, table: &Table) -> f64 {
         let known = (self.binder.cx.rows)(table.id);
         known.map_or(estimate::UNKNOWN_ROWS, |rows| rows as f64)
     }

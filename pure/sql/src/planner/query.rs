@@ -41,8 +41,9 @@ impl Planned {
     pub(super) fn send_first(&mut self, count: Option<&Expr>) {
         if let (Some(count), StepOp::Scan(scan)) = (count, &mut self.step.op)
             && !self.ordered
+            && first_rows(scan, count)
         {
-            first_rows(scan, count);
+            self.step.rows = at_most(self.step.rows, Some(count));
         }
     }
 }
@@ -318,11 +319,7 @@ impl Planner<'_, '_> {
         };
         let planned = self.rel(input, Vec::new(), &need, inner)?;
         let width = planned.step.width;
-        let rows = match limit.as_ref().and_then(Expr::as_const) {
-            Some(count) => count.as_int().unwrap_or(0) as f64,
-            None => 10.0,
-        };
-        let rows = rows.min(planned.step.rows);
+        let rows = at_most(planned.step.rows, limit.as_ref());
         let op = StepOp::Limit {
             input: Box::new(planned.step),
             limit,
@@ -401,9 +398,10 @@ impl Planner<'_, '_> {
         let wanted = Wanted {
             order: &wish.order,
             limited: wish.limit.is_some() && rest.is_empty(),
-            rows: self.rows_of(&table, !table.secondary.is_empty()),
+            rows: self.rows_of(&table),
         };
         let path = access::best(&table, place, &pushed, &|_| false, wanted);
+        self.binder.by_rows |= !table.secondary.is_empty() && !path.access.point;
         let share = path.share_of_rest(&pushed);
         let mut index = 0;
         pushed.retain(|_| {
@@ -416,6 +414,7 @@ impl Planner<'_, '_> {
         } else {
             None
         };
+        let rows = at_most(path.rows * share, limit.as_ref());
         let scan = Scan {
             program: rows_program(&table, &layout, pushed),
             width: layout.len() as u32,
@@ -427,7 +426,6 @@ impl Planner<'_, '_> {
             limit,
             table,
         };
-        let rows = path.rows * share;
         let step = self.step(layout.len() as u32, rows, StepOp::Scan(Box::new(scan)));
         let planned = Planned {
             step,
@@ -554,8 +552,10 @@ impl Planner<'_, '_> {
             if !first_rows(scan, limit) {
                 scan.program = ProgramPlan::new(top);
             }
+            planned.step.rows = at_most(planned.step.rows, Some(limit));
         }
-        let (width, rows) = (planned.step.width, planned.step.rows);
+        let width = planned.step.width;
+        let rows = at_most(planned.step.rows, wish.limit.as_ref());
         let input = Box::new(planned.step);
         let step = self.step(
             width,
@@ -753,6 +753,18 @@ fn first_rows(scan: &mut Scan, count: &Expr) -> bool {
         keyed: false,
     });
     true
+}
+
+/// Rows that are left of `rows` by a limit; a limit that is not known is taken for 10.
+fn at_most(rows: f64, limit: Option<&Expr>) -> f64 {
+    match limit {
+        None => rows,
+        Some(Expr::Const(count, _)) => {
+            let count = count.as_int();
+            count.map_or(rows, |count| rows.min(count.max(0) as f64))
+        }
+        Some(_) => rows.min(10.0),
+    }
 }
 
 /// Rows that a limit after an offset must read.

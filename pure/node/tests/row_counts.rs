@@ -1,0 +1,67 @@
+//! The planner knows how many rows tables have: not for the first statement that wants to know, but
+//! soon after it, for prepared statements, too.
+
+mod one_shard;
+
+use base::Datum;
+use catalog::ProtocolKind;
+use one_shard::World;
+
+const ROWS: u64 = 5_000;
+
+/// Rows that a statement reads in scans.
+fn rows_read(world: &mut World, text: &str) -> u64 {
+    let before = world.shard.counters().rows_read;
+    let outcome = world.must(1, text);
+    assert_eq!(outcome.last, Datum::Int(20), "{text}");
+    world.shard.counters().rows_read - before
+}
+
+/// Plans that are made for an EXECUTE of a text that is known.
+fn plans_made(world: &mut World) -> u64 {
+    let before = world.shard.planned();
+    world.must(1, "EXECUTE p");
+    world.shard.planned() - before
+}
+
+fn small_tables_are_looked_up(protocol: ProtocolKind) {
+    let mut world = World::new(protocol);
+    world.connect(1);
+    for text in [
+        "CREATE TABLE large (id int PRIMARY KEY, v int)",
+        "CREATE TABLE small (k int PRIMARY KEY, v int)",
+        &format!("INSERT INTO large SELECT g, g FROM generate_series(1, {ROWS}) g"),
+        "INSERT INTO small SELECT g, g FROM generate_series(1, 20) g",
+    ] {
+        world.must(1, text);
+    }
+    let join = "SELECT count(*) FROM large JOIN small ON large.id = small.k";
+    world.must(1, &format!("PREPARE p AS {join}"));
+    // It is asked while this is prepared, so the plan is not the one that runs.
+    let known = rows_read(&mut world, "EXECUTE p");
+    assert!(known <= 100, "{known} rows");
+    world.must(1, "EXECUTE p");
+    assert!(rows_read(&mut world, join) <= 100);
+    // Tables that have grown are planned for anew once rows are counted again.
+    world.must(
+        1,
+        &format!("INSERT INTO small SELECT g, g FROM generate_series(-{ROWS}, 0) g"),
+    );
+    assert_eq!(plans_made(&mut world), 0, "nothing was counted yet");
+    world.now = world.now.after(5_000_000);
+    world.must(1, "INSERT INTO small VALUES (-9999, 0)");
+    world.now = world.now.after(5_000_000);
+    world.must(1, "BEGIN; COMMIT");
+    assert_eq!(plans_made(&mut world), 1, "a table has grown");
+    assert_eq!(plans_made(&mut world), 0);
+}
+
+#[test]
+fn two_phase() {
+    small_tables_are_looked_up(ProtocolKind::TwoPhase);
+}
+
+#[test]
+fn leap() {
+    small_tables_are_looked_up(ProtocolKind::Leap);
+}
