@@ -308,6 +308,9 @@ pub struct SessionFacts {
     pub ends: Option<sql::port::Ends>,
     /// Settings that differ from their defaults, lower-case names.
     pub settings: Vec<(String, String)>,
+    /// Defaults of those whose value is not their default: what the startup message said, or the
+    /// server.
+    pub defaults: Vec<(String, String)>,
     /// Last values drawn from sequences in this session.
     pub currval: Vec<(base::IndexId, i64)>,
 }
@@ -350,6 +353,19 @@ pub struct Done {
     pub priority_ts: Ts,
     /// Sequence values drawn.
     pub currval: Vec<(base::IndexId, i64)>,
+    /// What `set_config` has set, in order; only if it succeeded.
+    pub settings: Vec<SettingChange>,
+}
+
+/// A setting that a statement has changed: its lower-case name and its checked value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SettingChange {
+    /// Name.
+    pub name: String,
+    /// Value.
+    pub value: String,
+    /// It ends with the transaction.
+    pub local: bool,
 }
 
 /// Why a statement failed.

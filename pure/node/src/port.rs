@@ -2,7 +2,7 @@
 
 use crate::barrier::behind;
 use crate::core::Core;
-use crate::message::{FromTxn, SessionFacts, StatementNo, TxnHandle};
+use crate::message::{FromTxn, SessionFacts, SettingChange, StatementNo, TxnHandle};
 use crate::protocols::Submission;
 use crate::sequence::{SequenceDraws, draw};
 use crate::show::Shows;
@@ -126,6 +126,8 @@ pub(crate) struct StatementPort {
     pub(crate) restarts: Cell<u32>,
     pub(crate) memory: Memory,
     pub(crate) currval: RefCell<Vec<(IndexId, i64)>>,
+    /// What the statement has set.
+    pub(crate) settings: RefCell<Vec<SettingChange>>,
 }
 
 impl StatementPort {
@@ -398,11 +400,54 @@ impl sql::Port for StatementPort {
     }
 
     fn setting(&self, name: &str) -> Option<String> {
+        let own = self.settings.borrow();
+        if let Some(change) = own.iter().rfind(|change| change.name == name) {
+            return Some(change.value.clone());
+        }
         let changed = self.facts.settings.iter().find(|(key, _)| key == name);
         match changed {
             Some((_, value)) => Some(value.clone()),
             None => sql::settings::lookup(name).map(|setting| setting.default.to_string()),
         }
+    }
+
+    fn set_config(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, SqlError> {
+        let name = sql::settings::lookup(name)
+            .map_or(name, |setting| setting.name)
+            .to_ascii_lowercase();
+        let default = || {
+            // What is not among the defaults has its default.
+            let SessionFacts {
+                defaults, settings, ..
+            } = &*self.facts;
+            let mut known = defaults.iter().chain(settings);
+            let found = known.find(|(key, _)| *key == name);
+            let lookup = || sql::settings::lookup(&name).map(|setting| setting.default);
+            let found = found.map(|(_, value)| &**value).or_else(lookup);
+            found.unwrap_or_default().to_owned()
+        };
+        let value = value.map_or_else(default, str::to_owned);
+        let value = sql::settings::validate(&name, &value)?;
+        let before = sql::Port::setting(self, &name);
+        let text = match (&*name, &*value) {
+            _ if before.as_ref() == Some(&value) => None,
+            ("transaction_isolation", _) => {
+                Some("SET TRANSACTION ISOLATION LEVEL must be called before any query")
+            }
+            ("transaction_read_only", "off") => {
+                Some("transaction read-write mode must be set before any query")
+            }
+            _ => None,
+        };
+        if let Some(text) = text {
+            return Err(SqlError::new(SqlState::ACTIVE_TXN, text));
+        }
+        self.settings.borrow_mut().push(SettingChange {
+            name,
+            value: value.clone(),
+            local,
+        });
+        Ok(value)
     }
 
     fn session_user(&self) -> String {

@@ -166,21 +166,26 @@ impl Txns {
     fn run(&mut self, handle: TxnHandle, request: RunRequest) {
         let begins = request.begin.is_some();
         if let Some(begin) = request.begin {
-            let whole = !request.autocommit;
             if !self.admits(&request.database) {
                 let reason = AbortReason::SchemaChanged;
                 self.refuse(handle, request.statement, begin.priority_ts, reason);
                 return;
             }
-            let protocol = request.database.protocol;
-            self.begin(handle, begin, whole, protocol, &request.database);
+            let database = &request.database;
+            self.begin(
+                handle,
+                begin,
+                !request.autocommit,
+                database.protocol,
+                database,
+            );
         }
         if self.refuse_ended(handle, request.statement) {
             return;
         }
         self.hear(handle);
         let Some(txn) = self.by_handle.get_mut(&handle) else {
-            // The transaction has died between two statements: its session has the news on its way.
+            // The transaction has died between two statements: the session will hear of it.
             return;
         };
         let port = Rc::new(StatementPort {
@@ -204,6 +209,7 @@ impl Txns {
             restarts: Cell::new(0),
             memory: Memory::default(),
             currval: RefCell::default(),
+            settings: RefCell::default(),
         });
         self.core.borrow_mut().counters.statements += 1;
         let (plan, params) = (request.plan, request.params);
@@ -219,13 +225,14 @@ impl Txns {
             Start::Over(result) => (None, Some(result)),
             Start::Running(future) => (Some(future), None),
         };
-        let until = request.deadline.map(|at| (at, handle, request.statement));
-        self.deadlines.extend(until);
+        let deadline = request.deadline;
+        self.deadlines
+            .extend(deadline.map(|at| (at, handle, request.statement)));
         let entry = Statement {
             port,
             again,
             future,
-            deadline: request.deadline,
+            deadline,
         };
         txn.statements.insert(request.statement, entry);
         match result {
@@ -324,6 +331,7 @@ impl Txns {
             wait: Position(0),
             priority_ts,
             currval: Vec::new(),
+            settings: Vec::new(),
         };
         let message = FromTxn::Done(statement, done);
         let mut events = self.events.borrow_mut();
@@ -382,6 +390,7 @@ impl Txns {
             restarts: Cell::new(0),
             memory: Memory::default(),
             currval: RefCell::default(),
+            settings: RefCell::default(),
         });
         let future = Some(make(port.clone()));
         txn.statements.insert(
@@ -603,12 +612,17 @@ impl Txns {
             self.deadlines.remove(&(at, handle, statement));
         }
         let wait_of_reads = txn.shared.wait.get();
+        let settings = match result.is_ok() {
+            true => ended.port.settings.take(),
+            false => Vec::new(),
+        };
         let done = Done {
             result,
             outcome,
             wait: wait.max(wait_of_reads),
             priority_ts: txn.priority_ts,
             currval: ended.port.currval.take(),
+            settings,
         };
         drop(ended);
         let message = FromTxn::Done(statement, done);

@@ -346,6 +346,7 @@ fn from_txn(verb: &str, rest: &str) -> FromTxn {
             wait,
             priority_ts: Ts(5000),
             currval: vec![],
+            settings: vec![],
         };
         FromTxn::Done(n, done)
     };

@@ -69,6 +69,7 @@ fn point_query(shard: &mut Shard, session: &mut Session) -> u64 {
         wait: Position(0),
         priority_ts: Ts(1),
         currval: vec![],
+        settings: vec![],
     };
     let before = count();
     shard.call(|cx| session.on_client(cx, bind));

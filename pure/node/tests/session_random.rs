@@ -213,6 +213,7 @@ impl World {
             wait,
             priority_ts,
             currval: vec![],
+            settings: vec![],
         };
         self.call(|session, cx| session.on_txn(cx, handle, FromTxn::Done(number, done)));
     }

@@ -110,6 +110,9 @@ impl Port for OneRow {
     fn random(&self) -> u64 {
         1
     }
+    fn set_config(&self, name: &str, value: Option<&str>, _: bool) -> Result<String, SqlError> {
+        sql::settings::validate(name, value.unwrap_or_default())
+    }
     fn setting(&self, _: &str) -> Option<String> {
         None
     }

@@ -70,6 +70,12 @@ pub trait Port {
     fn random(&self) -> u64;
     /// Value of a session setting (`current_setting`, SHOW), lower-case name.
     fn setting(&self, name: &str) -> Option<String>;
+    /// Sets a session setting when the statement has succeeded; it sees the value at once. `None`
+    /// is the default, `local` ends with the transaction. Gives the value as SHOW prints it.
+    ///
+    /// # Errors
+    /// Those of SET.
+    fn set_config(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, SqlError>;
     /// Facts about the session: user, database, backend number.
     fn session_user(&self) -> String;
     /// Number of the connection (pg_backend_pid).

@@ -77,6 +77,9 @@ impl Port for CatalogOnly {
     fn random(&self) -> u64 {
         1
     }
+    fn set_config(&self, name: &str, value: Option<&str>, _: bool) -> Result<String, SqlError> {
+        sql::settings::validate(name, value.unwrap_or_default())
+    }
     fn setting(&self, name: &str) -> Option<String> {
         sql::settings::lookup(name).map(|setting| setting.default.to_owned())
     }

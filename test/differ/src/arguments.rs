@@ -201,7 +201,7 @@ pub(crate) const LEFT_OUT: &[(&str, &str)] = &[
     ("lastval", "sequences: test/sql"),
     ("setval", "sequences: test/sql"),
     ("pg_sleep", "time"),
-    ("set_config", "not supported yet"),
+    ("set_config", "changes the session"),
     ("pg_cancel_backend", "sessions"),
     ("pg_terminate_backend", "sessions"),
     ("trellis_shard_of", "PostgreSQL has none"),

@@ -144,6 +144,7 @@ impl World {
             wait: base::Position(0),
             priority_ts: base::Ts::ZERO,
             currval: Vec::new(),
+            settings: Vec::new(),
         };
         let next = more.then(FillPosition::default);
         let from = handle(self.batches);

@@ -5,6 +5,7 @@ use super::run::Start;
 use super::settings::isolation_name;
 use super::{Block, Session, SessionCx, errors};
 use crate::client::Tag;
+use crate::message::SettingChange;
 use base::{Datum, Position, RowBatch, SqlError, SqlState, Type};
 use catalog::Execution;
 use sql::plan::{Isolation, Plan, PlanKind, SessionCommand, TxnModes};
@@ -121,6 +122,7 @@ impl Session {
         facts.pid = self.pid;
         facts.ends.clone_from(&self.link.ends);
         facts.settings = settings;
+        facts.defaults = self.settings.defaults();
         self.facts_modes = Some(self.modes);
     }
 
@@ -170,6 +172,27 @@ impl Session {
         self.settings.set(name, value, in_txn, local)?;
         self.settings_changed();
         Ok("SET")
+    }
+
+    /// What a statement has set by `set_config`, which has checked it.
+    pub(super) fn take_settings(&mut self, changes: Vec<SettingChange>) {
+        let in_txn = self.block != Block::None;
+        for SettingChange { name, value, local } in changes {
+            match &*name {
+                // It has them already.
+                "transaction_isolation" => {}
+                "transaction_read_only" if in_txn => self.modes.read_only = value == "on",
+                "transaction_read_only" => {}
+                // The user's own settings stay, without a value.
+                _ if local && !in_txn && self.settings.get(&name).is_some() => {}
+                _ => {
+                    let kept = if local && !in_txn { "" } else { &*value };
+                    let set = self.settings.set(&name, Some(kept), in_txn, local);
+                    set.expect("a value that was checked");
+                }
+            }
+        }
+        self.settings_changed();
     }
 
     /// `SET transaction_isolation = ...` is SET TRANSACTION in other words.

@@ -502,6 +502,11 @@ impl Session {
         if !done.currval.is_empty() {
             self.merge_currval(core::mem::take(&mut done.currval));
         }
+        if !done.settings.is_empty()
+            && matches!(done.outcome, None | Some(Outcome::Committed { .. }))
+        {
+            self.take_settings(core::mem::take(&mut done.settings));
+        }
         let txn = self.txn.as_mut().expect("checked by the caller");
         txn.priority_ts = Some(done.priority_ts);
         if !self.is_running(number) {

@@ -238,6 +238,20 @@ impl Settings {
         self.current.iter().map(|(name, value)| (&**name, &**value))
     }
 
+    /// Names and defaults of the settings whose value is not their default.
+    pub(super) fn defaults(&self) -> Vec<(String, String)> {
+        let start = self
+            .start
+            .keys()
+            .filter(|name| !self.current.contains_key(*name));
+        let names = self.current.keys().chain(start);
+        let differs = |name: &str| {
+            let default = self.default_of(name)?;
+            (self.get(name) != Some(default)).then(|| (name.to_owned(), default.to_owned()))
+        };
+        names.filter_map(|name| differs(name)).collect()
+    }
+
     fn default_of(&self, name: &str) -> Option<&str> {
         value_in(&self.start, name).or(known::is_custom(name).then_some(""))
     }
@@ -261,7 +275,13 @@ impl Settings {
     }
 
     fn replace(&mut self, next: Values) {
-        self.current = next;
+        let before = core::mem::replace(&mut self.current, next);
+        // The user's own settings stay, without a value, as in PostgreSQL.
+        for (name, _) in before {
+            if known::is_custom(&name) {
+                self.current.entry(name).or_default();
+            }
+        }
         self.untold = true;
         self.read();
     }

@@ -6,7 +6,7 @@ use super::rel::{CallKind, InitValue};
 use super::{Binder, at, unsupported};
 use crate::expr::resolve;
 use crate::expr::walk;
-use crate::expr::{Expr, Func, Volatility};
+use crate::expr::{Expr, Func, SessionFunc, Volatility};
 use crate::port::Signal;
 use base::{Datum, SqlError, SqlState, Type};
 use catalog::Sequence;
@@ -154,7 +154,12 @@ impl Binder<'_> {
 
     /// A call as it stands in expressions: what is the same for all rows of a statement, but only
     /// known when it runs, becomes a slot.
-    pub(super) fn computed(&mut self, call: Expr) -> Result<Expr, SqlError> {
+    pub(super) fn computed(&mut self, mut call: Expr) -> Result<Expr, SqlError> {
+        if let Expr::Call(func @ Func::Session(SessionFunc::Setting), _, _) = &mut call
+            && self.source.0.to_ascii_lowercase().contains("set_config")
+        {
+            *func = Func::Session(SessionFunc::SettingNow);
+        }
         let stable = matches!(&call, Expr::Call(func, _, _)
             if func.volatility() == Volatility::Stable);
         if stable && walk::is_row_independent(&call) && !reads_row_slots(&call, self.params.len()) {

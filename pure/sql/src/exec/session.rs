@@ -101,6 +101,9 @@ impl SessionFacts for Facts<'_> {
     fn setting(&self, name: &str) -> Option<String> {
         self.port.setting(name)
     }
+    fn set_config(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, SqlError> {
+        self.port.set_config(name, value, local)
+    }
     fn random(&self) -> u64 {
         self.port.random()
     }

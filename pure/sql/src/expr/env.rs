@@ -122,6 +122,12 @@ pub trait SessionFacts {
     }
     /// A session setting by lower-case name; `None` if there is no such setting.
     fn setting(&self, name: &str) -> Option<String>;
+    /// `set_config`: sets it for the session or, if `local`, the transaction; `None` is its
+    /// default. Gives the value that it has then.
+    ///
+    /// # Errors
+    /// Those of SET.
+    fn set_config(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, SqlError>;
     /// 64 pseudo-random bits.
     fn random(&self) -> u64;
     /// A number never given before in this cluster.
@@ -158,6 +164,9 @@ impl NoSession {
 }
 
 impl SessionFacts for NoSession {
+    fn set_config(&self, _: &str, _: Option<&str>, _: bool) -> Result<String, SqlError> {
+        unreachable!("volatile functions do not travel")
+    }
     fn txn_time(&self) -> Time {
         unreachable!("stable functions are frozen before an expression travels")
     }

@@ -247,6 +247,8 @@ pub enum SessionFunc {
     Version,
     Pid,
     Setting,
+    /// `current_setting` in a statement that sets: computed anew for each row.
+    SettingNow,
     SetConfig,
     ClientAddr,
     ClientPort,
@@ -275,6 +277,7 @@ impl Func {
                 | SessionFunc::RandomUuid
                 | SessionFunc::ClockTime
                 | SessionFunc::TimeOfDay
+                | SessionFunc::SettingNow
                 | SessionFunc::SetConfig,
             )
             | Func::NextVal
@@ -311,7 +314,7 @@ impl Func {
                     | ArrayFunc::Remove
                     | ArrayFunc::Replace
             ),
-            Func::Date(DateFunc::Overlaps) => false,
+            Func::Date(DateFunc::Overlaps) | Func::Session(SessionFunc::SetConfig) => false,
             _ => true,
         }
     }

@@ -39,11 +39,14 @@ pub(super) fn apply(
         }
         SessionFunc::Version => VERSION.into(),
         SessionFunc::Pid => Datum::Int(i64::from(session.pid())),
-        SessionFunc::Setting => setting(args, env)?,
+        SessionFunc::Setting | SessionFunc::SettingNow => setting(args, env)?,
         SessionFunc::SetConfig => {
-            let message = "set_config is not supported";
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-                .hint("Use SET or SET LOCAL."));
+            let Some(name) = args[0].as_str() else {
+                let message = "SET requires parameter name";
+                return Err(SqlError::new(SqlState::NULL_NOT_ALLOWED, message));
+            };
+            let local = args[2].as_bool() == Some(true);
+            session.set_config(name, args[1].as_str(), local)?.into()
         }
         SessionFunc::ClientAddr => session.ends().map(|ends| ends.client).into(),
         SessionFunc::ClientPort => session

@@ -34,6 +34,9 @@ impl SessionFacts for Session {
     fn pid(&self) -> i32 {
         1
     }
+    fn set_config(&self, _: &str, value: Option<&str>, _: bool) -> Result<String, SqlError> {
+        Ok(value.unwrap_or_default().to_string())
+    }
     fn setting(&self, _: &str) -> Option<String> {
         None
     }

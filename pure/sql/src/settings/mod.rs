@@ -149,10 +149,15 @@ pub fn unknown_to_show(name: &str) -> SqlError {
 /// that is malformed or out of range, 0A000 for one that PostgreSQL has and Trellis lacks.
 pub fn validate(name: &str, value: &str) -> Result<String, SqlError> {
     let Some(setting) = lookup(name) else {
-        return if is_custom(name) {
-            Ok(value.to_owned())
-        } else {
-            Err(unknown(name))
+        return match is_custom(name) {
+            true => Ok(value.to_owned()),
+            false if name.contains('.') => {
+                let message = format!("invalid configuration parameter name \"{name}\"");
+                let detail = "Custom parameter names must be two or more simple identifiers \
+                              separated by dots.";
+                Err(SqlError::new(SqlState(*b"42602"), message).detail(detail))
+            }
+            false => Err(unknown(name)),
         };
     };
     let cannot = |when: &str| {

@@ -114,7 +114,7 @@ fn values_are_checked_and_brought_into_form() {
         (
             "a..b",
             "1",
-            "42704 unrecognized configuration parameter \"a..b\"",
+            "42602 invalid configuration parameter name \"a..b\"",
         ),
         (
             "server_version",

@@ -28,6 +28,9 @@ impl SessionFacts for Session {
     fn pid(&self) -> i32 {
         7
     }
+    fn set_config(&self, _: &str, value: Option<&str>, _: bool) -> Result<String, SqlError> {
+        Ok(value.unwrap_or_default().to_string())
+    }
     fn setting(&self, name: &str) -> Option<String> {
         (name == "timezone").then(|| "UTC".to_string())
     }

@@ -703,6 +703,9 @@ impl Port for FakePort {
     fn random(&self) -> u64 {
         self.unique().wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
+    fn set_config(&self, name: &str, value: Option<&str>, _: bool) -> Result<String, SqlError> {
+        sql::settings::validate(name, value.unwrap_or_default())
+    }
     fn setting(&self, name: &str) -> Option<String> {
         self.state.setting(name)
     }
