@@ -125,9 +125,16 @@ pub(crate) struct StatementPort {
     /// How often it has started again at a later snapshot.
     pub(crate) restarts: Cell<u32>,
     pub(crate) memory: Memory,
-    pub(crate) currval: RefCell<Vec<(IndexId, i64)>>,
-    /// What the statement has set.
-    pub(crate) settings: RefCell<Vec<SettingChange>>,
+    pub(crate) effects: RefCell<SessionEffects>,
+}
+
+/// What a statement does to its session.
+#[derive(Default)]
+pub(crate) struct SessionEffects {
+    /// Sequence values drawn.
+    pub(crate) currval: Vec<(IndexId, i64)>,
+    /// Settings set, in order.
+    pub(crate) settings: Vec<SettingChange>,
 }
 
 impl StatementPort {
@@ -400,8 +407,8 @@ impl sql::Port for StatementPort {
     }
 
     fn setting(&self, name: &str) -> Option<String> {
-        let own = self.settings.borrow();
-        if let Some(change) = own.iter().rfind(|change| change.name == name) {
+        let own = self.effects.borrow();
+        if let Some(change) = own.settings.iter().rfind(|change| change.name == name) {
             return Some(change.value.clone());
         }
         let changed = self.facts.settings.iter().find(|(key, _)| key == name);
@@ -442,7 +449,7 @@ impl sql::Port for StatementPort {
         if let Some(text) = text {
             return Err(SqlError::new(SqlState::ACTIVE_TXN, text));
         }
-        self.settings.borrow_mut().push(SettingChange {
+        self.effects.borrow_mut().settings.push(SettingChange {
             name,
             value: value.clone(),
             local,
@@ -507,7 +514,7 @@ impl sql::Port for StatementPort {
     ) -> Poll<Result<i64, ExecError>> {
         let drawn = draw(&self.sequences, sequence, ticket);
         if let Poll::Ready(Ok(value)) = &drawn {
-            let mut currval = self.currval.borrow_mut();
+            let currval = &mut self.effects.borrow_mut().currval;
             match currval.iter_mut().find(|(id, _)| *id == sequence.id) {
                 Some((_, last)) => *last = *value,
                 None => currval.push((sequence.id, *value)),
@@ -517,8 +524,8 @@ impl sql::Port for StatementPort {
     }
 
     fn currval(&self, sequence: &Sequence) -> Option<i64> {
-        let own = self.currval.borrow();
-        let known = own.iter().chain(&self.facts.currval);
+        let own = self.effects.borrow();
+        let known = own.currval.iter().chain(&self.facts.currval);
         known
             .filter(|(id, _)| *id == sequence.id)
             .map(|(_, value)| *value)

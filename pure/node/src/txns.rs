@@ -164,7 +164,7 @@ impl Txns {
     }
 
     fn run(&mut self, handle: TxnHandle, request: RunRequest) {
-        let begins = request.begin.is_some();
+        let (begins, whole) = (request.begin.is_some(), !request.autocommit);
         if let Some(begin) = request.begin {
             if !self.admits(&request.database) {
                 let reason = AbortReason::SchemaChanged;
@@ -172,13 +172,7 @@ impl Txns {
                 return;
             }
             let database = &request.database;
-            self.begin(
-                handle,
-                begin,
-                !request.autocommit,
-                database.protocol,
-                database,
-            );
+            self.begin(handle, begin, whole, database.protocol, database);
         }
         if self.refuse_ended(handle, request.statement) {
             return;
@@ -208,8 +202,7 @@ impl Txns {
             spent: Cell::new(false),
             restarts: Cell::new(0),
             memory: Memory::default(),
-            currval: RefCell::default(),
-            settings: RefCell::default(),
+            effects: RefCell::default(),
         });
         self.core.borrow_mut().counters.statements += 1;
         let (plan, params) = (request.plan, request.params);
@@ -389,8 +382,7 @@ impl Txns {
             spent: Cell::new(false),
             restarts: Cell::new(0),
             memory: Memory::default(),
-            currval: RefCell::default(),
-            settings: RefCell::default(),
+            effects: RefCell::default(),
         });
         let future = Some(make(port.clone()));
         txn.statements.insert(
@@ -612,17 +604,17 @@ impl Txns {
             self.deadlines.remove(&(at, handle, statement));
         }
         let wait_of_reads = txn.shared.wait.get();
-        let settings = match result.is_ok() {
-            true => ended.port.settings.take(),
-            false => Vec::new(),
-        };
+        let mut effects = ended.port.effects.take();
+        if result.is_err() {
+            effects.settings.clear();
+        }
         let done = Done {
             result,
             outcome,
             wait: wait.max(wait_of_reads),
             priority_ts: txn.priority_ts,
-            currval: ended.port.currval.take(),
-            settings,
+            currval: effects.currval,
+            settings: effects.settings,
         };
         drop(ended);
         let message = FromTxn::Done(statement, done);
