@@ -161,6 +161,13 @@ pub(crate) fn message(tag: u8, bytes: &[u8]) -> Result<ClientMessage, Bad> {
 }
 
 /// A message of `length` bytes that has not been stored.
+/// 53200: a message for which the node has no memory.
+pub(crate) fn no_room(length: usize) -> SqlError {
+    let message = format!("the memory of this node is used up: no room for {length} bytes");
+    SqlError::new(SqlState::OUT_OF_MEMORY, message)
+        .hint("Send less at a time, or raise the node's limit (SHOW MEMORY).")
+}
+
 pub(crate) fn too_large(tag: u8, length: usize) -> SqlError {
     let what = match tag {
         b'Q' | b'P' => "statement",

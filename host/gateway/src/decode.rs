@@ -13,6 +13,9 @@ pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
 /// connection.
 const ANNOUNCED_BYTES_MAX: usize = (1 << 30) - 1;
 
+/// Messages from this size on are stored only while the node has memory for them.
+const LARGE_BYTES: usize = 1 << 20;
+
 /// Buffers above this size are given back once empty, so that an idle connection stays small.
 const BUFFER_BYTES_KEPT: usize = 8 << 10;
 
@@ -65,11 +68,12 @@ pub struct Decoder {
 }
 
 /// A message that is not stored.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Dropping {
     tag: u8,
-    length: usize,
     left: usize,
+    /// What is answered at its end.
+    error: SqlError,
 }
 
 impl Default for Decoder {
@@ -131,9 +135,8 @@ impl Decoder {
                 Some(said)
             }
             Some(Ok(length)) if self.is_too_large(length) => {
-                let tag = self.buffer[self.start];
-                let left = length;
-                self.dropping = Some(Dropping { tag, length, left });
+                let error = body::too_large(self.buffer[self.start], length - 1);
+                self.begin_dropping(length, error);
                 return self.drop_bytes();
             }
             Some(Err(error)) => Some(self.end(error)),
@@ -153,13 +156,40 @@ impl Decoder {
         let dropped = dropping.left.min(self.buffer.len() - self.start);
         dropping.left -= dropped;
         self.start += dropped;
-        let Dropping { tag, length, left } = *dropping;
+        let left = dropping.left;
         self.shrink();
         if left > 0 {
             return None;
         }
-        self.dropping = None;
-        Some(self.malformed(tag, body::too_large(tag, length - 1)))
+        let Dropping { tag, error, .. } = self.dropping.take()?;
+        Some(self.malformed(tag, error))
+    }
+
+    /// The next message, tag and all `length` bytes, is dropped and answered with `error`.
+    fn begin_dropping(&mut self, length: usize, error: SqlError) {
+        self.dropping = Some(Dropping {
+            tag: self.buffer[self.start],
+            left: length,
+            error,
+        });
+    }
+
+    /// Called when [`Decoder::next`] gives nothing: a large message of which a part has come is
+    /// dropped, and answered with 53200, unless `has_room` says yes to the bytes that it will take.
+    pub fn look_for_room(&mut self, has_room: impl FnOnce(u64) -> bool) {
+        if self.phase != Phase::Open || self.dropping.is_some() {
+            return;
+        }
+        let Some(Ok(length)) = self.frame_bytes(&self.buffer[self.start..]) else {
+            return;
+        };
+        // In the buffer, in the message, and once more while the buffer grows.
+        if length < LARGE_BYTES || has_room(3 * length as u64) {
+            return;
+        }
+        self.begin_dropping(length, body::no_room(length - 1));
+        let said = self.drop_bytes();
+        debug_assert!(said.is_none(), "its end has not come");
     }
 
     /// Gives back what a large message has grown.

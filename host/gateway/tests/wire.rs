@@ -285,6 +285,31 @@ fn a_message_that_is_too_large_is_answered_and_not_stored() {
 }
 
 #[test]
+fn a_large_message_without_room_is_answered_and_not_stored() {
+    let mut decoder = Decoder::new();
+    decoder.push(&startup(VERSION_3, b"user\0ada\0\0"));
+    assert!(decoder.next().is_some());
+    let mut bytes = large(b'Q', 4 << 20);
+    bytes.extend(frame(b'Q', b"select 1\0"));
+    let mut said = Vec::new();
+    for read in bytes.chunks(64 << 10) {
+        decoder.push(read);
+        said.extend(std::iter::from_fn(|| decoder.next()));
+        decoder.look_for_room(|wanted| wanted < 4 << 20);
+        assert!(decoder.buffered_bytes() < 1 << 20);
+    }
+    let [
+        Incoming::Message(ClientMessage::BadQuery(error)),
+        Incoming::Message(ClientMessage::Query(next)),
+    ] = &said[..]
+    else {
+        panic!("{said:?}");
+    };
+    assert_eq!(error.state(), SqlState::OUT_OF_MEMORY);
+    assert_eq!(next, "select 1");
+}
+
+#[test]
 fn the_split_into_reads_does_not_matter() {
     let mut bytes = startup(VERSION_3, b"user\0ada\0\0");
     bytes.extend(frame(b'Q', b"select 1\0"));

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use txn::JournalPort;
 use txn::contract::Outgoing;
 
 /// Token of the waker.
@@ -621,7 +622,11 @@ impl ShardThread {
                 return self.pause(token);
             }
             match client.decoder.next() {
-                None => return,
+                None => {
+                    let journal = &mut self.start.journal;
+                    let has_room = |bytes| journal.claim_memory(bytes);
+                    return client.decoder.look_for_room(has_room);
+                }
                 Some(Incoming::Message(message)) => {
                     self.step(Input::Client {
                         conn: ConnId(token as u32),
