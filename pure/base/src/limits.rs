@@ -29,6 +29,10 @@ pub const PARAMETERS_MAX: usize = 65_535;
 /// Longest statement text in bytes. Parsing is linear, but a plan of a larger text would not be.
 pub const STATEMENT_BYTES_MAX: usize = 8 << 20;
 
+/// Most words, numbers, strings and signs of a statement: parsing and planning are steps in which a
+/// shard does nothing else.
+pub const STATEMENT_WORDS_MAX: usize = 1_000_000;
+
 /// Most significant decimal digits of a `numeric`: what 128 bits hold.
 pub const NUMERIC_DIGITS_MAX: u8 = 38;
 

@@ -167,6 +167,7 @@ impl World {
             counters: &mut self.counters,
             away: &self.away,
             barrier: stops_at_boom,
+            claim_memory: &mut |_| true,
         };
         call(&mut self.session, &mut cx);
         for (shard, handle, message) in &to_txn {

@@ -121,6 +121,7 @@ impl World {
             counters: &mut self.counters,
             away: &self.away,
             barrier: node::barrier::let_through,
+            claim_memory: &mut |_| true,
         };
         call(&mut self.session, &mut cx);
         assert!(ddl.is_empty(), "no statement here changes the schema");

@@ -8,6 +8,7 @@ use crate::session::{Session, SessionCx};
 use base::{Position, Time};
 use sql::port::Show;
 use std::task::Poll;
+use txn::JournalPort;
 
 impl Shard {
     /// Asks for numbers of rows that the planner wants to know, and takes the answer. Whether
@@ -53,6 +54,7 @@ impl Shard {
         let core = &mut *guard;
         let before = session.deadline();
         let awaited = session.lookahead_until();
+        let journal = &mut core.journal;
         let mut cx = SessionCx {
             now: core.now,
             here: core.config.shard,
@@ -66,6 +68,7 @@ impl Shard {
             counters: &mut core.counters,
             away: &self.away,
             barrier: core.config.barrier,
+            claim_memory: &mut |bytes| journal.claim_memory(bytes),
         };
         call(session, &mut cx);
         drop(guard);

@@ -100,6 +100,8 @@ pub struct SessionCx<'a> {
     pub counters: &'a mut Counters,
     /// Stops panics of parsing and planning.
     pub barrier: Barrier,
+    /// Whether the node has memory for so many bytes more.
+    pub claim_memory: &'a mut dyn FnMut(u64) -> bool,
 }
 
 /// What the session waits for.

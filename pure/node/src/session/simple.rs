@@ -11,6 +11,9 @@ use sql::{PlanCx, Statement};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// Texts of this many bytes are parsed only while the node has memory for them.
+const LONG_BYTES: usize = 64 << 10;
+
 /// A query string under way.
 #[derive(Default)]
 pub(super) struct QueryString {
@@ -29,7 +32,7 @@ impl Session {
         let mut query = QueryString::default();
         match self.cached(cx, &text, &[]) {
             Some(prepared) => query.ready = Some(prepared),
-            None => match behind(cx.barrier, &text, || sql::parse(&text)) {
+            None => match parse(cx, &text) {
                 // Its portal stays, as in PostgreSQL.
                 Ok(statements) if statements.is_empty() => {
                     self.say(Reply::EmptyQuery, Position(0));
@@ -122,7 +125,7 @@ impl Session {
         if let Some(found) = self.cached(cx, text, declared) {
             return Ok(found);
         }
-        let mut statements = behind(cx.barrier, text, || sql::parse(text))?;
+        let mut statements = parse(cx, text)?;
         if statements.len() > 1 {
             let message = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::new(SqlState::SYNTAX, message));
@@ -224,4 +227,17 @@ impl Session {
 /// No parameters. Allocates nothing: the standard library shares one empty slice.
 pub(super) fn no_params() -> sql::port::Params {
     Arc::default()
+}
+
+/// Parses a text, if the node has memory for what becomes of it (53200).
+fn parse(cx: &mut SessionCx<'_>, text: &str) -> Result<Vec<Statement>, SqlError> {
+    if text.len() >= LONG_BYTES && !(cx.claim_memory)(sql::memory_bytes(text)) {
+        let node = cx.here.node();
+        let message = format!("the memory of node {node} is used up");
+        let error = SqlError::new(SqlState::OUT_OF_MEMORY, message);
+        return Err(error
+            .detail("It has no room to parse and plan a statement of so many words.")
+            .hint("Use COPY, parameters, or several statements."));
+    }
+    behind(cx.barrier, text, || sql::parse(text))
 }

@@ -16,6 +16,7 @@ mod options;
 mod source;
 mod tables;
 mod tail;
+mod weight;
 mod words;
 
 pub(crate) use commands::{CopySource, CopyStatement, DatabaseOptions, ShowWhat};
@@ -32,6 +33,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::sync::Arc;
+pub use weight::memory_bytes;
 use words::Words;
 
 /// Parentheses, and expressions in expressions, may nest this deep (54001 beyond).
@@ -153,7 +155,8 @@ impl Statement {
 /// Splits a text into statements. Empty statements are dropped.
 ///
 /// # Errors
-/// 42601 with the position of the token that does not fit; 54001 if a statement nests too deeply;
+/// 42601 with the position of the token that does not fit; 54001 if a statement nests too deeply
+/// or has too many words; 54000 if it is too long;
 /// 0A000 for what is known but not supported.
 pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
     let rewritten = crate::pg_catalog::rewrite::client_query(text);
@@ -165,6 +168,7 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
             .detail(format!("A statement may have at most {limit} bytes."))
             .hint("Use COPY, parameters, or several statements."));
     }
+    weight::check(&source.0)?;
     let tokens = lexer::tokens(&source)?;
     let mut statements = Vec::new();
     let mut walk = Walk::new(&source.0);
