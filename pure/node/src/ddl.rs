@@ -309,7 +309,11 @@ impl Ddl {
                 };
             }
             Err(crate::message::Failure::Aborted(reason)) => {
-                change.fail(crate::session::aborted(&reason, None));
+                let error = match node_away(&reason) {
+                    Some(node) => rows_away(node),
+                    None => crate::session::aborted(&reason, None),
+                };
+                change.fail(error);
             }
         }
     }
@@ -582,6 +586,24 @@ fn needs_all_nodes(down: &[ShardId]) -> SqlError {
     SqlError::new(SqlState::OBJECT_NOT_READY, text)
         .detail("A schema change needs every node of the cluster. Nothing was changed.")
         .hint("Run the statement again when all nodes are back.")
+}
+
+/// The node for want of which a batch was rolled back, if that is why.
+fn node_away(reason: &AbortReason) -> Option<NodeId> {
+    if let AbortReason::Unreachable(at) | AbortReason::RowCutOff { at, .. } = reason {
+        return Some(at.node());
+    }
+    let AbortReason::InDoubt(wait) = reason else {
+        return None;
+    };
+    Some(wait.node)
+}
+
+fn rows_away(node: NodeId) -> SqlError {
+    let text = format!("node {} cannot be reached by all others", node.0);
+    SqlError::new(SqlState::OBJECT_NOT_READY, text)
+        .detail("The schema change needs rows that are there. It has been undone.")
+        .hint("Run the statement again when all nodes reach one another.")
 }
 
 fn parted(one: NodeId, other: NodeId) -> SqlError {

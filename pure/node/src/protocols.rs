@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use store::Store;
 use two_phase::{InDoubt, TwoPhase};
 use txn::contract::{Outgoing, Submitted};
-use txn::{Cx, Op, OpId, OpReply, Outbox, Protocol, TxnCost, TxnOptions};
+use txn::{Cx, Doubt, Op, OpId, OpReply, Outbox, Protocol, TxnCost, TxnOptions};
 
 /// Locks up to which a server checks its open transactions: well below a millisecond.
 const LOCKS_CHECKED_MAX: usize = 1_000;
@@ -205,8 +205,10 @@ impl Protocols {
     }
 
     /// Transactions in doubt here. (Under leap nothing is: a transaction commits where it runs.)
-    pub(crate) fn doubts(&self, now: Time) -> Vec<two_phase::Doubt> {
-        self.two_phase.machine.doubts(now)
+    pub(crate) fn doubts(&self, now: Time) -> Vec<Doubt> {
+        let mut doubts = self.two_phase.machine.doubts(now);
+        doubts.extend(self.leap.machine.doubts(now));
+        doubts
     }
 
     /// Who knows which rows have moved.

@@ -265,6 +265,24 @@ pub struct DoubtfulWait {
     pub age_us: u64,
 }
 
+/// A transaction in doubt as SHOW IN DOUBT prints it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Doubt {
+    /// Which.
+    pub txn: TxnId,
+    /// The node that knows the outcome: the coordinator's, or the one that commits for it.
+    pub node: base::NodeId,
+    /// `promised`: its writes wait here; `voted`: it has only read here; `entrusted`: it was
+    /// handed to `node`; `pending`: its formulas wait here.
+    pub state: &'static str,
+    /// How long the node has not been reached. Microseconds.
+    pub age_us: u64,
+    /// Rows that it wants to write here.
+    pub rows: u64,
+    /// Operations that wait for it.
+    pub waiters: u64,
+}
+
 /// What a shard that cannot be reached has to do with a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Tie {

@@ -132,6 +132,12 @@ impl World {
                 let reason = AbortReason::Unreachable(ShardId::new(NodeId(2), 0));
                 (Err(Failure::Aborted(reason)), None)
             }
+            "cut off" => {
+                let key = base::Key::new(IndexId(1), base::Slot(0), Vec::new());
+                let (at, tie) = (ShardId::new(NodeId(3), 0), txn::Tie::Owner);
+                let reason = AbortReason::RowCutOff { key, at, tie };
+                (Err(Failure::Aborted(reason)), None)
+            }
             "error" => {
                 let error = SqlError::new(SqlState::UNIQUE, "two rows are alike");
                 (Err(Failure::Sql(error)), None)
@@ -255,6 +261,14 @@ impl Machine for World {
                 .on_ack(shard(words[0]), words[1].parse().expect("a version")),
             "durable" => self.ddl.on_ack(ShardId(0), self.catalog.version),
             "batch" => self.batch(rest),
+            // As often as it is tried, and once more.
+            "batches" => {
+                for _ in 0..BATCH_ATTEMPTS_MAX {
+                    self.batch(rest);
+                    self.act(&mut String::new());
+                }
+                self.batch(rest);
+            }
             "heard" => self
                 .ddl
                 .on_heard(shard(words[0]), words[1].parse().expect("a number")),

@@ -204,7 +204,7 @@ impl Leap {
     /// Two lives of a shard must not both run what it is entrusted with, so its life is known.
     fn is_acquainted(&self, to: ShardId) -> bool {
         to != self.shard
-            && !self.down.contains(&to.node())
+            && !self.down.contains_key(&to.node())
             && (!self.is_remote(to) || self.peers.contains_key(&to.node()))
     }
 

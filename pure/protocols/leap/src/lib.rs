@@ -260,7 +260,7 @@ pub struct Leap {
     /// Largest incarnation seen of each node.
     peers: BTreeMap<NodeId, u32>,
     /// Nodes that nothing can be sent to at the moment.
-    down: BTreeSet<NodeId>,
+    down: BTreeMap<NodeId, Time>,
     timers: BTreeSet<(Time, Timer)>,
     /// Messages of this shard to itself.
     loopback: VecDeque<message::Body>,
@@ -340,7 +340,7 @@ impl Leap {
             incarnation: 0,
             rejoin: Rejoin::default(),
             peers: BTreeMap::new(),
-            down: BTreeSet::new(),
+            down: BTreeMap::new(),
             timers: BTreeSet::new(),
             loopback: VecDeque::new(),
             moves: Moves::default(),

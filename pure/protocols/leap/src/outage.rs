@@ -25,10 +25,10 @@ use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use base::{Key, NodeId, ShardId, TxnId};
+use base::{Key, NodeId, ShardId, Time, TxnId};
 use journal::Otag;
 use txn::lock::Item;
-use txn::{AbortReason, OpError, Tie};
+use txn::{AbortReason, Doubt, OpError, Tie};
 
 /// Longest wait until a restart is dealt with, while a node is away. Microseconds.
 const GATED_US_MAX: u64 = 1_000_000;
@@ -41,7 +41,7 @@ pub(crate) fn cut_off(key: &Key, at: ShardId, tie: Tie) -> AbortReason {
 
 impl Leap {
     pub(crate) fn is_down(&self, shard: ShardId) -> bool {
-        !self.down.is_empty() && self.down.contains(&shard.node())
+        !self.down.is_empty() && self.down.contains_key(&shard.node())
     }
 
     /// Who keeps a row of this home from being had: it is there, or on its way there, or from
@@ -75,9 +75,10 @@ impl Leap {
     /// still come when it is back.
     pub(crate) fn peer_down(&mut self, cx: &mut Context<'_>, node: NodeId) {
         let own = node == self.shard.node();
-        if own || printed!(self, LeapOutageWaitedFor) || !self.down.insert(node) {
+        if own || printed!(self, LeapOutageWaitedFor) || self.down.contains_key(&node) {
             return;
         }
+        self.down.insert(node, cx.now);
         self.keep_rows_from(cx, node);
         self.drop_requests_of(node);
         self.refuse_cut_off(cx);
@@ -96,7 +97,7 @@ impl Leap {
 
     /// A node can be reached again: what waited for it is sent at once.
     pub(crate) fn peer_up(&mut self, cx: &mut Context<'_>, node: NodeId) {
-        if !self.down.remove(&node) {
+        if self.down.remove(&node).is_none() {
             return;
         }
         let at = |shard: ShardId| shard.node() == node;
@@ -302,7 +303,7 @@ impl Leap {
                 continue;
             };
             let (to, own) = (grant.to, self.shard);
-            let reaches = to != own && !self.down.contains(&to.node());
+            let reaches = to != own && !self.down.contains_key(&to.node());
             if grant.from == from && to != from && reaches && !grant.cancel {
                 grant.cancel = true;
                 self.hurry_grant(cx, *otag);
@@ -424,6 +425,29 @@ impl Leap {
         Some(cut_off(key, at, Tie::Doubt))
     }
 
+    /// Transactions with formulas here whose outcome is known at a node that is away, in their
+    /// order.
+    pub fn doubts(&self, now: Time) -> Vec<Doubt> {
+        if self.down.is_empty() {
+            return Vec::new();
+        }
+        let open = self.pendings.undecided();
+        let doubts = open.filter_map(|(txn, coordinator, keys)| {
+            let node = coordinator.node();
+            let since = self.down.get(&node)?;
+            let waiting = keys.iter().map(|key| self.locks.waiting_on(&Item::of(key)));
+            Some(Doubt {
+                txn,
+                node,
+                state: "pending",
+                age_us: now.since(*since),
+                rows: keys.len() as u64,
+                waiters: waiting.map(|requests| requests.len() as u64).sum(),
+            })
+        });
+        doubts.collect()
+    }
+
     /// The same for anything that is locked.
     pub(crate) fn doubt_in(&self, item: &Item<'_>) -> Option<AbortReason> {
         if self.down.is_empty() || self.pendings.is_idle() {
@@ -478,7 +502,7 @@ impl Leap {
     /// Jobs that have waited for long until a restart is dealt with, while somebody is away: others
     /// that must speak may wait for him.
     pub(crate) fn fail_gated(&mut self, cx: &mut Context<'_>) {
-        let Some(away) = self.down.first().map(|node| ShardId::new(*node, 0)) else {
+        let Some(away) = self.down.keys().next().map(|node| ShardId::new(*node, 0)) else {
             return;
         };
         let late = |id: &&u64| {

@@ -103,6 +103,13 @@ impl Pendings {
         open.map(|lodger| lodger.coordinator)
     }
 
+    /// Transactions that are not decided, who knows it first, and the rows of their formulas.
+    pub(crate) fn undecided(&self) -> impl Iterator<Item = (TxnId, ShardId, &[Key])> {
+        let lodgers = self.lodgers.iter();
+        let open = lodgers.filter(|(_, lodger)| lodger.decided.is_none());
+        open.map(|(txn, lodger)| (*txn, lodger.coordinator, lodger.keys.as_slice()))
+    }
+
     /// Rows with formulas of transactions of a node that are not decided.
     pub(crate) fn keys_of_coordinator(&self, node: NodeId) -> Vec<Key> {
         let keys = self.rows.keys();

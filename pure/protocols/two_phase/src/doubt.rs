@@ -12,28 +12,10 @@ use crate::{Context, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, NodeId, Time, TxnId};
-use txn::{AbortReason, DoubtfulWait, OpError};
+use txn::{AbortReason, Doubt, DoubtfulWait, OpError};
 
 /// Pause between two looks at who waits for a transaction in doubt. Microseconds.
 const LOOK_US: u64 = 200_000;
-
-/// A transaction in doubt as SHOW IN DOUBT prints it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Doubt {
-    /// Which.
-    pub txn: TxnId,
-    /// The node that knows the outcome: the coordinator's, or the one that commits for it.
-    pub node: NodeId,
-    /// `promised`: its writes wait here; `voted`: it has only read here; `entrusted`: it was
-    /// handed to `node`.
-    pub state: &'static str,
-    /// How long the node has not been reached. Microseconds.
-    pub age_us: u64,
-    /// Rows that it wants to write here.
-    pub rows: u64,
-    /// Operations that wait for it.
-    pub waiters: u64,
-}
 
 impl TwoPhase {
     /// Whom `txn` waits for if it is in doubt here: the node that knows, and since when that has

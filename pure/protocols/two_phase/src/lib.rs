@@ -69,7 +69,6 @@ mod writes;
 #[cfg(test)]
 mod tests;
 
-pub use doubt::Doubt;
 pub use message::Message;
 pub use recovery::InDoubt;
 

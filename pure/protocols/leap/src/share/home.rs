@@ -186,7 +186,7 @@ impl Leap {
             return Ok(true);
         };
         let mut readers = lent.readers.keys();
-        if let Some(away) = readers.find(|shard| self.down.contains(&shard.node())) {
+        if let Some(away) = readers.find(|shard| self.down.contains_key(&shard.node())) {
             return Err(cut_off(key, *away, Tie::Copy));
         }
         match &mut lent.recall {

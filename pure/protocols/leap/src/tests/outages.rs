@@ -422,6 +422,14 @@ fn a_row_in_doubt_is_refused() {
     world.kill(NodeId(2));
     let doubt = cut_off("a0", 2, Tie::Doubt);
     assert_eq!(reason(&told(&mut world, waiting)), Some(&doubt));
+    world.tick(250_000);
+    let doubts = world.shards[&shard(1)].protocol.doubts(world.now);
+    let [listed] = &doubts[..] else {
+        panic!("{doubts:?}");
+    };
+    assert_eq!((listed.txn, listed.node), (shipping, NodeId(2)));
+    assert_eq!((listed.state, listed.rows), ("pending", 1));
+    assert!(listed.age_us >= 250_000, "{listed:?}");
     for at in [1, 3] {
         for op in [add("a0", 1), read("a0")] {
             let id = ask(&mut world, at, op);
@@ -434,6 +442,12 @@ fn a_row_in_doubt_is_refused() {
         assert!(told(&mut world, id).outcome.is_some(), "formulas commute");
     }
     world.bring_back(NodeId(2));
+    assert!(
+        world.shards[&shard(1)]
+            .protocol
+            .doubts(world.now)
+            .is_empty()
+    );
     rest(&mut world);
     let (_, reply) = run(&mut world, 3, get("a0"));
     assert_eq!(number(&reply), Some(12));
