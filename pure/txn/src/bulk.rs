@@ -456,7 +456,8 @@ impl Bulks {
     /// would have to be installed in slices, and what others decide waits.
     pub fn make_way(&mut self) -> bool {
         let mut all = self.installing.values();
-        self.making_way = all.any(|bulk| bulk.stage != Stage::Waiting);
+        let installs = all.any(|bulk| bulk.stage != Stage::Waiting);
+        self.making_way = installs && !is_planted(Planted::CheckpointBetweenSlices);
         !self.making_way
     }
 
@@ -464,10 +465,12 @@ impl Bulks {
     pub fn checkpoint_begins(&mut self) {
         self.making_way = false;
         for (txn, bulk) in &mut self.installing {
-            if bulk.stage == Stage::Waiting {
-                bulk.stage = Stage::Journaling { chunks: 0 };
-                self.turns.push_back(*txn);
-            }
+            assert!(
+                bulk.stage == Stage::Waiting,
+                "a checkpoint begins while nothing is half installed"
+            );
+            bulk.stage = Stage::Journaling { chunks: 0 };
+            self.turns.push_back(*txn);
         }
     }
 

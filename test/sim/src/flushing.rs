@@ -42,7 +42,9 @@ impl World {
         let after = match &mut self.costs {
             Some(costs) => costs.flush_ns(node, bytes.len()),
             None => {
-                let slow = power.map_or(1, |(_, factor)| factor) * self.nodes[node].slow_disk;
+                // Not both: such a flush would outlast all that heals.
+                let slow = power.map_or(1, |(_, factor)| factor);
+                let slow = slow.max(self.nodes[node].slow_disk);
                 let median = self.plan.sync_us * 1_000 * slow;
                 median / 2 + self.prng.below(median + 1)
             }
