@@ -272,6 +272,7 @@ impl Binder<'_> {
         if let Ast::Subquery(query) = inner {
             return match (all, op) {
                 (false, Op::Eq) => self.in_subquery(left, query),
+                (true, Op::NotEq) => Ok(negate(self.in_subquery(left, query)?, true)),
                 (true, _) => self.quantified_subquery(left, op, query, Quantifier::All),
                 (false, _) => self.quantified_subquery(left, op, query, Quantifier::Any),
             };

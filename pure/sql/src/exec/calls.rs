@@ -13,11 +13,23 @@ use core::future::poll_fn;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// The values of an IN query that does not depend on the row, once it has been run.
-#[derive(Default)]
-pub(super) struct InCache<'a>(Option<InSet<'a>>);
+/// Rows that are compared before others of the shard have their turn.
+const QUANTIFIED_ROWS: usize = 1_000;
 
-struct InSet<'a> {
+/// The rows of a query that does not depend on the row, once it has been run.
+#[derive(Default)]
+pub(super) enum InCache<'a> {
+    #[default]
+    Empty,
+    Set(InSet<'a>),
+    Rows {
+        rows: Vec<Vec<Datum>>,
+        /// Their memory.
+        _charge: Charge<'a>,
+    },
+}
+
+pub(super) struct InSet<'a> {
     rows: BTreeSet<GroupKey>,
     /// Rows that hold a NULL.
     with_null: Vec<Vec<Datum>>,
@@ -74,12 +86,17 @@ pub(super) async fn cached_value<'a>(
                 .map(|expr| eval(expr, row, env))
                 .collect::<Result<Vec<_>, _>>();
             let left = left?;
-            if !binds.is_empty() || cache.0.is_none() {
-                let slots = bound(cx, binds, row, slots)?;
-                cache.0 = Some(InSet::read(cx, query, &slots).await?);
+            if let InCache::Set(set) = cache
+                && binds.is_empty()
+            {
+                cx.breathe(set.compared(&left)).await;
+                return Ok(set.contains(left));
             }
-            let set = cache.0.as_ref().expect("filled above");
-            Ok(set.contains(left))
+            let slots = bound(cx, binds, row, slots)?;
+            let set = InSet::read(cx, query, &slots).await?;
+            let found = set.contains(left);
+            *cache = InCache::Set(set);
+            Ok(found)
         }
         CallKind::Quantified {
             left,
@@ -90,8 +107,21 @@ pub(super) async fn cached_value<'a>(
         } => {
             let left = left.iter().map(|expr| eval(expr, row, env));
             let left = left.collect::<Result<Vec<_>, _>>()?;
+            let compared = (left, condition, *quantifier);
+            if let InCache::Rows { rows, .. } = cache
+                && binds.is_empty()
+            {
+                return Ok(quantified(cx, rows, compared, env).await?);
+            }
             let inner = bound(cx, binds, row, slots)?;
-            quantified(cx, (query, &inner), (left, condition, *quantifier), env).await
+            let mut charge = Charge::new(cx.port);
+            let rows = rows_of_query(cx, query, &inner, *quantifier, &mut charge).await?;
+            let holds = quantified(cx, &rows, compared, env).await?;
+            *cache = InCache::Rows {
+                rows,
+                _charge: charge,
+            };
+            Ok(holds)
         }
         CallKind::Nextval(sequence) => Ok(Datum::Int(nextval(cx, sequence).await?)),
         CallKind::Currval(sequence) => match cx.port.currval(sequence) {
@@ -131,28 +161,44 @@ fn only_one(rows: &[Vec<Datum>]) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// The rows that a condition is looked at for.
+async fn rows_of_query(
+    cx: &Cx<'_>,
+    query: &Step,
+    slots: &Slots,
+    quantifier: Quantifier,
+    charge: &mut Charge<'_>,
+) -> Result<Vec<Vec<Datum>>, ExecError> {
+    if quantifier != Quantifier::One {
+        return limited(cx, query, slots, usize::MAX, charge).await;
+    }
+    let rows = limited(cx, query, slots, 2, charge).await?;
+    only_one(&rows)?;
+    Ok(rows)
+}
+
 /// Whether the condition holds for the values on the left and the rows of a query.
 async fn quantified(
     cx: &Cx<'_>,
-    (query, slots): (&Step, &Slots),
+    rows: &[Vec<Datum>],
     (left, condition, quantifier): (Vec<Datum>, &Expr, Quantifier),
     env: &Env<'_>,
-) -> Result<Datum, ExecError> {
-    let is_one = quantifier == Quantifier::One;
-    let mut charge = Charge::new(cx.port);
-    let most = if is_one { 2 } else { usize::MAX };
-    let rows = limited(cx, query, slots, most, &mut charge).await?;
-    if is_one {
-        only_one(&rows)?;
-    }
+) -> Result<Datum, SqlError> {
+    cx.breathe(rows.len().min(QUANTIFIED_ROWS)).await;
     let all = quantifier == Quantifier::All;
-    let mut unknown = is_one && rows.is_empty();
-    for row in rows {
-        let both = [left.as_slice(), row.as_slice()].concat();
+    let mut unknown = quantifier == Quantifier::One && rows.is_empty();
+    let mut both = left;
+    let width = both.len();
+    for (i, row) in rows.iter().enumerate() {
+        both.truncate(width);
+        both.extend_from_slice(row);
         match eval_bool(condition, &both.as_slice(), env)? {
             Some(holds) if holds != all => return Ok(Datum::Bool(holds)),
             Some(_) => {}
             None => unknown = true,
+        }
+        if i % QUANTIFIED_ROWS == QUANTIFIED_ROWS - 1 {
+            cx.breathe(QUANTIFIED_ROWS).await;
         }
     }
     Ok(match unknown {
@@ -185,6 +231,14 @@ impl<'a> InSet<'a> {
             cx.breathe(batch.rows as usize).await;
         }
         Ok(set)
+    }
+
+    /// Rows that are looked at to find this one.
+    fn compared(&self, left: &[Datum]) -> usize {
+        match left.iter().any(Datum::is_null) {
+            true => self.rows.len() + self.with_null.len(),
+            false => self.with_null.len(),
+        }
     }
 
     fn contains(&self, left: Vec<Datum>) -> Datum {
