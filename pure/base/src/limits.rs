@@ -23,6 +23,10 @@ pub const ROW_BYTES_MAX: usize = 8 << 20;
 /// Longest single value in bytes (text, bytea), below [`ROW_BYTES_MAX`] by the row's own header.
 pub const VALUE_BYTES_MAX: usize = ROW_BYTES_MAX - (64 << 10);
 
+/// Longest program in bytes, and longest row that one emits: the rest of a frame is for the
+/// operation around it, or for the rows before it in its batch.
+pub const PROGRAM_BYTES_MAX: usize = FRAME_BYTES_MAX - (2 << 20);
+
 /// Most parameters of a prepared statement: the wire counts them in 16 bits.
 pub const PARAMETERS_MAX: usize = 65_535;
 

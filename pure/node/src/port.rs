@@ -8,6 +8,7 @@ use crate::sequence::{SequenceDraws, draw};
 use crate::show::Shows;
 use crate::snapshot::Held;
 use crate::used::Used;
+use base::limits::PROGRAM_BYTES_MAX;
 use base::{
     DatabaseId, IndexId, NodeId, Planted, Position, RowBatch, ShardId, Slot, SqlError, SqlState,
     Time, Ts, TxnId, is_planted,
@@ -22,7 +23,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use txn::contract::Submitted;
-use txn::{JournalPort, LockMode, Op, OpError, OpId, OpReply, Outcome, Read, Snapshot, TxnCost};
+use txn::{
+    JournalPort, LockMode, Op, OpError, OpId, OpReply, Outcome, Program, Read, Snapshot, TxnCost,
+};
 
 /// Bytes that all statements of one shard may hold (53200 beyond).
 pub(crate) const SHARD_MEMORY_BYTES_MAX: i64 = 4 << 30;
@@ -285,6 +288,11 @@ impl sql::Port for StatementPort {
         if core.journal.full && is_write(&op) {
             let error = disk_full(core.config.shard.node());
             return Started::Ready(Some(Err(ExecError::Sql(error))));
+        }
+        if core.config.nodes.len() > 1
+            && let Some(bytes) = program(&op).and_then(Program::too_long)
+        {
+            return Started::Ready(Some(Err(ExecError::Sql(program_too_long(bytes)))));
         }
         if !self.autocommit {
             self.txn.used.note(&op);
@@ -632,6 +640,27 @@ fn is_write(op: &Op) -> bool {
         | Op::Write { .. } => true,
         Op::Get { .. } | Op::Scan(_) | Op::Clock(_) => false,
     }
+}
+
+/// The program that an operation carries.
+fn program(op: &Op) -> Option<&Program> {
+    match op {
+        Op::Get { program, .. } | Op::Modify { program, .. } => Some(program),
+        Op::Scan(scan) => Some(&scan.program),
+        Op::Insert { .. }
+        | Op::InsertMany(_)
+        | Op::Formula { .. }
+        | Op::Write { .. }
+        | Op::Clock(_) => None,
+    }
+}
+
+/// 54000: what is computed where the rows are does not fit into a frame between nodes.
+fn program_too_long(bytes: usize) -> SqlError {
+    let text = format!("conditions and expressions over rows of {bytes} bytes are too large");
+    SqlError::new(SqlState::PROGRAM_LIMIT, text).detail(format!(
+        "They may have at most {PROGRAM_BYTES_MAX} bytes, their parameters included."
+    ))
 }
 
 /// 53100: a write to a node without room.

@@ -12,6 +12,7 @@ use crate::expr::aggregate::{AggFunc, AggState};
 use crate::expr::{Columns as RowColumns, EncodedRow, Env, Expr, NoSession, eval, eval_bool};
 use crate::rows::{GroupKey, datums_heap_bytes, failing_row, group_bytes, heap_bytes};
 use base::codec::{self, CodecError};
+use base::limits::PROGRAM_BYTES_MAX;
 use base::row::RowRef;
 use base::{Datum, RowBatch, SqlError, SqlState, Type};
 pub(crate) use first::FIRST_ROWS_MAX;
@@ -102,6 +103,8 @@ pub(crate) struct ProgramPlan {
     body: Arc<Body>,
     used: Box<[u32]>,
     reads: Columns,
+    /// Of the encoded body, at most.
+    bytes: usize,
     /// The program itself if it has no parameters.
     ready: Option<Arc<dyn RowProgram>>,
 }
@@ -124,8 +127,13 @@ impl ProgramPlan {
     /// Renumbers the parameters of `body`.
     pub(crate) fn new(mut body: Body) -> ProgramPlan {
         let mut used: Vec<u32> = Vec::new();
+        let mut bytes = 0;
         body.each_expr_mut(&mut |expr| {
             crate::expr::walk::map(expr, &mut |node| {
+                bytes += match node {
+                    Expr::Const(value, _) => datum_bytes(value),
+                    _ => NODE_BYTES,
+                };
                 if let Expr::Param(slot, _) = node {
                     let index = used
                         .iter()
@@ -141,13 +149,14 @@ impl ProgramPlan {
         let reads = body.reads();
         let body = Arc::new(body);
         let ready = used.is_empty().then(|| {
-            let program = Bound::new(body.clone(), Box::default(), reads);
+            let program = Bound::new(body.clone(), Box::default(), reads, bytes);
             Arc::new(program) as Arc<dyn RowProgram>
         });
         ProgramPlan {
             body,
             used: used.into(),
             reads,
+            bytes,
             ready,
         }
     }
@@ -166,7 +175,8 @@ impl ProgramPlan {
                     .iter()
                     .map(|slot| params[*slot as usize].clone())
                     .collect();
-                Arc::new(Bound::new(self.body.clone(), params, self.reads))
+                let body = self.body.clone();
+                Arc::new(Bound::new(body, params, self.reads, self.bytes))
             }
         })
     }
@@ -265,13 +275,16 @@ struct Bound {
     /// Follows from the body.
     #[serde(skip)]
     reads: Columns,
+    /// Of the encoded body, at most; only where the program is made.
+    #[serde(skip)]
+    bytes: usize,
     /// What [`Body::Modify`] adds to a row, if that is all it does. It travels with the rest, so
     /// that nothing is evaluated before a shard runs the program.
     adds: Option<Formula>,
 }
 
 impl Bound {
-    fn new(body: Arc<Body>, params: Box<[Datum]>, reads: Columns) -> Bound {
+    fn new(body: Arc<Body>, params: Box<[Datum]>, reads: Columns, bytes: usize) -> Bound {
         let adds = match &*body {
             Body::Modify(modify) => modify.changes.as_deref().and_then(|changes| {
                 let env = Env {
@@ -290,6 +303,7 @@ impl Bound {
             body,
             params,
             reads,
+            bytes,
             adds,
         }
     }
@@ -330,13 +344,36 @@ fn project(
             }
         }
     }
+    let bytes: usize = out.datums[before..].iter().map(datum_bytes).sum();
+    if bytes > PROGRAM_BYTES_MAX {
+        out.datums.truncate(before);
+        let message = format!("row is too big: size {bytes}, maximum size {PROGRAM_BYTES_MAX}");
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message));
+    }
     out.rows += 1;
     Ok(())
+}
+
+/// Most bytes of an encoded expression without what is below it, and of a value that is not text.
+const NODE_BYTES: usize = 16;
+
+/// Bytes of an encoded value, about, rather more.
+fn datum_bytes(value: &Datum) -> usize {
+    match value {
+        Datum::Text(text) => NODE_BYTES + text.len(),
+        Datum::Bytes(bytes) => NODE_BYTES + bytes.len(),
+        Datum::Array(items) => NODE_BYTES + items.iter().map(datum_bytes).sum::<usize>(),
+        _ => NODE_BYTES,
+    }
 }
 
 impl RowProgram for Bound {
     fn encode(&self, out: &mut Vec<u8>) {
         codec::encode(self, out);
+    }
+
+    fn bytes_at_most(&self) -> usize {
+        self.bytes + self.params.iter().map(datum_bytes).sum::<usize>()
     }
 
     fn width(&self) -> usize {

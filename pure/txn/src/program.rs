@@ -5,6 +5,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use base::codec::CodecError;
+use base::limits::PROGRAM_BYTES_MAX;
 use base::{RowBatch, SqlError};
 use core::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -15,6 +16,11 @@ use store::Formula;
 pub trait RowProgram: Send + Sync {
     /// Appends a form from which [`DecodeProgram`] makes an equal program on another node.
     fn encode(&self, out: &mut Vec<u8>);
+
+    /// Bytes of its encoded form at most, about, without encoding it.
+    fn bytes_at_most(&self) -> usize {
+        0
+    }
 
     /// Columns of the rows that it emits.
     fn width(&self) -> usize;
@@ -98,6 +104,19 @@ pub enum Program {
 }
 
 impl Program {
+    /// Its size in bytes if it is longer than [`PROGRAM_BYTES_MAX`]: no frame could carry it.
+    pub fn too_long(&self) -> Option<usize> {
+        let Program::Live(program) = self else {
+            return None;
+        };
+        if program.bytes_at_most() <= PROGRAM_BYTES_MAX {
+            return None;
+        }
+        let mut encoded = Vec::new();
+        program.encode(&mut encoded);
+        (encoded.len() > PROGRAM_BYTES_MAX).then_some(encoded.len())
+    }
+
     /// The program, decoded if need be.
     ///
     /// # Errors

@@ -157,7 +157,7 @@ pub struct NoSession {
 impl NoSession {
     /// Of a program that runs where the rows are: what it holds is not the statement's.
     pub const ROWS: NoSession = NoSession {
-        value_bytes_max: 64 << 20,
+        value_bytes_max: base::limits::PROGRAM_BYTES_MAX,
     };
     /// While planning: constants of a plan stay small.
     pub const FOLDING: NoSession = NoSession { value_bytes_max: 0 };
