@@ -21,13 +21,13 @@ struct Share {
 const SHARES: [Share; 2] = [
     Share {
         protocol: "two_phase",
-        seeds: 1_800,
+        seeds: 4_000,
         seconds: 200,
         at_least: 40,
     },
     Share {
         protocol: "leap",
-        seeds: 760,
+        seeds: 3_500,
         seconds: 200,
         at_least: 40,
     },
