@@ -164,8 +164,6 @@ planted! {
     ReaderBetweenSlices = "reader-between-slices",
     /// Large transactions: locks go when a commit is decided, before all of it is installed.
     LocksBetweenSlices = "locks-between-slices",
-    /// Large transactions: a checkpoint begins while a commit is installed in slices.
-    CheckpointBetweenSlices = "checkpoint-between-slices",
 }
 
 /// Whether the code must misbehave here.

@@ -456,8 +456,7 @@ impl Bulks {
     /// would have to be installed in slices, and what others decide waits.
     pub fn make_way(&mut self) -> bool {
         let mut all = self.installing.values();
-        let installs = all.any(|bulk| bulk.stage != Stage::Waiting);
-        self.making_way = installs && !is_planted(Planted::CheckpointBetweenSlices);
+        self.making_way = all.any(|bulk| bulk.stage != Stage::Waiting);
         !self.making_way
     }
 
