@@ -2,7 +2,7 @@
 
 /// Largest frame between nodes and largest client message, in bytes. A peer that announces more
 /// is disconnected before anything is reserved for it. Larger records are cut into chunks.
-pub const FRAME_BYTES_MAX: usize = 16 << 20;
+pub const FRAME_BYTES_MAX: usize = 18 << 20;
 
 /// Most columns of a table and of a result, as in PostgreSQL. Row headers count them in 16 bits.
 pub const COLUMNS_MAX: usize = 1600;

@@ -15,6 +15,11 @@ use txn::bulk::Wanted;
 use txn::lock::Item;
 use txn::{AbortReason, LockMode, OpError, OpResult, Tie};
 
+/// Rows of one answer, at most.
+const ROWS_MAX: usize = 1_000;
+/// An answer ends with the row that takes it beyond so many bytes.
+const BYTES_MAX: usize = 1 << 20;
+
 /// A fetch at the owner.
 #[derive(Debug)]
 pub(crate) struct FetchJob {
@@ -25,6 +30,8 @@ pub(crate) struct FetchJob {
     /// Keys that were dealt with.
     done: usize,
     rows: Vec<(Key, FetchedRow)>,
+    /// Bytes of these.
+    bytes: usize,
     moved: Vec<Key>,
 }
 
@@ -85,6 +92,7 @@ impl Leap {
             keys: fetch.keys,
             done: 0,
             rows: Vec::new(),
+            bytes: 0,
             moved: Vec::new(),
         }));
         if fetch.lock.is_some()
@@ -95,7 +103,8 @@ impl Leap {
         self.advance(cx, job);
     }
 
-    /// Reads one row after the other. A row that is not here is left to the home.
+    /// Reads one row after the other, as many as one message should carry: the scan asks for the
+    /// rest when it comes to it. A row that is not here is left to the home.
     pub(crate) fn run_fetch(
         &mut self,
         cx: &mut Context<'_>,
@@ -114,7 +123,10 @@ impl Leap {
                 job.commits_seen = true;
             }
         }
-        while let Some(key) = fetch.keys.get(fetch.done) {
+        while fetch.rows.len() < ROWS_MAX
+            && fetch.bytes < BYTES_MAX
+            && let Some(key) = fetch.keys.get(fetch.done)
+        {
             match self.standing(key) {
                 Standing::Doubtful => return Err(Stop::Gate),
                 Standing::Elsewhere => {
@@ -160,6 +172,8 @@ impl Leap {
             cx.counters.rows_read += 1;
             let version = row.version;
             note_read(cx, job.txn, key, version);
+            let sizes = [&row.at, &row.newest].map(|row| row.as_ref().map_or(0, |row| row.len()));
+            fetch.bytes += sizes[0] + sizes[1];
             fetch.rows.push((key.clone(), row));
             fetch.done += 1;
         }

@@ -7,6 +7,7 @@ use crate::timers::Timer;
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use base::limits::ROW_BYTES_MAX;
 use base::{Key, Position, ShardId, Time, Ts};
 use journal::{Otag, Record};
 use txn::lock::{Acquired, Item, LockRequest, Settled};
@@ -461,9 +462,12 @@ impl Leap {
     ) {
         let (mut versions, mut whole) = (Vec::new(), true);
         let (horizon, versions_max) = (cx.horizon, self.settings.versions_max.max(1));
+        let mut bytes = 0;
         cx.store
             .versions(key.index, key.slot, &key.bytes, &mut |commit_ts, value| {
-                if versions.len() == versions_max {
+                bytes += value.map_or(0, <[u8]>::len);
+                let fits = versions.is_empty() || bytes <= ROW_BYTES_MAX;
+                if versions.len() == versions_max || !fits {
                     whole = false;
                     return false;
                 }

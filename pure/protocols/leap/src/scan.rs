@@ -141,6 +141,10 @@ impl ScanState {
     }
 }
 
+/// Rows that are asked for at once, at most: their keys and what comes back are one message per
+/// owner, and one step there.
+const WINDOW_MAX: usize = 1_000;
+
 /// Why a slot is not visited any further.
 enum Halt {
     Stop(Stop),
@@ -186,8 +190,13 @@ impl Leap {
         }
         // A program that wants all rows needs all of them first; one that wants the first ones
         // may do with the first ones of those that are away.
-        if state.gathers_first() && !state.missing.is_empty() {
+        while state.gathers_first() && !state.missing.is_empty() {
+            let before = state.missing.len();
             self.gather(cx, job, op, state)?;
+            // Those have come home; or none of the others is wanted.
+            if state.missing.len() == before {
+                break;
+            }
         }
         if !state.is_visiting {
             state.is_visiting = true;
@@ -224,7 +233,7 @@ impl Leap {
                     // An answer would have to tell of each slot how far it was visited.
                     state.run = ScanRun::whole(state.run.program.clone());
                     state.is_visiting = false;
-                    state.window = usize::MAX;
+                    state.window = WINDOW_MAX;
                     return self.go_on(cx, job, op, state);
                 }
                 Some(Halt::Full(Full::Batch)) => {
@@ -287,8 +296,8 @@ impl Leap {
         let program = op.program.live(cx.decode).map_err(SqlError::from)?;
         let run = ScanRun::new(program);
         let window = match (&run.task, run.first_rows()) {
-            (Some(_), Some(count)) => count.max(1),
-            (Some(_), None) => usize::MAX,
+            (Some(_), Some(count)) => count.clamp(1, WINDOW_MAX),
+            (Some(_), None) => WINDOW_MAX,
             (None, _) => op.row_limit.min(op.batch_rows.into()).max(1) as usize,
         };
         job.scan = Some(Box::new(ScanState {
@@ -360,7 +369,7 @@ impl Leap {
             }
         }
         if !by_owner.is_empty() {
-            state.window = state.window.saturating_mul(2);
+            state.window = (2 * state.window).min(WINDOW_MAX);
         }
         for (to, keys) in by_owner {
             self.fetch(cx, job, op, to, keys);

@@ -424,3 +424,35 @@ fn large_first_rows_come_in_several_answers() {
         assert_eq!(found, wanted.collect::<Vec<i64>>());
     }
 }
+
+#[test]
+fn rows_away_come_in_pieces_that_fit_a_message() {
+    let mut world = World::new(3, 1);
+    let names: Vec<String> = (0..2_500).map(|n| format!("row{n:05}x0")).collect();
+    for name in &names {
+        world.load(key(name), 1);
+    }
+    for name in &names {
+        run(&mut world, 3, add(name, 1));
+    }
+    let now = world.call(shard(1), |_, cx| cx.clock.tick(cx.now));
+    world.largest_bytes = 0;
+    for read in [
+        Read::Snapshot(Snapshot::exactly(now)),
+        Read::Lock(LockMode::Shared),
+    ] {
+        let all = scan_all(&mut world, 1, read, 10_000, false);
+        assert_eq!(all, vec![2; names.len()]);
+        let op = sum_op(read);
+        let txn = world.begin(shard(1));
+        let id = world.submit_to(txn, shard(1), op, false);
+        world.settle();
+        let reply = world.take_answer(id).expect("it is answered");
+        assert!(reply.result.is_ok(), "{reply:?}");
+        let commit = world.commit(txn);
+        world.settle();
+        assert!(world.take_answer(commit).is_some());
+    }
+    // Of 2,500 rows in one message: more than 100,000.
+    assert!(world.largest_bytes < 80_000, "{}", world.largest_bytes);
+}

@@ -112,6 +112,8 @@ pub(crate) struct World {
     printed: Option<Planted>,
     settings: Settings,
     pub(crate) checkpoints: u64,
+    /// Of the messages between nodes.
+    pub(crate) largest_bytes: usize,
     /// Nodes between which nothing arrives, the smaller one first.
     cuts: BTreeSet<(NodeId, NodeId)>,
     /// Prints what happens.
@@ -155,6 +157,7 @@ impl World {
             printed: None,
             settings: Settings::default(),
             checkpoints: 0,
+            largest_bytes: 0,
             cuts: BTreeSet::new(),
             traced: false,
         };
@@ -436,6 +439,7 @@ impl World {
         }
         let message = if flight.is_remote() {
             let bytes = base::codec::to_vec(&flight.message);
+            self.largest_bytes = self.largest_bytes.max(bytes.len());
             base::codec::decode(&bytes).expect("own encoding decodes")
         } else {
             flight.message
