@@ -154,21 +154,7 @@ impl Leap {
             {
                 return Err(Stop::aborted(AbortReason::SnapshotMisses));
             }
-            let own = self.txns.get(&job.txn).map(|state| &state.writes);
-            let mut row = FetchedRow::default();
-            let mut folded = Vec::new();
-            if let Some(ts) = fetch.at {
-                let seen = look(own, cx.store, &self.installed, key, ts, &mut folded);
-                job.wait = job.wait.max(seen.wait);
-                row.at = seen.row.map(Box::from);
-                row.version = seen.version;
-            }
-            if fetch.lock.is_some() {
-                let seen = look(own, cx.store, &self.installed, key, Ts::MAX, &mut folded);
-                job.wait = job.wait.max(seen.wait);
-                row.newest = seen.row.map(Box::from);
-                row.version = seen.version;
-            }
+            let row = self.fetched_row(cx, job, fetch, key);
             cx.counters.rows_read += 1;
             let version = row.version;
             note_read(cx, job.txn, key, version);
@@ -178,6 +164,32 @@ impl Leap {
             fetch.done += 1;
         }
         Ok(())
+    }
+
+    /// The row as the scan needs it.
+    fn fetched_row(
+        &self,
+        cx: &Context<'_>,
+        job: &mut Job,
+        fetch: &FetchJob,
+        key: &Key,
+    ) -> FetchedRow {
+        let own = self.txns.get(&job.txn).map(|state| &state.writes);
+        let mut row = FetchedRow::default();
+        let mut folded = Vec::new();
+        if let Some(ts) = fetch.at {
+            let seen = look(own, cx.store, &self.installed, key, ts, &mut folded);
+            job.wait = job.wait.max(seen.wait);
+            row.at = seen.row.map(Box::from);
+            row.version = seen.version;
+        }
+        if fetch.lock.is_some() {
+            let seen = look(own, cx.store, &self.installed, key, Ts::MAX, &mut folded);
+            job.wait = job.wait.max(seen.wait);
+            row.newest = seen.row.map(Box::from);
+            row.version = seen.version;
+        }
+        row
     }
 
     pub(crate) fn end_fetch(

@@ -188,16 +188,7 @@ impl Leap {
         if state.asked > 0 {
             return Err(Stop::Fetch);
         }
-        // A program that wants all rows needs all of them first; one that wants the first ones
-        // may do with the first ones of those that are away.
-        while state.gathers_first() && !state.missing.is_empty() {
-            let before = state.missing.len();
-            self.gather(cx, job, op, state)?;
-            // Those have come home; or none of the others is wanted.
-            if state.missing.len() == before {
-                break;
-            }
-        }
+        self.gather_first(cx, job, op, state)?;
         if !state.is_visiting {
             state.is_visiting = true;
             let slots = self.slots_of(cx, job, op, state);
@@ -248,6 +239,26 @@ impl Leap {
         }
         look_out_in(cx, op)?;
         Ok(state.run.finish()?)
+    }
+
+    /// A program that wants all rows needs all of them first; one that wants the first ones may do
+    /// with the first ones of those that are away.
+    fn gather_first(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        op: &ScanOp,
+        state: &mut ScanState,
+    ) -> Result<(), Stop> {
+        while state.gathers_first() && !state.missing.is_empty() {
+            let before = state.missing.len();
+            self.gather(cx, job, op, state)?;
+            // Those that are gone have come home; none of the others is wanted.
+            if state.missing.len() == before {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn begin_scan(&mut self, cx: &mut Context<'_>, job: &mut Job, op: &ScanOp) -> Result<(), Stop> {
