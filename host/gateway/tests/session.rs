@@ -34,7 +34,7 @@ use txn::JournalPort;
 
 #[test]
 fn golden_scripts() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/session");
+    let folder = Path::new("testdata/session");
     golden::run_folder(&folder, World::new);
 }
 

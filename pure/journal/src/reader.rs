@@ -372,7 +372,11 @@ mod tests {
         let mut newer = segment(0, &[1]);
         newer[8] = crate::FORMAT_VERSION as u8 + 1;
         let error = read(&[("a", newer)]).unwrap_err();
-        let text = "a is corrupt at offset 0: format version 3, but this release reads version 2";
+        let (ours, theirs) = (crate::FORMAT_VERSION, crate::FORMAT_VERSION + 1);
+        let text = alloc::format!(
+            "a is corrupt at offset 0: format version {theirs}, but this release reads version \
+             {ours}"
+        );
         assert_eq!(error.to_string(), text);
     }
 

@@ -30,7 +30,7 @@ use std::path::Path;
 
 #[test]
 fn golden_scripts() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/recovery");
+    let folder = Path::new("testdata/recovery");
     golden::run_folder(&folder, World::new);
 }
 

@@ -55,7 +55,7 @@ struct World {
 
 #[test]
 fn golden_scripts() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/session");
+    let folder = Path::new("testdata/session");
     let files = std::fs::read_dir(&folder).expect("the folder of scripts is there");
     let mut paths: Vec<_> = files
         .map(|file| file.expect("a readable folder").path())

@@ -261,7 +261,7 @@ fn excused(ours: &str, theirs: &str) -> bool {
 }
 
 fn table() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test/sql/operators.tsv")
+    PathBuf::from("../../test/sql/operators.tsv")
 }
 
 #[test]

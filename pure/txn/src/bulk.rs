@@ -403,8 +403,10 @@ impl Bulks {
             Stage::Installing => {
                 for (key, write) in &mut bulk.writes[bulk.at..bulk.at + taken] {
                     install_row(cx, key, write, bulk.commit_ts, &mut bulk.gone);
-                    // The row is in the store; its key says until the end whose rows these are.
-                    *write = Write::Delete;
+                    // The row is in the store; key and kind say until the end what is locked.
+                    if let Write::Insert(row) | Write::Put(row) = write {
+                        *row = Vec::new();
+                    }
                 }
             }
         }

@@ -22,7 +22,7 @@ use txn::{LockMode, LockTable, Priority};
 
 #[test]
 fn golden_scripts() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/lock");
+    let folder = Path::new("testdata/lock");
     golden::run_folder(&folder, World::default);
 }
 

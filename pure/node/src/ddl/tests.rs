@@ -29,7 +29,7 @@ use std::path::Path;
 
 #[test]
 fn golden_scripts() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/schema");
+    let folder = Path::new("testdata/schema");
     golden::run_folder(&folder, World::new);
 }
 
