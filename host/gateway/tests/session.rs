@@ -35,7 +35,7 @@ use txn::JournalPort;
 #[test]
 fn golden_scripts() {
     let folder = Path::new("testdata/session");
-    golden::run_folder(&folder, World::new);
+    golden::run_folder(folder, World::new);
 }
 
 /// A journal of which only the length is kept.

@@ -31,7 +31,7 @@ use std::path::Path;
 #[test]
 fn golden_scripts() {
     let folder = Path::new("testdata/recovery");
-    golden::run_folder(&folder, World::new);
+    golden::run_folder(folder, World::new);
 }
 
 struct World {

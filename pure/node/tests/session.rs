@@ -56,7 +56,7 @@ struct World {
 #[test]
 fn golden_scripts() {
     let folder = Path::new("testdata/session");
-    let files = std::fs::read_dir(&folder).expect("the folder of scripts is there");
+    let files = std::fs::read_dir(folder).expect("the folder of scripts is there");
     let mut paths: Vec<_> = files
         .map(|file| file.expect("a readable folder").path())
         .collect();

@@ -129,7 +129,7 @@ fn scripts_give_what_they_say() {
     let only = std::env::var("ONLY").unwrap_or_default();
     let mut failures = String::new();
     let mut count = 0;
-    let mut files: Vec<_> = std::fs::read_dir(&folder)
+    let mut files: Vec<_> = std::fs::read_dir(folder)
         .expect("the scripts are there")
         .map(|entry| entry.expect("a file").path())
         .filter(|path| path.extension().is_some_and(|e| e == "slt"))

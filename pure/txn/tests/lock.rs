@@ -23,7 +23,7 @@ use txn::{LockMode, LockTable, Priority};
 #[test]
 fn golden_scripts() {
     let folder = Path::new("testdata/lock");
-    golden::run_folder(&folder, World::default);
+    golden::run_folder(folder, World::default);
 }
 
 #[derive(Default)]

@@ -100,9 +100,9 @@ fn the_published_table_is_what_is_recorded() {
     let path = Path::new("../../docs/isolation.md");
     let now = table::document(&scripts());
     if is_update() {
-        std::fs::write(&path, &now).unwrap();
+        std::fs::write(path, &now).unwrap();
     }
-    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let text = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         text == now,
         "docs/isolation.md is out of date: UPDATE=1 cargo test -p isolation"

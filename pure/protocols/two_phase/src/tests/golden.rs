@@ -328,7 +328,7 @@ fn play(text: &str) -> String {
 #[test]
 fn golden_scripts() {
     let folder = Path::new("testdata");
-    let mut files: Vec<_> = std::fs::read_dir(&folder)
+    let mut files: Vec<_> = std::fs::read_dir(folder)
         .expect("testdata is there")
         .map(|entry| entry.expect("readable").path())
         .collect();
