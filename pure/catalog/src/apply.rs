@@ -397,14 +397,13 @@ impl Database {
             .sequences
             .get(name)
             .and_then(|sequence| sequence.owned_by.as_ref());
-        let call = format!("nextval('{name}'");
         self.tables.values().find_map(|table| {
             let uses = |column: &&Column| {
                 let owned = owner.is_some_and(|(t, c)| *t == table.name && *c == column.name);
                 column
                     .default
                     .as_ref()
-                    .is_some_and(|text| text.contains(&call))
+                    .is_some_and(|text| crate::names::draws_from(text, name))
                     || (owned && column.identity.is_some())
             };
             let column = table.columns.iter().find(uses)?;

@@ -99,6 +99,61 @@ fn quoted_bytes(text: &str, quote: char) -> usize {
     text.len()
 }
 
+/// The expression that draws from a sequence: its name is quoted where a reader would fold it.
+pub(crate) fn next_of(sequence: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let starts = sequence
+        .bytes()
+        .next()
+        .is_some_and(|byte| !byte.is_ascii_digit());
+    let name = match starts && sequence.bytes().all(plain) {
+        true => sequence.into(),
+        false => format!("\"{}\"", sequence.replace('"', "\"\"")),
+    };
+    format!("nextval('{}'::regclass)", name.replace('\'', "''"))
+}
+
+/// Whether an expression calls `nextval` with a literal that names this sequence, in whatever
+/// schema.
+pub(crate) fn draws_from(expression: &str, sequence: &str) -> bool {
+    const CALL: &str = "nextval(";
+    let folded = expression.to_ascii_lowercase();
+    let calls = folded.match_indices(CALL);
+    calls
+        .filter_map(|(at, _)| literal(expression[at + CALL.len()..].trim_start()))
+        .any(|name| last_part(&name) == sequence)
+}
+
+/// The string literal that a text begins with.
+fn literal(text: &str) -> Option<String> {
+    let mut rest = text.strip_prefix('\'')?.chars().peekable();
+    let mut value = String::new();
+    loop {
+        match rest.next()? {
+            '\'' if rest.next_if_eq(&'\'').is_some() => value.push('\''),
+            '\'' => return Some(value),
+            other => value.push(other),
+        }
+    }
+}
+
+/// The last part of a qualified name as it is written: folded unless it is quoted.
+fn last_part(name: &str) -> String {
+    let mut part = String::new();
+    let mut quoted = false;
+    let mut chars = name.trim().chars().peekable();
+    while let Some(next) = chars.next() {
+        match next {
+            '"' if quoted && chars.next_if_eq(&'"').is_some() => part.push('"'),
+            '"' => quoted = !quoted,
+            '.' if !quoted => part.clear(),
+            other if quoted => part.push(other),
+            other => part.push(other.to_ascii_lowercase()),
+        }
+    }
+    part
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,5 +196,30 @@ mod tests {
             ["Ü", "a \"b"]
         );
         assert_eq!(found("\"it's\" > 0"), ["it's"]);
+    }
+
+    #[test]
+    fn sequences_are_found_however_they_are_written() {
+        for sequence in ["s", "Odd_Id_seq", "a b", "it's", "q\"q", "1st"] {
+            assert!(draws_from(&next_of(sequence), sequence), "{sequence}");
+            assert!(!draws_from(&next_of(sequence), "other"), "{sequence}");
+        }
+        assert_eq!(next_of("t_id_seq"), "nextval('t_id_seq'::regclass)");
+        assert_eq!(next_of("T_id_seq"), "nextval('\"T_id_seq\"'::regclass)");
+        for text in [
+            "nextval('public.s')",
+            "1 + NEXTVAL( 'S' :: regclass)",
+            "nextval('\"s\"')",
+        ] {
+            assert!(draws_from(text, "s"), "{text}");
+        }
+        for text in [
+            "nextval('\"S\"')",
+            "'nextval(s)'",
+            "nextval('s2')",
+            "nextval(",
+        ] {
+            assert!(!draws_from(text, "s"), "{text}");
+        }
     }
 }

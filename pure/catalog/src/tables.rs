@@ -89,7 +89,7 @@ impl Catalog {
                 if let Some(i) = drawn {
                     let column = &mut table.columns[usize::from(i)];
                     if column.identity.is_none() && column.default.is_none() {
-                        column.default = Some(format!("nextval('{}'::regclass)", sequence.name));
+                        column.default = Some(names::next_of(&sequence.name));
                     }
                 }
             } else if taken(&sequence.name) {
