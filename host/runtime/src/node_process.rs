@@ -195,6 +195,8 @@ impl NodeProcess {
             shards.push(spawn_shard(index, run));
         }
         if let Some(limit) = options.memory {
+            // What recovery needed.
+            (limit.give_back)();
             crate::memory::watch(limit, room, journal.clone(), mailboxes.clone());
         }
         Ok(NodeProcess {

@@ -10,9 +10,9 @@ const ROWS: usize = 40;
 const BUSY: usize = 16;
 /// Longer than it takes to notice a silent node (0.8 s), shorter than statements are tried again.
 const STOPPED: Duration = Duration::from_millis(900);
-/// No statement is given up sooner: 0.8 s until the node is noticed, and 0.5 s of trying again. A
-/// tenth of a second is left out, because a node's last sign of life is older than the stop.
-const PATIENCE: Duration = Duration::from_millis(1_200);
+/// Statements that may be given up: each was tried for half a second, and a machine with more to do
+/// than this test may keep a node away for some of these. Without patience it would be thousands.
+const GIVEN_UP_MAX: u64 = 16;
 
 fn cluster(name: &str, protocol: &str) -> Cluster {
     let cluster = Cluster::start(name, 3, 2);
@@ -30,14 +30,13 @@ struct Seen {
     known: u64,
     /// The answer to a commit was lost with the connection.
     unknown: u64,
-    /// Tried for [`PATIENCE`]: on a busy machine a stop may last longer than was asked.
+    /// 40001 after some time.
     given_up: u64,
 }
 
 /// Reads and changes one row after the other until told to stop. Another end of a statement than
 /// those of [`Seen`] is a failure.
 fn use_rows(mut link: Link, first: usize, stop: &AtomicBool) -> Seen {
-    let begin = Instant::now();
     let mut seen = Seen::default();
     for turn in first.. {
         if stop.load(Ordering::Relaxed) {
@@ -51,12 +50,8 @@ fn use_rows(mut link: Link, first: usize, stop: &AtomicBool) -> Seen {
         match link.command(&sql) {
             Ok(()) => seen.known += 1,
             Err(LinkError::Server(error)) if error.sqlstate == "08007" => seen.unknown += 1,
-            Err(LinkError::Server(error))
-                if error.sqlstate == "40001" && begin.elapsed() >= PATIENCE =>
-            {
-                seen.given_up += 1;
-            }
-            Err(error) => panic!("{sql}, after {:?}: {error}", begin.elapsed()),
+            Err(LinkError::Server(error)) if error.sqlstate == "40001" => seen.given_up += 1,
+            Err(error) => panic!("{sql}: {error}"),
         }
     }
     seen
@@ -124,6 +119,10 @@ fn statements_wait_for_a_node_that_stands_still_for_a_moment() {
             std::thread::sleep(Duration::from_millis(1_500));
         });
         // What had been sent when the node stopped: one statement per client.
-        assert!(seen.known > 50 && seen.unknown <= 4, "{protocol}: {seen:?}");
+        let patient = seen.given_up <= GIVEN_UP_MAX;
+        assert!(
+            seen.known > 50 && seen.unknown <= 4 && patient,
+            "{protocol}: {seen:?}"
+        );
     }
 }

@@ -208,7 +208,10 @@ impl Binder<'_> {
 
     /// A sequence by the text of its name, which may have a schema and quotes.
     pub(super) fn sequence(&self, text: &str) -> Result<&Sequence, SqlError> {
-        let name = text.strip_prefix("public.").unwrap_or(text);
+        let schema = text
+            .get(..7)
+            .filter(|schema| schema.eq_ignore_ascii_case("public."));
+        let name = schema.map_or(text, |schema| &text[schema.len()..]);
         let name = match name
             .strip_prefix('"')
             .and_then(|rest| rest.strip_suffix('"'))
