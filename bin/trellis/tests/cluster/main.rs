@@ -20,6 +20,7 @@ mod frames;
 mod give_way;
 mod histories;
 mod interrupted;
+mod large_values;
 mod leap;
 mod memory_limit;
 mod missing;
