@@ -26,6 +26,8 @@ pub(crate) struct Request {
     pub(crate) priority: Priority,
     /// To read it only.
     pub(crate) shared: bool,
+    /// The copy by which its transaction has read the row was given up for it.
+    pub(crate) gave_copy_up: bool,
     /// The owner that was asked for it, if the home has said so.
     pub(crate) at: Option<ShardId>,
     /// Jobs that go on when it has come.
@@ -154,6 +156,7 @@ impl Leap {
             home,
             priority,
             shared: mode == LockMode::Shared,
+            gave_copy_up: false,
             at: None,
             waiters,
             depth,
@@ -378,6 +381,9 @@ impl Leap {
 
     /// A request came to nothing. Its transaction is rolled back if there is a reason to; the
     /// others that waited for it ask again in their own name.
+    ///
+    /// A transaction that has read a copy of the row and asked to write it cannot ask again: the
+    /// copy may be gone, and the row has been another's to write since.
     pub(crate) fn fail_request(
         &mut self,
         cx: &mut Context<'_>,
@@ -389,10 +395,17 @@ impl Leap {
         };
         self.wanted.remove(&request.key);
         self.timers.remove(&(request.again_at, Timer::Request(seq)));
-        let Some(reason) = reason else {
-            self.ready.extend(request.waiters);
-            return;
+        let has_copy = !request.shared && self.has_copy(&request.key);
+        let has_read = request.gave_copy_up || has_copy;
+        let reason = match reason {
+            None if has_read => cut_off(&request.key, request.home, Tie::Home),
+            None => {
+                self.ready.extend(request.waiters);
+                return;
+            }
+            Some(reason) => reason,
         };
+        let txn = request.priority.txn;
         for id in request.waiters {
             let named = self
                 .jobs
@@ -403,6 +416,10 @@ impl Leap {
             } else {
                 self.ready.push_back(id);
             }
+        }
+        // It may have asked ahead and wait for something else.
+        if has_read && self.txns.contains_key(&txn) {
+            self.abort_txn(cx, txn, reason);
         }
     }
 

@@ -78,6 +78,11 @@ impl Leap {
         self.end_request(seq);
     }
 
+    /// Whether there is a copy of the row here.
+    pub(crate) fn has_copy(&self, key: &Key) -> bool {
+        self.sharing.copies.contains_key(key)
+    }
+
     /// The home wants a copy back.
     pub(crate) fn on_recall(&mut self, cx: &mut Context<'_>, home: ShardId, recall: Recall) {
         let Recall { key, tag, priority } = recall;
@@ -100,6 +105,12 @@ impl Leap {
         let item = Item::of(&key);
         if self.locks.holds(priority.txn, &item, LockMode::Exclusive) {
             // The writer runs here and has asked for the row itself.
+            if let Some(request) = self.wanted.get(&key)
+                && let Some(request) = self.requests.get_mut(request)
+                && request.priority.txn == priority.txn
+            {
+                request.gave_copy_up = true;
+            }
             self.drop_copy(cx, &key);
             self.answer_recall(cx, home, key, tag, priority.txn, None);
             return;
