@@ -164,6 +164,47 @@ fn a_reader_of_a_row_that_an_older_one_has_is_rolled_back() {
     assert_eq!(number(&reply), Some(12));
 }
 
+/// A reader turns writer and gives its copy up; an older reader elsewhere refuses, the refusal is
+/// lost, and that reader writes. The first one must not write over it.
+#[test]
+fn a_reader_that_gave_its_copy_up_does_not_ask_again() {
+    let mut world = lent();
+    let older = world.begin(shard(3));
+    let read = world.submit(older, get("a0"), false);
+    assert_eq!(number(&world.take_answer(read).unwrap()), Some(10));
+    let younger = world.begin(shard(2));
+    let read = world.submit(younger, get("a0"), false);
+    assert_eq!(number(&world.take_answer(read).unwrap()), Some(10));
+    let write = world.submit(younger, add("a0", 1), true);
+    for _ in 0..100 {
+        world.flush_all();
+        let Some(at) = world
+            .flights
+            .iter()
+            .position(|flight| world.may_leave(flight))
+        else {
+            break;
+        };
+        let flight = world.flights.remove(at);
+        if kind(&flight) != "Refused" {
+            world.deliver(flight);
+        }
+    }
+    assert!(world.take_answer(write).is_none(), "the refusal is lost");
+    let first = world.submit(older, add("a0", 5), false);
+    world.settle();
+    assert_eq!(number(&world.take_answer(first).unwrap()), Some(15));
+    world.commit(older);
+    world.settle();
+    world.tick(300_000);
+    world.settle();
+    let reply = world.take_answer(write).expect("it is answered");
+    assert!(
+        matches!(reply.result, Err(OpError::Aborted(_))),
+        "it read 10 and would write over 15: {reply:?}"
+    );
+}
+
 /// What was given before the recall and comes after it does not count.
 #[test]
 fn a_late_copy_is_not_taken() {
