@@ -112,6 +112,8 @@ fn a_person_completes_pages_and_leaves_with_a_word() {
     session.expect("(1 row)");
     session.press("\\conn\tinfo\r");
     session.expect("Database \"postgres\" as user \"trellis\" on 127.0.0.1");
+    // Ctrl-C means what is typed only when the line is being read.
+    session.expect("postgres=> ");
     session.press("DROP DATABASE pos\t\u{3}");
     session.expect("DROP DATABASE postgres ");
 
