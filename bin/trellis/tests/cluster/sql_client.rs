@@ -138,6 +138,7 @@ fn a_person_completes_pages_and_leaves_with_a_word() {
     session.ask("quit", "\\q leaves");
     session.press("\\x\r");
     session.expect("Expanded display is on.");
+    session.expect("postgres-> ");
     session.press("\u{3}");
     session.expect("postgres=> ");
     session.press("\\x auto\r");
