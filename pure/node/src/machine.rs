@@ -309,7 +309,7 @@ impl Shard {
     /// Whether it goes on only when a record of its own is durable, though nothing is held back
     /// for that: a host that flushes when somebody waits does it for this, too.
     pub fn awaits_durable(&self) -> bool {
-        self.catalog_pending.is_some()
+        self.catalog_pending.is_some() || self.core.borrow().protocols.awaits_durable()
     }
 
     fn on_message(&mut self, from: ShardId, message: Message) {

@@ -165,6 +165,11 @@ impl Protocols {
         }
     }
 
+    /// See [`Protocol::awaits_durable`].
+    pub(crate) fn awaits_durable(&self) -> bool {
+        self.two_phase.machine.awaits_durable() || self.leap.machine.awaits_durable()
+    }
+
     /// When the first of them wants a tick.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let (first, second) = (

@@ -601,6 +601,10 @@ pub trait Protocol {
     /// The journal has become durable to `durable`.
     fn on_durable(&mut self, cx: &mut Cx<'_, Self::Message>, durable: Position);
 
+    /// Whether something goes on at the next [`Protocol::on_durable`] for which nobody else waits:
+    /// the host flushes and calls for it.
+    fn awaits_durable(&self) -> bool;
+
     /// Time has passed a deadline, or parked work (a long scan) wants to go on. Lock waits that
     /// have lasted too long name who keeps them waiting ([`Outbox::in_the_way`]).
     fn on_tick(&mut self, cx: &mut Cx<'_, Self::Message>);

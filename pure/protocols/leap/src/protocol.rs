@@ -67,6 +67,10 @@ impl Protocol for Leap {
         self.end_step(cx);
     }
 
+    fn awaits_durable(&self) -> bool {
+        !self.journal_waits.is_empty()
+    }
+
     fn on_tick(&mut self, cx: &mut Context<'_>) {
         self.run_timers(cx);
         self.locks.expire(cx.now);

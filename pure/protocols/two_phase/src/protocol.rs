@@ -67,6 +67,10 @@ impl Protocol for TwoPhase {
         self.parked.extend(self.journal_waits.drain(..));
     }
 
+    fn awaits_durable(&self) -> bool {
+        !self.journal_waits.is_empty()
+    }
+
     fn on_tick(&mut self, cx: &mut Context<'_>) {
         self.run_timers(cx);
         self.locks.expire(cx.now);

@@ -506,25 +506,54 @@ fn old_snapshots_are_refused() {
     );
 }
 
-#[test]
-fn large_transactions_are_chunked_and_recovered() {
-    let mut world = one_shard();
+/// Bytes of a row of a large transaction.
+const LARGE_BYTES: usize = 300 << 10;
+
+/// A transaction that has written ten large rows.
+fn large_txn(world: &mut World) -> TxnId {
     let txn = world.begin(home());
-    let big = vec![7u8; 300 << 10];
+    let big = vec![7u8; LARGE_BYTES];
     for n in 0..10u32 {
         let key = Key::new(TRAIL, Slot(1), n.to_be_bytes().to_vec());
         let row: Vec<u8> = base::row::to_vec(&[Datum::Bytes(big.clone().into())]);
-        let reply = done(
-            &mut world,
-            txn,
-            Op::Insert {
-                key,
-                row: row.into(),
-            },
-            false,
-        );
-        assert!(reply.result.is_ok());
+        let insert = Op::Insert {
+            key,
+            row: row.into(),
+        };
+        assert!(done(world, txn, insert, false).result.is_ok());
     }
+    txn
+}
+
+#[test]
+fn large_commits_wait_for_the_journal_and_say_so() {
+    let mut world = one_shard();
+    let txn = large_txn(&mut world);
+    let disk = world.nodes[&NodeId(1)].disk.clone();
+    world.flush(NodeId(1));
+    let most = 2 * LARGE_BYTES as u64;
+    disk.borrow_mut().backlog_max = Some(most);
+    let id = world.commit(txn);
+    let mut waits = 0;
+    loop {
+        world.take_turns(home());
+        if world.take_answer(id).is_some() {
+            break;
+        }
+        assert!(world.shards[&home()].protocol.awaits_durable());
+        let backlog = disk.borrow().end().0 - disk.borrow().durable.0;
+        assert!(backlog <= 2 * most, "{backlog} bytes wait for the disk");
+        waits += 1;
+        world.flush(NodeId(1));
+    }
+    assert!(waits >= 2, "{waits} waits");
+    assert!(!world.shards[&home()].protocol.awaits_durable());
+}
+
+#[test]
+fn large_transactions_are_chunked_and_recovered() {
+    let mut world = one_shard();
+    let txn = large_txn(&mut world);
     let id = world.commit(txn);
     assert!(world.take_answer(id).is_none(), "it takes its turns");
     world.take_turns(home());

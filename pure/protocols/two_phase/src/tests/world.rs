@@ -26,6 +26,8 @@ pub(crate) struct Disk {
     pub(crate) durable: Position,
     pub(crate) full: bool,
     pub(crate) memory_full: bool,
+    /// Bytes that are not durable beyond which large commits wait.
+    pub(crate) backlog_max: Option<u64>,
 }
 
 impl Disk {
@@ -53,6 +55,11 @@ impl JournalPort for Port {
     }
     fn is_memory_full(&self) -> bool {
         self.0.borrow().memory_full
+    }
+    fn is_behind(&self) -> bool {
+        let disk = self.0.borrow();
+        let backlog = disk.end().0 - disk.durable.0;
+        disk.backlog_max.is_some_and(|most| backlog > most)
     }
 }
 
