@@ -30,8 +30,10 @@ const MARGIN_BYTES_MIN: u64 = 48 << 20;
 /// A thread that finds no room gives back what it has freed, not more often than this: it takes
 /// some milliseconds.
 const GIVE_BACK_MS: u64 = 50;
-/// All threads do so this often while the process has much more than is allocated.
+/// All threads do so while the process has much more than is allocated: first after this time, then
+/// less and less often.
 const SLACK: Duration = Duration::from_millis(50);
+const SLACK_MAX: Duration = Duration::from_secs(10);
 /// Shards hear of changes of this size.
 const TOLD_BYTES: u64 = 1 << 20;
 
@@ -213,6 +215,7 @@ fn run(limit: &MemoryLimit, room: &Room, journal: &Journal, mailboxes: &Mailboxe
     let until = writes_until(limit.limit_bytes);
     let mut told = Memory::default();
     let mut given_back = Instant::now();
+    let mut pause = SLACK;
     loop {
         let (resident, used) = room.look();
         let memory = Memory {
@@ -233,9 +236,13 @@ fn run(limit: &MemoryLimit, room: &Room, journal: &Journal, mailboxes: &Mailboxe
         }
         // Threads that have nothing to do keep what they have freed.
         let is_slack = taken_bytes((limit.allocated)()) < resident / 4 * 3;
-        if is_slack && resident > until / 4 * 3 && given_back.elapsed() > SLACK {
+        if !is_slack || resident <= until / 4 * 3 {
+            pause = SLACK;
+        } else if given_back.elapsed() > pause {
             mailboxes.all(|| Mail::GiveBack(limit.give_back));
             given_back = Instant::now();
+            // What is left may be holes between rows, which nobody can give back.
+            pause = (pause * 2).min(SLACK_MAX);
         }
         let left_ms = until.saturating_sub(resident) * 1_000 / GROWTH_BYTES_PER_S;
         std::thread::sleep(Duration::from_millis(left_ms.clamp(20, 1_000)));
