@@ -109,19 +109,18 @@ impl Catalog {
 }
 
 impl Table {
+    /// Its checks and foreign keys by name, and what is known of them.
+    fn validities(&self) -> impl Iterator<Item = (&String, Validity)> {
+        let checks = self.checks.iter();
+        let checks = checks.map(|check| (&check.name, check.validity));
+        let keys = self.foreign_keys.iter();
+        checks.chain(keys.map(|key| (&key.name, key.validity)))
+    }
+
     /// What is known of the check or foreign key `name`; `None` if there is none of that name.
     pub fn validity(&self, name: &str) -> Option<Validity> {
-        let checks = self
-            .checks
-            .iter()
-            .map(|check| (&check.name, check.validity));
-        let keys = self
-            .foreign_keys
-            .iter()
-            .map(|key| (&key.name, key.validity));
-        let mut all = checks.chain(keys);
-        all.find(|(known, _)| *known == name)
-            .map(|(_, validity)| validity)
+        let found = self.validities().find(|(known, _)| *known == name);
+        found.map(|(_, validity)| validity)
     }
 
     fn validity_mut(&mut self, name: &str) -> Option<&mut Validity> {
@@ -136,14 +135,6 @@ impl Table {
 
     /// What undoes the adding and validating of constraints that a crash has cut off.
     pub fn unfinished_constraints(&self, database: &str) -> Vec<Command> {
-        let checks = self
-            .checks
-            .iter()
-            .map(|check| (&check.name, check.validity));
-        let keys = self
-            .foreign_keys
-            .iter()
-            .map(|key| (&key.name, key.validity));
         let undo = |(name, validity): (&String, Validity)| {
             let (database, table) = (database.into(), self.name.clone());
             let constraint = name.clone();
@@ -163,7 +154,7 @@ impl Table {
                 }),
             }
         };
-        checks.chain(keys).filter_map(undo).collect()
+        self.validities().filter_map(undo).collect()
     }
 
     /// 42704 for a constraint that this table does not have.

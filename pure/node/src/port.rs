@@ -610,7 +610,11 @@ impl sql::Port for StatementPort {
         }
         let claimed = bytes > 0 && own > SMALL_BYTES;
         if claimed && !core.journal.claim_memory(bytes.unsigned_abs()) {
-            return Err(memory_used_up(core.config.shard.node(), held, bytes));
+            let node = core.config.shard.node();
+            let detail = format!("The statement holds {held} bytes and asked for {bytes} more.");
+            let hint = "Make it sort, join, group or collect less, or raise the node's limit \
+                        (SHOW MEMORY).";
+            return Err(memory_used_up(node).detail(detail).hint(hint));
         }
         core.memory_bytes += bytes;
         self.memory.bytes.set(own);
@@ -673,12 +677,11 @@ pub(crate) fn disk_full(node: NodeId) -> SqlError {
 }
 
 /// 53200: a statement that needs more than its node has left.
-fn memory_used_up(node: NodeId, held: i64, bytes: i64) -> SqlError {
-    let message = format!("the memory of node {node} is used up");
-    let detail = format!("The statement holds {held} bytes and asked for {bytes} more.");
-    SqlError::new(SqlState::OUT_OF_MEMORY, message)
-        .detail(detail)
-        .hint("Make it sort, join, group or collect less, or raise the node's limit (SHOW MEMORY).")
+pub(crate) fn memory_used_up(node: NodeId) -> SqlError {
+    SqlError::new(
+        SqlState::OUT_OF_MEMORY,
+        format!("the memory of node {node} is used up"),
+    )
 }
 
 /// 53200: a write to a node without memory.

@@ -232,10 +232,7 @@ pub(super) fn no_params() -> sql::port::Params {
 /// Parses a text, if the node has memory for what becomes of it (53200).
 fn parse(cx: &mut SessionCx<'_>, text: &str) -> Result<Vec<Statement>, SqlError> {
     if text.len() >= LONG_BYTES && !(cx.claim_memory)(sql::memory_bytes(text)) {
-        let node = cx.here.node();
-        let message = format!("the memory of node {node} is used up");
-        let error = SqlError::new(SqlState::OUT_OF_MEMORY, message);
-        return Err(error
+        return Err(crate::port::memory_used_up(cx.here.node())
             .detail("It has no room to parse and plan a statement of so many words.")
             .hint("Use COPY, parameters, or several statements."));
     }
