@@ -1,5 +1,6 @@
 //! The real disk: a directory of the file system.
 
+use crate::removal::Remover;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -13,6 +14,7 @@ const READ_BYTES: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct FsDisk {
     directory: PathBuf,
+    remover: Remover,
 }
 
 /// An open file with its name for errors.
@@ -27,6 +29,7 @@ impl FsDisk {
     pub fn new(directory: &Path) -> FsDisk {
         FsDisk {
             directory: directory.to_path_buf(),
+            remover: Remover::default(),
         }
     }
 
@@ -132,7 +135,7 @@ impl Disk for FsDisk {
 
     fn remove(&self, name: &str) -> Result<(), DiskError> {
         let path = self.directory.join(name);
-        std::fs::remove_file(&path).map_err(failed("remove", &path))
+        self.remover.remove(&path).map_err(failed("remove", &path))
     }
 
     fn sync_directory(&self) -> Result<(), DiskError> {

@@ -31,6 +31,7 @@ pub mod memory;
 pub mod node_process;
 mod outgoing;
 mod peers;
+mod removal;
 mod shard_thread;
 
 pub use barrier::end_on_panic;
