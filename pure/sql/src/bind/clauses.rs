@@ -204,6 +204,10 @@ impl Binder<'_> {
             locking.clause.get_or_insert(name);
             locking.mode = Some(locking.mode.map_or(mode, |other| other.max(mode)));
             if let Some(of) = of {
+                if of.0.len() > 1 {
+                    let message = format!("{name} must specify unqualified relation names");
+                    return Err(SqlError::new(SqlState::SYNTAX, message));
+                }
                 locking.of.push(super::scope::object_name(of).1);
             }
             self.locks = true;

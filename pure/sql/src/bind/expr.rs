@@ -1,7 +1,7 @@
 //! Scalar expressions.
 
 use super::rel::Quantifier;
-use super::scope::object_name;
+use super::scope::{check_parts, ident, object_name};
 use super::types::{NamedType, bind_type, named_type};
 use super::{Binder, at, unsupported};
 use crate::expr::Expr;
@@ -356,8 +356,14 @@ impl Binder<'_> {
     }
 
     /// Resolves a name that a statement gives to a table, sequence or column.
-    pub(super) fn name_of(&self, name: &ast::ObjectName) -> (Option<String>, String) {
-        object_name(name)
+    pub(super) fn name_of(
+        &self,
+        name: &ast::ObjectName,
+    ) -> Result<(Option<String>, String), SqlError> {
+        let parts = name.0.iter().filter_map(ast::ObjectNamePart::as_ident);
+        let parts: Vec<String> = parts.map(ident).collect();
+        check_parts(&self.cx.database.name, &parts, 3, "")?;
+        Ok(object_name(name))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::rel::{Binds, JoinKind, Rel, TableFunction};
 use super::scope::{
-    Scope, ScopeColumn, check_reserved, ident, name_position, not_lateral, object_name,
+    Scope, ScopeColumn, check_database, check_reserved, ident, name_position, not_lateral,
+    object_name,
 };
 use super::{Binder, BoundQuery, conjuncts, place_calls, unsupported};
 use crate::expr::Expr;
@@ -417,7 +418,9 @@ impl Binder<'_> {
     pub(crate) fn find_table(&self, name: &ast::ObjectName) -> Result<Arc<Table>, SqlError> {
         let (schema, table) = object_name(name);
         let position = name_position(&self.source, name);
-        check_reserved(name).map_err(|error| error.at(position))?;
+        check_reserved(name)
+            .and_then(|()| check_database(&self.cx.database.name, name))
+            .map_err(|error| error.at(position))?;
         self.find_table_named(schema.as_deref(), &table)
             .map_err(|error| error.at(position))
     }
@@ -450,6 +453,8 @@ impl Binder<'_> {
         alias: Option<&TableAlias>,
         locking: &Locking,
     ) -> Result<Named, SqlError> {
+        check_database(&self.cx.database.name, name)
+            .map_err(|error| error.at(name_position(&self.source, name)))?;
         let (schema, table) = object_name(name);
         let shown = match alias {
             None => table.clone(),
@@ -465,7 +470,9 @@ impl Binder<'_> {
                     (found.oid, i as i16 + 1),
                 )
             });
-            (Rel::Virtual(found), Scope::of_relation(&shown, columns, 0))
+            let mut scope = Scope::of_relation(&shown, columns, 0);
+            scope.note_home(found.schema, found.name, &shown);
+            (Rel::Virtual(found), scope)
         } else {
             let table = self.find_table(name)?;
             let scope = table_scope(&table, &shown);
@@ -658,6 +665,7 @@ pub(crate) fn table_scope(table: &Arc<Table>, alias: &str) -> Scope {
     for (column, described) in scope.columns.iter_mut().zip(&table.columns) {
         column.hidden = described.hidden;
     }
+    scope.note_home("public", &table.name, alias);
     scope.bases.push((0, table.clone()));
     scope
 }

@@ -3,6 +3,7 @@
 use super::aggregate::AggregateCall;
 use super::expr::string_of;
 use super::rel::{CallKind, InitValue};
+use super::scope::{in_known_schema, known_schema};
 use super::{Binder, at, unsupported};
 use crate::expr::resolve;
 use crate::expr::walk;
@@ -11,8 +12,8 @@ use crate::port::Signal;
 use base::{Datum, SqlError, SqlState, Type};
 use catalog::Sequence;
 use sqlparser::ast::{
-    self, DuplicateTreatment, Expr as Ast, ExtractSyntax, FunctionArg, FunctionArgExpr,
-    FunctionArgumentClause, FunctionArguments,
+    self, CastKind, DataType, DuplicateTreatment, Expr as Ast, ExtractSyntax, FunctionArg,
+    FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
 };
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ impl Binder<'_> {
             over,
             within_group,
         } = function;
-        let (schema, name) = self.name_of(name);
+        let (schema, name) = self.name_of(name)?;
         self.no(*uses_odbc_syntax, "{")?;
         self.no(!matches!(parameters, FunctionArguments::None), "(")?;
         self.no(null_treatment.is_some(), "NULLS")?;
@@ -50,16 +51,7 @@ impl Binder<'_> {
                 Err(unsupported("a subquery as function argument"))
             };
         }
-        if !matches!(
-            schema.as_deref(),
-            None | Some("pg_catalog" | "public" | "information_schema")
-        ) {
-            let schema = schema.unwrap_or_default();
-            return Err(SqlError::new(
-                SqlState::INVALID_SCHEMA,
-                format!("schema \"{schema}\" does not exist"),
-            ));
-        }
+        known_schema(schema.as_deref())?;
         if crate::expr::aggregate::is_aggregate(&name) {
             let call = AggregateCall {
                 arguments: args,
@@ -180,15 +172,17 @@ impl Binder<'_> {
             ));
         };
         let mut inner = *arg;
-        while let Ast::Cast {
-            kind: _,
-            expr,
-            data_type: _,
-            format: None,
-        }
-        | Ast::Nested(expr) = inner
-        {
-            inner = expr;
+        loop {
+            inner = match inner {
+                Ast::Nested(expr) => expr,
+                Ast::Cast {
+                    kind: CastKind::Cast | CastKind::DoubleColon,
+                    expr,
+                    data_type: DataType::Regclass | DataType::Text,
+                    format: None,
+                } => expr,
+                _ => break,
+            };
         }
         let text = match inner {
             Ast::Value(value) => string_of(&value.value),
@@ -208,17 +202,12 @@ impl Binder<'_> {
 
     /// A sequence by the text of its name, which may have a schema and quotes.
     pub(super) fn sequence(&self, text: &str) -> Result<&Sequence, SqlError> {
-        let schema = text
-            .get(..7)
-            .filter(|schema| schema.eq_ignore_ascii_case("public."));
-        let name = schema.map_or(text, |schema| &text[schema.len()..]);
-        let name = match name
-            .strip_prefix('"')
-            .and_then(|rest| rest.strip_suffix('"'))
-        {
-            Some(quoted) => quoted.replace("\"\"", "\""),
-            None => name.to_lowercase(),
-        };
+        let parts = crate::pg_catalog::names::parts(text)?;
+        let (schema, name) = in_known_schema(&self.cx.database.name, parts)?;
+        if schema.as_ref().is_some_and(|schema| schema != "public") {
+            let message = format!("relation \"{text}\" does not exist");
+            return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+        }
         self.cx.database.sequences.get(&name).ok_or_else(|| {
             if self.cx.database.tables.contains_key(&name) {
                 let message = format!("\"{name}\" is not a sequence");

@@ -2,7 +2,7 @@
 //! objects.
 
 use super::Binder;
-use super::scope::{Found, ident};
+use super::scope::{Found, check_parts, ident};
 use super::unsupported;
 use crate::expr::Expr;
 use crate::expr::resolve;
@@ -22,7 +22,7 @@ fn is_system_column(name: &str) -> bool {
 impl Binder<'_> {
     pub(super) fn identifier(&mut self, name: &ast::Ident) -> Result<Expr, SqlError> {
         let folded = ident(name);
-        if let Some(found) = self.column(None, &folded, name.span)? {
+        if let Some(found) = self.column(None, None, &folded, name.span)? {
             return Ok(found);
         }
         if is_system_column(&folded) {
@@ -54,15 +54,14 @@ impl Binder<'_> {
     pub(super) fn compound(&mut self, parts: &[ast::Ident]) -> Result<Expr, SqlError> {
         let folded: Vec<String> = parts.iter().map(ident).collect();
         let span = parts[0].span;
-        let (relation, name) = match folded.as_slice() {
-            [relation, name] => (relation, name),
-            [_, relation, name] => (relation, name),
-            _ => {
-                let message = format!("improper qualified name: {}", folded.join("."));
-                return Err(SqlError::new(SqlState::SYNTAX, message).at(self.position(span)));
-            }
+        check_parts(&self.cx.database.name, &folded, 4, "")
+            .map_err(|error| error.at(self.position(span)))?;
+        let (schema, relation, name) = match folded.as_slice() {
+            [relation, name] => (None, relation, name),
+            [.., schema, relation, name] => (Some(schema.as_str()), relation, name),
+            _ => unreachable!("a compound name has several parts"),
         };
-        match self.column(Some(relation), name, span)? {
+        match self.column(schema, Some(relation), name, span)? {
             Some(found) => Ok(found),
             None => {
                 let error = self.level().scope.no_relation(relation);
@@ -75,6 +74,7 @@ impl Binder<'_> {
     /// becomes a slot.
     fn column(
         &mut self,
+        schema: Option<&str>,
         relation: Option<&str>,
         name: &str,
         span: Span,
@@ -82,6 +82,9 @@ impl Binder<'_> {
         for depth in (0..self.levels.len()).rev() {
             self.work += 1 + self.levels[depth].scope.columns.len() as u64 / NAMES_PER_UNIT;
             let scope = &self.levels[depth].scope;
+            if relation.is_some_and(|relation| !scope.has_in(schema, relation)) {
+                continue;
+            }
             let found = match scope.find(relation, name) {
                 Found::NoColumn | Found::Nothing
                     if name == "tableoid" && scope.table_oid(relation).is_some() =>

@@ -31,6 +31,8 @@ pub(crate) struct Scope {
     pub(crate) relations: Vec<String>,
     /// Tables among them, with the position of their first column.
     pub(crate) bases: Vec<(u32, Arc<Table>)>,
+    /// Those that go by their own name, so that a schema may stand before it: schema and name.
+    pub(crate) qualified: Vec<(&'static str, String)>,
 }
 
 /// What a name means in one scope.
@@ -65,6 +67,7 @@ impl Scope {
             columns,
             relations: vec![alias.to_string()],
             bases: Vec::new(),
+            qualified: Vec::new(),
         }
     }
 
@@ -82,6 +85,7 @@ impl Scope {
         self.relations.extend(other.relations);
         self.columns.extend(other.columns);
         self.bases.extend(other.bases);
+        self.qualified.extend(other.qualified);
         Ok(())
     }
 
@@ -151,7 +155,23 @@ impl Scope {
         }
     }
 
-    /// There is no relation of this name; a table of that name may have another one here.
+    /// A relation that goes by its own name can be named with its schema.
+    pub(crate) fn note_home(&mut self, schema: &'static str, name: &str, alias: &str) {
+        if alias == name {
+            self.qualified.push((schema, alias.to_string()));
+        }
+    }
+
+    /// Whether `schema.name` is the name of one of the relations; all are, without a schema.
+    pub(crate) fn has_in(&self, schema: Option<&str>, name: &str) -> bool {
+        schema.is_none_or(|schema| {
+            let mut qualified = self.qualified.iter();
+            qualified.any(|(of, known)| *of == schema && known == name)
+        })
+    }
+
+    /// There is no relation of this name; a table of that name may have another one here, or be
+    /// none of the schema that was given.
     pub(crate) fn no_relation(&self, name: &str) -> SqlError {
         let renamed = self.bases.iter().find_map(|(first, table)| {
             let mut columns = self.columns.iter();
@@ -159,17 +179,20 @@ impl Scope {
                 |column: &&ScopeColumn| matches!(column.expr, Expr::Column(at, _) if at == *first);
             columns.find(at).filter(|_| table.name == name)
         });
-        match renamed {
-            Some(column) => {
-                let message =
-                    format!("invalid reference to FROM-clause entry for table \"{name}\"");
-                let hint = format!(
-                    "Perhaps you meant to reference the table alias \"{}\".",
-                    column.relation
-                );
-                SqlError::new(SqlState::UNDEFINED_TABLE, message).hint(hint)
-            }
-            None => {
+        let invalid = |hint: String| {
+            let message = format!("invalid reference to FROM-clause entry for table \"{name}\"");
+            SqlError::new(SqlState::UNDEFINED_TABLE, message).hint(hint)
+        };
+        let relation = renamed.map(|column| &column.relation);
+        match relation {
+            Some(alias) if alias != name => invalid(format!(
+                "Perhaps you meant to reference the table alias \"{alias}\"."
+            )),
+            _ if self.relations.iter().any(|known| known == name) => invalid(format!(
+                "There is an entry for table \"{name}\", but it cannot be referenced from this \
+                 part of the query."
+            )),
+            _ => {
                 let message = format!("missing FROM-clause entry for table \"{name}\"");
                 SqlError::new(SqlState::UNDEFINED_TABLE, message)
             }
@@ -240,7 +263,82 @@ pub(crate) fn ident(name: &Ident) -> String {
     fold(&name.value, name.quote_style.is_some())
 }
 
-/// Schema, if given, and name of an object. `database.schema.name` is accepted.
+/// Refuses a relation's name with another database than `own` in front, or with too many parts.
+///
+/// # Errors
+/// 0A000, 42601.
+pub(crate) fn check_database(own: &str, name: &ObjectName) -> Result<(), SqlError> {
+    let parts = name.0.iter().filter_map(ObjectNamePart::as_ident);
+    let parts: Vec<String> = parts.map(ident).collect();
+    check_parts(own, &parts, 3, "\"")
+}
+
+/// A name of `most` parts begins with a database, which can only be `own`; none has more. Errors
+/// show it between `quotes`.
+///
+/// # Errors
+/// 0A000, 42601.
+pub(crate) fn check_parts(
+    own: &str,
+    parts: &[String],
+    most: usize,
+    quotes: &str,
+) -> Result<(), SqlError> {
+    let shown = parts.join(".");
+    if parts.len() > most {
+        let message = format!("improper qualified name (too many dotted names): {shown}");
+        return Err(SqlError::new(SqlState::SYNTAX, message));
+    }
+    if parts.len() == most && parts[0] != own {
+        let message =
+            format!("cross-database references are not implemented: {quotes}{shown}{quotes}");
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    Ok(())
+}
+
+/// Schema, if given, and name of a relation by the parts of its name, which may begin with the
+/// database `own`.
+///
+/// # Errors
+/// 0A000, 42601.
+pub(crate) fn qualified(
+    own: &str,
+    mut parts: Vec<String>,
+) -> Result<(Option<String>, String), SqlError> {
+    check_parts(own, &parts, 3, "\"")?;
+    let name = parts.pop().unwrap_or_default();
+    Ok((parts.pop(), name))
+}
+
+/// The same of a relation whose schema must be there.
+///
+/// # Errors
+/// Those of [`qualified`] and [`known_schema`].
+pub(crate) fn in_known_schema(
+    own: &str,
+    parts: Vec<String>,
+) -> Result<(Option<String>, String), SqlError> {
+    let found = qualified(own, parts)?;
+    known_schema(found.0.as_deref())?;
+    Ok(found)
+}
+
+/// Refuses a schema that is not there.
+///
+/// # Errors
+/// 3F000.
+pub(crate) fn known_schema(schema: Option<&str>) -> Result<(), SqlError> {
+    match schema {
+        None | Some("public" | "pg_catalog" | "information_schema") => Ok(()),
+        Some(schema) => {
+            let message = format!("schema \"{schema}\" does not exist");
+            Err(SqlError::new(SqlState::INVALID_SCHEMA, message))
+        }
+    }
+}
+
+/// Schema, if given, and name of an object; [`check_database`] judges what stands before.
 pub(crate) fn object_name(name: &ObjectName) -> (Option<String>, String) {
     let mut parts: Vec<String> = name
         .0
@@ -253,7 +351,6 @@ pub(crate) fn object_name(name: &ObjectName) -> (Option<String>, String) {
     (parts.pop(), last)
 }
 
-/// Position of an object's name in the text.
 /// Refuses a reserved word as the name of a relation, which the parser lets pass.
 ///
 /// # Errors
@@ -274,6 +371,7 @@ pub(crate) fn check_reserved(name: &ObjectName) -> Result<(), SqlError> {
     }
 }
 
+/// Position of an object's name in the text.
 pub(crate) fn name_position(source: &Source, name: &ObjectName) -> u32 {
     match name.0.first() {
         Some(ObjectNamePart::Identifier(first)) => source.position(first.span.start),

@@ -1,6 +1,6 @@
 //! Select lists: wildcards, output names, origins.
 
-use super::scope::{ident, object_name};
+use super::scope::{check_parts, ident, object_name};
 use super::{Binder, unsupported};
 use crate::expr::Expr;
 use crate::expr::resolve::{self, Context};
@@ -65,11 +65,17 @@ impl Binder<'_> {
                     let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
                         return Err(unsupported("the wildcard of an expression"));
                     };
-                    let (_, relation) = object_name(name);
+                    let position = super::scope::name_position(&self.source, name);
+                    let parts = name.0.iter().filter_map(ast::ObjectNamePart::as_ident);
+                    let mut parts: Vec<String> = parts.map(ident).collect();
+                    parts.push("*".into());
+                    check_parts(&self.cx.database.name, &parts, 4, "")
+                        .map_err(|error| error.at(position))?;
+                    let (schema, relation) = object_name(name);
                     let scope = &self.level().scope;
-                    if !scope.relations.contains(&relation) {
-                        let error = scope.no_relation(&relation);
-                        return Err(error.at(super::scope::name_position(&self.source, name)));
+                    let known = scope.relations.contains(&relation);
+                    if !known || !scope.has_in(schema.as_deref(), &relation) {
+                        return Err(scope.no_relation(&relation).at(position));
                     }
                     let level = self.level();
                     let columns = level.scope.columns.iter();

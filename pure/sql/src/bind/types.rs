@@ -68,6 +68,9 @@ pub(crate) fn named_type(ty: &DataType) -> Result<NamedType, SqlError> {
                 .ok_or_else(|| unsupported(&format!("{}[]", element.name())))?
         }
         D::Custom(name, modifiers) => {
+            if name.0.len() > 2 {
+                return Err(unsupported("a database in the name of a type"));
+            }
             let (schema, name) = object_name(name);
             check_schema(schema.as_deref(), ty)?;
             return custom(&name, modifiers);

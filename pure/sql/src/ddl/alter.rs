@@ -31,7 +31,7 @@ pub(super) fn plan(altered: &AlterStatement, binder: &mut Binder<'_>) -> Result<
     };
     binder.no(location.is_some(), "LOCATION")?;
     binder.no(on_cluster.is_some(), "ON")?;
-    own_name(name)?;
+    own_name(name, binder)?;
     let table = match binder.find_table(name) {
         Err(error) if *if_exists && error.state() == SqlState::UNDEFINED_TABLE => {
             return Ok(simple(TAG, Vec::new()));

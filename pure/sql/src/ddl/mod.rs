@@ -6,7 +6,7 @@ mod names;
 mod shown;
 mod table;
 
-use crate::bind::scope::{check_reserved, ident, object_name};
+use crate::bind::scope::{check_database, check_reserved, ident, known_schema, object_name};
 use crate::bind::{Binder, unsupported};
 use crate::parse::{Comment, DatabaseOptions, Kind};
 use crate::plan::{DdlPlan, Fill};
@@ -57,7 +57,7 @@ pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlE
                     None => Type::Int8,
                     Some(ty) => crate::bind::types::bind_type(ty)?,
                 };
-                let name = own_name(name)?;
+                let name = own_name(name, binder)?;
                 let sequence = sequence(name, ty, sequence_options)?;
                 let command = Command::CreateSequence {
                     database: binder.cx.database.name.clone(),
@@ -121,8 +121,9 @@ fn simple(tag: &'static str, before: Vec<Command>) -> DdlPlan {
 }
 
 /// The name of an object of the schema `public`.
-fn own_name(name: &ast::ObjectName) -> Result<String, SqlError> {
+fn own_name(name: &ast::ObjectName, binder: &Binder<'_>) -> Result<String, SqlError> {
     check_reserved(name)?;
+    check_database(&binder.cx.database.name, name)?;
     match object_name(name) {
         (None, name) => Ok(name),
         (Some(schema), name) if schema == "public" => Ok(name),
@@ -130,10 +131,7 @@ fn own_name(name: &ast::ObjectName) -> Result<String, SqlError> {
             let message = format!("permission denied for schema {schema}");
             Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
         }
-        (Some(schema), _) => {
-            let message = format!("schema \"{schema}\" does not exist");
-            Err(SqlError::new(SqlState::INVALID_SCHEMA, message))
-        }
+        (Some(schema), name) => known_schema(Some(&schema)).map(|()| name),
     }
 }
 
@@ -254,6 +252,7 @@ fn create_index(create: &ast::CreateIndex, binder: &mut Binder<'_>) -> Result<Dd
     {
         return Err(unsupported(&format!("index method {}", ident(method))));
     }
+    known_schema(object_name(table_name).0.as_deref())?;
     let table = binder.find_table(table_name)?;
     let mut columns = Vec::new();
     for key in keys {
@@ -280,7 +279,7 @@ fn create_index(create: &ast::CreateIndex, binder: &mut Binder<'_>) -> Result<Dd
     }
     let database = binder.cx.database.clone();
     let name = match name {
-        Some(name) => own_name(name)?,
+        Some(name) => own_name(name, binder)?,
         None => {
             let parts = table.column_names(columns.iter().map(|key| key.column));
             names::free_name(&database, &table.name, &parts, "idx")
@@ -386,7 +385,12 @@ fn drop_objects(
     cascade: bool,
     binder: &mut Binder<'_>,
 ) -> Result<DdlPlan, SqlError> {
-    let names = names.iter().map(own_name).collect::<Result<Vec<_>, _>>()?;
+    let names = names.iter().map(|name| own_name(name, binder));
+    // What is in a schema that is not there does not exist.
+    let names = names.filter(|name| {
+        !if_exists || !matches!(name, Err(error) if error.state() == SqlState::INVALID_SCHEMA)
+    });
+    let names = names.collect::<Result<Vec<_>, _>>()?;
     let database = binder.cx.database.name.clone();
     Ok(match object {
         ObjectType::Table => simple(

@@ -2,7 +2,7 @@
 
 use super::default::default_text;
 use super::{index, key_column, own_name, sequence, simple};
-use crate::bind::scope::{ident, object_name};
+use crate::bind::scope::{check_database, ident, object_name};
 use crate::bind::types::{NamedType, named_type};
 use crate::bind::{Binder, scope_of, unsupported};
 use crate::expr::Expr;
@@ -69,7 +69,7 @@ pub(super) fn create(
         columns,
         constraints,
     } = written(table, binder)?;
-    let name = own_name(name)?;
+    let name = own_name(name, binder)?;
     let mut definition = Definition {
         table: empty_table(name.clone(), *replicated),
         sequences: Vec::new(),
@@ -630,6 +630,7 @@ pub(super) fn foreign_key(
     binder: &Binder<'_>,
 ) -> Result<ForeignKey, SqlError> {
     let columns = foreign_columns(table, &key.columns)?;
+    check_database(&binder.cx.database.name, &key.parent)?;
     let (_, parent_name) = object_name(&key.parent);
     let itself = parent_name == table.name;
     let found;

@@ -40,8 +40,8 @@ pub(crate) struct CopyStatement {
 #[derive(Debug)]
 pub(crate) enum CopySource {
     Table {
-        schema: Option<String>,
-        name: String,
+        /// The parts of its name.
+        name: Vec<String>,
         columns: Vec<String>,
         position: u32,
     },
@@ -515,10 +515,9 @@ fn copy(words: &mut Words<'_>) -> Result<Kind, SqlError> {
             .tokens
             .get(words.at)
             .map_or(0, |token| words.source.position(token.span.start));
-        let mut name = words.identifier()?;
-        let mut schema = None;
-        if words.take_token(&Token::Period) {
-            schema = Some(core::mem::replace(&mut name, words.identifier()?));
+        let mut name = vec![words.identifier()?];
+        while words.take_token(&Token::Period) {
+            name.push(words.identifier()?);
         }
         let columns = if words.peek() == &Token::LParen {
             identifiers(words)?
@@ -526,7 +525,6 @@ fn copy(words: &mut Words<'_>) -> Result<Kind, SqlError> {
             Vec::new()
         };
         CopySource::Table {
-            schema,
             name,
             columns,
             position,

@@ -2,6 +2,7 @@
 
 use super::words::Words;
 use super::{Comment, Kind};
+use crate::bind::unsupported;
 use base::{SqlError, SqlState};
 use catalog::Subject;
 use sqlparser::tokenizer::Token;
@@ -125,7 +126,10 @@ fn in_public(mut parts: Vec<String>) -> Result<String, SqlError> {
             Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
         }
         [] => Ok(name),
-        [.., schema] => own_schema(schema).map(|()| name),
+        [schema] => own_schema(schema).map(|()| name),
+        _ => Err(unsupported(
+            "a database in the name of what a comment is on",
+        )),
     }
 }
 

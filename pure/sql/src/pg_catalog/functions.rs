@@ -247,7 +247,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         _ if name.starts_with("has_") || name == "pg_has_role" => privilege(cx, name, args)?,
         _ if name.starts_with("pg_stat_get_") => int(0),
         _ if name.ends_with("_size") => size(cx, name, args)?,
-        _ if name.starts_with("to_reg") => find(cx, name, word(0)),
+        _ if name.starts_with("to_reg") => find(cx, name, word(0))?,
         _ if name.starts_with("reg") && name.ends_with("in") => oid(input(cx, name, word(0))?),
         _ if name.starts_with("reg") && name.ends_with("out") => output(cx, name, object(0)),
         // Views, rules, triggers, functions of users, statistics objects: none exist.
@@ -485,15 +485,18 @@ fn index_property(cx: &CatalogCx<'_>, id: u32, column: Option<i64>, property: &s
 }
 
 /// `to_reg...`: the oid, NULL if there is no such thing.
-fn find(cx: &CatalogCx<'_>, name: &str, wanted: &str) -> Datum {
+///
+/// # Errors
+/// 42602, 42601, 0A000 for text that is no name of this database.
+fn find(cx: &CatalogCx<'_>, name: &str, wanted: &str) -> Result<Datum, SqlError> {
     let found = match name {
-        "to_regclass" => names::find_class(cx, wanted).ok().flatten(),
+        "to_regclass" => names::find_class(cx, wanted)?,
         "to_regtype" => names::find_type(wanted),
-        "to_regnamespace" => names::find_schema(wanted).ok().flatten(),
+        "to_regnamespace" => names::find_schema(wanted)?,
         "to_regrole" => names::regrole_in(cx, wanted).ok(),
         _ => names::find_proc(wanted),
     };
-    found.map_or(Datum::Null, oid)
+    Ok(found.map_or(Datum::Null, oid))
 }
 
 /// `text::reg...`.

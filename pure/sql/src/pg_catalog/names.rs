@@ -6,6 +6,7 @@
 use super::procs;
 use super::types::{TYPES, by_oid};
 use super::*;
+use crate::bind::scope::{in_known_schema, qualified};
 use base::{SqlError, SqlState};
 use std::borrow::Cow;
 
@@ -26,7 +27,7 @@ pub fn quote_ident(name: &str) -> Cow<'_, str> {
 ///
 /// # Errors
 /// 42602 if it is not a sequence of identifiers.
-fn parts(text: &str) -> Result<Vec<String>, SqlError> {
+pub(crate) fn parts(text: &str) -> Result<Vec<String>, SqlError> {
     let invalid = || SqlError::new(SqlState(*b"42602"), "invalid name syntax");
     let mut parts = Vec::new();
     let mut rest = text.trim();
@@ -64,23 +65,6 @@ fn parts(text: &str) -> Result<Vec<String>, SqlError> {
     }
 }
 
-/// Schema and name of a text; the database may be named in front.
-fn qualified(cx: &CatalogCx<'_>, text: &str) -> Result<(Option<String>, String), SqlError> {
-    let mut parts = parts(text)?;
-    if parts.len() == 3 && parts[0] == cx.database.name {
-        parts.remove(0);
-    }
-    let name = parts.pop().expect("there is at least one part");
-    match parts.len() {
-        0 => Ok((None, name)),
-        1 => Ok((parts.pop(), name)),
-        _ => {
-            let message = format!("improper qualified name (too many dotted names): {text}");
-            Err(SqlError::new(SqlState::SYNTAX, message))
-        }
-    }
-}
-
 /// An oid written as a number, as every `reg...` type accepts it; `-` is 0.
 fn number(text: &str) -> Option<u32> {
     match text.trim() {
@@ -93,12 +77,12 @@ fn number(text: &str) -> Option<u32> {
 /// The oid of the table, index or sequence with that name; `None` if there is none.
 ///
 /// # Errors
-/// 42602, 42601 for text that is not a name.
+/// 42602, 42601 for text that is not a name; 0A000 for one of another database.
 pub fn find_class(cx: &CatalogCx<'_>, text: &str) -> Result<Option<u32>, SqlError> {
     if let Some(number) = number(text) {
         return Ok(Some(number));
     }
-    let (schema, name) = qualified(cx, text)?;
+    let (schema, name) = qualified(&cx.database.name, parts(text)?)?;
     if let Some(table) = lookup(schema.as_deref(), &name) {
         return Ok(Some(table.oid));
     }
@@ -121,13 +105,15 @@ pub fn find_class(cx: &CatalogCx<'_>, text: &str) -> Result<Option<u32>, SqlErro
 /// `text::regclass`.
 ///
 /// # Errors
-/// 42P01 if there is no such relation, and those of [`find_class`].
+/// 42P01 or 3F000 if there is no such relation or schema, and those of [`find_class`].
 pub fn regclass_in(cx: &CatalogCx<'_>, text: &str) -> Result<u32, SqlError> {
-    find_class(cx, text)?.ok_or_else(|| {
-        let name = parts(text).map_or_else(|_| text.to_owned(), |parts| parts.join("."));
-        let message = format!("relation \"{name}\" does not exist");
-        SqlError::new(SqlState::UNDEFINED_TABLE, message)
-    })
+    if let Some(found) = find_class(cx, text)? {
+        return Ok(found);
+    }
+    let (schema, name) = in_known_schema(&cx.database.name, parts(text)?)?;
+    let shown = schema.map_or_else(|| name.clone(), |schema| format!("{schema}.{name}"));
+    let message = format!("relation \"{shown}\" does not exist");
+    Err(SqlError::new(SqlState::UNDEFINED_TABLE, message))
 }
 
 /// `oid::regclass`: the name, with its schema if that is not in the search path; the number if

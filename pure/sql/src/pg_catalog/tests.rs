@@ -526,7 +526,12 @@ fn names_resolve_like_reg_types() {
             (
                 "class",
                 "nowhere.orders",
-                "42P01: relation \"nowhere.orders\" does not exist",
+                "3F000: schema \"nowhere\" does not exist",
+            ),
+            (
+                "class",
+                "nowhere.foo.orders",
+                "0A000: cross-database references are not implemented: \"nowhere.foo.orders\"",
             ),
             (
                 "class",

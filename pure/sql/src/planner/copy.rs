@@ -3,6 +3,7 @@
 use super::write::Purpose;
 use super::{Planner, bound_query, run_plan};
 use crate::bind::rel::Rel;
+use crate::bind::scope::in_known_schema;
 use crate::bind::{Binder, BoundQuery};
 use crate::copy::{CopyOptions, Direction, Format};
 use crate::exec::step::{Action, CopyFromPlan, CopyToPlan, StepOp};
@@ -117,13 +118,12 @@ pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan
             run_plan(binder, action, inits, steps)
         }
         CopySource::Table {
-            schema,
             name,
             columns,
             position,
         } => {
-            let table = binder
-                .find_table_named(schema.as_deref(), name)
+            let table = in_known_schema(&binder.cx.database.name, name.clone())
+                .and_then(|(schema, name)| binder.find_table_named(schema.as_deref(), &name))
                 .map_err(|error| error.at(*position))?;
             let places = column_positions(&table, columns)?;
             let mut planner = Planner::new(binder);

@@ -3,6 +3,7 @@
 use super::{Planner, point, run_plan};
 use crate::bind::PlanCx;
 use crate::bind::rel::Rel;
+use crate::bind::scope::{known_schema, object_name};
 use crate::bind::{Binder, BoundWrite, Conflict, ConflictAction};
 use crate::exec::step::{
     Action, ChildKey, ConflictPlan, ConflictUpdate, InsertPlan, ParentKey, StepOp, WritePlan,
@@ -426,7 +427,10 @@ pub(super) fn truncate(
 ) -> Result<Plan, SqlError> {
     let mut tables = names
         .iter()
-        .map(|name| binder.find_table(name))
+        .map(|name| {
+            known_schema(object_name(name).0.as_deref())?;
+            binder.find_table(name)
+        })
         .collect::<Result<Vec<_>, SqlError>>()?;
     let mut at = 0;
     while at < tables.len() {
