@@ -7,7 +7,7 @@ mod decimal;
 
 mod float;
 
-pub(super) use decimal::sqrt;
+pub(super) use decimal::sqrt_to;
 
 use super::Func;
 use super::cast::{checked_int, out_of_range};

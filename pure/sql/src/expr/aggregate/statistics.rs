@@ -1,5 +1,6 @@
 //! Variance and standard deviation.
 
+use super::super::number::sqrt_to;
 use super::AggFunc;
 use base::{Datum, Decimal, SqlError};
 
@@ -162,7 +163,8 @@ impl Spread {
                 Datum::Decimal(match variance {
                     // Without digits behind the point, as PostgreSQL shows it.
                     Ok(variance) if variance.is_zero() => Decimal::ZERO,
-                    Ok(variance) if root => super::super::number::sqrt(variance)?,
+                    // As many digits as the variance has.
+                    Ok(variance) if root => sqrt_to(variance, variance.scale().into())?,
                     Ok(variance) => variance,
                     // The squares of squares need more digits than there are.
                     Err(_) => {

@@ -37,6 +37,17 @@ fn case(
 const N: Option<&str> = None;
 const INTS: &[Option<&str>] = &[Some("1"), N, Some("2"), Some("2"), Some("4")];
 const DECIMALS: &[Option<&str>] = &[Some("1.50"), Some("2.25"), N, Some("2.25"), Some("-3")];
+const LARGE: &[Option<&str>] = &[
+    Some("1.5"),
+    Some("2.500"),
+    N,
+    Some("1000000.125"),
+    Some("-7"),
+    Some("0.0"),
+    Some("33.333"),
+    Some("7"),
+    Some("0.1"),
+];
 
 fn cases() -> Vec<Case> {
     let numeric = Type::Numeric(None);
@@ -91,6 +102,9 @@ fn cases() -> Vec<Case> {
         case("variance", Type::Int4, INTS, Some("1.5833333333333333")),
         case("stddev_pop", numeric, DECIMALS, Some("2.1866069605669877")),
         case("var_pop", numeric, DECIMALS, Some("4.7812500000000000")),
+        case("stddev", numeric, LARGE, Some("353551.54434099")),
+        case("var_samp", numeric, LARGE, Some("124998694505.89844193")),
+        case("stddev_pop", numeric, LARGE, Some("330717.18687220")),
         case("var_samp", Type::Float8, DECIMALS, Some("6.375")),
         case("stddev_samp", Type::Float8, &[Some("1")], None),
         case("var_pop", Type::Float8, &[Some("1")], Some("0")),

@@ -141,6 +141,12 @@ pub(in super::super) fn sqrt(a: Decimal) -> Result<Decimal, SqlError> {
     let scale = (DIGITS_MIN - root_digits)
         .max(i32::from(a.scale()))
         .clamp(0, SCALE_MAX);
+    sqrt_to(a, scale)
+}
+
+/// The square root of what is not negative, with `scale` digits behind the point, or fewer if
+/// there is no room.
+pub(in super::super) fn sqrt_to(a: Decimal, scale: i32) -> Result<Decimal, SqlError> {
     // root * 10^scale = sqrt(unscaled * 10^(2 * scale - a.scale)), and one digit more to round by.
     let mut scale = scale;
     loop {
