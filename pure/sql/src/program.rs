@@ -9,7 +9,7 @@ mod first;
 use crate::exec::point::formula;
 use crate::exec::step::FormulaChange;
 use crate::expr::aggregate::{AggFunc, AggState};
-use crate::expr::{Columns as RowColumns, EncodedRow, Env, Expr, NoSession, eval, eval_bool};
+use crate::expr::{Columns as RowColumns, EncodedRow, Env, Expr, NoSession, eval, eval_bool, list};
 use crate::rows::{GroupKey, datums_heap_bytes, failing_row, group_bytes, heap_bytes};
 use base::codec::{self, CodecError};
 use base::limits::PROGRAM_BYTES_MAX;
@@ -105,6 +105,7 @@ pub(crate) struct ProgramPlan {
     reads: Columns,
     /// Of the encoded body, at most.
     bytes: usize,
+    cost: Cost,
     /// The program itself if it has no parameters.
     ready: Option<Arc<dyn RowProgram>>,
 }
@@ -145,11 +146,12 @@ impl ProgramPlan {
                     *slot = index as u32;
                 }
             });
+            list::prepare(expr);
         });
-        let reads = body.reads();
+        let (reads, cost) = (body.reads(), body.cost());
         let body = Arc::new(body);
         let ready = used.is_empty().then(|| {
-            let program = Bound::new(body.clone(), Box::default(), reads, bytes);
+            let program = Bound::new(body.clone(), Box::default(), reads, bytes, cost);
             Arc::new(program) as Arc<dyn RowProgram>
         });
         ProgramPlan {
@@ -157,6 +159,7 @@ impl ProgramPlan {
             used: used.into(),
             reads,
             bytes,
+            cost,
             ready,
         }
     }
@@ -176,7 +179,8 @@ impl ProgramPlan {
                     .map(|slot| params[*slot as usize].clone())
                     .collect();
                 let body = self.body.clone();
-                Arc::new(Bound::new(body, params, self.reads, self.bytes))
+                let (reads, bytes) = (self.reads, self.bytes);
+                Arc::new(Bound::new(body, params, reads, bytes, self.cost))
             }
         })
     }
@@ -250,6 +254,17 @@ impl Body {
         reads
     }
 
+    /// What it costs for one row.
+    fn cost(&mut self) -> Cost {
+        let (mut nodes, mut open_lists) = (0, false);
+        self.each_expr_mut(&mut |expr| {
+            nodes += list::nodes(expr);
+            open_lists |= list::has_open_lists(expr);
+        });
+        let units = list::units_of_row(nodes);
+        Cost { units, open_lists }
+    }
+
     fn width(&self) -> usize {
         match self {
             Body::Rows { projection, .. } | Body::Top { projection, .. } => projection.len(),
@@ -267,6 +282,15 @@ impl Body {
     }
 }
 
+/// What a body costs for one row.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    /// Units of work.
+    units: u32,
+    /// It has long lists or arrays that are quick with the values of the parameters.
+    open_lists: bool,
+}
+
 /// A program ready to run.
 #[derive(Serialize, Deserialize)]
 struct Bound {
@@ -278,13 +302,26 @@ struct Bound {
     /// Of the encoded body, at most; only where the program is made.
     #[serde(skip)]
     bytes: usize,
+    /// Follows from the body.
+    #[serde(skip)]
+    cost: Cost,
+    /// The body with constants for its open lists, if it is to run over many rows; it does not
+    /// travel.
+    #[serde(skip)]
+    quick: Option<Arc<Body>>,
     /// What [`Body::Modify`] adds to a row, if that is all it does. It travels with the rest, so
     /// that nothing is evaluated before a shard runs the program.
     adds: Option<Formula>,
 }
 
 impl Bound {
-    fn new(body: Arc<Body>, params: Box<[Datum]>, reads: Columns, bytes: usize) -> Bound {
+    fn new(
+        body: Arc<Body>,
+        params: Box<[Datum]>,
+        reads: Columns,
+        bytes: usize,
+        cost: Cost,
+    ) -> Bound {
         let adds = match &*body {
             Body::Modify(modify) => modify.changes.as_deref().and_then(|changes| {
                 let env = Env {
@@ -304,8 +341,15 @@ impl Bound {
             params,
             reads,
             bytes,
+            cost,
+            quick: None,
             adds,
         }
+    }
+
+    /// The body that is run.
+    fn running(&self) -> &Arc<Body> {
+        self.quick.as_ref().unwrap_or(&self.body)
     }
 
     fn env(&self) -> Env<'_> {
@@ -384,12 +428,36 @@ impl RowProgram for Bound {
         self.reads
     }
 
+    fn units(&self) -> u32 {
+        self.cost.units
+    }
+
+    fn for_many_rows(&self) -> Option<Arc<dyn RowProgram>> {
+        self.cost.open_lists.then(|| {
+            let mut body = (*self.body).clone();
+            let env = self.env();
+            body.each_expr_mut(&mut |expr| list::with_constants(expr, &env));
+            let cost = Cost {
+                open_lists: false,
+                ..body.cost()
+            };
+            Arc::new(Bound {
+                body: self.body.clone(),
+                params: self.params.clone(),
+                cost,
+                quick: Some(Arc::new(body)),
+                adds: self.adds.clone(),
+                ..*self
+            }) as Arc<dyn RowProgram>
+        })
+    }
+
     fn formula(&self) -> Option<&Formula> {
         self.adds.as_ref()
     }
 
     fn point(&self, row: &[u8], out: &mut RowBatch) -> Result<bool, SqlError> {
-        let Body::Rows { filter, projection } = &*self.body else {
+        let Body::Rows { filter, projection } = &**self.running() else {
             panic!("an aggregating or changing program is run row by row");
         };
         let row = EncodedRow(RowRef::new(row));
@@ -402,7 +470,7 @@ impl RowProgram for Bound {
     }
 
     fn modify(&self, row: &[u8], out: &mut RowBatch) -> Result<Modified, SqlError> {
-        let Body::Modify(body) = &*self.body else {
+        let Body::Modify(body) = &**self.running() else {
             panic!("a reading program is run to change a row");
         };
         let env = self.env();
@@ -453,26 +521,26 @@ impl RowProgram for Bound {
     }
 
     fn task(&self) -> Option<Box<dyn RowTask>> {
-        match &*self.body {
+        match &**self.running() {
             Body::Rows { .. } | Body::Modify(_) => None,
             Body::Aggregate {
                 group, aggregates, ..
             } => Some(Box::new(AggregateTask {
-                body: self.body.clone(),
+                body: self.running().clone(),
                 params: self.params.clone(),
                 single: group.is_empty().then(|| states(aggregates)),
                 groups: BTreeMap::new(),
                 memory_bytes: 0,
             })),
             Body::Top { projection, .. } => Some(Box::new(TopTask {
-                body: self.body.clone(),
+                body: self.running().clone(),
                 params: self.params.clone(),
                 width: projection.len(),
                 rows: Vec::new(),
                 memory_bytes: 0,
             })),
             Body::First { .. } => Some(Box::new(FirstTask::new(
-                self.body.clone(),
+                self.running().clone(),
                 self.params.clone(),
             ))),
         }
@@ -718,6 +786,8 @@ impl RowTask for TopTask {
 /// If the bytes are not a program, or one that is nested more than [`codec::DEPTH_MAX`] deep.
 pub fn decode_program(bytes: &[u8]) -> Result<Arc<dyn RowProgram>, CodecError> {
     let mut bound = codec::decode_bounded::<Bound>(bytes)?;
-    bound.reads = Arc::make_mut(&mut bound.body).reads();
+    let body = Arc::make_mut(&mut bound.body);
+    body.each_expr_mut(&mut |expr| list::prepare(expr));
+    (bound.reads, bound.cost) = (body.reads(), body.cost());
     Ok(Arc::new(bound))
 }

@@ -25,6 +25,17 @@ pub trait RowProgram: Send + Sync {
     /// Columns of the rows that it emits.
     fn width(&self) -> usize;
 
+    /// Units of work that one row takes, at least 1: a unit is about what reading a row costs.
+    fn units(&self) -> u32 {
+        1
+    }
+
+    /// The same program, made quicker at a price that many rows are worth; `None`: it is as quick
+    /// as it gets.
+    fn for_many_rows(&self) -> Option<Arc<dyn RowProgram>> {
+        None
+    }
+
     /// The columns that it reads of a row, for any row: what it emits and decides depends on no
     /// other.
     fn reads(&self) -> Columns {

@@ -38,6 +38,8 @@ type Cursor = Option<(Vec<u8>, bool)>;
 pub struct ScanRun {
     /// What is done with each row.
     pub program: Arc<dyn RowProgram>,
+    /// Units of work that it takes for a row.
+    pub units: u32,
     /// The state of a program that aggregates.
     pub task: Option<Box<dyn RowTask>>,
     /// Rows that were emitted and not answered yet.
@@ -61,11 +63,13 @@ impl fmt::Debug for ScanRun {
 impl ScanRun {
     /// A scan that visits nothing yet.
     pub fn new(program: Arc<dyn RowProgram>) -> ScanRun {
+        let program = program.for_many_rows().unwrap_or(program);
         let task = program.task();
         ScanRun {
             first_rows: task.as_ref().and_then(|task| task.first_rows()),
             task,
             batch: RowBatch::new(program.width()),
+            units: program.units().max(1),
             program,
             batch_bytes: 0,
             emitted: 0,

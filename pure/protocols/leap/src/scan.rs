@@ -635,7 +635,7 @@ impl Leap {
         if let Some(mode) = mode {
             // Only rows that pass are locked, unless the program takes them all.
             if state.run.task.is_none() && !passes(state, row) {
-                *budget -= 1;
+                *budget = budget.saturating_sub(state.run.units);
                 state.run.pass(&key.bytes, false);
                 return None;
             }
@@ -685,8 +685,9 @@ impl Leap {
         if *budget == 0 {
             return Some(Halt::Stop(Stop::Budget));
         }
-        *budget -= 1;
+        *budget = budget.saturating_sub(state.run.units);
         cx.counters.rows_read += 1;
+        cx.counters.units += u64::from(state.run.units - 1);
         let emitted = state.run.give(&key.bytes, row);
         state.run.pass(&key.bytes, false);
         match emitted {

@@ -277,12 +277,14 @@ impl Visitor<'_, '_> {
         if *self.budget == 0 {
             return self.stop(Halt::Stop(Stop::Budget));
         }
-        *self.budget -= 1;
+        let units = self.state.run.units;
+        *self.budget = self.budget.saturating_sub(units);
         if let Err(stop) = self.lock_piece(Some(key)) {
             // The cursor stays: rows may come before this one while the scan waits.
             return self.stop(Halt::Stop(stop));
         }
         self.counters.rows_read += 1;
+        self.counters.units += u64::from(units - 1);
         let kept = match self.op.read {
             Read::Lock(_) if is_planted(Planted::NoRangeLock) => self.emit_locked(key, row, None),
             Read::Snapshot(_) | Read::Lock(LockMode::Shared) => {

@@ -4,16 +4,26 @@ use super::expr::operator_name;
 use super::rel::{Binds, Call, CallKind, InitValue, Quantifier, Rel};
 use super::{Binder, BoundQuery, unsupported};
 use crate::expr::resolve::{self, Context};
-use crate::expr::{Compare, Expr, Func};
+use crate::expr::{Compare, Expr, Func, Volatility, walk};
 use base::{SqlError, SqlState, Type};
 use core::cmp::Ordering;
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
 
+/// What a call's value follows from.
+#[derive(Clone, Copy)]
+struct Depends {
+    /// The row of the enclosing query.
+    outer: bool,
+    /// Nothing but what it reads of that row.
+    repeats: bool,
+}
+
 impl Binder<'_> {
     /// A call's value: a slot if it depends on no row, else a placeholder of this clause.
-    fn call(&mut self, kind: CallKind<Rel>, ty: Type, dependent: bool) -> Expr {
-        let call = Call { kind, ty };
-        if dependent {
+    fn call(&mut self, kind: CallKind<Rel>, ty: Type, on: Depends) -> Expr {
+        let repeats = on.repeats;
+        let call = Call { kind, ty, repeats };
+        if on.outer {
             let calls = &mut self.level().calls;
             calls.push(call);
             Expr::Subquery(calls.len() as u32 - 1, ty)
@@ -24,11 +34,22 @@ impl Binder<'_> {
 
     /// A call that must be made for every row (nextval, pg_sleep).
     pub(super) fn volatile_call(&mut self, kind: CallKind<Rel>, ty: Type) -> Expr {
-        self.call(kind, ty, true)
+        self.effects += 1;
+        let on = Depends {
+            outer: true,
+            repeats: false,
+        };
+        self.call(kind, ty, on)
     }
 
-    fn subquery(&mut self, query: &ast::Query) -> Result<(BoundQuery, Binds, bool), SqlError> {
-        self.nested(|binder| binder.query(query))
+    fn subquery(&mut self, query: &ast::Query) -> Result<(BoundQuery, Binds, Depends), SqlError> {
+        let before = self.effects;
+        let (mut query, binds, outer) = self.nested(|binder| binder.query(query))?;
+        let mut repeats = self.effects == before;
+        query.rel.each_expr_mut(&mut |expr| {
+            repeats &= walk::volatility(expr) < Volatility::Volatile;
+        });
+        Ok((query, binds, Depends { outer, repeats }))
     }
 
     fn one_column(query: &BoundQuery) -> Result<Type, SqlError> {
@@ -42,7 +63,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr, SqlError> {
-        let (query, binds, dependent) = self.subquery(query)?;
+        let (query, binds, on) = self.subquery(query)?;
         let ty = Self::one_column(&query)?;
         self.subquery_name.clone_from(&query.columns[0].name);
         Ok(self.call(
@@ -51,12 +72,12 @@ impl Binder<'_> {
                 binds,
             },
             ty,
-            dependent,
+            on,
         ))
     }
 
     pub(super) fn array_subquery(&mut self, query: &ast::Query) -> Result<Expr, SqlError> {
-        let (query, binds, dependent) = self.subquery(query)?;
+        let (query, binds, on) = self.subquery(query)?;
         let element = Self::one_column(&query)?;
         let Some(ty) = element.array_of() else {
             return Err(unsupported(&format!("an array of {}", element.name())));
@@ -67,19 +88,19 @@ impl Binder<'_> {
                 binds,
             },
             ty,
-            dependent,
+            on,
         ))
     }
 
     pub(super) fn exists(&mut self, query: &ast::Query) -> Result<Expr, SqlError> {
-        let (query, binds, dependent) = self.subquery(query)?;
+        let (query, binds, on) = self.subquery(query)?;
         Ok(self.call(
             CallKind::Exists {
                 query: query.rel,
                 binds,
             },
             Type::Bool,
-            dependent,
+            on,
         ))
     }
 
@@ -88,7 +109,7 @@ impl Binder<'_> {
         &mut self,
         left: &Ast,
         query: &ast::Query,
-    ) -> Result<(Vec<Expr>, BoundQuery, Binds), SqlError> {
+    ) -> Result<(Vec<Expr>, BoundQuery, Binds, Depends), SqlError> {
         let left = match left {
             Ast::Tuple(items) => items
                 .iter()
@@ -96,9 +117,11 @@ impl Binder<'_> {
                 .collect::<Result<Vec<_>, _>>()?,
             single => vec![self.expr(single)?],
         };
-        let (query, binds, _) = self.subquery(query)?;
+        let (query, binds, on) = self.subquery(query)?;
+        // The left side depends on the row even if the query does not.
+        let on = Depends { outer: true, ..on };
         let message = match query.columns.len().cmp(&left.len()) {
-            Ordering::Equal => return Ok((left, query, binds)),
+            Ordering::Equal => return Ok((left, query, binds, on)),
             Ordering::Greater => "subquery has too many columns",
             Ordering::Less => "subquery has too few columns",
         };
@@ -107,7 +130,7 @@ impl Binder<'_> {
 
     /// `left IN (query)`, `(a, b) IN (query)`, `left = ANY (query)`.
     pub(super) fn in_subquery(&mut self, left: &Ast, query: &ast::Query) -> Result<Expr, SqlError> {
-        let (left, query, binds) = self.row_and_query(left, query)?;
+        let (left, query, binds, on) = self.row_and_query(left, query)?;
         let (mut keys, mut values) = (Vec::new(), Vec::new());
         for (i, (left, column)) in left.into_iter().zip(&query.columns).enumerate() {
             // The comparison tells how both sides are made alike.
@@ -129,7 +152,6 @@ impl Binder<'_> {
         } else {
             query.rel.projected(values)
         };
-        // The left side depends on the row even if the query does not.
         Ok(self.call(
             CallKind::In {
                 left: keys,
@@ -137,7 +159,7 @@ impl Binder<'_> {
                 binds,
             },
             Type::Bool,
-            true,
+            on,
         ))
     }
 
@@ -149,7 +171,7 @@ impl Binder<'_> {
         query: &ast::Query,
         quantifier: Quantifier,
     ) -> Result<Expr, SqlError> {
-        let (left, query, binds) = self.row_and_query(left, query)?;
+        let (left, query, binds, on) = self.row_and_query(left, query)?;
         let width = left.len() as u32;
         let (mut values, mut pairs) = (Vec::new(), Vec::new());
         for (i, (left, column)) in (0u32..).zip(left.into_iter().zip(&query.columns)) {
@@ -175,7 +197,7 @@ impl Binder<'_> {
             query: query.rel,
             binds,
         };
-        Ok(self.call(kind, Type::Bool, true))
+        Ok(self.call(kind, Type::Bool, on))
     }
 }
 

@@ -118,6 +118,8 @@ pub(crate) struct Binder<'a> {
     levels: Vec<Level>,
     /// Values that are computed when the statement starts.
     pub(crate) inits: Vec<Init<Rel>>,
+    /// Calls so far that must be made for every row.
+    effects: u64,
     depth: u32,
     /// Operators of the chains that are being bound, one inside the other.
     chained: u32,
@@ -149,6 +151,7 @@ impl<'a> Binder<'a> {
             params,
             levels: vec![Level::default()],
             inits: Vec::new(),
+            effects: 0,
             depth: 0,
             chained: 0,
             locks: false,

@@ -174,7 +174,7 @@ impl Binder<'_> {
                 other => others.push(other),
             }
         }
-        let listed = arg.map(|arg| Expr::InList(Box::new(arg), values, false));
+        let listed = arg.map(|arg| Expr::InList(Box::new(arg), values.into(), false));
         let mut all: Vec<Expr> = listed.into_iter().chain(others).collect();
         let bound = if all.len() == 1 {
             all.remove(0)

@@ -136,6 +136,8 @@ pub(crate) struct Aggregate {
 pub(crate) struct Call<R> {
     pub(crate) kind: CallKind<R>,
     pub(crate) ty: Type,
+    /// It gives the same for rows with the same values of what it reads of them.
+    pub(crate) repeats: bool,
 }
 
 /// Of which rows of a query a condition must be true.
@@ -215,6 +217,21 @@ impl<R> CallKind<R> {
         };
         all.extend(binds.into_iter().flatten().map(|(_, expr)| expr));
         all
+    }
+
+    /// Whether it runs a query that reads the outer row.
+    pub(crate) fn binds_row(&self) -> bool {
+        match self {
+            CallKind::Scalar { binds, .. }
+            | CallKind::Exists { binds, .. }
+            | CallKind::Array { binds, .. }
+            | CallKind::In { binds, .. }
+            | CallKind::Quantified { binds, .. } => !binds.is_empty(),
+            CallKind::Sleep(_)
+            | CallKind::Signal(..)
+            | CallKind::Nextval(_)
+            | CallKind::Currval(_) => false,
+        }
     }
 
     /// The values that are compared with those of the query, or are arguments.

@@ -7,7 +7,7 @@ use super::step::{Step, StepOp};
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
 use crate::bind::rel::Aggregate;
 use crate::expr::aggregate::AggState;
-use crate::expr::{Expr, eval, eval_bool};
+use crate::expr::{Expr, eval, eval_bool, list};
 use crate::port::ExecError;
 use crate::rows::{GroupKey, datums_heap_bytes, group_bytes};
 use base::{Datum, RowBatch, SqlError};
@@ -23,6 +23,8 @@ pub(super) struct AggregateRows<'a> {
     group: &'a [Expr],
     aggregates: &'a [Aggregate],
     merge: bool,
+    /// Units of work for a row.
+    units: u32,
     slots: Slots,
     done: IntoIter<GroupKey, Vec<State>>,
     charge: Charge<'a>,
@@ -45,6 +47,7 @@ impl<'a> AggregateRows<'a> {
             group,
             aggregates,
             merge: *merge,
+            units: if *merge { 1 } else { units(group, aggregates) },
             slots: slots.clone(),
             done: BTreeMap::new().into_iter(),
             charge: Charge::new(cx.port),
@@ -100,6 +103,9 @@ impl<'a> AggregateRows<'a> {
                 gathered += held_bytes(states).saturating_sub(before);
                 if gathered >= CHARGE_BYTES {
                     self.charge.add(core::mem::take(&mut gathered))?;
+                }
+                if self.units > 1 {
+                    self.cx.breathe(self.units as usize).await;
                 }
             }
             self.charge.add(core::mem::take(&mut gathered))?;
@@ -209,6 +215,15 @@ fn held_bytes(states: &[State]) -> usize {
         State::Ordered(rows) => rows.held_bytes(),
     });
     held.sum()
+}
+
+/// Units of work for a row that goes into one of the groups.
+fn units(group: &[Expr], aggregates: &[Aggregate]) -> u32 {
+    let own = aggregates.iter().flat_map(|aggregate| {
+        let keys = aggregate.order.iter().map(|(key, _, _)| key);
+        aggregate.args.iter().chain(&aggregate.filter).chain(keys)
+    });
+    list::units_of_row(group.iter().chain(own).map(list::nodes).sum())
 }
 
 /// Whether a state must keep the values that it has seen.

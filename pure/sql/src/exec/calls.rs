@@ -6,27 +6,66 @@ use super::{Charge, Cx, Local, Slots};
 use crate::bind::rel::{Binds, Call, CallKind, Quantifier};
 use crate::expr::{Columns, Env, Expr, eval, eval_bool};
 use crate::port::ExecError;
-use crate::rows::{GroupKey, entry_bytes};
+use crate::rows::{GroupKey, datum_heap_bytes, entry_bytes, heap_bytes};
 use base::{Datum, SqlError, SqlState};
 use catalog::Sequence;
 use core::future::poll_fn;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Rows that are compared before others of the shard have their turn.
 const QUANTIFIED_ROWS: usize = 1_000;
 
-/// The rows of a query that does not depend on the row, once it has been run.
+/// What is known of a call from rows before.
 #[derive(Default)]
 pub(super) enum InCache<'a> {
     #[default]
     Empty,
+    /// Results of a query that depends on the row.
+    Memo(Memo<'a>),
+    /// The rows of a query that does not.
     Set(InSet<'a>),
     Rows {
         rows: Vec<Vec<Datum>>,
         /// Their memory.
         _charge: Charge<'a>,
     },
+}
+
+/// Results of a call by the values that it reads of the row, as bytes: equal values can look
+/// different (1.0 and 1.00).
+pub(super) struct Memo<'a> {
+    results: BTreeMap<Vec<u8>, Datum>,
+    bytes: usize,
+    charge: Charge<'a>,
+}
+
+/// Results are forgotten when they hold more.
+const MEMO_BYTES: usize = 1 << 20;
+
+impl<'a> Memo<'a> {
+    fn new(cx: &Cx<'a>) -> Memo<'a> {
+        Memo {
+            results: BTreeMap::new(),
+            bytes: 0,
+            charge: Charge::new(cx.port),
+        }
+    }
+
+    fn add(&mut self, key: Vec<u8>, result: &Datum) -> Result<(), SqlError> {
+        let entry = entry_bytes(size_of::<(Vec<u8>, Datum)>());
+        let bytes = heap_bytes(key.len()) + datum_heap_bytes(result) + entry;
+        if self.bytes + bytes > MEMO_BYTES {
+            self.results.clear();
+            self.charge.sub(core::mem::take(&mut self.bytes));
+        }
+        if bytes <= MEMO_BYTES {
+            self.charge.add(bytes)?;
+            self.bytes += bytes;
+            self.results.insert(key, result.clone());
+        }
+        Ok(())
+    }
 }
 
 pub(super) struct InSet<'a> {
@@ -53,6 +92,37 @@ pub(super) fn value<'b>(
 
 /// As [`value`], keeping what other rows can use. `env` is what the call's own expressions see.
 pub(super) async fn cached_value<'a>(
+    cx: &Cx<'a>,
+    call: &Call<Step>,
+    row: &dyn Columns,
+    env: &Env<'_>,
+    slots: &Slots,
+    cache: &mut InCache<'a>,
+) -> Result<Datum, ExecError> {
+    if !call.repeats || !call.kind.binds_row() {
+        return computed(cx, call, row, env, slots, cache).await;
+    }
+    let read = call.kind.outer_exprs().into_iter();
+    let read = read.map(|expr| eval(expr, row, env));
+    let key = base::row::to_vec(&read.collect::<Result<Vec<Datum>, _>>()?);
+    if let InCache::Memo(memo) = cache
+        && let Some(known) = memo.results.get(&key)
+    {
+        return Ok(known.clone());
+    }
+    let mut own = InCache::default();
+    let result = computed(cx, call, row, env, slots, &mut own).await?;
+    if !matches!(cache, InCache::Memo(_)) {
+        *cache = InCache::Memo(Memo::new(cx));
+    }
+    if let InCache::Memo(memo) = cache {
+        memo.add(key, &result)?;
+    }
+    Ok(result)
+}
+
+/// Makes the call.
+async fn computed<'a>(
     cx: &Cx<'a>,
     call: &Call<Step>,
     row: &dyn Columns,

@@ -13,6 +13,7 @@ mod copy;
 mod explain;
 mod explain_text;
 mod fast;
+mod filter;
 mod foreign;
 mod insert;
 mod join;

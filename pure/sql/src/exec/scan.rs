@@ -196,6 +196,10 @@ impl<'a> ScanRows<'a> {
                 limit,
             )));
         }
+        let program = match program {
+            Program::Live(live) => Program::Live(live.for_many_rows().unwrap_or(live)),
+            other => other,
+        };
         if scan.access.index == 0 {
             let aggregates = !matches!(scan.program.body(), Body::Rows { .. });
             let limit = if aggregates { u64::MAX } else { limit };

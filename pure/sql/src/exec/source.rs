@@ -2,6 +2,7 @@
 
 use super::aggregate::AggregateRows;
 use super::calls::{self, InCache};
+use super::filter::{FilterRows, retain};
 use super::join::{HashRows, LateralRows, LookupRows};
 use super::long::Long;
 use super::scan::ScanRows;
@@ -9,7 +10,8 @@ use super::sort::SortRows;
 use super::step::{Step, StepOp};
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
 use crate::bind::rel::{Call, TableFunction};
-use crate::expr::{Env, Expr, Func, NoColumns, eval, eval_bool, zoned};
+use crate::expr::list::{self, units_of_row};
+use crate::expr::{Env, Expr, Func, NoColumns, eval, zoned};
 use crate::pg_catalog::VirtualTable;
 use crate::port::{ExecError, Show};
 use crate::rows::{GroupKey, datum_heap_bytes, entry_bytes, row_bytes};
@@ -87,17 +89,15 @@ pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<
 /// As [`open`] for the steps that do something with the rows of one input.
 fn open_over<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<'a> {
     match &step.op {
-        StepOp::Filter { input, filter } => Box::new(FilterRows {
-            cx,
-            input: open(cx, input, slots),
-            filter,
-            gate: crate::expr::walk::is_row_independent(filter),
-            slots: slots.clone(),
-        }),
+        StepOp::Filter { input, filter } => {
+            let input = open(cx, input, slots);
+            Box::new(FilterRows::new(cx, input, filter, slots))
+        }
         StepOp::Project { input, exprs } => Box::new(ProjectRows {
             cx,
             input: open(cx, input, slots),
             exprs,
+            units: units_of_row(exprs.iter().map(list::nodes).sum()),
             slots: slots.clone(),
             rest: None,
         }),
@@ -411,71 +411,12 @@ impl Rows for FunctionRows<'_> {
     }
 }
 
-struct FilterRows<'a> {
-    cx: &'a Cx<'a>,
-    input: Source<'a>,
-    filter: &'a Expr,
-    /// The filter is the same for all rows and was not looked at yet.
-    gate: bool,
-    slots: Slots,
-}
-
-impl FilterRows<'_> {
-    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
-        if self.gate {
-            let open = eval_bool(self.filter, &NoColumns, &self.cx.env(&self.slots))?;
-            if open != Some(true) {
-                return Ok(None);
-            }
-            self.gate = false;
-        }
-        while let Some(mut batch) = self.input.next().await? {
-            let kept = retain(&mut batch, |row| {
-                let env = self.cx.env(&self.slots);
-                Ok(eval_bool(self.filter, &row, &env)? == Some(true))
-            });
-            kept?;
-            self.cx.breathe(batch.rows as usize).await;
-            if batch.rows > 0 {
-                return Ok(Some(batch));
-            }
-        }
-        Ok(None)
-    }
-}
-
-/// Keeps the rows that pass, in place.
-pub(super) fn retain(
-    batch: &mut RowBatch,
-    mut keep: impl FnMut(&[Datum]) -> Result<bool, SqlError>,
-) -> Result<(), SqlError> {
-    let width = batch.width as usize;
-    let mut kept = 0usize;
-    for i in 0..batch.rows as usize {
-        if keep(&batch.datums[i * width..(i + 1) * width])? {
-            if kept != i {
-                for column in 0..width {
-                    batch.datums.swap(kept * width + column, i * width + column);
-                }
-            }
-            kept += 1;
-        }
-    }
-    batch.datums.truncate(kept * width);
-    batch.rows = kept as u32;
-    Ok(())
-}
-
-impl Rows for FilterRows<'_> {
-    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
-        Box::pin(self.pull())
-    }
-}
-
 struct ProjectRows<'a> {
     cx: &'a Cx<'a>,
     input: Source<'a>,
     exprs: &'a [Expr],
+    /// Units of work for a row.
+    units: u32,
     slots: Slots,
     /// Input rows that have not been dealt with.
     rest: Option<(RowBatch, usize)>,
@@ -514,6 +455,9 @@ impl ProjectRows<'_> {
             if size > LONG_BYTES {
                 self.cx.facts.release();
                 charge.add(size)?;
+            }
+            if self.units > 1 {
+                self.cx.breathe(self.units as usize).await;
             }
         }
         if at < batch.rows as usize {

@@ -4,7 +4,7 @@
 //! neither allocate nor copy; arguments of calls live on the stack.
 
 use super::{
-    Columns, Compare, Env, Expr, Func, array, cast, datetime, number, regex, session, string,
+    Columns, Compare, Env, Expr, Func, List, array, cast, datetime, number, regex, session, string,
     to_char, zoned,
 };
 use base::{Datum, SqlError, SqlState, Type};
@@ -232,7 +232,7 @@ pub fn compare(op: Compare, left: &Datum, right: &Datum) -> Result<Option<bool>,
 
 fn in_list(
     arg: &Datum,
-    list: &[Expr],
+    list: &List,
     row: &dyn Columns,
     env: &Env<'_>,
 ) -> Result<Option<bool>, SqlError> {
@@ -242,8 +242,11 @@ fn in_list(
         }
         return Ok(if list.is_empty() { Some(false) } else { None });
     }
+    if let Some(found) = list.look_up(arg) {
+        return Ok(found);
+    }
     let mut result = Some(false);
-    for item in list {
+    for item in list.iter() {
         // Constants are looked at where they stand.
         let found = match item {
             Expr::Const(value, _) => compare(Compare::Eq, arg, value)?,

@@ -12,6 +12,7 @@
 //! | `eval` | the evaluator; one submodule of `func` families each in `number`, `string`, ... |
 //! | `cast` | conversions of values |
 //! | `resolve` | which function an operator or name means for given argument types |
+//! | `list` | the right side of IN, and what a row costs |
 //! | `zoned` | what depends on the session's time zone |
 //! | `aggregate` | aggregate functions in partial and final steps |
 
@@ -23,6 +24,7 @@ pub mod env;
 mod eval;
 pub mod fold;
 mod func;
+pub(crate) mod list;
 mod number;
 pub mod regex;
 pub mod resolve;
@@ -36,6 +38,7 @@ pub use cast::cast_datum;
 pub use env::{Columns, EncodedRow, Env, NoColumns, NoSession, SessionFacts};
 pub use eval::{compare, eval, eval_bool, passes};
 pub use func::{ArrayFunc, DateFunc, FloatFunc, Func, SessionFunc, TextFunc, Volatility};
+pub use list::List;
 
 use base::{Datum, Type};
 use serde::{Deserialize, Serialize};
@@ -85,7 +88,7 @@ pub enum Expr {
         ty: Type,
     },
     /// `arg [NOT] IN (list)`.
-    InList(Box<Expr>, Vec<Expr>, bool),
+    InList(Box<Expr>, List, bool),
     /// First argument that is not NULL.
     Coalesce(Vec<Expr>, Type),
     /// `arg op ANY|ALL (array)`: (argument, comparison, array, all).

@@ -239,7 +239,7 @@ fn walks_see_every_node() {
     let expr = Expr::And(vec![
         binary("=", column(0), Expr::Const(Datum::Int(1), Type::Int4)).expect("numbers"),
         Expr::IsNull(Box::new(column(2)), true),
-        Expr::InList(Box::new(column(0)), vec![column(1)], false),
+        Expr::InList(Box::new(column(0)), vec![column(1)].into(), false),
     ]);
     assert_eq!(walk::columns(&expr), [0, 1, 2]);
     let mut shifted = expr.clone();

@@ -114,7 +114,7 @@ fn localize_node(node: &mut Expr, zone: &Expr) {
             *node = converted(take(arg), *to, *explicit, zone);
         }
         Expr::InList(arg, list, _) if is_mixed(core::iter::once(&**arg).chain(list.iter())) => {
-            align(core::iter::once(&mut **arg).chain(list), zone);
+            align(core::iter::once(&mut **arg).chain(list.iter_mut()), zone);
         }
         Expr::IsDistinct(left, right, _) if is_mixed([&**left, &**right].into_iter()) => {
             align([&mut **left, &mut **right].into_iter(), zone);

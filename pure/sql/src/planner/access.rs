@@ -206,7 +206,7 @@ impl Finder<'_> {
                 let usable = |value: &Expr| self.usable(value, column, value.ty());
                 list.iter()
                     .all(usable)
-                    .then(|| (column, listed(list.clone())))
+                    .then(|| (column, listed(list.to_vec())))
             }
             Expr::AnyArray(arg, Compare::Eq, array, false) => {
                 let (column, element) = (self.column(arg)?, array.ty().element()?);

@@ -121,8 +121,12 @@ mod tests {
         let either = Expr::Or(vec![less.clone(), less]);
         assert!((share(&either) - 5.0 / 9.0).abs() < 1e-9);
         let list = vec![Expr::Const(Datum::Int(1), Type::Int4); 500];
-        let all = Expr::InList(Box::new(Expr::Column(0, Type::Int4)), list.clone(), false);
-        let none = Expr::InList(Box::new(Expr::Column(0, Type::Int4)), list, true);
+        let all = Expr::InList(
+            Box::new(Expr::Column(0, Type::Int4)),
+            list.clone().into(),
+            false,
+        );
+        let none = Expr::InList(Box::new(Expr::Column(0, Type::Int4)), list.into(), true);
         assert_eq!((share(&all), share(&none)), (1.0, 0.0));
     }
 

@@ -7,7 +7,7 @@ use super::normal::{contradict, split, take_gates};
 use super::{Planner, columns_of, remap};
 use crate::bind::rel::{Call, CallKind, Rel, SortKey, TableFunction};
 use crate::exec::step::{Scan, Step, StepOp};
-use crate::expr::{Expr, Func, Volatility, fold, walk};
+use crate::expr::{Expr, Func, Volatility, fold, list, walk};
 use crate::program::{Body, ProgramPlan, TopKey};
 use base::{SqlError, Type};
 use catalog::Table;
@@ -143,6 +143,8 @@ impl Planner<'_, '_> {
                 }
             }
             op => {
+                let mut exprs = exprs;
+                exprs.iter_mut().for_each(list::prepare);
                 let rows = input.rows;
                 let input = Box::new(Step { op, ..input });
                 self.step(width, rows, StepOp::Project { input, exprs })
@@ -370,9 +372,10 @@ impl Planner<'_, '_> {
         conditions
             .iter_mut()
             .for_each(|condition| remap(condition, &planned.layout));
-        let Some(filter) = conjunction(conditions) else {
+        let Some(mut filter) = conjunction(conditions) else {
             return planned;
         };
+        list::prepare(&mut filter);
         let (width, rows) = (planned.step.width, planned.step.rows * share(&filter));
         let input = Box::new(planned.step);
         let step = self.step(width, rows, StepOp::Filter { input, filter });
@@ -658,7 +661,11 @@ impl Planner<'_, '_> {
             let wanted: Vec<u32> = (0..query.width()).collect();
             self.rows(query, &wanted)
         })?;
-        Ok(Call { kind, ty: call.ty })
+        Ok(Call {
+            kind,
+            ty: call.ty,
+            repeats: call.repeats,
+        })
     }
 }
 

@@ -106,7 +106,7 @@ pub fn in_list(arg: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr, SqlErr
     let list = list.into_iter().map(|item| coerce_argument(item, ty));
     Ok(Expr::InList(
         Box::new(arg),
-        list.collect::<Result<_, _>>()?,
+        list.collect::<Result<Vec<Expr>, _>>()?.into(),
         negated,
     ))
 }

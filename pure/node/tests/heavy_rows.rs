@@ -1,0 +1,76 @@
+//! Conditions that are much work for each row are looked at for fewer rows in a step; long lists
+//! are no such work.
+
+mod one_shard;
+
+use catalog::ProtocolKind;
+use one_shard::World;
+
+const ROWS: u64 = 500;
+
+/// Runs a query that gives one row; the units of all steps and of the largest.
+fn units(world: &mut World, text: &str) -> (u64, u64) {
+    let mut outcome = one_shard::Outcome {
+        rows: 0,
+        last: base::Datum::Null,
+        error: None,
+    };
+    world.shard.take_step_units_max();
+    world.say(1, text);
+    let (mut sum, mut largest) = (0, 0);
+    for _ in 0..1_000_000 {
+        let units = world.shard.take_step_units_max();
+        sum += units;
+        largest = units.max(largest);
+        let busy = world.shard.deadline().is_some_and(|at| at <= world.now);
+        if world.take(1, &mut outcome) && !busy {
+            assert_eq!(outcome.error, None, "{text:.80}");
+            assert_eq!(outcome.rows, 1);
+            return (sum, largest);
+        }
+        world.go_on(1);
+    }
+    panic!("it does not end");
+}
+
+fn heavy_rows_are_few_in_a_step(protocol: ProtocolKind) {
+    let mut world = World::new(protocol);
+    world.connect(1);
+    world.must(1, "CREATE TABLE t (id int PRIMARY KEY, v int)");
+    let rows = format!("INSERT INTO t SELECT g, g FROM generate_series(1, {ROWS}) g");
+    world.must(1, &rows);
+    // 4,000 comparisons that nothing can be made of: no key, no list.
+    let terms: Vec<String> = (0..2_000).map(|n| format!("v % 7 = {n} + 10")).collect();
+    let heavy = format!("SELECT count(*) FROM t WHERE {}", terms.join(" OR "));
+    let (sum, largest) = units(&mut world, &heavy);
+    assert!(sum >= 50 * ROWS, "{sum} units for {ROWS} rows");
+    assert!(largest <= 3_000, "{largest} units in a step");
+    let list: Vec<String> = (0..20_000).map(|n| n.to_string()).collect();
+    for list in [
+        format!("v IN ({})", list.join(", ")),
+        format!("v = ANY ('{{{}}}'::int[])", list.join(",")),
+        "v = ANY (ARRAY(SELECT g FROM generate_series(1, 20000) g))".to_owned(),
+        "v <> ALL (ARRAY(SELECT g FROM generate_series(1, 20000) g))".to_owned(),
+    ] {
+        let text = format!("SELECT count(*) FROM t WHERE {list} OR id < 0");
+        let (sum, _) = units(&mut world, &text);
+        let shown: String = text.chars().take(60).collect();
+        assert!(sum <= 3 * ROWS, "{sum} units for {ROWS} rows: {shown}");
+    }
+    // What cannot be looked up is counted as what it is.
+    let text =
+        "SELECT count(*) FROM t WHERE v > ALL (ARRAY(SELECT g FROM generate_series(1, 20000) g))";
+    let (sum, largest) = units(&mut world, text);
+    assert!(sum >= 200 * ROWS, "{sum} units for {ROWS} rows");
+    assert!(largest <= 3_000, "{largest} units in a step");
+}
+
+#[test]
+fn heavy_rows_are_few_in_a_step_of_two_phase() {
+    heavy_rows_are_few_in_a_step(ProtocolKind::TwoPhase);
+}
+
+#[test]
+fn heavy_rows_are_few_in_a_step_of_leap() {
+    heavy_rows_are_few_in_a_step(ProtocolKind::Leap);
+}
