@@ -108,6 +108,8 @@ pub(crate) struct StatementPort {
     pub(crate) statement: StatementNo,
     /// Commit may ride on a single operation.
     pub(crate) autocommit: bool,
+    /// It is all of its transaction, and reads one moment without locks.
+    pub(crate) lockless: bool,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) database: Arc<Database>,
     pub(crate) facts: Arc<SessionFacts>,
@@ -360,10 +362,7 @@ impl sql::Port for StatementPort {
         if let Some(held) = self.txn.snapshot.get() {
             return Read::Snapshot(held.snapshot());
         }
-        if self.txn.read_only {
-            return Read::Snapshot(self.statement_snapshot());
-        }
-        if self.txn.is_read_committed() {
+        if self.txn.read_only || self.lockless || self.txn.is_read_committed() {
             Read::Snapshot(self.statement_snapshot())
         } else {
             Read::Lock(LockMode::Shared)

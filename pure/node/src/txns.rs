@@ -18,7 +18,7 @@ use base::{LookupMap, Position, SqlError, SqlState, Time, TxnId};
 use catalog::{Database, Execution, ProtocolKind};
 use give_way::Ended;
 use sql::Completed;
-use sql::plan::{Isolation, Plan};
+use sql::plan::{Isolation, Plan, Reads};
 use sql::port::ExecError;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -182,11 +182,13 @@ impl Txns {
             // The transaction has died between two statements: the session will hear of it.
             return;
         };
+        let lockless = begins && request.autocommit && request.plan.reads == Reads::Ranges;
         let port = Rc::new(StatementPort {
             txn: txn.shared.clone(),
             handle,
             statement: request.statement,
             autocommit: request.autocommit,
+            lockless: lockless && is_one_shard(&self.core.borrow()),
             catalog: request.catalog,
             database: request.database,
             facts: request.facts,
@@ -367,6 +369,7 @@ impl Txns {
             handle,
             statement: 1,
             autocommit: true,
+            lockless: false,
             catalog,
             database,
             facts: Arc::default(),
@@ -782,6 +785,12 @@ impl Txns {
             }
         }
     }
+}
+
+/// Whether all rows are on this shard. Then one timestamp of its clock names one moment: all that was
+/// answered before lies at or below it, and all that comes later above.
+fn is_one_shard(core: &Core) -> bool {
+    core.catalog.placement.shards().len() == 1
 }
 
 fn tag_of(completed: Completed) -> Tag {

@@ -35,6 +35,8 @@ pub struct Plan {
     pub writes: bool,
     /// Whether it takes locks under snapshot isolation levels too (FOR UPDATE).
     pub locks: bool,
+    /// What it reads, if that is all it does.
+    pub reads: Reads,
     /// The time zone of the session that it was made for; empty for UTC.
     pub zone: Box<str>,
     /// The numbers of rows of its tables have decided how it goes about: with others another plan
@@ -51,6 +53,16 @@ impl Plan {
             run.action.each_written(&mut |table: &Table| told(table.id));
         }
     }
+}
+
+/// What a statement reads. A transaction of one statement that only reads ranges need not lock
+/// them (docs/adr/0015-reads-of-one-statement.md).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reads {
+    /// Nothing, or single rows by their whole keys; or it writes, locks rows or has other effects.
+    Keys,
+    /// Ranges, and it does nothing else.
+    Ranges,
 }
 
 /// Kinds of statements by who runs them.

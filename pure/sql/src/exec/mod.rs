@@ -21,6 +21,7 @@ mod long;
 mod merged;
 mod ordered;
 pub(crate) mod point;
+mod reads;
 mod request;
 mod scan;
 mod session;

@@ -18,7 +18,7 @@ use crate::bind::{Binder, BoundQuery, PlanCx};
 use crate::exec::step::{Action, Run, Step, StepOp};
 use crate::expr::{Expr, walk};
 use crate::parse::{InsertWords, Kind, ShowWhat, Statement};
-use crate::plan::{OutColumn, Plan, PlanKind, SessionCommand};
+use crate::plan::{OutColumn, Plan, PlanKind, Reads, SessionCommand};
 use base::{Datum, SqlError, SqlState, Type};
 use catalog::Table;
 use query::Need;
@@ -50,6 +50,7 @@ fn plain(binder: &Binder<'_>, kind: PlanKind) -> Plan {
         catalog_version: binder.cx.catalog.version,
         writes: false,
         locks: false,
+        reads: Reads::Keys,
         zone: Box::default(),
         work: 0,
         by_rows: false,
@@ -237,6 +238,11 @@ fn run_plan(
         steps,
         sizes: binder.sizes,
     };
+    let reads = if writes || binder.locks {
+        Reads::Keys
+    } else {
+        run.reads()
+    };
     Ok(Plan {
         kind: PlanKind::Run(run),
         params: binder.params.clone(),
@@ -245,6 +251,7 @@ fn run_plan(
         catalog_version: version,
         writes,
         locks: binder.locks,
+        reads,
         zone: Box::default(),
         work: binder.work,
         by_rows: binder.by_rows,
@@ -305,12 +312,14 @@ fn explain(
             analyze,
         },
     };
+    let reads = if analyze { inner.reads } else { Reads::Keys };
     Ok(Plan {
         kind: PlanKind::Run(outer),
         columns: Arc::from([text_column("QUERY PLAN")]),
         returns_rows: true,
         writes: inner.writes && analyze,
         locks: inner.locks && analyze,
+        reads,
         ..inner
     })
 }
