@@ -2,6 +2,7 @@
 
 mod closing;
 mod give_way;
+mod one_moment;
 
 use crate::client::Tag;
 use crate::core::Core;
@@ -17,8 +18,9 @@ use crate::used::Used;
 use base::{LookupMap, Position, SqlError, SqlState, Time, TxnId};
 use catalog::{Database, Execution, ProtocolKind};
 use give_way::Ended;
+use one_moment::reads_one_moment;
 use sql::Completed;
-use sql::plan::{Isolation, Plan, Reads};
+use sql::plan::{Isolation, Plan};
 use sql::port::ExecError;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -182,13 +184,12 @@ impl Txns {
             // The transaction has died between two statements: the session will hear of it.
             return;
         };
-        let lockless = begins && request.autocommit && request.plan.reads == Reads::Ranges;
         let port = Rc::new(StatementPort {
             txn: txn.shared.clone(),
             handle,
             statement: request.statement,
             autocommit: request.autocommit,
-            lockless: lockless && is_one_shard(&self.core.borrow()),
+            lockless: reads_one_moment(&self.core.borrow(), begins, &request),
             catalog: request.catalog,
             database: request.database,
             facts: request.facts,
@@ -220,14 +221,13 @@ impl Txns {
             Start::Over(result) => (None, Some(result)),
             Start::Running(future) => (Some(future), None),
         };
-        let deadline = request.deadline;
-        self.deadlines
-            .extend(deadline.map(|at| (at, handle, request.statement)));
+        let deadline = request.deadline.map(|at| (at, handle, request.statement));
+        self.deadlines.extend(deadline);
         let entry = Statement {
             port,
             again,
             future,
-            deadline,
+            deadline: request.deadline,
         };
         txn.statements.insert(request.statement, entry);
         match result {
@@ -785,12 +785,6 @@ impl Txns {
             }
         }
     }
-}
-
-/// Whether all rows are on this shard. Then one timestamp of its clock names one moment: all that was
-/// answered before lies at or below it, and all that comes later above.
-fn is_one_shard(core: &Core) -> bool {
-    core.catalog.placement.shards().len() == 1
 }
 
 fn tag_of(completed: Completed) -> Tag {
