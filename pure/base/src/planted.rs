@@ -92,6 +92,8 @@ planted! {
     SnapshotNotRaised = "snapshot-not-raised",
     /// Snapshots: a READ COMMITTED statement reads at its shard's clock, whatever was answered.
     RcSnapshotStale = "rc-snapshot-stale",
+    /// Snapshots: the first statement of a block, too, reads one moment without locks.
+    OneMomentInBlock = "one-moment-in-block",
     /// Increments: they vote without being sealed.
     NoSeal = "no-seal",
     /// Recovery: decisions without an `End` are forgotten.
