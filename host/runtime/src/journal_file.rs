@@ -4,7 +4,7 @@
 use crate::fs_disk::FsDisk;
 use crate::mailbox::{Mail, Mailboxes};
 use crate::memory::Room;
-use base::Position;
+use base::{Position, Ts};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
@@ -31,6 +31,8 @@ struct Shared {
     wake: Condvar,
     durable: AtomicU64,
     flushes: AtomicU64,
+    /// Largest timestamp that a shard has noted of what it answers.
+    answered: AtomicU64,
     full: AtomicBool,
     /// Memory that the node has left.
     room: Room,
@@ -102,6 +104,12 @@ impl JournalPort for Journal {
     fn is_behind(&self) -> bool {
         self.lock().records.end().0 - self.durable().0 > BACKLOG_BYTES as u64
     }
+    fn note_answered(&mut self, ts: Ts) {
+        self.shared.answered.fetch_max(ts.0, Ordering::SeqCst);
+    }
+    fn answered(&self) -> Option<Ts> {
+        Some(Ts(self.shared.answered.load(Ordering::SeqCst)))
+    }
     fn claim_memory(&mut self, bytes: u64) -> bool {
         self.shared.room.has(bytes)
     }
@@ -124,6 +132,7 @@ pub(crate) fn start(
         wake: Condvar::new(),
         durable: AtomicU64::new(position.0),
         flushes: AtomicU64::new(0),
+        answered: AtomicU64::new(0),
         full: AtomicBool::new(false),
         room,
     });

@@ -59,6 +59,12 @@ impl JournalPort for NodeJournal {
     fn is_behind(&self) -> bool {
         self.port.is_behind()
     }
+    fn note_answered(&mut self, ts: Ts) {
+        self.port.note_answered(ts);
+    }
+    fn answered(&self) -> Option<Ts> {
+        self.port.answered()
+    }
     fn is_full(&self) -> bool {
         self.full
     }
@@ -161,6 +167,28 @@ impl Core {
             shard: self.config.shard,
             incarnation: self.config.incarnation,
             counter: self.txn_counter,
+        }
+    }
+
+    /// Whether all rows of the cluster are on this node, and on several shards of it.
+    pub(crate) fn is_one_node_of_many(&self) -> bool {
+        self.config.nodes.len() == 1 && self.config.shards_per_node > 1
+    }
+
+    /// A transaction is about to be answered. Whatever begins on this node after the answer commits
+    /// above all that it has seen (docs/adr/0015-reads-of-one-statement.md).
+    pub(crate) fn note_answered(&mut self) {
+        if self.is_one_node_of_many() {
+            self.journal.note_answered(self.clock.last());
+        }
+    }
+
+    /// A transaction begins: it comes after all that was answered.
+    pub(crate) fn follow_answered(&mut self) {
+        if self.is_one_node_of_many()
+            && let Some(answered) = self.journal.answered()
+        {
+            self.clock.merge(answered);
         }
     }
 

@@ -178,6 +178,15 @@ impl StatementPort {
         held.snapshot()
     }
 
+    /// Whether the first statement of a transaction asks all shards for their clocks before it
+    /// reads: its snapshot must miss nothing, and no shard may refuse it later.
+    pub(crate) fn asks_for_clocks(&self) -> bool {
+        if self.lockless {
+            self.statement_snapshot();
+        }
+        self.held().is_some_and(|held| !held.exact)
+    }
+
     /// The snapshot that plain reads use: the transaction's or the statement's.
     pub(crate) fn held(&self) -> Option<Held> {
         self.txn.snapshot.get().or(self.snapshot.get())

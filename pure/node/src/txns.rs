@@ -18,7 +18,6 @@ use crate::used::Used;
 use base::{LookupMap, Position, SqlError, SqlState, Time, TxnId};
 use catalog::{Database, Execution, ProtocolKind};
 use give_way::Ended;
-use one_moment::reads_one_moment;
 use sql::Completed;
 use sql::plan::{Isolation, Plan};
 use sql::port::ExecError;
@@ -189,7 +188,7 @@ impl Txns {
             handle,
             statement: request.statement,
             autocommit: request.autocommit,
-            lockless: reads_one_moment(&self.core.borrow(), begins, &request),
+            lockless: one_moment::reads(&self.core.borrow(), begins, &request),
             catalog: request.catalog,
             database: request.database,
             facts: request.facts,
@@ -212,7 +211,7 @@ impl Txns {
         let again = Some((plan.clone(), params.clone()));
         let future = if !begins && txn.shared.used.has_lost_table(&port.database) {
             Start::Over(Err(ExecError::Aborted(AbortReason::SchemaChanged)))
-        } else if begins && txn.shared.snapshot.get().is_some_and(|held| !held.exact) {
+        } else if begins && port.asks_for_clocks() {
             Start::Running(start_exact(plan, params, port.clone()))
         } else {
             start(plan, params, port.clone())
@@ -246,6 +245,7 @@ impl Txns {
     ) {
         let mut core = self.core.borrow_mut();
         core.clock.merge(begin.seen);
+        core.follow_answered();
         let id = core.next_txn();
         let now = core.now;
         let first = core.clock.tick(now);
@@ -734,6 +734,7 @@ impl Txns {
         if let Some(held) = txn.shared.snapshot.get() {
             core.release_snapshot(held.at);
         }
+        core.note_answered();
         core.protocols.forget(txn.shared.protocol, txn.shared.id);
         self.by_id.remove(&txn.shared.id);
     }

@@ -487,6 +487,15 @@ pub trait JournalPort {
         let _ = bytes;
         true
     }
+    /// A shard of the node is about to answer a transaction that has seen nothing above `ts`.
+    fn note_answered(&mut self, ts: Ts) {
+        let _ = ts;
+    }
+    /// The largest timestamp that shards of the node have noted; `None`: the host does not tell one
+    /// of them of the others.
+    fn answered(&self) -> Option<Ts> {
+        None
+    }
     /// Why a new write must be refused at `shard`, if it must.
     fn refusal(&mut self, shard: ShardId, write: &Write) -> Option<AbortReason> {
         if self.is_full() {

@@ -4,7 +4,7 @@
 use crate::disk::SimDisk;
 use crate::queue::Life;
 use base::steady::SteadyClock;
-use base::{NodeId, Position, Time};
+use base::{NodeId, Position, Time, Ts};
 use node::{ConnId, Effects, Input, Message, Reply, Shard};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -17,6 +17,8 @@ use txn::contract::Outgoing;
 pub(crate) struct SimJournal {
     pub(crate) buffer: Rc<RefCell<JournalBuffer>>,
     pub(crate) durable: Rc<Cell<Position>>,
+    /// Largest timestamp that a shard of the node has noted of what it answers.
+    pub(crate) answered: Rc<Cell<Ts>>,
 }
 
 impl JournalPort for SimJournal {
@@ -34,6 +36,12 @@ impl JournalPort for SimJournal {
     }
     fn durable(&self) -> Position {
         self.durable.get()
+    }
+    fn note_answered(&mut self, ts: Ts) {
+        self.answered.set(self.answered.get().max(ts));
+    }
+    fn answered(&self) -> Option<Ts> {
+        Some(self.answered.get())
     }
     fn is_behind(&self) -> bool {
         // Transactions are small here: so that some large ones wait.

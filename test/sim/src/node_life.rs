@@ -6,7 +6,7 @@ use crate::hosted::{BEAT_US, Hosted, Link, LinkState, Running, SILENCE_US, Shard
 use crate::plan::Kind;
 use crate::queue::{Event, Life, LinkName};
 use crate::world::{CLUSTER, World};
-use base::{NodeId, ShardId};
+use base::{NodeId, ShardId, Ts};
 use catalog::Placement;
 use node::{
     CheckpointPart, ConnId, Effects, Input, Message, Shard, ShardConfig, WireMessage, frame,
@@ -95,6 +95,7 @@ impl World {
         let position = recovered.writer.position();
         let buffer = Rc::new(RefCell::new(JournalBuffer::new(position)));
         let durable = Rc::new(Cell::new(position));
+        let answered = Rc::new(Cell::new(Ts::ZERO));
         let first = ShardId::new(self.nodes[node].id, 0);
         let keeper = CheckpointKeeper::new(
             self.nodes[node].disk.clone(),
@@ -110,6 +111,7 @@ impl World {
             let journal = SimJournal {
                 buffer: buffer.clone(),
                 durable: durable.clone(),
+                answered: answered.clone(),
             };
             let config = self.shard_config(id, recovered.incarnation);
             let mut machine = Shard::new(config, Box::new(journal), recovered_shard);
