@@ -238,6 +238,14 @@ impl Core {
         }
     }
 
+    /// Frees a slice of the rows of key spaces that are gone.
+    pub(crate) fn free_dropped(&mut self) {
+        if self.store.has_dropped() {
+            let freed = self.store.free_dropped(txn::bulk::SLICE_UNITS as usize);
+            self.counters.units += freed as u64;
+        }
+    }
+
     /// Drops rows of key spaces that the catalog does not know (after redo).
     pub(crate) fn purge_unknown_indexes(&mut self) {
         let known = indexes(&self.catalog);

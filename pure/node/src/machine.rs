@@ -432,6 +432,7 @@ impl Shard {
         self.txns.on_tick(now);
         self.txns.resume_yielded();
         self.txns.free_waste();
+        self.core.borrow_mut().free_dropped();
         if self.shows.borrow_mut().on_tick(now) {
             self.txns.wake_all();
         }
@@ -653,7 +654,8 @@ impl Shard {
     pub fn deadline(&self) -> Option<Time> {
         let core = self.core.borrow();
         let events = self.events.borrow();
-        if !events.yielded.is_empty() || !events.waste.is_empty() {
+        let waste = !events.waste.is_empty() || core.store.has_dropped();
+        if !events.yielded.is_empty() || waste {
             return Some(Time(0));
         }
         drop(events);

@@ -16,16 +16,11 @@ pub(crate) struct Expiry {
 
 impl<S: Default> Store<S> {
     /// Removes what no reader at or above `horizon` can see: superseded versions, and rows whose
-    /// newest version is a tombstone. Visits at most `budget_rows` rows; also frees the memory of
-    /// dropped indexes. Returns the number of rows visited; call again while that is the budget.
+    /// newest version is a tombstone. Visits at most `budget_rows` rows. Returns the number of rows
+    /// visited; call again while that is the budget.
     pub fn collect(&mut self, horizon: Ts, budget_rows: usize) -> usize {
         let mut visited = 0;
         while visited < budget_rows {
-            // One tree is one slot of one index, so freeing it at once is a short step.
-            if let Some(tree) = self.dropped.pop() {
-                visited += tree.rows().max(1);
-                continue;
-            }
             match self.expiries.front() {
                 Some(expiry) if expiry.commit_ts <= horizon => {}
                 _ => break,
@@ -34,7 +29,7 @@ impl<S: Default> Store<S> {
             self.collect_row(expiry, horizon);
             visited += 1;
         }
-        visited.min(budget_rows)
+        visited
     }
 
     /// Rows that wait for [`Store::collect`].
@@ -88,7 +83,7 @@ impl<S: Default> Store<S> {
     /// may have no row.)
     pub(crate) fn validate_expiries(&self) {
         let mut queued = BTreeSet::new();
-        for expiry in &self.expiries {
+        for expiry in self.expiries.iter() {
             let found = self
                 .tree(expiry.index, expiry.slot)
                 .and_then(|t| t.locate(&expiry.key));

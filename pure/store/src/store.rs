@@ -1,20 +1,20 @@
 //! The store of one shard: reads at a timestamp, committed writes, counters.
 
 use crate::expiry::Expiry;
-use crate::tree::{Bounds, Leaf, Tree};
+use crate::tree::{Bounds, Leaf, Page, Tree};
 use crate::write::Write;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use base::{IndexId, KeyRange, SLOT_COUNT, Slot, Ts};
+use base::{IndexId, KeyRange, PieceQueue, SLOT_COUNT, Slot, Ts};
 use core::ops::ControlFlow;
 
 /// The rows of one shard. `S` is what the protocol keeps beside each row; `()` costs nothing.
 pub struct Store<S = ()> {
     pub(crate) indexes: BTreeMap<IndexId, IndexRows<S>>,
     /// Rows with versions or tombstones that become needless, about in order of their timestamps.
-    pub(crate) expiries: VecDeque<Expiry>,
-    /// Trees of dropped indexes, freed bit by bit.
-    pub(crate) dropped: Vec<Tree<S>>,
+    pub(crate) expiries: PieceQueue<Expiry>,
+    /// Pages of dropped indexes, freed one by one.
+    pub(crate) dropped: Vec<Page<S>>,
     pub(crate) counts: Counts,
     /// Reused for the results of formulas.
     scratch: Vec<u8>,
@@ -94,7 +94,7 @@ impl<S> Default for Store<S> {
     fn default() -> Self {
         Store {
             indexes: BTreeMap::new(),
-            expiries: VecDeque::new(),
+            expiries: PieceQueue::new(),
             dropped: Vec::new(),
             counts: Counts::default(),
             scratch: Vec::new(),
@@ -319,18 +319,38 @@ impl<S: Default> Store<S> {
         present
     }
 
-    /// Forgets all rows of `index`. The memory is freed by later calls of [`Store::collect`].
+    /// Forgets all rows of `index`. Nobody sees them any more; [`Store::free_dropped`] frees their
+    /// memory, and until then they count in [`Store::counts`].
     pub fn drop_index(&mut self, index: IndexId) {
-        let Some(rows) = self.indexes.remove(&index) else {
-            return;
-        };
-        for tree in rows.slots.into_iter().flatten() {
-            tree.each_leaf(&mut |leaf| self.counts.remove(leaf_counts(leaf)));
-            self.dropped.push(tree);
-        }
+        let rows = self.indexes.remove(&index);
+        let trees = rows.into_iter().flat_map(|rows| rows.slots).flatten();
+        self.dropped.extend(trees.map(Tree::into_root));
     }
 
-    /// Totals over all rows.
+    /// Whether [`Store::free_dropped`] has something to do.
+    #[inline]
+    pub fn has_dropped(&self) -> bool {
+        !self.dropped.is_empty()
+    }
+
+    /// Frees rows of dropped indexes: a page more than `rows` at most. Returns how many.
+    pub fn free_dropped(&mut self, rows: usize) -> usize {
+        let mut freed = 0;
+        while freed < rows
+            && let Some(page) = self.dropped.pop()
+        {
+            match page {
+                Page::Leaf(leaf) => {
+                    self.counts.remove(leaf_counts(&leaf));
+                    freed += leaf.count();
+                }
+                Page::Inner(mut inner) => self.dropped.extend(inner.take_children()),
+            }
+        }
+        freed
+    }
+
+    /// Totals over all rows, those of dropped indexes included until they are freed.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -383,6 +403,9 @@ impl<S: Default> Store<S> {
             tree.validate();
             assert!(tree.rows() > 0, "an empty tree is removed");
             tree.each_leaf(&mut |leaf| counts.add(leaf_counts(leaf)));
+        }
+        for page in &self.dropped {
+            page.each_leaf(&mut |leaf| counts.add(leaf_counts(leaf)));
         }
         assert_eq!(counts, self.counts, "counters equal a recount");
         self.validate_expiries();

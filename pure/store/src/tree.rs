@@ -19,6 +19,19 @@ pub(crate) enum Page<S> {
     Inner(Box<Inner<S>>),
 }
 
+impl<S: Default> Page<S> {
+    /// Calls `f` for every leaf in it, in order.
+    pub(crate) fn each_leaf(&self, f: &mut dyn FnMut(&Leaf<S>)) {
+        match self {
+            Page::Leaf(leaf) => f(leaf),
+            Page::Inner(inner) => {
+                let children = inner.children().iter();
+                children.for_each(|child| child.each_leaf(f));
+            }
+        }
+    }
+}
+
 /// A B+tree; never without a page.
 pub(crate) struct Tree<S> {
     root: Page<S>,
@@ -169,7 +182,12 @@ impl<S: Default> Tree<S> {
 
     /// Calls `f` for every leaf, in order.
     pub(crate) fn each_leaf(&self, f: &mut dyn FnMut(&Leaf<S>)) {
-        each_leaf(&self.root, f);
+        self.root.each_leaf(f);
+    }
+
+    /// The page above all others.
+    pub(crate) fn into_root(self) -> Page<S> {
+        self.root
     }
 
     /// Checks order, separators and counters of all pages.
@@ -293,16 +311,6 @@ fn walk_leaf<S: Default>(
         )?;
     }
     ControlFlow::Continue(())
-}
-
-fn each_leaf<S: Default>(page: &Page<S>, f: &mut dyn FnMut(&Leaf<S>)) {
-    match page {
-        Page::Leaf(leaf) => f(leaf),
-        Page::Inner(inner) => inner
-            .children()
-            .iter()
-            .for_each(|child| each_leaf(child, f)),
-    }
 }
 
 fn validate_page<S: Default>(

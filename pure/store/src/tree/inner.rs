@@ -69,6 +69,11 @@ impl<S: Default> Inner<S> {
         &self.children
     }
 
+    /// Its children: it is of no use afterwards.
+    pub(crate) fn take_children(&mut self) -> Vec<Page<S>> {
+        core::mem::take(&mut self.children)
+    }
+
     pub(crate) fn last_child(&self) -> usize {
         self.children.len() - 1
     }
