@@ -1,6 +1,6 @@
 //! Grouping and aggregates, of rows or of the partial states that shards send.
 
-use super::long::Long;
+use super::long::{Long, Shrink};
 use super::ordered::{OrderedRows, own_orders};
 use super::source::{Rows, Source, open};
 use super::step::{Step, StepOp};
@@ -12,7 +12,7 @@ use crate::port::ExecError;
 use crate::rows::{GroupKey, datums_heap_bytes, group_bytes};
 use base::{Datum, RowBatch, SqlError};
 use std::collections::BTreeMap;
-use std::collections::btree_map::{Entry, IntoIter};
+use std::collections::btree_map::Entry;
 
 /// Bytes that states gather before they are charged.
 const CHARGE_BYTES: usize = 16 << 10;
@@ -26,7 +26,7 @@ pub(super) struct AggregateRows<'a> {
     /// Units of work for a row.
     units: u32,
     slots: Slots,
-    done: IntoIter<GroupKey, Vec<State>>,
+    groups: Long<'a, Groups>,
     charge: Charge<'a>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> AggregateRows<'a> {
             merge: *merge,
             units: if *merge { 1 } else { units(group, aggregates) },
             slots: slots.clone(),
-            done: BTreeMap::new().into_iter(),
+            groups: Long::new(cx.port, Groups::default()),
             charge: Charge::new(cx.port),
         }
     }
@@ -66,15 +66,14 @@ impl<'a> AggregateRows<'a> {
         states.collect()
     }
 
-    async fn collect(&mut self) -> Result<BTreeMap<GroupKey, Vec<State>>, ExecError> {
+    async fn collect(&mut self) -> Result<Long<'a, Groups>, ExecError> {
         let mut input = self.input.take().expect("collected once");
-        let groups: BTreeMap<GroupKey, Vec<State>> = BTreeMap::new();
-        let mut groups = Long::new(self.cx.port, groups);
+        let mut groups = Long::new(self.cx.port, Groups::default());
         let mut gathered = 0usize;
         while let Some(batch) = input.next().await? {
             for row in batch.iter() {
                 let key = self.key(row)?;
-                let states = match groups.entry(key) {
+                let states = match groups.0.entry(key) {
                     Entry::Occupied(entry) => entry.into_mut(),
                     Entry::Vacant(entry) => {
                         let size = group_bytes::<State>(entry.key(), self.aggregates.len());
@@ -111,10 +110,10 @@ impl<'a> AggregateRows<'a> {
             self.charge.add(core::mem::take(&mut gathered))?;
             self.cx.breathe(batch.rows as usize).await;
         }
-        if self.group.is_empty() && groups.is_empty() {
-            groups.insert(GroupKey(Vec::new()), self.states());
+        if self.group.is_empty() && groups.0.is_empty() {
+            groups.0.insert(GroupKey(Vec::new()), self.states());
         }
-        Ok(groups.take())
+        Ok(groups)
     }
 
     fn key(&self, row: &[Datum]) -> Result<GroupKey, SqlError> {
@@ -153,7 +152,7 @@ impl<'a> AggregateRows<'a> {
                     let keys = keys.map(|(key, _, _)| eval(key, &row, &env));
                     let keys = keys.collect::<Result<Vec<_>, _>>()?;
                     self.ask(rows.growth_bytes())?;
-                    rows.add(keys, &args);
+                    rows.add(aggregate, keys, &args);
                 }
             }
         }
@@ -177,15 +176,24 @@ impl<'a> AggregateRows<'a> {
 
     async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
         if self.input.is_some() {
-            self.done = self.collect().await?.into_iter();
+            self.groups = self.collect().await?;
         }
         let mut out = RowBatch::new(self.group.len() + self.aggregates.len());
         let mut bytes = 0;
         while (out.rows as usize) < BATCH_ROWS
             && bytes < BATCH_BYTES
-            && let Some((key, states)) = self.done.next()
+            && let Some(mut first) = self.groups.0.first_entry()
         {
-            let size = group_bytes::<State>(&key, self.aggregates.len()) + held_bytes(&states);
+            let held = held_bytes(first.get());
+            for (aggregate, state) in self.aggregates.iter().zip(first.get_mut()) {
+                while let done = state.fold(aggregate, BATCH_ROWS)?
+                    && done > 0
+                {
+                    self.cx.breathe(done).await;
+                }
+            }
+            let (key, states) = first.remove_entry();
+            let size = group_bytes::<State>(&key, self.aggregates.len()) + held;
             let mut row = key.0;
             for (aggregate, state) in self.aggregates.iter().zip(states) {
                 row.push(match state {
@@ -207,6 +215,63 @@ enum State {
     Plain(AggState),
     /// The rows come in another order than it asks for.
     Ordered(OrderedRows),
+}
+
+impl State {
+    /// Entries that are freed one by one.
+    fn entries(&self) -> usize {
+        match self {
+            State::Plain(state) => state.seen_count(),
+            State::Ordered(rows) => rows.len(),
+        }
+    }
+
+    /// Takes values that were kept until all are there into the result, so many at most; how many.
+    fn fold(&mut self, aggregate: &Aggregate, most: usize) -> Result<usize, SqlError> {
+        match self {
+            State::Plain(state) => state.fold(most),
+            State::Ordered(rows) => rows.fold(aggregate, most),
+        }
+    }
+
+    /// Forgets entries, so many at most.
+    fn shrink(&mut self, most: usize) {
+        match self {
+            State::Plain(state) => state.forget(most),
+            State::Ordered(rows) => rows.forget(most),
+        }
+    }
+}
+
+/// The states of groups; one of them alone may hold millions of entries.
+#[derive(Default)]
+struct Groups(BTreeMap<GroupKey, Vec<State>>);
+
+impl Shrink for Groups {
+    fn entries(&self) -> usize {
+        let large = |states: &Vec<State>| states.iter().map(State::entries).sum::<usize>();
+        match self.0.len() {
+            few @ 0..1_000 => few + self.0.values().map(large).sum::<usize>(),
+            many => many,
+        }
+    }
+
+    fn shrink(&mut self, most: usize) {
+        let mut left = most;
+        while left > 0
+            && let Some(mut last) = self.0.last_entry()
+        {
+            for state in last.get_mut() {
+                let some = state.entries().min(left);
+                state.shrink(some);
+                left -= some;
+            }
+            if left > 0 {
+                last.remove();
+                left -= 1;
+            }
+        }
+    }
 }
 
 fn held_bytes(states: &[State]) -> usize {

@@ -1,6 +1,7 @@
 //! Values that are computed for a row before its expressions: subqueries, sequences, waiting.
 
-use super::source::{append_rows, open};
+use super::long::Long;
+use super::source::{RowList, append_rows, open};
 use super::step::Step;
 use super::{Charge, Cx, Local, Slots};
 use crate::bind::rel::{Binds, Call, CallKind, Quantifier};
@@ -26,7 +27,7 @@ pub(super) enum InCache<'a> {
     /// The rows of a query that does not.
     Set(InSet<'a>),
     Rows {
-        rows: Vec<Vec<Datum>>,
+        rows: Long<'a, RowList>,
         /// Their memory.
         _charge: Charge<'a>,
     },
@@ -69,9 +70,9 @@ impl<'a> Memo<'a> {
 }
 
 pub(super) struct InSet<'a> {
-    rows: BTreeSet<GroupKey>,
+    rows: Long<'a, BTreeSet<GroupKey>>,
     /// Rows that hold a NULL.
-    with_null: Vec<Vec<Datum>>,
+    with_null: Long<'a, RowList>,
     /// The memory of both.
     charge: Charge<'a>,
 }
@@ -136,7 +137,8 @@ async fn computed<'a>(
             let mut charge = Charge::new(cx.port);
             let rows = limited(cx, query, &slots, 2, &mut charge).await?;
             only_one(&rows)?;
-            Ok(first(rows).unwrap_or(Datum::Null))
+            let first = rows.get(0).and_then(|row| row.first());
+            Ok(first.cloned().unwrap_or(Datum::Null))
         }
         CallKind::Exists { query, binds } => {
             let slots = bound(cx, binds, row, slots)?;
@@ -146,9 +148,10 @@ async fn computed<'a>(
         CallKind::Array { query, binds } => {
             let slots = bound(cx, binds, row, slots)?;
             let mut charge = Charge::new(cx.port);
-            let rows = limited(cx, query, &slots, usize::MAX, &mut charge).await?;
+            let mut rows = limited(cx, query, &slots, usize::MAX, &mut charge).await?;
             charge.room(rows.len() * size_of::<Datum>())?;
-            Ok(Datum::Array(rows.into_iter().flatten().collect()))
+            let items = rows.iter_mut().flat_map(core::mem::take);
+            Ok(Datum::Array(items.collect()))
         }
         CallKind::In { left, query, binds } => {
             let left = left
@@ -159,12 +162,11 @@ async fn computed<'a>(
             if let InCache::Set(set) = cache
                 && binds.is_empty()
             {
-                cx.breathe(set.compared(&left)).await;
-                return Ok(set.contains(left));
+                return Ok(set.contains(cx, left).await);
             }
             let slots = bound(cx, binds, row, slots)?;
             let set = InSet::read(cx, query, &slots).await?;
-            let found = set.contains(left);
+            let found = set.contains(cx, left).await;
             *cache = InCache::Set(set);
             Ok(found)
         }
@@ -223,7 +225,7 @@ async fn computed<'a>(
 }
 
 /// The rows of a subquery of which only one may be.
-fn only_one(rows: &[Vec<Datum>]) -> Result<(), SqlError> {
+fn only_one(rows: &RowList) -> Result<(), SqlError> {
     if rows.len() > 1 {
         let message = "more than one row returned by a subquery used as an expression";
         return Err(SqlError::new(SqlState::CARDINALITY_VIOLATION, message));
@@ -232,13 +234,13 @@ fn only_one(rows: &[Vec<Datum>]) -> Result<(), SqlError> {
 }
 
 /// The rows that a condition is looked at for.
-async fn rows_of_query(
-    cx: &Cx<'_>,
+async fn rows_of_query<'a>(
+    cx: &Cx<'a>,
     query: &Step,
     slots: &Slots,
     quantifier: Quantifier,
     charge: &mut Charge<'_>,
-) -> Result<Vec<Vec<Datum>>, ExecError> {
+) -> Result<Long<'a, RowList>, ExecError> {
     if quantifier != Quantifier::One {
         return limited(cx, query, slots, usize::MAX, charge).await;
     }
@@ -250,7 +252,7 @@ async fn rows_of_query(
 /// Whether the condition holds for the values on the left and the rows of a query.
 async fn quantified(
     cx: &Cx<'_>,
-    rows: &[Vec<Datum>],
+    rows: &RowList,
     (left, condition, quantifier): (Vec<Datum>, &Expr, Quantifier),
     env: &Env<'_>,
 ) -> Result<Datum, SqlError> {
@@ -282,8 +284,8 @@ impl<'a> InSet<'a> {
     async fn read(cx: &Cx<'a>, query: &Step, slots: &Slots) -> Result<InSet<'a>, ExecError> {
         const ENTRY: usize = entry_bytes(size_of::<GroupKey>());
         let mut set = InSet {
-            rows: BTreeSet::new(),
-            with_null: Vec::new(),
+            rows: Long::new(cx.port, BTreeSet::new()),
+            with_null: Long::new(cx.port, RowList::new()),
             charge: Charge::new(cx.port),
         };
         let mut source = open(cx, query, slots);
@@ -303,15 +305,7 @@ impl<'a> InSet<'a> {
         Ok(set)
     }
 
-    /// Rows that are looked at to find this one.
-    fn compared(&self, left: &[Datum]) -> usize {
-        match left.iter().any(Datum::is_null) {
-            true => self.rows.len() + self.with_null.len(),
-            false => self.with_null.len(),
-        }
-    }
-
-    fn contains(&self, left: Vec<Datum>) -> Datum {
+    async fn contains(&self, cx: &Cx<'_>, left: Vec<Datum>) -> Datum {
         if self.rows.is_empty() && self.with_null.is_empty() {
             return Datum::Bool(false);
         }
@@ -326,13 +320,19 @@ impl<'a> InSet<'a> {
                 a.is_null() || b.is_null() || a.compare(b) == core::cmp::Ordering::Equal
             })
         };
-        let unknown = self.with_null.iter().any(|row| may_equal(row))
-            || (left_null && self.rows.iter().any(|row| may_equal(&row.0)));
-        if unknown {
-            Datum::Null
-        } else {
-            Datum::Bool(false)
+        let whole = self.rows.iter().filter(|_| left_null).map(|row| &row.0);
+        let mut compared = 0;
+        for row in self.with_null.iter().chain(whole) {
+            if may_equal(row) {
+                return Datum::Null;
+            }
+            compared += 1;
+            if compared % QUANTIFIED_ROWS == 0 {
+                cx.breathe(QUANTIFIED_ROWS).await;
+            }
         }
+        cx.breathe(compared % QUANTIFIED_ROWS).await;
+        Datum::Bool(false)
     }
 }
 
@@ -358,25 +358,21 @@ pub(super) fn bound(
 }
 
 /// The first rows of a query.
-async fn limited(
-    cx: &Cx<'_>,
+async fn limited<'a>(
+    cx: &Cx<'a>,
     query: &Step,
     slots: &Slots,
     limit: usize,
     charge: &mut Charge<'_>,
-) -> Result<Vec<Vec<Datum>>, ExecError> {
+) -> Result<Long<'a, RowList>, ExecError> {
     let mut source = open(cx, query, slots);
-    let mut rows = Vec::new();
+    let mut rows = Long::new(cx.port, RowList::new());
     while rows.len() < limit
         && let Some(batch) = source.next().await?
     {
         append_rows(batch, &mut rows, charge)?;
     }
     Ok(rows)
-}
-
-fn first(rows: Vec<Vec<Datum>>) -> Option<Datum> {
-    rows.into_iter().next()?.into_iter().next()
 }
 
 /// Draws from a sequence.

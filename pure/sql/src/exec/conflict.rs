@@ -1,9 +1,10 @@
 //! INSERT ... ON CONFLICT.
 
+use super::long::Long;
 use super::request::get;
 use super::scan::{primary_key, rows_of};
 use super::step::{ConflictPlan, ConflictUpdate, Writer, table_index};
-use super::write::{Change, apply, check_row, locked_row};
+use super::write::{Change, Changes, apply, check_row, locked_row};
 use super::{Charge, Cx, Slots};
 use crate::expr::{Expr, eval, eval_bool};
 use crate::keys::entry_key;
@@ -17,14 +18,14 @@ use txn::{LockMode, Read};
 
 /// Rows that the statement has written so far, by their keys.
 pub(super) struct Touched<'a> {
-    keys: BTreeSet<Vec<u8>>,
+    keys: Long<'a, BTreeSet<Vec<u8>>>,
     charge: Charge<'a>,
 }
 
 impl<'a> Touched<'a> {
     pub(super) fn new(port: &'a dyn Port) -> Touched<'a> {
         Touched {
-            keys: BTreeSet::new(),
+            keys: Long::new(port, BTreeSet::new()),
             charge: Charge::new(port),
         }
     }
@@ -81,7 +82,7 @@ pub(super) async fn insert(
             old: None,
             new: Some(row),
         }];
-        apply(cx, writers, 0, &changes, slots).await?;
+        apply(cx, writers, 0, Changes::few(&changes), slots).await?;
         let [change] = changes;
         return Ok(change.new);
     };
@@ -115,7 +116,7 @@ pub(super) async fn insert(
         old: Some(old),
         new: Some(new),
     }];
-    apply(cx, writers, 0, &changes, slots).await?;
+    apply(cx, writers, 0, Changes::few(&changes), slots).await?;
     let [change] = changes;
     Ok(change.new)
 }

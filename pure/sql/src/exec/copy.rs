@@ -2,7 +2,7 @@
 
 use super::source::{collect, open};
 use super::step::{CopyFromPlan, CopyToPlan, Writer};
-use super::write::{Change, check_row};
+use super::write::{Change, Changes, check_row};
 use super::{Charge, Cx, Slots, bulk, foreign, insert};
 use crate::copy::{Decoder, Encoder, Fields, Format, in_column, in_line};
 use crate::expr::zoned;
@@ -54,7 +54,7 @@ pub(super) async fn from(
             if defaults.is_none() || !plan.constant_defaults {
                 let mut charge = Charge::new(cx.port);
                 let rows = collect(cx, &plan.defaults, slots, &mut charge).await?;
-                defaults = rows.into_iter().next();
+                defaults = rows.get(0).cloned();
             }
             let defaults = defaults.as_deref();
             let defaults = defaults.expect("the source of defaults gives one row");
@@ -143,7 +143,7 @@ impl Batch {
                 (_, error) => error,
             }
         })?;
-        foreign::check_parents(cx, writer, &self.changes).await?;
+        foreign::check_parents(cx, writer, Changes::few(&self.changes)).await?;
         let count = self.changes.len();
         cx.breathe(count).await;
         self.changes.clear();

@@ -1,16 +1,17 @@
 //! Foreign keys: the parents of new rows must be there; the children of old rows follow.
 
+use super::long::Long;
 use super::request::get;
 use super::scan::rows_of;
 use super::source::collect;
 use super::step::{ChildKey, ParentKey, Writer, table_index};
-use super::write::{Change, apply};
-use super::{Charge, Cx, Local, Slots, WINDOW};
+use super::write::{Change, Changes, apply};
+use super::{BATCH_ROWS, Charge, Cx, Local, Slots, WINDOW};
 use crate::port::{ExecError, OpFuture};
 use crate::program::{Body, ProgramPlan};
 use crate::rows::{GroupKey, shown_key};
 use base::key::{encode_datum, slot_of};
-use base::{Datum, Key, SqlError, SqlState};
+use base::{Datum, Key, Pieces, SqlError, SqlState};
 use catalog::{Action, Table};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -39,16 +40,20 @@ fn key_text(table: &Table, columns: &[u16], row: &[Datum]) -> String {
 pub(super) async fn check_parents(
     cx: &Cx<'_>,
     writer: &Writer,
-    changes: &[Change],
+    changes: Changes<'_>,
 ) -> Result<(), ExecError> {
     for parent in &writer.parents {
-        let mut wanted = Wanted::new(writer, parent);
-        for change in changes {
+        let mut wanted = Wanted::new(cx, writer, parent);
+        for (i, change) in changes.iter().enumerate() {
             if let Some(new) = &change.new {
-                wanted.add(new, change.old.as_deref())?;
+                wanted.add(i, new, change.old.as_deref())?;
+            }
+            if i % BATCH_ROWS == BATCH_ROWS - 1 {
+                cx.breathe(BATCH_ROWS).await;
             }
         }
-        wanted.ask(cx).await?;
+        let row = |number| changes.get(number).new.as_deref();
+        wanted.ask(cx, &row).await?;
     }
     Ok(())
 }
@@ -60,11 +65,11 @@ pub(super) async fn have_parents(
     rows: &[&[Datum]],
 ) -> Result<(), ExecError> {
     for parent in &writer.parents {
-        let mut wanted = Wanted::new(writer, parent);
-        for row in rows {
-            wanted.add(row, None)?;
+        let mut wanted = Wanted::new(cx, writer, parent);
+        for (i, row) in rows.iter().enumerate() {
+            wanted.add(i, row, None)?;
         }
-        wanted.ask(cx).await?;
+        wanted.ask(cx, &|number| Some(rows[number])).await?;
     }
     Ok(())
 }
@@ -73,15 +78,16 @@ pub(super) async fn have_parents(
 struct Wanted<'a> {
     table: &'a Table,
     parent: &'a ParentKey,
-    keys: BTreeMap<Vec<u8>, (Key, &'a [Datum])>,
+    /// With the number of the first row that wants each.
+    keys: Long<'a, BTreeMap<Vec<u8>, (Key, usize)>>,
 }
 
 impl<'a> Wanted<'a> {
-    fn new(writer: &'a Writer, parent: &'a ParentKey) -> Wanted<'a> {
+    fn new(cx: &Cx<'a>, writer: &'a Writer, parent: &'a ParentKey) -> Wanted<'a> {
         Wanted {
             table: &writer.table,
             parent,
-            keys: BTreeMap::new(),
+            keys: Long::new(cx.port, BTreeMap::new()),
         }
     }
 
@@ -89,7 +95,7 @@ impl<'a> Wanted<'a> {
     ///
     /// # Errors
     /// 23503 for a key that is NULL in part, if it is MATCH FULL.
-    fn add(&mut self, row: &'a [Datum], old: Option<&[Datum]>) -> Result<(), SqlError> {
+    fn add(&mut self, number: usize, row: &[Datum], old: Option<&[Datum]>) -> Result<(), SqlError> {
         let key = values(row, &self.parent.columns);
         let nulls = key.iter().filter(|value| value.is_null()).count();
         if nulls > 0 {
@@ -102,12 +108,18 @@ impl<'a> Wanted<'a> {
         // What has not changed need not be asked for.
         if old.is_none_or(|old| values(old, &self.parent.columns) != key) {
             let key = parent_key(self.parent, &key);
-            self.keys.entry(key.bytes.clone()).or_insert((key, row));
+            let bytes = key.bytes.clone();
+            self.keys.entry(bytes).or_insert((key, number));
         }
         Ok(())
     }
 
-    async fn ask(self, cx: &Cx<'_>) -> Result<(), ExecError> {
+    /// Asks for all of them; `row` gives the row with a number.
+    async fn ask<'r>(
+        mut self,
+        cx: &Cx<'_>,
+        row: &dyn Fn(usize) -> Option<&'r [Datum]>,
+    ) -> Result<(), ExecError> {
         if self.keys.is_empty() {
             return Ok(());
         }
@@ -118,21 +130,22 @@ impl<'a> Wanted<'a> {
             projection: Vec::new(),
         })
         .bind(&[]);
-        let mut started: VecDeque<(&[Datum], OpFuture<'_>)> = VecDeque::new();
-        let mut wanted = self.keys.into_values();
+        let mut started: VecDeque<(usize, OpFuture<'_>)> = VecDeque::new();
         loop {
             while started.len() < WINDOW
-                && let Some((key, row)) = wanted.next()
+                && let Some((_, (key, number))) = self.keys.pop_first()
             {
                 let future = get(cx, 0, &self.parent.parent, key, read, program.clone());
-                started.push_back((row, future));
+                started.push_back((number, future));
             }
-            let Some((row, future)) = started.pop_front() else {
+            let Some((number, future)) = started.pop_front() else {
                 return Ok(());
             };
             if rows_of(future.await)?.rows == 0 {
+                let row = row(number).expect("a row that wants a parent is there");
                 return Err(missing_parent(self.table, self.parent, row).into());
             }
+            cx.breathe(1).await;
         }
     }
 }
@@ -171,18 +184,19 @@ pub(super) fn follow_children<'b>(
     cx: &'b Cx<'_>,
     writers: &'b [Writer],
     number: usize,
-    changes: &'b [Change],
+    changes: Changes<'b>,
     slots: &'b Slots,
 ) -> Local<'b, Result<(), ExecError>> {
     Box::pin(async move {
         for child in &writers[number].children {
             // Keys that rows of the statement have taken over.
-            let kept: BTreeSet<GroupKey> = changes
-                .iter()
-                .filter_map(|change| change.new.as_ref())
-                .map(|new| GroupKey(values(new, &child.parent_columns)))
-                .collect();
-            for change in changes {
+            let mut kept = Long::new(cx.port, BTreeSet::new());
+            for new in changes.iter().filter_map(|change| change.new.as_ref()) {
+                kept.insert(GroupKey(values(new, &child.parent_columns)));
+                cx.breathe(1).await;
+            }
+            for change in changes.iter() {
+                cx.breathe(1).await;
                 let Some(old) = &change.old else { continue };
                 let key = values(old, &child.parent_columns);
                 let new_key = change
@@ -218,7 +232,7 @@ async fn one_key(
     }
     let slots: Slots = Rc::new(values);
     let mut charge = Charge::new(cx.port);
-    let rows = collect(cx, &child.rows, &slots, &mut charge).await?;
+    let mut rows = collect(cx, &child.rows, &slots, &mut charge).await?;
     if rows.is_empty() {
         return Ok(());
     }
@@ -227,7 +241,8 @@ async fn one_key(
     } else {
         child.on_delete
     };
-    let changes: Vec<Change> = match action {
+    let rows = rows.iter_mut().map(core::mem::take);
+    let changes: Pieces<Change> = match action {
         Action::NoAction | Action::Restrict | Action::SetDefault => {
             let (parent, table) = (&writers[number].table, &writers[child.writer].table);
             let message = format!(
@@ -244,14 +259,12 @@ async fn one_key(
                 .into());
         }
         Action::Cascade if new_key.is_none() => rows
-            .into_iter()
             .map(|row| Change {
                 old: Some(row),
                 new: None,
             })
             .collect(),
         Action::Cascade | Action::SetNull => rows
-            .into_iter()
             .map(|row| {
                 let mut new = row.clone();
                 for (i, column) in child.child_columns.iter().enumerate() {
@@ -267,5 +280,6 @@ async fn one_key(
             })
             .collect(),
     };
-    apply(cx, writers, child.writer, &changes, &slots).await
+    let changes = Long::new(cx.port, changes);
+    apply(cx, writers, child.writer, Changes::many(&changes), &slots).await
 }

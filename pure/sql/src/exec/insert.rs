@@ -1,9 +1,10 @@
 //! INSERT.
 
 use super::conflict::{self, Touched};
-use super::source::{append_rows, open};
+use super::long::Long;
+use super::source::{RowList, append_rows, open};
 use super::step::InsertPlan;
-use super::write::{Change, apply, project};
+use super::write::{Change, Changes, apply, project};
 use super::{BATCH_ROWS, Charge, Cx, Slots};
 use crate::port::ExecError;
 use base::{Datum, RowBatch};
@@ -24,7 +25,7 @@ pub(super) async fn run(
 ) -> Result<u64, ExecError> {
     let rowid = plan.writers[0].table.rowid();
     let mut source = open(cx, &plan.source, slots);
-    let mut held: Vec<Vec<Datum>> = Vec::new();
+    let mut held = Long::new(cx.port, RowList::new());
     let mut charge = Charge::new(cx.port);
     let mut touched = Touched::new(cx.port);
     let mut count = 0;
@@ -34,16 +35,19 @@ pub(super) async fn run(
         if let Some(batch) = batch {
             let first = held.len();
             append_rows(batch, &mut held, &mut charge)?;
-            for row in &mut held[first..] {
-                number_row(cx, rowid, row);
+            for at in first..held.len() {
+                number_row(cx, rowid, &mut held[at]);
             }
         }
         if !plan.materialize || end {
-            let mut rows = core::mem::take(&mut held).into_iter();
-            while rows.len() > 0 {
-                let rows = rows.by_ref().take(BATCH_ROWS).collect();
+            for from in (0..held.len()).step_by(BATCH_ROWS) {
+                let to = held.len().min(from + BATCH_ROWS);
+                let rows = (from..to).map(|at| core::mem::take(&mut held[at]));
+                let rows = rows.collect();
                 count += batch_of(cx, plan, rows, slots, &mut touched, emit).await?;
+                cx.breathe(to - from).await;
             }
+            held = Long::new(cx.port, RowList::new());
             charge = Charge::new(cx.port);
         }
         if end {
@@ -69,7 +73,7 @@ async fn batch_of(
                     new: Some(row),
                 })
                 .collect();
-            apply(cx, &plan.writers, 0, &changes, slots).await?;
+            apply(cx, &plan.writers, 0, Changes::few(&changes), slots).await?;
             changes
                 .into_iter()
                 .filter_map(|change| change.new)

@@ -3,7 +3,7 @@
 use super::calls::bound;
 use super::long::Long;
 use super::scan::lookups;
-use super::source::{Rows, Source, collect, open};
+use super::source::{RowList, Rows, Source, collect, open};
 use super::step::{Scan, Step, StepOp};
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots, WINDOW};
 use crate::bind::rel::{Binds, JoinKind};
@@ -284,7 +284,7 @@ pub(super) struct HashRows<'a> {
 }
 
 struct Built<'a> {
-    rows: Long<'a, Vec<Vec<Datum>>>,
+    rows: Long<'a, RowList>,
     by_key: Long<'a, BTreeMap<GroupKey, Vec<usize>>>,
     matched: Vec<bool>,
 }
@@ -326,7 +326,6 @@ impl<'a> HashRows<'a> {
             return self.build_keys().await;
         }
         let rows = collect(self.cx, self.right, &self.slots, &mut self.charge).await?;
-        let rows = Long::new(self.cx.port, rows);
         self.charge.add(rows.len())?;
         let mut by_key = Long::new(self.cx.port, BTreeMap::new());
         for (i, row) in rows.iter().enumerate() {
@@ -365,7 +364,7 @@ impl<'a> HashRows<'a> {
             self.cx.breathe(batch.rows as usize).await;
         }
         Ok(Built {
-            rows: Long::new(self.cx.port, vec![Vec::new()]),
+            rows: Long::new(self.cx.port, RowList::from_iter([Vec::new()])),
             by_key,
             matched: vec![false],
         })
@@ -519,7 +518,7 @@ pub(super) struct LateralRows<'a> {
     /// Left rows that are not joined yet.
     rest: Option<(RowBatch, Place)>,
     /// The right rows of the first of them, once they are known.
-    found: Option<(Vec<Vec<Datum>>, Charge<'a>)>,
+    found: Option<(Long<'a, RowList>, Charge<'a>)>,
 }
 
 impl<'a> LateralRows<'a> {

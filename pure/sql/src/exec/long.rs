@@ -2,6 +2,7 @@
 //! the statement fails or is cancelled.
 
 use crate::port::Port;
+use base::Pieces;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 
@@ -13,6 +14,15 @@ pub(super) trait Shrink: Default + 'static {
     fn entries(&self) -> usize;
     /// Frees at most so many entries.
     fn shrink(&mut self, most: usize);
+}
+
+impl<T: 'static> Shrink for Pieces<T> {
+    fn entries(&self) -> usize {
+        self.len()
+    }
+    fn shrink(&mut self, most: usize) {
+        self.truncate(self.len().saturating_sub(most));
+    }
 }
 
 impl<T: 'static> Shrink for Vec<T> {
@@ -51,11 +61,6 @@ pub(super) struct Long<'a, C: Shrink> {
 impl<'a, C: Shrink> Long<'a, C> {
     pub(super) fn new(port: &'a dyn Port, inner: C) -> Long<'a, C> {
         Long { port, inner }
-    }
-
-    /// The collection, no longer guarded.
-    pub(super) fn take(mut self) -> C {
-        core::mem::take(&mut self.inner)
     }
 }
 

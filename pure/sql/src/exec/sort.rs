@@ -4,6 +4,7 @@
 //! Runs are in the order of the input and equal rows leave the earlier run first, so the sort is
 //! stable.
 
+use super::long::{Long, Shrink};
 use super::source::{Rows, Source, open};
 use super::step::{Step, StepOp};
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
@@ -38,6 +39,21 @@ impl Run {
     }
 }
 
+/// Sorted rows; whatever they hold is freed run by run.
+#[derive(Default)]
+struct Runs(Vec<Run>);
+
+impl Shrink for Runs {
+    fn entries(&self) -> usize {
+        self.0.len() * RUN_ROWS
+    }
+
+    fn shrink(&mut self, most: usize) {
+        let runs = most.div_ceil(RUN_ROWS).min(self.0.len());
+        self.0.truncate(self.0.len() - runs);
+    }
+}
+
 fn frame_bytes(rows: &RowBatch) -> usize {
     heap_bytes(rows.datums.capacity() * size_of::<Datum>())
 }
@@ -52,7 +68,7 @@ pub(super) struct SortRows<'a> {
     open: RowBatch,
     open_bytes: usize,
     /// Sorted rows; those that are not read to their end are in `heap`.
-    runs: Vec<Run>,
+    runs: Long<'a, Runs>,
     /// Numbers of runs, the one with the first row at the root.
     heap: Vec<u32>,
     /// Rows that are still wanted.
@@ -73,7 +89,7 @@ impl<'a> SortRows<'a> {
             slots: slots.clone(),
             open: RowBatch::new(step.width as usize),
             open_bytes: 0,
-            runs: Vec::new(),
+            runs: Long::new(cx.port, Runs::default()),
             heap: Vec::new(),
             left: usize::MAX,
             charge: Charge::new(cx.port),
@@ -108,10 +124,10 @@ impl<'a> SortRows<'a> {
             }
         }
         self.close()?;
-        let mut heads: Vec<u32> = (0..self.runs.len() as u32).collect();
+        let mut heads: Vec<u32> = (0..self.runs.0.len() as u32).collect();
         self.charge
             .add(heap_bytes(heads.capacity() * size_of::<u32>()))?;
-        heads.retain(|run| !self.runs[*run as usize].order.is_empty());
+        heads.retain(|run| !self.runs.0[*run as usize].order.is_empty());
         self.heap = heads;
         for at in (0..self.heap.len() / 2).rev() {
             self.sink(at);
@@ -153,17 +169,17 @@ impl<'a> SortRows<'a> {
             taken: 0,
         };
         self.charge.change(before, run.frame_bytes())?;
-        if self.runs.len() == self.runs.capacity() {
+        if self.runs.0.len() == self.runs.0.capacity() {
             let slot = size_of::<Run>();
-            self.charge.add((self.runs.len() + 4) * slot)?;
+            self.charge.add((self.runs.0.len() + 4) * slot)?;
         }
-        self.runs.push(run);
+        self.runs.0.push(run);
         Ok(())
     }
 
     /// Keeps the first rows of the only run, as open ones.
     fn cut(&mut self, limit: usize) -> Result<(), SqlError> {
-        let mut run = self.runs.pop().expect("just closed");
+        let mut run = self.runs.0.pop().expect("just closed");
         let before = run.frame_bytes();
         let mut kept = RowBatch::new(run.rows.width as usize);
         let width = run.rows.width as usize;
@@ -184,7 +200,7 @@ impl<'a> SortRows<'a> {
 
     /// Whether the head of run `a` comes before that of run `b`.
     fn leads(&self, a: u32, b: u32) -> bool {
-        let (left, right) = (&self.runs[a as usize], &self.runs[b as usize]);
+        let (left, right) = (&self.runs.0[a as usize], &self.runs.0[b as usize]);
         self.compare(left.row(), right.row())
             .then(a.cmp(&b))
             .is_lt()
@@ -210,7 +226,7 @@ impl<'a> SortRows<'a> {
     /// Takes the first of all rows.
     fn next_row(&mut self, out: &mut RowBatch) -> Option<usize> {
         let number = *self.heap.first()?;
-        let run = &mut self.runs[number as usize];
+        let run = &mut self.runs.0[number as usize];
         let width = run.rows.width as usize;
         let from = run.order[run.taken] as usize * width;
         let row = &mut run.rows.datums[from..from + width];

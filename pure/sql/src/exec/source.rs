@@ -15,7 +15,7 @@ use crate::expr::{Env, Expr, Func, NoColumns, eval, zoned};
 use crate::pg_catalog::VirtualTable;
 use crate::port::{ExecError, Show};
 use crate::rows::{GroupKey, datum_heap_bytes, entry_bytes, row_bytes};
-use base::{Datum, RowBatch, SqlError, SqlState, Type};
+use base::{Datum, Pieces, RowBatch, SqlError, SqlState, Type};
 use std::collections::BTreeSet;
 
 /// Rows with values of so many bytes are charged while a batch is made of them.
@@ -653,28 +653,25 @@ pub(super) async fn collect<'a>(
     step: &'a Step,
     slots: &Slots,
     charge: &mut Charge<'_>,
-) -> Result<Vec<Vec<Datum>>, ExecError> {
+) -> Result<Long<'a, RowList>, ExecError> {
     let mut source = open(cx, step, slots);
-    let mut rows: Long<'_, Vec<Vec<Datum>>> = Long::new(cx.port, Vec::new());
+    let mut rows = Long::new(cx.port, RowList::new());
     while let Some(batch) = source.next().await? {
         append_rows(batch, &mut rows, charge)?;
     }
-    Ok(rows.take())
+    Ok(rows)
 }
+
+/// Rows in memory, however many.
+pub(super) type RowList = Pieces<Vec<Datum>>;
 
 /// Appends the rows of a batch to rows whose memory is charged.
 pub(super) fn append_rows(
     batch: RowBatch,
-    rows: &mut Vec<Vec<Datum>>,
+    rows: &mut RowList,
     charge: &mut Charge<'_>,
 ) -> Result<(), SqlError> {
-    const ROW: usize = size_of::<Vec<Datum>>();
-    let wanted = rows.len() + batch.rows as usize;
-    if wanted > rows.capacity() {
-        let most = wanted.max(2 * rows.capacity()) * ROW;
-        charge.add(most - rows.capacity() * ROW)?;
-        rows.reserve_exact(most / ROW - rows.len());
-    }
+    let before = rows.capacity_bytes();
     let width = batch.width as usize;
     let mut datums = batch.datums.into_iter();
     let mut bytes = 0;
@@ -683,5 +680,5 @@ pub(super) fn append_rows(
         bytes += row_bytes(&row);
         rows.push(row);
     }
-    charge.add(bytes)
+    charge.add(bytes + rows.capacity_bytes() - before)
 }

@@ -6,7 +6,7 @@
 use super::long::Long;
 use super::request::get;
 use super::scan::rows_of;
-use super::source::collect;
+use super::source::{RowList, collect};
 use super::step::{WritePlan, Writer, table_index};
 use super::{BATCH_ROWS, Charge, Cx, Slots, WINDOW, bulk, foreign};
 use crate::expr::{Expr, eval};
@@ -15,7 +15,7 @@ use crate::port::{ExecError, OpFuture};
 use crate::program::{Body, ModifyBody, ProgramPlan};
 use crate::rows::{entry_bytes, heap_bytes, row_bytes, shown_key};
 use base::limits::{KEY_BYTES_MAX, ROW_BYTES_MAX};
-use base::{Datum, Key, Planted, RowBatch, SqlError, SqlState, is_planted};
+use base::{Datum, Key, Pieces, Planted, RowBatch, SqlError, SqlState, is_planted};
 use catalog::Table;
 use std::collections::{BTreeSet, VecDeque};
 use txn::{LockMode, Op, OpResult, Program, Read, Write};
@@ -24,6 +24,41 @@ use txn::{LockMode, Op, OpResult, Program, Read, Write};
 pub(super) struct Change {
     pub(super) old: Option<Vec<Datum>>,
     pub(super) new: Option<Vec<Datum>>,
+}
+
+/// Changes of rows of one table: a few, or as many as a statement has.
+#[derive(Clone, Copy)]
+pub(super) struct Changes<'c> {
+    few: &'c [Change],
+    many: Option<&'c Pieces<Change>>,
+}
+
+impl<'c> Changes<'c> {
+    pub(super) fn few(few: &'c [Change]) -> Changes<'c> {
+        Changes { few, many: None }
+    }
+
+    pub(super) fn many(many: &'c Pieces<Change>) -> Changes<'c> {
+        Changes {
+            few: &[],
+            many: Some(many),
+        }
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = &'c Change> {
+        self.few.iter().chain(self.many.into_iter().flatten())
+    }
+
+    pub(super) fn get(self, number: usize) -> &'c Change {
+        match self.many {
+            Some(many) => &many[number],
+            None => &self.few[number],
+        }
+    }
+
+    fn len(self) -> usize {
+        self.few.len() + self.many.map_or(0, Pieces::len)
+    }
 }
 
 /// Operations under way, answered in order.
@@ -49,7 +84,7 @@ impl<'p, 'a> Pending<'p, 'a> {
         row: usize,
         index: usize,
         op: Op,
-        changes: &[Change],
+        changes: Changes<'_>,
     ) -> Result<(), ExecError> {
         while self.started.len() >= WINDOW {
             self.settle_one(changes).await?;
@@ -75,12 +110,13 @@ impl<'p, 'a> Pending<'p, 'a> {
         Ok(())
     }
 
-    async fn settle_one(&mut self, changes: &[Change]) -> Result<(), ExecError> {
+    async fn settle_one(&mut self, changes: Changes<'_>) -> Result<(), ExecError> {
         let Some((row, index, future)) = self.started.pop_front() else {
             return Ok(());
         };
         if future.await? == OpResult::Exists {
-            let row = changes[row]
+            let row = changes
+                .get(row)
                 .new
                 .as_deref()
                 .expect("only new rows are inserted");
@@ -89,7 +125,7 @@ impl<'p, 'a> Pending<'p, 'a> {
         Ok(())
     }
 
-    async fn settle(&mut self, changes: &[Change]) -> Result<(), ExecError> {
+    async fn settle(&mut self, changes: Changes<'_>) -> Result<(), ExecError> {
         while !self.started.is_empty() {
             self.settle_one(changes).await?;
         }
@@ -180,13 +216,16 @@ pub(super) fn check_row(cx: &Cx<'_>, writer: &Writer, row: &[Datum]) -> Result<(
 }
 
 /// As [`check_row`] for all changes.
-async fn check_rows(cx: &Cx<'_>, writer: &Writer, changes: &[Change]) -> Result<(), ExecError> {
-    for some in changes.chunks(BATCH_ROWS) {
-        for new in some.iter().filter_map(|change| change.new.as_deref()) {
+async fn check_rows(cx: &Cx<'_>, writer: &Writer, changes: Changes<'_>) -> Result<(), ExecError> {
+    for (i, change) in changes.iter().enumerate() {
+        if let Some(new) = &change.new {
             check_row(cx, writer, new)?;
         }
-        cx.breathe(some.len()).await;
+        if i % BATCH_ROWS == BATCH_ROWS - 1 {
+            cx.breathe(BATCH_ROWS).await;
+        }
     }
+    cx.breathe(changes.len() % BATCH_ROWS).await;
     Ok(())
 }
 
@@ -195,7 +234,7 @@ pub(super) async fn apply(
     cx: &Cx<'_>,
     writers: &[Writer],
     number: usize,
-    changes: &[Change],
+    changes: Changes<'_>,
     slots: &Slots,
 ) -> Result<(), ExecError> {
     let writer = &writers[number];
@@ -278,7 +317,7 @@ async fn insert_all(cx: &Cx<'_>, table: &Table, rows: &[&[Datum]]) -> Result<(),
 }
 
 /// The rows of a statement that inserts several and does nothing else.
-fn all_new(changes: &[Change]) -> Option<Vec<&[Datum]>> {
+fn all_new(changes: Changes<'_>) -> Option<Vec<&[Datum]>> {
     let new = |change: &Change| change.old.is_none() && change.new.is_some();
     if changes.len() < 2 || !changes.iter().all(new) {
         return None;
@@ -306,7 +345,7 @@ fn removal_program(writer: &Writer) -> Program {
 
 /// Locks the old rows in the copies of a replicated table that were not read; nothing if it is not
 /// replicated.
-async fn lock_copies(cx: &Cx<'_>, table: &Table, changes: &[Change]) -> Result<(), ExecError> {
+async fn lock_copies(cx: &Cx<'_>, table: &Table, changes: Changes<'_>) -> Result<(), ExecError> {
     if !table.replicated {
         return Ok(());
     }
@@ -317,7 +356,7 @@ async fn lock_copies(cx: &Cx<'_>, table: &Table, changes: &[Change]) -> Result<(
     .bind(&[]);
     // Found and locked here already: what counts is the newest version.
     let read = Read::Lock(LockMode::Exclusive);
-    for change in changes {
+    for change in changes.iter() {
         let Some(old) = &change.old else { continue };
         let key = entry_key(table, &table.primary, old);
         let mut started = Vec::new();
@@ -337,6 +376,7 @@ async fn lock_copies(cx: &Cx<'_>, table: &Table, changes: &[Change]) -> Result<(
         for future in started {
             future.await?;
         }
+        cx.breathe(1).await;
     }
     Ok(())
 }
@@ -350,15 +390,14 @@ pub(super) async fn run(
 ) -> Result<u64, ExecError> {
     let table = &*plan.writers[0].table;
     let mut charge = Charge::new(cx.port);
-    let rows = collect(cx, &plan.rows, slots, &mut charge).await;
-    let mut rows = Long::new(cx.port, rows?);
+    let mut rows = collect(cx, &plan.rows, slots, &mut charge).await?;
     let width = table.columns.len();
     // A row that joins with several others is changed once.
     let mut seen = Long::new(cx.port, BTreeSet::new());
     let joined = plan.rows.width as usize > width || has_join(plan);
     charge.add(rows.len() * size_of::<Change>())?;
-    let mut changes = Long::new(cx.port, Vec::with_capacity(rows.len()));
-    let mut returned = Long::new(cx.port, Vec::new());
+    let mut changes = Long::new(cx.port, Pieces::new());
+    let mut returned = Long::new(cx.port, RowList::new());
     for (i, row) in rows.iter_mut().map(core::mem::take).enumerate() {
         if i % BATCH_ROWS == BATCH_ROWS - 1 {
             cx.breathe(BATCH_ROWS).await;
@@ -390,7 +429,7 @@ pub(super) async fn run(
             new,
         });
     }
-    apply(cx, &plan.writers, 0, &changes, slots).await?;
+    apply(cx, &plan.writers, 0, Changes::many(&changes), slots).await?;
     if let Some(returning) = &plan.returning {
         let mut out = RowBatch::new(returning.len());
         let others = returned.iter_mut().map(core::mem::take);
@@ -399,6 +438,7 @@ pub(super) async fn run(
             let row = row.expect("a row was changed");
             let full: Vec<Datum> = row.iter().cloned().chain(others).collect();
             project(cx, returning, &full, slots, &mut out)?;
+            cx.breathe(1).await;
             if out.rows as usize >= BATCH_ROWS && emit {
                 cx.emit(core::mem::replace(&mut out, RowBatch::new(returning.len())))
                     .await;

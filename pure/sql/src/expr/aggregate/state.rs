@@ -243,6 +243,33 @@ impl AggState {
         Ok(())
     }
 
+    /// Values of `DISTINCT` that have not been taken into the result.
+    pub fn seen_count(&self) -> usize {
+        self.seen.as_ref().map_or(0, BTreeSet::len)
+    }
+
+    /// Takes values of `DISTINCT` into the result, when all of them have come: so many at most, so
+    /// that others have their turn. How many; [`AggState::finish`] takes those that are left.
+    ///
+    /// # Errors
+    /// As [`AggState::finish`].
+    pub fn fold(&mut self, most: usize) -> Result<usize, SqlError> {
+        for done in 0..most {
+            let Some(values) = self.seen.as_mut().and_then(BTreeSet::pop_first) else {
+                return Ok(done);
+            };
+            self.accumulate(&values.0)?;
+        }
+        Ok(most)
+    }
+
+    /// Forgets values of `DISTINCT`, so many at most: the state is of no use any more.
+    pub fn forget(&mut self, most: usize) {
+        if let Some(seen) = &mut self.seen {
+            (0..most.min(seen.len())).for_each(|_| drop(seen.pop_last()));
+        }
+    }
+
     /// The values that [`AggState::merge`] of another state takes: [`AggFunc::partial_width`] of
     /// them.
     ///
@@ -328,14 +355,8 @@ impl AggState {
     ///
     /// # Errors
     /// 22003 if it does not fit its type.
-    pub fn finish(self) -> Result<Datum, SqlError> {
-        if let Some(seen) = self.seen {
-            let mut state = AggState::new(self.func, false);
-            for values in seen {
-                state.accumulate(&values.0)?;
-            }
-            return state.finish();
-        }
+    pub fn finish(mut self) -> Result<Datum, SqlError> {
+        self.fold(usize::MAX)?;
         let counted = match &self.acc {
             Accumulator::Int(_, count)
             | Accumulator::Decimal(_, count)
