@@ -17,6 +17,7 @@ use crate::record::Writes;
 use crate::segment::FORMAT_VERSION;
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use base::codec;
 use base::crc::{Crc32c, crc32c};
@@ -101,10 +102,37 @@ pub struct Owed {
 pub struct CheckpointTables {
     /// Promises without an outcome.
     pub prepared: Vec<Prepared>,
+    /// Those with many writes, slice by slice: what is promised, without writes, and some of the
+    /// writes. A reader puts them together again.
+    pub sliced: Vec<(Prepared, Arc<Writes>)>,
     /// Decisions without all acknowledgements.
     pub owed: Vec<Owed>,
     /// Rows away from the shard of their slot.
     pub ownership: Ownership,
+}
+
+impl CheckpointTables {
+    /// The same with every promise in one piece.
+    #[must_use]
+    pub fn joined(mut self) -> CheckpointTables {
+        for (promise, writes) in core::mem::take(&mut self.sliced) {
+            self.take_slice(Prepared {
+                writes: writes.to_vec(),
+                ..promise
+            });
+        }
+        self
+    }
+
+    /// Takes a promise, or the next slice of the last one.
+    fn take_slice(&mut self, slice: Prepared) {
+        match self.prepared.last_mut() {
+            Some(last) if (last.txn, last.shard) == (slice.txn, slice.shard) => {
+                last.writes.extend(slice.writes);
+            }
+            Some(_) | None => self.prepared.push(slice),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -173,10 +201,28 @@ impl CheckpointWriter {
         }
     }
 
+    /// Adds a slice of a promise, behind all rows. Those of one promise follow each other, in the
+    /// order of their keys.
+    pub fn slice(&mut self, promise: &Prepared, writes: &Writes, out: &mut Vec<u8>) {
+        if !self.block.is_empty() {
+            self.close(ROWS, out);
+        }
+        let slice = Prepared {
+            writes: writes.clone(),
+            ..promise.clone()
+        };
+        codec::encode(&slice, &mut self.block);
+        self.footer.prepared += 1;
+        self.close(PREPARED, out);
+    }
+
     /// Ends the file: appends the rest, `tables` and the footer to `out`.
     pub fn finish(mut self, tables: &CheckpointTables, out: &mut Vec<u8>) {
         if !self.block.is_empty() {
             self.close(ROWS, out);
+        }
+        for (promise, writes) in &tables.sliced {
+            self.slice(promise, writes, out);
         }
         for prepared in &tables.prepared {
             codec::encode(prepared, &mut self.block);
@@ -343,9 +389,8 @@ impl CheckpointReader {
                 }
             }
             PREPARED => {
-                self.tables
-                    .prepared
-                    .push(codec::decode(payload).map_err(Fault::Content)?);
+                let slice = codec::decode(payload).map_err(Fault::Content)?;
+                self.tables.take_slice(slice);
                 self.seen.prepared += 1;
             }
             OWED => {

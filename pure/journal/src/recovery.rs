@@ -108,6 +108,7 @@ impl Replay {
         };
         for (shard, position, tables) in start.shards {
             replay.starts.insert(shard, position);
+            let tables = tables.joined();
             for prepared in tables.prepared {
                 replay
                     .prepared

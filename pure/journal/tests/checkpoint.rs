@@ -7,6 +7,7 @@ use journal::{
     Holding, JournalError, Otag, Owed, Ownership, Prepared, Shipment, Shipped, fuzz_checkpoint,
     fuzz_manifest, fuzz_record, fuzz_segment,
 };
+use std::sync::Arc;
 use store::{CheckpointCursor, Formula, Store, Write};
 
 const INDEX: IndexId = IndexId(16384);
@@ -109,6 +110,7 @@ fn tables() -> CheckpointTables {
         prepared: vec![prepared],
         owed: vec![owed],
         ownership: ownership(),
+        ..CheckpointTables::default()
     }
 }
 
@@ -169,6 +171,48 @@ fn a_store_survives_the_trip() {
         loaded.collect(Ts::MAX, usize::MAX);
         assert_eq!(loaded.counts().versions, store.counts().rows, "{tombstone}");
     }
+}
+
+/// Large promises are written slice by slice, and are whole again when they are read.
+#[test]
+fn slices_of_promises_are_put_together() {
+    let whole = tables();
+    let mut tables = tables();
+    let promise = tables.prepared.remove(0);
+    let other = Prepared {
+        attempt: 3,
+        shard: ShardId(18),
+        ..promise.clone()
+    };
+    let slice = |from: u8| {
+        let key = |n| base::Key::new(INDEX, Slot(4), vec![from, n]);
+        let writes = (0..100).map(|n| (key(n), Write::Put(vec![n; 50])));
+        Arc::new(writes.collect::<Vec<_>>())
+    };
+    let bare = |promise: &Prepared| Prepared {
+        writes: Vec::new(),
+        ..promise.clone()
+    };
+    for from in 1..4 {
+        tables.sliced.push((bare(&promise), slice(from)));
+    }
+    tables.sliced.push((bare(&other), slice(7)));
+    let mut bytes = Vec::new();
+    let mut writer = CheckpointWriter::new(header(), &mut bytes);
+    for (promise, writes) in &tables.sliced[..2] {
+        writer.slice(promise, writes, &mut bytes);
+    }
+    let rest = CheckpointTables {
+        sliced: tables.sliced[2..].to_vec(),
+        ..tables.clone()
+    };
+    writer.finish(&rest, &mut bytes);
+    let (_, _, found) = read(&bytes, 999).unwrap();
+    let all = (1..4).flat_map(|from| slice(from).to_vec());
+    assert_eq!(found.prepared[0].writes, all.collect::<Vec<_>>());
+    assert_eq!(found.prepared[1].writes, *slice(7));
+    assert_eq!((found.prepared.len(), &found.owed), (2, &whole.owed));
+    assert_eq!(found, tables.joined());
 }
 
 #[test]

@@ -8,7 +8,9 @@
 use crate::core::Core;
 use crate::input::CheckpointPart;
 use base::{Position, Ts};
-use journal::{CheckpointHeader, CheckpointTables, CheckpointWriter, Record};
+use journal::{CheckpointHeader, CheckpointTables, CheckpointWriter, Prepared, Record, Writes};
+use std::sync::Arc;
+use std::vec;
 use store::CheckpointCursor;
 use txn::JournalPort;
 
@@ -17,6 +19,8 @@ pub(crate) struct CheckpointRun {
     writer: Option<CheckpointWriter>,
     header_bytes: Vec<u8>,
     tables: CheckpointTables,
+    /// Slices of large promises that are not written yet.
+    sliced: vec::IntoIter<(Prepared, Arc<Writes>)>,
     cursor: CheckpointCursor,
     start: Position,
     journal_from: Position,
@@ -38,12 +42,15 @@ impl CheckpointRun {
             start,
             clock_floor: core.clock.last(),
         };
+        let mut tables = core.protocols.checkpoint_tables();
+        let sliced = core::mem::take(&mut tables.sliced).into_iter();
         let mut header_bytes = Vec::new();
         let writer = CheckpointWriter::new(header, &mut header_bytes);
         CheckpointRun {
             writer: Some(writer),
             header_bytes,
-            tables: core.protocols.checkpoint_tables(),
+            tables,
+            sliced,
             cursor: CheckpointCursor::default(),
             start,
             journal_from: core
@@ -79,8 +86,15 @@ impl CheckpointRun {
             .checkpoint_next(&mut self.cursor, budget, &mut |row| {
                 writer.row(row, &mut bytes);
             });
+        while walked
+            && bytes.len() < budget
+            && let Some((promise, writes)) = self.sliced.next()
+        {
+            writer.slice(&promise, &writes, &mut bytes);
+        }
+        let told = self.sliced.as_slice().is_empty();
         // A commit that another shard has journaled must be installed here before the end.
-        let done = walked && core.protocols.checkpoint_may_end();
+        let done = walked && told && core.protocols.checkpoint_may_end();
         if done {
             let writer = self.writer.take().expect("just used");
             writer.finish(&self.tables, &mut bytes);

@@ -38,5 +38,5 @@ pub mod write;
 
 pub use checkpoint::{CheckpointCursor, CheckpointRow};
 pub use formula::{ColumnFormula, Formula, FormulaClass, FormulaOp};
-pub use store::{Counts, RowVisitor, Store, VersionRef, Window};
+pub use store::{Counts, KeyVisitor, RowVisitor, Store, VersionRef, Window};
 pub use write::Write;

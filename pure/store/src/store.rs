@@ -48,6 +48,9 @@ pub struct VersionRef<'a> {
 /// Called with key, row and commit timestamp of each row of a scan.
 pub type RowVisitor<'v> = dyn FnMut(&[u8], &[u8], Ts) -> ControlFlow<()> + 'v;
 
+/// Called with key, row and commit timestamp of each row of a scan; `None`: nobody sees the row there.
+pub type KeyVisitor<'v> = dyn FnMut(&[u8], Option<&[u8]>, Ts) -> ControlFlow<()> + 'v;
+
 /// The keys that a scan still has to visit. A scan holds no borrow between calls: to go on after
 /// key `k`, set `low = k, after = true` (forward) or `high = Some(k)` (reverse).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,18 +160,30 @@ impl<S: Default> Store<S> {
         at: Ts,
         f: &mut RowVisitor<'_>,
     ) -> ControlFlow<()> {
+        self.scan_keys(index, slot, window, at, &mut |key, row, ts| match row {
+            Some(row) => f(key, row, ts),
+            None => ControlFlow::Continue(()),
+        })
+    }
+
+    /// As [`Store::scan_next`] for all keys, those included that have no row at `at`: deleted rows
+    /// whose versions are still kept, and later ones. Whoever goes over many keys counts them.
+    pub fn scan_keys(
+        &self,
+        index: IndexId,
+        slot: Slot,
+        window: Window<'_>,
+        at: Ts,
+        f: &mut KeyVisitor<'_>,
+    ) -> ControlFlow<()> {
         let Some(tree) = self.tree(index, slot) else {
             return ControlFlow::Continue(());
         };
         let mut scratch = [0; 8];
-        tree.walk(
-            window.bounds(),
-            window.reverse,
-            &mut |leaf, i| match leaf.version(i, at) {
-                Some((commit_ts, Some(value))) => f(leaf.key(i, &mut scratch), value, commit_ts),
-                Some((_, None)) | None => ControlFlow::Continue(()),
-            },
-        )
+        tree.walk(window.bounds(), window.reverse, &mut |leaf, i| {
+            let (commit_ts, value) = leaf.version(i, at).unwrap_or((Ts::ZERO, None));
+            f(leaf.key(i, &mut scratch), value, commit_ts)
+        })
     }
 
     /// Key, row and commit timestamp of the first row that [`Store::scan_next`] would visit.

@@ -19,6 +19,7 @@
 //! Is not: the place that decides. A protocol says when a transaction may freeze, is decided, and
 //! is over.
 
+use crate::WriteList;
 use crate::contract::{Cx, JournalPort};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -45,7 +46,7 @@ fn units_of(key: &Key, write: &Write) -> u64 {
 #[derive(Debug)]
 pub struct Frozen {
     /// What has been taken, in the order of the keys.
-    writes: Writes,
+    writes: WriteList,
     chunks: u32,
     held: Option<Position>,
     whole: bool,
@@ -53,11 +54,11 @@ pub struct Frozen {
 }
 
 impl Frozen {
-    /// Nothing yet of a write set of so many rows, to be taken in slices of so many units.
+    /// Nothing yet of a write set, to be taken in slices of so many units.
     #[must_use]
-    pub fn new(rows: usize, slice_units: u64) -> Frozen {
+    pub fn new(slice_units: u64) -> Frozen {
         Frozen {
-            writes: Vec::with_capacity(rows),
+            writes: WriteList::default(),
             chunks: 0,
             held: None,
             whole: false,
@@ -74,22 +75,23 @@ impl Frozen {
         scratch: &mut Vec<u8>,
         next: &mut dyn FnMut() -> Option<(Key, Write)>,
     ) -> bool {
-        let from = self.writes.len();
+        let mut slice = Writes::new();
         let mut spent = 0;
         while spent < self.slice_units && !self.whole {
             match next() {
                 Some((key, write)) => {
                     spent += units_of(&key, &write);
-                    self.writes.push((key, write));
+                    slice.push((key, write));
                 }
                 None => self.whole = true,
             }
         }
-        if from < self.writes.len() {
-            let writes = &self.writes[from..];
+        if !slice.is_empty() {
             self.held.get_or_insert_with(|| cx.journal.hold());
-            append_chunk(cx, txn, self.chunks, writes, scratch);
+            append_chunk(cx, txn, self.chunks, &slice, scratch);
             self.chunks += 1;
+            slice.shrink_to_fit();
+            self.writes.push(slice);
         }
         cx.counters.units += spent;
         self.whole
@@ -103,13 +105,13 @@ impl Frozen {
 
     /// What has been taken so far.
     #[must_use]
-    pub fn writes(&self) -> &[(Key, Write)] {
+    pub fn writes(&self) -> &WriteList {
         &self.writes
     }
 
     /// Ends its stay: the writes, and in what chunks they stand.
     #[must_use]
-    pub fn into_parts(self) -> (Writes, Chunks) {
+    pub fn into_parts(self) -> (WriteList, Chunks) {
         let chunks = Chunks {
             count: self.chunks,
             held: self.held,
@@ -184,9 +186,9 @@ enum Stage {
 struct Installing {
     commit_ts: Ts,
     stage: Stage,
-    writes: Writes,
-    /// Rows that its stage has done.
-    at: usize,
+    writes: WriteList,
+    /// What its stage has done: slices, and rows of the next one.
+    done: (usize, usize),
     /// An index of it that was dropped meanwhile.
     gone: Option<IndexId>,
 }
@@ -214,9 +216,16 @@ impl Wanted<'_> {
         }
     }
 
-    /// Whether one of `writes`, which ascend, is among the rows. Takes a search per slot.
+    /// Whether one of `writes` is among the rows. Takes a search per slot and slice.
     #[must_use]
-    pub fn meets(&self, writes: &[(Key, Write)]) -> bool {
+    pub fn meets(&self, writes: &WriteList) -> bool {
+        match self {
+            Wanted::Row(key) => writes.find(key).is_some(),
+            Wanted::Rows(..) => writes.slices().any(|slice| self.meets_slice(slice)),
+        }
+    }
+
+    fn meets_slice(&self, writes: &[(Key, Write)]) -> bool {
         let (index, slot, range) = match *self {
             Wanted::Row(key) => {
                 return writes.binary_search_by(|(other, _)| other.cmp(key)).is_ok();
@@ -224,6 +233,10 @@ impl Wanted<'_> {
             Wanted::Rows(index, slot, range) => (index, slot, range),
         };
         let mut from = slot.unwrap_or_default();
+        let last = writes.last();
+        if last.is_none_or(|(last, _)| (last.index, last.slot) < (index, from)) {
+            return false;
+        }
         loop {
             let low = (index, from, range.low.as_slice());
             let at = writes
@@ -302,10 +315,10 @@ impl Bulks {
         units(rows, bytes) > self.slice_units
     }
 
-    /// Begins with a write set of so many rows.
+    /// Begins with a write set.
     #[must_use]
-    pub fn freeze(&self, rows: usize) -> Frozen {
-        Frozen::new(rows, self.slice_units)
+    pub fn freeze(&self) -> Frozen {
+        Frozen::new(self.slice_units)
     }
 
     /// Units of a slice.
@@ -317,7 +330,7 @@ impl Bulks {
     /// `txn` is committed at `commit_ts`: its writes, ascending, are installed from now on. The
     /// caller keeps its locks until [`Turn::Installed`]. `again`: a checkpoint began after it was
     /// promised, so it is journaled once more before.
-    pub fn begin(&mut self, txn: TxnId, commit_ts: Ts, writes: Writes, again: bool) {
+    pub fn begin(&mut self, txn: TxnId, commit_ts: Ts, writes: WriteList, again: bool) {
         let stage = match (self.making_way, again) {
             (true, _) => Stage::Waiting,
             (false, true) => Stage::Journaling { chunks: 0 },
@@ -327,7 +340,7 @@ impl Bulks {
             commit_ts,
             stage,
             writes,
-            at: 0,
+            done: (0, 0),
             gone: None,
         };
         let before = self.installing.insert(txn, installing);
@@ -359,12 +372,11 @@ impl Bulks {
     pub fn pending(&self, txn: TxnId, key: &Key) -> Option<&Write> {
         let bulk = self.installing.get(&txn)?;
         let done = match bulk.stage {
-            Stage::Installing => bulk.at,
-            Stage::Waiting | Stage::Journaling { .. } => 0,
+            Stage::Installing => bulk.done,
+            Stage::Waiting | Stage::Journaling { .. } => (0, 0),
         };
-        let rest = &bulk.writes[done..];
-        let found = rest.binary_search_by(|(other, _)| other.cmp(key));
-        found.ok().map(|at| &rest[at].1)
+        let found = bulk.writes.find(key).filter(|place| *place >= done);
+        found.map(|(slice, at)| &bulk.writes.slice(slice)[at].1)
     }
 
     /// Whether rows of one of these indexes are being installed.
@@ -389,7 +401,8 @@ impl Bulks {
             .installing
             .get_mut(&txn)
             .expect("whoever has turns is there");
-        let slice = slice_of(&bulk.writes[bulk.at..], self.slice_units);
+        let (number, from) = bulk.done;
+        let slice = slice_of(&bulk.writes.slice(number)[from..], self.slice_units);
         for (key, write) in slice {
             cx.counters.units += units_of(key, write);
         }
@@ -401,8 +414,14 @@ impl Bulks {
                 *chunks += 1;
             }
             Stage::Installing => {
-                for (key, write) in &mut bulk.writes[bulk.at..bulk.at + taken] {
+                for (key, write) in slice {
                     install_row(cx, key, write, bulk.commit_ts, &mut bulk.gone);
+                }
+                let slice = bulk.writes.slice_mut(number);
+                for (_, write) in slice
+                    .into_iter()
+                    .flat_map(|slice| &mut slice[from..from + taken])
+                {
                     // The row is in the store; key and kind say until the end what is locked.
                     if let Write::Insert(row) | Write::Put(row) = write {
                         *row = Vec::new();
@@ -410,8 +429,11 @@ impl Bulks {
                 }
             }
         }
-        bulk.at += taken;
-        if bulk.at < bulk.writes.len() {
+        bulk.done = match from + taken == bulk.writes.slice(number).len() {
+            true => (number + 1, 0),
+            false => (number, from + taken),
+        };
+        if bulk.done.0 < bulk.writes.slice_count() {
             self.turns.push_back(txn);
             return Turn::Open;
         }
@@ -428,7 +450,7 @@ impl Bulks {
             cx.counters.journal_records += 1;
             cx.counters.journal_bytes += self.scratch.len() as u64;
             let position = cx.journal.append(&self.scratch);
-            (bulk.stage, bulk.at) = (Stage::Installing, 0);
+            (bulk.stage, bulk.done) = (Stage::Installing, (0, 0));
             self.turns.push_back(txn);
             return Turn::Journaled(commit_ts, position);
         }
@@ -438,9 +460,9 @@ impl Bulks {
     }
 
     /// Takes a write set that nobody needs any more, and frees it slice by slice.
-    pub fn discard(&mut self, writes: Writes) {
+    pub fn discard(&mut self, writes: WriteList) {
         if self.takes(writes.len(), 0) {
-            self.waste.lists.push(writes);
+            self.waste.lists.extend(writes.into_slices());
         }
     }
 

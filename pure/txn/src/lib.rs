@@ -24,6 +24,7 @@ pub mod program;
 pub mod rows;
 pub mod scan;
 pub mod snapshot;
+pub mod write_list;
 
 pub use bulk::Bulks;
 pub use columns::Columns;
@@ -38,3 +39,4 @@ pub use scan::ScanRun;
 pub use snapshot::{Contact, Snapshot};
 /// The operations on rows that [`Op`] carries.
 pub use store::{ColumnFormula, Formula, FormulaOp, Write};
+pub use write_list::WriteList;

@@ -30,9 +30,8 @@ impl Txn {
     /// Whether it has written this row.
     pub(crate) fn writes_row(&self, key: &Key) -> bool {
         let frozen = self.freezing.as_ref().is_some_and(|freezing| {
-            let taken = freezing.frozen.writes();
-            let found = taken.binary_search_by(|(other, _)| other.cmp(key));
-            found.is_ok() || freezing.rest.get(key).is_some()
+            let taken = freezing.frozen.writes().get(key);
+            taken.is_some() || freezing.rest.get(key).is_some()
         });
         frozen || self.writes.get(key).is_some()
     }
@@ -41,7 +40,10 @@ impl Txn {
     pub(crate) fn writes_any(&self, wanted: Wanted<'_>) -> bool {
         let frozen = self.freezing.as_ref();
         frozen.is_some_and(|freezing| wanted.meets(freezing.frozen.writes()))
-            || self.writes.keys().any(|key| wanted.has(key))
+            || match wanted {
+                Wanted::Row(key) => self.writes.get(key).is_some(),
+                Wanted::Rows(..) => self.writes.keys().any(|key| wanted.has(key)),
+            }
     }
 
     /// Takes what it has written and will not commit, if that is much.
@@ -71,7 +73,7 @@ impl Leap {
         if self.is_to_freeze(txn) {
             let state = self.txns.get_mut(&txn).expect("it commits");
             if state.freezing.is_none() {
-                let frozen = self.bulks.freeze(state.writes.len());
+                let frozen = self.bulks.freeze();
                 let rest = state.writes.drain();
                 state.freezing = Some(Box::new(Freezing { frozen, rest }));
             }

@@ -19,44 +19,74 @@ use base::{IndexId, Key, ShardId, Slot, Ts};
 use journal::Otag;
 use txn::bulk::Wanted;
 
-/// Keys in one message.
-const KEYS_MAX: usize = 10_000;
+/// Where a home goes on to forget rows of an index; none: from the first one.
+pub(crate) type Place = Option<Key>;
+
+/// How far a turn has come.
+enum Turn {
+    /// All rows are forgotten.
+    Done,
+    /// There are more, from this one on.
+    More(Key),
+    /// Some are under way: they are looked for later.
+    Later,
+}
 
 impl Leap {
     /// The catalog of this shard does not know the index any more, and its rows are removed.
     pub fn forget_index(&mut self, cx: &mut Context<'_>, index: IndexId) {
-        self.dropped.insert(index);
+        self.dropped.insert(index, None);
         self.sharing.forget_index(index);
         self.forget_dropped(cx);
     }
 
     /// Forgets what can be forgotten, and comes back for the rest.
     pub(crate) fn forget_dropped(&mut self, cx: &mut Context<'_>) {
-        let dropped = core::mem::take(&mut self.dropped);
-        for index in dropped {
-            if !self.forget_entries(cx, index) {
-                self.dropped.insert(index);
+        let mut left = self.settings.slice_units;
+        let mut in_us = self.settings.resend_us;
+        for (index, from) in core::mem::take(&mut self.dropped) {
+            match self.forget_entries(cx, index, from, &mut left) {
+                Turn::Done => {}
+                Turn::More(key) => {
+                    self.dropped.insert(index, Some(key));
+                    in_us = 1;
+                }
+                Turn::Later => drop(self.dropped.insert(index, None)),
             }
         }
         let later = core::mem::take(&mut self.forgotten);
         self.on_forget(cx, later);
         if !self.dropped.is_empty() || !self.forgotten.is_empty() {
-            let at = cx.now.after(self.settings.resend_us);
+            let at = cx.now.after(in_us);
             self.timers.insert((at, Timer::Dropped));
         }
     }
 
-    /// Forgets the rows of an index that are away from this home; false if some are under way.
-    fn forget_entries(&mut self, cx: &mut Context<'_>, index: IndexId) -> bool {
+    /// Forgets rows of an index that are away from this home, a slice a turn.
+    fn forget_entries(
+        &mut self,
+        cx: &mut Context<'_>,
+        index: IndexId,
+        from: Place,
+        left: &mut u64,
+    ) -> Turn {
         if !self.rejoin.is_serving() {
-            return false;
+            return Turn::Later;
         }
-        let mut quiet = true;
+        // What was passed over in an earlier turn is under way: it is looked for once more.
+        let mut quiet = from.is_none();
+        let mut more = None;
         let mut by_owner: BTreeMap<ShardId, Vec<(Key, Otag)>> = BTreeMap::new();
-        for (key, entry) in self.table.range(first_key(index)..) {
+        for (key, entry) in self.table.range(from.unwrap_or_else(|| first_key(index))..) {
             if key.index != index {
                 break;
             }
+            if *left == 0 {
+                more = Some(key.clone());
+                break;
+            }
+            *left -= 1;
+            cx.counters.units += 1;
             match entry.owner {
                 Some(owner)
                     if entry.grant.is_none()
@@ -73,11 +103,13 @@ impl Leap {
             for (key, _) in &keys {
                 self.table.remove(key);
             }
-            for some in keys.chunks(KEYS_MAX) {
-                self.post(cx, owner, Body::Forget(some.to_vec()), Self::NOTHING);
-            }
+            self.post(cx, owner, Body::Forget(keys), Self::NOTHING);
         }
-        quiet
+        match (more, quiet) {
+            (Some(key), _) => Turn::More(key),
+            (None, true) => Turn::Done,
+            (None, false) => Turn::Later,
+        }
     }
 
     /// The home of these rows has forgotten them.

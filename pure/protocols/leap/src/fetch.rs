@@ -114,7 +114,12 @@ impl Leap {
         if let Some(ts) = fetch.at {
             Self::admit_snapshot(cx, ts)?;
             if fetch.lock.is_none() && !job.commits_seen {
-                let reads = &mut |key: &Key| fetch.keys.contains(key);
+                let mut sorted: Vec<&Key> = match self.pendings.rows_len() == 0 {
+                    true => Vec::new(),
+                    false => fetch.keys.iter().collect(),
+                };
+                sorted.sort_unstable();
+                let reads = &mut |key: &Key| sorted.binary_search(&key).is_ok();
                 let until = if fetch.guarded { Ts::MAX } else { ts };
                 let commits = |key| self.commits_below(until, Wanted::Row(key));
                 if fetch.keys.iter().any(commits) || self.awaits_outcomes(cx, job, until, reads)? {

@@ -18,7 +18,7 @@ use crate::txns::{Phase, failed};
 use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{Key, Ts, TxnId};
+use base::{IndexId, Key, Slot, Ts, TxnId};
 use store::{Formula, Write};
 use txn::increment::{Escrow, claim_of, claim_to_add};
 use txn::lock::{Claim, Item};
@@ -66,14 +66,11 @@ impl Leap {
         }
     }
 
-    /// Rows of which the transaction has no more than an increment lock.
-    fn unsealed(&self, txn: TxnId) -> Vec<Key> {
-        let writes = self.txns[&txn].writes.formulas();
-        let shared = writes.filter(|(key, write)| {
-            claim_of(write).mode() != LockMode::Exclusive
-                && !self.locks.holds(txn, &Item::of(key), LockMode::Exclusive)
-        });
-        shared.map(|(key, _)| key.clone()).collect()
+    /// Whether the transaction has no more than an increment lock on a row that it writes.
+    fn is_unsealed(&self, txn: TxnId, key: &Key, write: &Write) -> bool {
+        matches!(write, Write::Formula(_))
+            && claim_of(write).mode() != LockMode::Exclusive
+            && !self.locks.holds(txn, &Item::of(key), LockMode::Exclusive)
     }
 
     /// Locks what `txn` increments exclusively, so that its commit may take its time; then the
@@ -85,8 +82,11 @@ impl Leap {
         id: OpId,
         result: &OpResult,
     ) -> Option<Submitted<OpReply>> {
-        if self.unsealed(txn).is_empty() && !self.is_to_freeze(txn) {
-            return None;
+        if !self.is_to_freeze(txn) {
+            let mut formulas = self.txns[&txn].writes.formulas();
+            if !formulas.any(|(key, write)| self.is_unsealed(txn, key, write)) {
+                return None;
+            }
         }
         let state = self.txns.get_mut(&txn).expect("it commits");
         let result = result.clone();
@@ -113,12 +113,37 @@ impl Leap {
         }
     }
 
-    /// Runs a job that seals, row after row in key order.
-    pub(crate) fn run_seal(&mut self, cx: &mut Context<'_>, job: &Job) -> Result<OpResult, Stop> {
-        for key in self.unsealed(job.txn) {
-            self.lock(cx, job, &Item::of(&key), LockMode::Exclusive)?;
+    /// Runs a job that seals, row after row in key order, a slice a turn.
+    pub(crate) fn run_seal(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+    ) -> Result<OpResult, Stop> {
+        let txn = job.txn;
+        let from = match job.sealing.take() {
+            Some(key) => *key,
+            None => Key::new(IndexId(0), Slot(0), Vec::new()),
+        };
+        let mut writes = self.txns[&txn].writes.formulas_from(&from);
+        let slice = writes.by_ref().take(self.settings.slice_units as usize);
+        let mut passed = 0;
+        let slice = slice.inspect(|_| passed += 1);
+        let unsealed = slice.filter(|(key, write)| self.is_unsealed(txn, key, write));
+        let unsealed: Vec<Key> = unsealed.map(|(key, _)| key.clone()).collect();
+        let rest = writes.next().map(|(key, _)| key.clone());
+        drop(writes);
+        cx.counters.units += passed;
+        for key in unsealed {
+            if let Err(stop) = self.lock(cx, job, &Item::of(&key), LockMode::Exclusive) {
+                job.sealing = Some(Box::new(key));
+                return Err(stop);
+            }
         }
-        self.freeze(cx, job.txn)?;
+        if let Some(key) = rest {
+            job.sealing = Some(Box::new(key));
+            return Err(Stop::Budget);
+        }
+        self.freeze(cx, txn)?;
         Ok(OpResult::Done)
     }
 

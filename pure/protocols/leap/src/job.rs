@@ -101,6 +101,8 @@ pub(crate) struct Job {
     pub(crate) scan: Option<Box<ScanState>>,
     pub(crate) fetch: Option<Box<FetchJob>>,
     pub(crate) inserting: Inserting,
+    /// The row with which a seal goes on.
+    pub(crate) sealing: Option<Box<Key>>,
     /// Since when it waits until a restart is dealt with.
     pub(crate) gated: Option<Time>,
     /// Transactions that commit below the snapshot were looked at; later ones lie above it.
@@ -129,6 +131,7 @@ impl Job {
             scan: None,
             fetch: None,
             inserting: Inserting::default(),
+            sealing: None,
             gated: None,
             commits_seen: false,
             wait: Position(0),

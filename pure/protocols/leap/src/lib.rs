@@ -248,7 +248,7 @@ pub struct Leap {
     /// Backups that scans may still be reading.
     evictions: Vec<Key>,
     /// Indexes that are gone, with rows of this home that are still under way.
-    dropped: BTreeSet<IndexId>,
+    dropped: BTreeMap<IndexId, dropped::Place>,
     /// Rows of such indexes that their homes have forgotten and that are in use here.
     forgotten: Vec<(Key, Otag)>,
 
@@ -334,7 +334,7 @@ impl Leap {
             requests_seen: BTreeMap::new(),
             since: BTreeMap::new(),
             evictions: Vec::new(),
-            dropped: BTreeSet::new(),
+            dropped: BTreeMap::new(),
             forgotten: Vec::new(),
             recorded: Self::NOTHING,
             incarnation: 0,

@@ -84,6 +84,11 @@ impl Pendings {
         self.lodgers.is_empty() && self.collected.is_empty()
     }
 
+    /// How many rows have formulas.
+    pub(crate) fn rows_len(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Whether other transactions may have formulas on the row.
     #[inline]
     pub(crate) fn has(&self, key: &Key) -> bool {

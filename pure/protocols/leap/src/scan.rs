@@ -60,6 +60,10 @@ pub(crate) struct ScanState {
     fetched: BTreeMap<Key, FetchedRow>,
     /// Those that nobody has sent yet, with the owner that was asked last.
     missing: BTreeMap<Key, Option<ShardId>>,
+    /// Slots of all of these.
+    away: BTreeSet<Slot>,
+    /// Where the listing of rows that are away goes on; none: it is complete.
+    listing: Option<Key>,
     /// How many of them are asked for at once: no more than the scan may want, at first.
     window: usize,
     /// Fetches under way.
@@ -188,6 +192,7 @@ impl Leap {
         if state.asked > 0 {
             return Err(Stop::Fetch);
         }
+        self.list_away(cx, op, state)?;
         self.gather_first(cx, job, op, state)?;
         if !state.is_visiting {
             state.is_visiting = true;
@@ -265,8 +270,7 @@ impl Leap {
         let slot = one_slot(op);
         match op.read {
             Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => {
-                let ts = snapshot.at;
-                Self::admit_snapshot(cx, ts)?;
+                Self::admit_snapshot(cx, snapshot.at)?;
                 if !job.commits_seen {
                     let reads = &mut |key: &Key| is_in(op, key);
                     let until = waits_until(snapshot);
@@ -277,13 +281,6 @@ impl Leap {
                         return Err(Stop::Commit);
                     }
                     job.commits_seen = true;
-                }
-                let old = self
-                    .since
-                    .iter()
-                    .any(|(key, since)| *since > ts && is_in(op, key));
-                if old {
-                    return Err(Stop::aborted(AbortReason::SnapshotTooOld));
                 }
             }
             Read::Lock(_) => {
@@ -315,7 +312,9 @@ impl Leap {
             run,
             is_visiting: false,
             fetched: BTreeMap::new(),
-            missing: self.rows_away(op),
+            missing: BTreeMap::new(),
+            away: BTreeSet::new(),
+            listing: Some(slots_in(op).0),
             window,
             asked: 0,
             fetched_remotely: false,
@@ -323,24 +322,43 @@ impl Leap {
         Ok(())
     }
 
-    /// Rows of the rest of the scan that are not here.
-    fn rows_away(&self, op: &ScanOp) -> BTreeMap<Key, Option<ShardId>> {
-        let mut missing = BTreeMap::new();
-        if self.table.is_empty() || op.row_limit == 0 {
-            return missing;
-        }
-        let (low, high) = match op.slots {
-            Slots::One(slot) => (slot, Slot(slot.0 + 1)),
-            Slots::All => (Slot(0), Slot(SLOT_COUNT)),
+    /// Lists the rows of the scan that are not here, a slice a turn. `Err`: there are more.
+    ///
+    /// A row that leaves meanwhile stays visible here as it is in the snapshot, because no row is
+    /// removed while a scan is under way; a row that comes is here. Of those whose history has not
+    /// come along, the last turn takes care.
+    fn list_away(
+        &mut self,
+        cx: &mut Context<'_>,
+        op: &ScanOp,
+        state: &mut ScanState,
+    ) -> Result<(), Stop> {
+        let Some(from) = state.listing.take() else {
+            return Ok(());
         };
-        let low = Key::new(op.index, low, Vec::new());
-        let high = Key::new(op.index, high, Vec::new());
-        for key in self.table.range(low..high).map(|(key, _)| key) {
-            if op.range.contains(&key.bytes) && is_ahead(op, key) {
-                missing.insert(key.clone(), None);
+        let (low, high) = slots_in(op);
+        let mut left = self.settings.slice_units;
+        if !self.table.is_empty() && op.row_limit > 0 {
+            for key in self.table.range(from..high.clone()).map(|(key, _)| key) {
+                if left == 0 {
+                    state.listing = Some(key.clone());
+                    return Err(Stop::Budget);
+                }
+                left -= 1;
+                cx.counters.units += 1;
+                if op.range.contains(&key.bytes) && is_ahead(op, key) {
+                    state.missing.insert(key.clone(), None);
+                    state.away.insert(key.slot);
+                }
             }
         }
-        missing
+        if let Some(snapshot) = op.read.snapshot() {
+            let mut rows = self.since.range(low..high);
+            if rows.any(|(key, since)| *since > snapshot.at && is_in(op, key)) {
+                return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+            }
+        }
+        Ok(())
     }
 
     /// Gets the next rows that are away, from wherever they are by now.
@@ -456,12 +474,9 @@ impl Leap {
                     }
                     from = Slot(slot.0 + 1);
                 }
-                slots.extend(state.fetched.keys().map(|key| key.slot));
-                slots.extend(state.missing.keys().map(|key| key.slot));
+                slots.extend(&state.away);
                 if let Some(writes) = self.writes_of(job) {
-                    let low = Key::new(op.index, Slot(0), Vec::new());
-                    let high = Key::new(op.index, Slot(SLOT_COUNT), Vec::new());
-                    let own = writes.keys_in(low..high).map(|key| key.slot);
+                    let own = writes.slots(op.index);
                     slots.extend(own.filter(|slot| self.home(*slot) == self.shard));
                 }
             }
@@ -486,8 +501,12 @@ impl Leap {
     ) -> Option<Halt> {
         let at = snapshot_of(op.read).unwrap_or(Ts::MAX);
         let away = state.first_missing(op, slot);
-        let mut extras = self.extras_of(job, op, state, slot).into_iter().peekable();
-        let mut found: Vec<(Vec<u8>, Vec<u8>, Ts)> = Vec::new();
+        let most = *budget as usize + 1;
+        let mut extras = self
+            .extras_of(job, op, state, (slot, most))
+            .into_iter()
+            .peekable();
+        let mut found: Vec<(Vec<u8>, Option<Vec<u8>>, Ts)> = Vec::new();
         loop {
             // Rows of the store, some at a time, because visiting them changes what they lie in.
             found.clear();
@@ -496,8 +515,8 @@ impl Leap {
             let most = (*budget as usize).min(64) + 1;
             let flow = cx
                 .store
-                .scan_next(op.index, slot, window, at, &mut |key, row, ts| {
-                    found.push((key.to_vec(), row.to_vec(), ts));
+                .scan_keys(op.index, slot, window, at, &mut |key, row, ts| {
+                    found.push((key.to_vec(), row.map(<[u8]>::to_vec), ts));
                     if found.len() < most {
                         ControlFlow::Continue(())
                     } else {
@@ -523,6 +542,12 @@ impl Leap {
                 if state.run.is_past(key) {
                     continue;
                 }
+                let Some(row) = row else {
+                    if let Some(halt) = pass_nothing(cx, state, key, budget) {
+                        return Some(halt);
+                    }
+                    continue;
+                };
                 let key = Key::new(op.index, slot, key.clone());
                 if let Some(halt) = self.visit_row(cx, job, op, state, &key, row, *ts, budget) {
                     return Some(halt);
@@ -540,21 +565,34 @@ impl Leap {
         away.map(|_| Halt::Away)
     }
 
-    /// What replaces rows of the store in the rest of the slot: those of other owners, and own
-    /// writes. They are few, so a turn gathers them in order first.
-    fn extras_of(&self, job: &Job, op: &ScanOp, state: &ScanState, slot: Slot) -> Vec<Key> {
+    /// What replaces the next rows of the store in the slot: those of other owners, and own writes.
+    /// At most so many: more than a turn visits.
+    fn extras_of(
+        &self,
+        job: &Job,
+        op: &ScanOp,
+        state: &ScanState,
+        (slot, most): (Slot, usize),
+    ) -> Vec<Key> {
         let away = state.first_missing(op, slot);
         let (low, high) = key_bounds(op, slot, &state.rest(op, away.as_ref()));
         let fetched = state.fetched.range(low.clone()..high.clone());
-        let mut extras: Vec<Key> = fetched.map(|(key, _)| key.clone()).collect();
-        if let Some(writes) = self.writes_of(job) {
-            extras.extend(writes.keys_in(low..high).cloned());
-            extras.sort_unstable();
-            extras.dedup();
-        }
+        let fetched = fetched.map(|(key, _)| key);
+        let own = self.writes_of(job).into_iter();
+        let own = own.flat_map(|writes| writes.keys_in(low.clone()..high.clone()));
+        let mut extras: Vec<Key> = match op.reverse {
+            false => fetched.take(most).chain(own.take(most)).cloned().collect(),
+            true => {
+                let (fetched, own) = (fetched.rev().take(most), own.rev().take(most));
+                fetched.chain(own).cloned().collect()
+            }
+        };
+        extras.sort_unstable();
+        extras.dedup();
         if op.reverse {
             extras.reverse();
         }
+        extras.truncate(most);
         extras
     }
 
@@ -579,10 +617,7 @@ impl Leap {
             };
             return match passes {
                 Some(row) => self.emit_row(cx, op, state, key, &row, budget),
-                None => {
-                    state.run.pass(&key.bytes, false);
-                    None
-                }
+                None => pass_nothing(cx, state, &key.bytes, budget),
             };
         }
         let at = snapshot_of(op.read).unwrap_or(Ts::MAX);
@@ -601,10 +636,7 @@ impl Leap {
         job.wait = job.wait.max(wait);
         match row {
             Some(row) => self.emit_row(cx, op, state, key, &row, budget),
-            None => {
-                state.run.pass(&key.bytes, false);
-                None
-            }
+            None => pass_nothing(cx, state, &key.bytes, budget),
         }
     }
 
@@ -698,6 +730,22 @@ impl Leap {
     }
 }
 
+/// A key without a row: it takes its time, too.
+fn pass_nothing(
+    cx: &mut Context<'_>,
+    state: &mut ScanState,
+    key: &[u8],
+    budget: &mut u32,
+) -> Option<Halt> {
+    if *budget == 0 {
+        return Some(Halt::Stop(Stop::Budget));
+    }
+    *budget -= 1;
+    cx.counters.units += 1;
+    state.run.pass(key, false);
+    None
+}
+
 /// Whether the program would emit the row. An error is left to the program's own turn.
 fn passes(state: &ScanState, row: &[u8]) -> bool {
     let mut scratch = RowBatch::new(state.run.program.width());
@@ -709,6 +757,16 @@ pub(crate) fn one_slot(op: &ScanOp) -> Option<Slot> {
         Slots::All => None,
         Slots::One(slot) => Some(slot),
     }
+}
+
+/// The first key of the slots of a scan, and the one behind the last.
+fn slots_in(op: &ScanOp) -> (Key, Key) {
+    let (low, high) = match op.slots {
+        Slots::One(slot) => (slot, Slot(slot.0 + 1)),
+        Slots::All => (Slot(0), Slot(SLOT_COUNT)),
+    };
+    let key = |slot| Key::new(op.index, slot, Vec::new());
+    (key(low), key(high))
 }
 
 fn is_in(op: &ScanOp, key: &Key) -> bool {

@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::{self, Vec};
-use base::{Key, Position, Ts};
+use base::{IndexId, Key, Position, SLOT_COUNT, Slot, Ts};
 use core::ops::RangeBounds;
 use store::{Store, Write};
 use txn::Installed;
@@ -75,6 +75,34 @@ impl WriteSet {
             .take(self.formula_count)
     }
 
+    /// Writes from `from` on, ascending, among which all formulas are; none if there are no
+    /// formulas.
+    pub(crate) fn formulas_from(&self, from: &Key) -> impl Iterator<Item = (&Key, &Write)> {
+        let few = self.few.iter().filter(move |(key, _)| key >= from);
+        let few = few.map(|(key, write)| (key, write));
+        let most = if self.formula_count > 0 {
+            usize::MAX
+        } else {
+            0
+        };
+        few.chain(self.many.range(from..)).take(most)
+    }
+
+    /// The buckets of `index` that have writes; some may come twice. Takes a search per bucket.
+    pub(crate) fn slots(&self, index: IndexId) -> impl Iterator<Item = Slot> {
+        let few = self.few.iter().map(|(key, _)| key);
+        let few = few.filter(move |key| key.index == index);
+        let mut from = Slot(0);
+        let many = core::iter::from_fn(move || {
+            let low = Key::new(index, from, Vec::new());
+            let high = Key::new(index, Slot(SLOT_COUNT), Vec::new());
+            let (key, _) = self.many.range(low..high).next()?;
+            from = Slot(key.slot.0 + 1);
+            Some(key.slot)
+        });
+        few.map(|key| key.slot).chain(many)
+    }
+
     pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
         let few = self.few.iter().map(|(key, _)| key);
         few.chain(self.many.keys())
@@ -84,7 +112,7 @@ impl WriteSet {
     pub(crate) fn keys_in<R: RangeBounds<Key> + Clone>(
         &self,
         range: R,
-    ) -> impl Iterator<Item = &Key> {
+    ) -> impl DoubleEndedIterator<Item = &Key> {
         let many = self.many.range(range.clone()).map(|(key, _)| key);
         let few = self.few.iter().map(|(key, _)| key);
         few.filter(move |key| range.contains(key)).chain(many)

@@ -15,7 +15,7 @@ use crate::records::Gathered;
 use crate::{Context, TwoPhase};
 use alloc::boxed::Box;
 use base::{Position, TxnId};
-use journal::Writes;
+use txn::WriteList;
 use txn::bulk::{Chunks, Turn};
 
 impl TwoPhase {
@@ -47,7 +47,7 @@ impl TwoPhase {
         if part.freezing.is_none() {
             self.may_write(cx, txn).map_err(Stop::aborted)?;
             let part = self.parts.get_mut(&txn).expect("just looked at");
-            let frozen = self.bulks.freeze(part.writes.len());
+            let frozen = self.bulks.freeze();
             let rest = part.writes.drain();
             part.freezing = Some(Box::new(Freezing { frozen, rest }));
         }
@@ -70,12 +70,12 @@ impl TwoPhase {
         &mut self,
         cx: &mut Context<'_>,
         txn: TxnId,
-        redo: Writes,
+        redo: WriteList,
         mut chunks: Chunks,
         read: Position,
     ) -> Committed {
         let commit_ts = cx.clock.tick(cx.now);
-        let gathered = Gathered::one(self.shard, &redo, chunks.count);
+        let gathered = Gathered::one(self.shard, &[], chunks.count);
         let position = Self::append_commit(&mut self.scratch, cx, txn, commit_ts, &gathered);
         chunks.free(cx.journal);
         self.begin_install(cx, txn, commit_ts, position);

@@ -173,7 +173,7 @@ impl Hands<'_> {
         if job.commits()
             && allows_finish(&found)
             && self.seals
-            && let Err(stop) = self.seal(job, &asker)
+            && let Err(stop) = self.seal(cx, job, &asker)
         {
             job.found = Some(found);
             return Err(stop);

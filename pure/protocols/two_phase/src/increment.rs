@@ -73,7 +73,12 @@ impl Hands<'_> {
     /// Takes what a commit or vote needs: increments exclude other commits of their rows from here
     /// on. A commit in one phase ends in this step; it need not ask if nobody has promised, and no
     /// commit below it is still being installed.
-    pub(crate) fn seal(&mut self, job: &Job, asker: &Asker) -> Result<(), Stop> {
+    pub(crate) fn seal(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        asker: &Asker,
+    ) -> Result<(), Stop> {
         let Some(part) = self.part.as_deref() else {
             return Ok(());
         };
@@ -90,10 +95,43 @@ impl Hands<'_> {
             ordered: job.seals_in_order(),
             ..*asker
         };
+        if bulk {
+            return self.seal_slice(cx, job, &asker);
+        }
         for (key, write) in part.writes.formulas() {
             if claim_of(write).mode() == LockMode::Increment {
                 asker.ask(self.locks, Item::of(key), promised_claim_of(write))?;
             }
+        }
+        Ok(())
+    }
+
+    /// As [`Hands::seal`] for a large write set, a slice a turn. `Err`: there is more to do.
+    fn seal_slice(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        asker: &Asker,
+    ) -> Result<(), Stop> {
+        let part = self.part.as_deref().expect("looked at by the caller");
+        let mut left = self.settings.slice_units;
+        for (key, write) in part
+            .writes
+            .formulas_from(job.sealing.take().map(|key| *key))
+        {
+            let stop = match left {
+                0 => Err(Stop::Budget),
+                _ if claim_of(write).mode() == LockMode::Increment => {
+                    asker.ask(self.locks, Item::of(key), promised_claim_of(write))
+                }
+                _ => Ok(()),
+            };
+            if let Err(stop) = stop {
+                job.sealing = Some(Box::new(key.clone()));
+                return Err(stop);
+            }
+            left -= 1;
+            cx.counters.units += 1;
         }
         Ok(())
     }
@@ -156,8 +194,7 @@ impl TwoPhase {
         id: OpId,
     ) -> Submitted<OpReply> {
         let alone = self.promises.is_empty() && self.bulks.is_idle();
-        let seals = !alone && self.has_increments(txn);
-        if seals || self.is_bulk(txn) {
+        if self.is_bulk(txn) || !alone && self.has_increments(txn) {
             let mut job = self.sealing_job(txn, Origin::Commit { id });
             match self.run(cx, &mut job) {
                 Ok(_) => {}
@@ -203,7 +240,7 @@ impl TwoPhase {
         txn: TxnId,
         writers: &[ShardId],
     ) -> Result<(), AbortReason> {
-        if self.has_increments(txn) || self.is_bulk(txn) {
+        if self.is_bulk(txn) || self.has_increments(txn) {
             let mut job = self.sealing_job(txn, Origin::Prepare);
             job.finish = Finish::Prepare(writers.to_vec());
             match self.run(cx, &mut job) {

@@ -134,6 +134,8 @@ pub(crate) struct Job {
     pub(crate) inserting: Option<Inserting>,
     /// How far it has come into the snapshot that it reads.
     pub(crate) arrival: Arrival,
+    /// The row with which a seal of many increments goes on.
+    pub(crate) sealing: Option<Box<Key>>,
     /// When it first had to wait for a promise.
     pub(crate) promise_since: Option<Time>,
     /// Largest position read.
@@ -159,6 +161,7 @@ impl Job {
             scan: None,
             inserting: None,
             arrival: Arrival::default(),
+            sealing: None,
             promise_since: None,
             wait: Position(0),
         }

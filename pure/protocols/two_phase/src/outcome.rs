@@ -6,8 +6,9 @@ use crate::records::Gathered;
 use crate::{Context, SPARES_MAX, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
+use base::{Key, Planted, Position, ShardId, Ts, TxnId, is_planted};
 use journal::{PrepareRef, Record, Writes};
+use store::Write;
 use txn::{AbortReason, TxnOptions};
 
 /// A commit in one phase.
@@ -109,7 +110,7 @@ impl TwoPhase {
                 prepare_ts,
                 coordinator: txn.shard,
                 participants: &participants,
-                writes: if chunks.count > 0 { &[] } else { &redo },
+                writes: if chunks.count > 0 { &[] } else { redo.small() },
                 chunks: chunks.count,
             };
             let promised = Self::append_prepare(&mut self.scratch, cx, prepare);
@@ -121,7 +122,7 @@ impl TwoPhase {
         } else if copy && chunks.count > 0 {
             vote.chunks = chunks.count;
         } else if copy {
-            vote.redo = redo.clone();
+            vote.redo = redo.small().to_vec();
         }
         let promise = Promise {
             prepare_ts,
@@ -156,7 +157,7 @@ impl TwoPhase {
         let read = part.wait;
         let (redo, chunks) = part.take_redo();
         let committed = match chunks.count {
-            0 => self.commit_writes(cx, txn, &redo, read),
+            0 => self.commit_writes(cx, txn, redo.small(), read),
             _ => self.commit_bulk(cx, txn, redo, chunks, read),
         };
         self.drop_part(cx, txn);
@@ -168,7 +169,7 @@ impl TwoPhase {
         &mut self,
         cx: &mut Context<'_>,
         txn: TxnId,
-        redo: &Writes,
+        redo: &[(Key, Write)],
         read: Position,
     ) -> Committed {
         if redo.is_empty() {
@@ -263,7 +264,7 @@ impl TwoPhase {
                 );
                 self.resolved = known;
             } else if promise.journal_again && !bulk {
-                let gathered = Gathered::one(self.shard, &promise.redo, 0);
+                let gathered = Gathered::one(self.shard, promise.redo.small(), 0);
                 let scratch = &mut self.scratch;
                 readable = Self::append_commit(scratch, cx, txn, commit_ts, &gathered);
             }
@@ -274,7 +275,7 @@ impl TwoPhase {
                 self.bulks.begin(txn, commit_ts, promise.redo, again);
                 self.locks.end(txn);
             } else {
-                self.install(cx, txn, &promise.redo, commit_ts, readable);
+                self.install(cx, txn, promise.redo.small(), commit_ts, readable);
                 self.wake_snapshots();
             }
         }

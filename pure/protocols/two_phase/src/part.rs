@@ -7,11 +7,10 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, Position, ShardId, Slot, SqlError, SqlState, Time, Ts, TxnId};
-use journal::Writes;
 use store::{Store, Write};
-use txn::TxnOptions;
 use txn::bulk::{Chunks, Frozen};
 use txn::rows::NewRow;
+use txn::{TxnOptions, WriteList};
 
 /// How far a participant is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -98,17 +97,14 @@ impl Part {
         let Some(freezing) = &self.freezing else {
             return self.writes.get(key);
         };
-        let taken = freezing.frozen.writes();
-        match taken.binary_search_by(|(other, _)| other.cmp(key)) {
-            Ok(at) => Some(&taken[at].1),
-            Err(_) => freezing.rest.formula(key),
-        }
+        let taken = freezing.frozen.writes().get(key);
+        taken.or_else(|| freezing.rest.formula(key))
     }
 
     /// Takes the writes out, in key order, and the chunks in which they stand if they are many.
-    pub(crate) fn take_redo(&mut self) -> (Writes, Chunks) {
+    pub(crate) fn take_redo(&mut self) -> (WriteList, Chunks) {
         match self.freezing.take() {
-            None => (self.writes.take(), Chunks::default()),
+            None => (self.writes.take().into(), Chunks::default()),
             Some(freezing) => {
                 assert!(
                     freezing.frozen.is_whole(),
@@ -201,8 +197,7 @@ fn too_large(bytes_max: usize) -> SqlError {
 #[derive(Debug)]
 pub(crate) struct Promise {
     pub(crate) prepare_ts: Ts,
-    /// Ascending keys.
-    pub(crate) redo: Writes,
+    pub(crate) redo: WriteList,
     /// Where they stand in the journal, if they are many and the record does not carry them.
     pub(crate) chunks: Chunks,
     /// There is a prepare record; otherwise the coordinator's record carries the writes.
@@ -217,8 +212,7 @@ pub(crate) struct Promise {
 impl Promise {
     /// What it does to this row.
     pub(crate) fn write(&self, key: &Key) -> Option<&Write> {
-        let found = self.redo.binary_search_by(|(other, _)| other.cmp(key));
-        found.ok().map(|at| &self.redo[at].1)
+        self.redo.get(key)
     }
 }
 

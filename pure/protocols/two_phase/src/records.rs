@@ -51,7 +51,11 @@ pub(crate) fn gathered<'a>(
         chunks: Vec::new(),
     };
     if let Some(promise) = own {
-        gathered.add(here, &promise.redo, promise.chunks.count);
+        let inline = match promise.chunks.count {
+            0 => promise.redo.small(),
+            _ => &[],
+        };
+        gathered.add(here, inline, promise.chunks.count);
     }
     for (shard, vote) in votes {
         gathered.add(shard, &vote.redo, vote.chunks);

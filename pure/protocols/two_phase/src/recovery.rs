@@ -5,7 +5,7 @@ use crate::part::{Promise, Stage};
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
 use base::{Planted, Position, Ts, is_planted};
-use journal::{CheckpointTables, Owed, Prepared};
+use journal::{CheckpointTables, Owed, Prepared, Writes};
 use txn::bulk::Chunks;
 use txn::lock::{Acquired, Item, LockRequest};
 use txn::{LockMode, Priority, TxnOptions};
@@ -90,7 +90,7 @@ impl TwoPhase {
         part.next_seq = u64::MAX;
         let promise = Promise {
             prepare_ts: prepared.prepare_ts,
-            redo: prepared.writes,
+            redo: prepared.writes.into(),
             chunks: Chunks::default(),
             durable: true,
             attempt: prepared.attempt,
@@ -120,15 +120,23 @@ impl TwoPhase {
             if is_planted(Planted::CheckpointSkipsPromises) {
                 continue;
             }
-            tables.prepared.push(Prepared {
+            let prepared = Prepared {
                 txn: *txn,
                 attempt: promise.attempt,
                 shard: self.shard,
                 prepare_ts: promise.prepare_ts,
                 coordinator: promise.coordinator,
                 participants: promise.participants.clone(),
-                writes: promise.redo.clone(),
-            });
+                writes: Writes::new(),
+            };
+            if promise.redo.slice_count() > 1 {
+                let slices = promise.redo.share().into_iter();
+                let slices = slices.map(|writes| (prepared.clone(), writes));
+                tables.sliced.extend(slices);
+            } else {
+                let writes = promise.redo.small().to_vec();
+                tables.prepared.push(Prepared { writes, ..prepared });
+            }
         }
         if is_planted(Planted::CheckpointSkipsDecisions) {
             return tables;

@@ -81,6 +81,7 @@ impl Hands<'_> {
                 budget: &mut budget,
                 wait: &mut job.wait,
                 halt: None,
+                skipped: false,
                 folded: Vec::new(),
                 scratch: RowBatch::default(),
             };
@@ -203,6 +204,8 @@ struct Visitor<'v, 'h> {
     budget: &'v mut u32,
     wait: &'v mut Position,
     halt: Option<Halt>,
+    /// Keys without a row were passed since the last row.
+    skipped: bool,
     folded: Vec<u8>,
     scratch: RowBatch,
 }
@@ -222,7 +225,7 @@ impl Visitor<'_, '_> {
             next: None,
         };
         own.step();
-        let flow = store.scan_next(op.index, slot, window, at, &mut |key, row, ts| {
+        let flow = store.scan_keys(op.index, slot, window, at, &mut |key, row, ts| {
             while let Some((own_key, write)) = own.next {
                 let order = own_key.bytes.as_slice().cmp(key);
                 let order = if op.reverse { order.reverse() } else { order };
@@ -239,7 +242,10 @@ impl Visitor<'_, '_> {
                     core::cmp::Ordering::Greater => break,
                 }
             }
-            self.row(key, row, ts, false)
+            match row {
+                Some(row) => self.row(key, row, ts, false),
+                None => self.skip(key),
+            }
         });
         if flow.is_break() {
             return;
@@ -262,7 +268,7 @@ impl Visitor<'_, '_> {
         *self.wait = (*self.wait).max(seen.position(self.installed));
         let flow = match seen.row {
             Some(row) => self.row(&key.bytes, row, Ts::ZERO, true),
-            None => ControlFlow::Continue(()),
+            None => self.skip(&key.bytes),
         };
         self.folded = folded;
         flow
@@ -273,9 +279,33 @@ impl Visitor<'_, '_> {
         ControlFlow::Break(())
     }
 
+    /// A key without a row: it takes its time, too.
+    fn skip(&mut self, key: &[u8]) -> ControlFlow<()> {
+        if *self.budget == 0 {
+            return self.pause(key);
+        }
+        *self.budget -= 1;
+        self.skipped = true;
+        self.counters.units += 1;
+        ControlFlow::Continue(())
+    }
+
+    /// Gives others their turn, and goes on with this key.
+    fn pause(&mut self, key: &[u8]) -> ControlFlow<()> {
+        if !core::mem::take(&mut self.skipped) {
+            return self.stop(Halt::Stop(Stop::Budget));
+        }
+        // Nothing may come where it does not look again.
+        if let Err(stop) = self.lock_piece(Some(key)) {
+            return self.stop(Halt::Stop(stop));
+        }
+        self.state.run.pass(key, true);
+        self.stop(Halt::Stop(Stop::Budget))
+    }
+
     fn row(&mut self, key: &[u8], row: &[u8], ts: Ts, own: bool) -> ControlFlow<()> {
         if *self.budget == 0 {
-            return self.stop(Halt::Stop(Stop::Budget));
+            return self.pause(key);
         }
         let units = self.state.run.units;
         *self.budget = self.budget.saturating_sub(units);
@@ -301,6 +331,7 @@ impl Visitor<'_, '_> {
         }
         let again = matches!(kept, Err(Stop::Lock));
         self.state.run.pass(key, again);
+        self.skipped = false;
         match kept {
             Err(stop) => self.stop(Halt::Stop(stop)),
             Ok(false) => ControlFlow::Continue(()),

@@ -81,7 +81,7 @@ impl TwoPhase {
             let part = self.parts.get(txn).expect("a promise has a participant");
             assert_eq!(part.stage, Stage::Promised);
             assert!(part.jobs.is_empty(), "nothing runs after a promise");
-            for (key, write) in &promise.redo {
+            for (key, write) in promise.redo.iter() {
                 let claim = promised_claim_of(write);
                 let held = self.locks.holds(*txn, &Item::of(key), claim);
                 let held = held || !self.seals();

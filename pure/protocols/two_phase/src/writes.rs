@@ -128,6 +128,16 @@ impl WriteSet {
         all.take(self.formula_count)
     }
 
+    /// Writes in key order from `from` on among which all formulas are; none if there are no
+    /// formulas.
+    pub(crate) fn formulas_from(&self, from: Option<Key>) -> btree_map::Range<'_, Key, Write> {
+        let from = from.unwrap_or_else(|| Key::new(IndexId(0), Slot(0), Vec::new()));
+        match self.formula_count {
+            0 => btree_map::Range::default(),
+            _ => self.tree.range(from..),
+        }
+    }
+
     /// All keys and writes, those of the tree first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Write)> {
         let runs = self.runs.values().flatten();
@@ -136,11 +146,16 @@ impl WriteSet {
             .chain(runs.map(|(key, write)| (key, write)))
     }
 
-    /// The buckets of `index` that have writes; some may come twice.
+    /// The buckets of `index` that have writes; some may come twice. Takes a search per bucket.
     pub(crate) fn slots(&self, index: IndexId) -> impl Iterator<Item = Slot> {
-        let low = Key::new(index, Slot(0), Vec::new());
-        let high = Key::new(index, Slot(SLOT_COUNT), Vec::new());
-        let tree = self.tree.range(low..high).map(|(key, _)| key.slot);
+        let mut from = Slot(0);
+        let tree = core::iter::from_fn(move || {
+            let low = Key::new(index, from, Vec::new());
+            let high = Key::new(index, Slot(SLOT_COUNT), Vec::new());
+            let (key, _) = self.tree.range(low..high).next()?;
+            from = Slot(key.slot.0 + 1);
+            Some(key.slot)
+        });
         let places = place(index, Slot(0))..place(index, Slot(SLOT_COUNT));
         let runs = self.runs.range(places);
         tree.chain(runs.map(|(place, _)| Slot(*place as u16)))

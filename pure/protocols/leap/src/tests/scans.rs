@@ -436,7 +436,7 @@ fn rows_away_come_in_pieces_that_fit_a_message() {
         run(&mut world, 3, add(name, 1));
     }
     let now = world.call(shard(1), |_, cx| cx.clock.tick(cx.now));
-    world.largest_bytes = 0;
+    (world.largest_bytes, world.units_max) = (0, 0);
     for read in [
         Read::Snapshot(Snapshot::exactly(now)),
         Read::Lock(LockMode::Shared),
@@ -455,4 +455,17 @@ fn rows_away_come_in_pieces_that_fit_a_message() {
     }
     // Of 2,500 rows in one message: more than 100,000.
     assert!(world.largest_bytes < 80_000, "{}", world.largest_bytes);
+    // No step has listed all of them, either: a slice, and the rows of a turn.
+    assert!(world.units_max <= 2_000, "{}", world.units_max);
+
+    // Nor does one forget all of them when their table is dropped.
+    world.units_max = 0;
+    world.call(shard(1), |protocol, cx| protocol.forget_index(cx, TABLE));
+    let away = |world: &World| world.shards[&shard(1)].protocol.table.len();
+    assert_eq!(away(&world), names.len() - 1_000);
+    while away(&world) > 0 {
+        world.tick(1);
+    }
+    world.settle();
+    assert!(world.units_max <= 1_000, "{}", world.units_max);
 }

@@ -114,6 +114,8 @@ pub(crate) struct World {
     pub(crate) checkpoints: u64,
     /// Of the messages between nodes.
     pub(crate) largest_bytes: usize,
+    /// Most units of work of a call.
+    pub(crate) units_max: u64,
     /// Nodes between which nothing arrives, the smaller one first.
     cuts: BTreeSet<(NodeId, NodeId)>,
     /// Prints what happens.
@@ -158,6 +160,7 @@ impl World {
             settings: Settings::default(),
             checkpoints: 0,
             largest_bytes: 0,
+            units_max: 0,
             cuts: BTreeSet::new(),
             traced: false,
         };
@@ -255,6 +258,8 @@ impl World {
         let incarnation = node.incarnation;
         let shard = self.shards.get_mut(&id).unwrap();
         let mut out = Outbox::default();
+        let units = |counters: &Counters| counters.units + counters.rows_read;
+        let before = units(&shard.counters);
         let mut cx = Cx {
             now: self.now,
             shard: id,
@@ -273,6 +278,7 @@ impl World {
             history: Some(&mut self.history),
         };
         let result = call(&mut shard.protocol, &mut cx);
+        self.units_max = self.units_max.max(units(&shard.counters) - before);
         shard.protocol.validate(&shard.store);
         for outgoing in out.messages {
             let (to, message, wait) = (outgoing.to, outgoing.message, outgoing.wait);
