@@ -101,6 +101,9 @@ pub(crate) struct Memory {
     bytes_max: Cell<Option<i64>>,
 }
 
+/// A statement gives way when its operations have read so many rows without having to wait.
+const READ_ROWS_MAX: u64 = 2_000;
+
 /// The port of one statement.
 pub(crate) struct StatementPort {
     pub(crate) txn: Rc<TxnShared>,
@@ -129,6 +132,8 @@ pub(crate) struct StatementPort {
     pub(crate) spent: Cell<bool>,
     /// How often it has started again at a later snapshot.
     pub(crate) restarts: Cell<u32>,
+    /// Rows that operations have read, or passed over, since others had their turn.
+    pub(crate) read: Cell<u64>,
     pub(crate) memory: Memory,
     pub(crate) effects: RefCell<SessionEffects>,
 }
@@ -337,9 +342,16 @@ impl sql::Port for StatementPort {
             op,
             last,
         };
+        let before = core.counters.rows_read + core.counters.units;
         let submitted = core.submit(self.txn.protocol, submission);
+        let read = core.counters.rows_read + core.counters.units - before;
         drop(core);
+        self.read.set(self.read.get() + read);
         match submitted {
+            // Scans that are answered at once, one after the other, as those of a subquery are.
+            Submitted::Ready(reply) if self.read.get() >= READ_ROWS_MAX => {
+                Started::Late(Some(self.digest_answer(reply)), false)
+            }
             Submitted::Ready(reply) => Started::Ready(Some(self.digest_answer(reply))),
             Submitted::Pending => {
                 self.txn.pending.set(self.txn.pending.get() + 1);
@@ -556,6 +568,7 @@ impl sql::Port for StatementPort {
         if core::mem::replace(yielded, true) {
             return Poll::Ready(());
         }
+        self.read.set(0);
         self.events
             .borrow_mut()
             .yielded

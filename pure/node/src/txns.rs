@@ -203,6 +203,7 @@ impl Txns {
             first_op: Cell::new(None),
             spent: Cell::new(false),
             restarts: Cell::new(0),
+            read: Cell::new(0),
             memory: Memory::default(),
             effects: RefCell::default(),
         });
@@ -384,6 +385,7 @@ impl Txns {
             first_op: Cell::new(None),
             spent: Cell::new(false),
             restarts: Cell::new(0),
+            read: Cell::new(0),
             memory: Memory::default(),
             effects: RefCell::default(),
         });

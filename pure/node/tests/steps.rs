@@ -50,6 +50,45 @@ const MONSTERS: &[&str] = &[
     "SELECT count(*) FROM t",
 ];
 
+/// Rows of the tables of [`MORE`].
+const MORE_ROWS: u64 = 12_000;
+
+/// As [`MONSTERS`], also on `s (p, id, v)`, all of whose rows lie in one slot, and on `c (id, t)`
+/// with a foreign key to `t`.
+const MORE: &[&str] = &[
+    "INSERT INTO t SELECT g, g FROM generate_series(1, $n) g",
+    "SELECT v, count(*) FROM t GROUP BY v LIMIT 1",
+    "SELECT count(DISTINCT v), sum(DISTINCT id) FROM t",
+    "SELECT array_length(array_agg(v ORDER BY v), 1), \
+     array_length(array_agg(id ORDER BY v DESC), 1) FROM t",
+    "SELECT count(*) FROM t WHERE v NOT IN (SELECT v + 1 FROM t)",
+    "SELECT count(*) FROM t WHERE v > ALL (SELECT -v FROM t LIMIT 10000)",
+    "SELECT * FROM t ORDER BY v LIMIT 5000",
+    "INSERT INTO t SELECT id + $n, v FROM t ON CONFLICT DO NOTHING",
+    "DELETE FROM t WHERE id > $n",
+    "INSERT INTO s SELECT 1, g, g FROM generate_series(1, $n) g",
+    "BEGIN",
+    "DELETE FROM s",
+    "SELECT count(*) FROM s",
+    "SELECT id FROM s ORDER BY p, id LIMIT 1",
+    "ROLLBACK",
+    "BEGIN",
+    "UPDATE s SET v = v + 1",
+    "SELECT count(*) FROM s",
+    "COMMIT",
+    "DELETE FROM s",
+    "SELECT count(*) FROM s",
+    "INSERT INTO s SELECT 1, g, g FROM generate_series(1, $n) g",
+    "DROP TABLE s",
+    "INSERT INTO c SELECT id, id FROM t",
+    "UPDATE c SET t = t % 100 + 1",
+    "DELETE FROM c WHERE id > 20",
+    "DELETE FROM t WHERE id > 10000",
+];
+
+/// Rows that a transaction increments one by one before its COMMIT is looked at.
+const INCREMENTS: u64 = 7_000;
+
 /// The largest steps while something runs.
 #[derive(Default)]
 struct Largest {
@@ -87,20 +126,61 @@ fn run(world: &mut World, text: &str) -> Largest {
     panic!("it does not end: {text}");
 }
 
+/// Runs statements; tells of those with a step that is too large.
+fn too_large(world: &mut World, texts: &[&str], rows: u64) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for text in texts {
+        let text = text.replace("$n", &rows.to_string());
+        let Largest { units, calls } = run(world, &text);
+        if units > STEP_UNITS_MAX || calls > STEP_CALLS_MAX {
+            wrong.push(format!("{units} units, {calls} calls in a step: {text}"));
+        }
+    }
+    wrong
+}
+
 fn steps_are_short(protocol: ProtocolKind) {
     let mut world = World::new(protocol);
     world.connect(1);
     world.must(1, "CREATE TABLE t (id int PRIMARY KEY, v int)");
     world.must(1, "CREATE TABLE u (id int PRIMARY KEY, v int)");
-    let mut wrong = Vec::new();
-    for text in MONSTERS {
-        let text = text.replace("$n", &ROWS.to_string());
-        let Largest { units, calls } = run(&mut world, &text);
-        if units > STEP_UNITS_MAX || calls > STEP_CALLS_MAX {
-            wrong.push(format!("{units} units, {calls} calls in a step: {text}"));
-        }
-    }
+    let wrong = too_large(&mut world, MONSTERS, ROWS);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn more_steps_are_short(protocol: ProtocolKind) {
+    let mut world = World::new(protocol);
+    world.connect(1);
+    world.must(1, "CREATE TABLE t (id int PRIMARY KEY, v int)");
+    world.must(
+        1,
+        "CREATE TABLE s (p int, id int, v int, PRIMARY KEY (p, id)) PARTITION BY (p)",
+    );
+    world.must(1, "CREATE TABLE c (id int PRIMARY KEY, t int REFERENCES t)");
+    let mut wrong = too_large(&mut world, MORE, MORE_ROWS);
+
+    world.must(1, "DROP TABLE c");
+    world.must(1, "TRUNCATE t");
+    world.must(
+        1,
+        "INSERT INTO t SELECT g, g FROM generate_series(1, 10000) g",
+    );
+    world.must(1, "BEGIN");
+    for id in 1..=INCREMENTS {
+        world.must(1, &format!("UPDATE t SET v = v + 1 WHERE id = {id}"));
+    }
+    wrong.extend(too_large(&mut world, &["COMMIT"], INCREMENTS));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn two_phase_steps_of_other_statements_are_short() {
+    more_steps_are_short(ProtocolKind::TwoPhase);
+}
+
+#[test]
+fn leap_steps_of_other_statements_are_short() {
+    more_steps_are_short(ProtocolKind::Leap);
 }
 
 #[test]

@@ -191,6 +191,9 @@ pub struct OpFuture<'a> {
 pub enum Started {
     /// Answered at once; `None` once taken.
     Ready(Option<OpAnswer>),
+    /// Answered at once, but others have their turn first: much has been read in this one.
+    /// Whether they have had it.
+    Late(Option<OpAnswer>, bool),
     /// [`Port::poll_op`] will tell.
     Pending(OpId),
 }
@@ -219,6 +222,9 @@ impl Future for OpFuture<'_> {
             Started::Ready(reply) => {
                 Poll::Ready(reply.take().expect("a finished operation is polled once"))
             }
+            Started::Late(reply, yielded) => port
+                .poll_yield(yielded)
+                .map(|()| reply.take().expect("a finished operation is polled once")),
             Started::Pending(id) => port.poll_op(*id),
         }
     }

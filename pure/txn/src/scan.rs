@@ -18,7 +18,7 @@ const BATCH_BYTES_MAX: usize = 1 << 20;
 /// An aggregating program answers with what it has gathered when that holds so many bytes, and
 /// begins anew behind: one answer fits into a frame, is made in a few milliseconds, and what a
 /// statement gathers is gathered, and limited, at its coordinator.
-const TASK_BYTES_MAX: usize = 2 << 20;
+const TASK_BYTES_MAX: usize = 1 << 20;
 
 /// Why no more rows are visited for now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -310,7 +310,7 @@ mod tests {
         counts: bool,
     }
 
-    /// Holds 100 bytes, and a megabyte for each row that it is shown with a 9.
+    /// Holds 100 bytes, and half a megabyte for each row that it is shown with a 9.
     struct Count(i64, usize);
 
     impl RowProgram for FirstByte {
@@ -338,7 +338,7 @@ mod tests {
     impl RowTask for Count {
         fn row(&mut self, _: &[u8], row: &[u8]) -> Result<(), SqlError> {
             self.0 += 1;
-            self.1 += usize::from(row[0] == 9) << 20;
+            self.1 += usize::from(row[0] == 9) << 19;
             Ok(())
         }
 

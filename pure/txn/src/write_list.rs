@@ -94,7 +94,8 @@ impl WriteList {
     pub fn find(&self, key: &Key) -> Option<(usize, usize)> {
         let number = match self.rest.first() {
             Some(second) if second[0].0 <= *key => {
-                let behind = |slice: &Arc<Writes>| slice.first().is_some_and(|(first, _)| first <= key);
+                let behind =
+                    |slice: &Arc<Writes>| slice.first().is_some_and(|(first, _)| first <= key);
                 self.rest.partition_point(behind)
             }
             Some(_) | None => 0,

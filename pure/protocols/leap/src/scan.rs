@@ -668,6 +668,7 @@ impl Leap {
             // Only rows that pass are locked, unless the program takes them all.
             if state.run.task.is_none() && !passes(state, row) {
                 *budget = budget.saturating_sub(state.run.units);
+                cx.counters.units += u64::from(state.run.units);
                 state.run.pass(&key.bytes, false);
                 return None;
             }

@@ -16,6 +16,8 @@ use std::collections::btree_map::Entry;
 
 /// Bytes that states gather before they are charged.
 const CHARGE_BYTES: usize = 16 << 10;
+/// A batch with larger values is large.
+const LARGE_BYTES: usize = 64 << 10;
 
 pub(super) struct AggregateRows<'a> {
     cx: &'a Cx<'a>,
@@ -71,6 +73,11 @@ impl<'a> AggregateRows<'a> {
         let mut groups = Long::new(self.cx.port, Groups::default());
         let mut gathered = 0usize;
         while let Some(batch) = input.next().await? {
+            // Making a large answer was enough for a turn.
+            if self.merge && is_large(&batch) {
+                self.cx.breathe(BATCH_ROWS).await;
+            }
+            let mut done = 0;
             for row in batch.iter() {
                 let key = self.key(row)?;
                 let states = match groups.0.entry(key) {
@@ -92,8 +99,17 @@ impl<'a> AggregateRows<'a> {
                         let partial = &row[at..at + width];
                         let growth = state.growth_bytes(partial) + datums_heap_bytes(partial);
                         self.ask(growth)?;
-                        state.merge(partial)?;
                         at += width;
+                        if !state.is_distinct() {
+                            state.merge(partial)?;
+                            continue;
+                        }
+                        for part in partial[0].as_array().unwrap_or_default() {
+                            done += state.merge_part(part)?;
+                            if done >= BATCH_ROWS {
+                                self.cx.breathe(core::mem::take(&mut done)).await;
+                            }
+                        }
                     }
                 } else {
                     self.update(states, row)?;
@@ -103,12 +119,13 @@ impl<'a> AggregateRows<'a> {
                 if gathered >= CHARGE_BYTES {
                     self.charge.add(core::mem::take(&mut gathered))?;
                 }
-                if self.units > 1 {
-                    self.cx.breathe(self.units as usize).await;
+                done += self.units as usize;
+                if done >= BATCH_ROWS {
+                    self.cx.breathe(core::mem::take(&mut done)).await;
                 }
             }
             self.charge.add(core::mem::take(&mut gathered))?;
-            self.cx.breathe(batch.rows as usize).await;
+            self.cx.breathe(done).await;
         }
         if self.group.is_empty() && groups.0.is_empty() {
             groups.0.insert(GroupKey(Vec::new()), self.states());
@@ -289,6 +306,11 @@ fn units(group: &[Expr], aggregates: &[Aggregate]) -> u32 {
         aggregate.args.iter().chain(&aggregate.filter).chain(keys)
     });
     list::units_of_row(group.iter().chain(own).map(list::nodes).sum())
+}
+
+/// Whether a batch of partial results takes much of a turn.
+fn is_large(batch: &RowBatch) -> bool {
+    batch.rows as usize >= BATCH_ROWS / 4 || datums_heap_bytes(&batch.datums) > LARGE_BYTES
 }
 
 /// Whether a state must keep the values that it has seen.

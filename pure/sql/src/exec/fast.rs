@@ -100,7 +100,7 @@ fn start(cx: &Cx<'_>, run: &Run, plan: &PointPlan, params: &[Datum]) -> Result<F
         return Ok(Fast::Done(batch, Completed { tag }));
     };
     match cx.port.submit(prepared.to, run.planned, prepared.op, true) {
-        Started::Ready(answer) => {
+        Started::Ready(answer) | Started::Late(answer, _) => {
             let answer = answer.expect("an answer that nobody has taken yet");
             let (batch, tag) = point::finish(cx, plan, params, answer?)?;
             Ok(Fast::Done(batch, Completed { tag }))

@@ -243,6 +243,21 @@ impl AggState {
         Ok(())
     }
 
+    /// Whether values count once.
+    pub fn is_distinct(&self) -> bool {
+        self.seen.is_some()
+    }
+
+    /// As [`AggState::merge`] for one part of the values of `DISTINCT`; how many there are.
+    ///
+    /// # Errors
+    /// XX001 if they are malformed.
+    pub fn merge_part(&mut self, part: &Datum) -> Result<usize, SqlError> {
+        let rows: Vec<Vec<Datum>> = codec::decode(part.as_bytes().unwrap_or(&[]))?;
+        rows.iter().try_for_each(|row| self.update(row))?;
+        Ok(rows.len())
+    }
+
     /// Values of `DISTINCT` that have not been taken into the result.
     pub fn seen_count(&self) -> usize {
         self.seen.as_ref().map_or(0, BTreeSet::len)
@@ -311,8 +326,7 @@ impl AggState {
     pub fn merge(&mut self, partial: &[Datum]) -> Result<(), SqlError> {
         if self.seen.is_some() {
             for part in partial[0].as_array().unwrap_or(&[]) {
-                let rows: Vec<Vec<Datum>> = codec::decode(part.as_bytes().unwrap_or(&[]))?;
-                rows.iter().try_for_each(|row| self.update(row))?;
+                self.merge_part(part)?;
             }
             return Ok(());
         }
