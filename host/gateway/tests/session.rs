@@ -95,6 +95,7 @@ impl World {
             clock_bound: Ts::from_time(now.after(3_600_000_000)),
             in_doubt: two_phase::InDoubt::default(),
             ownership: Default::default(),
+            vote: None,
         };
         let mut shard = Shard::new(config, Box::new(journal.clone()), recovered);
         shard.bootstrap(

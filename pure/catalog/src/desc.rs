@@ -1,5 +1,6 @@
 //! Descriptions of databases, tables, columns, indexes and constraints.
 
+use crate::closing::Closing;
 use crate::placement::Placement;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -22,6 +23,8 @@ pub struct Catalog {
     /// Key spaces that a running schema change fills (`Command::Reserve`, until `Unreserve` or
     /// `SetPrimaryKey`): their rows are kept although no table has them yet.
     pub reserved: Vec<IndexId>,
+    /// The change that keeps something closed, or the last one that did.
+    pub closing: Option<Closing>,
 }
 
 /// The transaction protocol of a database.

@@ -10,6 +10,7 @@
 extern crate alloc;
 
 mod apply;
+mod closing;
 pub mod command;
 mod comments;
 mod constraints;
@@ -20,6 +21,7 @@ mod names;
 pub mod placement;
 mod tables;
 
+pub use closing::{ChangeId, Closing, Stage};
 pub use command::{Applied, CatalogError, Command};
 pub use comments::Subject;
 pub use desc::*;

@@ -29,6 +29,7 @@ pub mod record;
 pub mod recovery;
 pub mod segment;
 pub mod verdict;
+pub mod vote;
 
 pub use checkpoint::{
     CheckpointHeader, CheckpointReader, CheckpointTables, CheckpointWriter, Owed, Prepared,
@@ -45,3 +46,4 @@ pub use record::{
 pub use recovery::{Recovery, Redo, Replay, ReplayStart, recover};
 pub use segment::{FORMAT_VERSION, SEGMENT_HEADER_BYTES, SegmentHeader};
 pub use verdict::{Evidence, Verdict, judge};
+pub use vote::{Accepted, Ballot, Vote};

@@ -2,6 +2,7 @@
 
 use crate::fault::Fault;
 use crate::ownership::{Otag, Shipment};
+use crate::vote::Vote;
 use alloc::vec::Vec;
 use base::codec::{self, CodecError};
 use base::crc::Crc32c;
@@ -171,10 +172,12 @@ pub enum Record {
         /// The transaction.
         txn: TxnId,
     },
+    /// What this node has promised and accepted about the catalog that follows a closed one.
+    Vote(Vote),
 }
 
 /// Number of variants of [`Record`]; their numbers are the first payload byte.
-pub(crate) const RECORD_KINDS: u8 = 14;
+pub(crate) const RECORD_KINDS: u8 = 15;
 
 /// [`Record::Commit`] over borrowed writes.
 #[derive(Clone, Copy, Debug)]
@@ -508,7 +511,7 @@ mod tests {
     #[test]
     fn kinds_are_counted() {
         let mut payload = Vec::new();
-        Record::Delivered { txn: txn() }.encode(&mut payload);
+        Record::Vote(Vote::default()).encode(&mut payload);
         assert_eq!(
             payload[0],
             RECORD_KINDS - 1,

@@ -16,6 +16,7 @@ use crate::ownership::{Held, Holding, Otag, Ownership, Shipment, Shipped};
 use crate::reader::Entry;
 use crate::record::{Record, ShardWrites, Writes};
 use crate::verdict::{Evidence, Heard, Verdict, judge};
+use crate::vote::Vote;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use base::{Key, NodeId, Planted, Position, ShardId, Ts, TxnId, is_planted};
@@ -58,6 +59,8 @@ pub struct Recovery {
     pub view: u64,
     /// The newest encoded catalog with its version, or nothing if the manifest's is the newest.
     pub catalog: Vec<(u64, Vec<u8>)>,
+    /// The newest vote, if no newer catalog has come after it.
+    pub vote: Option<Vote>,
     /// Committed writes, to be applied in this order (only from [`recover`]).
     pub redo: Vec<Redo>,
     /// Promises whose outcome the coordinator elsewhere knows: lock their keys and ask.
@@ -195,17 +198,28 @@ impl Replay {
             Record::End { txn } => {
                 self.ended.insert(txn);
             }
-            Record::Catalog { version, catalog } => {
-                if version > self.last_catalog {
-                    self.last_catalog = version;
-                    self.recovery.catalog = Vec::from([(version, catalog)]);
-                }
-            }
+            Record::Catalog { version, catalog } => self.on_catalog(version, catalog),
+            Record::Vote(vote) => self.on_vote(vote),
             Record::CheckpointStart { .. } => {}
             acquired @ Record::Acquired { .. } => self.on_acquired(end, acquired, redo),
             released @ Record::Released { .. } => self.on_released(end, released),
         }
         Ok(())
+    }
+
+    fn on_catalog(&mut self, version: u64, catalog: Vec<u8>) {
+        if version > self.last_catalog {
+            self.last_catalog = version;
+            self.recovery.catalog = Vec::from([(version, catalog)]);
+            self.recovery.vote.take_if(|vote| vote.base < version);
+        }
+    }
+
+    /// Votes on what follows an older catalog are void.
+    fn on_vote(&mut self, vote: Vote) {
+        if vote.base >= self.last_catalog {
+            self.recovery.vote = Some(vote);
+        }
     }
 
     /// A row has gone.

@@ -4,8 +4,9 @@
 use base::{IndexId, Key, NodeId, Position, Prng, ShardId, Slot, Ts, TxnId};
 use journal::verdict::Heard;
 use journal::{
-    Away, CheckpointTables, Entry, Evidence, Fault, Held, Holding, Otag, Owed, Ownership, Prepared,
-    Record, Recovery, Redo, ReplayStart, Shipment, Shipped, Verdict, Writes, judge, recover,
+    Away, Ballot, CheckpointTables, Entry, Evidence, Fault, Held, Holding, Otag, Owed, Ownership,
+    Prepared, Record, Recovery, Redo, ReplayStart, Shipment, Shipped, Verdict, Vote, Writes, judge,
+    recover,
 };
 use store::{Formula, Write};
 
@@ -425,6 +426,33 @@ fn incarnation_clock_and_catalog_are_the_largest_seen() {
         ..ReplayStart::default()
     };
     assert_eq!(recover(begin, entries(&[catalog(8)])).unwrap().catalog, []);
+}
+
+#[test]
+fn a_vote_holds_until_a_newer_catalog() {
+    let catalog = |version| Record::Catalog {
+        version,
+        catalog: vec![version as u8],
+    };
+    let vote = |base, round| Vote {
+        base,
+        promised: Ballot {
+            round,
+            node: NodeId(2),
+        },
+        accepted: None,
+    };
+    let voted = |base, round| Record::Vote(vote(base, round));
+    let last = |records: &[Record]| run(records).unwrap().vote;
+    let first = [catalog(1), voted(1, 1)];
+    assert_eq!(last(&first), Some(vote(1, 1)));
+    // The newest counts, and one that a checkpoint has journaled again.
+    let again = [catalog(1), voted(1, 1), voted(1, 7), voted(1, 7)];
+    assert_eq!(last(&again), Some(vote(1, 7)));
+    assert_eq!(last(&[catalog(1), voted(1, 7), catalog(2)]), None);
+    assert_eq!(last(&[catalog(2), voted(1, 7)]), None);
+    let next = [catalog(1), voted(1, 7), catalog(2), voted(2, 1)];
+    assert_eq!(last(&next), Some(vote(2, 1)));
 }
 
 /// Cutting a journal after any record gives what was committed by then, and nothing else.

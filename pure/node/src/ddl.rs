@@ -35,7 +35,7 @@ use crate::client::ConnId;
 use crate::fill::Work;
 use crate::message::{DdlStop, DdlWork, FromTxn, TxnHandle};
 use base::{IndexId, NodeId, ShardId, SqlError, SqlState};
-use catalog::{Catalog, Command, ProtocolKind};
+use catalog::{Catalog, ChangeId, Closing, Command, ProtocolKind, Stage};
 use sql::fill::FillPosition;
 use sql::plan::Fill;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -115,6 +115,7 @@ enum Waiting {
 #[derive(Debug)]
 struct Change {
     origin: Origin,
+    id: ChangeId,
     database: String,
     steps: VecDeque<Step>,
     undo: Vec<Command>,
@@ -137,8 +138,37 @@ struct Change {
 pub(crate) struct Ddl {
     queue: VecDeque<(Origin, String, DdlWork)>,
     current: Option<Change>,
+    /// A change that others have ended, or are about to: what came of it is in the catalog.
+    abandoned: Option<(Origin, ChangeId)>,
+    /// Numbers of changes that sessions of this shard have asked for.
+    numbers: u64,
     /// Answers to other shards that they have not confirmed, by the shard and its number.
     untold: BTreeMap<(ShardId, u64), Answered>,
+}
+
+/// What came of a change that closes something, by a catalog; `None`: it still does.
+pub(crate) fn end_of(change: ChangeId, catalog: &Catalog) -> Option<Answered> {
+    let closing = catalog.closing.filter(|closing| closing.change == change);
+    match closing.map(|closing| closing.stage) {
+        Some(Stage::Undecided | Stage::Decided) => None,
+        Some(Stage::Done) => Some(Ok(Vec::new())),
+        Some(Stage::Undone) => Some(Err(undone())),
+        None => Some(Err(unknown())),
+    }
+}
+
+/// The answer where nobody knows what came of a change.
+pub(crate) fn unknown() -> SqlError {
+    let text = "node 1 was lost while the schema change was under way";
+    SqlError::new(SqlState::TXN_UNKNOWN, text)
+        .hint("Look whether it has happened before you run the statement again.")
+}
+
+fn undone() -> SqlError {
+    let text = "node 1 was lost while the schema change was under way";
+    SqlError::new(SqlState::OBJECT_NOT_READY, text)
+        .detail("The schema change has been undone.")
+        .hint("Run the statement again when node 1 is back.")
 }
 
 /// The notices of a change, or why it did not happen.
@@ -149,8 +179,11 @@ const BATCH_ATTEMPTS_MAX: u32 = 100;
 
 impl Ddl {
     /// The queue after a start with this catalog.
-    pub(crate) fn recovered(here: ShardId, catalog: &Catalog) -> Ddl {
-        let mut ddl = Ddl::default();
+    pub(crate) fn recovered(here: ShardId, incarnation: u32, catalog: &Catalog) -> Ddl {
+        let mut ddl = Ddl {
+            numbers: u64::from(incarnation) << 32,
+            ..Ddl::default()
+        };
         if here == ShardId(0) {
             ddl.undo_unfinished(catalog);
         }
@@ -180,18 +213,15 @@ impl Ddl {
     }
 
     /// Asks for what undoes the changes that a crash of node 1 has cut off: indexes that are still
-    /// building go, frozen tables are written to again, reserved key spaces are given up.
+    /// building go, reserved key spaces are given up. What is closed is opened first
+    /// ([`crate::register`]).
     pub(crate) fn undo_unfinished(&mut self, catalog: &Catalog) {
+        if catalog.is_closed() {
+            return;
+        }
         let mut before = Vec::new();
         for (database, content) in &catalog.databases {
-            if content.switching.is_some() {
-                before.push(Command::Switch {
-                    database: database.clone(),
-                    protocol: content.protocol,
-                    switching: None,
-                });
-            }
-            for (name, table) in &content.tables {
+            for table in content.tables.values() {
                 let building = table.secondary.iter().filter(|index| index.building);
                 let names: Vec<String> = building.map(|index| index.name.clone()).collect();
                 if !names.is_empty() {
@@ -203,14 +233,6 @@ impl Ddl {
                     });
                 }
                 before.extend(table.unfinished_constraints(database));
-                if table.frozen {
-                    let (database, table) = (database.clone(), name.clone());
-                    before.push(Command::Freeze {
-                        database,
-                        table,
-                        frozen: false,
-                    });
-                }
             }
         }
         let reserved = catalog
@@ -236,7 +258,31 @@ impl Ddl {
 
     /// Whether nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
-        self.current.is_none() && self.queue.is_empty()
+        self.current.is_none() && self.queue.is_empty() && self.abandoned.is_none()
+    }
+
+    /// Whether a change is under way.
+    pub(crate) fn is_running(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// Others decide what becomes of the change that is under way. Gives the batch to end.
+    pub(crate) fn abandon(&mut self) -> Option<TxnHandle> {
+        let change = self.current.take()?;
+        self.abandoned = Some((change.origin, change.id));
+        let running = match change.waiting {
+            Waiting::Batch { handle, .. } => handle,
+            Waiting::Nothing | Waiting::Acks { .. } => None,
+        };
+        running.or(change.unwanted)
+    }
+
+    /// The answer to a change that others have ended, if this catalog has it.
+    pub(crate) fn end_abandoned(&mut self, catalog: &Catalog) -> Option<Action> {
+        let (origin, change) = self.abandoned?;
+        let result = end_of(change, catalog)?;
+        self.abandoned = None;
+        Some(Action::Answer(origin, result))
     }
 
     /// The version that shards have yet to acknowledge, for those that come back.
@@ -335,6 +381,19 @@ impl Ddl {
         None
     }
 
+    fn id_of(&mut self, origin: Origin) -> ChangeId {
+        match origin {
+            Origin::Shard(by, number) => ChangeId { by, number },
+            Origin::Session(_) | Origin::Restart => {
+                self.numbers += 1;
+                ChangeId {
+                    by: ShardId(0),
+                    number: self.numbers,
+                }
+            }
+        }
+    }
+
     /// The next thing to do, or `None` while something is waited for.
     pub(crate) fn next(&mut self, catalog: &Arc<Catalog>, nodes: Nodes<'_>) -> Option<Action> {
         let down = nodes.down;
@@ -351,7 +410,8 @@ impl Ddl {
                 let error = crate::port::disk_full(*node);
                 return Some(Action::Answer(origin, Err(error)));
             }
-            self.current = Some(Change::new(origin, database, work));
+            let id = self.id_of(origin);
+            self.current = Some(Change::new(origin, id, database, work));
         }
         let change = self.current.as_mut().expect("just set");
         change.go_on_without(down);
@@ -394,7 +454,7 @@ impl Ddl {
 }
 
 impl Change {
-    fn new(origin: Origin, database: String, work: DdlWork) -> Change {
+    fn new(origin: Origin, id: ChangeId, database: String, work: DdlWork) -> Change {
         let mut steps: VecDeque<Step> = work.before.into_iter().map(Step::from).collect();
         if let Some(fill) = work.fill {
             if matches!(fill, Fill::PrimaryKey { .. }) {
@@ -405,6 +465,7 @@ impl Change {
         steps.extend(work.after.into_iter().map(Step::from));
         Change {
             origin,
+            id,
             database,
             steps,
             undo: work.undo,
@@ -496,7 +557,7 @@ impl Change {
                 self.fail(error);
                 Some(Action::Publish(catalog.clone()))
             }
-            Ok((next, applied)) => {
+            Ok((mut next, applied)) => {
                 if let Some(notice) = applied.skipped {
                     self.notices.push(notice);
                     self.steps.clear();
@@ -515,6 +576,7 @@ impl Change {
                 {
                     self.to_leap = Some(database.clone());
                 }
+                self.sign(catalog, &mut next);
                 self.waiting = Waiting::Acks {
                     version: next.version,
                     missing: next.placement.shards().iter().copied().collect(),
@@ -522,6 +584,19 @@ impl Change {
                 Some(Action::Publish(Arc::new(next)))
             }
         }
+    }
+
+    /// Notes in the next catalog how far a change is that closes something.
+    fn sign(&self, before: &Catalog, next: &mut Catalog) {
+        let stage = match (before.is_closed(), next.is_closed()) {
+            (_, true) if self.failure.is_none() && !self.needs_everybody() => Stage::Decided,
+            (_, true) => Stage::Undecided,
+            (true, false) if self.failure.is_none() => Stage::Done,
+            (true, false) => Stage::Undone,
+            (false, false) => return,
+        };
+        let change = self.id;
+        next.closing = Some(Closing { change, stage });
     }
 
     /// The rows of a new primary key go to this key space.

@@ -28,6 +28,7 @@ pub mod message;
 mod port;
 mod program;
 mod protocols;
+pub mod register;
 mod sequence;
 pub mod session;
 mod show;

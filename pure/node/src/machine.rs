@@ -17,6 +17,7 @@ mod pass;
 mod schema;
 mod sessions;
 mod switch;
+mod takeover;
 
 use crate::away::Away;
 use crate::barrier::Barrier;
@@ -29,6 +30,7 @@ use crate::message::{
     CATALOG_NODE, DdlCall, LocalMessage, Message, ShowKind, ToTxn, TxnHandle, WireMessage,
 };
 use crate::port::Events;
+use crate::register::Register;
 use crate::sequence::{SequenceDraws, draw_block};
 use crate::session::{PlanCache, Session};
 use crate::show::Shows;
@@ -47,6 +49,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use switch::Switch;
+use takeover::Takeover;
 use txn::JournalPort;
 
 /// What a shard knows about itself and its cluster when it starts.
@@ -85,6 +88,8 @@ pub struct ShardRecovered {
     pub in_doubt: two_phase::InDoubt,
     /// Rows away from the shard of their slot (leap).
     pub ownership: journal::Ownership,
+    /// Of the node, on its first shard: on the catalog that follows this one.
+    pub vote: Option<journal::Vote>,
 }
 
 /// A clock bound reaches this far ahead of the clock (a timestamp's worth of 1 s). A restarted node
@@ -128,6 +133,8 @@ pub struct Shard {
     /// Schema changes that sessions here asked of node 1.
     ddl_asked: BTreeMap<u64, ConnId>,
     ddl_next: u64,
+    register: Register,
+    takeover: Takeover,
     /// Where the fill batch that runs now says the next one begins.
     fill_next: Rc<RefCell<Option<FillPosition>>>,
     /// Sequence draws under way.
@@ -167,7 +174,8 @@ impl Shard {
     ) -> Shard {
         let stages = Stages::new(config.stopwatch);
         let incarnation = config.incarnation;
-        let ddl = Ddl::recovered(config.shard, &recovered.catalog);
+        let ddl = Ddl::recovered(config.shard, incarnation, &recovered.catalog);
+        let register = takeover::register(&config, &recovered);
         let ShardRecovered {
             store,
             catalog,
@@ -175,6 +183,7 @@ impl Shard {
             clock_bound,
             in_doubt,
             ownership,
+            vote: _,
         } = recovered;
         let mut core = Core::new(config, journal, clock_floor, store, catalog);
         core.clock_bound = clock_bound;
@@ -207,6 +216,8 @@ impl Shard {
             ddl,
             ddl_asked: BTreeMap::new(),
             ddl_next: u64::from(incarnation) << 32,
+            register,
+            takeover: Takeover::default(),
             fill_next: Rc::default(),
             draws: BTreeMap::new(),
             peers: BTreeMap::new(),
@@ -274,6 +285,7 @@ impl Shard {
                 }
                 drop(core);
                 self.catalog_durable(position);
+                self.vote_durable(position);
             }
             Input::Tick => self.tick(),
             Input::PeerUp { node, incarnation } => self.peer_up(node, incarnation),
@@ -309,7 +321,9 @@ impl Shard {
     /// Whether it goes on only when a record of its own is durable, though nothing is held back
     /// for that: a host that flushes when somebody waits does it for this, too.
     pub fn awaits_durable(&self) -> bool {
-        self.catalog_pending.is_some() || self.core.borrow().protocols.awaits_durable()
+        self.catalog_pending.is_some()
+            || self.takeover.awaits_durable()
+            || self.core.borrow().protocols.awaits_durable()
     }
 
     fn on_message(&mut self, from: ShardId, message: Message) {
@@ -351,6 +365,7 @@ impl Shard {
             WireMessage::DdlDone { id, result } => {
                 let heard = Message::Wire(WireMessage::DdlHeard { id });
                 self.core.borrow_mut().send(from, heard, Position(0));
+                self.takeover.forget(id);
                 if let Some(conn) = self.ddl_asked.remove(&id) {
                     self.with_session(conn, |session, cx| session.on_ddl(cx, result));
                 }
@@ -358,7 +373,8 @@ impl Shard {
             WireMessage::DdlStop { id, stop } => self.on_ddl_stop(Origin::Shard(from, id), stop),
             WireMessage::DdlHeard { id } => self.ddl.on_heard(from, id),
             WireMessage::Catalog(catalog) => self.on_catalog(catalog),
-            WireMessage::CatalogAck { version } => self.ddl.on_ack(from, version),
+            WireMessage::CatalogAck { version } => self.on_catalog_ack(from, version),
+            WireMessage::Register(word) => self.on_register(from, word),
             WireMessage::CatalogStuck { version, missing } => {
                 self.on_stuck(from, version, missing);
             }
@@ -465,7 +481,8 @@ impl Shard {
             && self.ddl_wanted.is_empty()
             && self.statistics.is_idle()
             && self.ddl.is_idle()
-            && !self.switch.wants_look();
+            && !self.switch.wants_look()
+            && !self.takeover.wants_look();
         !nothing && self.start_some()
     }
 
@@ -490,6 +507,7 @@ impl Shard {
         any |= self.ask_ddl();
         any |= self.run_ddl();
         any |= self.tend_switch();
+        any |= self.tend_takeover();
         any
     }
 
@@ -592,6 +610,7 @@ impl Shard {
             let mut run = CheckpointRun::new(&mut core, number);
             bytes.into_iter().for_each(|bytes| run.want(bytes));
             drop(core);
+            self.journal_vote_again();
             (self.checkpoint, self.checkpoint_wanted) = (Some(run), None);
         }
     }
@@ -669,6 +688,7 @@ impl Shard {
             self.shows.borrow().again_at,
             self.switch.deadline(),
             self.ddl_deadline(),
+            self.takeover_deadline(),
         ];
         all.into_iter().flatten().min()
     }
@@ -699,30 +719,6 @@ impl Shard {
         self.core.borrow().catalog.clone()
     }
 
-    /// Makes the first catalog of a new cluster. Only on the first shard of node 1, before its
-    /// first step, if no catalog was recovered. The database `postgres` runs `protocol`.
-    pub fn bootstrap(&mut self, placement: catalog::Placement, protocol: ProtocolKind) {
-        let empty = self.catalog();
-        assert_eq!(empty.version, 0, "only an empty cluster is bootstrapped");
-        let commands = [
-            catalog::Command::Bootstrap(placement),
-            catalog::Command::CreateDatabase {
-                name: "postgres".into(),
-                protocol,
-                execution: catalog::Execution::Interleaved,
-                if_not_exists: false,
-            },
-        ];
-        let apply = |catalog: Catalog, command| {
-            catalog
-                .apply(&command)
-                .expect("an empty catalog takes its first commands")
-                .0
-        };
-        let first = commands.into_iter().fold((*empty).clone(), apply);
-        self.publish(Arc::new(first));
-    }
-
     /// Closes all sessions with 57P01.
     pub fn shut_down(&mut self, out: &mut Effects) {
         for conn in &self.conns {
@@ -745,6 +741,7 @@ impl Shard {
             && self.ddl.is_idle()
             && !self.switch.is_open()
             && self.ddl_asked.is_empty()
+            && !self.takeover.wants_look()
             && self.ahead.is_empty()
             && self.checkpoint.is_none()
             && self.checkpoint_wanted.is_none()

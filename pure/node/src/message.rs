@@ -2,6 +2,7 @@
 //! other.
 
 use crate::client::{ConnId, Tag};
+use crate::register::Word;
 use base::{NodeId, Position, RowBatch, ShardId, SqlError, SqlState, Time, Ts};
 use catalog::{Catalog, Command, Database};
 use serde::{Deserialize, Serialize};
@@ -102,6 +103,8 @@ pub enum WireMessage {
         /// The node.
         missing: NodeId,
     },
+    /// Between the first shards of nodes: what follows a catalog under which something is closed.
+    Register(Word),
 }
 
 /// Serialisable form of [`sql::port::Show`].
@@ -396,6 +399,7 @@ impl WireMessage {
             WireMessage::Leap(_) => "leap",
             WireMessage::InTheWay(_) => "in_the_way",
             WireMessage::DdlStop { .. } => "ddl_stop",
+            WireMessage::Register(_) => "register",
         }
     }
 }

@@ -147,6 +147,7 @@ fn machine(shard: ShardId, journal: &Rc<RefCell<Records>>) -> Shard {
         clock_bound: Ts(1),
         in_doubt: two_phase::InDoubt::default(),
         ownership: Ownership::default(),
+        vote: None,
     };
     Shard::new(config, Box::new(Port(journal.clone())), recovered)
 }

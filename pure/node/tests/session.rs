@@ -483,6 +483,7 @@ fn catalog() -> Catalog {
         version: 3,
         next_id: 16_400,
         reserved: Vec::new(),
+        closing: None,
         placement: Placement::new(NodeId(1).0, 1),
         databases: BTreeMap::from([("shop".to_owned(), Arc::new(database))]),
     }

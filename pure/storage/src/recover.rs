@@ -449,8 +449,10 @@ fn split(
             clock_bound: bound,
             in_doubt: two_phase::InDoubt::default(),
             ownership: journal::Ownership::default(),
+            vote: None,
         })
         .collect();
+    shards[0].vote = recovery.vote;
     let index = |shard: ShardId| usize::from(shard.index());
     for held in recovery.held {
         shards[index(held.shard)].in_doubt.held.push(held);

@@ -35,6 +35,10 @@ impl World {
             What::Blackout { down_us } => {
                 (1..=self.plan.nodes).fold(false, |any, node| self.end(node, down_us, true) | any)
             }
+            What::InChange { steps, down_us } => {
+                self.closed.end_in_change(steps, down_us, self.now_ns);
+                false
+            }
             What::Flip { node, down_us } => {
                 // It counts when a start has found it.
                 if self.end(node, down_us, true) {
@@ -109,6 +113,7 @@ impl World {
             What::Kill { .. }
             | What::Power { .. }
             | What::Blackout { .. }
+            | What::InChange { .. }
             | What::Flip { .. }
             | What::Pause { .. }
             | What::Cut { .. }
@@ -202,6 +207,7 @@ impl World {
     /// Ends all faults and starts all nodes.
     pub(crate) fn heal(&mut self) {
         self.healed = true;
+        self.closed.heal();
         self.trace.say(self.now_ns, || "healed".to_owned());
         for (from, to) in self.network.heal() {
             self.release_stalled(from, to);

@@ -10,6 +10,7 @@
 #![warn(missing_docs)]
 
 pub mod client;
+mod closed;
 pub mod costs;
 pub mod disk;
 mod executor;

@@ -360,6 +360,12 @@ impl World {
             host.busy_until_ns = from_ns;
         }
         host.steps += 1;
+        self.closed_after_step(node, shard);
+        let host = &mut self.nodes[node]
+            .running
+            .as_mut()
+            .expect("it has just made a step")
+            .shards[shard];
         if self.costs.is_none() && host.steps.is_multiple_of(VALIDATE_STEPS) {
             host.machine.validate();
         }

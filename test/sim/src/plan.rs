@@ -135,6 +135,12 @@ pub enum What {
     Blackout {
         down_us: u64,
     },
+    /// Node 1 ends inside a schema change that has closed something, so many steps of its first
+    /// shard after that. Nothing happens if there is none soon.
+    InChange {
+        steps: u64,
+        down_us: u64,
+    },
     Pause {
         node: u16,
         for_us: u64,
@@ -190,7 +196,7 @@ impl What {
     pub fn kind(&self) -> Kind {
         match self {
             What::Kill { .. } => Kind::Kill,
-            What::Power { .. } | What::Blackout { .. } => Kind::Power,
+            What::Power { .. } | What::Blackout { .. } | What::InChange { .. } => Kind::Power,
             What::Pause { .. } => Kind::Pause,
             What::Cut { .. } | What::Part { .. } => Kind::Cut,
             What::Slow { .. } => Kind::Slow,
@@ -356,6 +362,11 @@ impl Plan {
         matches!(self.workload, "waits" | "waits-switch")
     }
 
+    /// Whether schema changes close something in it.
+    fn closes(&self) -> bool {
+        matches!(self.workload, "ddl" | "switch" | "waits-switch")
+    }
+
     /// Nothing takes long but what waits for an outage.
     fn become_calm(&mut self, asked_us: Option<u64>) {
         self.nodes = self.nodes.max(3);
@@ -369,6 +380,8 @@ impl Plan {
     }
 }
 
+/// Steps of node 1's first shard, at most, inside a change before it ends.
+const IN_CHANGE_STEPS: u64 = 64;
 /// Length of the safety phase of a run with outages.
 const OUTAGES_RUN_US: u64 = 9_000_000;
 
@@ -387,6 +400,10 @@ fn outages(prng: &mut Prng, plan: &Plan, on: &[Kind], wanted: &Wanted) -> Vec<Fa
         let node = 1 + prng.below(u64::from(plan.nodes)) as u16;
         let to = 1 + (node - 1 + 1 + prng.below(u64::from(plan.nodes) - 1) as u16) % plan.nodes;
         let what = match kinds[prng.below(kinds.len() as u64) as usize] {
+            Kind::Kill if plan.closes() && !for_us.is_multiple_of(3) => vec![What::InChange {
+                steps: for_us / 3 % IN_CHANGE_STEPS,
+                down_us: for_us,
+            }],
             Kind::Kill => vec![What::Kill {
                 node,
                 down_us: for_us,
@@ -470,6 +487,11 @@ fn what(prng: &mut Prng, plan: &Plan, kind: Kind) -> Option<What> {
     let down_us = for_us;
     let from = node;
     Some(match kind {
+        // Not drawn, so that other faults stay what they were.
+        Kind::Kill if plan.closes() && for_us % 2 == 1 => What::InChange {
+            steps: for_us / 2 % IN_CHANGE_STEPS,
+            down_us,
+        },
         Kind::Kill => What::Kill { node, down_us },
         Kind::Power => power(prng, node, down_us),
         Kind::Pause => What::Pause { node, for_us },

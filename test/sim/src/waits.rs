@@ -99,7 +99,7 @@ impl World {
         }
     }
 
-    fn is_live(&self, node: usize) -> bool {
+    pub(crate) fn is_live(&self, node: usize) -> bool {
         self.nodes[node].running.is_some() && !self.nodes[node].is_paused(self.now_ns)
     }
 
@@ -110,7 +110,7 @@ impl World {
     }
 
     /// Whether nothing gets from one node to the other and back.
-    fn is_cut_off(&self, from: usize, to: usize) -> bool {
+    pub(crate) fn is_cut_off(&self, from: usize, to: usize) -> bool {
         self.network.is_cut(from, to) || self.network.is_cut(to, from)
     }
 
@@ -161,8 +161,10 @@ impl World {
         self.push(LOOK_NS, Event::Look);
         if !self.is_steady() {
             self.waits.since_ns = self.now_ns;
+            self.closed.unsteady();
             return;
         }
+        self.look_for_closed();
         let bound_ns = match self.plan.workload {
             "waits-switch" => BOUND_CLOSED_NS,
             _ => BOUND_NS,

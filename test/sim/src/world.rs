@@ -1,6 +1,7 @@
 //! The world: nodes, network, clients and virtual time. One event after the other.
 
 use crate::client::{ConnCell, ConnState};
+use crate::closed::Closed;
 use crate::costs::CostModel;
 use crate::executor::{Executor, Request, Shared, TaskId};
 use crate::hosted::{Hosted, NodeClock};
@@ -54,6 +55,7 @@ pub(crate) struct World {
     pub(crate) broken: Option<String>,
     pub(crate) next_cut: u64,
     pub(crate) waits: Waits,
+    pub(crate) closed: Closed,
     quiet: Vec<TaskId>,
 }
 
@@ -106,6 +108,7 @@ impl World {
             broken: None,
             next_cut: 0,
             waits: Waits::default(),
+            closed: Closed::default(),
             quiet: Vec::new(),
         }
     }

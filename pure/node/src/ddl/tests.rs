@@ -284,7 +284,7 @@ impl Machine for World {
                 self.down.extend(gone);
             }
             "up" => self.down.retain(|shard| shard.node() != node(words[0])),
-            "restart" => self.ddl = Ddl::recovered(ShardId(0), &self.catalog),
+            "restart" => self.ddl = Ddl::recovered(ShardId(0), 1, &self.catalog),
             "full" => {
                 self.full.insert(node(words[0]));
             }

@@ -16,7 +16,7 @@ use crate::client::ConnId;
 use crate::ddl::{Action, Answered, Nodes, Origin};
 use crate::message::{CATALOG_NODE, DdlCall, DdlStop, DdlWork, Message, ToTxn, WireMessage};
 use base::{Position, ShardId, SqlError, SqlState, Time};
-use catalog::{Catalog, Switching};
+use catalog::{Catalog, ProtocolKind, Switching};
 use std::sync::Arc;
 use txn::JournalPort;
 
@@ -61,10 +61,11 @@ impl Shard {
             (core.config.shard, core.config.shards_per_node)
         };
         if here == ShardId(0) {
-            // It makes them.
+            self.on_catalog_of_others(catalog);
             return;
         }
         self.use_catalog(catalog);
+        self.answer_lost();
         self.take_kept();
         if here.index() == 0 {
             // Even if it is known already: the acknowledgement of another shard may be lost.
@@ -177,7 +178,7 @@ impl Shard {
 
     pub(super) fn run_ddl(&mut self) -> bool {
         let mut any = false;
-        while !self.ddl.is_idle() {
+        while !self.ddl.is_idle() && !self.awaits_register() {
             let catalog = self.core.borrow().catalog.clone();
             let down: Vec<ShardId> = self.shows.borrow().unreachable.iter().copied().collect();
             let unseen = down.iter().all(|shard| !self.met.contains(&shard.node()));
@@ -197,9 +198,9 @@ impl Shard {
     }
 
     /// Does what the queue of schema changes wants.
-    fn act(&mut self, action: Action) {
+    pub(super) fn act(&mut self, action: Action) {
         match action {
-            Action::Publish(catalog) => self.publish(catalog),
+            Action::Publish(catalog) => self.publish_step(catalog),
             Action::Fill {
                 database,
                 work,
@@ -286,6 +287,8 @@ impl Shard {
                 self.send_catalog(*shard);
             }
         }
+        self.take_kept();
+        self.answer_lost();
     }
 
     /// Tells the shard that orders schema changes whether this node's disk is full.
@@ -310,15 +313,27 @@ impl Shard {
         }
     }
 
-    /// Node 1 is gone with the schema changes that sessions here have asked of it.
-    pub(super) fn give_up_ddl(&mut self) {
-        for conn in core::mem::take(&mut self.ddl_asked).into_values() {
-            let error = SqlError::new(
-                SqlState::TXN_UNKNOWN,
-                "node 1 was lost while the schema change was under way",
-            )
-            .hint("Look whether it has happened before you run the statement again.");
-            self.with_session(conn, |session, cx| session.on_ddl(cx, Err(error)));
-        }
+    /// Makes the first catalog of a new cluster. Only on the first shard of node 1, before its
+    /// first step, if no catalog was recovered. The database `postgres` runs `protocol`.
+    pub fn bootstrap(&mut self, placement: catalog::Placement, protocol: ProtocolKind) {
+        let empty = self.catalog();
+        assert_eq!(empty.version, 0, "only an empty cluster is bootstrapped");
+        let commands = [
+            catalog::Command::Bootstrap(placement),
+            catalog::Command::CreateDatabase {
+                name: "postgres".into(),
+                protocol,
+                execution: catalog::Execution::Interleaved,
+                if_not_exists: false,
+            },
+        ];
+        let apply = |catalog: Catalog, command| {
+            catalog
+                .apply(&command)
+                .expect("an empty catalog takes its first commands")
+                .0
+        };
+        let first = commands.into_iter().fold((*empty).clone(), apply);
+        self.publish(Arc::new(first));
     }
 }

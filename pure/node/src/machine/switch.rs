@@ -79,6 +79,8 @@ impl Shard {
         self.switch.drain_by = self.switch.is_open.then(|| core.now.after(DRAIN_US));
         self.switch.look_at = None;
         self.switch.stuck_since = None;
+        drop(core);
+        self.register_advances();
     }
 
     /// Acknowledges the catalog in use, now or when this shard is through with it.

@@ -61,6 +61,7 @@ impl World {
             clock_bound: Ts(1),
             in_doubt: two_phase::InDoubt::default(),
             ownership: Ownership::default(),
+            vote: None,
         };
         let mut shard = Shard::new(config, Box::new(Port(0)), recovered);
         shard.bootstrap(Placement::new(1, 1), protocol);

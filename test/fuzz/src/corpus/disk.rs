@@ -3,8 +3,8 @@
 use base::{IndexId, Key, NodeId, Position, ShardId, Slot, Ts, TxnId};
 use journal::record::{Record, Writes, frame};
 use journal::{
-    Away, CheckpointHeader, CheckpointTables, CheckpointWriter, Held, Holding, Manifest, Otag,
-    Owed, Ownership, Prepared, SegmentHeader, Shipment, Shipped,
+    Accepted, Away, Ballot, CheckpointHeader, CheckpointTables, CheckpointWriter, Held, Holding,
+    Manifest, Otag, Owed, Ownership, Prepared, SegmentHeader, Shipment, Shipped, Vote,
 };
 use store::{CheckpointRow, Formula, Write};
 
@@ -135,7 +135,20 @@ fn moves() -> Vec<Record> {
             chunks: Vec::new(),
         },
         Record::Delivered { txn: txn(5) },
+        Record::Vote(Vote {
+            base: 2,
+            promised: ballot(9),
+            accepted: Some(Accepted {
+                ballot: ballot(4),
+                catalog: vec![9; 30],
+            }),
+        }),
     ]
+}
+
+fn ballot(round: u64) -> Ballot {
+    let node = NodeId(2);
+    Ballot { round, node }
 }
 
 fn payload(record: &Record) -> Vec<u8> {

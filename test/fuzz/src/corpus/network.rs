@@ -3,9 +3,13 @@
 use base::{
     Datum, IndexId, Key, NodeId, Position, RowBatch, ShardId, Slot, SqlError, SqlState, Ts, TxnId,
 };
+use catalog::Catalog;
+use journal::Ballot;
 use node::WireMessage;
 use node::message::ShowKind;
+use node::register::Word;
 use runtime::frame::{Hello, encode_hello, encode_message};
+use std::sync::Arc;
 use store::Write;
 use two_phase::message::{
     Body, Decide, Finish, Finished, Gather, Gathered, Message, ReadRequest, Reference, Reply,
@@ -209,6 +213,33 @@ fn of_coordinators() -> Vec<Body> {
     ]
 }
 
+/// What nodes say about the successor of catalog 300.
+fn register() -> [Word; 5] {
+    let (base, node) = (300, NodeId(2));
+    let ballot = Ballot { round: 1, node };
+    let promised = Ballot { round: 7, node };
+    let next = Arc::new(Catalog {
+        version: 301,
+        ..Catalog::default()
+    });
+    let accepted = Some((ballot, next.clone()));
+    [
+        Word::Prepare { base, ballot },
+        Word::Promised {
+            base,
+            ballot,
+            accepted,
+        },
+        Word::Accept { base, ballot, next },
+        Word::Accepted { base, ballot },
+        Word::Refused {
+            base,
+            ballot,
+            promised,
+        },
+    ]
+}
+
 /// Frames between nodes, and payloads without their frames.
 pub fn frames() -> Vec<Vec<u8>> {
     let mut messages: Vec<WireMessage> = bodies()
@@ -255,6 +286,7 @@ pub fn frames() -> Vec<Vec<u8>> {
             wanted: true,
         },
     ]);
+    messages.extend(register().map(WireMessage::Register));
     let mut hello = Vec::new();
     encode_hello(&Hello::new(7, NodeId(2), 3, 4), &mut hello);
     let mut inputs = vec![hello.clone(), hello[8..].to_vec()];

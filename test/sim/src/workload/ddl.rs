@@ -6,6 +6,7 @@
 //! * The same client drops and makes a table that another client writes to and reads. What was
 //!   acknowledged before the table was dropped must be gone; what was acknowledged afterwards must
 //!   be there.
+//! * That table sometimes gets its primary key only while it is written to, which closes it.
 //! * Both do the same with constraints: [`super::constraints`].
 
 use super::constraints::Constraints;
@@ -109,11 +110,9 @@ impl Ddl {
             self.changes.set(self.changes.get() + 1);
         }
         // An index may be there already, or be gone, after a change with an unknown outcome.
-        // Schema changes need every node.
-        (
-            is_done,
-            self.rows.excuse(sql, result, &["42P07", "42704", "55000"]),
-        )
+        // Schema changes need every node. A table may be there without its key, or with it.
+        let expected = ["42P07", "42704", "55000", "42P16", "42P01"];
+        (is_done, self.rows.excuse(sql, result, &expected))
     }
 
     async fn remake_index(&self, cx: &SimCx, conn: &mut SimConn) -> bool {
@@ -184,11 +183,23 @@ impl Ddl {
         if !goes_on {
             return false;
         }
-        let (is_done, goes_on) = self.say(conn, CREATE_OTHER).await;
+        // Its key comes with it, or while others write.
+        let with_key = cx.rng().below(2) == 0;
+        let create = [CREATE_OTHER_BARE, CREATE_OTHER][usize::from(with_key)];
+        let (is_done, goes_on) = self.say(conn, create).await;
         self.is_uncertain.set(self.is_uncertain.get() || !is_done);
         if !self.is_uncertain.get() {
             self.stable_since.set(Some(cx.now_ns()));
         }
+        if !goes_on || with_key {
+            return goes_on;
+        }
+        let pause = cx.rng().below(self.pause_us);
+        cx.sleep(pause).await;
+        // Whatever comes of it, the rows stay.
+        let (_, goes_on) = self
+            .say(conn, "ALTER TABLE other ADD PRIMARY KEY (k)")
+            .await;
         goes_on
     }
 
@@ -280,6 +291,7 @@ fn goes_on(cx: &SimCx, is_little: bool, more: &mut u32) -> bool {
     is_little && *more <= MORE_MAX
 }
 
+const CREATE_OTHER_BARE: &str = "CREATE TABLE other (k bigint NOT NULL, v bigint NOT NULL)";
 const CREATE_OTHER: &str = "CREATE TABLE other (k bigint PRIMARY KEY, v bigint NOT NULL)";
 
 impl Workload for Ddl {
