@@ -6,6 +6,7 @@ use journal::{
     Accepted, Away, Ballot, CheckpointHeader, CheckpointTables, CheckpointWriter, Held, Holding,
     Manifest, Otag, Owed, Ownership, Prepared, SegmentHeader, Shipment, Shipped, Vote,
 };
+use std::sync::Arc;
 use store::{CheckpointRow, Formula, Write};
 
 const SHARD: ShardId = ShardId(16);
@@ -255,8 +256,15 @@ pub fn checkpoints() -> Vec<Vec<u8>> {
         commit_ts: Ts(85),
         participants: vec![ShardId(32)],
     };
+    let slice = Prepared {
+        txn: txn(11),
+        writes: Vec::new(),
+        ..prepared.clone()
+    };
+    let slices = (0..2).map(|_| (slice.clone(), Arc::new(writes())));
     let tables = CheckpointTables {
         prepared: vec![prepared],
+        sliced: slices.collect(),
         owed: vec![owed],
         ownership: ownership(),
     };
