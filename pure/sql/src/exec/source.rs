@@ -107,6 +107,8 @@ fn open_over<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<'a> {
             caches: calls.iter().map(|_| InCache::default()).collect(),
             calls,
             slots: slots.clone(),
+            rest: None,
+            given: 0,
         }),
         StepOp::Distinct { input, keys } => Box::new(DistinctRows {
             cx,
@@ -480,15 +482,30 @@ struct ApplyRows<'a> {
     calls: &'a [Call<Step>],
     caches: Vec<InCache<'a>>,
     slots: Slots,
+    /// Input rows that have not been dealt with.
+    rest: Option<(RowBatch, usize)>,
+    /// Rows that have been given.
+    given: usize,
 }
+
+/// The first rows are given one by one and the next in batches of this part of what was given, for
+/// a limit above may want no more: each row can cost a query, or draw from a sequence.
+const GIVEN_PART: usize = 16;
 
 impl ApplyRows<'_> {
     async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
-        let Some(batch) = self.input.next().await? else {
-            return Ok(None);
+        let (batch, mut at) = match self.rest.take() {
+            Some(rest) => rest,
+            None => match self.input.next().await? {
+                Some(batch) => (batch, 0),
+                None => return Ok(None),
+            },
         };
         let mut out = RowBatch::new(batch.width as usize + self.calls.len());
-        for row in batch.iter() {
+        let most = (self.given / GIVEN_PART).max(1);
+        while at < batch.rows as usize && (out.rows as usize) < most {
+            let row = batch.row(at);
+            at += 1;
             let start = out.datums.len();
             out.datums.extend_from_slice(row);
             for (call, cache) in self.calls.iter().zip(&mut self.caches) {
@@ -501,6 +518,10 @@ impl ApplyRows<'_> {
             }
             out.rows += 1;
         }
+        if at < batch.rows as usize {
+            self.rest = Some((batch, at));
+        }
+        self.given += out.rows as usize;
         self.cx.breathe(out.rows as usize).await;
         Ok(Some(out))
     }
