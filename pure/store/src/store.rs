@@ -48,7 +48,7 @@ pub struct VersionRef<'a> {
 /// Called with key, row and commit timestamp of each row of a scan.
 pub type RowVisitor<'v> = dyn FnMut(&[u8], &[u8], Ts) -> ControlFlow<()> + 'v;
 
-/// Called with key, row and commit timestamp of each row of a scan; `None`: nobody sees the row there.
+/// Called with key, row and commit timestamp of each key of a scan; `None`: nobody sees a row.
 pub type KeyVisitor<'v> = dyn FnMut(&[u8], Option<&[u8]>, Ts) -> ControlFlow<()> + 'v;
 
 /// The keys that a scan still has to visit. A scan holds no borrow between calls: to go on after

@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p steps -- [ROWS] [two_phase|leap] [N]`; docs/benchmark/steps.md has
 //! figures. N: it also tells of the N longest steps of each statement what they did with large
-//! blocks of memory. The test `pure/node/tests/steps.rs` bounds the work of a step in counted units.
+//! blocks of memory. `pure/node/tests/steps.rs` bounds the work of a step in counted units.
 #![expect(clippy::print_stdout, reason = "it measures and prints")]
 
 #[path = "../../../pure/node/tests/one_shard/mod.rs"]
@@ -162,8 +162,8 @@ fn measure(world: &mut World, text: &str, told: usize) {
     for step in &steps[..told.min(steps.len())] {
         let [taken, grown, freed] = step.large.map(|bytes| bytes >> 20);
         println!(
-            "        {:7.1} ms, step {} of {}: {} units; MiB in large blocks: {taken} taken, {grown} \
-             grown, {freed} freed",
+            "        {:7.1} ms, step {} of {}: {} units; MiB in large blocks: {taken} taken, \
+             {grown} grown, {freed} freed",
             step.busy * 1e3,
             step.number,
             steps.len(),
