@@ -166,6 +166,10 @@ planted! {
     ReaderBetweenSlices = "reader-between-slices",
     /// Large transactions: locks go when a commit is decided, before all of it is installed.
     LocksBetweenSlices = "locks-between-slices",
+    /// Schema changes: node 1 goes on with a change that has closed something, and asks nobody.
+    CatalogWithoutMajority = "catalog-without-majority",
+    /// Schema changes: what a change has closed stays closed until node 1 is back.
+    ClosedWithoutNodeOne = "closed-without-node-one",
 }
 
 /// Whether the code must misbehave here.

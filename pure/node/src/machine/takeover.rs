@@ -16,7 +16,7 @@ use crate::client::ConnId;
 use crate::ddl::{Answered, end_of, unknown};
 use crate::message::{CATALOG_NODE, Message, WireMessage};
 use crate::register::{Register, Said, Word};
-use base::{NodeId, Position, ShardId, Time};
+use base::{NodeId, Planted, Position, ShardId, Time, is_planted};
 use catalog::{Catalog, ChangeId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -279,7 +279,10 @@ impl Shard {
         }
         let is_ours = match here {
             ShardId(0) => !self.ddl.is_running(),
-            _ => !self.peers.contains_key(&CATALOG_NODE),
+            _ => {
+                !self.peers.contains_key(&CATALOG_NODE)
+                    && !is_planted(Planted::ClosedWithoutNodeOne)
+            }
         };
         let mut reached: BTreeSet<NodeId> = self.peers.keys().copied().collect();
         reached.insert(here.node());
