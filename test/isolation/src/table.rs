@@ -42,7 +42,9 @@ than PostgreSQL would show: a READ COMMITTED statement and a READ ONLY transacti
 that any node has answered to any client before they began
 ([two_phase](protocols/two_phase.md#snapshots), `test/isolation/tests/clocks_apart.rs`). A statement
 that meets a commit above its snapshot begins again by itself; if the client has seen rows of it
-already, it fails with 40001.
+already, it fails with 40001. Of commits that happen while such a snapshot of several nodes is
+being read it may show a later one without an earlier one, if a clock is behind by more than the two
+take ([ADR 0015](adr/0015-reads-of-one-statement.md)); transactions that lock what they read do not.
 
 ## Schema changes
 
