@@ -73,8 +73,7 @@ struct Txn {
     priority_ts: base::Ts,
     statements: BTreeMap<StatementNo, Statement>,
     commit: Commit,
-    /// The protocol has ended it, though its client said nothing: its database has closed, or it
-    /// gave way to a writer. The session hears of it next time.
+    /// The protocol has ended it unasked (closed database, way given); the session hears of it.
     ended: Option<Ended>,
     /// When its client or an answer was last heard.
     heard: Time,
@@ -209,23 +208,22 @@ impl Txns {
         });
         self.core.borrow_mut().counters.statements += 1;
         let (plan, params) = (request.plan, request.params);
-        let again = Some((plan.clone(), params.clone()));
         let future = if !begins && txn.shared.used.has_lost_table(&port.database) {
             Start::Over(Err(ExecError::Aborted(AbortReason::SchemaChanged)))
         } else if begins && port.asks_for_clocks() {
-            Start::Running(start_exact(plan, params, port.clone()))
+            Start::Running(start_exact(plan.clone(), params.clone(), port.clone()))
         } else {
-            start(plan, params, port.clone())
+            start(plan.clone(), params.clone(), port.clone())
         };
         let (future, result) = match future {
             Start::Over(result) => (None, Some(result)),
             Start::Running(future) => (Some(future), None),
         };
-        let deadline = request.deadline.map(|at| (at, handle, request.statement));
-        self.deadlines.extend(deadline);
+        let timer = |at| (at, handle, request.statement);
+        self.deadlines.extend(request.deadline.map(timer));
         let entry = Statement {
             port,
-            again,
+            again: Some((plan, params)),
             future,
             deadline: request.deadline,
         };

@@ -557,12 +557,8 @@ impl Leap {
                 break;
             }
         }
-        for extra in extras {
-            if let Some(halt) = self.visit_extra(cx, job, op, state, &extra, budget) {
-                return Some(halt);
-            }
-        }
-        away.map(|_| Halt::Away)
+        let halt = extras.find_map(|extra| self.visit_extra(cx, job, op, state, &extra, budget));
+        halt.or(away.map(|_| Halt::Away))
     }
 
     /// What replaces the next rows of the store in the slot: those of other owners, and own writes.

@@ -137,13 +137,12 @@ async fn computed<'a>(
             let mut charge = Charge::new(cx.port);
             let rows = limited(cx, query, &slots, 2, &mut charge).await?;
             only_one(&rows)?;
-            let first = rows.get(0).and_then(|row| row.first());
-            Ok(first.cloned().unwrap_or(Datum::Null))
+            Ok(rows.get(0).map_or(Datum::Null, |row| row[0].clone()))
         }
         CallKind::Exists { query, binds } => {
             let slots = bound(cx, binds, row, slots)?;
-            let mut source = open(cx, query, &slots);
-            Ok(Datum::Bool(source.next().await?.is_some()))
+            let row = open(cx, query, &slots).next().await?;
+            Ok(Datum::Bool(row.is_some()))
         }
         CallKind::Array { query, binds } => {
             let slots = bound(cx, binds, row, slots)?;
