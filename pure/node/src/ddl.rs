@@ -51,6 +51,8 @@ pub(crate) enum Origin {
     Shard(ShardId, u64),
     /// Nobody: what a crash left unfinished is undone.
     Restart,
+    /// Nobody any more: whoever it was has been told that the outcome is not known.
+    Told,
 }
 
 /// What the machine has to do next for the running change.
@@ -161,6 +163,13 @@ pub(crate) fn end_of(change: ChangeId, catalog: &Catalog) -> Option<Answered> {
 pub(crate) fn unknown() -> SqlError {
     let text = "node 1 was lost while the schema change was under way";
     SqlError::new(SqlState::TXN_UNKNOWN, text)
+        .hint("Look whether it has happened before you run the statement again.")
+}
+
+fn undecided() -> SqlError {
+    let text = "too few nodes can be reached to decide what becomes of the schema change";
+    SqlError::new(SqlState::TXN_UNKNOWN, text)
+        .detail("What it has closed is opened when enough nodes are back.")
         .hint("Look whether it has happened before you run the statement again.")
 }
 
@@ -277,6 +286,13 @@ impl Ddl {
         running.or(change.unwanted)
     }
 
+    /// Too few nodes are left to decide what becomes of the change: whoever waits for it is told.
+    pub(crate) fn leave_open(&mut self) -> Option<Action> {
+        let change = self.current.as_mut()?;
+        let told = core::mem::replace(&mut change.origin, Origin::Told);
+        (told != Origin::Told).then(|| Action::Answer(told, Err(undecided())))
+    }
+
     /// The answer to a change that others have ended, if this catalog has it.
     pub(crate) fn end_abandoned(&mut self, catalog: &Catalog) -> Option<Action> {
         let (origin, change) = self.abandoned?;
@@ -384,7 +400,7 @@ impl Ddl {
     fn id_of(&mut self, origin: Origin) -> ChangeId {
         match origin {
             Origin::Shard(by, number) => ChangeId { by, number },
-            Origin::Session(_) | Origin::Restart => {
+            Origin::Session(_) | Origin::Restart | Origin::Told => {
                 self.numbers += 1;
                 ChangeId {
                     by: ShardId(0),

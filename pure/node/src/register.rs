@@ -140,6 +140,7 @@ struct Attempt {
     phase: Phase,
     /// Who has answered in this phase.
     answered: BTreeSet<NodeId>,
+    since: Time,
     again_at: Time,
 }
 
@@ -235,6 +236,11 @@ impl Register {
         self.attempt.is_some()
     }
 
+    /// Since when the attempt under way waits for answers.
+    pub(crate) fn busy_since(&self) -> Option<Time> {
+        self.attempt.as_ref().map(|attempt| attempt.since)
+    }
+
     pub(crate) fn deadline(&self) -> Option<Time> {
         self.attempt.as_ref().map(|attempt| attempt.again_at)
     }
@@ -282,6 +288,7 @@ impl Register {
             ballot,
             phase,
             answered: BTreeSet::new(),
+            since: now,
             again_at: now,
         });
         self.again(now)

@@ -582,6 +582,38 @@ fn the_others_thaw_a_table_that_was_getting_a_primary_key() {
     assert!(seen.undone > 10 && seen.done > 0, "{seen:?}");
 }
 
+/// Two of three nodes are lost: node 1 cannot know what they would have decided. It says so, and
+/// goes on when one of them is back.
+#[test]
+fn without_a_majority_nobody_waits_for_ever() {
+    let mut closed = 0;
+    for after in (0..80).step_by(5) {
+        let mut world = World::new(after, 3, ProtocolKind::TwoPhase);
+        world.connect_client(ShardId(0));
+        world.ask(ShardId(0), Change::ToLeap.sql());
+        (0..after).for_each(|_| world.step());
+        let is_closed = world.catalog(ShardId(0)).is_closed();
+        if world.told(ShardId(0)).is_some() || !is_closed {
+            continue;
+        }
+        [2, 3].into_iter().for_each(|node| world.kill(NodeId(node)));
+        world.go_on(2 * OPEN_US);
+        closed += u32::from(world.catalog(ShardId(0)).is_closed());
+        let told = world.told(ShardId(0)).expect("the client is answered");
+        assert!(matches!(told, Told::Failed(_)), "{told:?}");
+        world.restart(NodeId(3));
+        world.go_on(OPEN_US);
+        let opened = world.open_catalog();
+        if told == Told::Failed("55000".into()) {
+            assert!(!Change::ToLeap.is_done(&opened), "it said undone");
+        }
+        world.restart(NodeId(2));
+        world.go_on(OPEN_US);
+        assert!(world.hosts.values().all(|host| host.machine.is_idle()));
+    }
+    assert!(closed > 3, "{closed} runs stayed closed");
+}
+
 #[test]
 fn node_1_awakes_and_agrees() {
     for change in [Change::ToLeap, Change::ToTwoPhase, Change::PrimaryKey] {

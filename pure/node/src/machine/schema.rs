@@ -242,6 +242,7 @@ impl Shard {
             Origin::Restart => {
                 result.expect("what undoes a change cannot fail");
             }
+            Origin::Told => {}
             Origin::Session(conn) => {
                 self.with_session(conn, |session, cx| session.on_ddl(cx, result));
             }

@@ -32,7 +32,8 @@ const RANK_US: u64 = 400_000;
 const PAUSE_US: u64 = 50_000;
 /// Attempts after which the pause grows no longer.
 const PAUSES_MAX: u64 = 10;
-/// How long a session waits, when node 1 was lost with its change, for others to end it.
+/// How long a session waits, when node 1 was lost with its change, for others to end it, or when
+/// too few others are left.
 const LOST_US: u64 = 2_000_000;
 
 /// What a shard knows beyond its [`Register`].
@@ -272,6 +273,12 @@ impl Shard {
             return told;
         }
         if self.register.is_busy() {
+            let since = self.register.busy_since();
+            if since.is_some_and(|since| now.since(since) >= LOST_US)
+                && let Some(answer) = self.ddl.leave_open()
+            {
+                self.act(answer);
+            }
             let said = self.register.again(now);
             let any = !said.words.is_empty();
             self.carry_out(said);
