@@ -8,7 +8,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::{self, Vec};
-use core::iter::Flatten;
+use core::iter::{Chain, Flatten};
 use core::ops::{Index, IndexMut};
 use core::slice;
 
@@ -31,16 +31,30 @@ const fn piece_len<T>() -> usize {
 }
 
 /// A list of any length. Every piece but the last one is full.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Pieces<T> {
-    pieces: Vec<Vec<T>>,
+    /// The first piece: it grows as a `Vec` does, and keeps its memory.
+    first: Vec<T>,
+    /// Further ones; none is empty.
+    rest: Vec<Vec<T>>,
 }
 
 impl<T> Default for Pieces<T> {
     fn default() -> Self {
-        Pieces { pieces: Vec::new() }
+        Pieces {
+            first: Vec::new(),
+            rest: Vec::new(),
+        }
     }
 }
+
+impl<T: PartialEq> PartialEq for Pieces<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl<T: Eq> Eq for Pieces<T> {}
 
 impl<T> Pieces<T> {
     const LEN: usize = piece_len::<T>();
@@ -51,78 +65,114 @@ impl<T> Pieces<T> {
     }
 
     /// Number of entries.
+    #[inline]
     pub fn len(&self) -> usize {
-        let last = self.pieces.last().map_or(0, Vec::len);
-        self.pieces.len().saturating_sub(1) * Self::LEN + last
+        match self.rest.last() {
+            None => self.first.len(),
+            Some(last) => self.rest.len() * Self::LEN + last.len(),
+        }
     }
 
     /// Whether there is no entry.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.first.is_empty()
     }
 
     /// Adds an entry at the end.
+    #[inline]
     pub fn push(&mut self, entry: T) {
-        match self.pieces.last_mut() {
+        match self.first.len() < Self::LEN {
+            true => self.first.push(entry),
+            false => self.push_behind(entry),
+        }
+    }
+
+    /// As [`Pieces::push`] if the first piece is full.
+    fn push_behind(&mut self, entry: T) {
+        match self.rest.last_mut() {
             Some(last) if last.len() < Self::LEN => last.push(entry),
-            Some(_) => {
+            Some(_) | None => {
                 let mut piece = Vec::with_capacity(Self::LEN);
                 piece.push(entry);
-                self.pieces.push(piece);
+                self.rest.push(piece);
             }
-            None => self.pieces.push(Vec::from([entry])),
         }
     }
 
     /// Takes the last entry out.
+    #[inline]
     pub fn pop(&mut self) -> Option<T> {
-        let last = self.pieces.last_mut()?;
+        let Some(last) = self.rest.last_mut() else {
+            return self.first.pop();
+        };
         let entry = last.pop();
         if last.is_empty() {
-            self.pieces.pop();
+            self.rest.pop();
         }
         entry
     }
 
     /// Removes all entries from the one at `len` on.
     pub fn truncate(&mut self, len: usize) {
-        self.pieces.truncate(len.div_ceil(Self::LEN));
-        let whole = self.pieces.len().saturating_sub(1) * Self::LEN;
-        if let Some(last) = self.pieces.last_mut() {
-            last.truncate(len - whole);
+        if len <= Self::LEN {
+            self.rest.clear();
+            self.first.truncate(len);
+            return;
         }
+        let pieces = (len - 1) / Self::LEN;
+        self.rest.truncate(pieces);
+        if self.rest.len() == pieces
+            && let Some(last) = self.rest.last_mut()
+        {
+            last.truncate(len - pieces * Self::LEN);
+        }
+    }
+
+    /// Takes all entries out; the first piece keeps its memory.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> {
+        let rest = core::mem::take(&mut self.rest).into_iter().flatten();
+        self.first.drain(..).chain(rest)
+    }
+
+    /// Removes all entries but those of which `keep` holds.
+    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        if self.rest.is_empty() {
+            self.first.retain(keep);
+            return;
+        }
+        let whole = core::mem::take(self);
+        self.extend(whole.into_iter().filter(|entry| keep(entry)));
     }
 
     /// The entry at `at`.
     pub fn get(&self, at: usize) -> Option<&T> {
-        self.pieces.get(at / Self::LEN)?.get(at % Self::LEN)
+        match (at / Self::LEN).checked_sub(1) {
+            None => self.first.get(at),
+            Some(piece) => self.rest.get(piece)?.get(at % Self::LEN),
+        }
     }
 
     /// The last entry.
     pub fn last(&self) -> Option<&T> {
-        self.pieces.last()?.last()
+        self.rest.last().unwrap_or(&self.first).last()
     }
 
     /// All entries, in order.
     pub fn iter(&self) -> Iter<'_, T> {
-        Iter(self.pieces.iter().flatten())
+        Iter(self.first.iter().chain(self.rest.iter().flatten()))
     }
 
     /// All entries, to be changed.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> {
-        self.pieces.iter_mut().flatten()
-    }
-
-    /// The entries in slices, in order: work on many of them costs as for a `Vec`.
-    pub fn slices(&self) -> impl Iterator<Item = &[T]> {
-        self.pieces.iter().map(Vec::as_slice)
+        let rest = self.rest.iter_mut().flatten();
+        self.first.iter_mut().chain(rest)
     }
 
     /// Bytes of memory that the entries take, spare places included.
     pub fn capacity_bytes(&self) -> usize {
-        let last = self.pieces.last().map_or(0, Vec::capacity);
-        let entries = self.pieces.len().saturating_sub(1) * Self::LEN + last;
-        entries * size_of::<T>() + self.pieces.capacity() * size_of::<Vec<T>>()
+        let entries = self.first.capacity() + self.rest.len() * Self::LEN;
+        entries * size_of::<T>() + self.rest.capacity() * size_of::<Vec<T>>()
     }
 }
 
@@ -130,13 +180,16 @@ impl<T> Index<usize> for Pieces<T> {
     type Output = T;
 
     fn index(&self, at: usize) -> &T {
-        &self.pieces[at / Self::LEN][at % Self::LEN]
+        self.get(at).expect("an entry that there is")
     }
 }
 
 impl<T> IndexMut<usize> for Pieces<T> {
     fn index_mut(&mut self, at: usize) -> &mut T {
-        &mut self.pieces[at / Self::LEN][at % Self::LEN]
+        match (at / Self::LEN).checked_sub(1) {
+            None => &mut self.first[at],
+            Some(piece) => &mut self.rest[piece][at % Self::LEN],
+        }
     }
 }
 
@@ -156,7 +209,7 @@ impl<T> FromIterator<T> for Pieces<T> {
 
 /// Goes over the entries of [`Pieces`].
 #[derive(Clone, Debug)]
-pub struct Iter<'a, T>(Flatten<slice::Iter<'a, Vec<T>>>);
+pub struct Iter<'a, T>(Chain<slice::Iter<'a, T>, Flatten<slice::Iter<'a, Vec<T>>>>);
 
 impl<'a, T> Iterator for Iter<'a, T> {
     type Item = &'a T;
@@ -184,10 +237,11 @@ impl<'a, T> IntoIterator for &'a Pieces<T> {
 /// Takes the entries out; what was a piece is freed when its last entry is taken.
 impl<T> IntoIterator for Pieces<T> {
     type Item = T;
-    type IntoIter = Flatten<vec::IntoIter<Vec<T>>>;
+    type IntoIter = Chain<vec::IntoIter<T>, Flatten<vec::IntoIter<Vec<T>>>>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.pieces.into_iter().flatten()
+        let rest = self.rest.into_iter().flatten();
+        self.first.into_iter().chain(rest)
     }
 }
 
@@ -294,7 +348,7 @@ mod tests {
                 match prng.below(8) {
                     0 => assert_eq!(list.pop(), model.pop()),
                     1 => {
-                        let len = prng.below(model.len() as u64 + 3) as usize;
+                        let len = prng.below(model.len() as u64 + 40) as usize;
                         list.truncate(len);
                         model.truncate(len);
                     }
@@ -315,8 +369,10 @@ mod tests {
                 assert_eq!(list.last(), model.last());
                 let at = prng.below(60) as usize;
                 assert_eq!(list.get(at), model.get(at));
-                let pieces = list.pieces.iter().rev().skip(1);
-                assert!(pieces.into_iter().all(|piece| piece.len() == 8));
+                let full = list.rest.iter().rev().skip(1);
+                assert!(full.into_iter().all(|piece| piece.len() == 8));
+                assert!(list.rest.is_empty() || list.first.len() == 8);
+                assert!(list.rest.iter().all(|piece| !piece.is_empty()));
             }
             assert!(list.iter().eq(&model) && list.iter().rev().eq(model.iter().rev()));
             assert!(
@@ -324,10 +380,12 @@ mod tests {
                     .map(|entry| *entry)
                     .eq(model.iter().copied())
             );
-            assert!(list.slices().flatten().eq(&model));
             assert_eq!(list, model.iter().copied().collect());
+            list.retain(|entry| entry[0] % 3 > 0);
+            model.retain(|entry| entry[0] % 3 > 0);
             assert!(list.capacity_bytes() >= size_of_val::<[Entry]>(&model));
-            assert!(list.into_iter().eq(model));
+            assert!(list.clone().into_iter().eq(model.iter().copied()));
+            assert!(list.drain().eq(model) && list.is_empty() && list.len() == 0);
         }
     }
 
@@ -365,7 +423,7 @@ mod tests {
         assert_eq!(piece_len::<[u8; 100_000]>(), 1);
         let mut list = Pieces::new();
         list.extend(0..100_000u64);
-        assert!(list.slices().all(|piece| piece.len() <= 4096));
+        assert!(list.rest.iter().all(|piece| piece.capacity() == 4096));
         let mut queue = PieceQueue::new();
         (0..100_000u64).for_each(|entry| queue.push_back(entry));
         assert!(queue.pieces.iter().all(|piece| piece.capacity() <= 8192));

@@ -22,6 +22,15 @@ pub struct WriteList {
 }
 
 impl WriteList {
+    /// All of a small transaction, in one slice.
+    pub fn one(writes: Writes) -> WriteList {
+        WriteList {
+            len: writes.len(),
+            first: writes,
+            rest: Vec::new(),
+        }
+    }
+
     /// Adds a slice behind the others; its keys lie above theirs.
     pub fn push(&mut self, slice: Writes) {
         self.len += slice.len();
@@ -192,5 +201,6 @@ mod tests {
         assert!(list.iter().eq(&writes));
         let few = WriteList::from(writes[..10].to_vec());
         assert_eq!(few.small(), &writes[..10]);
+        assert_eq!(WriteList::one(writes.clone()).small(), writes);
     }
 }

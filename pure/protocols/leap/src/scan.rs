@@ -542,12 +542,7 @@ impl Leap {
                 if state.run.is_past(key) {
                     continue;
                 }
-                let Some(row) = row else {
-                    if let Some(halt) = pass_nothing(cx, state, key, budget) {
-                        return Some(halt);
-                    }
-                    continue;
-                };
+                let row = row.as_deref();
                 let key = Key::new(op.index, slot, key.clone());
                 if let Some(halt) = self.visit_row(cx, job, op, state, &key, row, *ts, budget) {
                     return Some(halt);
@@ -648,13 +643,13 @@ impl Leap {
         op: &ScanOp,
         state: &mut ScanState,
         key: &Key,
-        row: &[u8],
+        row: Option<&[u8]>,
         version: Ts,
         budget: &mut u32,
     ) -> Option<Halt> {
-        if *budget == 0 {
-            return Some(Halt::Stop(Stop::Budget));
-        }
+        let Some(row) = row.filter(|_| *budget > 0) else {
+            return pass_nothing(cx, state, &key.bytes, budget);
+        };
         let mode = match op.read {
             Read::Snapshot(_) | Read::Lock(LockMode::Shared) => None,
             Read::Lock(mode) | Read::LockRows { mode, .. } => Some(mode),

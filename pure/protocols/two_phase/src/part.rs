@@ -104,7 +104,7 @@ impl Part {
     /// Takes the writes out, in key order, and the chunks in which they stand if they are many.
     pub(crate) fn take_redo(&mut self) -> (WriteList, Chunks) {
         match self.freezing.take() {
-            None => (self.writes.take().into(), Chunks::default()),
+            None => (WriteList::one(self.writes.take()), Chunks::default()),
             Some(freezing) => {
                 assert!(
                     freezing.frozen.is_whole(),

@@ -9,8 +9,8 @@ use base::TxnId;
 
 /// Spare owners kept; more than a shard usually has open transactions.
 const SPARE_OWNERS: usize = 256;
-/// Rows for which a spare owner keeps memory, at most.
-const SPARE_ROWS: usize = 1_024;
+/// Memory that a spare owner keeps for rows, at most.
+const SPARE_BYTES: usize = 32 << 10;
 
 impl LockTable {
     /// Gives up everything the transaction holds and wants. Whom that helps or kills is in
@@ -36,7 +36,7 @@ impl LockTable {
             let waiter = self.dequeue(arrival);
             freed.push(waiter.item);
         }
-        for point in owner.points.drain(..) {
+        for point in owner.points.drain() {
             self.release_point(txn, point, crowded, &mut freed);
         }
         self.release_wide(txn, &mut owner, crowded, &mut freed);
@@ -98,7 +98,7 @@ impl LockTable {
 
     fn keep_spare(&mut self, mut owner: Owner) {
         owner.deaths_since = None;
-        if self.spare.len() < SPARE_OWNERS && owner.points.capacity() <= SPARE_ROWS {
+        if self.spare.len() < SPARE_OWNERS && owner.points.capacity_bytes() <= SPARE_BYTES {
             self.spare.push(owner);
         }
     }

@@ -6,7 +6,7 @@ use super::wait::{Verdict, Waiter};
 use super::{Claim, LockMode, Priority};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use base::{IndexId, Key, KeyRange, LookupMap, Planted, Slot, Time, TxnId, is_planted};
+use base::{IndexId, Key, KeyRange, LookupMap, Pieces, Planted, Slot, Time, TxnId, is_planted};
 
 /// What is locked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -310,7 +310,7 @@ pub(super) struct RangeLock {
 /// What one transaction holds and wants here.
 #[derive(Default, Debug)]
 pub(super) struct Owner {
-    pub(super) points: Vec<PointKey>,
+    pub(super) points: Pieces<PointKey>,
     /// Where it has runs.
     pub(super) runs: Vec<Place>,
     pub(super) ranges: Vec<(IndexId, Option<Slot>)>,
