@@ -385,7 +385,7 @@ mod tests {
             model.retain(|entry| entry[0] % 3 > 0);
             assert!(list.capacity_bytes() >= size_of_val::<[Entry]>(&model));
             assert!(list.clone().into_iter().eq(model.iter().copied()));
-            assert!(list.drain().eq(model) && list.is_empty() && list.len() == 0);
+            assert!(list.drain().eq(model) && list.is_empty());
         }
     }
 

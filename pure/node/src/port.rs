@@ -93,16 +93,18 @@ pub(crate) struct Events {
     pub(crate) sleeping: BTreeSet<(Time, TxnHandle, StatementNo)>,
 }
 
-/// What a statement holds in memory.
+/// What a statement holds in memory, and takes of a turn.
 #[derive(Default)]
 pub(crate) struct Memory {
     bytes: Cell<i64>,
     /// What it may hold, once it has been looked up.
     bytes_max: Cell<Option<i64>>,
+    /// Rows that operations have read, or passed over, since others had their turn.
+    read: Cell<u64>,
 }
 
 /// A statement gives way when its operations have read so many rows without having to wait.
-const READ_ROWS_MAX: u64 = 2_000;
+const READ_ROWS_MAX: u64 = 1_000;
 
 /// The port of one statement.
 pub(crate) struct StatementPort {
@@ -132,8 +134,6 @@ pub(crate) struct StatementPort {
     pub(crate) spent: Cell<bool>,
     /// How often it has started again at a later snapshot.
     pub(crate) restarts: Cell<u32>,
-    /// Rows that operations have read, or passed over, since others had their turn.
-    pub(crate) read: Cell<u64>,
     pub(crate) memory: Memory,
     pub(crate) effects: RefCell<SessionEffects>,
 }
@@ -346,10 +346,10 @@ impl sql::Port for StatementPort {
         let submitted = core.submit(self.txn.protocol, submission);
         let read = core.counters.rows_read + core.counters.units - before;
         drop(core);
-        self.read.set(self.read.get() + read);
+        self.memory.read.set(self.memory.read.get() + read);
         match submitted {
             // Scans that are answered at once, one after the other, as those of a subquery are.
-            Submitted::Ready(reply) if self.read.get() >= READ_ROWS_MAX => {
+            Submitted::Ready(reply) if self.memory.read.get() >= READ_ROWS_MAX => {
                 Started::Late(Some(self.digest_answer(reply)), false)
             }
             Submitted::Ready(reply) => Started::Ready(Some(self.digest_answer(reply))),
@@ -568,7 +568,7 @@ impl sql::Port for StatementPort {
         if core::mem::replace(yielded, true) {
             return Poll::Ready(());
         }
-        self.read.set(0);
+        self.memory.read.set(0);
         self.events
             .borrow_mut()
             .yielded

@@ -202,7 +202,6 @@ impl Txns {
             first_op: Cell::new(None),
             spent: Cell::new(false),
             restarts: Cell::new(0),
-            read: Cell::new(0),
             memory: Memory::default(),
             effects: RefCell::default(),
         });
@@ -383,7 +382,6 @@ impl Txns {
             first_op: Cell::new(None),
             spent: Cell::new(false),
             restarts: Cell::new(0),
-            read: Cell::new(0),
             memory: Memory::default(),
             effects: RefCell::default(),
         });

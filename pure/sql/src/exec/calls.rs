@@ -137,7 +137,7 @@ async fn computed<'a>(
             let mut charge = Charge::new(cx.port);
             let rows = limited(cx, query, &slots, 2, &mut charge).await?;
             only_one(&rows)?;
-            Ok(rows.get(0).map_or(Datum::Null, |row| row[0].clone()))
+            Ok(rows.iter().flatten().next().cloned().unwrap_or(Datum::Null))
         }
         CallKind::Exists { query, binds } => {
             let slots = bound(cx, binds, row, slots)?;
