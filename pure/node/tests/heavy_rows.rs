@@ -56,7 +56,8 @@ fn heavy_rows_are_few_in_a_step(protocol: ProtocolKind) {
         let text = format!("SELECT count(*) FROM t WHERE {list} OR id < 0");
         let (sum, _) = units(&mut world, &text);
         let shown: String = text.chars().take(60).collect();
-        assert!(sum <= 3 * ROWS, "{sum} units for {ROWS} rows: {shown}");
+        // Making the list counts, too; item by item it would be 150,000.
+        assert!(sum <= 60_000, "{sum} units for {ROWS} rows: {shown}");
     }
     // What cannot be looked up is counted as what it is.
     let text =
