@@ -264,6 +264,9 @@ impl Shard {
     /// While something is closed: proposes if it is this node's turn. True if it has done
     /// something.
     pub(super) fn tend_takeover(&mut self) -> bool {
+        if !self.takeover.wants_look() {
+            return false;
+        }
         let (here, catalog, now) = {
             let core = self.core.borrow();
             (core.config.shard, core.catalog.clone(), core.now)
@@ -318,6 +321,9 @@ impl Shard {
     }
 
     pub(super) fn takeover_deadline(&self) -> Option<Time> {
+        if !self.takeover.wants_look() {
+            return None;
+        }
         let lost = self.takeover.lost.values().min().copied();
         let attempt = self.register.deadline();
         let acts = attempt.or(self.takeover.act_at);

@@ -15,8 +15,8 @@ use txn::JournalPort;
 /// moment for it: what was answered before lies at or below it, and no commit that it shows began
 /// after one was answered that it does not show.
 pub(super) fn reads(core: &Core, begins: bool, request: &RunRequest) -> bool {
-    let alone = request.autocommit || is_planted(Planted::OneMomentInBlock);
-    begins && alone && request.plan.reads == Reads::Ranges && orders_answers(core, request)
+    let alone = || request.autocommit || is_planted(Planted::OneMomentInBlock);
+    request.plan.reads == Reads::Ranges && begins && alone() && orders_answers(core, request)
 }
 
 /// Whether the timestamps of commits follow the order in which clients see them: one clock draws

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Shorter lists are compared item by item, which is faster.
 const LOOKUP_ITEMS: usize = 9;
 
-/// Items of `IN (...)`, and their order once [`prepare`] has looked at them.
+/// Items of `IN (...)`, and their order once the planner has looked at them.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct List {
