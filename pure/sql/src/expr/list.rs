@@ -15,7 +15,7 @@ const LOOKUP_ITEMS: usize = 9;
 pub struct List {
     items: Vec<Expr>,
     #[serde(skip)]
-    order: Option<Order>,
+    order: Option<Box<Order>>,
 }
 
 /// The order of constant items.
@@ -103,7 +103,7 @@ pub(crate) fn prepare(expr: &mut Expr) {
         if let Expr::InList(_, list, _) = node
             && list.len() >= LOOKUP_ITEMS
         {
-            list.order = list.sorted();
+            list.order = list.sorted().map(Box::new);
         }
     });
 }
