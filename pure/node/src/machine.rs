@@ -285,7 +285,9 @@ impl Shard {
                 }
                 drop(core);
                 self.catalog_durable(position);
-                self.vote_durable(position);
+                if self.takeover.awaits_durable() {
+                    self.vote_durable(position);
+                }
             }
             Input::Tick => self.tick(),
             Input::PeerUp { node, incarnation } => self.peer_up(node, incarnation),
@@ -678,19 +680,24 @@ impl Shard {
             return Some(Time(0));
         }
         drop(events);
-        let session = self.session_deadlines.first().map(|(at, _)| *at);
-        let all = [
-            core.protocols.deadline(),
-            self.txns.deadline(),
-            session,
-            self.lookaheads.first().map(|(at, _)| *at),
-            self.announce_at,
-            self.shows.borrow().again_at,
-            self.switch.deadline(),
-            self.ddl_deadline(),
-            self.takeover_deadline(),
-        ];
-        all.into_iter().flatten().min()
+        let mut first = core.protocols.deadline();
+        // Asked for behind every step: a list of them costs a hundred instructions.
+        let mut add = |other: Option<Time>| {
+            if let Some(at) = other
+                && first.is_none_or(|first| at < first)
+            {
+                first = other;
+            }
+        };
+        add(self.txns.deadline());
+        add(self.session_deadlines.first().map(|(at, _)| *at));
+        add(self.lookaheads.first().map(|(at, _)| *at));
+        add(self.announce_at);
+        add(self.shows.borrow().again_at);
+        add(self.switch.deadline());
+        add(self.ddl_deadline());
+        add(self.takeover_deadline());
+        first
     }
 
     /// What a client has sent ahead of its session ([`Session::backlog_bytes`]); 0 if it is gone.

@@ -147,9 +147,11 @@ impl Shard {
 
     /// When schema changes that wait for nodes that start are not to wait any longer.
     pub(super) fn ddl_deadline(&self) -> Option<Time> {
-        let waits = !self.ddl_wanted.is_empty() || self.ddl.is_queueing();
+        if self.ddl_wanted.is_empty() && !self.ddl.is_queueing() {
+            return None;
+        }
         let until = self.started.map(|at| at.after(STARTING_US));
-        until.filter(|until| waits && *until > self.core.borrow().now)
+        until.filter(|until| *until > self.core.borrow().now)
     }
 
     /// A session does not want its schema change any more.

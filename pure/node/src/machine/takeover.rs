@@ -320,6 +320,7 @@ impl Shard {
         true
     }
 
+    #[inline]
     pub(super) fn takeover_deadline(&self) -> Option<Time> {
         if !self.takeover.wants_look() {
             return None;
