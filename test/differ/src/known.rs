@@ -175,8 +175,8 @@ pub(crate) const SHAPES: &[Shape] = &[
         },
     },
     Shape {
-        name: "cube roots of floats differ in their last digit",
-        example: "SELECT ||/ (-0.125)::float8",
+        name: "cube roots of floats inside of texts differ in their last digit",
+        example: "SELECT concat('x', ||/ (-0.125)::float8)",
         page: DIFFERENCES,
         shrunk: true,
         fits: |case| {
