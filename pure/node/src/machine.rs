@@ -285,9 +285,7 @@ impl Shard {
                 }
                 drop(core);
                 self.catalog_durable(position);
-                if self.takeover.awaits_durable() {
-                    self.vote_durable(position);
-                }
+                self.vote_durable(position);
             }
             Input::Tick => self.tick(),
             Input::PeerUp { node, incarnation } => self.peer_up(node, incarnation),
@@ -682,11 +680,9 @@ impl Shard {
         drop(events);
         let mut first = core.protocols.deadline();
         // Asked for behind every step: a list of them costs a hundred instructions.
-        let mut add = |other: Option<Time>| {
-            if let Some(at) = other
-                && first.is_none_or(|first| at < first)
-            {
-                first = other;
+        let mut add = |at: Option<Time>| {
+            if at.is_some() && first.is_none_or(|known| at < Some(known)) {
+                first = at;
             }
         };
         add(self.txns.deadline());
