@@ -1,4 +1,5 @@
 //! A hash map for lookups only: it offers no iteration, so no result can depend on hash order.
+//! [`LookupMap::any`] does not, as long as what it asks changes nothing.
 #![expect(
     clippy::disallowed_types,
     reason = "what is banned elsewhere is hidden here"
@@ -102,6 +103,10 @@ impl<K: Eq + Hash, V> LookupMap<K, V> {
     /// The value of `key`, made by `make` if it is absent.
     pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         self.0.entry(key).or_insert_with(make)
+    }
+    /// Whether `f` holds for some entry.
+    pub fn any(&self, f: impl Fn(&K, &V) -> bool) -> bool {
+        self.0.iter().any(|(key, value)| f(key, value))
     }
     /// Number of entries.
     pub fn len(&self) -> usize {

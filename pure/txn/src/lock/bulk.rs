@@ -13,6 +13,7 @@ use super::{Claim, LockMode, Priority};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, KeyRange, Planted, Slot, TxnId, is_planted};
+use core::ops::ControlFlow;
 
 /// The answer to [`LockTable::take_rows`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -302,17 +303,20 @@ impl Runs {
         }
     }
 
-    /// Calls `f` with the holder of every run that has a row in `item`.
-    pub(super) fn each(&self, item: &Item<'_>, f: &mut dyn FnMut(&Holder)) {
+    /// Calls `f` with the holder of every run that has a row in `item`, until it breaks.
+    pub(super) fn each(
+        &self,
+        item: &Item<'_>,
+        f: &mut dyn FnMut(&Holder) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         if self.places.is_empty() {
-            return;
+            return ControlFlow::Continue(());
         }
         match *item {
             Item::Point { index, slot, key } => {
                 let runs = self.places.get(&Place::new(index, slot));
-                let runs = runs.into_iter().flatten();
-                let found = runs.filter(|run| run.contains(key));
-                found.for_each(|run| f(&run.holder));
+                let mut found = runs.into_iter().flatten().filter(|run| run.contains(key));
+                found.try_for_each(|run| f(&run.holder))
             }
             Item::Range { index, slot, range } => {
                 let (low, high) = match slot {
@@ -322,11 +326,18 @@ impl Runs {
                 let (low, high) = (Place::new(index, low), Place::new(index, high));
                 let places = self.places.range(low..=high);
                 let runs = places.flat_map(|(_, runs)| runs);
-                let found = runs.filter(|run| run.meets(range));
-                found.for_each(|run| f(&run.holder));
+                let mut found = runs.filter(|run| run.meets(range));
+                found.try_for_each(|run| f(&run.holder))
             }
-            Item::Shard => self.iter().for_each(|(_, run)| f(&run.holder)),
+            Item::Shard => self.iter().try_for_each(|(_, run)| f(&run.holder)),
         }
+    }
+
+    /// How the transaction holds its run at `place`.
+    pub(super) fn holder_at(&self, place: Place, txn: TxnId) -> Option<&Holder> {
+        let mut runs = self.places.get(&place)?.iter();
+        let own = runs.find(|run| run.holder.txn.txn == txn);
+        own.map(|run| &run.holder)
     }
 
     /// Removes one row from the transaction's run, if it lies there; `Some(true)`: that was the

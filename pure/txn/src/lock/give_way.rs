@@ -15,6 +15,7 @@ use super::table::{LockRequest, LockTable, PointEntry};
 use super::wait::{OwnedItem, Waiter};
 use super::{Claim, LockMode};
 use crate::columns::Columns;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{Key, Planted, Time, TxnId, is_planted};
 
@@ -51,7 +52,12 @@ impl LockTable {
     pub fn each_wait(&self, f: &mut dyn FnMut(LockWait)) {
         for waiter in self.waiters.values() {
             let item = waiter.item.as_item();
+            let mut told = BTreeSet::new();
             self.each_holder(&item, waiter.claim, waiter.txn.txn, &mut |holder| {
+                // It may hold many rows of a range.
+                if !told.insert(holder.txn.txn) {
+                    return;
+                }
                 f(LockWait {
                     request: waiter.request,
                     holder: holder.txn.txn,

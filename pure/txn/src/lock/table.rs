@@ -352,6 +352,9 @@ pub struct LockTable {
     pub(super) ending: BTreeSet<TxnId>,
     /// Rows of such a slice.
     pub(super) slice_rows: usize,
+    /// Held locks that were looked at.
+    #[cfg(test)]
+    pub(super) looked_at: core::cell::Cell<u64>,
 }
 
 /// Rows of one transaction beyond which it is taken to load many: further ones go into runs.
@@ -384,6 +387,8 @@ impl LockTable {
             leaving: VecDeque::new(),
             ending: BTreeSet::new(),
             slice_rows: crate::bulk::SLICE_UNITS as usize,
+            #[cfg(test)]
+            looked_at: core::cell::Cell::new(0),
         }
     }
 

@@ -802,3 +802,57 @@ fn many_rows_are_given_up_in_slices_and_anyone_waits_for_who_is_over() {
         assert!(t.0.is_empty() && !t.0.is_leaving());
     }
 }
+
+/// A transaction holds many rows of a range that another one waits for: neither its next rows nor
+/// the slices in which it gives them up look at all of them.
+#[test]
+fn whoever_waits_for_a_range_costs_little_however_many_rows_are_held() {
+    const ROWS: u64 = 5_000;
+    for alone in [false, true] {
+        let mut table = Table(LockTable::new());
+        table.0.set_slice(100);
+        let name = |n: u64| format!("k{n:06}");
+        for n in 0..ROWS {
+            assert_eq!(
+                table.ask(8, &name(n), LockMode::Shared, false),
+                Acquired::Granted
+            );
+        }
+        let range = KeyRange {
+            low: b"k".to_vec(),
+            high: None,
+        };
+        table.0.looked_at.set(0);
+        let asked = table.0.acquire(LockRequest {
+            txn: rank(5),
+            item: Item::Range {
+                index: IndexId(1),
+                slot: None,
+                range: &range,
+            },
+            mode: LockMode::Exclusive,
+            alone,
+            ordered: false,
+            deadline: None,
+            now: Time(0),
+            request: 5,
+        });
+        assert_eq!(asked, Acquired::Waiting);
+        for n in ROWS..2 * ROWS {
+            assert_eq!(
+                table.ask(8, &name(n), LockMode::Shared, false),
+                Acquired::Granted
+            );
+        }
+        table.0.end(txn(8));
+        table.0.release(txn(8));
+        while table.0.is_leaving() {
+            table.0.release_slice();
+        }
+        let looked_at = table.0.looked_at.get();
+        assert!(looked_at < 4 * ROWS, "{looked_at} locks were looked at");
+        let granted = table.0.take_events();
+        assert_eq!(granted.len(), 1);
+        assert_eq!(granted[0].settled, Settled::Granted);
+    }
+}

@@ -2,15 +2,15 @@
 
 use super::point::PointKey;
 use super::table::{
-    Conflict, Holder, Holders, Item, LockEvent, LockRequest, LockTable, PointEntry, RangeLock,
-    Settled,
+    Conflict, Holder, Holders, Item, LockEvent, LockRequest, LockTable, Owner, PointEntry,
+    RangeLock, Settled,
 };
 use super::{Claim, LockMode, Priority};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{IndexId, KeyRange, Planted, Slot, Time, TxnId, is_planted};
 use core::cmp::Reverse;
-use core::ops::Bound;
+use core::ops::{Bound, ControlFlow};
 
 /// How often a waiter lets others pass before it insists on its turn. Larger: fewer deaths of
 /// younger transactions; smaller: less waiting for old ones.
@@ -104,6 +104,18 @@ pub(super) enum Verdict {
 impl LockTable {
     /// Judges a request that arrived as `arrival`; see the table in the module's documentation.
     pub(super) fn judge(&self, waiter: &Waiter, arrival: u64) -> Verdict {
+        self.judge_by(waiter, arrival, self.dies_of_none(waiter))
+    }
+
+    /// As [`LockTable::judge`], for one that waits: what it would die of, it died of when it came
+    /// or when that was granted.
+    fn judge_again(&self, waiter: &Waiter, arrival: u64) -> Verdict {
+        self.judge_by(waiter, arrival, waiter.claim.mode != LockMode::Fold)
+    }
+
+    /// `any`: no holder can be one that the waiter dies of, so the first one tells that it waits.
+    /// The rows of a range that one transaction holds may be millions.
+    fn judge_by(&self, waiter: &Waiter, arrival: u64, any: bool) -> Verdict {
         let item = waiter.item.as_item();
         let txn = waiter.txn;
         let die = |holder: TxnId| {
@@ -112,11 +124,16 @@ impl LockTable {
                 holder,
             })
         };
+        let wide = !matches!(item, Item::Point { .. });
         let (mut blocked, mut older) = (false, None);
-        self.each_holder(&item, waiter.claim, txn.txn, &mut |holder| {
+        let _ = self.find_holder(&item, waiter.claim, txn.txn, &mut |holder| {
             blocked = true;
             if waiter.dies_of(holder) && !self.is_ending(holder.txn.txn) {
                 older = Some(holder.txn.txn);
+            }
+            match any || (wide && older.is_some()) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             }
         });
         if let Some(holder) = older {
@@ -156,16 +173,49 @@ impl LockTable {
         if !self.owners.contains(&txn) {
             return false;
         }
-        let mut found = false;
-        self.each_holder(
-            &waiter.item.as_item(),
+        let item = waiter.item.as_item();
+        let holder = waiter.txn.txn;
+        let found = self.find_holder(
+            &item,
             waiter.claim,
-            waiter.txn.txn,
-            &mut |holder| {
-                found |= holder.txn.txn == txn;
+            holder,
+            &mut |holder| match holder.txn.txn == txn {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             },
         );
-        found
+        found.is_break()
+    }
+
+    /// Whether nobody here has a lock that the request would die of.
+    fn dies_of_none(&self, waiter: &Waiter) -> bool {
+        let wide = !matches!(waiter.item, OwnedItem::Point(_));
+        let older = |txn: &TxnId, owner: &Owner| {
+            let priority = self.priority_of(*txn, owner);
+            priority.is_none_or(|holder| holder > waiter.txn) && !self.is_ending(*txn)
+        };
+        waiter.waits_for_any()
+            || (wide && waiter.claim.mode != LockMode::Fold && !self.owners.any(older))
+    }
+
+    /// The priority of a transaction, by any lock that it holds or wants here.
+    fn priority_of(&self, txn: TxnId, owner: &Owner) -> Option<Priority> {
+        let of = |holders: &[Holder]| {
+            let own = holders.iter().find(|holder| holder.txn.txn == txn);
+            own.map(|holder| holder.txn)
+        };
+        let point = owner.points.iter().next();
+        let waiting = owner.waiting.first();
+        point
+            .and_then(|point| of(self.points.get(point)?.holders.as_slice()))
+            .or_else(|| waiting.map(|arrival| self.waiters[arrival].txn))
+            .or_else(|| of(&self.shard))
+            .or_else(|| {
+                let locks = self.ranges.get(owner.ranges.first()?)?.iter();
+                let own = locks.map(|lock| lock.holder.txn);
+                own.into_iter().find(|priority| priority.txn == txn)
+            })
+            .or_else(|| Some(self.runs.holder_at(*owner.runs.first()?, txn)?.txn))
     }
 
     /// Calls `f` with every lock of another transaction that conflicts with `claim` on `item`.
@@ -176,18 +226,41 @@ impl LockTable {
         txn: TxnId,
         f: &mut dyn FnMut(&Holder),
     ) {
+        let _ = self.find_holder(item, claim, txn, &mut |holder| {
+            f(holder);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// As [`LockTable::each_holder`], until `f` breaks.
+    pub(super) fn find_holder(
+        &self,
+        item: &Item<'_>,
+        claim: Claim,
+        txn: TxnId,
+        f: &mut dyn FnMut(&Holder) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let mut offer = |holder: &Holder| {
-            if holder.txn.txn != txn && holder.claim.conflicts(claim) {
-                f(holder);
+            #[cfg(test)]
+            self.looked_at.set(self.looked_at.get() + 1);
+            match holder.txn.txn != txn && holder.claim.conflicts(claim) {
+                true => f(holder),
+                false => ControlFlow::Continue(()),
             }
         };
-        self.shard.iter().for_each(&mut offer);
-        self.each_range(item, &mut |lock| offer(&lock.holder));
-        self.runs.each(item, &mut offer);
+        self.shard.iter().try_for_each(&mut offer)?;
+        let mut found = ControlFlow::Continue(());
+        self.each_range(item, &mut |lock| {
+            if found.is_continue() {
+                found = offer(&lock.holder);
+            }
+        });
+        found?;
+        self.runs.each(item, &mut offer)?;
         match *item {
             Item::Point { index, slot, key } => {
                 if let Some(entry) = self.points.get(&PointKey::new(index, slot, key)) {
-                    entry.holders.as_slice().iter().for_each(offer);
+                    entry.holders.as_slice().iter().try_for_each(offer)?;
                 }
             }
             Item::Range { index, slot, range } => {
@@ -204,15 +277,18 @@ impl LockTable {
                         break;
                     }
                     if range.contains(point.key()) {
-                        entry.holders.as_slice().iter().for_each(&mut offer);
+                        entry.holders.as_slice().iter().try_for_each(&mut offer)?;
                     }
                 }
             }
             Item::Shard => {
-                let entries = self.points.values();
-                entries.for_each(|entry| entry.holders.as_slice().iter().for_each(&mut offer));
+                let mut entries = self.points.values();
+                entries.try_for_each(|entry| {
+                    entry.holders.as_slice().iter().try_for_each(&mut offer)
+                })?;
             }
         }
+        ControlFlow::Continue(())
     }
 
     /// Calls `f` with every held range that overlaps `item`.
@@ -422,7 +498,7 @@ impl LockTable {
                 {
                     continue;
                 }
-                match self.judge(waiter, arrival) {
+                match self.judge_again(waiter, arrival) {
                     Verdict::Wait => {}
                     Verdict::Grant => {
                         if waiter.claim.mode == LockMode::Exclusive
