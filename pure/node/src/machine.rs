@@ -553,13 +553,14 @@ impl Shard {
     /// Background work in small pieces, and what keeps the clock's bound ahead of the clock.
     fn tend(&mut self, out: &mut Effects) {
         let mut core = self.core.borrow_mut();
-        let near = core.clock.last().0.saturating_add(BOUND_NEAR) > core.clock_bound.0;
-        if near && self.bound_pending.is_none() {
-            let bound = Ts(core.clock.last().0.max(Ts::from_time(core.now).0) + BOUND_AHEAD);
+        let last = core.clock.last();
+        let near = last.0.saturating_add(BOUND_NEAR) > core.clock_bound.0;
+        // A message may take the clock beyond the bound that is on its way.
+        if near && self.bound_pending.is_none_or(|pending| last > pending.1) {
+            let ts = Ts(last.0.max(Ts::from_time(core.now).0) + BOUND_AHEAD);
             let mut record = Vec::new();
-            journal::Record::ClockBound { ts: bound }.encode(&mut record);
-            let position = core.journal.append(&record);
-            self.bound_pending = Some((position, bound));
+            journal::Record::ClockBound { ts }.encode(&mut record);
+            self.bound_pending = Some((core.journal.append(&record), ts));
         }
         // Others announce what they read; a single shard looks when it has something to remove.
         if core.store.expiring() > 0 && core.catalog.placement.shards().len() == 1 {

@@ -162,3 +162,23 @@ fn a_database_changes_its_protocol_under_load() {
         assert_eq!(row[1..4], ["0", "0", "0"], "{row:?}");
     }
 }
+
+/// The clocks of nodes where nothing happens run ahead of what they have promised not to draw again
+/// (1 s): they answer all the same.
+#[test]
+fn a_transaction_that_has_read_elsewhere_may_think_before_it_commits() {
+    let cluster = Cluster::start("leap-think", 3, 1);
+    let table = "CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL)";
+    let fill = "INSERT INTO t SELECT g, 0 FROM generate_series(1, 60) g";
+    cluster.create_as("leap", "shop", &[table, fill]);
+    let mut link = cluster.link(0, "shop");
+    for turn in 1..=2 {
+        link.command("BEGIN").unwrap();
+        assert_eq!(number(&mut link, "SELECT sum(v) FROM t WHERE id <= 60"), 0);
+        std::thread::sleep(Duration::from_millis(1_600));
+        let insert = format!("INSERT INTO t VALUES ({}, 0)", 100 + turn);
+        link.command(&insert).unwrap();
+        link.command("COMMIT").unwrap();
+    }
+    assert_eq!(number(&mut link, "SELECT count(*) FROM t"), 62);
+}

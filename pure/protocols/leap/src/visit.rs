@@ -147,10 +147,10 @@ impl Leap {
 
     pub(crate) fn on_confirm(&mut self, cx: &mut Context<'_>, from: ShardId, confirm: Confirm) {
         let Confirm { txn, expected } = confirm;
-        // The clock has taken in the commit timestamp; a next life must not draw below it.
-        let bounded = cx.clock.last() <= cx.clock_bound;
+        // The clock has taken in the commit timestamp, and a next life must not draw below it: the
+        // answer leaves when a bound above it is durable, as everything does.
         let held = self.visits.get(&txn).is_some_and(|visit| !visit.given_up);
-        let holds = bounded && expected == cx.incarnation && held;
+        let holds = expected == cx.incarnation && held;
         self.arm_visit(cx.now, txn);
         self.post(cx, from, Body::Confirmed { txn, holds }, Self::NOTHING);
     }
