@@ -216,6 +216,16 @@ impl CheckpointWriter {
         self.close(PREPARED, out);
     }
 
+    /// Adds some of the rows that are away from the shard of their slot, behind all rows; what else
+    /// there is to ownership comes at the end. An [`Ownership::append`] of all is what is read.
+    pub fn away(&mut self, piece: &Ownership, out: &mut Vec<u8>) {
+        if !self.block.is_empty() {
+            self.close(ROWS, out);
+        }
+        codec::encode(piece, &mut self.block);
+        self.close(OWNERSHIP, out);
+    }
+
     /// Ends the file: appends the rest, `tables` and the footer to `out`.
     pub fn finish(mut self, tables: &CheckpointTables, out: &mut Vec<u8>) {
         if !self.block.is_empty() {
@@ -235,8 +245,7 @@ impl CheckpointWriter {
             self.close(OWED, out);
         }
         if !tables.ownership.is_empty() {
-            codec::encode(&tables.ownership, &mut self.block);
-            self.close(OWNERSHIP, out);
+            self.away(&tables.ownership, out);
         }
         for shipped in &tables.ownership.shipped {
             codec::encode(shipped, &mut self.block);
@@ -400,7 +409,8 @@ impl CheckpointReader {
                 self.seen.owed += 1;
             }
             OWNERSHIP => {
-                self.tables.ownership = codec::decode(payload).map_err(Fault::Content)?;
+                let piece = codec::decode(payload).map_err(Fault::Content)?;
+                self.tables.ownership.append(piece);
             }
             SHIPPED => {
                 let shipped = codec::decode(payload).map_err(Fault::Content)?;

@@ -75,9 +75,9 @@ pub struct Ownership {
     /// Rows that it owns or has released, those of its own slots included as long as the transfer
     /// is not complete.
     pub held: Vec<Held>,
-    /// The owner table: rows of its slots that are elsewhere.
+    /// The owner table: rows of its slots that are elsewhere, in the order of their keys.
     pub away: Vec<Away>,
-    /// Grants that were not complete.
+    /// Grants that were not complete, in order.
     pub open: Vec<Otag>,
     /// The next grant would have got this number: everything older that is not listed is over.
     pub next: Otag,
@@ -93,11 +93,32 @@ impl Ownership {
         *self == Ownership::default()
     }
 
+    /// How many rows it tells of.
+    pub fn rows(&self) -> usize {
+        self.held.len() + self.away.len()
+    }
+
+    /// Puts the next piece of a checkpoint behind what has been read of it.
+    pub fn append(&mut self, piece: Ownership) {
+        let Ownership {
+            held,
+            away,
+            open,
+            next,
+            shipped,
+        } = piece;
+        self.held.extend(held);
+        self.away.extend(away);
+        self.open.extend(open);
+        self.next = self.next.max(next);
+        self.shipped.extend(shipped);
+    }
+
     /// Whether a claim under `otag` to own or back up `key` may still mean something to this home.
     /// False: a later grant was complete when the checkpoint began.
     pub fn admits(&self, key: &Key, otag: Otag) -> bool {
         otag >= self.next
-            || self.open.contains(&otag)
+            || self.open.binary_search(&otag).is_ok()
             || self
                 .away
                 .binary_search_by(|away| away.key.cmp(key))

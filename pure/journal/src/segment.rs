@@ -13,7 +13,7 @@ use base::{NodeId, Position};
 
 /// Version of all formats of this crate. A change of any of them, [`crate::Record`] and the types
 /// inside it included, makes a new version.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 /// Bytes before the first record.
 pub const SEGMENT_HEADER_BYTES: usize = 40;
 /// The host begins a new segment when one has reached this size: small enough that truncation

@@ -173,6 +173,51 @@ fn a_store_survives_the_trip() {
     }
 }
 
+/// Rows that are away are written in pieces, before what else is known of ownership.
+#[test]
+fn pieces_of_ownership_are_put_together() {
+    let mut tables = tables();
+    let key = |n: u8| base::Key::new(INDEX, Slot(7), vec![9, n]);
+    let otag = |n| Otag {
+        incarnation: 3,
+        grant: u64::from(n),
+    };
+    let mut bytes = Vec::new();
+    let mut writer = CheckpointWriter::new(header(), &mut bytes);
+    let mut whole = Ownership::default();
+    for from in [10, 13, 16] {
+        let held = |n| Held {
+            key: key(n),
+            otag: otag(n),
+            holding: Holding::Owned,
+        };
+        let away = |n| Away {
+            key: key(n + 100),
+            owner: ShardId(33),
+            otag: otag(n),
+        };
+        let piece = Ownership {
+            held: (from..from + 3).map(held).collect(),
+            away: (from..from + 3).map(away).collect(),
+            ..Ownership::default()
+        };
+        assert_eq!(piece.rows(), 6);
+        writer.away(&piece, &mut bytes);
+        whole.append(piece);
+    }
+    // What was open at the start stands behind them.
+    tables.ownership.away.clear();
+    tables.ownership.next = otag(50);
+    writer.finish(&tables, &mut bytes);
+    whole.append(tables.ownership.clone());
+    let (_, _, found) = read(&bytes, 999).unwrap();
+    assert_eq!(found.ownership, whole);
+    assert!(
+        found.ownership.admits(&key(114), otag(14)) && found.ownership.admits(&key(1), otag(6))
+    );
+    assert!(!found.ownership.admits(&key(114), otag(13)));
+}
+
 /// Large promises are written slice by slice, and are whole again when they are read.
 #[test]
 fn slices_of_promises_are_put_together() {

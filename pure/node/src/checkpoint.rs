@@ -9,10 +9,16 @@ use crate::core::Core;
 use crate::input::CheckpointPart;
 use base::{Position, Ts};
 use journal::{CheckpointHeader, CheckpointTables, CheckpointWriter, Prepared, Record, Writes};
+use leap::AwayCursor;
 use std::sync::Arc;
 use std::vec;
 use store::CheckpointCursor;
 use txn::JournalPort;
+
+/// Rows that are away, in one block.
+const AWAY_MAX: usize = 1_000;
+/// Why there is a writer.
+const WRITING: &str = "an ended checkpoint is dropped";
 
 /// A checkpoint under way.
 pub(crate) struct CheckpointRun {
@@ -22,6 +28,8 @@ pub(crate) struct CheckpointRun {
     /// Slices of large promises that are not written yet.
     sliced: vec::IntoIter<(Prepared, Arc<Writes>)>,
     cursor: CheckpointCursor,
+    /// Rows that are away, behind all that are here.
+    away: AwayCursor,
     start: Position,
     journal_from: Position,
     /// Bytes of rows that the host has asked for and not got.
@@ -42,7 +50,7 @@ impl CheckpointRun {
             start,
             clock_floor: core.clock.last(),
         };
-        let mut tables = core.protocols.checkpoint_tables();
+        let (mut tables, away) = core.protocols.checkpoint_begins();
         let sliced = core::mem::take(&mut tables.sliced).into_iter();
         let mut header_bytes = Vec::new();
         let writer = CheckpointWriter::new(header, &mut header_bytes);
@@ -52,6 +60,7 @@ impl CheckpointRun {
             tables,
             sliced,
             cursor: CheckpointCursor::default(),
+            away,
             start,
             journal_from: core
                 .journal
@@ -77,10 +86,7 @@ impl CheckpointRun {
             return false;
         };
         let mut bytes = core::mem::take(&mut self.header_bytes);
-        let writer = self
-            .writer
-            .as_mut()
-            .expect("an ended checkpoint is dropped");
+        let writer = self.writer.as_mut().expect(WRITING);
         let walked = core
             .store
             .checkpoint_next(&mut self.cursor, budget, &mut |row| {
@@ -92,7 +98,8 @@ impl CheckpointRun {
         {
             writer.slice(&promise, &writes, &mut bytes);
         }
-        let told = self.sliced.as_slice().is_empty();
+        let sliced = walked && self.sliced.as_slice().is_empty();
+        let told = sliced && self.write_away(core, budget, &mut bytes);
         // A commit that another shard has journaled must be installed here before the end.
         let done = walked && told && core.protocols.checkpoint_may_end();
         if done {
@@ -109,5 +116,18 @@ impl CheckpointRun {
             });
         }
         done
+    }
+
+    /// Writes rows that are away, until the piece is full; true when none is left.
+    fn write_away(&mut self, core: &mut Core, budget: usize, bytes: &mut Vec<u8>) -> bool {
+        let writer = self.writer.as_mut().expect(WRITING);
+        while bytes.len() < budget {
+            let Some(piece) = core.protocols.checkpoint_next(&mut self.away, AWAY_MAX) else {
+                return true;
+            };
+            core.counters.units += piece.rows() as u64;
+            writer.away(&piece, bytes);
+        }
+        false
     }
 }

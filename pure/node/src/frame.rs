@@ -14,7 +14,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Version of the protocol between nodes.
-pub const PEER_VERSION: u32 = 4;
+pub const PEER_VERSION: u32 = 5;
 const MAGIC: u32 = 0x5452_4c53;
 const HEADER_BYTES: usize = 8;
 

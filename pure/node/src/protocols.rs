@@ -10,7 +10,7 @@ use crate::message::{Message, WireMessage};
 use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
 use catalog::{Catalog, ProtocolKind};
 use journal::{CheckpointTables, Ownership};
-use leap::Leap;
+use leap::{AwayCursor, Leap};
 use std::collections::BTreeSet;
 use store::Store;
 use two_phase::{InDoubt, TwoPhase};
@@ -201,12 +201,20 @@ impl Protocols {
         }
     }
 
-    /// What a checkpoint that begins now must keep.
-    pub(crate) fn checkpoint_tables(&mut self) -> CheckpointTables {
-        CheckpointTables {
-            ownership: self.leap.machine.checkpoint_tables(),
+    /// What a checkpoint that begins now must keep, but for rows that are away, which
+    /// [`Protocols::checkpoint_next`] walks.
+    pub(crate) fn checkpoint_begins(&mut self) -> (CheckpointTables, AwayCursor) {
+        let (ownership, away) = self.leap.machine.checkpoint_begins();
+        let tables = CheckpointTables {
+            ownership,
             ..self.two_phase.machine.checkpoint_tables()
-        }
+        };
+        (tables, away)
+    }
+
+    /// The next rows that are away, `max` or fewer; `None` at the end.
+    pub(crate) fn checkpoint_next(&self, away: &mut AwayCursor, max: usize) -> Option<Ownership> {
+        self.leap.machine.checkpoint_next(away, max)
     }
 
     /// Transactions in doubt here. (Under leap nothing is: a transaction commits where it runs.)

@@ -16,10 +16,11 @@
 //! owner; `txns`, `commit`, `bulk_commit` transactions at their coordinator; `entrust` those that
 //! go to their row;
 //! `ship`, `pending` formulas of larger ones that do, at the coordinator and at the owner;
-//! `job`, `keyed`, `scan`, `increment` operations on rows; `share` copies; `heat` rows that go to
-//! and fro; `outage` nodes that cannot be reached;
-//! `visit` locks that transactions of other shards hold here; `recovery` what a restart
-//! leaves; `timers` what time makes happen; `show` printing and checking.
+//! `job`, `keyed`, `scan`, `increment` operations on rows; `listing`, `fetch` rows of a scan that
+//! are away; `since` since when histories are here; `share` copies; `heat` rows that go to and fro;
+//! `outage` nodes that cannot be reached;
+//! `visit` locks that transactions of other shards hold here; `checkpoint` what one keeps;
+//! `recovery` what a restart leaves; `timers` what time makes happen; `show` printing and checking.
 //!
 //! Invariants (checked by `validate` and the tests; `docs/protocols/leap.md` says why):
 //! * a row has at most one owner; the owner table of its home names it, or knows the one grant that
@@ -41,6 +42,7 @@
 extern crate alloc;
 
 mod bulk_commit;
+mod checkpoint;
 mod commit;
 mod dropped;
 mod entrust;
@@ -51,6 +53,7 @@ mod home;
 mod increment;
 mod job;
 mod keyed;
+mod listing;
 pub mod message;
 mod outage;
 mod owner;
@@ -66,11 +69,13 @@ mod seen;
 mod share;
 mod ship;
 mod show;
+mod since;
 mod timers;
 mod txns;
 mod view;
 mod visit;
 
+pub use checkpoint::AwayCursor;
 pub use message::Message;
 pub use show::{HotRow, Moves};
 
@@ -92,6 +97,7 @@ use request::{PendingInform, Request};
 use seen::Seen;
 use share::Sharing;
 use ship::Owings;
+use since::Since;
 use timers::Timer;
 use txn::{Bulks, Cx, Installed, LockTable};
 use txns::{Reading, Txn};
@@ -244,7 +250,7 @@ pub struct Leap {
     next_grant: u64,
     requests_seen: BTreeMap<ShardId, (u32, Seen<u64>)>,
     /// Rows of this home whose history begins later than the horizon.
-    since: BTreeMap<Key, Ts>,
+    since: Since,
     /// Backups that scans may still be reading.
     evictions: Vec<Key>,
     /// Indexes that are gone, with rows of this home that are still under way.
@@ -332,7 +338,7 @@ impl Leap {
             settling_of: BTreeMap::new(),
             next_grant: 0,
             requests_seen: BTreeMap::new(),
-            since: BTreeMap::new(),
+            since: Since::default(),
             evictions: Vec::new(),
             dropped: BTreeMap::new(),
             forgotten: Vec::new(),

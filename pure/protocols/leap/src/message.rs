@@ -422,9 +422,11 @@ pub struct Confirm {
 /// See [`Body::Claims`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Claims {
-    /// This is part `part` of `parts`, from 0.
+    /// Parts with the same number belong together. Later ones of a sender have larger numbers.
+    pub round: u64,
+    /// Which part this is, from 0; in the order of their keys.
     pub part: u32,
-    /// How many there are.
+    /// How many there are, in the last one; 0: more will come.
     pub parts: u32,
     /// The sender has restarted and waits for the verdicts.
     pub restarted: bool,
@@ -432,7 +434,7 @@ pub struct Claims {
     pub expected: u32,
     /// What it has.
     pub held: Vec<Held>,
-    /// In the first part of an answer: formulas that it has committed and the receiver has not said
+    /// In the last part of an answer: formulas that it has committed and the receiver has not said
     /// to have applied.
     pub owed: Vec<Owed>,
 }
@@ -455,7 +457,13 @@ pub struct Owed {
 pub struct Verdicts {
     /// Life of the receiver that claimed.
     pub to_incarnation: u32,
-    /// Claims that do not stand, from all parts.
+    /// The round and the part that were claimed.
+    pub round: u64,
+    /// See `round`.
+    pub part: u32,
+    /// That was all.
+    pub last: bool,
+    /// Claims that do not stand.
     pub drop: Vec<(Key, Otag)>,
     /// Claims that are not decided yet; all others stand.
     pub later: Vec<(Key, Otag)>,

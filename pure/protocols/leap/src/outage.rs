@@ -79,6 +79,7 @@ impl Leap {
             return;
         }
         self.down.insert(node, cx.now);
+        self.rejoin.peer_down(node);
         self.keep_rows_from(cx, node);
         self.drop_requests_of(node);
         self.refuse_cut_off(cx);

@@ -525,7 +525,7 @@ impl Leap {
         let arrival = self.settling_of.get(key);
         let arrival = arrival.and_then(|otag| self.informs.get(&(self.shard, *otag)));
         let position = arrival.map_or(Self::NOTHING, |inform| inform.position);
-        (position, self.since.get(key).copied().unwrap_or_default())
+        (position, self.since.get(key).unwrap_or_default())
     }
 
     /// The new owner has these durably.

@@ -79,8 +79,9 @@ impl Protocol for Leap {
         self.do_slice(cx);
         // One of those that gave way gets a turn: what has come in between goes first.
         self.ready.extend(self.parked.pop_front());
-        let horizon = cx.horizon;
-        self.since.retain(|_, since| *since > horizon);
+        self.claim(cx);
+        let most = self.settings.slice_units as usize;
+        cx.counters.units += self.since.sweep(cx.horizon, most) as u64;
         self.end_step(cx);
     }
 
@@ -96,7 +97,8 @@ impl Protocol for Leap {
     }
 
     fn deadline(&self) -> Option<Time> {
-        if !self.parked.is_empty() || self.bulks.has_turns() || self.locks.is_leaving() {
+        let has_slices = self.bulks.has_turns() || self.locks.is_leaving();
+        if !self.parked.is_empty() || has_slices || self.rejoin.is_claiming() {
             return Some(Time(0));
         }
         let timer = self.timers.first().map(|(at, _)| *at);

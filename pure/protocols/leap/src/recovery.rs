@@ -8,6 +8,7 @@
 //!                   <── Verdicts                  then it serves what stands
 //! ```
 
+use crate::checkpoint::{Former, claim_of};
 use crate::home::Entry;
 use crate::message::{Body, Claims, Owed, Verdicts};
 use crate::owner::{Held, Tenure};
@@ -15,33 +16,80 @@ use crate::timers::Timer;
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, ShardId, Slot, Time, Ts};
-use core::ops::ControlFlow;
-use journal::{Away, Held as Claim, Holding, Otag, Ownership};
+use core::ops::{Bound, ControlFlow, RangeBounds};
+use journal::{Held as Claim, Holding, Otag, Ownership};
 use store::{Store, Window};
 
-/// Claims in one message.
-const CLAIMS_MAX: usize = 10_000;
+/// A shard with many rows of others claims them anew only when their home may have dealt with them:
+/// so much later for each row. Microseconds.
+const CLAIM_US: u64 = 2;
 
-/// What one shard has claimed.
+/// The keys behind the first one, up to the second.
+type Rows = (Option<Key>, Option<Key>);
+
+fn bounds((low, high): &Rows) -> (Bound<&Key>, Bound<&Key>) {
+    let low = low.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+    let high = high.as_ref().map_or(Bound::Unbounded, Bound::Included);
+    (low, high)
+}
+
+/// What one shard has claimed of a home that serves nothing yet.
 #[derive(Clone, Debug, Default)]
 struct Collected {
     incarnation: u32,
+    round: u64,
     restarted: bool,
     parts: BTreeMap<u32, Vec<Claim>>,
+    /// How many there are; 0: the last one has not come.
     count: u32,
     /// What it has committed on rows of the asker.
     owed: Vec<Owed>,
+    /// When something came last.
+    heard: Time,
 }
 
 impl Collected {
     fn is_whole(&self) -> bool {
-        self.parts.len() as u32 == self.count
+        self.count > 0 && self.parts.len() as u32 == self.count
     }
     fn claims(&self) -> impl Iterator<Item = &Claim> {
         self.parts.values().flatten()
     }
+}
+
+/// Claims on their way to a home, a slice of the rows that are held here a turn.
+#[derive(Debug)]
+struct Claiming {
+    round: u64,
+    expected: u32,
+    restarted: bool,
+    /// The next part.
+    part: u32,
+    /// Rows up to this key are dealt with.
+    upto: Option<Key>,
+}
+
+/// Claims of a restarted shard that a home which goes on deals with part by part, in order. What
+/// comes out of order waits for the next round.
+#[derive(Debug, Default)]
+struct Judging {
+    incarnation: u32,
+    round: u64,
+    /// The part that is awaited.
+    next: u32,
+    /// The rows up to this key have been dealt with, once for a life of the shard.
+    joined: Option<Key>,
+}
+
+/// Verdicts of a home, as far as they have come.
+#[derive(Debug, Default)]
+struct Judged {
+    round: u64,
+    next: u32,
+    later: BTreeSet<Key>,
 }
 
 /// How far this shard has come since its start.
@@ -51,10 +99,11 @@ pub(crate) struct Rejoin {
     /// Shards whose claims are awaited.
     waiting: BTreeSet<ShardId>,
     collected: BTreeMap<ShardId, Collected>,
-    /// What this shard's journal says about rows of its own slots.
-    own: Vec<Claim>,
-    /// What its checkpoint says.
-    checkpoint: Ownership,
+    claiming: BTreeMap<ShardId, Claiming>,
+    judging: BTreeMap<ShardId, Judging>,
+    judged: BTreeMap<ShardId, Judged>,
+    /// What this shard knew itself.
+    pub(crate) former: Arc<Former>,
     /// Incarnation in which the claims of a shard were dealt with.
     joined: BTreeMap<ShardId, u32>,
     /// Homes whose verdicts are awaited.
@@ -77,6 +126,16 @@ impl Rejoin {
 
     pub(crate) fn is_settled(&self) -> bool {
         self.serving && self.awaited.is_empty() && self.undecided.is_empty()
+    }
+
+    /// Whether claims are on their way.
+    pub(crate) fn is_claiming(&self) -> bool {
+        !self.claiming.is_empty()
+    }
+
+    /// A node cannot be reached: it will ask again, or be told again.
+    pub(crate) fn peer_down(&mut self, node: NodeId) {
+        self.claiming.retain(|home, _| home.node() != node);
     }
 
     pub(crate) fn peer_restarted(&mut self, node: NodeId, incarnation: u32) {
@@ -114,9 +173,10 @@ impl Leap {
         let mut checkpoint = ownership;
         let shipped = core::mem::take(&mut checkpoint.shipped);
         self.recover_owings(cx, shipped);
+        let mut own = Vec::new();
         for claim in core::mem::take(&mut checkpoint.held) {
             if self.is_home(&claim.key) {
-                self.rejoin.own.push(claim);
+                own.push(claim);
                 continue;
             }
             let tenure = match claim.holding {
@@ -137,7 +197,7 @@ impl Leap {
             };
             self.held.insert(claim.key, held);
         }
-        self.rejoin.checkpoint = checkpoint;
+        self.rejoin.former = Arc::new(Former { own, checkpoint });
         self.evict_strangers(cx.store, moves);
         if !self.backups.is_empty() {
             self.arm_backups(cx.now);
@@ -193,51 +253,91 @@ impl Leap {
         if self.rejoin.waiting.is_empty() && self.rejoin.awaited.is_empty() {
             return;
         }
+        let pause_us = self.settings.resend_us;
         for shard in self.rejoin.waiting.clone() {
-            self.post(cx, shard, Body::Ask, Self::NOTHING);
+            let collected = self.rejoin.collected.get(&shard);
+            // Many claims are still coming.
+            if collected.is_none_or(|collected| cx.now.since(collected.heard) >= pause_us) {
+                self.post(cx, shard, Body::Ask, Self::NOTHING);
+            }
         }
         for shard in self.rejoin.awaited.clone() {
-            self.send_claims(cx, shard, 0);
+            self.start_claims(cx, shard, 0);
         }
-        let at = cx.now.after(self.settings.resend_us);
+        let many_us = CLAIM_US * self.held.len() as u64;
+        let at = cx.now.after(pause_us + many_us);
         self.rejoin.again_at = Some(at);
         self.timers.insert((at, Timer::Rejoin));
     }
 
-    /// Tells a home what this shard has of its rows. What has just come or gone must be durable
-    /// first: the home relies on it, and the claimant must say the same after a crash.
-    fn send_claims(&mut self, cx: &mut Context<'_>, home: ShardId, expected: u32) {
-        let held: Vec<Claim> = self
-            .held
-            .iter()
-            .filter(|(key, _)| self.home(key.slot) == home)
-            .map(|(key, held)| Claim {
-                key: key.clone(),
-                otag: held.otag,
-                holding: match held.tenure {
-                    Tenure::Owned { .. } => Holding::Owned,
-                    Tenure::Released { to, .. } => Holding::Released(to),
-                },
-            })
-            .collect();
+    /// Begins to tell a home what this shard has of its rows, unless that is under way. Those rows
+    /// neither come nor go meanwhile: the home, or this shard, has just restarted.
+    fn start_claims(&mut self, cx: &mut Context<'_>, home: ShardId, expected: u32) {
         let restarted = self.rejoin.awaited.contains(&home);
-        let (mut owed, committed) = match expected {
+        let under_way = self.rejoin.claiming.get(&home);
+        if under_way.is_some_and(|c| (c.expected, c.restarted) == (expected, restarted)) {
+            return;
+        }
+        self.next_number += 1;
+        let claiming = Claiming {
+            round: self.next_number,
+            expected,
+            restarted,
+            part: 0,
+            upto: None,
+        };
+        self.rejoin.claiming.insert(home, claiming);
+        self.claim_slice(cx, home);
+    }
+
+    /// Goes on with the claims that are on their way.
+    pub(crate) fn claim(&mut self, cx: &mut Context<'_>) {
+        if let Some(home) = self.rejoin.claiming.keys().next().copied() {
+            self.claim_slice(cx, home);
+        }
+    }
+
+    /// Tells a home of the next rows. What has just come or gone must be durable first: the home
+    /// relies on it, and the claimant must say the same after a crash.
+    fn claim_slice(&mut self, cx: &mut Context<'_>, home: ShardId) {
+        let Some(mut claiming) = self.rejoin.claiming.remove(&home) else {
+            return;
+        };
+        let from = claiming.upto.as_ref();
+        let from = from.map_or(Bound::Unbounded, Bound::Excluded);
+        let rows = self.held.range((from, Bound::Unbounded));
+        let (mut held, mut seen, mut last) = (Vec::new(), 0, None);
+        for row in rows.take(self.settings.slice_units as usize) {
+            seen += 1;
+            last = Some(row.0.clone());
+            if self.home(row.0.slot) == home {
+                held.push(claim_of(row));
+            }
+        }
+        cx.counters.units += seen;
+        let ended = seen < self.settings.slice_units;
+        let (owed, committed) = match claiming.expected {
+            _ if !ended => (Vec::new(), Self::NOTHING),
             0 => (Vec::new(), Self::NOTHING),
             _ => self.owed_to(home),
         };
-        let wait = self.recorded.max(committed);
-        let parts = held.len().div_ceil(CLAIMS_MAX).max(1) as u32;
-        let mut chunks = held.chunks(CLAIMS_MAX);
-        for part in 0..parts {
+        if ended || !held.is_empty() {
             let claims = Claims {
-                part,
-                parts,
-                restarted,
-                expected,
-                held: chunks.next().unwrap_or_default().to_vec(),
-                owed: core::mem::take(&mut owed),
+                round: claiming.round,
+                part: claiming.part,
+                parts: if ended { claiming.part + 1 } else { 0 },
+                restarted: claiming.restarted,
+                expected: claiming.expected,
+                held,
+                owed,
             };
+            let wait = self.recorded.max(committed);
             self.post(cx, home, Body::Claims(Box::new(claims)), wait);
+            claiming.part += 1;
+        }
+        if !ended {
+            claiming.upto = last;
+            self.rejoin.claiming.insert(home, claiming);
         }
     }
 
@@ -279,7 +379,7 @@ impl Leap {
             self.rejoin.again_at = Some(at);
             self.timers.insert((at, Timer::Rejoin));
         }
-        self.send_claims(cx, home, incarnation);
+        self.start_claims(cx, home, incarnation);
     }
 
     pub(crate) fn on_claims(
@@ -298,26 +398,31 @@ impl Leap {
             // A restarted home counts only what was said after it asked.
             return;
         }
+        if self.rejoin.serving {
+            self.judge(cx, from, incarnation, &claims);
+            return;
+        }
         let collected = self.rejoin.collected.entry(from).or_default();
-        if collected.incarnation != incarnation || collected.count != claims.parts {
+        if !self.rejoin.waiting.contains(&from) {
+            // All of it is here; it may have been asked twice.
+            if collected.incarnation >= incarnation {
+                return;
+            }
+            self.rejoin.waiting.insert(from);
+        }
+        if (collected.incarnation, collected.round) != (incarnation, claims.round) {
             *collected = Collected {
                 incarnation,
-                count: claims.parts,
+                round: claims.round,
                 ..Collected::default()
             };
         }
         collected.restarted = claims.restarted;
+        collected.heard = cx.now;
+        collected.count = collected.count.max(claims.parts);
         collected.parts.insert(claims.part, claims.held);
         collected.owed.extend(claims.owed);
         if !collected.is_whole() {
-            return;
-        }
-        if self.rejoin.serving {
-            let collected = self.rejoin.collected.remove(&from).expect("just looked up");
-            if joined < incarnation {
-                self.join(cx, from, incarnation, &collected);
-            }
-            self.send_verdicts(cx, from, incarnation, &collected);
             return;
         }
         self.rejoin.waiting.remove(&from);
@@ -326,11 +431,49 @@ impl Leap {
         }
     }
 
+    /// A shard has restarted while this home goes on: deals with the next part of its claims, and
+    /// tells it which of them stand.
+    fn judge(&mut self, cx: &mut Context<'_>, from: ShardId, incarnation: u32, claims: &Claims) {
+        let mut judging = self.rejoin.judging.remove(&from).unwrap_or_default();
+        if (judging.incarnation, judging.round) != (incarnation, claims.round) {
+            let same_life = judging.incarnation == incarnation;
+            judging = Judging {
+                incarnation,
+                round: claims.round,
+                next: 0,
+                joined: judging.joined.filter(|_| same_life),
+            };
+        }
+        if claims.part != judging.next {
+            self.rejoin.judging.insert(from, judging);
+            return;
+        }
+        judging.next += 1;
+        let ended = claims.parts > 0;
+        if self.rejoin.joined.get(&from).copied().unwrap_or(0) < incarnation {
+            let upto = claims.held.last().map(|claim| &claim.key);
+            let upto = upto.filter(|_| !ended).cloned();
+            if ended {
+                self.rejoin.joined.insert(from, incarnation);
+            }
+            if ended || upto > judging.joined {
+                let rows = (judging.joined.take(), upto.clone());
+                self.join(cx, from, &rows, &claims.held);
+                judging.joined = upto;
+            }
+        }
+        if !ended {
+            self.rejoin.judging.insert(from, judging);
+        }
+        let about = (claims.round, claims.part, ended);
+        self.send_verdicts(cx, from, incarnation, about, &claims.held);
+    }
+
     /// Everybody has said what it has: the largest grant of each row decides.
     fn resolve(&mut self, cx: &mut Context<'_>) {
         let all = core::mem::take(&mut self.rejoin.collected);
-        let own = core::mem::take(&mut self.rejoin.own);
-        let checkpoint = core::mem::take(&mut self.rejoin.checkpoint);
+        let former = core::mem::take(&mut self.rejoin.former);
+        let Former { own, checkpoint } = &*former;
         let here = self.shard;
         let mut best: BTreeMap<&Key, (Otag, bool, ShardId)> = BTreeMap::new();
         let others = all.iter().flat_map(|(shard, collected)| {
@@ -385,37 +528,35 @@ impl Leap {
             self.reclaim(cx, key, backup);
         }
         for (shard, collected) in all.iter().filter(|(_, collected)| collected.restarted) {
-            self.send_verdicts(cx, *shard, collected.incarnation, collected);
+            for (part, claims) in &collected.parts {
+                let about = (collected.round, *part, part + 1 == collected.count);
+                self.send_verdicts(cx, *shard, collected.incarnation, about, claims);
+            }
         }
         self.wake_gate();
     }
 
-    /// A shard has restarted while this home goes on: what it has lost goes back to the backups.
-    fn join(
-        &mut self,
-        cx: &mut Context<'_>,
-        from: ShardId,
-        incarnation: u32,
-        collected: &Collected,
-    ) {
-        self.rejoin.joined.insert(from, incarnation);
+    /// What a restarted shard has lost of `rows` (behind the first key, up to the second) goes back
+    /// to the backups.
+    fn join(&mut self, cx: &mut Context<'_>, from: ShardId, rows: &Rows, claims: &[Claim]) {
         if printed!(self, LeapOwnerIgnored) {
             return;
         }
-        let claims: BTreeMap<&Key, (Otag, Holding)> = collected
-            .claims()
+        let claims: BTreeMap<&Key, (Otag, Holding)> = claims
+            .iter()
             .map(|claim| (&claim.key, (claim.otag, claim.holding)))
             .collect();
         let owned = |key: &Key, otag: Otag| claims.get(key) == Some(&(otag, Holding::Owned));
-        for (key, entry) in &mut self.table {
+        for (key, entry) in self.table.range_mut(bounds(rows)) {
+            cx.counters.units += 1;
             if entry.owner == Some(from) {
                 // What it claims of an earlier time does not count.
                 let claim = claims.get(key);
                 entry.lost = claim.is_none_or(|(otag, _)| *otag < entry.since);
             }
         }
-        self.join_coming(cx, from, &owned);
-        self.join_there(cx, from, &claims);
+        self.join_coming(cx, from, rows, &owned);
+        self.join_there(cx, from, rows, &claims);
     }
 
     /// What was on its way to the restarted shard.
@@ -423,9 +564,12 @@ impl Leap {
         &mut self,
         cx: &mut Context<'_>,
         from: ShardId,
+        rows: &Rows,
         owned: &dyn Fn(&Key, Otag) -> bool,
     ) {
-        let coming = self.grants.iter().filter(|(_, grant)| grant.to == from);
+        let coming = self.grants.iter();
+        let coming =
+            coming.filter(|(_, grant)| grant.to == from && bounds(rows).contains(&grant.key));
         let coming: Vec<(Otag, Key)> = coming.map(|(o, grant)| (*o, grant.key.clone())).collect();
         for (otag, key) in coming {
             if owned(&key, otag) {
@@ -444,13 +588,12 @@ impl Leap {
         &mut self,
         cx: &mut Context<'_>,
         from: ShardId,
+        rows: &Rows,
         claims: &BTreeMap<&Key, (Otag, Holding)>,
     ) {
         let owned = |key: &Key, otag: Otag| claims.get(key) == Some(&(otag, Holding::Owned));
-        let there = self
-            .table
-            .iter()
-            .filter(|(_, entry)| entry.owner == Some(from));
+        let there = self.table.range(bounds(rows));
+        let there = there.filter(|(_, entry)| entry.owner == Some(from));
         let there: Vec<(Key, Otag, Option<Otag>)> = there
             .map(|(key, e)| (key.clone(), e.otag, e.grant))
             .collect();
@@ -484,16 +627,17 @@ impl Leap {
         }
     }
 
-    /// Tells a restarted shard which of its claims stand.
+    /// Tells a restarted shard which claims of a part (round, part, whether it is the last) stand.
     fn send_verdicts(
         &mut self,
         cx: &mut Context<'_>,
         to: ShardId,
         incarnation: u32,
-        collected: &Collected,
+        (round, part, last): (u64, u32, bool),
+        claims: &[Claim],
     ) {
         let (mut drop, mut later) = (Vec::new(), Vec::new());
-        for claim in collected.claims() {
+        for claim in claims {
             let (key, otag) = (&claim.key, claim.otag);
             let entry = self.table.get(key);
             let moving = entry.and_then(|entry| entry.grant);
@@ -512,6 +656,9 @@ impl Leap {
         }
         let verdicts = Verdicts {
             to_incarnation: incarnation,
+            round,
+            part,
+            last,
             drop,
             later,
             floor: self.floor(cx),
@@ -526,9 +673,22 @@ impl Leap {
     }
 
     pub(crate) fn on_verdicts(&mut self, cx: &mut Context<'_>, home: ShardId, verdicts: Verdicts) {
-        if verdicts.to_incarnation != cx.incarnation || !self.rejoin.awaited.remove(&home) {
+        if verdicts.to_incarnation != cx.incarnation || !self.rejoin.awaited.contains(&home) {
             return;
         }
+        let judged = self.rejoin.judged.entry(home).or_default();
+        if judged.round != verdicts.round {
+            *judged = Judged {
+                round: verdicts.round,
+                ..Judged::default()
+            };
+        }
+        if judged.next != verdicts.part {
+            return;
+        }
+        judged.next += 1;
+        let later = verdicts.later.into_iter().map(|(key, _)| key);
+        judged.later.extend(later);
         self.grants_seen
             .entry(home)
             .or_default()
@@ -536,14 +696,19 @@ impl Leap {
         for (key, otag) in verdicts.drop {
             self.drop_backup(cx, key, otag);
         }
-        let later: BTreeMap<Key, Otag> = verdicts.later.into_iter().collect();
+        if !verdicts.last {
+            return;
+        }
+        self.rejoin.awaited.remove(&home);
+        let judged = self.rejoin.judged.remove(&home).expect("just looked up");
+        let later = judged.later;
         let homes = &self.homes;
         for (key, held) in &mut self.held {
             let same = homes[usize::from(key.slot.0) % homes.len()] == home;
             if let Tenure::Owned { confirmed } = &mut held.tenure
                 && same
             {
-                *confirmed |= !later.contains_key(key);
+                *confirmed |= !later.contains(key);
                 if !*confirmed {
                     self.rejoin.undecided.insert(key.clone());
                 }
@@ -586,82 +751,5 @@ impl Leap {
             self.incarnation
         };
         self.serves(shard, life)
-    }
-
-    /// What the checkpoint that begins now must keep, in the step that appends its start record.
-    pub fn checkpoint_tables(&mut self) -> Ownership {
-        self.bulks.checkpoint_begins();
-        let mut held: Vec<Claim> = Vec::new();
-        for (key, state) in &self.held {
-            let (otag, holding) = match state.tenure {
-                Tenure::Owned { .. } => (state.otag, Holding::Owned),
-                Tenure::Released { to, .. } => (state.otag, Holding::Released(to)),
-            };
-            let key = key.clone();
-            held.push(Claim { key, otag, holding });
-        }
-        if !self.rejoin.serving {
-            held.extend(self.rejoin.own.iter().cloned());
-            return Ownership {
-                held,
-                shipped: self.owed(),
-                ..self.rejoin.checkpoint.clone()
-            };
-        }
-        for (otag, settling) in self.settling.iter().filter(|(_, s)| s.owner == self.shard) {
-            held.push(Claim {
-                key: settling.key.clone(),
-                otag: *otag,
-                holding: Holding::Owned,
-            });
-        }
-        let mut away = Vec::new();
-        for (key, entry) in &self.table {
-            match entry.owner {
-                Some(owner) => away.push(Away {
-                    key: key.clone(),
-                    owner,
-                    otag: entry.otag,
-                }),
-                None => held.push(Claim {
-                    key: key.clone(),
-                    otag: entry.otag,
-                    holding: Holding::Released(self.grants[&entry.otag].to),
-                }),
-            }
-        }
-        let mut open: Vec<Otag> = self
-            .grants
-            .keys()
-            .chain(self.settling.keys())
-            .copied()
-            .collect();
-        open.extend(self.grants.values().flat_map(|grant| &grant.older));
-        open.extend(self.settling.values().flat_map(|settling| &settling.older));
-        let settling = self.settling.values();
-        open.extend(settling.map(|settling| settling.backup_since));
-        open.sort_unstable();
-        open.dedup();
-        Ownership {
-            held,
-            away,
-            open,
-            next: Otag {
-                incarnation: self.incarnation,
-                grant: self.next_grant + 1,
-            },
-            shipped: self.owed(),
-        }
-    }
-
-    /// Always: a checkpoint needs nothing but its tables.
-    pub fn checkpoint_may_end(&self) -> bool {
-        self.bulks.checkpoint_may_end()
-    }
-
-    /// Whether a checkpoint may begin: nothing is half installed. Asked when one wants to begin;
-    /// until one has, nothing large is decided here.
-    pub fn checkpoint_may_begin(&mut self) -> bool {
-        self.bulks.make_way()
     }
 }

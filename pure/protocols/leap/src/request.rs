@@ -527,7 +527,7 @@ impl Leap {
     /// The version that a snapshot at `ts` needs may be missing here.
     pub(crate) fn lacks_history(&self, key: &Key, ts: Ts) -> bool {
         let since = if self.is_home(key) {
-            self.since.get(key).copied()
+            self.since.get(key)
         } else {
             let copied = self.sharing.copied_since(key);
             copied.or_else(|| self.held.get(key).map(|held| held.since))

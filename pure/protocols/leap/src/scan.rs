@@ -1,17 +1,16 @@
 //! Scans, at the home of their slots: rows that are away are fetched from their owners first, then
 //! everything is visited in key order.
 
-use crate::fetch::Fetching;
-use crate::job::{Job, Origin, Stop, snapshot_of};
+use crate::job::{Job, Stop, snapshot_of};
 use crate::keyed::{check_schema, waits_until};
-use crate::message::{Fetch, FetchedRow};
-use crate::timers::Timer;
+use crate::listing::{WINDOW_MAX, ahead_of};
+use crate::message::FetchedRow;
 use crate::view::{WriteSet, look};
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use base::{Key, KeyRange, RowBatch, SLOT_COUNT, ShardId, Slot, SqlError, Ts};
+use base::{Key, KeyRange, RowBatch, ShardId, Slot, SqlError, Ts};
 use core::fmt;
 use core::ops::ControlFlow;
 use store::Window;
@@ -53,19 +52,20 @@ fn look_out_in(cx: &Context<'_>, op: &ScanOp) -> Result<(), Stop> {
 
 /// Where a scan stands between its turns.
 pub(crate) struct ScanState {
-    run: ScanRun,
+    pub(crate) run: ScanRun,
     /// All rows are here, so the slots to visit are known.
-    is_visiting: bool,
+    pub(crate) is_visiting: bool,
     /// Rows that were away when the scan began, as their owners sent them.
-    fetched: BTreeMap<Key, FetchedRow>,
+    pub(crate) fetched: BTreeMap<Key, FetchedRow>,
     /// Those that nobody has sent yet, with the owner that was asked last.
-    missing: BTreeMap<Key, Option<ShardId>>,
-    /// Slots of all of these.
-    away: BTreeSet<Slot>,
-    /// Where the listing of rows that are away goes on; none: it is complete.
-    listing: Option<Key>,
+    pub(crate) missing: BTreeMap<Key, Option<ShardId>>,
+    /// Where the listing of rows that are away goes on, in the order of the scan; none: it is
+    /// complete. Rows from there on cannot be visited yet.
+    pub(crate) listing: Option<Key>,
+    /// The next turn goes on with the listing.
+    pub(crate) lists: bool,
     /// How many of them are asked for at once: no more than the scan may want, at first.
-    window: usize,
+    pub(crate) window: usize,
     /// Fetches under way.
     pub(crate) asked: u32,
     pub(crate) fetched_remotely: bool,
@@ -78,17 +78,24 @@ impl fmt::Debug for ScanState {
 }
 
 impl ScanState {
-    /// Whether rows that are away are asked for before anything is visited.
-    fn gathers_first(&self) -> bool {
-        match (&self.run.task, self.run.first_rows()) {
-            (Some(_), Some(_)) => !self.is_visiting && self.fetched.is_empty(),
-            (Some(_), None) => true,
-            (None, _) => false,
+    /// Whether nothing of the rest of a slot has been listed.
+    fn is_unlisted(&self, op: &ScanOp, slot: Slot) -> bool {
+        let Some(listing) = &self.listing else {
+            return false;
+        };
+        let rest = self.run.rest(op);
+        let bytes = &listing.bytes[..];
+        match op.reverse {
+            false => (listing.slot, bytes) <= (slot, &rest.low),
+            true => {
+                let all = rest.high.as_deref().is_some_and(|high| bytes >= high);
+                listing.slot > slot || (listing.slot == slot && all)
+            }
         }
     }
 
     /// The rows to be asked for next.
-    fn next_missing(&self, op: &ScanOp) -> Vec<Key> {
+    pub(crate) fn next_missing(&self, op: &ScanOp) -> Vec<Key> {
         let keys = self.missing.keys();
         if self.run.first_rows().is_some() {
             let mut wanted: Vec<&Key> = keys.filter(|key| self.run.wants(&key.bytes)).collect();
@@ -109,14 +116,19 @@ impl ScanState {
         }
     }
 
-    /// The first row of a slot that nobody has sent.
+    /// The first row of a slot that nobody has sent, or that may be one: it was not listed.
     fn first_missing(&self, op: &ScanOp, slot: Slot) -> Option<Key> {
         let (low, high) = key_bounds(op, slot, &self.run.rest(op));
-        let mut keys = self.missing.range(low..high).map(|(key, _)| key);
+        let unlisted = self
+            .listing
+            .iter()
+            .filter(|key| **key >= low && **key < high);
+        let keys = self.missing.range(low.clone()..high.clone());
+        let mut keys = keys.map(|(key, _)| key);
         let first = if op.reverse {
-            keys.next_back()
+            keys.next_back().into_iter().chain(unlisted).max()
         } else {
-            keys.next()
+            keys.next().into_iter().chain(unlisted).min()
         };
         first.cloned()
     }
@@ -144,10 +156,6 @@ impl ScanState {
         }
     }
 }
-
-/// Rows that are asked for at once, at most: their keys and what comes back are one message per
-/// owner, and one step there.
-const WINDOW_MAX: usize = 1_000;
 
 /// Why a slot is not visited any further.
 enum Halt {
@@ -192,11 +200,13 @@ impl Leap {
         if state.asked > 0 {
             return Err(Stop::Fetch);
         }
-        self.list_away(cx, op, state)?;
+        if state.lists {
+            self.list_away(cx, op, state)?;
+        }
         self.gather_first(cx, job, op, state)?;
         if !state.is_visiting {
             state.is_visiting = true;
-            let slots = self.slots_of(cx, job, op, state);
+            let slots = self.slots_of(cx, job, op);
             state.run.visit(op, slots);
         }
         let mut budget = self.settings.scan_rows_max;
@@ -221,7 +231,7 @@ impl Leap {
                 }
                 Some(Halt::Away) => {
                     state.run.check_memory(self.settings.txn_bytes_max)?;
-                    self.gather(cx, job, op, state)?;
+                    self.gather_next(cx, job, op, state)?;
                 }
                 Some(Halt::Full(Full::Slot)) => state.run.leave_slot(),
                 Some(Halt::Full(Full::Limit)) => break,
@@ -244,26 +254,6 @@ impl Leap {
         }
         look_out_in(cx, op)?;
         Ok(state.run.finish()?)
-    }
-
-    /// A program that wants all rows needs all of them first; one that wants the first ones may do
-    /// with the first ones of those that are away.
-    fn gather_first(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &mut Job,
-        op: &ScanOp,
-        state: &mut ScanState,
-    ) -> Result<(), Stop> {
-        while state.gathers_first() && !state.missing.is_empty() {
-            let before = state.missing.len();
-            self.gather(cx, job, op, state)?;
-            // Those that are gone have come home; none of the others is wanted.
-            if state.missing.len() == before {
-                break;
-            }
-        }
-        Ok(())
     }
 
     fn begin_scan(&mut self, cx: &mut Context<'_>, job: &mut Job, op: &ScanOp) -> Result<(), Stop> {
@@ -308,13 +298,17 @@ impl Leap {
             (Some(_), None) => WINDOW_MAX,
             (None, _) => op.row_limit.min(op.batch_rows.into()).max(1) as usize,
         };
+        let ahead = ahead_of(op);
         job.scan = Some(Box::new(ScanState {
             run,
             is_visiting: false,
             fetched: BTreeMap::new(),
             missing: BTreeMap::new(),
-            away: BTreeSet::new(),
-            listing: Some(slots_in(op).0),
+            listing: Some(match op.reverse {
+                false => ahead.0,
+                true => ahead.1,
+            }),
+            lists: true,
             window,
             asked: 0,
             fetched_remotely: false,
@@ -322,151 +316,16 @@ impl Leap {
         Ok(())
     }
 
-    /// Lists the rows of the scan that are not here, a slice a turn. `Err`: there are more.
-    ///
-    /// A row that leaves meanwhile stays visible here as it is in the snapshot, because no row is
-    /// removed while a scan is under way; a row that comes is here. Of those whose history has not
-    /// come along, the last turn takes care.
-    fn list_away(
-        &mut self,
-        cx: &mut Context<'_>,
-        op: &ScanOp,
-        state: &mut ScanState,
-    ) -> Result<(), Stop> {
-        let Some(from) = state.listing.take() else {
-            return Ok(());
-        };
-        let (low, high) = slots_in(op);
-        let mut left = self.settings.slice_units;
-        if !self.table.is_empty() && op.row_limit > 0 {
-            for key in self.table.range(from..high.clone()).map(|(key, _)| key) {
-                if left == 0 {
-                    state.listing = Some(key.clone());
-                    return Err(Stop::Budget);
-                }
-                left -= 1;
-                cx.counters.units += 1;
-                if op.range.contains(&key.bytes) && is_ahead(op, key) {
-                    state.missing.insert(key.clone(), None);
-                    state.away.insert(key.slot);
-                }
-            }
-        }
-        if let Some(snapshot) = op.read.snapshot() {
-            let mut rows = self.since.range(low..high);
-            if rows.any(|(key, since)| *since > snapshot.at && is_in(op, key)) {
-                return Err(Stop::aborted(AbortReason::SnapshotTooOld));
-            }
-        }
-        Ok(())
-    }
-
-    /// Gets the next rows that are away, from wherever they are by now.
-    fn gather(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &mut Job,
-        op: &ScanOp,
-        state: &mut ScanState,
-    ) -> Result<(), Stop> {
-        if state.asked > 0 {
-            return Err(Stop::Fetch);
-        }
-        let next = state.next_missing(op);
-        if let Some(reason) = next.iter().find_map(|key| self.hindrance(key)) {
-            return Err(Stop::aborted(reason));
-        }
-        let mut by_owner: BTreeMap<ShardId, Vec<Key>> = BTreeMap::new();
-        let mut waits = false;
-        for key in next {
-            let asked = state.missing.get_mut(&key).expect("it is missing");
-            let Some(entry) = self.table.get(&key) else {
-                // It has come home.
-                state.missing.remove(&key);
-                let since = self.since.get(&key).copied();
-                if since > snapshot_of(op.read) && op.read.snapshot().is_some() {
-                    return Err(Stop::aborted(AbortReason::SnapshotTooOld));
-                }
-                continue;
-            };
-            match entry.owner {
-                Some(owner) if *asked != Some(owner) || entry.grant.is_none() => {
-                    *asked = Some(owner);
-                    by_owner.entry(owner).or_default().push(key);
-                }
-                Some(_) | None => waits = true,
-            }
-        }
-        if !by_owner.is_empty() {
-            state.window = (2 * state.window).min(WINDOW_MAX);
-        }
-        for (to, keys) in by_owner {
-            self.fetch(cx, job, op, to, keys);
-            state.asked += 1;
-        }
-        if state.asked > 0 {
-            Err(Stop::Fetch)
-        } else if waits {
-            Err(Stop::Moving)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Asks an owner for rows of the scan.
-    fn fetch(&mut self, cx: &mut Context<'_>, job: &Job, op: &ScanOp, to: ShardId, keys: Vec<Key>) {
-        let lock = match op.read {
-            Read::Snapshot(_) => None,
-            Read::Lock(mode) | Read::LockRows { mode, .. } => Some(mode),
-        };
-        self.next_number += 1;
-        let number = self.next_number;
-        let fetch = Fetch {
-            txn: job.txn,
-            options: job.options,
-            number,
-            at: snapshot_of(op.read),
-            guarded: op
-                .read
-                .snapshot()
-                .is_some_and(|snapshot| snapshot.is_guarded()),
-            lock,
-            keys,
-        };
-        let again_at = cx.now.after(self.settings.resend_us);
-        let fetching = Fetching {
-            job: job.id,
-            to,
-            fetch,
-            again_at,
-            pause_us: self.settings.resend_us,
-            heard: cx.now,
-        };
-        self.timers.insert((again_at, Timer::Fetching(number)));
-        self.fetches.insert(number, fetching);
-        if lock.is_some() {
-            if let Some(visit) = self.visits.get_mut(&job.txn)
-                && to != job.txn.shard
-                && !visit.fetched_from.contains(&to)
-            {
-                visit.fetched_from.push(to);
-            }
-            if let (Origin::Local { .. }, Some(txn)) = (job.origin, self.txns.get_mut(&job.txn)) {
-                txn.note_asked(to);
-            }
-        }
-        self.send_fetch(cx, number);
-    }
-
     /// The slots with rows of this home, own writes or rows of other owners, ascending.
-    fn slots_of(&self, cx: &Context<'_>, job: &Job, op: &ScanOp, state: &ScanState) -> Vec<Slot> {
+    fn slots_of(&self, cx: &Context<'_>, job: &Job, op: &ScanOp) -> Vec<Slot> {
         let mut slots = BTreeSet::new();
         match op.slots {
             Slots::One(slot) => {
                 slots.insert(slot);
             }
             Slots::All => {
-                let mut from = Slot(0);
+                let (low, high) = ahead_of(op);
+                let mut from = low.slot;
                 while let Some(slot) = cx.store.next_slot(op.index, from) {
                     // Rows that live here but belong elsewhere are scanned at their home.
                     if self.home(slot) == self.shard {
@@ -474,7 +333,14 @@ impl Leap {
                     }
                     from = Slot(slot.0 + 1);
                 }
-                slots.extend(&state.away);
+                let mut from = low;
+                while let Some((key, _)) = self.table.range(from..high.clone()).next() {
+                    slots.insert(key.slot);
+                    from = Key::new(op.index, Slot(key.slot.0 + 1), Vec::new());
+                    if from > high {
+                        break;
+                    }
+                }
                 if let Some(writes) = self.writes_of(job) {
                     let own = writes.slots(op.index);
                     slots.extend(own.filter(|slot| self.home(*slot) == self.shard));
@@ -499,6 +365,9 @@ impl Leap {
         slot: Slot,
         budget: &mut u32,
     ) -> Option<Halt> {
+        if state.is_unlisted(op, slot) {
+            return Some(Halt::Away);
+        }
         let at = snapshot_of(op.read).unwrap_or(Ts::MAX);
         let away = state.first_missing(op, slot);
         let most = *budget as usize + 1;
@@ -751,24 +620,14 @@ pub(crate) fn one_slot(op: &ScanOp) -> Option<Slot> {
     }
 }
 
-/// The first key of the slots of a scan, and the one behind the last.
-fn slots_in(op: &ScanOp) -> (Key, Key) {
-    let (low, high) = match op.slots {
-        Slots::One(slot) => (slot, Slot(slot.0 + 1)),
-        Slots::All => (Slot(0), Slot(SLOT_COUNT)),
-    };
-    let key = |slot| Key::new(op.index, slot, Vec::new());
-    (key(low), key(high))
-}
-
-fn is_in(op: &ScanOp, key: &Key) -> bool {
+pub(crate) fn is_in(op: &ScanOp, key: &Key) -> bool {
     key.index == op.index
         && one_slot(op).is_none_or(|slot| slot == key.slot)
         && op.range.contains(&key.bytes)
 }
 
 /// Whether the scan has not passed the key yet.
-fn is_ahead(op: &ScanOp, key: &Key) -> bool {
+pub(crate) fn is_ahead(op: &ScanOp, key: &Key) -> bool {
     let Some((slot, after)) = &op.after else {
         return true;
     };

@@ -272,9 +272,7 @@ fn an_owner_that_forgets_that_its_row_has_stayed_does_not_lose_it() {
         drive(&mut world, flushed);
         assert_eq!(world.owner(&key("a0")), shard(2), "it has stayed");
     }
-    // The start, and the rows.
-    world.checkpoint(shard(1));
-    world.checkpoint(shard(1));
+    world.whole_checkpoint(shard(1));
     world.flush(NodeId(1));
     for node in [2, 1] {
         world.crash(NodeId(node), 0);

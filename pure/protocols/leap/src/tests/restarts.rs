@@ -375,8 +375,7 @@ fn ship(steps: usize, flushes: usize, victims: &[u16], kept: usize, checkpoints:
     let other = world.submit(txn, bump("a1", 1), true);
     if checkpoints {
         for at in 1..=3 {
-            world.checkpoint(shard(at));
-            world.checkpoint(shard(at));
+            world.whole_checkpoint(shard(at));
         }
     }
     let mut ended = interrupt(&mut world, steps, flushes, victims, kept);

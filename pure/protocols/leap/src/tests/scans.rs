@@ -4,6 +4,7 @@ use super::local::{add, get, insert, number, run, shard};
 use super::programs::{Test, program};
 use super::random::sum_op;
 use super::world::{TABLE, World, key};
+use crate::Settings;
 use base::{Datum, KeyRange, Ts};
 use txn::{
     LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read, ScanOp, Slots, Snapshot,
@@ -79,7 +80,17 @@ fn scan_all(world: &mut World, at: u16, read: Read, batch_rows: u32, reverse: bo
 
 #[test]
 fn rows_that_are_away_stand_where_they_belong() {
+    for slice_units in [1, 2, 1_000] {
+        stand_where_they_belong(slice_units);
+    }
+}
+
+fn stand_where_they_belong(slice_units: u64) {
     let mut world = world();
+    world.settings(Settings {
+        slice_units,
+        ..Settings::default()
+    });
     run(&mut world, 2, add("b0", 10));
     run(&mut world, 3, add("d3", 10));
     run(&mut world, 3, insert("bb0", 7));
@@ -107,6 +118,31 @@ fn rows_that_are_away_stand_where_they_belong() {
     world.tick(2_000_000);
     world.settle();
     assert!(world.is_idle(), "no lock is left");
+}
+
+/// A batch lists the rows that are away as far as it comes, not all that are ahead of it.
+#[test]
+fn rows_that_are_away_are_listed_as_they_are_visited() {
+    for reverse in [false, true] {
+        let mut world = World::new(3, 1);
+        world.settings(Settings {
+            slice_units: 8,
+            ..Settings::default()
+        });
+        for i in 0..400 {
+            world.load(key(&format!("r{i:03}0")), i);
+        }
+        for i in 0..400 {
+            run(&mut world, 2, add(&format!("r{i:03}0"), 0));
+        }
+        let units = |world: &World| world.count(|c| c.units);
+        let before = units(&world);
+        let found = scan_all(&mut world, 1, Read::Lock(LockMode::Shared), 4, reverse);
+        assert_eq!(found.len(), 400);
+        // A slice of 8 for each batch of 4; all that is ahead would be 20,000.
+        let listed = units(&world) - before;
+        assert!((400..2_000).contains(&listed), "{listed} rows were listed");
+    }
 }
 
 /// docs/adr/0011: with the rows at home nothing leaves the home, then each owner is asked once,

@@ -1,7 +1,7 @@
 //! A cluster in memory: shards, a journal per node, and messages in the tester's hands.
 
 use crate::message::Body;
-use crate::{Leap, Message, Settings};
+use crate::{AwayCursor, Leap, Message, Settings};
 use base::Planted;
 use base::{Clock, IndexId, Key, NodeId, Position, ShardId, Slot, Time, Ts, TxnId};
 use journal::reader::Entry;
@@ -53,14 +53,19 @@ impl JournalPort for Port {
     }
 }
 
+/// Rows that are away, in one piece of a checkpoint.
+const AWAY_MAX: usize = 2;
+
 /// A newest version as a checkpoint has it.
 type Row = (Key, Ts, Option<Vec<u8>>);
 
 /// A checkpoint of one shard.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Checkpoint {
     start: Position,
     tables: CheckpointTables,
+    /// Until all rows that are away are written.
+    away: Option<AwayCursor>,
     rows: Vec<Row>,
     /// It counts when the journal is durable to here; `None`: the rows were not written yet.
     end: Option<Position>,
@@ -112,6 +117,8 @@ pub(crate) struct World {
     printed: Option<Planted>,
     settings: Settings,
     pub(crate) checkpoints: u64,
+    /// Shards that make way for one, which must then begin.
+    pub(crate) checkpoints_wanted: BTreeSet<ShardId>,
     /// Of the messages between nodes.
     pub(crate) largest_bytes: usize,
     /// Most units of work of a call.
@@ -159,6 +166,7 @@ impl World {
             printed: None,
             settings: Settings::default(),
             checkpoints: 0,
+            checkpoints_wanted: BTreeSet::new(),
             largest_bytes: 0,
             units_max: 0,
             cuts: BTreeSet::new(),
@@ -377,11 +385,15 @@ impl World {
         }
     }
 
-    /// Begins a checkpoint, or writes its rows if it has begun.
+    /// Begins a checkpoint, or goes on with it: first rows that are away, then those here.
     pub(crate) fn checkpoint(&mut self, id: ShardId) {
         let disk = self.nodes[&id.node()].disk.clone();
         let shard = self.shards.get_mut(&id).unwrap();
         let Some(next) = &mut shard.next_checkpoint else {
+            if !shard.protocol.checkpoint_may_begin() {
+                self.checkpoints_wanted.insert(id);
+                return;
+            }
             let mut payload = Vec::new();
             Record::CheckpointStart {
                 number: 1,
@@ -389,19 +401,26 @@ impl World {
             }
             .encode(&mut payload);
             let start = disk.borrow_mut().push(&payload);
+            let (ownership, away) = shard.protocol.checkpoint_begins();
             let tables = CheckpointTables {
-                ownership: shard.protocol.checkpoint_tables(),
+                ownership,
                 ..CheckpointTables::default()
             };
             shard.next_checkpoint = Some(Checkpoint {
                 start,
                 tables,
+                away: Some(away),
                 rows: Vec::new(),
                 end: None,
             });
             return;
         };
-        if next.end.is_none() {
+        if let Some(away) = &mut next.away {
+            match shard.protocol.checkpoint_next(away, AWAY_MAX) {
+                Some(piece) => next.tables.ownership.append(piece),
+                None => next.away = None,
+            }
+        } else if next.end.is_none() && shard.protocol.checkpoint_may_end() {
             let mut cursor = CheckpointCursor::default();
             let rows = &mut next.rows;
             let whole = shard
@@ -412,6 +431,18 @@ impl World {
                 });
             assert!(whole);
             next.end = Some(disk.borrow().end());
+        }
+    }
+
+    /// Begins a checkpoint, or goes on with the one that has begun, to its end.
+    pub(crate) fn whole_checkpoint(&mut self, id: ShardId) {
+        self.checkpoint(id);
+        while self.shards[&id]
+            .next_checkpoint
+            .as_ref()
+            .is_some_and(|next| next.end.is_none())
+        {
+            self.checkpoint(id);
         }
     }
 

@@ -123,6 +123,10 @@ impl Run {
         world.settings(Settings {
             share_after,
             contended_from,
+            slice_units: match seed % 3 {
+                0 if printed.is_none() => 1 + seed % 4,
+                _ => Settings::default().slice_units,
+            },
             ..Settings::default()
         });
         Run {
@@ -369,6 +373,9 @@ impl Run {
         self.faults = false;
         self.revive(true);
         for round in 0..400 {
+            for shard in core::mem::take(&mut self.world.checkpoints_wanted) {
+                self.world.checkpoint(shard);
+            }
             self.world.settle();
             self.collect();
             for at in self.active() {

@@ -1,0 +1,242 @@
+//! Rows of a scan that are away, at their home: which there are, and asking their owners for them.
+
+use crate::fetch::Fetching;
+use crate::job::{Job, Origin, Stop, snapshot_of};
+use crate::message::Fetch;
+use crate::scan::{ScanState, is_ahead, is_in};
+use crate::timers::Timer;
+use crate::{Context, Leap};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use base::{Key, SLOT_COUNT, ShardId, Slot};
+use core::ops::Bound;
+use txn::{AbortReason, Read, ScanOp, Slots};
+
+/// Rows that are asked for at once, at most: their keys and what comes back are one message per
+/// owner, and one step there.
+pub(crate) const WINDOW_MAX: usize = 1_000;
+
+impl Leap {
+    /// A program that wants the first rows may do with the first ones of those that are away.
+    pub(crate) fn gather_first(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        op: &ScanOp,
+        state: &mut ScanState,
+    ) -> Result<(), Stop> {
+        while state.run.first_rows().is_some()
+            && !state.is_visiting
+            && state.fetched.is_empty()
+            && !state.missing.is_empty()
+        {
+            let before = state.missing.len();
+            self.gather(cx, job, op, state)?;
+            // Those that are gone have come home; none of the others is wanted.
+            if state.missing.len() == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists rows of the scan that are not here, in its order, a slice a turn; all of them only if
+    /// the first rows of each slot may do. `Err`: nothing can be visited yet.
+    ///
+    /// A row that leaves meanwhile stays visible here as it is in the snapshot, because no row is
+    /// removed while a scan is under way; a row that comes is here. Of those whose history has not
+    /// come along, the last turn of each part takes care.
+    pub(crate) fn list_away(
+        &mut self,
+        cx: &mut Context<'_>,
+        op: &ScanOp,
+        state: &mut ScanState,
+    ) -> Result<(), Stop> {
+        state.lists = false;
+        let Some(from) = state.listing.take() else {
+            return Ok(());
+        };
+        let (low, high) = ahead_of(op);
+        let unlisted = match op.reverse {
+            false => (Bound::Included(&from), Bound::Excluded(&high)),
+            true => (Bound::Included(&low), Bound::Included(&from)),
+        };
+        if op.row_limit > 0 && !self.table.is_empty() && is_range(unlisted) {
+            let mut keys = self.table.range(unlisted).map(|(key, _)| key);
+            for _ in 0..self.settings.slice_units {
+                let Some(key) = next_of(&mut keys, op) else {
+                    break;
+                };
+                cx.counters.units += 1;
+                if is_in(op, key) && is_ahead(op, key) {
+                    state.missing.insert(key.clone(), None);
+                }
+            }
+            state.listing = next_of(&mut keys, op).cloned();
+        }
+        if state.listing.is_some() && (state.missing.is_empty() || state.run.first_rows().is_some())
+        {
+            state.lists = true;
+            return Err(Stop::Budget);
+        }
+        if let Some(snapshot) = op.read.snapshot() {
+            let mut rows = self.since.range(low..high);
+            if rows.any(|(key, since)| since > snapshot.at && is_in(op, key)) {
+                return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gets the next rows that are away, or lists more of them.
+    pub(crate) fn gather_next(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        op: &ScanOp,
+        state: &mut ScanState,
+    ) -> Result<(), Stop> {
+        if !state.missing.is_empty() {
+            return self.gather(cx, job, op, state);
+        }
+        // All that has been listed is visited.
+        state.fetched.clear();
+        self.list_away(cx, op, state)
+    }
+
+    /// Gets the next rows that are away, from wherever they are by now.
+    pub(crate) fn gather(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        op: &ScanOp,
+        state: &mut ScanState,
+    ) -> Result<(), Stop> {
+        if state.asked > 0 {
+            return Err(Stop::Fetch);
+        }
+        let next = state.next_missing(op);
+        if let Some(reason) = next.iter().find_map(|key| self.hindrance(key)) {
+            return Err(Stop::aborted(reason));
+        }
+        let mut by_owner: BTreeMap<ShardId, Vec<Key>> = BTreeMap::new();
+        let mut waits = false;
+        for key in next {
+            let asked = state.missing.get_mut(&key).expect("it is missing");
+            let Some(entry) = self.table.get(&key) else {
+                // It has come home.
+                state.missing.remove(&key);
+                let since = self.since.get(&key);
+                if since > snapshot_of(op.read) && op.read.snapshot().is_some() {
+                    return Err(Stop::aborted(AbortReason::SnapshotTooOld));
+                }
+                continue;
+            };
+            match entry.owner {
+                Some(owner) if *asked != Some(owner) || entry.grant.is_none() => {
+                    *asked = Some(owner);
+                    by_owner.entry(owner).or_default().push(key);
+                }
+                Some(_) | None => waits = true,
+            }
+        }
+        if !by_owner.is_empty() {
+            state.window = (2 * state.window).min(WINDOW_MAX);
+        }
+        for (to, keys) in by_owner {
+            self.fetch(cx, job, op, to, keys);
+            state.asked += 1;
+        }
+        if state.asked > 0 {
+            Err(Stop::Fetch)
+        } else if waits {
+            Err(Stop::Moving)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Asks an owner for rows of the scan.
+    fn fetch(&mut self, cx: &mut Context<'_>, job: &Job, op: &ScanOp, to: ShardId, keys: Vec<Key>) {
+        let lock = match op.read {
+            Read::Snapshot(_) => None,
+            Read::Lock(mode) | Read::LockRows { mode, .. } => Some(mode),
+        };
+        self.next_number += 1;
+        let number = self.next_number;
+        let fetch = Fetch {
+            txn: job.txn,
+            options: job.options,
+            number,
+            at: snapshot_of(op.read),
+            guarded: op
+                .read
+                .snapshot()
+                .is_some_and(|snapshot| snapshot.is_guarded()),
+            lock,
+            keys,
+        };
+        let again_at = cx.now.after(self.settings.resend_us);
+        let fetching = Fetching {
+            job: job.id,
+            to,
+            fetch,
+            again_at,
+            pause_us: self.settings.resend_us,
+            heard: cx.now,
+        };
+        self.timers.insert((again_at, Timer::Fetching(number)));
+        self.fetches.insert(number, fetching);
+        if lock.is_some() {
+            if let Some(visit) = self.visits.get_mut(&job.txn)
+                && to != job.txn.shard
+                && !visit.fetched_from.contains(&to)
+            {
+                visit.fetched_from.push(to);
+            }
+            if let (Origin::Local { .. }, Some(txn)) = (job.origin, self.txns.get_mut(&job.txn)) {
+                txn.note_asked(to);
+            }
+        }
+        self.send_fetch(cx, number);
+    }
+}
+
+/// The first key of what is ahead of a scan, in the order of keys, and the one behind the last.
+pub(crate) fn ahead_of(op: &ScanOp) -> (Key, Key) {
+    let (low, high) = match op.slots {
+        Slots::One(slot) => (slot, Slot(slot.0 + 1)),
+        Slots::All => (Slot(0), Slot(SLOT_COUNT)),
+    };
+    let key = |slot| Key::new(op.index, slot, Vec::new());
+    let (low, high) = (key(low), key(high));
+    match &op.after {
+        None => (low, high),
+        Some((slot, after)) => {
+            let after = Key::new(op.index, *slot, after.clone());
+            match op.reverse {
+                false => (low.max(after), high),
+                true => (low, high.min(after)),
+            }
+        }
+    }
+}
+
+/// Whether a range may be asked for: its ends are in order.
+fn is_range((low, high): (Bound<&Key>, Bound<&Key>)) -> bool {
+    match (low, high) {
+        (Bound::Included(low), Bound::Included(high) | Bound::Excluded(high)) => low <= high,
+        (Bound::Excluded(_) | Bound::Unbounded, _) | (_, Bound::Unbounded) => true,
+    }
+}
+
+/// The next key in the order of the scan.
+fn next_of<'a>(
+    keys: &mut impl DoubleEndedIterator<Item = &'a Key>,
+    op: &ScanOp,
+) -> Option<&'a Key> {
+    match op.reverse {
+        false => keys.next(),
+        true => keys.next_back(),
+    }
+}

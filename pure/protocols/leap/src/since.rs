@@ -1,0 +1,75 @@
+//! Since when the history of rows is here.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use base::{Key, Ts};
+use core::ops::{Bound, Range};
+
+/// Rows whose versions before a time were not sent along when they came.
+#[derive(Debug, Default)]
+pub(crate) struct Since {
+    times: BTreeMap<Key, Ts>,
+    /// How far the slices that clear it have come.
+    swept: Option<Key>,
+}
+
+impl Since {
+    pub(crate) fn insert(&mut self, key: Key, since: Ts) {
+        self.times.insert(key, since);
+    }
+
+    pub(crate) fn get(&self, key: &Key) -> Option<Ts> {
+        self.times.get(key).copied()
+    }
+
+    pub(crate) fn range(&self, keys: Range<Key>) -> impl Iterator<Item = (&Key, Ts)> {
+        self.times.range(keys).map(|(key, since)| (key, *since))
+    }
+
+    /// Forgets times that all snapshots lie above: all of them, or of `most` rows a call; how many
+    /// were looked at. One that is left over tells nothing.
+    pub(crate) fn sweep(&mut self, horizon: Ts, most: usize) -> usize {
+        if self.times.len() <= most {
+            self.times.retain(|_, since| *since > horizon);
+            return 0;
+        }
+        let from = self.swept.take();
+        let from = from.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let slice = self.times.range((from, Bound::Unbounded)).take(most);
+        let slice: Vec<(Key, Ts)> = slice.map(|(key, since)| (key.clone(), *since)).collect();
+        for (key, _) in slice.iter().filter(|(_, since)| *since <= horizon) {
+            self.times.remove(key);
+        }
+        let count = slice.len();
+        let last = slice.into_iter().next_back().filter(|_| count == most);
+        self.swept = last.map(|(key, _)| key);
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{IndexId, Slot};
+
+    #[test]
+    fn what_is_over_goes_slice_by_slice() {
+        let key = |n: u64| Key::new(IndexId(1), Slot(0), n.to_be_bytes().to_vec());
+        for most in [1, 7, 1_000] {
+            let mut since = Since::default();
+            for n in 0..100 {
+                since.insert(key(n), Ts(n % 10));
+            }
+            for _ in 0..200 {
+                assert!(since.sweep(Ts(4), most) <= most);
+            }
+            let left: Vec<(&Key, Ts)> = since.range(key(0)..key(100)).collect();
+            assert_eq!(left.len(), 50);
+            assert!(left.iter().all(|(_, since)| *since > Ts(4)));
+            assert_eq!(
+                (since.get(&key(3)), since.get(&key(5))),
+                (None, Some(Ts(5)))
+            );
+        }
+    }
+}
