@@ -318,7 +318,8 @@ fn of_restarts() -> Vec<Body> {
     vec![
         Body::Ask,
         Body::Claims(Box::new(Claims {
-            part: 1,
+            round: 9,
+            part: 2,
             parts: 3,
             restarted: true,
             expected: 0,
@@ -332,6 +333,9 @@ fn of_restarts() -> Vec<Body> {
         })),
         Body::Verdicts(Box::new(Verdicts {
             to_incarnation: 2,
+            round: 9,
+            part: 2,
+            last: true,
             drop: tagged(),
             later: Vec::new(),
             floor: otag(3),
