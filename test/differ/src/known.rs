@@ -68,7 +68,9 @@ pub(crate) const SHAPES: &[Shape] = &[
             let reads = ["to_number(", "to_date(", "to_timestamp("];
             let of = |answer: &Answer| {
                 let state = answer.state();
-                state.is_empty() || state.starts_with("22")
+                state.is_empty()
+                    || state.starts_with("22")
+                    || says(answer, "0A000", "only supported in to_char")
             };
             reads.iter().any(|name| case.whole.contains(name))
                 && case.whole.len() < SMALL_BYTES
@@ -85,6 +87,30 @@ pub(crate) const SHAPES: &[Shape] = &[
             says(case.trellis, "22003", "numeric format")
                 || says(case.trellis, "0A000", "numeric infinity")
                 || says(case.trellis, "0A000", "numeric NaN")
+        },
+    },
+    Shape {
+        name: "powers of numerics have 38 digits",
+        example: "SELECT ARRAY[power('1000000000000000000'::numeric, '2'::numeric)]",
+        page: DIFFERENCES,
+        shrunk: true,
+        fits: |case| {
+            case.sql.contains("power(")
+                && case.sql.contains("numeric")
+                && case.postgres.gives_rows()
+                && case.trellis.gives_rows()
+        },
+    },
+    Shape {
+        name: "of several errors of a query another one is met first",
+        example: "SELECT '{Z,Z}'::text[] || ' trim ' WHERE 7 = ANY ((SELECT '{-3}'::integer[]))",
+        page: DIFFERENCES,
+        shrunk: true,
+        fits: |case| {
+            let late = says(case.postgres, "22P02", "malformed array literal");
+            (late && case.trellis.state() == "42883")
+                || (case.postgres.state() == "42601"
+                    && says(case.trellis, "54000", "requested length"))
         },
     },
     Shape {

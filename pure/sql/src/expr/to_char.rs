@@ -23,9 +23,21 @@ pub(super) fn to_char(from: Type, args: &[Datum]) -> Result<Datum, SqlError> {
             moment::format(&moment, pattern)?
         }
         Datum::Interval(span) => moment::format(&moment::Moment::of_interval(*span), pattern)?,
-        Datum::Int(value) => number::format(Number::Exact(Decimal::from(*value)), pattern)?,
+        Datum::Int(value) => {
+            let number = match from {
+                Type::Int8 => Number::Whole(*value),
+                _ => Number::Exact(Decimal::from(*value)),
+            };
+            number::format(number, pattern)?
+        }
         Datum::Decimal(value) => number::format(Number::Exact(*value), pattern)?,
-        Datum::Float(value) if value.is_finite() => number::format(Number::Float(*value), pattern)?,
+        Datum::Float(value) if value.is_finite() => {
+            let sure = match from {
+                Type::Float4 => f32::DIGITS,
+                _ => f64::DIGITS,
+            };
+            number::format(Number::Float(*value, sure as usize), pattern)?
+        }
         value => {
             let message = format!("to_char of {} is not supported", output(from, value));
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));

@@ -130,9 +130,28 @@ struct Digits {
     overflow: bool,
 }
 
-/// Digits of a float, rounded as the C library prints it; the sign stays at 0.
-fn float_digits(value: f64, pattern: &Pattern) -> Digits {
-    let shifted = value * 10f64.powi(pattern.shift as i32);
+/// The number, if what `V` makes of it is a `bigint`.
+fn shifted_whole(value: i64, pattern: &Pattern) -> Result<Decimal, SqlError> {
+    let power = 10i64.checked_pow(pattern.shift as u32);
+    let fits = power.is_some_and(|power| value.checked_mul(power).is_some());
+    match fits {
+        true => Ok(Decimal::from(value)),
+        false => {
+            let text = "bigint out of range";
+            Err(SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, text))
+        }
+    }
+}
+
+/// Digits of a float, rounded as the C library prints it; the sign stays at 0. Of those behind the
+/// point only so many are left in the pattern as are sure beside those before it.
+fn float_digits(value: f64, sure: usize, pattern: &mut Pattern) -> Digits {
+    let shifted = match sure == f32::DIGITS as usize {
+        true => f64::from(value as f32 * 10f32.powi(pattern.shift as i32)),
+        false => value * 10f64.powi(pattern.shift as i32),
+    };
+    let before = format!("{:.0}", shifted.abs()).len();
+    pattern.fraction = pattern.fraction.min(sure.saturating_sub(before));
     let text = format!("{:.*}", pattern.fraction, shifted.abs());
     split(shifted.is_sign_negative(), &text, pattern)
 }
@@ -188,12 +207,15 @@ struct Writer<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum Number {
     Exact(Decimal),
-    Float(f64),
+    /// A `bigint`: what `V` shifts must be one, too.
+    Whole(i64),
+    /// A float, and how many decimal digits its type surely has: no more are shown.
+    Float(f64, usize),
 }
 
 /// Formats a number.
 pub(super) fn format(value: Number, pattern: &str) -> Result<String, SqlError> {
-    let pattern = read(pattern)?;
+    let mut pattern = read(pattern)?;
     if let Some(Token::Roman(upper)) = pattern
         .tokens
         .iter()
@@ -203,7 +225,8 @@ pub(super) fn format(value: Number, pattern: &str) -> Result<String, SqlError> {
     }
     let digits = match value {
         Number::Exact(value) => digits(value, &pattern)?,
-        Number::Float(value) => float_digits(value, &pattern),
+        Number::Whole(value) => digits(shifted_whole(value, &pattern)?, &pattern)?,
+        Number::Float(value, sure) => float_digits(value, sure, &mut pattern),
     };
     let room = pattern.whole + pattern.shift;
     let wholes = pattern
@@ -231,6 +254,9 @@ pub(super) fn format(value: Number, pattern: &str) -> Result<String, SqlError> {
         behind_point: false,
     };
     for (i, token) in pattern.tokens.iter().enumerate() {
+        if writer.is_cut(token) {
+            return Ok(writer.finish_cut());
+        }
         writer.token(token, i);
     }
     Ok(writer.finish())
@@ -256,7 +282,7 @@ fn shown_fraction(pattern: &Pattern, digits: &Digits) -> usize {
         .iter()
         .rposition(|token| **token == Token::Digit(true))
         .map_or(0, |at| at + 1);
-    used.max(fixed)
+    used.max(fixed).min(pattern.fraction)
 }
 
 impl Writer<'_> {
@@ -305,6 +331,12 @@ impl Writer<'_> {
         }
     }
 
+    /// Whether the digits of a float that are sure end here, and with them what is shown.
+    fn is_cut(&self, token: &Token) -> bool {
+        let digit = matches!(token, Token::Digit(_));
+        digit && self.behind_point && self.fraction_at >= self.pattern.fraction
+    }
+
     fn blank(&mut self) {
         if !self.pattern.fill {
             self.out.push(' ');
@@ -345,7 +377,7 @@ impl Writer<'_> {
                 self.sign();
                 self.behind_point = true;
                 // A point that no digits follow is not shown.
-                if self.pattern.fraction > 0 {
+                if self.pattern.fraction > 0 || self.digits.overflow {
                     self.out.push('.');
                 }
             }
@@ -364,7 +396,8 @@ impl Writer<'_> {
             Token::Both => self.out.push(if negative { '-' } else { '+' }),
             Token::Currency => self.out.push(' '),
             Token::Ordinal(upper) => {
-                if !negative && self.pattern.fraction == 0 && !self.digits.overflow {
+                let decimal = self.has(|token| *token == Token::Point);
+                if !negative && !decimal && !self.digits.overflow {
                     let suffix = ordinal(&self.digits.whole);
                     self.out.push_str(&if *upper {
                         suffix.to_uppercase()
@@ -376,6 +409,18 @@ impl Writer<'_> {
             Token::Roman(_) => {}
             Token::Literal(text) => self.out.push_str(text),
         }
+    }
+
+    /// The end where the pattern has more digits than the number: what stands around the last digit
+    /// is shown, unless that stands before the point.
+    fn finish_cut(mut self) -> String {
+        if self.pattern.fraction == 0 {
+            return self.out;
+        }
+        if self.trailing_sign() {
+            self.out.push(if self.digits.negative { '-' } else { '+' });
+        }
+        self.finish()
     }
 
     fn finish(mut self) -> String {
@@ -432,7 +477,9 @@ pub(super) fn roman_digits(mut value: i64) -> String {
 fn roman(value: Number, upper: bool, fill: bool) -> Result<String, SqlError> {
     let value = match value {
         Number::Exact(value) => value.round(0)?.to_i64_exact().unwrap_or(i64::MAX),
-        Number::Float(value) => value.round_ties_even() as i64,
+        Number::Whole(value) => value,
+        // One that is too large is no error.
+        Number::Float(value, _) => i64::from(value.round_ties_even() as i32),
     };
     let integer = i32::try_from(value).map(i64::from);
     let value = integer
