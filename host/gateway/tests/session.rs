@@ -135,6 +135,8 @@ impl World {
             if !self.disk_off && self.journal.durable.get() < self.journal.end.get() {
                 self.journal.durable.set(self.journal.end.get());
                 next = Some(Input::Durable(self.journal.durable()));
+            } else if let Some(preparation) = effects.preparations.pop() {
+                next = Some(Input::Prepared(Box::new(preparation.run())));
             } else if self.shard.deadline().is_some_and(|at| at <= self.now) {
                 next = Some(Input::Tick);
             }

@@ -31,6 +31,7 @@ pub mod memory;
 pub mod node_process;
 mod outgoing;
 mod peers;
+mod preparing;
 mod removal;
 mod shard_thread;
 

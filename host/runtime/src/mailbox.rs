@@ -3,7 +3,7 @@
 use base::{NodeId, ShardId};
 use mio::Waker;
 use mio::net::TcpStream;
-use node::{Ends, Link, Memory, Message};
+use node::{Ends, Link, Memory, Message, PreparationResult};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -18,6 +18,8 @@ pub(crate) enum Mail {
     Peer(TcpStream),
     /// From another node, read by another shard's thread.
     FromPeer(ShardId, Message),
+    /// A long statement of a session of this shard has been parsed or planned.
+    Prepared(Box<PreparationResult>),
     /// The disk has no room for more (or has again).
     DiskFull(bool),
     /// Memory that the shard has freed goes back to the system by this call.

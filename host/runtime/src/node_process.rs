@@ -27,7 +27,7 @@ use storage::{Acquaintances, CheckpointKeeper, DiskFault, Recovered};
 
 /// Expressions and messages nest up to fixed depths (`base::codec::DEPTH_MAX`, the binder's), for
 /// which this is enough without optimisation, too. What is not used takes no memory.
-const SHARD_STACK_BYTES: usize = 8 << 20;
+pub(crate) const SHARD_STACK_BYTES: usize = 8 << 20;
 
 /// How often the durable end of the journal is noted beside it.
 const NOTE_EVERY: Duration = Duration::from_secs(1);

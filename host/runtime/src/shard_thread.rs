@@ -8,6 +8,7 @@ use crate::journal_file::Journal;
 use crate::linger::Lingerers;
 use crate::mailbox::{Inbox, Mail, Mailboxes, Seat};
 use crate::peers::{Met, PeerIn, PeerNews, PeerOut};
+use crate::preparing::Preparer;
 use base::steady::SteadyClock;
 use base::{Position, ShardId, Time};
 use gateway::Incoming;
@@ -67,6 +68,7 @@ pub(crate) struct ShardStart {
 pub(crate) struct ShardThread {
     start: ShardStart,
     effects: Effects,
+    preparer: Preparer,
     clients: BTreeMap<usize, ClientConn>,
     lingerers: Lingerers,
     /// Places of the clients among the connections of the node.
@@ -104,8 +106,10 @@ pub(crate) struct ShardThread {
 /// Runs a shard until it is told to stop.
 pub(crate) fn run(start: ShardStart) {
     let durable = start.journal.durable();
+    let preparer = Preparer::new(start.id, start.mailboxes.clone());
     let mut thread = ShardThread {
         start,
+        preparer,
         effects: Effects::default(),
         clients: BTreeMap::new(),
         lingerers: Lingerers::default(),
@@ -296,6 +300,7 @@ impl ShardThread {
             Mail::Message(from, message) | Mail::FromPeer(from, message) => {
                 self.step(Input::Message { from, message });
             }
+            Mail::Prepared(result) => self.step(Input::Prepared(result)),
             Mail::Client(stream, seat) => self.add_client(stream, seat),
             Mail::Peer(stream) => self.add_peer(stream),
             Mail::DiskFull(full) => self.step(Input::DiskFull(full)),
@@ -345,6 +350,9 @@ impl ShardThread {
                 let news = CheckpointNews::of(part, self.start.id);
                 let _ = self.start.checkpoints.send(news);
             }
+        }
+        for preparation in effects.preparations.drain(..) {
+            self.preparer.give(preparation);
         }
         if std::mem::take(&mut effects.drained) {
             let _ = self.start.checkpoints.send(CheckpointNews::Drained);

@@ -3,6 +3,7 @@
 use crate::client::{ClientMessage, ConnId, Reply};
 use crate::core::Memory;
 use crate::message::Message;
+use crate::preparing::{Preparation, PreparationResult};
 use base::{NodeId, Position, ShardId, Ts};
 use catalog::Catalog;
 pub use sql::port::Ends;
@@ -56,6 +57,8 @@ pub enum Input {
         /// Which.
         conn: ConnId,
     },
+    /// A [`Preparation`] is done.
+    Prepared(Box<PreparationResult>),
     /// A cancel request for the session with this backend number.
     Cancel {
         /// See [`pid_of`].
@@ -137,6 +140,9 @@ pub struct Effects {
     pub replies: Vec<(ConnId, Reply, Position)>,
     /// To other shards, in order per receiver; each leaves once the journal is durable to `wait`.
     pub messages: Vec<Outgoing<Message>>,
+    /// Long statements to be parsed or planned, on a thread that does nothing else: each comes back
+    /// as [`Input::Prepared`], in any order.
+    pub preparations: Vec<Preparation>,
     /// Parts of this shard's checkpoint file, in order.
     pub checkpoint: Vec<CheckpointPart>,
     /// Nothing runs any more after `Input::Drain`.

@@ -13,6 +13,7 @@ impl Input {
             Input::Connect { .. } | Input::Disconnected { .. } => "client.connection",
             Input::Client { message, .. } => message.kind(),
             Input::Drained { .. } => "host.drained",
+            Input::Prepared(_) => "host.prepared",
             Input::Cancel { .. } => "client.cancel",
             Input::Message { message, .. } => message.kind(),
             Input::Durable(_) => "host.durable",

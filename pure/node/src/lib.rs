@@ -26,6 +26,7 @@ mod kind;
 pub mod machine;
 pub mod message;
 mod port;
+mod preparing;
 mod program;
 mod protocols;
 pub mod register;
@@ -46,3 +47,4 @@ pub use input::{CheckpointPart, Effects, Ends, Input, Link, connections_default}
 pub use leap::Moves;
 pub use machine::{Shard, ShardConfig, ShardRecovered};
 pub use message::{LocalMessage, Message, WireMessage};
+pub use preparing::{Preparation, PreparationResult};

@@ -30,6 +30,7 @@ use crate::message::{
     CATALOG_NODE, DdlCall, LocalMessage, Message, ShowKind, ToTxn, TxnHandle, WireMessage,
 };
 use crate::port::Events;
+use crate::preparing::Preparation;
 use crate::register::Register;
 use crate::sequence::{SequenceDraws, draw_block};
 use crate::session::{PlanCache, Session};
@@ -129,6 +130,8 @@ pub struct Shard {
     to_txn: VecDeque<(ShardId, TxnHandle, ToTxn)>,
     ddl_wanted: VecDeque<DdlCall>,
     replies: Vec<(ConnId, Reply, Position)>,
+    /// Long statements to be parsed or planned by the host.
+    preparations: Vec<Preparation>,
     ddl: Ddl,
     /// Schema changes that sessions here asked of node 1.
     ddl_asked: BTreeMap<u64, ConnId>,
@@ -213,6 +216,7 @@ impl Shard {
             to_txn: VecDeque::new(),
             ddl_wanted: VecDeque::new(),
             replies: Vec::new(),
+            preparations: Vec::new(),
             ddl,
             ddl_asked: BTreeMap::new(),
             ddl_next: u64::from(incarnation) << 32,
@@ -271,6 +275,10 @@ impl Shard {
                 self.with_session(conn, |session, cx| session.on_client(cx, message));
             }
             Input::Disconnected { conn } => self.disconnect(conn),
+            Input::Prepared(prepared) => {
+                let conn = prepared.conn;
+                self.with_session(conn, |session, cx| session.on_prepared(cx, *prepared));
+            }
             Input::Drained { conn } => self.with_session(conn, |s, cx| s.on_drained(cx)),
             Input::Cancel { pid, secret } => self.cancel(pid, secret),
             Input::Message { from, message } => self.on_message(from, message),
@@ -657,6 +665,9 @@ impl Shard {
                 }
                 (conn, reply, wait.max(floor))
             }));
+        }
+        if !self.preparations.is_empty() {
+            out.preparations.append(&mut self.preparations);
         }
         let core = &mut *core;
         core.protocols.drain_messages(floor, &mut out.messages);

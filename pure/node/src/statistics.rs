@@ -40,6 +40,12 @@ impl Statistics {
         self.known.get(&database)?.rows.get(&table).copied()
     }
 
+    /// Rows of all tables of a database, as far as they are known.
+    pub(crate) fn all(&self, database: DatabaseId) -> BTreeMap<TableId, u64> {
+        let known = self.known.get(&database);
+        known.map_or_else(BTreeMap::new, |known| known.rows.clone())
+    }
+
     /// Which numbers these are: plans made with others are made again.
     pub(crate) fn version(&self, database: DatabaseId) -> u64 {
         self.known.get(&database).map_or(0, |known| known.version)

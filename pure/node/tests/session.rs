@@ -8,10 +8,12 @@
 //! Commands of the client (`-` is the empty name): `connect NAME=VALUE...`, `query SQL`,
 //! `parse NAME SQL`, `bind PORTAL STATEMENT VALUE...`, `describe s|p NAME`,
 //! `execute PORTAL [ROWS]`, `close s|p NAME`, `sync`, `flush`, `copydata TEXT`, `copydone`,
-//! `copyfail TEXT`, `malformed`, `terminate`, `disconnect`, `cancel`.
+//! `copyfail TEXT`, `malformed`, `terminate`, `disconnect`, `cancel`, `long MESSAGE` (a message whose
+//! statements have 16 KiB more of text, after their first words).
 //! Of the coordinator: `rows N ROW;ROW`, `copyout N TEXT`, `copyin N`, `done N TAG...`,
 //! `fail N STATE TEXT`, `die N`, `lost N STATE`, `ended committed|unknown|die`.
 //! Of the shard: `peer down|heard|up` (node 2), `ddl ok|fail`,
+//! `prepared` (the oldest long text has been parsed or planned),
 //! `drained`, `tick MILLIS`, `drain`, `schema` (a newer catalog),
 //! `placement NODES SHARDS_PER_NODE`, `describe!`, `deadline!` (when a tick is wanted).
 
@@ -30,7 +32,7 @@ use catalog::{Catalog, Column, Database, Index, IndexColumn, Placement, Table};
 use node::away::Away;
 use node::message::{DdlCall, Done, Failure, FromTxn, ToTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx, Statistics};
-use node::{ClientMessage, ConnId, Tag};
+use node::{ClientMessage, ConnId, Preparation, Tag};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::path::Path;
@@ -48,6 +50,8 @@ struct World {
     away: Away,
     now: Time,
     accepting: bool,
+    /// Long texts that the session has given away.
+    preparations: VecDeque<Preparation>,
     /// The transaction last told something.
     handle: Option<TxnHandle>,
     trace: String,
@@ -95,6 +99,18 @@ fn difference(old: &str, new: &str) -> String {
         rest(old),
         rest(new)
     )
+}
+
+/// The message with statements of more than 16 KiB.
+fn lengthened(mut message: ClientMessage) -> ClientMessage {
+    if let ClientMessage::Query(text) | ClientMessage::Parse { text, .. } = &mut message {
+        let words = text.split(';').map(|statement| {
+            let (first, rest) = statement.trim().split_once(' ').expect("several words");
+            format!("{first} {:16384}{rest}", "")
+        });
+        *text = words.collect::<Vec<_>>().join(";");
+    }
+    message
 }
 
 /// Runs all blocks; returns the script with the traces that they gave.
@@ -145,6 +161,7 @@ impl World {
             away: Away::default(),
             now: Time(1_800_000_000_000_000),
             accepting: true,
+            preparations: VecDeque::new(),
             handle: None,
             trace: String::new(),
         }
@@ -154,6 +171,7 @@ impl World {
         let mut replies = Vec::new();
         let mut to_txn = VecDeque::new();
         let mut ddl = VecDeque::new();
+        let mut preparations = Vec::new();
         let mut cx = SessionCx {
             now: self.now,
             here: HERE,
@@ -166,6 +184,7 @@ impl World {
             statistics: &mut self.statistics,
             counters: &mut self.counters,
             away: &self.away,
+            preparations: &mut preparations,
             barrier: stops_at_boom,
             claim_memory: &mut |_| true,
         };
@@ -183,6 +202,10 @@ impl World {
                 DdlCall::Stop(_, stop) => format!("stop {stop:?}"),
             };
             writeln!(self.trace, "-> ddl {text}").expect("strings take everything");
+        }
+        for preparation in preparations {
+            self.trace.push_str("-> prepare\n");
+            self.preparations.push_back(preparation);
         }
         for (_, reply, wait) in &replies {
             self.trace.push_str(&trace::reply(reply, *wait));
@@ -211,6 +234,13 @@ impl World {
                     _ => Err(SqlError::new(SqlState::DUPLICATE_TABLE, "there is one")),
                 };
                 self.call(|session, cx| session.on_ddl(cx, result));
+            }
+            "prepared" => {
+                let Some(preparation) = self.preparations.pop_front() else {
+                    return self.trace.push_str("nothing is prepared\n");
+                };
+                let result = preparation.run();
+                self.call(|session, cx| session.on_prepared(cx, result));
             }
             "drained" => self.call(|session, cx| session.on_drained(cx)),
             "cancel" => self.call(|session, cx| session.on_cancel(cx, 42)),
@@ -254,7 +284,12 @@ impl World {
             },
             "describe!" => {
                 let told = self.session.describe();
-                writeln!(self.trace, "{} {:?}", told.state, told.statement).expect("always");
+                let words: Vec<&str> = told.statement.split_whitespace().collect();
+                writeln!(self.trace, "{} {:?}", told.state, words.join(" ")).expect("always");
+            }
+            "long" => {
+                let (verb, rest) = rest.split_once(' ').expect("a message");
+                self.client(lengthened(client_message(verb, rest)));
             }
             _ => self.client(client_message(verb, rest)),
         }

@@ -42,6 +42,7 @@ impl Shard {
             statistics: &mut self.statistics,
             counters: &mut self.counters,
             away: &Away::default(),
+            preparations: &mut Vec::new(),
             barrier: node::barrier::let_through,
             claim_memory: &mut |_| true,
         });

@@ -8,7 +8,7 @@ use catalog::Catalog;
 use node::away::Away;
 use node::message::{Done, Failure, FromTxn, StatementNo, ToTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx, Statistics};
-use node::{ClientMessage, ConnId, Format, Reply, Tag};
+use node::{ClientMessage, ConnId, Format, Preparation, Reply, Tag};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use txn::{AbortReason, Counters, Outcome};
@@ -36,6 +36,15 @@ const TEXTS: &[&str] = &[
     "commit; begin; select 1; commit and chain",
 ];
 
+/// A query string; one of 16 has 16 KiB more of text.
+fn text(prng: &mut Prng) -> String {
+    let text = TEXTS[prng.below(TEXTS.len() as u64) as usize];
+    match prng.below(16) {
+        0 => text.replacen(' ', &format!("{:16384}", ""), 1),
+        _ => text.to_owned(),
+    }
+}
+
 /// One statement at the fake coordinator.
 struct Running {
     credit: u32,
@@ -60,6 +69,8 @@ struct World {
     counters: Counters,
     away: Away,
     now: Time,
+    /// Long texts that the session has given away.
+    preparations: Vec<Preparation>,
     txns: BTreeMap<TxnHandle, Txn>,
     replies: Vec<Reply>,
     /// How often of 100 a statement ends in each bad way.
@@ -98,6 +109,7 @@ impl World {
             counters: Counters::default(),
             away: Away::default(),
             now: Time(1_800_000_000_000_000),
+            preparations: Vec::new(),
             txns: BTreeMap::new(),
             replies: Vec::new(),
             die_percent,
@@ -120,6 +132,7 @@ impl World {
             statistics: &mut self.statistics,
             counters: &mut self.counters,
             away: &self.away,
+            preparations: &mut self.preparations,
             barrier: node::barrier::let_through,
             claim_memory: &mut |_| true,
         };
@@ -288,7 +301,7 @@ impl World {
     fn client(&mut self) {
         match self.prng.below(10) {
             0..=2 => {
-                let text = TEXTS[self.prng.below(TEXTS.len() as u64) as usize].to_owned();
+                let text = text(&mut self.prng);
                 self.say(ClientMessage::Query(text));
             }
             3..=6 => self.pipeline(),
@@ -332,7 +345,6 @@ impl World {
     }
 
     fn anything(&mut self) {
-        let text = |prng: &mut Prng| TEXTS[prng.below(TEXTS.len() as u64) as usize].to_owned();
         let name = |prng: &mut Prng| ["", "a", "b"][prng.below(3) as usize].to_owned();
         let prng = &mut self.prng;
         let message = match prng.below(16) {
@@ -363,10 +375,21 @@ impl World {
         self.say(message);
     }
 
+    /// Brings back one of the long texts, in any order; false if there is none.
+    fn prepare(&mut self) -> bool {
+        if self.preparations.is_empty() {
+            return false;
+        }
+        let at = self.prng.below(self.preparations.len() as u64) as usize;
+        let result = self.preparations.swap_remove(at).run();
+        self.call(|session, cx| session.on_prepared(cx, result));
+        true
+    }
+
     /// Everything that can happen without the client happens.
     fn settle(&mut self) {
         for _ in 0..100_000 {
-            if self.coordinator() {
+            if self.coordinator() || self.prepare() {
                 continue;
             }
             if let Some(at) = self.session.deadline() {
@@ -399,7 +422,10 @@ fn random_clients_and_coordinators() {
         for _ in 0..60 {
             match world.prng.below(10) {
                 0..=5 => world.client(),
-                6..=8 => drop(world.coordinator()),
+                6..=8 => {
+                    let first = world.prng.below(2) == 0;
+                    let _ = first && world.prepare() || world.coordinator();
+                }
                 _ if world.prng.below(8) == 0 => world.call(|session, cx| session.on_cancel(cx, 1)),
                 _ => world.settle(),
             }

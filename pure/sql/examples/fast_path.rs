@@ -171,13 +171,12 @@ impl Port for OneRow {
 
 fn plan(catalog: &Arc<Catalog>, text: &str) -> Arc<Plan> {
     let statement = sql::parse(text).expect("SQL").remove(0);
-    let settings = |_: &str| None;
     let database = &catalog.databases["bank"];
     let cx = PlanCx {
         catalog,
         database,
         param_types: &[],
-        settings: &settings,
+        zone: "",
         rows: &|_| None,
     };
     sql::plan(&statement, &cx).expect("a plan")

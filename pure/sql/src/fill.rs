@@ -2,6 +2,7 @@
 //! transaction of its port; the caller commits it and calls again with the position that it got.
 
 use crate::exec::batch::{Batch, FillCx};
+use crate::expr::zoned;
 use crate::port::{ExecError, Port};
 use crate::{PlanCx, planner};
 use base::{Datum, SqlError, SqlState};
@@ -95,12 +96,12 @@ pub async fn validate(
     position: Option<FillPosition>,
 ) -> Result<Option<FillPosition>, ExecError> {
     let table = table(&*port, table_name)?;
-    let setting = |name: &str| port.setting(name);
+    let zone = port.setting("timezone");
     let plan_cx = PlanCx {
         catalog: port.catalog(),
         database: port.database(),
         param_types: &[],
-        settings: &setting,
+        zone: zoned::of_setting(zone.as_deref()),
         rows: &|_| None,
     };
     let writer = planner::constraint_writer(&plan_cx, &table, constraint)?;

@@ -163,13 +163,11 @@ impl Port for CatalogOnly {
 
 fn plan(catalog: &Arc<Catalog>, statement: &Statement) -> Result<Arc<Plan>, SqlError> {
     let database = &catalog.databases["shop"];
-    let settings =
-        |name: &str| sql::settings::lookup(name).map(|setting| setting.default.to_owned());
     let cx = PlanCx {
         catalog,
         database,
         param_types: &[],
-        settings: &settings,
+        zone: "",
         rows: &|_| None,
     };
     sql::plan(statement, &cx)

@@ -411,12 +411,16 @@ impl World {
             }
         }
         let parts: Vec<CheckpointPart> = effects.checkpoint.drain(..).collect();
+        let preparations = std::mem::take(&mut effects.preparations);
         host.effects = effects;
         speaking
             .into_iter()
             .for_each(|conn| self.speak(node, shard, conn, from_ns));
         for outgoing in leaving {
             self.send(node, shard, outgoing, from_ns);
+        }
+        for preparation in preparations {
+            self.input(node, shard, Input::Prepared(Box::new(preparation.run())));
         }
         let more = matches!(parts.last(), Some(CheckpointPart::Bytes(_)));
         for part in parts {

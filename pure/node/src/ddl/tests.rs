@@ -107,7 +107,7 @@ impl World {
             catalog: &self.catalog,
             database: &self.catalog.databases["shop"],
             param_types: &[],
-            settings: &|_| None,
+            zone: "",
             rows: &|_| None,
         };
         let plan = sql::plan(&statements[0], &cx).expect("a statement that can be planned");

@@ -67,6 +67,7 @@ impl Shard {
             accepting: !self.draining && core.catalog.version > 0,
             counters: &mut core.counters,
             away: &self.away,
+            preparations: &mut self.preparations,
             barrier: core.config.barrier,
             claim_memory: &mut |bytes| journal.claim_memory(bytes),
         };

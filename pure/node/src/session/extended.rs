@@ -5,6 +5,7 @@ use super::portal::{Portal, PortalState, check_counts, decode_params};
 use super::run::{Ending, Start};
 use super::{Block, Session, SessionCx, copy, errors};
 use crate::client::{ClientMessage, Format, Reply, Tag};
+use crate::preparing::LONG_BYTES;
 use base::{Position, RowBatch, SqlError, SqlState, Type};
 use sql::plan::{OutColumn, PlanKind, SessionCommand};
 use std::sync::Arc;
@@ -42,6 +43,7 @@ impl Session {
         text: &str,
         types: &[u32],
     ) {
+        self.has_long |= text.len() >= LONG_BYTES;
         if name.is_empty() {
             // Gone even if the new one cannot be parsed.
             self.unnamed = None;
@@ -65,14 +67,12 @@ impl Session {
     }
 
     fn parsed(
-        &self,
+        &mut self,
         cx: &mut SessionCx<'_>,
         text: &str,
         types: &[u32],
     ) -> Result<Arc<Prepared>, SqlError> {
-        let declared: Result<Vec<Type>, SqlError> =
-            types.iter().map(|oid| declared(*oid)).collect();
-        let prepared = self.prepare(cx, text, &declared?);
+        let prepared = self.prepare(cx, text, &declared_types(types)?);
         match &prepared {
             Ok(found) if self.block == Block::Failed && !ends_block(found) => {
                 Err(errors::in_failed_block())
@@ -124,6 +124,12 @@ impl Session {
         })
     }
 
+    /// Whether the plan is of the present catalog, zone and numbers of rows.
+    pub(super) fn is_usable(&self, cx: &SessionCx<'_>, prepared: &Prepared) -> bool {
+        prepared.is_fresh(cx.catalog.version, self.settings.zone_name())
+            && prepared.is_counted(cx.statistics)
+    }
+
     /// `prepared`, or the same statement planned again if the catalog has changed.
     pub(super) fn fresh(
         &mut self,
@@ -131,8 +137,7 @@ impl Session {
         name: &str,
         prepared: Arc<Prepared>,
     ) -> Result<Arc<Prepared>, SqlError> {
-        let is_fresh = prepared.is_fresh(cx.catalog.version, self.settings.zone_name());
-        if is_fresh && prepared.is_counted(cx.statistics) {
+        if self.is_usable(cx, &prepared) {
             return Ok(prepared);
         }
         let again = self.refreshed(cx, &prepared)?;
@@ -356,6 +361,14 @@ impl Session {
         };
         found.ok_or_else(|| errors::no_statement(name))
     }
+}
+
+/// The types that a client declares by their OIDs.
+///
+/// # Errors
+/// 42704 for one that does not exist.
+pub(super) fn declared_types(oids: &[u32]) -> Result<Vec<Type>, SqlError> {
+    oids.iter().map(|oid| declared(*oid)).collect()
 }
 
 fn declared(oid: u32) -> Result<Type, SqlError> {

@@ -21,6 +21,7 @@
 //! It is not a parser or planner (`sql`), not a coordinator (`txns`), and knows no bytes
 //! (`gateway`).
 
+mod ahead;
 mod block;
 mod command;
 mod copy;
@@ -48,6 +49,8 @@ use crate::barrier::Barrier;
 use crate::client::{ClientMessage, ConnId, Reply, Severity};
 use crate::input::Link;
 use crate::message::{DdlCall, DdlStop, SessionFacts, ToTxn, TxnHandle};
+use crate::preparing::Preparation;
+use ahead::{Ahead, Awaited};
 use base::{Position, ShardId, SqlError, TableId, Time, Ts};
 use block::{Block, Modes};
 use catalog::{Catalog, Database};
@@ -98,6 +101,8 @@ pub struct SessionCx<'a> {
     pub away: &'a Away,
     /// The shard's counters.
     pub counters: &'a mut Counters,
+    /// Long statements to be parsed or planned; answered by [`Session::on_prepared`].
+    pub preparations: &'a mut Vec<Preparation>,
     /// Stops panics of parsing and planning.
     pub barrier: Barrier,
     /// Whether the node has memory for so many bytes more.
@@ -114,6 +119,8 @@ enum Activity {
     Ending,
     /// The transaction runs again at this time.
     Backoff(Time),
+    /// A long statement is parsed or planned.
+    Preparing(Awaited),
     /// A schema change is under way.
     Ddl(DdlWait),
 }
@@ -168,6 +175,12 @@ pub struct Session {
     txn_count: u64,
     /// Tables that the present block has written to.
     written: Vec<TableId>,
+    /// What was parsed and planned for what comes next.
+    ahead: Option<Box<Ahead>>,
+    /// It has prepared long statements.
+    has_long: bool,
+    /// Works given away so far.
+    prepared_count: u64,
     steps: Vec<Step>,
     at: usize,
     activity: Activity,
@@ -178,7 +191,6 @@ pub struct Session {
     carried: Option<(Time, Ts, u32)>,
     /// Largest commit timestamp seen.
     seen: Ts,
-    /// A cancel request came while a schema change was under way.
     /// What runs or ran last, for SHOW SESSIONS.
     statement: Option<Arc<Prepared>>,
     /// When that began.
@@ -226,6 +238,9 @@ impl Session {
             txn: None,
             txn_count: 0,
             written: Vec::new(),
+            ahead: None,
+            has_long: false,
+            prepared_count: 0,
             steps: Vec::new(),
             at: 0,
             activity: Activity::Idle,
@@ -299,6 +314,7 @@ impl Session {
                 }
             }
             Activity::Ddl(_) => self.stop_ddl(cx, DdlStop::Canceled),
+            Activity::Preparing(_) => self.fail_preparing(cx, errors::canceled()),
             Activity::Idle | Activity::Ending => {}
         }
         self.pump(cx);
@@ -341,6 +357,7 @@ impl Session {
             }
             Activity::Idle if !cx.accepting && self.may_end() => self.fatal(cx, errors::shutdown()),
             Activity::Idle | Activity::Backoff(_) | Activity::Running | Activity::Ending => {}
+            Activity::Preparing(awaited) => self.on_preparing_tick(cx, awaited),
             Activity::Ddl(_) => self.on_ddl_tick(cx),
         }
         self.pump(cx);
@@ -354,6 +371,7 @@ impl Session {
         match self.activity {
             Activity::Backoff(at) => Some(at),
             Activity::Idle => self.idle_deadline(),
+            Activity::Preparing(awaited) => awaited.until,
             Activity::Ddl(wait) => wait.deadline(),
             Activity::Running | Activity::Ending => None,
         }
@@ -418,10 +436,17 @@ impl Session {
             && matches!(self.activity, Activity::Idle)
             && !self.terminated
         {
-            if self.query.is_some() {
+            if self.prepare_ahead(cx) {
+                break;
+            } else if self.query.is_some() {
                 self.next_statement(cx);
+                self.ahead = None;
             } else if let Some(message) = self.next_message(cx.now) {
                 self.on_message(cx, message);
+                // Of a query string the first statement is still to be planned.
+                if self.query.is_none() {
+                    self.ahead = None;
+                }
             } else {
                 break;
             }

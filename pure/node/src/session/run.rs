@@ -205,7 +205,7 @@ impl Session {
             autocommit,
             number: 0,
             facts: self.facts.clone(),
-            deadline: (timeout_us > 0).then(|| cx.now.after(timeout_us)),
+            deadline: (timeout_us > 0).then(|| self.timeout_from(cx.now).after(timeout_us)),
             portal: start.portal,
             copy: CopyState::None,
             copy_bytes: 0,
@@ -544,6 +544,7 @@ impl Session {
                 | Activity::Running
                 | Activity::Ending
                 | Activity::Backoff(_)
+                | Activity::Preparing(_)
                 | Activity::Ddl(_) => txn.broken = Some((error, done.wait)),
             }
         } else if let Some(cursor) = self.cursor(number) {

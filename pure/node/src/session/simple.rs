@@ -5,14 +5,12 @@ use super::run::{Ending, Start};
 use super::{Block, Session, SessionCx, errors};
 use crate::barrier::behind;
 use crate::client::Reply;
-use base::{Planted, Position, SqlError, SqlState, Type, is_planted};
+use crate::preparing::{self, LONG_BYTES};
+use base::{Position, SqlError, SqlState, Type};
 use sql::plan::Plan;
 use sql::{PlanCx, Statement};
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// Texts of this many bytes are parsed only while the node has memory for them.
-const LONG_BYTES: usize = 64 << 10;
 
 /// A query string under way.
 #[derive(Default)]
@@ -32,7 +30,7 @@ impl Session {
         let mut query = QueryString::default();
         match self.cached(cx, &text, &[]) {
             Some(prepared) => query.ready = Some(prepared),
-            None => match parse(cx, &text) {
+            None => match self.parse(cx, &text) {
                 // Its portal stays, as in PostgreSQL.
                 Ok(statements) if statements.is_empty() => {
                     self.say(Reply::EmptyQuery, Position(0));
@@ -98,7 +96,7 @@ impl Session {
 
     /// Plans a statement of a query string, which has no parameters.
     fn planned(
-        &self,
+        &mut self,
         cx: &mut SessionCx<'_>,
         statement: Statement,
     ) -> Result<Arc<Prepared>, SqlError> {
@@ -117,7 +115,7 @@ impl Session {
     /// # Errors
     /// 42601 for several statements in one text, and what parsing and planning raise.
     pub(super) fn prepare(
-        &self,
+        &mut self,
         cx: &mut SessionCx<'_>,
         text: &str,
         declared: &[Type],
@@ -125,7 +123,7 @@ impl Session {
         if let Some(found) = self.cached(cx, text, declared) {
             return Ok(found);
         }
-        let mut statements = parse(cx, text)?;
+        let mut statements = self.parse(cx, text)?;
         if statements.len() > 1 {
             let message = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::new(SqlState::SYNTAX, message));
@@ -151,7 +149,7 @@ impl Session {
     /// # Errors
     /// Those of planning.
     pub(super) fn refreshed(
-        &self,
+        &mut self,
         cx: &mut SessionCx<'_>,
         old: &Arc<Prepared>,
     ) -> Result<Arc<Prepared>, SqlError> {
@@ -163,6 +161,20 @@ impl Session {
         }
         let plan = self.plan(cx, statement, &old.declared)?;
         self.remember(cx, statement.clone(), &old.declared, plan)
+    }
+
+    /// Parses a text, if that was not done ahead, and the node has memory for what becomes of it
+    /// (53200).
+    fn parse(&mut self, cx: &mut SessionCx<'_>, text: &str) -> Result<Vec<Statement>, SqlError> {
+        if let Some(parsed) = self.take_parsed() {
+            return parsed;
+        }
+        if text.len() >= LONG_BYTES && !(cx.claim_memory)(sql::memory_bytes(text)) {
+            return Err(crate::port::memory_used_up(cx.here.node())
+                .detail("It has no room to parse and plan a statement of so many words.")
+                .hint("Use COPY, parameters, or several statements."));
+        }
+        behind(cx.barrier, text, || sql::parse(text))
     }
 
     fn cached(
@@ -178,26 +190,28 @@ impl Session {
     }
 
     fn plan(
-        &self,
+        &mut self,
         cx: &mut SessionCx<'_>,
         statement: &Statement,
         declared: &[Type],
     ) -> Result<Arc<Plan>, SqlError> {
         cx.plans.count_planned();
-        let settings = |name: &str| self.setting(name);
         let database = self.database(cx)?;
-        let (id, statistics) = (database.id, &*cx.statistics);
-        let plan_cx = PlanCx {
-            catalog: cx.catalog,
-            database,
-            param_types: declared,
-            settings: &settings,
-            rows: &|table| statistics.rows(id, table),
+        let id = database.id;
+        let plan = match self.take_planned(cx, statement, declared) {
+            Some(plan) => plan?,
+            None => {
+                let statistics = &*cx.statistics;
+                let plan_cx = PlanCx {
+                    catalog: cx.catalog,
+                    database,
+                    param_types: declared,
+                    zone: self.settings.zone_name(),
+                    rows: &|table| statistics.rows(id, table),
+                };
+                preparing::plan(cx.barrier, statement, &plan_cx)?
+            }
         };
-        let plan = behind(cx.barrier, statement.text(), || {
-            assert!(!is_planted(Planted::PlanPanics), "planted");
-            sql::plan(statement, &plan_cx)
-        })?;
         if plan.by_rows {
             cx.statistics.want(id, &self.database, cx.now);
         }
@@ -224,17 +238,15 @@ impl Session {
     }
 }
 
+impl QueryString {
+    /// The next statement, if its text has so many bytes.
+    pub(super) fn next_long(&self, bytes: usize) -> Option<&Statement> {
+        let next = self.rest.front().filter(|_| self.ready.is_none());
+        next.filter(|statement| statement.text().len() >= bytes)
+    }
+}
+
 /// No parameters. Allocates nothing: the standard library shares one empty slice.
 pub(super) fn no_params() -> sql::port::Params {
     Arc::default()
-}
-
-/// Parses a text, if the node has memory for what becomes of it (53200).
-fn parse(cx: &mut SessionCx<'_>, text: &str) -> Result<Vec<Statement>, SqlError> {
-    if text.len() >= LONG_BYTES && !(cx.claim_memory)(sql::memory_bytes(text)) {
-        return Err(crate::port::memory_used_up(cx.here.node())
-            .detail("It has no room to parse and plan a statement of so many words.")
-            .hint("Use COPY, parameters, or several statements."));
-    }
-    behind(cx.barrier, text, || sql::parse(text))
 }

@@ -83,6 +83,12 @@ impl World {
         self.shard.step(self.now, input, &mut out);
         let replies = out.replies.into_iter();
         self.replies = replies.map(|(conn, reply, _)| (conn, reply)).collect();
+        for preparation in out.preparations {
+            let mut replies = std::mem::take(&mut self.replies);
+            self.step(Input::Prepared(Box::new(preparation.run())));
+            replies.append(&mut self.replies);
+            self.replies = replies;
+        }
     }
 
     pub fn connect(&mut self, conn: u32) {

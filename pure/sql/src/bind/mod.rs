@@ -51,8 +51,8 @@ pub struct PlanCx<'a> {
     pub database: &'a Arc<Database>,
     /// Types of `$1..` that the client declared; `Unknown`: infer.
     pub param_types: &'a [Type],
-    /// Settings of the session by lower-case name.
-    pub settings: &'a dyn Fn(&str) -> Option<String>,
+    /// The time zone of the session ([`crate::expr::zoned::of_setting`]).
+    pub zone: &'a str,
     /// Rows of a table in the whole cluster, as far as they are known.
     pub rows: &'a dyn Fn(TableId) -> Option<u64>,
 }
@@ -158,7 +158,7 @@ impl<'a> Binder<'a> {
             inherited: None,
             subquery_name: String::new(),
             sizes: false,
-            zone: zoned::of_setting((cx.settings)("timezone").as_deref()).into(),
+            zone: cx.zone.into(),
             by_rows: false,
             work: 0,
         }

@@ -8,7 +8,7 @@ use super::step::{Action, PointOp, Run, Scan, Step, StepOp};
 use super::{Cx, StepStats, Tag, statement};
 use crate::bind::PlanCx;
 use crate::bind::rel::{Call, CallKind, InitValue, JoinKind, SortKey};
-use crate::expr::Expr;
+use crate::expr::{Expr, zoned};
 use crate::parse::Statement;
 use crate::plan::PlanKind;
 use crate::port::{ExecError, Show, Signal};
@@ -50,12 +50,13 @@ pub(super) async fn run(
     params: &[Datum],
 ) -> Result<Tag, ExecError> {
     let counts = RowCounts::ask(cx).await?;
+    let zone = cx.port.setting("timezone");
     let before = cx.port.stopwatch_ns();
     let plan_cx = PlanCx {
         catalog: cx.port.catalog(),
         database: cx.port.database(),
         param_types: types,
-        settings: &|name| cx.port.setting(name),
+        zone: zoned::of_setting(zone.as_deref()),
         rows: &|table| counts.rows.get(&table).copied(),
     };
     let plan = cx.port.plan(explained, &plan_cx)?;

@@ -144,6 +144,10 @@ impl Statement {
     pub fn parameters(&self) -> u32 {
         self.0.parameters
     }
+    /// Whether both are the same object, parsed once.
+    pub fn is(&self, other: &Statement) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
     pub(crate) fn kind(&self) -> &Kind {
         &self.0.kind
     }

@@ -154,12 +154,12 @@ impl Cluster {
             panic!("one statement: {text}")
         };
         let catalog = self.catalog();
-        let settings = |name: &str| self.state.setting(name);
+        let zone = self.state.setting("timezone");
         let cx = PlanCx {
             catalog: &catalog,
             database: &catalog.databases[&self.database],
             param_types: types,
-            settings: &settings,
+            zone: sql::expr::zoned::of_setting(zone.as_deref()),
             rows: &|_| None,
         };
         sql::plan(statement, &cx)

@@ -1,0 +1,127 @@
+//! Parsing and planning of long statements, for a thread beside that of the shard.
+//!
+//! Both take a text, a catalog and numbers of rows, and give a statement and a plan: nothing of the
+//! shard is touched. A statement of a million words takes seconds, in which a shard that did it
+//! itself would serve nobody. So the session gives it away as a [`Preparation`] and goes on when the
+//! host brings its result. Short texts are not worth the way.
+
+use crate::barrier::{Barrier, behind};
+use crate::client::ConnId;
+use base::{Planted, SqlError, TableId, Type, is_planted};
+use catalog::{Catalog, Database};
+use core::fmt;
+use sql::plan::Plan;
+use sql::{PlanCx, Statement};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Texts of this many bytes are parsed and planned beside the shard: what they are made of may take
+/// more than 10 ms (0.6 microseconds for each byte of a list of numbers). Shorter ones are kept in
+/// the cache of plans.
+pub(crate) const LONG_BYTES: usize = 16 << 10;
+
+/// What a plan is made of.
+pub(crate) struct Planning {
+    pub(crate) statement: Statement,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) database: Arc<Database>,
+    /// Types of parameters that the client declared.
+    pub(crate) declared: Box<[Type]>,
+    /// The session's time zone as plans know it.
+    pub(crate) zone: Box<str>,
+    /// Rows of the tables of the database, as far as they are known.
+    pub(crate) rows: BTreeMap<TableId, u64>,
+}
+
+impl Planning {
+    /// Makes the plan.
+    ///
+    /// # Errors
+    /// Those of [`sql::plan`]; XX000 if it panics.
+    pub(crate) fn run(&self, barrier: Barrier) -> Result<Arc<Plan>, SqlError> {
+        let rows = |table| self.rows.get(&table).copied();
+        let cx = PlanCx {
+            catalog: &self.catalog,
+            database: &self.database,
+            param_types: &self.declared,
+            zone: &self.zone,
+            rows: &rows,
+        };
+        plan(barrier, &self.statement, &cx)
+    }
+}
+
+/// Plans a statement behind the barrier.
+///
+/// # Errors
+/// Those of [`sql::plan`]; XX000 if it panics.
+pub(crate) fn plan(
+    barrier: Barrier,
+    statement: &Statement,
+    cx: &PlanCx<'_>,
+) -> Result<Arc<Plan>, SqlError> {
+    behind(barrier, statement.text(), || {
+        assert!(!is_planted(Planted::PlanPanics), "planted");
+        sql::plan(statement, cx)
+    })
+}
+
+pub(crate) enum Work {
+    Parse(Box<str>),
+    Plan(Box<Planning>),
+}
+
+/// Work that a session waits for.
+pub struct Preparation {
+    pub(crate) conn: ConnId,
+    pub(crate) number: u64,
+    pub(crate) barrier: Barrier,
+    pub(crate) work: Work,
+}
+
+pub(crate) enum Made {
+    Parsed(Result<Vec<Statement>, SqlError>),
+    Planned(Box<Planning>, Result<Arc<Plan>, SqlError>),
+}
+
+/// The result of a [`Preparation`].
+pub struct PreparationResult {
+    pub(crate) conn: ConnId,
+    pub(crate) number: u64,
+    pub(crate) made: Made,
+}
+
+impl Preparation {
+    /// Does the work, on any thread: up to some seconds for a text of 8 MiB.
+    pub fn run(self) -> PreparationResult {
+        let made = match self.work {
+            Work::Parse(text) => Made::Parsed(behind(self.barrier, &text, || sql::parse(&text))),
+            Work::Plan(planning) => {
+                let plan = planning.run(self.barrier);
+                Made::Planned(planning, plan)
+            }
+        };
+        PreparationResult {
+            conn: self.conn,
+            number: self.number,
+            made,
+        }
+    }
+}
+
+impl fmt::Debug for Preparation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Preparation({:?}, {})", self.conn, self.number)
+    }
+}
+
+impl fmt::Debug for PreparationResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PreparationResult({:?}, {})", self.conn, self.number)
+    }
+}
+
+/// Both go from thread to thread.
+const fn is_send<T: Send>() {}
+const _: () = is_send::<Preparation>();
+const _: () = is_send::<PreparationResult>();

@@ -1,0 +1,187 @@
+//! Long statements are parsed and planned beside the shard's thread, before their turn: the session
+//! waits ([`Activity::Preparing`]) with the message, or the statement of a query string, still in its
+//! place, and finds the result there when it looks at it.
+
+use super::plans::Prepared;
+use super::{Activity, QueryString, Session, SessionCx, errors};
+use crate::client::ClientMessage;
+use crate::preparing::{LONG_BYTES, Made, Planning, Preparation, PreparationResult, Work};
+use base::{Position, SqlError, Time, Type};
+use sql::Statement;
+use sql::plan::Plan;
+use std::sync::Arc;
+
+/// What was made ahead for the present message or statement.
+pub(super) struct Ahead {
+    /// When the first work for it began.
+    since: Time,
+    parsed: Option<Result<Vec<Statement>, SqlError>>,
+    planned: Option<(Box<Planning>, Result<Arc<Plan>, SqlError>)>,
+}
+
+/// The session waits for this work.
+#[derive(Clone, Copy)]
+pub(super) struct Awaited {
+    number: u64,
+    /// `statement_timeout`.
+    pub(super) until: Option<Time>,
+}
+
+impl Session {
+    /// Gives away the work that what comes next is worth; whether the session waits for it.
+    pub(super) fn prepare_ahead(&mut self, cx: &mut SessionCx<'_>) -> bool {
+        let Some(work) = self.next_work(cx) else {
+            return false;
+        };
+        self.prepared_count += 1;
+        let number = self.prepared_count;
+        let ahead = self.ahead.get_or_insert_with(|| {
+            Box::new(Ahead {
+                since: cx.now,
+                parsed: None,
+                planned: None,
+            })
+        });
+        let timeout_us = self.settings.knobs.statement_timeout_us;
+        let until = (timeout_us > 0).then(|| ahead.since.after(timeout_us));
+        self.activity = Activity::Preparing(Awaited { number, until });
+        cx.preparations.push(Preparation {
+            conn: self.conn,
+            number,
+            barrier: cx.barrier,
+            work,
+        });
+        true
+    }
+
+    /// `None`: what comes next is short, or everything for it is there.
+    fn next_work(&self, cx: &mut SessionCx<'_>) -> Option<Work> {
+        if let Some(query) = &self.query {
+            return self.planning(cx, query.next_long(LONG_BYTES)?, &[]);
+        }
+        match self.inbox.front()? {
+            ClientMessage::Query(text) if text.len() >= LONG_BYTES => self.parsing(cx, text),
+            ClientMessage::Parse { text, types, .. } if text.len() >= LONG_BYTES => {
+                if self.skipping {
+                    return None;
+                }
+                let parsed = self.ahead.as_ref().and_then(|ahead| ahead.parsed.as_ref());
+                match parsed {
+                    None => self.parsing(cx, text),
+                    Some(Ok(statements)) if statements.len() == 1 => {
+                        let declared = super::extended::declared_types(types).ok()?;
+                        self.planning(cx, &statements[0], &declared)
+                    }
+                    Some(_) => None,
+                }
+            }
+            ClientMessage::Bind { statement, .. } | ClientMessage::DescribeStatement(statement)
+                if self.has_long =>
+            {
+                let found = self.find(statement).ok()?;
+                self.planning_again(cx, found)
+            }
+            _ => None,
+        }
+    }
+
+    fn parsing(&self, cx: &mut SessionCx<'_>, text: &str) -> Option<Work> {
+        let is_wanted = !self.skipping && self.ahead.is_none();
+        // Without room for it the statement is refused in its turn.
+        let fits = is_wanted && (cx.claim_memory)(sql::memory_bytes(text));
+        fits.then(|| Work::Parse(text.into()))
+    }
+
+    fn planning(
+        &self,
+        cx: &SessionCx<'_>,
+        statement: &Statement,
+        declared: &[Type],
+    ) -> Option<Work> {
+        let ahead = self.ahead.as_ref();
+        if ahead.is_some_and(|ahead| ahead.planned.is_some()) {
+            return None;
+        }
+        let database = self.database(cx).ok()?;
+        Some(Work::Plan(Box::new(Planning {
+            statement: statement.clone(),
+            catalog: cx.catalog.clone(),
+            database: database.clone(),
+            declared: declared.into(),
+            zone: self.settings.zone_name().into(),
+            rows: cx.statistics.all(database.id),
+        })))
+    }
+
+    /// A prepared statement whose plan is no longer of use.
+    fn planning_again(&self, cx: &SessionCx<'_>, prepared: &Prepared) -> Option<Work> {
+        let statement = prepared.statement.as_ref();
+        let statement = statement.filter(|statement| statement.text().len() >= LONG_BYTES)?;
+        if self.skipping || self.is_usable(cx, prepared) {
+            return None;
+        }
+        self.planning(cx, statement, &prepared.declared)
+    }
+
+    /// The work is done.
+    pub fn on_prepared(&mut self, cx: &mut SessionCx<'_>, result: PreparationResult) {
+        let Activity::Preparing(Awaited { number, .. }) = self.activity else {
+            return;
+        };
+        // Another one: its statement was cancelled.
+        if number != result.number {
+            return;
+        }
+        self.activity = Activity::Idle;
+        let ahead = self.ahead.as_mut().expect("it was begun with the work");
+        match result.made {
+            Made::Parsed(parsed) => ahead.parsed = Some(parsed),
+            Made::Planned(planning, plan) => ahead.planned = Some((planning, plan)),
+        }
+        self.pump(cx);
+    }
+
+    /// What was made of the text of the present message.
+    pub(super) fn take_parsed(&mut self) -> Option<Result<Vec<Statement>, SqlError>> {
+        self.ahead.as_mut()?.parsed.take()
+    }
+
+    /// The plan made ahead for this statement, if it was made of what there is now.
+    pub(super) fn take_planned(
+        &mut self,
+        cx: &SessionCx<'_>,
+        statement: &Statement,
+        declared: &[Type],
+    ) -> Option<Result<Arc<Plan>, SqlError>> {
+        let (planning, plan) = self.ahead.as_mut()?.planned.take()?;
+        let is_same = planning.statement.is(statement)
+            && planning.catalog.version == cx.catalog.version
+            && *planning.declared == *declared
+            && *planning.zone == *self.settings.zone_name();
+        is_same.then_some(plan)
+    }
+
+    /// From when `statement_timeout` counts for the statement that starts now.
+    pub(super) fn timeout_from(&self, now: Time) -> Time {
+        self.ahead.as_ref().map_or(now, |ahead| ahead.since)
+    }
+
+    /// The statement that is being prepared fails; what was made for it is not wanted any more.
+    pub(super) fn fail_preparing(&mut self, cx: &mut SessionCx<'_>, error: SqlError) {
+        self.activity = Activity::Idle;
+        self.ahead = None;
+        if self.query.is_none()
+            && let Some(ClientMessage::Query(_)) = self.inbox.pop()
+        {
+            self.query = Some(QueryString::default());
+        }
+        self.fail(cx, error, Position(0));
+    }
+
+    /// The deadline of the work has come.
+    pub(super) fn on_preparing_tick(&mut self, cx: &mut SessionCx<'_>, awaited: Awaited) {
+        if awaited.until.is_some_and(|at| at <= cx.now) {
+            self.fail_preparing(cx, errors::statement_timeout());
+        }
+    }
+}
