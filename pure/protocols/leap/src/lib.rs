@@ -64,6 +64,7 @@ mod rate;
 mod records;
 mod recovery;
 mod request;
+mod resolve;
 mod scan;
 mod seen;
 mod share;

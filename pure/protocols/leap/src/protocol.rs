@@ -80,6 +80,7 @@ impl Protocol for Leap {
         // One of those that gave way gets a turn: what has come in between goes first.
         self.ready.extend(self.parked.pop_front());
         self.claim(cx);
+        self.resolve_slice(cx);
         let most = self.settings.slice_units as usize;
         cx.counters.units += self.since.sweep(cx.horizon, most) as u64;
         self.end_step(cx);
@@ -98,7 +99,7 @@ impl Protocol for Leap {
 
     fn deadline(&self) -> Option<Time> {
         let has_slices = self.bulks.has_turns() || self.locks.is_leaving();
-        if !self.parked.is_empty() || has_slices || self.rejoin.is_claiming() {
+        if !self.parked.is_empty() || has_slices || self.rejoin.has_turns() {
             return Some(Time(0));
         }
         let timer = self.timers.first().map(|(at, _)| *at);

@@ -9,13 +9,13 @@
 //! ```
 
 use crate::checkpoint::{Former, claim_of};
-use crate::home::Entry;
 use crate::message::{Body, Claims, Owed, Verdicts};
 use crate::owner::{Held, Tenure};
+use crate::resolve::{Resolving, Unsaid};
 use crate::timers::Timer;
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use base::{IndexId, Key, NodeId, ShardId, Slot, Time, Ts};
@@ -38,15 +38,15 @@ fn bounds((low, high): &Rows) -> (Bound<&Key>, Bound<&Key>) {
 
 /// What one shard has claimed of a home that serves nothing yet.
 #[derive(Clone, Debug, Default)]
-struct Collected {
-    incarnation: u32,
-    round: u64,
-    restarted: bool,
-    parts: BTreeMap<u32, Vec<Claim>>,
+pub(crate) struct Collected {
+    pub(crate) incarnation: u32,
+    pub(crate) round: u64,
+    pub(crate) restarted: bool,
+    pub(crate) parts: BTreeMap<u32, Vec<Claim>>,
     /// How many there are; 0: the last one has not come.
     count: u32,
     /// What it has committed on rows of the asker.
-    owed: Vec<Owed>,
+    pub(crate) owed: Vec<Owed>,
     /// When something came last.
     heard: Time,
 }
@@ -54,9 +54,6 @@ struct Collected {
 impl Collected {
     fn is_whole(&self) -> bool {
         self.count > 0 && self.parts.len() as u32 == self.count
-    }
-    fn claims(&self) -> impl Iterator<Item = &Claim> {
-        self.parts.values().flatten()
     }
 }
 
@@ -95,17 +92,21 @@ struct Judged {
 /// How far this shard has come since its start.
 #[derive(Debug, Default)]
 pub(crate) struct Rejoin {
-    serving: bool,
+    pub(crate) serving: bool,
     /// Shards whose claims are awaited.
     waiting: BTreeSet<ShardId>,
     collected: BTreeMap<ShardId, Collected>,
     claiming: BTreeMap<ShardId, Claiming>,
     judging: BTreeMap<ShardId, Judging>,
     judged: BTreeMap<ShardId, Judged>,
+    /// All have claimed; who has which row is being decided.
+    pub(crate) resolving: Option<Resolving>,
+    /// What restarted shards are still to be told.
+    pub(crate) verdicts: VecDeque<Unsaid>,
     /// What this shard knew itself.
     pub(crate) former: Arc<Former>,
     /// Incarnation in which the claims of a shard were dealt with.
-    joined: BTreeMap<ShardId, u32>,
+    pub(crate) joined: BTreeMap<ShardId, u32>,
     /// Homes whose verdicts are awaited.
     awaited: BTreeSet<ShardId>,
     /// Claims that their homes had not decided when they answered.
@@ -128,9 +129,9 @@ impl Rejoin {
         self.serving && self.awaited.is_empty() && self.undecided.is_empty()
     }
 
-    /// Whether claims are on their way.
-    pub(crate) fn is_claiming(&self) -> bool {
-        !self.claiming.is_empty()
+    /// Whether it goes on with the next tick.
+    pub(crate) fn has_turns(&self) -> bool {
+        !self.claiming.is_empty() || self.resolving.is_some() || !self.verdicts.is_empty()
     }
 
     /// A node cannot be reached: it will ask again, or be told again.
@@ -402,6 +403,10 @@ impl Leap {
             self.judge(cx, from, incarnation, &claims);
             return;
         }
+        if self.rejoin.resolving.is_some() {
+            // What a new life of it claims is judged when this home serves.
+            return;
+        }
         let collected = self.rejoin.collected.entry(from).or_default();
         if !self.rejoin.waiting.contains(&from) {
             // All of it is here; it may have been asked twice.
@@ -427,7 +432,9 @@ impl Leap {
         }
         self.rejoin.waiting.remove(&from);
         if self.rejoin.waiting.is_empty() {
-            self.resolve(cx);
+            let all = core::mem::take(&mut self.rejoin.collected);
+            self.rejoin.resolving = Some(Resolving::new(all));
+            self.resolve_slice(cx);
         }
     }
 
@@ -436,6 +443,7 @@ impl Leap {
     fn judge(&mut self, cx: &mut Context<'_>, from: ShardId, incarnation: u32, claims: &Claims) {
         let mut judging = self.rejoin.judging.remove(&from).unwrap_or_default();
         if (judging.incarnation, judging.round) != (incarnation, claims.round) {
+            self.rejoin.verdicts.retain(|unsaid| unsaid.to != from);
             let same_life = judging.incarnation == incarnation;
             judging = Judging {
                 incarnation,
@@ -467,73 +475,6 @@ impl Leap {
         }
         let about = (claims.round, claims.part, ended);
         self.send_verdicts(cx, from, incarnation, about, &claims.held);
-    }
-
-    /// Everybody has said what it has: the largest grant of each row decides.
-    fn resolve(&mut self, cx: &mut Context<'_>) {
-        let all = core::mem::take(&mut self.rejoin.collected);
-        let former = core::mem::take(&mut self.rejoin.former);
-        let Former { own, checkpoint } = &*former;
-        let here = self.shard;
-        let mut best: BTreeMap<&Key, (Otag, bool, ShardId)> = BTreeMap::new();
-        let others = all.iter().flat_map(|(shard, collected)| {
-            let admitted = collected
-                .claims()
-                .filter(|c| checkpoint.admits(&c.key, c.otag));
-            admitted.map(move |claim| (*shard, claim))
-        });
-        for (shard, claim) in own.iter().map(|claim| (here, claim)).chain(others) {
-            let rank = (claim.otag, claim.holding == Holding::Owned, shard);
-            let known = best.entry(&claim.key).or_insert(rank);
-            if (rank.0, rank.1) > (known.0, known.1) {
-                *known = rank;
-            }
-        }
-        let mut reclaimed = Vec::new();
-        for (key, (otag, owned, shard)) in best {
-            if shard == here {
-                continue;
-            }
-            let entry = Entry {
-                owner: Some(shard),
-                otag,
-                since: otag,
-                grant: None,
-                lost: false,
-                moves: 1,
-            };
-            self.table.insert(key.clone(), entry);
-            cx.store.evict(key.index, key.slot, &key.bytes);
-            if !owned {
-                reclaimed.push((key.clone(), shard));
-            }
-        }
-        for (shard, collected) in &all {
-            self.rejoin.joined.insert(*shard, collected.incarnation);
-        }
-        self.rejoin.serving = true;
-        for owed in all.values().flat_map(|collected| collected.owed.clone()) {
-            let Owed {
-                txn,
-                commit_ts,
-                key,
-                formula,
-            } = owed;
-            if !printed!(self, LeapFormulaLost) {
-                self.pendings.collect(key, commit_ts, txn, formula);
-            }
-        }
-        self.apply_collected(cx);
-        for (key, backup) in reclaimed {
-            self.reclaim(cx, key, backup);
-        }
-        for (shard, collected) in all.iter().filter(|(_, collected)| collected.restarted) {
-            for (part, claims) in &collected.parts {
-                let about = (collected.round, *part, part + 1 == collected.count);
-                self.send_verdicts(cx, *shard, collected.incarnation, about, claims);
-            }
-        }
-        self.wake_gate();
     }
 
     /// What a restarted shard has lost of `rows` (behind the first key, up to the second) goes back
@@ -628,7 +569,7 @@ impl Leap {
     }
 
     /// Tells a restarted shard which claims of a part (round, part, whether it is the last) stand.
-    fn send_verdicts(
+    pub(crate) fn send_verdicts(
         &mut self,
         cx: &mut Context<'_>,
         to: ShardId,

@@ -1,0 +1,198 @@
+//! A restarted home decides who has its rows: everybody has claimed, and the largest grant of each
+//! row wins. A slice of the claims a turn; the home serves nothing before the end.
+
+use crate::checkpoint::Former;
+use crate::home::Entry;
+use crate::message::Owed;
+use crate::recovery::Collected;
+use crate::{Context, Leap, printed};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use base::{Key, ShardId};
+use journal::{Held as Claim, Holding, Otag};
+
+/// The best claim of a row: its grant, whether its shard owns it or backs it up, and the shard.
+#[derive(Clone, Copy, Debug)]
+struct Best {
+    otag: Otag,
+    owned: bool,
+    shard: ShardId,
+}
+
+/// How far this has come.
+#[derive(Debug)]
+pub(crate) struct Resolving {
+    all: BTreeMap<ShardId, Collected>,
+    /// Claims of this home's own former life that were looked at.
+    own: usize,
+    /// The part of the claims of others that was looked at last.
+    upto: Option<(ShardId, u32)>,
+    /// The best claims so far; when all were looked at they go into the owner table from the front.
+    best: BTreeMap<Key, Best>,
+    /// Rows of which their best claimant is only the backup.
+    reclaimed: Vec<(Key, ShardId)>,
+}
+
+/// Verdicts about a part of the claims of a restarted shard.
+#[derive(Debug)]
+pub(crate) struct Unsaid {
+    pub(crate) to: ShardId,
+    incarnation: u32,
+    round: u64,
+    part: u32,
+    last: bool,
+    claims: Vec<Claim>,
+}
+
+impl Resolving {
+    pub(crate) fn new(all: BTreeMap<ShardId, Collected>) -> Resolving {
+        Resolving {
+            all,
+            own: 0,
+            upto: None,
+            best: BTreeMap::new(),
+            reclaimed: Vec::new(),
+        }
+    }
+
+    /// Looks at more claims, about `left`, which it counts down. Whether that was all.
+    fn gather(&mut self, here: ShardId, former: &Former, left: &mut usize) -> bool {
+        let own = &former.own[self.own..];
+        let own = &own[..own.len().min(*left)];
+        self.own += own.len();
+        *left -= own.len();
+        own.iter().for_each(|claim| add(&mut self.best, here, claim));
+        if self.own < former.own.len() {
+            return false;
+        }
+        let upto = self.upto;
+        let parts = self.all.iter().flat_map(|(shard, collected)| {
+            let parts = collected.parts.iter();
+            parts.map(|(part, claims)| ((*shard, *part), claims))
+        });
+        for (at, claims) in parts.skip_while(|(at, _)| upto.is_some_and(|upto| *at <= upto)) {
+            if *left == 0 {
+                return false;
+            }
+            *left = left.saturating_sub(claims.len());
+            self.upto = Some(at);
+            let admitted = claims.iter();
+            let admitted = admitted.filter(|c| former.checkpoint.admits(&c.key, c.otag));
+            admitted.for_each(|claim| add(&mut self.best, at.0, claim));
+        }
+        true
+    }
+}
+
+/// The larger grant wins; of one grant, its owner.
+fn add(best: &mut BTreeMap<Key, Best>, shard: ShardId, claim: &Claim) {
+    let new = Best {
+        otag: claim.otag,
+        owned: claim.holding == Holding::Owned,
+        shard,
+    };
+    match best.get_mut(&claim.key) {
+        Some(known) if (new.otag, new.owned) > (known.otag, known.owned) => *known = new,
+        Some(_) => {}
+        None => drop(best.insert(claim.key.clone(), new)),
+    }
+}
+
+impl Leap {
+    /// Goes on with what was claimed of this home, and with what restarted shards are told of it.
+    pub(crate) fn resolve_slice(&mut self, cx: &mut Context<'_>) {
+        let most = self.settings.slice_units as usize;
+        let mut left = most;
+        if let Some(mut resolving) = self.rejoin.resolving.take() {
+            if self.resolve_some(cx, &mut resolving, &mut left) {
+                self.resolved(cx, resolving);
+            } else {
+                self.rejoin.resolving = Some(resolving);
+            }
+        }
+        while left > 0
+            && let Some(unsaid) = self.rejoin.verdicts.pop_front()
+        {
+            left = left.saturating_sub(unsaid.claims.len().max(1));
+            let about = (unsaid.round, unsaid.part, unsaid.last);
+            self.send_verdicts(cx, unsaid.to, unsaid.incarnation, about, &unsaid.claims);
+        }
+        cx.counters.units += (most - left) as u64;
+    }
+
+    /// Whether the owner table is complete.
+    fn resolve_some(
+        &mut self,
+        cx: &mut Context<'_>,
+        resolving: &mut Resolving,
+        left: &mut usize,
+    ) -> bool {
+        let former: Arc<Former> = self.rejoin.former.clone();
+        if !resolving.gather(self.shard, &former, left) {
+            return false;
+        }
+        while *left > 0
+            && let Some((key, best)) = resolving.best.pop_first()
+        {
+            *left -= 1;
+            if best.shard == self.shard {
+                continue;
+            }
+            cx.store.evict(key.index, key.slot, &key.bytes);
+            if !best.owned {
+                resolving.reclaimed.push((key.clone(), best.shard));
+            }
+            let entry = Entry {
+                owner: Some(best.shard),
+                otag: best.otag,
+                since: best.otag,
+                grant: None,
+                lost: false,
+                moves: 1,
+            };
+            self.table.insert(key, entry);
+        }
+        resolving.best.is_empty()
+    }
+
+    /// From here on this home serves its rows.
+    fn resolved(&mut self, cx: &mut Context<'_>, resolving: Resolving) {
+        self.rejoin.former = Arc::default();
+        self.rejoin.serving = true;
+        let mut all_owed = Vec::new();
+        for (shard, collected) in resolving.all {
+            self.rejoin.joined.insert(shard, collected.incarnation);
+            all_owed.extend(collected.owed);
+            if !collected.restarted {
+                continue;
+            }
+            let parts = collected.parts.len() as u32;
+            let unsaid = collected.parts.into_iter().map(|(part, claims)| Unsaid {
+                to: shard,
+                incarnation: collected.incarnation,
+                round: collected.round,
+                part,
+                last: part + 1 == parts,
+                claims,
+            });
+            self.rejoin.verdicts.extend(unsaid);
+        }
+        for owed in all_owed {
+            let Owed {
+                txn,
+                commit_ts,
+                key,
+                formula,
+            } = owed;
+            if !printed!(self, LeapFormulaLost) {
+                self.pendings.collect(key, commit_ts, txn, formula);
+            }
+        }
+        self.apply_collected(cx);
+        for (key, backup) in resolving.reclaimed {
+            self.reclaim(cx, key, backup);
+        }
+        self.wake_gate();
+    }
+}
