@@ -136,7 +136,9 @@ impl World {
                 self.journal.durable.set(self.journal.end.get());
                 next = Some(Input::Durable(self.journal.durable()));
             } else if let Some(preparation) = effects.preparations.pop() {
-                next = Some(Input::Prepared(Box::new(preparation.run())));
+                next = preparation
+                    .run()
+                    .map(|result| Input::Prepared(Box::new(result)));
             } else if self.shard.deadline().is_some_and(|at| at <= self.now) {
                 next = Some(Input::Tick);
             }

@@ -45,7 +45,9 @@ fn start(shard: ShardId, mailboxes: Mailboxes) -> Sender<Preparation> {
 
 fn run(shard: ShardId, mailboxes: &Mailboxes, work: &Receiver<Preparation>) {
     while let Ok(preparation) = work.recv() {
-        let result = Mail::Prepared(Box::new(preparation.run()));
-        mailboxes.send(usize::from(shard.index()), result);
+        if let Some(result) = preparation.run() {
+            let mail = Mail::Prepared(Box::new(result));
+            mailboxes.send(usize::from(shard.index()), mail);
+        }
     }
 }

@@ -140,8 +140,8 @@ pub struct Effects {
     pub replies: Vec<(ConnId, Reply, Position)>,
     /// To other shards, in order per receiver; each leaves once the journal is durable to `wait`.
     pub messages: Vec<Outgoing<Message>>,
-    /// Long statements to be parsed or planned, on a thread that does nothing else: each comes back
-    /// as [`Input::Prepared`], in any order.
+    /// Long statements to be parsed or planned, on a thread that does nothing else: what
+    /// [`Preparation::run`] gives comes back as [`Input::Prepared`], in any order.
     pub preparations: Vec<Preparation>,
     /// Parts of this shard's checkpoint file, in order.
     pub checkpoint: Vec<CheckpointPart>,

@@ -47,4 +47,4 @@ pub use input::{CheckpointPart, Effects, Ends, Input, Link, connections_default}
 pub use leap::Moves;
 pub use machine::{Shard, ShardConfig, ShardRecovered};
 pub use message::{LocalMessage, Message, WireMessage};
-pub use preparing::{Preparation, PreparationResult};
+pub use preparing::{Leftovers, Preparation, PreparationResult};

@@ -30,7 +30,7 @@ use crate::message::{
     CATALOG_NODE, DdlCall, LocalMessage, Message, ShowKind, ToTxn, TxnHandle, WireMessage,
 };
 use crate::port::Events;
-use crate::preparing::Preparation;
+use crate::preparing::{Leftovers, Preparation};
 use crate::register::Register;
 use crate::sequence::{SequenceDraws, draw_block};
 use crate::session::{PlanCache, Session};
@@ -132,6 +132,7 @@ pub struct Shard {
     replies: Vec<(ConnId, Reply, Position)>,
     /// Long statements to be parsed or planned by the host.
     preparations: Vec<Preparation>,
+    leftovers: Leftovers,
     ddl: Ddl,
     /// Schema changes that sessions here asked of node 1.
     ddl_asked: BTreeMap<u64, ConnId>,
@@ -217,6 +218,7 @@ impl Shard {
             ddl_wanted: VecDeque::new(),
             replies: Vec::new(),
             preparations: Vec::new(),
+            leftovers: Leftovers::default(),
             ddl,
             ddl_asked: BTreeMap::new(),
             ddl_next: u64::from(incarnation) << 32,
@@ -666,9 +668,9 @@ impl Shard {
                 (conn, reply, wait.max(floor))
             }));
         }
-        if !self.preparations.is_empty() {
-            out.preparations.append(&mut self.preparations);
-        }
+        out.preparations.append(&mut self.preparations);
+        let leftovers = self.leftovers.take(core.config.barrier);
+        out.preparations.extend(leftovers);
         let core = &mut *core;
         core.protocols.drain_messages(floor, &mut out.messages);
         if catalog_floor > Position(0) {

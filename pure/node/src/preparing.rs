@@ -3,16 +3,20 @@
 //! Both take a text, a catalog and numbers of rows, and give a statement and a plan: nothing of the
 //! shard is touched. A statement of a million words takes seconds, in which a shard that did it
 //! itself would serve nobody. So the session gives it away as a [`Preparation`] and goes on when the
-//! host brings its result. Short texts are not worth the way.
+//! host brings its result. Short texts are not worth the way. What is left of a long statement goes
+//! the same way: to free a million words takes some 50 ms.
 
 use crate::barrier::{Barrier, behind};
 use crate::client::ConnId;
-use base::{Planted, SqlError, TableId, Type, is_planted};
+use base::{Planted, ShardId, SqlError, TableId, Type, is_planted};
 use catalog::{Catalog, Database};
+use core::any::Any;
+use core::cell::RefCell;
 use core::fmt;
 use sql::plan::Plan;
 use sql::{PlanCx, Statement};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Texts of this many bytes are parsed and planned beside the shard: what they are made of may take
@@ -51,6 +55,13 @@ impl Planning {
     }
 }
 
+/// 53200: what a text becomes would take more memory than the node has.
+pub(crate) fn no_room(here: ShardId) -> SqlError {
+    crate::port::memory_used_up(here.node())
+        .detail("It has no room to parse and plan a statement of so many words.")
+        .hint("Use COPY, parameters, or several statements.")
+}
+
 /// Plans a statement behind the barrier.
 ///
 /// # Errors
@@ -67,8 +78,38 @@ pub(crate) fn plan(
 }
 
 pub(crate) enum Work {
-    Parse(Box<str>),
+    /// How much memory a text takes once it is parsed and planned.
+    Weigh(Arc<str>),
+    Parse(Arc<str>),
     Plan(Box<Planning>),
+    /// Nobody waits for this.
+    Free(Vec<Leftover>),
+}
+
+/// What nobody needs any more of a long statement.
+pub(crate) type Leftover = Box<dyn Any + Send>;
+
+/// What is left of the long statements of a shard, until the host frees it.
+#[derive(Clone, Default)]
+pub struct Leftovers(Rc<RefCell<Vec<Leftover>>>);
+
+impl Leftovers {
+    pub(crate) fn add(&self, leftover: Leftover) {
+        self.0.borrow_mut().push(leftover);
+    }
+
+    /// All of it, to be freed.
+    pub(crate) fn take(&self, barrier: Barrier) -> Option<Preparation> {
+        if self.0.borrow().is_empty() {
+            return None;
+        }
+        Some(Preparation {
+            conn: ConnId(0),
+            number: 0,
+            barrier,
+            work: Work::Free(self.0.take()),
+        })
+    }
 }
 
 /// Work that a session waits for.
@@ -80,6 +121,7 @@ pub struct Preparation {
 }
 
 pub(crate) enum Made {
+    Weighed(Arc<str>, u64),
     Parsed(Result<Vec<Statement>, SqlError>),
     Planned(Box<Planning>, Result<Arc<Plan>, SqlError>),
 }
@@ -92,20 +134,29 @@ pub struct PreparationResult {
 }
 
 impl Preparation {
-    /// Does the work, on any thread: up to some seconds for a text of 8 MiB.
-    pub fn run(self) -> PreparationResult {
+    /// Does the work, on any thread: up to some seconds for a text of 8 MiB. `None`: nobody waits
+    /// for a result.
+    pub fn run(self) -> Option<PreparationResult> {
         let made = match self.work {
+            Work::Weigh(text) => {
+                let bytes = sql::memory_bytes(&text);
+                Made::Weighed(text, bytes)
+            }
+            Work::Free(leftovers) => {
+                drop(leftovers);
+                return None;
+            }
             Work::Parse(text) => Made::Parsed(behind(self.barrier, &text, || sql::parse(&text))),
             Work::Plan(planning) => {
                 let plan = planning.run(self.barrier);
                 Made::Planned(planning, plan)
             }
         };
-        PreparationResult {
+        Some(PreparationResult {
             conn: self.conn,
             number: self.number,
             made,
-        }
+        })
     }
 }
 

@@ -32,7 +32,7 @@ use catalog::{Catalog, Column, Database, Index, IndexColumn, Placement, Table};
 use node::away::Away;
 use node::message::{DdlCall, Done, Failure, FromTxn, ToTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx, Statistics};
-use node::{ClientMessage, ConnId, Preparation, Tag};
+use node::{ClientMessage, ConnId, Leftovers, Preparation, Tag};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::path::Path;
@@ -185,6 +185,7 @@ impl World {
             counters: &mut self.counters,
             away: &self.away,
             preparations: &mut preparations,
+            leftovers: &Leftovers::default(),
             barrier: stops_at_boom,
             claim_memory: &mut |_| true,
         };
@@ -239,7 +240,7 @@ impl World {
                 let Some(preparation) = self.preparations.pop_front() else {
                     return self.trace.push_str("nothing is prepared\n");
                 };
-                let result = preparation.run();
+                let result = preparation.run().expect("the session waits for it");
                 self.call(|session, cx| session.on_prepared(cx, result));
             }
             "drained" => self.call(|session, cx| session.on_drained(cx)),

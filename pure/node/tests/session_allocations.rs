@@ -43,6 +43,7 @@ impl Shard {
             counters: &mut self.counters,
             away: &Away::default(),
             preparations: &mut Vec::new(),
+            leftovers: &node::Leftovers::default(),
             barrier: node::barrier::let_through,
             claim_memory: &mut |_| true,
         });

@@ -8,7 +8,7 @@ use catalog::Catalog;
 use node::away::Away;
 use node::message::{Done, Failure, FromTxn, StatementNo, ToTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx, Statistics};
-use node::{ClientMessage, ConnId, Format, Preparation, Reply, Tag};
+use node::{ClientMessage, ConnId, Format, Leftovers, Preparation, Reply, Tag};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use txn::{AbortReason, Counters, Outcome};
@@ -133,6 +133,7 @@ impl World {
             counters: &mut self.counters,
             away: &self.away,
             preparations: &mut self.preparations,
+            leftovers: &Leftovers::default(),
             barrier: node::barrier::let_through,
             claim_memory: &mut |_| true,
         };
@@ -382,6 +383,7 @@ impl World {
         }
         let at = self.prng.below(self.preparations.len() as u64) as usize;
         let result = self.preparations.swap_remove(at).run();
+        let result = result.expect("the session waits for it");
         self.call(|session, cx| session.on_prepared(cx, result));
         true
     }

@@ -9,7 +9,8 @@ use crate::world::{CLUSTER, World};
 use base::{NodeId, ShardId, Ts};
 use catalog::Placement;
 use node::{
-    CheckpointPart, ConnId, Effects, Input, Message, Shard, ShardConfig, WireMessage, frame,
+    CheckpointPart, ConnId, Effects, Input, Message, Preparation, Shard, ShardConfig, WireMessage,
+    frame,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -419,8 +420,8 @@ impl World {
         for outgoing in leaving {
             self.send(node, shard, outgoing, from_ns);
         }
-        for preparation in preparations {
-            self.input(node, shard, Input::Prepared(Box::new(preparation.run())));
+        for result in preparations.into_iter().filter_map(Preparation::run) {
+            self.input(node, shard, Input::Prepared(Box::new(result)));
         }
         let more = matches!(parts.last(), Some(CheckpointPart::Bytes(_)));
         for part in parts {

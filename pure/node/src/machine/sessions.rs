@@ -68,6 +68,7 @@ impl Shard {
             counters: &mut core.counters,
             away: &self.away,
             preparations: &mut self.preparations,
+            leftovers: &self.leftovers,
             barrier: core.config.barrier,
             claim_memory: &mut |bytes| journal.claim_memory(bytes),
         };

@@ -5,7 +5,7 @@
 use super::plans::Prepared;
 use super::{Activity, QueryString, Session, SessionCx, errors};
 use crate::client::ClientMessage;
-use crate::preparing::{LONG_BYTES, Made, Planning, Preparation, PreparationResult, Work};
+use crate::preparing::{self, LONG_BYTES, Made, Planning, Preparation, PreparationResult, Work};
 use base::{Position, SqlError, Time, Type};
 use sql::Statement;
 use sql::plan::Plan;
@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub(super) struct Ahead {
     /// When the first work for it began.
     since: Time,
+    /// The node has memory for what is parsed next, or has none (53200).
+    weighed: Option<Result<Arc<str>, SqlError>>,
     parsed: Option<Result<Vec<Statement>, SqlError>>,
     planned: Option<(Box<Planning>, Result<Arc<Plan>, SqlError>)>,
 }
@@ -38,6 +40,7 @@ impl Session {
         let ahead = self.ahead.get_or_insert_with(|| {
             Box::new(Ahead {
                 since: cx.now,
+                weighed: None,
                 parsed: None,
                 planned: None,
             })
@@ -60,14 +63,14 @@ impl Session {
             return self.planning(cx, query.next_long(LONG_BYTES)?, &[]);
         }
         match self.inbox.front()? {
-            ClientMessage::Query(text) if text.len() >= LONG_BYTES => self.parsing(cx, text),
+            ClientMessage::Query(text) if text.len() >= LONG_BYTES => self.parsing(text),
             ClientMessage::Parse { text, types, .. } if text.len() >= LONG_BYTES => {
                 if self.skipping {
                     return None;
                 }
                 let parsed = self.ahead.as_ref().and_then(|ahead| ahead.parsed.as_ref());
                 match parsed {
-                    None => self.parsing(cx, text),
+                    None => self.parsing(text),
                     Some(Ok(statements)) if statements.len() == 1 => {
                         let declared = super::extended::declared_types(types).ok()?;
                         self.planning(cx, &statements[0], &declared)
@@ -85,11 +88,19 @@ impl Session {
         }
     }
 
-    fn parsing(&self, cx: &mut SessionCx<'_>, text: &str) -> Option<Work> {
-        let is_wanted = !self.skipping && self.ahead.is_none();
-        // Without room for it the statement is refused in its turn.
-        let fits = is_wanted && (cx.claim_memory)(sql::memory_bytes(text));
-        fits.then(|| Work::Parse(text.into()))
+    fn parsing(&self, text: &str) -> Option<Work> {
+        if self.skipping {
+            return None;
+        }
+        match &self.ahead {
+            None => Some(Work::Weigh(text.into())),
+            Some(ahead) if ahead.parsed.is_some() => None,
+            Some(ahead) => match ahead.weighed.as_ref()? {
+                Ok(text) => Some(Work::Parse(text.clone())),
+                // Without room for it the statement is refused in its turn.
+                Err(_) => None,
+            },
+        }
     }
 
     fn planning(
@@ -125,16 +136,27 @@ impl Session {
 
     /// The work is done.
     pub fn on_prepared(&mut self, cx: &mut SessionCx<'_>, result: PreparationResult) {
-        let Activity::Preparing(Awaited { number, .. }) = self.activity else {
-            return;
+        let number = match self.activity {
+            Activity::Preparing(awaited) => awaited.number,
+            Activity::Idle
+            | Activity::Running
+            | Activity::Ending
+            | Activity::Backoff(_)
+            | Activity::Ddl(_) => 0,
         };
-        // Another one: its statement was cancelled.
+        // Another one, or none: its statement was cancelled.
         if number != result.number {
+            cx.leftovers.add(Box::new(result));
             return;
         }
         self.activity = Activity::Idle;
         let ahead = self.ahead.as_mut().expect("it was begun with the work");
         match result.made {
+            Made::Weighed(text, bytes) => {
+                let fits = (cx.claim_memory)(bytes);
+                let error = || preparing::no_room(cx.here);
+                ahead.weighed = Some(fits.then_some(text).ok_or_else(error));
+            }
             Made::Parsed(parsed) => ahead.parsed = Some(parsed),
             Made::Planned(planning, plan) => ahead.planned = Some((planning, plan)),
         }
@@ -143,7 +165,11 @@ impl Session {
 
     /// What was made of the text of the present message.
     pub(super) fn take_parsed(&mut self) -> Option<Result<Vec<Statement>, SqlError>> {
-        self.ahead.as_mut()?.parsed.take()
+        let ahead = self.ahead.as_mut()?;
+        match ahead.weighed.take() {
+            Some(Err(error)) => Some(Err(error)),
+            Some(Ok(_)) | None => ahead.parsed.take(),
+        }
     }
 
     /// The plan made ahead for this statement, if it was made of what there is now.

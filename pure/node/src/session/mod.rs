@@ -49,7 +49,7 @@ use crate::barrier::Barrier;
 use crate::client::{ClientMessage, ConnId, Reply, Severity};
 use crate::input::Link;
 use crate::message::{DdlCall, DdlStop, SessionFacts, ToTxn, TxnHandle};
-use crate::preparing::Preparation;
+use crate::preparing::{Leftovers, Preparation};
 use ahead::{Ahead, Awaited};
 use base::{Position, ShardId, SqlError, TableId, Time, Ts};
 use block::{Block, Modes};
@@ -103,6 +103,8 @@ pub struct SessionCx<'a> {
     pub counters: &'a mut Counters,
     /// Long statements to be parsed or planned; answered by [`Session::on_prepared`].
     pub preparations: &'a mut Vec<Preparation>,
+    /// What is left of long statements.
+    pub leftovers: &'a Leftovers,
     /// Stops panics of parsing and planning.
     pub barrier: Barrier,
     /// Whether the node has memory for so many bytes more.

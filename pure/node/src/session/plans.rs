@@ -5,6 +5,7 @@
 //! by.
 
 use crate::client::Format;
+use crate::preparing::Leftovers;
 use crate::statistics::Statistics;
 use base::lookup::FixedHasher;
 use base::{DatabaseId, LookupMap, Type};
@@ -27,6 +28,16 @@ pub(crate) struct Prepared {
     pub(crate) counted: u64,
     /// Database that it was planned for.
     pub(crate) database: DatabaseId,
+    /// Where a long one leaves what it is made of.
+    pub(crate) leftovers: Option<Leftovers>,
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        if let Some(leftovers) = self.leftovers.take() {
+            leftovers.add(Box::new((self.statement.take(), self.plan.take())));
+        }
+    }
 }
 
 impl Prepared {
@@ -214,6 +225,7 @@ mod tests {
 
     fn prepared(text: &str) -> Arc<Prepared> {
         Arc::new(Prepared {
+            leftovers: None,
             text: text.into(),
             statement: None,
             declared: Box::default(),

@@ -132,6 +132,7 @@ impl Session {
             let database = self.database(cx)?.id;
             let declared = declared.into();
             return Ok(Arc::new(Prepared {
+                leftovers: None,
                 text: text.into(),
                 statement: None,
                 declared,
@@ -170,9 +171,7 @@ impl Session {
             return parsed;
         }
         if text.len() >= LONG_BYTES && !(cx.claim_memory)(sql::memory_bytes(text)) {
-            return Err(crate::port::memory_used_up(cx.here.node())
-                .detail("It has no room to parse and plan a statement of so many words.")
-                .hint("Use COPY, parameters, or several statements."));
+            return Err(preparing::no_room(cx.here));
         }
         behind(cx.barrier, text, || sql::parse(text))
     }
@@ -225,7 +224,9 @@ impl Session {
         declared: &[Type],
         plan: Arc<Plan>,
     ) -> Result<Arc<Prepared>, SqlError> {
+        let is_long = statement.text().len() >= LONG_BYTES;
         let prepared = Arc::new(Prepared {
+            leftovers: is_long.then(|| cx.leftovers.clone()),
             text: statement.text().into(),
             statement: Some(statement),
             declared: declared.into(),

@@ -5,7 +5,9 @@
 use base::{Datum, NodeId, Position, RowBatch, ShardId, SqlError, Time, Ts};
 use catalog::{Placement, ProtocolKind};
 use journal::Ownership;
-use node::{ClientMessage, ConnId, Effects, Input, Reply, Shard, ShardConfig, ShardRecovered};
+use node::{
+    ClientMessage, ConnId, Effects, Input, Preparation, Reply, Shard, ShardConfig, ShardRecovered,
+};
 use std::sync::Arc;
 use store::Store;
 use txn::JournalPort;
@@ -83,9 +85,10 @@ impl World {
         self.shard.step(self.now, input, &mut out);
         let replies = out.replies.into_iter();
         self.replies = replies.map(|(conn, reply, _)| (conn, reply)).collect();
-        for preparation in out.preparations {
+        let preparations = out.preparations.into_iter();
+        for result in preparations.filter_map(Preparation::run) {
             let mut replies = std::mem::take(&mut self.replies);
-            self.step(Input::Prepared(Box::new(preparation.run())));
+            self.step(Input::Prepared(Box::new(result)));
             replies.append(&mut self.replies);
             self.replies = replies;
         }

@@ -62,7 +62,8 @@ impl Resolving {
         let own = &own[..own.len().min(*left)];
         self.own += own.len();
         *left -= own.len();
-        own.iter().for_each(|claim| add(&mut self.best, here, claim));
+        own.iter()
+            .for_each(|claim| add(&mut self.best, here, claim));
         if self.own < former.own.len() {
             return false;
         }
