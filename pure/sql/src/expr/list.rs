@@ -2,7 +2,7 @@
 //! costs for one row.
 
 use super::{Compare, Env, Expr, NoColumns, eval, walk};
-use base::Datum;
+use base::{Datum, Type};
 use core::ops::{Deref, DerefMut};
 use serde::{Deserialize, Serialize};
 
@@ -96,16 +96,47 @@ fn constant(item: &Expr) -> Option<&Datum> {
     }
 }
 
-/// Works out the order of long lists of constants. Whoever changes a list afterwards must call it
-/// again, or the list is compared item by item.
+/// Works out the order of long lists of constants, and makes such lists of long constant arrays.
+/// Whoever changes a list afterwards must call it again, or the list is compared item by item.
 pub(crate) fn prepare(expr: &mut Expr) {
-    walk::map(expr, &mut |node| {
-        if let Expr::InList(_, list, _) = node
-            && list.len() >= LOOKUP_ITEMS
-        {
+    walk::map(expr, &mut |node| match node {
+        Expr::InList(_, list, _) if list.len() >= LOOKUP_ITEMS => {
             list.order = list.sorted().map(Box::new);
         }
+        Expr::AnyArray(_, op, array, all) => {
+            if let Some(negated) = negated(*op, *all)
+                && constant(array).is_some_and(|array| !is_short(array))
+                && let Expr::Const(value, _) =
+                    core::mem::replace(array.as_mut(), Expr::null(Type::Bool))
+            {
+                make_list(node, value, negated);
+            }
+        }
+        _ => {}
     });
+}
+
+/// Whether a comparison with the items of an array is one with a list: `= ANY` (false), or
+/// `<> ALL` (true).
+fn negated(op: Compare, all: bool) -> Option<bool> {
+    match (op, all) {
+        (Compare::Eq, false) => Some(false),
+        (Compare::Ne, true) => Some(true),
+        _ => None,
+    }
+}
+
+/// Makes a list of the items of the array of an [`Expr::AnyArray`], and its order.
+fn make_list(node: &mut Expr, array: Datum, negated: bool) {
+    let (Expr::AnyArray(arg, ..), Datum::Array(items)) = (&mut *node, array) else {
+        unreachable!("the caller has looked");
+    };
+    let ty = arg.ty();
+    let items = items.into_iter().map(|item| Expr::Const(item, ty));
+    let mut list = List::from(items.collect::<Vec<Expr>>());
+    list.order = list.sorted().map(Box::new);
+    let arg = core::mem::replace(arg.as_mut(), Expr::null(ty));
+    *node = Expr::InList(Box::new(arg), list, negated);
 }
 
 /// Whether an array is not worth looking up.
@@ -143,28 +174,11 @@ pub(crate) fn with_constants(expr: &mut Expr, env: &Env<'_>) {
                 }
             }
         }
-        Expr::AnyArray(arg, op, array, all) if walk::is_row_independent(array) => {
+        Expr::AnyArray(_, _, array, _) if walk::is_row_independent(array) => {
             let Ok(value) = eval(array, &NoColumns, env) else {
                 return;
             };
-            let negated = match (op, all) {
-                (Compare::Eq, false) => false,
-                (Compare::Ne, true) => true,
-                _ => {
-                    **array = Expr::Const(value, array.ty());
-                    return;
-                }
-            };
-            if is_short(&value) {
-                return;
-            }
-            if let Datum::Array(items) = value {
-                let ty = arg.ty();
-                let items = items.into_iter().map(|item| Expr::Const(item, ty));
-                let list: Vec<Expr> = items.collect();
-                let arg = core::mem::replace(arg.as_mut(), Expr::null(ty));
-                *node = Expr::InList(Box::new(arg), list.into(), negated);
-            }
+            **array = Expr::Const(value, array.ty());
         }
         _ => {}
     });
