@@ -4,8 +4,12 @@
 /// is disconnected before anything is reserved for it. Larger records are cut into chunks.
 pub const FRAME_BYTES_MAX: usize = 18 << 20;
 
-/// Most columns of a table and of a result, as in PostgreSQL. Row headers count them in 16 bits.
+/// Most columns of a table that a client may name, as in PostgreSQL. Row headers count them in 16
+/// bits.
 pub const COLUMNS_MAX: usize = 1600;
+
+/// Most columns of a result, as in PostgreSQL.
+pub const RESULT_COLUMNS_MAX: usize = 1664;
 
 /// Most columns of one index, as in PostgreSQL.
 pub const INDEX_COLUMNS_MAX: usize = 32;

@@ -162,6 +162,10 @@ planted! {
     LeapFormulaTwice = "leap-formula-twice",
     /// Leap: nodes that cannot be reached are waited for.
     LeapOutageWaitedFor = "leap-outage-waited-for",
+    /// Leap: a restarted home counts a shard's claims as whole when one part of them has come.
+    LeapClaimsOfOnePart = "leap-claims-of-one-part",
+    /// Leap: a restarted home serves before it has looked at all claims.
+    LeapServesHalfResolved = "leap-serves-half-resolved",
     /// Large transactions: a snapshot reader does not wait while a commit is installed in slices.
     ReaderBetweenSlices = "reader-between-slices",
     /// Large transactions: locks go when a commit is decided, before all of it is installed.

@@ -23,8 +23,9 @@ const SYSTEM_COLUMNS: [&str; 7] = [
 impl Table {
     /// Checks names and number of the columns.
     pub(crate) fn check_columns(&self) -> Result<(), CatalogError> {
-        if self.columns.len() >= COLUMNS_MAX {
-            let message = format!("tables can have at most {} columns", COLUMNS_MAX);
+        let named = self.columns.iter().filter(|column| !column.hidden);
+        if named.count() > COLUMNS_MAX {
+            let message = format!("tables can have at most {COLUMNS_MAX} columns");
             return Err(SqlError::new(SqlState::TOO_MANY_COLUMNS, message));
         }
         for (i, Column { name, .. }) in self.columns.iter().enumerate() {

@@ -343,13 +343,17 @@ fn wrong_tables_are_refused() {
         SqlState::DUPLICATE_COLUMN,
         "column name \"ctid\" conflicts with a system column name",
     );
+    let wide = |count: usize| {
+        let columns = (0..count).map(|i| column(&format!("c{i}"), Type::Int4));
+        let columns: Vec<_> = columns.collect();
+        with(&|t| t.columns.clone_from(&columns))
+    };
+    catalog
+        .apply(&wide(1600))
+        .expect("as many as PostgreSQL takes");
     refuse(
         &catalog,
-        with(&|t| {
-            t.columns = (0..1600)
-                .map(|i| column(&format!("c{i}"), Type::Int4))
-                .collect();
-        }),
+        wide(1601),
         SqlState::TOO_MANY_COLUMNS,
         "tables can have at most 1600 columns",
     );

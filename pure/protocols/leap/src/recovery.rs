@@ -407,6 +407,7 @@ impl Leap {
             // What a new life of it claims is judged when this home serves.
             return;
         }
+        let one_part = printed!(self, LeapClaimsOfOnePart);
         let collected = self.rejoin.collected.entry(from).or_default();
         if !self.rejoin.waiting.contains(&from) {
             // All of it is here; it may have been asked twice.
@@ -427,7 +428,7 @@ impl Leap {
         collected.count = collected.count.max(claims.parts);
         collected.parts.insert(claims.part, claims.held);
         collected.owed.extend(claims.owed);
-        if !collected.is_whole() {
+        if !collected.is_whole() && !one_part {
             return;
         }
         self.rejoin.waiting.remove(&from);

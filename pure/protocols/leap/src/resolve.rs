@@ -106,7 +106,8 @@ impl Leap {
         let most = self.settings.slice_units as usize;
         let mut left = most;
         if let Some(mut resolving) = self.rejoin.resolving.take() {
-            if self.resolve_some(cx, &mut resolving, &mut left) {
+            let all = self.resolve_some(cx, &mut resolving, &mut left);
+            if all || printed!(self, LeapServesHalfResolved) {
                 self.resolved(cx, resolving);
             } else {
                 self.rejoin.resolving = Some(resolving);

@@ -89,8 +89,9 @@ impl Binder<'_> {
                 }
             }
         }
-        if targets.len() > base::limits::COLUMNS_MAX {
-            let message = "target lists can have at most 1664 entries";
+        let max = base::limits::RESULT_COLUMNS_MAX;
+        if targets.len() > max {
+            let message = format!("target lists can have at most {max} entries");
             return Err(SqlError::new(SqlState::TOO_MANY_COLUMNS, message));
         }
         Ok(targets)

@@ -124,7 +124,7 @@ impl Run {
             share_after,
             contended_from,
             slice_units: match seed % 3 {
-                0 if printed.is_none() => 1 + seed % 4,
+                0 if printed.is_none_or(is_of_slices) => 1 + seed % 4,
                 _ => Settings::default().slice_units,
             },
             ..Settings::default()
@@ -482,6 +482,14 @@ fn random_transactions_are_serializable_under_faults() {
     );
 }
 
+/// Whether a rule only counts where work is cut into slices.
+fn is_of_slices(rule: Planted) -> bool {
+    matches!(
+        rule,
+        Planted::LeapClaimsOfOnePart | Planted::LeapServesHalfResolved
+    )
+}
+
 /// Random runs notice the printed rules too: those that break within few seeds.
 #[test]
 fn runs_by_the_printed_rules_fail() {
@@ -496,6 +504,8 @@ fn runs_by_the_printed_rules_fail() {
         Planted::LeapVersionNotDurable,
         Planted::LeapFormulaLost,
         Planted::LeapFormulaTwice,
+        Planted::LeapClaimsOfOnePart,
+        Planted::LeapServesHalfResolved,
     ] {
         let broken = |seed| {
             let outcome = std::panic::catch_unwind(|| run(seed, Some(rule)).committed);
