@@ -17,7 +17,7 @@ use sql::plan::Plan;
 use sql::{PlanCx, Statement};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Texts of this many bytes are parsed and planned beside the shard: what they are made of may take
 /// more than 10 ms (0.6 microseconds for each byte of a list of numbers). Shorter ones are kept in
@@ -107,6 +107,7 @@ impl Leftovers {
             conn: ConnId(0),
             number: 0,
             barrier,
+            wanted: Weak::new(),
             work: Work::Free(self.0.take()),
         })
     }
@@ -117,6 +118,8 @@ pub struct Preparation {
     pub(crate) conn: ConnId,
     pub(crate) number: u64,
     pub(crate) barrier: Barrier,
+    /// Gone as soon as the session does not wait any more.
+    pub(crate) wanted: Weak<()>,
     pub(crate) work: Work,
 }
 
@@ -135,16 +138,18 @@ pub struct PreparationResult {
 
 impl Preparation {
     /// Does the work, on any thread: up to some seconds for a text of 8 MiB. `None`: nobody waits
-    /// for a result.
+    /// for a result; if its statement was cancelled before, nothing is done.
     pub fn run(self) -> Option<PreparationResult> {
+        let is_wanted = self.wanted.strong_count() > 0;
         let made = match self.work {
-            Work::Weigh(text) => {
-                let bytes = sql::memory_bytes(&text);
-                Made::Weighed(text, bytes)
-            }
             Work::Free(leftovers) => {
                 drop(leftovers);
                 return None;
+            }
+            _ if !is_wanted => return None,
+            Work::Weigh(text) => {
+                let bytes = sql::memory_bytes(&text);
+                Made::Weighed(text, bytes)
             }
             Work::Parse(text) => Made::Parsed(behind(self.barrier, &text, || sql::parse(&text))),
             Work::Plan(planning) => {

@@ -32,7 +32,7 @@ use catalog::{Catalog, Column, Database, Index, IndexColumn, Placement, Table};
 use node::away::Away;
 use node::message::{DdlCall, Done, Failure, FromTxn, ToTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx, Statistics};
-use node::{ClientMessage, ConnId, Leftovers, Preparation, Tag};
+use node::{ClientMessage, ConnId, Leftovers, PreparationResult, Tag};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::path::Path;
@@ -50,8 +50,8 @@ struct World {
     away: Away,
     now: Time,
     accepting: bool,
-    /// Long texts that the session has given away.
-    preparations: VecDeque<Preparation>,
+    /// Long texts that were given away, as they come back.
+    preparations: VecDeque<PreparationResult>,
     /// The transaction last told something.
     handle: Option<TxnHandle>,
     trace: String,
@@ -206,7 +206,7 @@ impl World {
         }
         for preparation in preparations {
             self.trace.push_str("-> prepare\n");
-            self.preparations.push_back(preparation);
+            self.preparations.extend(preparation.run());
         }
         for (_, reply, wait) in &replies {
             self.trace.push_str(&trace::reply(reply, *wait));
@@ -237,10 +237,9 @@ impl World {
                 self.call(|session, cx| session.on_ddl(cx, result));
             }
             "prepared" => {
-                let Some(preparation) = self.preparations.pop_front() else {
+                let Some(result) = self.preparations.pop_front() else {
                     return self.trace.push_str("nothing is prepared\n");
                 };
-                let result = preparation.run().expect("the session waits for it");
                 self.call(|session, cx| session.on_prepared(cx, result));
             }
             "drained" => self.call(|session, cx| session.on_drained(cx)),

@@ -26,6 +26,8 @@ struct Shard {
     plans: PlanCache,
     statistics: Statistics,
     counters: Counters,
+    preparations: Vec<node::Preparation>,
+    leftovers: node::Leftovers,
 }
 
 impl Shard {
@@ -42,8 +44,8 @@ impl Shard {
             statistics: &mut self.statistics,
             counters: &mut self.counters,
             away: &Away::default(),
-            preparations: &mut Vec::new(),
-            leftovers: &node::Leftovers::default(),
+            preparations: &mut self.preparations,
+            leftovers: &self.leftovers,
             barrier: node::barrier::let_through,
             claim_memory: &mut |_| true,
         });

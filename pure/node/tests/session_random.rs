@@ -8,7 +8,7 @@ use catalog::Catalog;
 use node::away::Away;
 use node::message::{Done, Failure, FromTxn, StatementNo, ToTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx, Statistics};
-use node::{ClientMessage, ConnId, Format, Leftovers, Preparation, Reply, Tag};
+use node::{ClientMessage, ConnId, Format, Leftovers, Preparation, PreparationResult, Reply, Tag};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use txn::{AbortReason, Counters, Outcome};
@@ -71,6 +71,9 @@ struct World {
     now: Time,
     /// Long texts that the session has given away.
     preparations: Vec<Preparation>,
+    prepared: Vec<PreparationResult>,
+    /// Long texts that nobody wanted any more when their turn came.
+    left_out: u64,
     txns: BTreeMap<TxnHandle, Txn>,
     replies: Vec<Reply>,
     /// How often of 100 a statement ends in each bad way.
@@ -110,6 +113,8 @@ impl World {
             away: Away::default(),
             now: Time(1_800_000_000_000_000),
             preparations: Vec::new(),
+            prepared: Vec::new(),
+            left_out: 0,
             txns: BTreeMap::new(),
             replies: Vec::new(),
             die_percent,
@@ -376,15 +381,22 @@ impl World {
         self.say(message);
     }
 
-    /// Brings back one of the long texts, in any order; false if there is none.
+    /// Parses or plans one of the long texts, or brings one back, in any order; false if there is
+    /// none.
     fn prepare(&mut self) -> bool {
+        if let Some(result) = self.prepared.pop() {
+            self.call(|session, cx| session.on_prepared(cx, result));
+            return true;
+        }
         if self.preparations.is_empty() {
             return false;
         }
         let at = self.prng.below(self.preparations.len() as u64) as usize;
-        let result = self.preparations.swap_remove(at).run();
-        let result = result.expect("the session waits for it");
-        self.call(|session, cx| session.on_prepared(cx, result));
+        // Some come back although they are not wanted any more, others are left out then.
+        match self.preparations.swap_remove(at).run() {
+            Some(result) => self.prepared.push(result),
+            None => self.left_out += 1,
+        }
         true
     }
 
@@ -413,7 +425,7 @@ impl World {
 
 #[test]
 fn random_clients_and_coordinators() {
-    let (mut retries, mut suspended, mut conflicts) = (0, 0, 0);
+    let (mut retries, mut suspended, mut conflicts, mut left_out) = (0, 0, 0, 0);
     for seed in 0..4000 {
         let mut world = World::new(seed);
         let parameters = vec![
@@ -434,6 +446,7 @@ fn random_clients_and_coordinators() {
         }
         world.settle();
         retries += world.counters.server_retries;
+        left_out += world.left_out;
         for reply in world.replies.drain(..) {
             match reply {
                 Reply::PortalSuspended => suspended += 1,
@@ -463,4 +476,5 @@ fn random_clients_and_coordinators() {
         all.iter().all(|count| *count > 500),
         "the runs meet what they are for: {all:?}"
     );
+    assert!(left_out > 50, "cancelled in time: {left_out}");
 }

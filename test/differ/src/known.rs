@@ -173,6 +173,18 @@ pub(crate) const SHAPES: &[Shape] = &[
         },
     },
     Shape {
+        name: "V of an integer that overflows",
+        example: "SELECT to_char(2147483647, '099V9')",
+        page: DIFFERENCES,
+        shrunk: true,
+        fits: |case| {
+            case.sql.contains("to_char(")
+                && case.sql.contains("V9")
+                && case.postgres.gives_rows()
+                && case.trellis.gives_rows()
+        },
+    },
+    Shape {
         name: "aggregates of floats differ in their last digits, and so does what rounds them",
         example: "SELECT (var_pop(x1.f) * 1e11)::bigint % 1000, (var_samp(x1.f) * \
                   1e11)::bigint % 1000, (stddev(x1.f) * 1e13)::bigint % 1000 FROM t1 x1 \
@@ -191,11 +203,10 @@ pub(crate) const SHAPES: &[Shape] = &[
             ];
             let over_rows = ["sum(", "avg(", "stddev", "var_", "variance("];
             let has = |names: &[&str]| names.iter().any(|name| case.sql.contains(name));
-            has(&rounds)
-                && has(&over_rows)
-                && [".f", ".r", "double precision", "real"]
-                    .iter()
-                    .any(|of| case.sql.contains(of))
+            // PostgreSQL adds reals in single precision.
+            let of_reals = has(&["sum("]) && has(&[".r", "real"]);
+            (of_reals || has(&rounds) && has(&over_rows))
+                && has(&[".f", ".r", "double precision", "real"])
                 && case.postgres.gives_rows()
                 && case.trellis.gives_rows()
         },

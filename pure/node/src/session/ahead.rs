@@ -22,9 +22,11 @@ pub(super) struct Ahead {
 }
 
 /// The session waits for this work.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Awaited {
     number: u64,
+    /// The work is skipped once this is gone.
+    wanted: Arc<()>,
     /// `statement_timeout`.
     pub(super) until: Option<Time>,
 }
@@ -47,11 +49,18 @@ impl Session {
         });
         let timeout_us = self.settings.knobs.statement_timeout_us;
         let until = (timeout_us > 0).then(|| ahead.since.after(timeout_us));
-        self.activity = Activity::Preparing(Awaited { number, until });
+        let awaited = Awaited {
+            number,
+            wanted: Arc::default(),
+            until,
+        };
+        let wanted = Arc::downgrade(&awaited.wanted);
+        self.activity = Activity::Preparing(awaited);
         cx.preparations.push(Preparation {
             conn: self.conn,
             number,
             barrier: cx.barrier,
+            wanted,
             work,
         });
         true
@@ -136,7 +145,7 @@ impl Session {
 
     /// The work is done.
     pub fn on_prepared(&mut self, cx: &mut SessionCx<'_>, result: PreparationResult) {
-        let number = match self.activity {
+        let number = match &self.activity {
             Activity::Preparing(awaited) => awaited.number,
             Activity::Idle
             | Activity::Running
@@ -205,8 +214,8 @@ impl Session {
     }
 
     /// The deadline of the work has come.
-    pub(super) fn on_preparing_tick(&mut self, cx: &mut SessionCx<'_>, awaited: Awaited) {
-        if awaited.until.is_some_and(|at| at <= cx.now) {
+    pub(super) fn on_preparing_tick(&mut self, cx: &mut SessionCx<'_>, until: Option<Time>) {
+        if until.is_some_and(|at| at <= cx.now) {
             self.fail_preparing(cx, errors::statement_timeout());
         }
     }

@@ -359,7 +359,7 @@ impl Session {
             }
             Activity::Idle if !cx.accepting && self.may_end() => self.fatal(cx, errors::shutdown()),
             Activity::Idle | Activity::Backoff(_) | Activity::Running | Activity::Ending => {}
-            Activity::Preparing(awaited) => self.on_preparing_tick(cx, awaited),
+            Activity::Preparing(Awaited { until, .. }) => self.on_preparing_tick(cx, until),
             Activity::Ddl(_) => self.on_ddl_tick(cx),
         }
         self.pump(cx);
@@ -373,7 +373,7 @@ impl Session {
         match self.activity {
             Activity::Backoff(at) => Some(at),
             Activity::Idle => self.idle_deadline(),
-            Activity::Preparing(awaited) => awaited.until,
+            Activity::Preparing(Awaited { until, .. }) => until,
             Activity::Ddl(wait) => wait.deadline(),
             Activity::Running | Activity::Ending => None,
         }

@@ -242,6 +242,8 @@ impl Binder<'_> {
         otherwise: Option<&Ast>,
     ) -> Result<Expr, SqlError> {
         let operand = operand.map(|operand| self.expr(operand)).transpose()?;
+        let operand = operand.map(resolve::case_operand).transpose()?;
+        operand.iter().for_each(|operand| self.note(operand));
         let (mut conditions, mut results) = (Vec::new(), Vec::new());
         for ast::CaseWhen { condition, result } in whens {
             conditions.push(match &operand {

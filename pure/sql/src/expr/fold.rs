@@ -168,6 +168,8 @@ fn simplify(node: &mut Expr) {
         {
             *node = Expr::null(*ty);
         }
+        // Whatever the settings are.
+        Expr::Cast { arg, to, .. } if is_null(arg) => *node = Expr::null(*to),
         _ => {}
     }
 }

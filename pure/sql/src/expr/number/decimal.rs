@@ -151,13 +151,11 @@ pub(in super::super) fn sqrt_to(a: Decimal, scale: i32) -> Result<Decimal, SqlEr
     let mut scale = scale;
     loop {
         let shift = 2 * (scale + 1) - i32::from(a.scale());
-        let raised = u32::try_from(shift).ok().and_then(|shift| {
-            10u128
-                .checked_pow(shift)?
-                .checked_mul(a.unscaled().unsigned_abs())
-        });
-        if let Some(raised) = raised {
-            let root = (raised.isqrt() + 5) / 10;
+        let magnitude = a.unscaled().unsigned_abs();
+        let root = u32::try_from(shift);
+        let root = root.ok().and_then(|shift| root_of_raised(magnitude, shift));
+        if let Some(root) = root {
+            let root = (root + 5) / 10;
             return Decimal::from_parts(root as i128, scale as u8).ok_or_else(overflow);
         }
         if scale == 0 {
@@ -165,6 +163,41 @@ pub(in super::super) fn sqrt_to(a: Decimal, scale: i32) -> Result<Decimal, SqlEr
         }
         scale -= 1;
     }
+}
+
+/// The integer part of the square root of `magnitude * 10^zeros`, digit by digit from where the
+/// product no longer fits; `None` if it has more than about 36 digits.
+fn root_of_raised(magnitude: u128, zeros: u32) -> Option<u128> {
+    let (mut head, mut left) = (magnitude, zeros);
+    // A digit of the root for two of the product.
+    let mut pair = 0;
+    if !left.is_multiple_of(2) {
+        match head.checked_mul(10) {
+            Some(more) => (head, left) = (more, left - 1),
+            None => (head, pair, left) = (head / 10, head % 10 * 10, left + 1),
+        }
+    }
+    while pair == 0
+        && left > 0
+        && let Some(more) = head.checked_mul(100)
+    {
+        (head, left) = (more, left - 2);
+    }
+    let mut root = head.isqrt();
+    let mut rest = head - root * root;
+    for _ in 0..left / 2 {
+        let above = rest
+            .checked_mul(100)?
+            .checked_add(core::mem::take(&mut pair))?;
+        // So large that nothing below overflows.
+        root.checked_mul(200)?.checked_add(100)?;
+        let below = |digit: u128| (root * 20 + digit) * digit;
+        let digit = (1..=9).rev().find(|digit| below(*digit) <= above);
+        let digit = digit.unwrap_or(0);
+        rest = above - below(digit);
+        root = root * 10 + digit;
+    }
+    Some(root)
 }
 
 /// The power of 10,000 of the first group of four digits; 0 for zero.

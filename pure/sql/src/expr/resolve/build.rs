@@ -68,6 +68,18 @@ pub fn case(arms: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Result<Expr, Sq
     })
 }
 
+/// What `CASE operand WHEN` compares: what has no type is text, as in PostgreSQL, whatever it is
+/// compared with.
+///
+/// # Errors
+/// None for what can have no type.
+pub fn case_operand(operand: Expr) -> Result<Expr, SqlError> {
+    match operand.ty() {
+        Type::Unknown => coerce(operand, Type::Text, Context::Implicit),
+        _ => Ok(operand),
+    }
+}
+
 /// `CASE operand WHEN value THEN result ...`.
 ///
 /// # Errors
@@ -77,6 +89,7 @@ pub fn simple_case(
     arms: Vec<(Expr, Expr)>,
     otherwise: Option<Expr>,
 ) -> Result<Expr, SqlError> {
+    let operand = case_operand(operand)?;
     let compare = |(value, result)| Ok((binary("=", operand.clone(), value)?, result));
     let arms = arms
         .into_iter()
