@@ -2,9 +2,9 @@
 //!
 //! Both take a text, a catalog and numbers of rows, and give a statement and a plan: nothing of the
 //! shard is touched. A statement of a million words takes seconds, in which a shard that did it
-//! itself would serve nobody. So the session gives it away as a [`Preparation`] and goes on when the
-//! host brings its result. Short texts are not worth the way. What is left of a long statement goes
-//! the same way: to free a million words takes some 50 ms.
+//! itself would serve nobody. So the session gives it away as a [`Preparation`] and goes on when
+//! the host brings its result. What is left of a long statement goes the same way: to free a
+//! million words takes some 50 ms. Short texts are not worth the way.
 
 use crate::barrier::{Barrier, behind};
 use crate::client::ConnId;
@@ -42,7 +42,7 @@ impl Planning {
     ///
     /// # Errors
     /// Those of [`sql::plan`]; XX000 if it panics.
-    pub(crate) fn run(&self, barrier: Barrier) -> Result<Arc<Plan>, SqlError> {
+    pub(crate) fn run(&self, barrier: Barrier) -> PlanResult {
         let rows = |table| self.rows.get(&table).copied();
         let cx = PlanCx {
             catalog: &self.catalog,
@@ -123,10 +123,13 @@ pub struct Preparation {
     pub(crate) work: Work,
 }
 
+/// What planning gives.
+pub(crate) type PlanResult = Result<Arc<Plan>, SqlError>;
+
 pub(crate) enum Made {
     Weighed(Arc<str>, u64),
     Parsed(Result<Vec<Statement>, SqlError>),
-    Planned(Box<Planning>, Result<Arc<Plan>, SqlError>),
+    Planned(Box<Planning>, PlanResult),
 }
 
 /// The result of a [`Preparation`].

@@ -8,7 +8,7 @@
 //! Commands of the client (`-` is the empty name): `connect NAME=VALUE...`, `query SQL`,
 //! `parse NAME SQL`, `bind PORTAL STATEMENT VALUE...`, `describe s|p NAME`,
 //! `execute PORTAL [ROWS]`, `close s|p NAME`, `sync`, `flush`, `copydata TEXT`, `copydone`,
-//! `copyfail TEXT`, `malformed`, `terminate`, `disconnect`, `cancel`, `long MESSAGE` (a message whose
+//! `copyfail TEXT`, `malformed`, `terminate`, `disconnect`, `cancel`, `long MESSAGE` (whose
 //! statements have 16 KiB more of text, after their first words).
 //! Of the coordinator: `rows N ROW;ROW`, `copyout N TEXT`, `copyin N`, `done N TAG...`,
 //! `fail N STATE TEXT`, `die N`, `lost N STATE`, `ended committed|unknown|die`.

@@ -1,14 +1,15 @@
-//! Long statements are parsed and planned beside the shard's thread, before their turn: the session
-//! waits ([`Activity::Preparing`]) with the message, or the statement of a query string, still in its
-//! place, and finds the result there when it looks at it.
+//! Long statements are parsed and planned beside the shard's thread, before their turn: the
+//! session waits ([`Activity::Preparing`]) with the message, or the statement of a query string,
+//! still in its place, and finds the result there when it looks at it.
 
 use super::plans::Prepared;
 use super::{Activity, QueryString, Session, SessionCx, errors};
 use crate::client::ClientMessage;
-use crate::preparing::{self, LONG_BYTES, Made, Planning, Preparation, PreparationResult, Work};
+use crate::preparing::{
+    self, LONG_BYTES, Made, PlanResult, Planning, Preparation, PreparationResult, Work,
+};
 use base::{Position, SqlError, Time, Type};
 use sql::Statement;
-use sql::plan::Plan;
 use std::sync::Arc;
 
 /// What was made ahead for the present message or statement.
@@ -18,7 +19,7 @@ pub(super) struct Ahead {
     /// The node has memory for what is parsed next, or has none (53200).
     weighed: Option<Result<Arc<str>, SqlError>>,
     parsed: Option<Result<Vec<Statement>, SqlError>>,
-    planned: Option<(Box<Planning>, Result<Arc<Plan>, SqlError>)>,
+    planned: Option<(Box<Planning>, PlanResult)>,
 }
 
 /// The session waits for this work.
@@ -71,30 +72,33 @@ impl Session {
         if let Some(query) = &self.query {
             return self.planning(cx, query.next_long(LONG_BYTES)?, &[]);
         }
-        match self.inbox.front()? {
-            ClientMessage::Query(text) if text.len() >= LONG_BYTES => self.parsing(text),
-            ClientMessage::Parse { text, types, .. } if text.len() >= LONG_BYTES => {
-                if self.skipping {
-                    return None;
-                }
-                let parsed = self.ahead.as_ref().and_then(|ahead| ahead.parsed.as_ref());
-                match parsed {
-                    None => self.parsing(text),
-                    Some(Ok(statements)) if statements.len() == 1 => {
-                        let declared = super::extended::declared_types(types).ok()?;
-                        self.planning(cx, &statements[0], &declared)
-                    }
-                    Some(_) => None,
-                }
-            }
-            ClientMessage::Bind { statement, .. } | ClientMessage::DescribeStatement(statement)
-                if self.has_long =>
-            {
-                let found = self.find(statement).ok()?;
-                self.planning_again(cx, found)
-            }
-            _ => None,
+        let front = self.inbox.front()?;
+        if let ClientMessage::Query(text) = front
+            && text.len() >= LONG_BYTES
+        {
+            return self.parsing(text);
         }
+        if let ClientMessage::Parse { text, types, .. } = front
+            && text.len() >= LONG_BYTES
+            && !self.skipping
+        {
+            let parsed = self.ahead.as_ref().and_then(|ahead| ahead.parsed.as_ref());
+            return match parsed {
+                None => self.parsing(text),
+                Some(Ok(statements)) if statements.len() == 1 => {
+                    let declared = super::extended::declared_types(types).ok()?;
+                    self.planning(cx, &statements[0], &declared)
+                }
+                Some(_) => None,
+            };
+        }
+        if let ClientMessage::Bind { statement, .. } | ClientMessage::DescribeStatement(statement) =
+            front
+            && self.has_long
+        {
+            return self.planning_again(cx, self.find(statement).ok()?);
+        }
+        None
     }
 
     fn parsing(&self, text: &str) -> Option<Work> {
@@ -187,7 +191,7 @@ impl Session {
         cx: &SessionCx<'_>,
         statement: &Statement,
         declared: &[Type],
-    ) -> Option<Result<Arc<Plan>, SqlError>> {
+    ) -> Option<PlanResult> {
         let (planning, plan) = self.ahead.as_mut()?.planned.take()?;
         let is_same = planning.statement.is(statement)
             && planning.catalog.version == cx.catalog.version

@@ -10,6 +10,7 @@ use base::{Datum, Position, RowBatch, SqlError, SqlState, Type};
 use catalog::Execution;
 use sql::plan::{Isolation, Plan, PlanKind, SessionCommand, TxnModes};
 use sql::settings::{self as known, SETTINGS};
+use std::rc::Rc;
 use std::sync::Arc;
 
 impl Session {
@@ -346,7 +347,7 @@ impl Session {
         cx: &mut SessionCx<'_>,
         name: &str,
         args: &[Datum],
-    ) -> Result<(Arc<super::Prepared>, sql::port::Params), SqlError> {
+    ) -> Result<(Rc<super::Prepared>, sql::port::Params), SqlError> {
         let prepared = self.find(name)?.clone();
         let prepared = self.fresh(cx, name, prepared)?;
         let plan = prepared

@@ -8,6 +8,7 @@ use crate::client::{ClientMessage, Format, Reply, Tag};
 use crate::preparing::LONG_BYTES;
 use base::{Position, RowBatch, SqlError, SqlState, Type};
 use sql::plan::{OutColumn, PlanKind, SessionCommand};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// The parts of a Bind message.
@@ -71,7 +72,7 @@ impl Session {
         cx: &mut SessionCx<'_>,
         text: &str,
         types: &[u32],
-    ) -> Result<Arc<Prepared>, SqlError> {
+    ) -> Result<Rc<Prepared>, SqlError> {
         let prepared = self.prepare(cx, text, &declared_types(types)?);
         match &prepared {
             Ok(found) if self.block == Block::Failed && !ends_block(found) => {
@@ -135,8 +136,8 @@ impl Session {
         &mut self,
         cx: &mut SessionCx<'_>,
         name: &str,
-        prepared: Arc<Prepared>,
-    ) -> Result<Arc<Prepared>, SqlError> {
+        prepared: Rc<Prepared>,
+    ) -> Result<Rc<Prepared>, SqlError> {
         if self.is_usable(cx, &prepared) {
             return Ok(prepared);
         }
@@ -354,7 +355,7 @@ impl Session {
         }
     }
 
-    pub(super) fn find(&self, name: &str) -> Result<&Arc<Prepared>, SqlError> {
+    pub(super) fn find(&self, name: &str) -> Result<&Rc<Prepared>, SqlError> {
         let found = match name {
             "" => self.unnamed.as_ref(),
             _ => self.prepared.get(name),

@@ -63,6 +63,7 @@ use run::{Ending, OpenTxn, Step};
 use settings::Settings;
 use simple::QueryString;
 use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 use std::sync::Arc;
 use txn::Counters;
 
@@ -148,8 +149,8 @@ pub struct Session {
     facts: Arc<SessionFacts>,
     /// Modes that `facts` tell of; `None` once a setting has changed.
     facts_modes: Option<Modes>,
-    prepared: BTreeMap<String, Arc<Prepared>>,
-    unnamed: Option<Arc<Prepared>>,
+    prepared: BTreeMap<String, Rc<Prepared>>,
+    unnamed: Option<Rc<Prepared>>,
     portals: BTreeMap<String, Portal>,
     unnamed_portal: Option<Portal>,
     /// Messages that came while something ran, or that wait for the one behind them.
@@ -194,7 +195,7 @@ pub struct Session {
     /// Largest commit timestamp seen.
     seen: Ts,
     /// What runs or ran last, for SHOW SESSIONS.
-    statement: Option<Arc<Prepared>>,
+    statement: Option<Rc<Prepared>>,
     /// When that began.
     statement_since: Time,
     /// When the transaction began that is open or was last.

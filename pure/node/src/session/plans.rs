@@ -12,6 +12,7 @@ use base::{DatabaseId, LookupMap, Type};
 use sql::Statement;
 use sql::plan::Plan;
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// One statement with its plan.
@@ -62,7 +63,7 @@ impl Prepared {
 
 struct Entry {
     hash: u64,
-    prepared: Arc<Prepared>,
+    prepared: Rc<Prepared>,
     /// Used since the hand last passed.
     used: bool,
 }
@@ -140,7 +141,7 @@ impl PlanCache {
         text: &str,
         declared: &[Type],
         (version, zone): (u64, &str),
-    ) -> Option<Arc<Prepared>> {
+    ) -> Option<Rc<Prepared>> {
         let hash = hash_of(database, text, declared, zone);
         let entry = &mut self.entries[*self.index.get(&hash)? as usize];
         let found = &entry.prepared;
@@ -154,7 +155,7 @@ impl PlanCache {
     }
 
     /// Takes note of a statement just planned; it is kept from its second time on.
-    pub(crate) fn offer(&mut self, prepared: &Arc<Prepared>) {
+    pub(crate) fn offer(&mut self, prepared: &Rc<Prepared>) {
         if prepared.text.len() > TEXT_BYTES_MAX {
             return;
         }
@@ -223,8 +224,8 @@ fn hash_of(database: DatabaseId, text: &str, declared: &[Type], zone: &str) -> u
 mod tests {
     use super::*;
 
-    fn prepared(text: &str) -> Arc<Prepared> {
-        Arc::new(Prepared {
+    fn prepared(text: &str) -> Rc<Prepared> {
+        Rc::new(Prepared {
             leftovers: None,
             text: text.into(),
             statement: None,

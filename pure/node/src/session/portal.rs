@@ -8,11 +8,12 @@ use crate::message::{Done, StatementNo, ToTxn};
 use base::{Datum, Position, RowBatch, SqlError, SqlState, Type};
 use sql::port::Params;
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A statement ready to run.
 pub(super) struct Portal {
-    pub(super) prepared: Arc<Prepared>,
+    pub(super) prepared: Rc<Prepared>,
     pub(super) params: Params,
     pub(super) formats: Arc<[Format]>,
     pub(super) state: PortalState,

@@ -13,6 +13,7 @@ use base::{Planted, Position, RowBatch, ShardId, SqlError, SqlState, Time, Ts, i
 use catalog::ProtocolKind;
 use sql::plan::{DdlPlan, Plan, PlanKind};
 use sql::port::Params;
+use std::rc::Rc;
 use std::sync::Arc;
 use txn::{AbortReason, Outcome};
 
@@ -50,7 +51,7 @@ pub(super) enum Ending {
 
 /// One statement that runs or has run at the coordinator.
 pub(super) struct Step {
-    pub(super) prepared: Arc<Prepared>,
+    pub(super) prepared: Rc<Prepared>,
     pub(super) plan: Arc<Plan>,
     pub(super) params: Params,
     pub(super) formats: Arc<[Format]>,
@@ -82,7 +83,7 @@ pub(super) struct Step {
 
 /// What is needed to start a statement.
 pub(super) struct Start {
-    pub(super) prepared: Arc<Prepared>,
+    pub(super) prepared: Rc<Prepared>,
     pub(super) params: Params,
     pub(super) formats: Arc<[Format]>,
     pub(super) describe: bool,

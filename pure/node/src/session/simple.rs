@@ -10,13 +10,14 @@ use base::{Position, SqlError, SqlState, Type};
 use sql::plan::Plan;
 use sql::{PlanCx, Statement};
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A query string under way.
 #[derive(Default)]
 pub(super) struct QueryString {
     /// Its only statement, found in the plan cache.
-    ready: Option<Arc<Prepared>>,
+    ready: Option<Rc<Prepared>>,
     /// Statements not started yet.
     rest: VecDeque<Statement>,
     /// It has more than one.
@@ -99,7 +100,7 @@ impl Session {
         &mut self,
         cx: &mut SessionCx<'_>,
         statement: Statement,
-    ) -> Result<Arc<Prepared>, SqlError> {
+    ) -> Result<Rc<Prepared>, SqlError> {
         let plan = self.plan(cx, &statement, &[])?;
         if !plan.params.is_empty() {
             return Err(SqlError::new(
@@ -119,7 +120,7 @@ impl Session {
         cx: &mut SessionCx<'_>,
         text: &str,
         declared: &[Type],
-    ) -> Result<Arc<Prepared>, SqlError> {
+    ) -> Result<Rc<Prepared>, SqlError> {
         if let Some(found) = self.cached(cx, text, declared) {
             return Ok(found);
         }
@@ -131,7 +132,7 @@ impl Session {
         let Some(statement) = statements.pop() else {
             let database = self.database(cx)?.id;
             let declared = declared.into();
-            return Ok(Arc::new(Prepared {
+            return Ok(Rc::new(Prepared {
                 leftovers: None,
                 text: text.into(),
                 statement: None,
@@ -152,8 +153,8 @@ impl Session {
     pub(super) fn refreshed(
         &mut self,
         cx: &mut SessionCx<'_>,
-        old: &Arc<Prepared>,
-    ) -> Result<Arc<Prepared>, SqlError> {
+        old: &Rc<Prepared>,
+    ) -> Result<Rc<Prepared>, SqlError> {
         let Some(statement) = &old.statement else {
             return Ok(old.clone());
         };
@@ -181,7 +182,7 @@ impl Session {
         cx: &mut SessionCx<'_>,
         text: &str,
         declared: &[Type],
-    ) -> Option<Arc<Prepared>> {
+    ) -> Option<Rc<Prepared>> {
         let database = self.database(cx).ok()?.id;
         let made = (cx.catalog.version, self.settings.zone_name());
         let found = cx.plans.get(database, text, declared, made)?;
@@ -223,9 +224,9 @@ impl Session {
         statement: Statement,
         declared: &[Type],
         plan: Arc<Plan>,
-    ) -> Result<Arc<Prepared>, SqlError> {
+    ) -> Result<Rc<Prepared>, SqlError> {
         let is_long = statement.text().len() >= LONG_BYTES;
-        let prepared = Arc::new(Prepared {
+        let prepared = Rc::new(Prepared {
             leftovers: is_long.then(|| cx.leftovers.clone()),
             text: statement.text().into(),
             statement: Some(statement),
