@@ -135,7 +135,9 @@ impl World {
             if !self.disk_off && self.journal.durable.get() < self.journal.end.get() {
                 self.journal.durable.set(self.journal.end.get());
                 next = Some(Input::Durable(self.journal.durable()));
-            } else if let Some(preparation) = effects.preparations.pop() {
+            } else if let Some(mut rare) = effects.rare.take()
+                && let Some(preparation) = rare.preparations.pop()
+            {
                 next = preparation
                     .run()
                     .map(|result| Input::Prepared(Box::new(result)));

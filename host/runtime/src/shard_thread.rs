@@ -15,7 +15,7 @@ use gateway::Incoming;
 use mio::event::Event;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
-use node::{ConnId, Effects, Input, Message, Shard};
+use node::{ConnId, Effects, Input, Message, RareEffects, Shard};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -344,24 +344,28 @@ impl ShardThread {
                 wanted |= self.send_or_hold(outgoing);
             }
         }
-        if !effects.checkpoint.is_empty() {
-            for part in effects.checkpoint.drain(..) {
-                // The keeper of checkpoints ends only after the shards.
-                let news = CheckpointNews::of(part, self.start.id);
-                let _ = self.start.checkpoints.send(news);
-            }
-        }
-        for preparation in effects.preparations.drain(..) {
-            self.preparer.give(preparation);
-        }
-        if std::mem::take(&mut effects.drained) {
-            let _ = self.start.checkpoints.send(CheckpointNews::Drained);
+        if let Some(rare) = effects.rare.take() {
+            self.carry_out_rare(*rare);
         }
         // Give the buffers back.
         self.effects = effects;
         if wanted {
             self.start.inbox.waiting.store(true, Ordering::Release);
             self.start.journal.flush_soon();
+        }
+    }
+
+    fn carry_out_rare(&mut self, rare: RareEffects) {
+        for preparation in rare.preparations {
+            self.preparer.give(preparation);
+        }
+        for part in rare.checkpoint {
+            // The keeper of checkpoints ends only after the shards.
+            let news = CheckpointNews::of(part, self.start.id);
+            let _ = self.start.checkpoints.send(news);
+        }
+        if rare.drained {
+            let _ = self.start.checkpoints.send(CheckpointNews::Drained);
         }
     }
 

@@ -104,13 +104,13 @@ pub enum Input {
         /// Number of the checkpoint.
         number: u64,
     },
-    /// Write the next piece of it: the step has it in [`Effects::checkpoint`], and the end with the
+    /// Write the next piece of it: the step has it in [`RareEffects::checkpoint`], and the end with the
     /// last one. The host decides how fast; ignored if no checkpoint is being written.
     CheckpointPiece {
         /// Rows of about so many bytes, at least one.
         bytes: usize,
     },
-    /// Finish what runs, refuse what is new; [`Effects::drained`] tells when nothing runs.
+    /// Finish what runs, refuse what is new; [`RareEffects::drained`] tells when nothing runs.
     Drain,
 }
 
@@ -140,6 +140,13 @@ pub struct Effects {
     pub replies: Vec<(ConnId, Reply, Position)>,
     /// To other shards, in order per receiver; each leaves once the journal is durable to `wait`.
     pub messages: Vec<Outgoing<Message>>,
+    /// What is seldom asked for, apart: the host looks after every step.
+    pub rare: Option<Box<RareEffects>>,
+}
+
+/// See [`Effects::rare`].
+#[derive(Default, Debug)]
+pub struct RareEffects {
     /// Long statements to be parsed or planned, on a thread that does nothing else: what
     /// [`Preparation::run`] gives comes back as [`Input::Prepared`], in any order.
     pub preparations: Vec<Preparation>,
@@ -147,6 +154,12 @@ pub struct Effects {
     pub checkpoint: Vec<CheckpointPart>,
     /// Nothing runs any more after `Input::Drain`.
     pub drained: bool,
+}
+
+impl Effects {
+    pub(crate) fn rare(&mut self) -> &mut RareEffects {
+        self.rare.get_or_insert_default()
+    }
 }
 
 /// Low bits of a backend number, which come from the connection; those of the shard lie above.

@@ -43,7 +43,7 @@ mod used;
 pub use crate::core::Memory;
 pub use barrier::Barrier;
 pub use client::{ClientMessage, ConnId, Format, Reply, Severity, Tag, TxnStatus};
-pub use input::{CheckpointPart, Effects, Ends, Input, Link, connections_default};
+pub use input::{CheckpointPart, Effects, Ends, Input, Link, RareEffects, connections_default};
 pub use leap::Moves;
 pub use machine::{Shard, ShardConfig, ShardRecovered};
 pub use message::{LocalMessage, Message, WireMessage};

@@ -546,13 +546,17 @@ impl Shard {
         drop(core);
         self.start_checkpoint();
         if let Some(run) = &mut self.checkpoint
-            && run.advance(&mut self.core.borrow_mut(), bound, &mut out.checkpoint)
+            && run.advance(
+                &mut self.core.borrow_mut(),
+                bound,
+                &mut out.rare().checkpoint,
+            )
         {
             self.checkpoint = None;
         }
         if self.draining && !self.drained && self.txns.len() == 0 {
             self.drained = true;
-            out.drained = true;
+            out.rare().drained = true;
         }
     }
 
@@ -620,9 +624,9 @@ impl Shard {
                 (conn, reply, wait.max(floor))
             }));
         }
-        out.preparations.append(&mut self.preparations);
-        let leftovers = self.leftovers.take(core.config.barrier);
-        out.preparations.extend(leftovers);
+        if !self.preparations.is_empty() {
+            out.rare().preparations.append(&mut self.preparations);
+        }
         let core = &mut *core;
         core.protocols.drain_messages(floor, &mut out.messages);
         if catalog_floor > Position(0) {

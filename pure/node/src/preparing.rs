@@ -41,7 +41,7 @@ impl Planning {
     /// Makes the plan.
     ///
     /// # Errors
-    /// Those of [`sql::plan`]; XX000 if it panics.
+    /// Those of [`sql::plan()`]; XX000 if it panics.
     pub(crate) fn run(&self, barrier: Barrier) -> PlanResult {
         let rows = |table| self.rows.get(&table).copied();
         let cx = PlanCx {
@@ -65,7 +65,7 @@ pub(crate) fn no_room(here: ShardId) -> SqlError {
 /// Plans a statement behind the barrier.
 ///
 /// # Errors
-/// Those of [`sql::plan`]; XX000 if it panics.
+/// Those of [`sql::plan()`]; XX000 if it panics.
 pub(crate) fn plan(
     barrier: Barrier,
     statement: &Statement,
@@ -100,15 +100,13 @@ impl Leftovers {
 
     /// All of it, to be freed.
     pub(crate) fn take(&self, barrier: Barrier) -> Option<Preparation> {
-        if self.0.borrow().is_empty() {
-            return None;
-        }
-        Some(Preparation {
+        let leftovers = self.0.take();
+        (!leftovers.is_empty()).then_some(Preparation {
             conn: ConnId(0),
             number: 0,
             barrier,
             wanted: Weak::new(),
-            work: Work::Free(self.0.take()),
+            work: Work::Free(leftovers),
         })
     }
 }

@@ -411,8 +411,8 @@ impl World {
                 leaving.push(outgoing);
             }
         }
-        let parts: Vec<CheckpointPart> = effects.checkpoint.drain(..).collect();
-        let preparations = std::mem::take(&mut effects.preparations);
+        let rare = effects.rare.take().unwrap_or_default();
+        let (parts, preparations) = (rare.checkpoint, rare.preparations);
         host.effects = effects;
         speaking
             .into_iter()

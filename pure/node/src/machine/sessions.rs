@@ -35,6 +35,8 @@ impl Shard {
     pub(super) fn disconnect(&mut self, conn: ConnId) {
         self.with_session(conn, |session, cx| session.on_disconnect(cx));
         self.sessions.remove(&conn);
+        let barrier = self.core.borrow().config.barrier;
+        self.preparations.extend(self.leftovers.take(barrier));
         self.conns.remove(&conn);
         self.session_deadlines.retain(|(_, other)| *other != conn);
         self.lookaheads.retain(|(_, other)| *other != conn);
@@ -73,6 +75,10 @@ impl Shard {
             claim_memory: &mut |bytes| journal.claim_memory(bytes),
         };
         call(session, &mut cx);
+        if session.has_long() {
+            self.preparations
+                .extend(self.leftovers.take(core.config.barrier));
+        }
         drop(guard);
         let after = session.deadline();
         if before != after {

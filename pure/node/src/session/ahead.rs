@@ -16,6 +16,8 @@ use std::sync::Arc;
 pub(super) struct Ahead {
     /// When the first work for it began.
     since: Time,
+    /// The work under way is skipped once this is gone.
+    wanted: Arc<()>,
     /// The node has memory for what is parsed next, or has none (53200).
     weighed: Option<Result<Arc<str>, SqlError>>,
     parsed: Option<Result<Vec<Statement>, SqlError>>,
@@ -23,26 +25,33 @@ pub(super) struct Ahead {
 }
 
 /// The session waits for this work.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(super) struct Awaited {
     number: u64,
-    /// The work is skipped once this is gone.
-    wanted: Arc<()>,
     /// `statement_timeout`.
     pub(super) until: Option<Time>,
 }
 
 impl Session {
     /// Gives away the work that what comes next is worth; whether the session waits for it.
+    #[inline]
     pub(super) fn prepare_ahead(&mut self, cx: &mut SessionCx<'_>) -> bool {
+        // Asked before every message, nearly all of which are short.
+        (self.has_long || self.inbox.bytes() >= LONG_BYTES) && self.give_away(cx)
+    }
+
+    #[cold]
+    fn give_away(&mut self, cx: &mut SessionCx<'_>) -> bool {
         let Some(work) = self.next_work(cx) else {
             return false;
         };
+        self.has_long = true;
         self.prepared_count += 1;
         let number = self.prepared_count;
         let ahead = self.ahead.get_or_insert_with(|| {
             Box::new(Ahead {
                 since: cx.now,
+                wanted: Arc::default(),
                 weighed: None,
                 parsed: None,
                 planned: None,
@@ -50,13 +59,8 @@ impl Session {
         });
         let timeout_us = self.settings.knobs.statement_timeout_us;
         let until = (timeout_us > 0).then(|| ahead.since.after(timeout_us));
-        let awaited = Awaited {
-            number,
-            wanted: Arc::default(),
-            until,
-        };
-        let wanted = Arc::downgrade(&awaited.wanted);
-        self.activity = Activity::Preparing(awaited);
+        let wanted = Arc::downgrade(&ahead.wanted);
+        self.activity = Activity::Preparing(Awaited { number, until });
         cx.preparations.push(Preparation {
             conn: self.conn,
             number,

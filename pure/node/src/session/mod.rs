@@ -180,7 +180,7 @@ pub struct Session {
     written: Vec<TableId>,
     /// What was parsed and planned for what comes next.
     ahead: Option<Box<Ahead>>,
-    /// It has prepared long statements.
+    /// It has been asked for long statements.
     has_long: bool,
     /// Works given away so far.
     prepared_count: u64,
@@ -404,6 +404,11 @@ impl Session {
         waiting + step.map_or(0, |step| step.copy_bytes)
     }
 
+    /// Whether it may have left something of a long statement ([`SessionCx::leftovers`]).
+    pub(crate) fn has_long(&self) -> bool {
+        self.has_long
+    }
+
     /// Name of the database; empty before startup.
     pub fn database_name(&self) -> &str {
         &self.database
@@ -443,11 +448,13 @@ impl Session {
                 break;
             } else if self.query.is_some() {
                 self.next_statement(cx);
-                self.ahead = None;
+                if self.has_long {
+                    self.ahead = None;
+                }
             } else if let Some(message) = self.next_message(cx.now) {
                 self.on_message(cx, message);
                 // Of a query string the first statement is still to be planned.
-                if self.query.is_none() {
+                if self.has_long && self.query.is_none() {
                     self.ahead = None;
                 }
             } else {

@@ -28,6 +28,7 @@ impl Session {
     pub(super) fn on_query(&mut self, cx: &mut SessionCx<'_>, text: String) {
         self.unnamed = None;
         self.since = cx.now;
+        self.has_long |= text.len() >= LONG_BYTES;
         let mut query = QueryString::default();
         match self.cached(cx, &text, &[]) {
             Some(prepared) => query.ready = Some(prepared),

@@ -85,7 +85,7 @@ impl World {
         self.shard.step(self.now, input, &mut out);
         let replies = out.replies.into_iter();
         self.replies = replies.map(|(conn, reply, _)| (conn, reply)).collect();
-        let preparations = out.preparations.into_iter();
+        let preparations = out.rare.unwrap_or_default().preparations.into_iter();
         for result in preparations.filter_map(Preparation::run) {
             let mut replies = std::mem::take(&mut self.replies);
             self.step(Input::Prepared(Box::new(result)));
