@@ -361,8 +361,7 @@ impl ShardThread {
         }
         for part in rare.checkpoint {
             // The keeper of checkpoints ends only after the shards.
-            let news = CheckpointNews::of(part, self.start.id);
-            let _ = self.start.checkpoints.send(news);
+            let _ = (self.start.checkpoints).send(CheckpointNews::of(part, self.start.id));
         }
         if rare.drained {
             let _ = self.start.checkpoints.send(CheckpointNews::Drained);

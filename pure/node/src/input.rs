@@ -104,8 +104,8 @@ pub enum Input {
         /// Number of the checkpoint.
         number: u64,
     },
-    /// Write the next piece of it: the step has it in [`RareEffects::checkpoint`], and the end with the
-    /// last one. The host decides how fast; ignored if no checkpoint is being written.
+    /// Write the next piece of it: the step has it in [`RareEffects::checkpoint`], and the end with
+    /// the last one. The host decides how fast; ignored if no checkpoint is being written.
     CheckpointPiece {
         /// Rows of about so many bytes, at least one.
         bytes: usize,
@@ -157,7 +157,7 @@ pub struct RareEffects {
 }
 
 impl Effects {
-    pub(crate) fn rare(&mut self) -> &mut RareEffects {
+    pub(crate) fn rare_mut(&mut self) -> &mut RareEffects {
         self.rare.get_or_insert_default()
     }
 }

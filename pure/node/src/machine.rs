@@ -549,14 +549,14 @@ impl Shard {
             && run.advance(
                 &mut self.core.borrow_mut(),
                 bound,
-                &mut out.rare().checkpoint,
+                &mut out.rare_mut().checkpoint,
             )
         {
             self.checkpoint = None;
         }
         if self.draining && !self.drained && self.txns.len() == 0 {
             self.drained = true;
-            out.rare().drained = true;
+            out.rare_mut().drained = true;
         }
     }
 
@@ -625,7 +625,7 @@ impl Shard {
             }));
         }
         if !self.preparations.is_empty() {
-            out.rare().preparations.append(&mut self.preparations);
+            out.rare_mut().preparations.append(&mut self.preparations);
         }
         let core = &mut *core;
         core.protocols.drain_messages(floor, &mut out.messages);
