@@ -69,6 +69,21 @@ fn an_idle_reader_gives_way_and_may_commit() {
 }
 
 #[test]
+fn an_idle_reader_gives_way_to_a_writer_of_read_committed() {
+    for protocol in [ProtocolKind::TwoPhase, ProtocolKind::Leap] {
+        let mut world = world(protocol);
+        world.must(2, "SET default_transaction_isolation = 'read committed'");
+        READ.iter().for_each(|sql| drop(world.must(1, sql)));
+        let began = world.now;
+        world.say(2, "UPDATE t SET v = length(v::text) WHERE id = 1");
+        let update = wait(&mut world, 2, 10 * SECOND_US);
+        assert_eq!(update.expect("the reader gives way").error, None);
+        let waited_us = world.now.since(began);
+        assert!(waited_us < SECOND_US, "{protocol:?}: {waited_us} us");
+    }
+}
+
+#[test]
 fn one_that_has_written_is_rolled_back_after_a_second() {
     let wrote = [READ[0], READ[1], "UPDATE t SET v = 7 WHERE id = 2"];
     for protocol in [ProtocolKind::TwoPhase, ProtocolKind::Leap] {
