@@ -250,6 +250,12 @@ fn quarter(month: i32) -> String {
     }
 }
 
+/// The first digits of the microseconds of a second; a sign counts for the width, as in PostgreSQL.
+fn fraction_of(micros: i64, digits: u32) -> String {
+    let (value, width) = (micros / 10_i64.pow(6 - digits), digits as usize);
+    format!("{value:0width$}")
+}
+
 /// The offset from UTC, or a part of it.
 fn offset_field(moment: &Moment, name: &str) -> String {
     let east = moment.zone.as_ref().map_or(0, |(offset, _)| *offset);
@@ -284,8 +290,7 @@ fn field(moment: &Moment, name: &str, written: &str, fill: bool) -> Result<Strin
         0 => 12,
         hour => hour,
     };
-    let fraction =
-        |digits: u32| format!("{:06}", moment.micros.abs())[..digits as usize].to_string();
+    let fraction = |digits| fraction_of(moment.micros, digits);
     Ok(match name {
         "HH" | "HH12" => number(hour12, 2),
         "HH24" => number(moment.hour, 2),
