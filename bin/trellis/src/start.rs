@@ -99,6 +99,11 @@ fn run_node(node: NodeId, file: &Path, args: &StartArgs) -> Result<()> {
     // Before the start: a node that is told to stop while it recovers stops when it can.
     let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;
     let limit = args.memory.or_else(runtime::memory::detected_bytes);
+    crate::allocator::without_huge_pages().context("cannot do without huge pages")?;
+    if limit.is_some() {
+        // The thread that watches the limit gives memory back.
+        crate::allocator::keep_pages();
+    }
     let options = NodeOptions {
         begin: args.new,
         memory: limit.map(|limit_bytes| MemoryLimit {

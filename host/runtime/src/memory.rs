@@ -27,13 +27,17 @@ const GROWTH_BYTES_PER_S: u64 = 1 << 30;
 const MARGIN_PERCENT: u64 = 10;
 /// Least margin, in bytes.
 const MARGIN_BYTES_MIN: u64 = 48 << 20;
-/// A thread that finds no room gives back what it has freed, not more often than this: it takes
-/// some milliseconds.
+/// A thread that finds no room gives freed memory back, not more often than this: it takes
+/// milliseconds, for hundreds of megabytes tens of them.
 const GIVE_BACK_MS: u64 = 50;
 /// All threads do so while the process has much more than is allocated: first after this time, then
 /// less and less often.
 const SLACK: Duration = Duration::from_millis(50);
 const SLACK_MAX: Duration = Duration::from_secs(10);
+/// Time between two rounds in which the thread of this file gives back what all have freed, as
+/// long as there is room enough. A page that is used again costs a fault, in which the system
+/// clears it.
+const ROUND: Duration = Duration::from_secs(10);
 /// Shards hear of changes of this size.
 const TOLD_BYTES: u64 = 1 << 20;
 
@@ -44,7 +48,8 @@ pub struct MemoryLimit {
     pub limit_bytes: u64,
     /// Bytes that the process has allocated and not freed.
     pub allocated: fn() -> u64,
-    /// Gives memory that the calling thread has freed back to the system.
+    /// Gives memory back to the system: pages that all threads have freed, and what the calling one
+    /// holds for later.
     pub give_back: fn(),
 }
 
@@ -171,7 +176,7 @@ impl Room {
     }
 
     /// Whether there is room for `bytes` more. If there is none at first, the calling thread gives
-    /// back what it has freed, now and then.
+    /// freed memory back, now and then.
     pub(crate) fn has(&self, bytes: u64) -> bool {
         let Some(looked) = &self.0 else {
             return true;
@@ -214,7 +219,7 @@ pub(crate) fn watch(limit: MemoryLimit, room: Room, journal: Journal, mailboxes:
 fn run(limit: &MemoryLimit, room: &Room, journal: &Journal, mailboxes: &Mailboxes) {
     let until = writes_until(limit.limit_bytes);
     let mut told = Memory::default();
-    let mut given_back = Instant::now();
+    let (mut given_back, mut round) = (Instant::now(), Instant::now());
     let mut pause = SLACK;
     loop {
         let (resident, used) = room.look();
@@ -234,9 +239,15 @@ fn run(limit: &MemoryLimit, room: &Room, journal: &Journal, mailboxes: &Mailboxe
             mailboxes.all(|| Mail::Memory(memory));
             told = memory;
         }
+        // Nobody waits for this thread; a shard that found no room would have to do it.
+        let is_tight = resident > until / 4 * 3;
+        if is_tight || round.elapsed() > ROUND {
+            (limit.give_back)();
+            round = Instant::now();
+        }
         // Threads that have nothing to do keep what they have freed.
         let is_slack = taken_bytes((limit.allocated)()) < resident / 4 * 3;
-        if !is_slack || resident <= until / 4 * 3 {
+        if !is_slack || !is_tight {
             pause = SLACK;
         } else if given_back.elapsed() > pause {
             mailboxes.all(|| Mail::GiveBack(limit.give_back));

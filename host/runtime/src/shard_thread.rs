@@ -106,7 +106,7 @@ pub(crate) struct ShardThread {
 /// Runs a shard until it is told to stop.
 pub(crate) fn run(start: ShardStart) {
     let durable = start.journal.durable();
-    let preparer = Preparer::new(start.id, start.mailboxes.clone());
+    let preparer = Preparer::start(start.id, start.mailboxes.clone());
     let mut thread = ShardThread {
         start,
         preparer,

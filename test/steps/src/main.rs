@@ -10,12 +10,13 @@
 mod one_shard;
 
 use catalog::ProtocolKind;
+use libmimalloc_sys::{mi_collect, mi_option_set};
 use mimalloc::MiMalloc;
 use nix::time::{ClockId, clock_gettime};
 use one_shard::{Outcome, World};
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The allocator of the program, and what it does with large blocks.
 struct Watched;
@@ -29,9 +30,14 @@ const LARGE_BYTES: usize = 1 << 20;
 thread_local! {
     /// Bytes of large blocks that were taken, copied into larger ones, and given back.
     static LARGE: Cell<[usize; 3]> = const { Cell::new([0; 3]) };
+    /// Blocks of any size, likewise.
+    static BLOCKS: Cell<[usize; 3]> = const { Cell::new([0; 3]) };
 }
 
 fn note(kind: usize, bytes: usize) {
+    let mut all = BLOCKS.get();
+    all[kind] += 1;
+    BLOCKS.set(all);
     if bytes >= LARGE_BYTES {
         let mut all = LARGE.get();
         all[kind] += bytes;
@@ -97,6 +103,9 @@ fn main() {
         _ => ProtocolKind::TwoPhase,
     };
     let told = arguments.next().map_or(0, |told| told.parse().unwrap_or(1));
+    // As nodes do.
+    nix::sys::prctl::set_thp_disable(true).expect("every system can");
+    give_back();
     let mut world = World::new(protocol);
     world.connect(1);
     world.must(1, "SET statement_memory = '8GB'");
@@ -108,6 +117,21 @@ fn main() {
     }
 }
 
+/// Gives freed memory back to the system as the program does, on a thread of its own.
+fn give_back() {
+    // SAFETY: no pointers are involved. 24 is `mi_option_arena_purge_mult`.
+    unsafe { mi_option_set(24, 100) };
+    std::thread::spawn(|| {
+        loop {
+            std::thread::sleep(Duration::from_secs(10));
+            // A thread that has no memory of its own gives none back.
+            std::hint::black_box(Box::new(0));
+            // SAFETY: as above.
+            unsafe { mi_collect(true) };
+        }
+    });
+}
+
 /// A step: seconds, large blocks, units.
 struct Step {
     number: usize,
@@ -115,6 +139,7 @@ struct Step {
     /// Of these, those in which the thread ran: other work on the machine does not count.
     busy: f64,
     large: [usize; 3],
+    blocks: [usize; 3],
     units: u64,
 }
 
@@ -135,6 +160,7 @@ fn measure(world: &mut World, text: &str, told: usize) {
     let start = Instant::now();
     let (mut steps, mut over): (Vec<Step>, bool) = (Vec::with_capacity(1 << 16), false);
     LARGE.set([0; 3]);
+    BLOCKS.set([0; 3]);
     let (mut before, mut busy_before) = (start, busy());
     world.say(1, text);
     loop {
@@ -143,6 +169,7 @@ fn measure(world: &mut World, text: &str, told: usize) {
             seconds: before.elapsed().as_secs_f64(),
             busy: busy() - busy_before,
             large: LARGE.replace([0; 3]),
+            blocks: BLOCKS.replace([0; 3]),
             units: world.shard.take_step_units_max(),
         });
         over |= world.take(1, &mut outcome);
@@ -160,10 +187,11 @@ fn measure(world: &mut World, text: &str, told: usize) {
     let busiest = steps[0].busy * 1e3;
     println!("{busiest:7.1} ms {longest:7.1} ms {all:6.2} s {units:6}  {text}");
     for step in &steps[..told.min(steps.len())] {
-        let [taken, grown, freed] = step.large.map(|bytes| bytes >> 20);
+        let [taken, grown, freed] = step.blocks;
+        let large = step.large.map(|bytes| bytes >> 20);
         println!(
-            "        {:7.1} ms, step {} of {}: {} units; MiB in large blocks: {taken} taken, \
-             {grown} grown, {freed} freed",
+            "        {:7.1} ms, step {} of {}: {} units; {taken} blocks taken, {grown} grown, \
+             {freed} freed; of 1 MiB and more {large:?} MiB",
             step.busy * 1e3,
             step.number,
             steps.len(),

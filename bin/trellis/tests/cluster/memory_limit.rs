@@ -3,10 +3,13 @@
 
 use crate::support::{Cluster, READY_LIMIT, number, rows, sqlstate, wait_until};
 use drive::link::Link;
+use std::time::Duration;
 
 const LIMIT_MIB: u64 = 300;
 /// Rows of one COPY, of about a kilobyte each.
 const BATCH: u64 = 4_000;
+/// Rows of a small one.
+const FEW: u64 = 100;
 
 /// Bytes of memory that the system has counted for a process, at most so far.
 fn peak_bytes(pid: u32) -> u64 {
@@ -16,10 +19,10 @@ fn peak_bytes(pid: u32) -> u64 {
     kilobytes.trim().parse::<u64>().unwrap() << 10
 }
 
-/// Copies one batch; the number of rows or why it failed.
-fn copy(link: &mut Link, first: u64) -> Result<u64, String> {
+/// Copies so many rows; their number or why it failed.
+fn copy(link: &mut Link, first: u64, count: u64) -> Result<u64, String> {
     let body = "x".repeat(1_000);
-    let lines: Vec<String> = (first..first + BATCH)
+    let lines: Vec<String> = (first..first + count)
         .map(|id| format!("{id}\t{body}\n"))
         .collect();
     let copied = link.copy_in("COPY t FROM STDIN", lines.concat().as_bytes());
@@ -40,7 +43,7 @@ fn writes_stop_below_the_limit_and_the_node_starts_again_within_it() {
     let mut link = cluster.link(0, "shop");
     let mut loaded = 0;
     let refused = loop {
-        match copy(&mut link, loaded) {
+        match copy(&mut link, loaded, BATCH) {
             Ok(count) => loaded += count,
             Err(error) => break error,
         }
@@ -52,6 +55,18 @@ fn writes_stop_below_the_limit_and_the_node_starts_again_within_it() {
         "{refused}"
     );
     assert!(loaded * 1_024 > 80 << 20, "only {loaded} rows");
+    // What the refused batch has held goes back: there is room for some more rows, and then none.
+    let mut refusals = 0;
+    while refusals < 5 {
+        match copy(&mut link, loaded, FEW) {
+            Ok(count) => (loaded, refusals) = (loaded + count, 0),
+            Err(_) => {
+                refusals += 1;
+                std::thread::sleep(Duration::from_millis(300));
+            }
+        }
+        assert!(loaded < LIMIT_MIB * 1_024, "more rows than memory");
+    }
 
     let count = "SELECT count(*) FROM t";
     assert_eq!(number(&mut link, count) as u64, loaded);
@@ -87,10 +102,11 @@ fn writes_stop_below_the_limit_and_the_node_starts_again_within_it() {
         link = cluster.link(0, "shop");
         assert_eq!(number(&mut link, count) as u64, loaded - 1);
     }
-    // A statement holds the rows that it deletes, and there is not much room.
-    for part in 1..=8 {
-        let delete = format!("DELETE FROM t WHERE id < {}", loaded / 16 * part);
-        link.command(&delete).unwrap();
+    // A statement holds the rows that it deletes, and what others have deleted stays for a moment:
+    // there is not much room.
+    for part in 1..=16 {
+        let delete = format!("DELETE FROM t WHERE id < {}", loaded / 32 * part);
+        wait_until(&delete, READY_LIMIT, || link.command(&delete).is_ok());
     }
     wait_until("there is room again", READY_LIMIT, || {
         link.command("INSERT INTO t VALUES (-1, 'y')").is_ok()
