@@ -334,6 +334,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn one_warehouse_is_no_plural() {
+        assert_eq!(
+            [0, 1, 2].map(warehouses),
+            ["0 warehouses", "1 warehouse", "2 warehouses"]
+        );
+    }
+
+    #[test]
     fn lost_and_invented_commits_are_found() {
         assert_eq!(gained("t", 100, 150, (50, 0)).verdict, Verdict::Passed);
         assert_eq!(gained("t", 100, 149, (50, 0)).verdict, Verdict::Failed);

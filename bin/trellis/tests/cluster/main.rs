@@ -19,6 +19,7 @@ mod errors;
 mod frames;
 mod give_way;
 mod histories;
+mod in_doubt;
 mod interrupted;
 mod large_values;
 mod leap;

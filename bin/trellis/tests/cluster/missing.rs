@@ -2,6 +2,7 @@
 
 use crate::support::{Cluster, READY_LIMIT, number, wait_until};
 use std::fs;
+use std::io::Write;
 
 fn cluster(name: &str) -> Cluster {
     let cluster = Cluster::start(name, 3, 1);
@@ -109,4 +110,57 @@ fn a_node_without_its_journal_does_not_start() {
         said.contains("its journal is missing from position"),
         "{said}"
     );
+}
+
+#[test]
+fn a_journal_whose_end_is_cut_says_where_and_how_much() {
+    let mut cluster = cluster("torn");
+    cluster.kill(1);
+    let data = cluster.file.nodes[1].data.clone();
+    let names = fs::read_dir(&data).unwrap();
+    let mut names: Vec<_> = names.map(|entry| entry.unwrap().path()).collect();
+    names.retain(|path| path.to_str().unwrap().contains("/journal-"));
+    names.sort();
+    let last = names.last().expect("there is a journal");
+    let before = fs::metadata(last).unwrap().len();
+    // Part of a record that was being written.
+    let mut file = fs::File::options().append(true).open(last).unwrap();
+    file.write_all(&[0x5a; 57]).unwrap();
+    drop(file);
+    cluster.spawn(1);
+    cluster.wait_ready(1);
+    let said = cluster.said(1);
+    let lines: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains(": cut "))
+        .collect();
+    let [line] = lines.as_slice() else {
+        panic!("{said}");
+    };
+    assert!(line.contains("WARN"), "{line}");
+    let name = last.file_name().unwrap().to_str().unwrap();
+    let (_, rest) = line.split_once(&format!("{name}: cut ")).expect(line);
+    let words: Vec<&str> = rest.split([' ', ',']).collect();
+    let [
+        bytes,
+        "bytes",
+        "at",
+        "offset",
+        offset,
+        "",
+        "position",
+        position,
+        ..,
+    ] = words[..]
+    else {
+        panic!("{line}");
+    };
+    let [bytes, offset] = [bytes, offset].map(|text| text.parse::<u64>().unwrap());
+    // Files are longer than what has been written; what was written is not cut.
+    assert_eq!(offset + bytes, before + 57, "{line}");
+    assert!(offset > 1_000, "{line}");
+    assert!(position.ends_with(':'), "{line}");
+    cluster.wait_connected();
+    let mut link = cluster.link(0, "shop");
+    assert_eq!(number(&mut link, "SELECT count(*) FROM t"), 300);
 }
