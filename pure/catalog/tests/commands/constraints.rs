@@ -1,0 +1,222 @@
+//! Constraints: foreign keys, primary keys that come later, and checks.
+
+use super::{
+    DB, apply, create, create_index, drop, drop_index, foreign_key, fresh, get, index, refuse,
+    table,
+};
+use base::{IndexId, SqlState};
+use catalog::{Check, Command, ForeignKey, Index, Validity};
+
+#[test]
+fn foreign_keys_bind_both_tables() {
+    let mut catalog = fresh();
+    let mut parent = table("p", &[0]);
+    parent.secondary = vec![
+        index("", &[1, 0], true, true),
+        index("plain", &[2], true, false),
+    ];
+    apply(&mut catalog, create(parent));
+    let mut child = table("k", &[0]);
+    child.foreign_keys = vec![
+        foreign_key(&[1], "p", &[]),
+        foreign_key(&[0, 1], "p", &[0, 1]),
+        foreign_key(&[2], "p", &[2]),
+        foreign_key(&[1], "k", &[0]),
+    ];
+    apply(&mut catalog, create(child.clone()));
+    let names: Vec<&str> = get(&catalog, "k")
+        .foreign_keys
+        .iter()
+        .map(|key| key.name.as_str())
+        .collect();
+    assert_eq!(names, ["k_b_fkey", "k_a_b_fkey", "k_c_fkey", "k_b_fkey1"]);
+    assert_eq!(get(&catalog, "k").foreign_keys[0].parent_columns, [0]);
+    assert_eq!(get(&catalog, "p").referenced_by.len(), 3);
+    assert_eq!(
+        get(&catalog, "k").referenced_by,
+        [("k".into(), "k_b_fkey1".into())]
+    );
+    assert_eq!(
+        get(&catalog, "p").changed,
+        catalog.version,
+        "the parent changed too"
+    );
+
+    let error = catalog.apply(&drop(&["p"], false, false)).unwrap_err();
+    assert_eq!(error.state(), SqlState::DEPENDENT_OBJECTS);
+    let detail = "constraint k_b_fkey on table k depends on table p";
+    assert_eq!(error.fields().detail, detail);
+    refuse(
+        &catalog,
+        drop_index("plain", false),
+        SqlState::DEPENDENT_OBJECTS,
+        "cannot drop index plain because other objects depend on it",
+    );
+    let mut both = catalog.clone();
+    assert_eq!(
+        apply(&mut both, drop(&["p", "k"], false, false))
+            .dropped
+            .len(),
+        4
+    );
+    let mut cascaded = catalog.clone();
+    apply(&mut cascaded, drop(&["p"], false, true));
+    assert_eq!(get(&cascaded, "k").foreign_keys.len(), 1, "only its own");
+    assert_eq!(get(&cascaded, "k").changed, cascaded.version);
+    apply(&mut catalog, drop(&["k"], false, false));
+    assert_eq!(get(&catalog, "p").referenced_by, []);
+}
+
+#[test]
+fn wrong_foreign_keys_are_refused() {
+    let mut catalog = fresh();
+    apply(&mut catalog, create(table("p", &[0])));
+    apply(&mut catalog, create(table("n", &[])));
+    apply(&mut catalog, create(table("t", &[0])));
+    let add = |key| Command::AddForeignKey {
+        database: DB.into(),
+        table: "t".into(),
+        foreign_key: key,
+    };
+    for (key, state, message) in [
+        (
+            foreign_key(&[0], "x", &[]),
+            SqlState::UNDEFINED_TABLE,
+            "relation \"x\" does not exist",
+        ),
+        (
+            foreign_key(&[0], "n", &[]),
+            SqlState::UNDEFINED_OBJECT,
+            "there is no primary key for referenced table \"n\"",
+        ),
+        (
+            foreign_key(&[0, 1], "p", &[]),
+            SqlState::INVALID_FOREIGN_KEY,
+            "number of referencing and referenced columns for foreign key disagree",
+        ),
+        (
+            foreign_key(&[0], "p", &[1]),
+            SqlState::INVALID_FOREIGN_KEY,
+            "there is no unique constraint matching given keys for referenced table \"p\"",
+        ),
+        (
+            foreign_key(&[2], "p", &[0]),
+            SqlState::DATATYPE_MISMATCH,
+            "foreign key constraint \"t_c_fkey\" cannot be implemented",
+        ),
+    ] {
+        refuse(&catalog, add(key), state, message);
+    }
+    apply(&mut catalog, add(foreign_key(&[1], "p", &[0])));
+    let named = ForeignKey {
+        name: "t_b_fkey".into(),
+        ..foreign_key(&[1], "p", &[0])
+    };
+    let message = "constraint \"t_b_fkey\" for relation \"t\" already exists";
+    refuse(&catalog, add(named), SqlState::DUPLICATE_OBJECT, message);
+}
+
+#[test]
+fn a_primary_key_replaces_the_row_number() {
+    let mut catalog = fresh();
+    apply(&mut catalog, create(table("t", &[])));
+    let old = get(&catalog, "t").primary.id;
+    let set = |id| Command::SetPrimaryKey {
+        database: DB.into(),
+        table: "t".into(),
+        constraint: String::new(),
+        primary: Index {
+            id: IndexId(id),
+            ..index("", &[1], true, true)
+        },
+        columns: table("t", &[]).columns,
+        partition: vec![],
+    };
+    refuse(
+        &catalog,
+        set(1),
+        SqlState::OBJECT_NOT_READY,
+        "key space 1 is not reserved",
+    );
+    let reserved = apply(&mut catalog, Command::Reserve).reserved;
+    assert_eq!(catalog.reserved, [IndexId(reserved)]);
+    let freeze = Command::Freeze {
+        database: DB.into(),
+        table: "t".into(),
+        frozen: true,
+    };
+    apply(&mut catalog, freeze);
+    assert!(get(&catalog, "t").frozen);
+    assert_eq!(apply(&mut catalog, set(reserved)).dropped, [old]);
+    let t = get(&catalog, "t");
+    assert_eq!(
+        (t.primary.id, t.primary.name.as_str()),
+        (IndexId(reserved), "t_pkey")
+    );
+    assert_eq!(
+        (t.rowid(), t.columns.len(), t.partition.as_slice()),
+        (None, 3, &[1][..])
+    );
+    assert!(t.frozen && t.columns[1].not_null && t.changed == catalog.version);
+    assert_eq!(catalog.reserved, []);
+    // It is no reservation any more: giving it up again must not take the rows.
+    let unreserve = Command::Unreserve {
+        index: IndexId(reserved),
+    };
+    assert_eq!(apply(&mut catalog, unreserve).dropped, []);
+    let again = apply(&mut catalog, Command::Reserve).reserved;
+    let multiple = "multiple primary keys for table \"t\" are not allowed";
+    refuse(
+        &catalog,
+        set(again),
+        SqlState::INVALID_TABLE_DEFINITION,
+        multiple,
+    );
+    let unreserve = Command::Unreserve {
+        index: IndexId(again),
+    };
+    assert_eq!(apply(&mut catalog, unreserve).dropped, [IndexId(again)]);
+}
+
+#[test]
+fn a_primary_key_is_refused_where_entries_hold_row_numbers() {
+    let mut catalog = fresh();
+    apply(&mut catalog, create(table("t", &[])));
+    apply(
+        &mut catalog,
+        create_index("t", index("", &[1], false, false), false),
+    );
+    let reserved = apply(&mut catalog, Command::Reserve).reserved;
+    let set = Command::SetPrimaryKey {
+        database: DB.into(),
+        table: "t".into(),
+        constraint: "k".into(),
+        primary: Index {
+            id: IndexId(reserved),
+            ..index("", &[1], true, true)
+        },
+        columns: table("t", &[]).columns,
+        partition: vec![],
+    };
+    let message = "a primary key cannot be added to a table that has indexes";
+    refuse(&catalog, set, SqlState::FEATURE_NOT_SUPPORTED, message);
+}
+
+#[test]
+fn checks_are_added() {
+    let mut catalog = fresh();
+    apply(&mut catalog, create(table("t", &[0])));
+    let add = |name: &str| Command::AddCheck {
+        database: DB.into(),
+        table: "t".into(),
+        check: Check {
+            name: name.into(),
+            expression: "b > 0".into(),
+            validity: Validity::Valid,
+        },
+    };
+    apply(&mut catalog, add(""));
+    assert_eq!(get(&catalog, "t").checks[0].name, "t_b_check");
+    let message = "constraint \"t_pkey\" for relation \"t\" already exists";
+    refuse(&catalog, add("t_pkey"), SqlState::DUPLICATE_OBJECT, message);
+}
