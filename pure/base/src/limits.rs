@@ -1,7 +1,7 @@
 //! Sizes that several crates must agree on, each with the reason for its value.
 
-/// Largest frame between nodes and largest client message, in bytes. A peer that announces more
-/// is disconnected before anything is reserved for it. Larger records are cut into chunks.
+/// Largest frame between nodes, in bytes. A peer that announces more is disconnected before
+/// anything is reserved for it. Larger records are cut into chunks.
 pub const FRAME_BYTES_MAX: usize = 18 << 20;
 
 /// Most columns of a table that a client may name, as in PostgreSQL. Row headers count them in 16
@@ -23,9 +23,6 @@ pub const KEY_BYTES_MAX: usize = 4096;
 
 /// Longest encoded row in bytes: a row, its key and its record header fit into one frame.
 pub const ROW_BYTES_MAX: usize = 8 << 20;
-
-/// Longest single value in bytes (text, bytea), below [`ROW_BYTES_MAX`] by the row's own header.
-pub const VALUE_BYTES_MAX: usize = ROW_BYTES_MAX - (64 << 10);
 
 /// Longest program in bytes, and longest row that one emits: the rest of a frame is for the
 /// operation around it, or for the rows before it in its batch.

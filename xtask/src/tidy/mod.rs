@@ -9,6 +9,7 @@ mod documents;
 mod edges;
 mod externals;
 mod fields;
+mod limits;
 mod metadata;
 mod modules;
 mod reviewed;
@@ -70,6 +71,7 @@ pub(crate) fn check() -> Result<()> {
     found.extend(edges::check(&workspace, text_of(&files, edges::LIST)?));
     found.extend(externals::check(&workspace, &files));
     found.extend(fields::check(&files));
+    found.extend(limits::check(&files));
     found.extend(modules::check(&files));
     found.extend(reviewed::check(&files));
     found.extend(sizes::check(&files));
