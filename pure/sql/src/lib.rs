@@ -39,7 +39,7 @@ pub use bind::PlanCx;
 pub use exec::row_counts;
 pub use exec::{Completed, Fast, FastEnd, FastWait, Tag, execute, execute_fast, home_slot};
 pub use expr::Expr;
-pub use parse::{Statement, memory_bytes, parse};
+pub use parse::{LONG_BYTES, Statement, memory_bytes, parse};
 pub use plan::Plan;
 pub use planner::{CopyShape, plan};
 pub use port::Port;

@@ -1,5 +1,6 @@
 //! What planning gives: the plan of one statement and what the session must know about it.
 
+use crate::parse::Statement;
 use alloc::sync::Arc;
 use base::{TableId, Type};
 use catalog::{Command, Table};
@@ -98,7 +99,7 @@ pub struct TxnModes {
 }
 
 /// Statements that concern the session itself.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum SessionCommand {
     Begin(TxnModes),
@@ -129,7 +130,7 @@ pub enum SessionCommand {
     Prepare {
         name: String,
         types: Vec<Type>,
-        text: String,
+        statement: Statement,
     },
     /// `text` arguments are constant expressions already evaluated.
     Execute {

@@ -303,6 +303,28 @@ fn bounded_work() {
 }
 
 #[test]
+fn explain_cuts_off_what_nobody_reads() {
+    let cluster = tables();
+    let numbers = |separator: &str, form: &dyn Fn(usize) -> String| {
+        (0..500).map(form).collect::<Vec<_>>().join(separator)
+    };
+    let list = numbers(", ", &|n| n.to_string());
+    let plan = explain(&cluster, &format!("SELECT 1 FROM w WHERE c IN ({list})"));
+    assert!(plan.contains("19, ... 480 more))"), "{plan}");
+    let terms = numbers(" OR ", &|n| format!("v LIKE 'a{n}'"));
+    let plan = explain(&cluster, &format!("SELECT 1 FROM w WHERE {terms}"));
+    assert!(plan.contains("'a199') OR ... 300 more)"), "{plan}");
+    let plan = explain(
+        &cluster,
+        &format!(
+            "SELECT 1 FROM w WHERE v = '{}'",
+            "ä'".repeat(600).replace('\'', "''")
+        ),
+    );
+    assert!(plan.contains("ä''... 300 bytes more'"), "{plan}");
+}
+
+#[test]
 fn explain_names_columns_keys_and_times() {
     let cluster = tables();
     let plan = explain(

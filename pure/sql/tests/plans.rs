@@ -493,6 +493,46 @@ fn explain_analyze_counts_what_happened() {
 }
 
 #[test]
+fn options_of_explain_decide_what_it_shows() {
+    let cluster = tpcc();
+    let explained = |options: &str| {
+        let text = format!("EXPLAIN {options} SELECT * FROM new_order WHERE no_o_id > 0");
+        let outcome = cluster.run(&text).expect("explained");
+        let lines = outcome.rows.into_iter().map(|row| row.join(""));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let shown = |options: &str| {
+        let text = explained(options);
+        ["rows=", "time=", "Planning Time", "Execution Time"].map(|what| text.contains(what))
+    };
+    assert_eq!(shown(""), [true, false, false, false]);
+    assert_eq!(shown("(COSTS off)"), [false; 4]);
+    assert_eq!(shown("(SUMMARY)"), [true, false, true, false]);
+    assert_eq!(shown("ANALYZE"), [true; 4]);
+    assert_eq!(shown("(ANALYZE, TIMING off)"), [true, false, true, true]);
+    assert_eq!(shown("(ANALYZE, SUMMARY off)"), [true, true, false, false]);
+    let none = explained("(ANALYZE, COSTS off, TIMING off, SUMMARY off)");
+    assert!(
+        none.contains("(actual rows=0 loops=1 operations="),
+        "{none}"
+    );
+}
+
+#[test]
+fn a_long_statement_is_explained_as_it_was_planned() {
+    let cluster = tpcc();
+    let list = vec!["7"; sql::LONG_BYTES / 2].join(",");
+    for (list, plans) in [("7", 1), (list.as_str(), 0)] {
+        let before = cluster.state.plans.get();
+        let text = format!("EXPLAIN (SUMMARY) SELECT 1 FROM new_order WHERE no_o_id IN ({list})");
+        let outcome = cluster.run(&text).expect("explained");
+        assert_eq!(cluster.state.plans.get() - before, plans);
+        let last = outcome.rows.last().expect("lines")[0].clone();
+        assert_eq!(last.contains("Planning Time"), plans == 1, "{last}");
+    }
+}
+
+#[test]
 fn copy_goes_both_ways() {
     let cluster = tpcc();
     let data = "1\t1.50\n2\t\\N\n";

@@ -244,38 +244,27 @@ impl Binder<'_> {
         let operand = operand.map(|operand| self.expr(operand)).transpose()?;
         let operand = operand.map(resolve::case_operand).transpose()?;
         operand.iter().for_each(|operand| self.note(operand));
-        let (mut conditions, mut results) = (Vec::new(), Vec::new());
+        let mut arms = Vec::with_capacity(whens.len());
         for ast::CaseWhen { condition, result } in whens {
-            conditions.push(match &operand {
+            let condition = match &operand {
                 Some(operand) => {
                     let value = self.expr(condition)?;
                     self.binary("=", operand.clone(), value)?
                 }
                 None => self.condition(condition, "CASE/WHEN")?,
-            });
-            results.push(self.expr(result)?);
+            };
+            arms.push((condition, self.expr(result)?));
         }
-        results.push(match otherwise {
-            Some(otherwise) => self.expr(otherwise)?,
-            None => Expr::null(Type::Unknown),
-        });
-        let ty = resolve::common_type(&results.iter().map(Expr::ty).collect::<Vec<_>>())
-            .map_err(|error| clash(error, "CASE", &results))?;
-        let mut results = results
-            .into_iter()
-            .map(|result| {
-                let result = resolve::coerce(result, ty, Context::Implicit)?;
-                self.note(&result);
-                Ok(result)
-            })
-            .collect::<Result<Vec<_>, SqlError>>()?;
-        let otherwise = Box::new(results.pop().expect("ELSE was pushed last"));
-        let arms = conditions.into_iter().zip(results).collect();
-        Ok(Expr::Case {
-            arms,
-            otherwise,
-            ty,
-        })
+        let otherwise = otherwise.map(|otherwise| self.expr(otherwise));
+        let bound = resolve::case(arms, otherwise.transpose()?)?;
+        if let Expr::Case {
+            arms, otherwise, ..
+        } = &bound
+        {
+            arms.iter().for_each(|(_, result)| self.note(result));
+            self.note(otherwise);
+        }
+        Ok(bound)
     }
 
     fn cast(&mut self, inner: &Ast, to: &ast::DataType) -> Result<Expr, SqlError> {
@@ -338,8 +327,7 @@ impl Binder<'_> {
             )
             .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
         }
-        let mut element =
-            resolve::common_type(&types).map_err(|error| clash(error, "ARRAY", &elements))?;
+        let mut element = resolve::common_type_of("ARRAY", &types)?;
         if element == Type::Unknown {
             element = Type::Text;
         }
@@ -461,27 +449,4 @@ pub(super) fn operator_name(op: &Op) -> Result<String, SqlError> {
         },
         other => other.to_string(),
     })
-}
-
-/// `CASE types text and integer cannot be matched`.
-pub(super) fn clash(error: SqlError, construct: &str, values: &[Expr]) -> SqlError {
-    if error.state() != SqlState::DATATYPE_MISMATCH {
-        return error;
-    }
-    let mut known = values
-        .iter()
-        .map(Expr::ty)
-        .filter(|ty| *ty != Type::Unknown);
-    let first = known.next().unwrap_or(Type::Text);
-    let other = known
-        .find(|ty| resolve::common_type(&[first, *ty]).is_err())
-        .unwrap_or(first);
-    SqlError::new(
-        SqlState::DATATYPE_MISMATCH,
-        format!(
-            "{construct} types {} and {} cannot be matched",
-            first.name(),
-            other.name()
-        ),
-    )
 }

@@ -9,13 +9,14 @@ use super::{Cx, StepStats, Tag, statement};
 use crate::bind::PlanCx;
 use crate::bind::rel::{Call, CallKind, InitValue, JoinKind, SortKey};
 use crate::expr::{Expr, zoned};
-use crate::parse::Statement;
-use crate::plan::PlanKind;
+use crate::parse::{ExplainOptions, Statement};
+use crate::plan::{Plan, PlanKind};
 use crate::port::{ExecError, Show, Signal};
 use crate::program::Body;
 use base::{Datum, RowBatch, TableId, Type};
 use core::fmt::Write;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Rows of the tables of the session's database.
 struct RowCounts {
@@ -42,32 +43,60 @@ impl RowCounts {
     }
 }
 
+/// The explained statement, planned with the numbers of rows of this moment.
+struct Planned {
+    plan: Arc<Plan>,
+    counts: RowCounts,
+    took_ns: u64,
+}
+
+impl Planned {
+    async fn make(
+        cx: &Cx<'_>,
+        statement: &Statement,
+        types: &[Type],
+    ) -> Result<Planned, ExecError> {
+        let counts = RowCounts::ask(cx).await?;
+        let zone = cx.port.setting("timezone");
+        let before = cx.port.stopwatch_ns();
+        let plan_cx = PlanCx {
+            catalog: cx.port.catalog(),
+            database: cx.port.database(),
+            param_types: types,
+            zone: zoned::of_setting(zone.as_deref()),
+            rows: &|table| counts.rows.get(&table).copied(),
+        };
+        let plan = cx.port.plan(statement, &plan_cx)?;
+        let took_ns = cx.port.stopwatch_ns().saturating_sub(before);
+        Ok(Planned {
+            plan,
+            counts,
+            took_ns,
+        })
+    }
+}
+
 /// Gives the lines; with `analyze` runs the statement first, without sending its rows.
 pub(super) async fn run(
     cx: &Cx<'_>,
-    (explained, types): (&Statement, &[Type]),
-    analyze: bool,
+    known: &Run,
+    again: Option<&(Statement, Box<[Type]>)>,
+    options: ExplainOptions,
     params: &[Datum],
 ) -> Result<Tag, ExecError> {
-    let counts = RowCounts::ask(cx).await?;
-    let zone = cx.port.setting("timezone");
-    let before = cx.port.stopwatch_ns();
-    let plan_cx = PlanCx {
-        catalog: cx.port.catalog(),
-        database: cx.port.database(),
-        param_types: types,
-        zone: zoned::of_setting(zone.as_deref()),
-        rows: &|table| counts.rows.get(&table).copied(),
+    let planned = match again {
+        Some((statement, types)) => Some(Planned::make(cx, statement, types).await?),
+        None => None,
     };
-    let plan = cx.port.plan(explained, &plan_cx)?;
-    let planned_ns = cx.port.stopwatch_ns().saturating_sub(before);
-    let PlanKind::Run(run) = &plan.kind else {
-        unreachable!("it was planned as one before");
+    let run = match planned.as_ref().map(|planned| &planned.plan.kind) {
+        Some(PlanKind::Run(run)) => run,
+        Some(_) => unreachable!("it was planned as one before"),
+        None => known,
     };
-    let inner = Cx::new(cx.port, run, analyze);
+    let inner = Cx::new(cx.port, run, options.analyze);
     let start = cx.port.stopwatch_ns();
     let mut tag = None;
-    if analyze {
+    if options.analyze {
         tag = Some(statement(&inner, run, params, false).await?);
     }
     let took_ns = cx.port.stopwatch_ns().saturating_sub(start);
@@ -75,9 +104,11 @@ pub(super) async fn run(
     let mut lines = Lines {
         out: Vec::new(),
         stats: stats.as_deref(),
+        options,
     };
     lines.run(run);
-    lines.out.extend(counts.gap());
+    let gap = planned.as_ref().and_then(|planned| planned.counts.gap());
+    lines.out.extend(gap);
     if let Some(tag) = tag {
         let cost = cx.port.cost();
         lines.out.push(format!("Result: {tag}"));
@@ -96,12 +127,18 @@ pub(super) async fn run(
                 cost.move_wait_us as f64 / 1000.0
             ));
         }
-        lines
-            .out
-            .push(format!("Planning Time: {:.3} ms", planned_ns as f64 / 1e6));
-        lines
-            .out
-            .push(format!("Execution Time: {:.3} ms", took_ns as f64 / 1e6));
+    }
+    if options.summary {
+        let mut time = |what: &str, ns: u64| {
+            let line = format!("{what} Time: {:.3} ms", ns as f64 / 1e6);
+            lines.out.push(line);
+        };
+        if let Some(planned) = &planned {
+            time("Planning", planned.took_ns);
+        }
+        if options.analyze {
+            time("Execution", took_ns);
+        }
     }
     let mut batch = RowBatch::new(1);
     for line in &lines.out {
@@ -114,6 +151,7 @@ pub(super) async fn run(
 struct Lines<'s> {
     out: Vec<String>,
     stats: Option<&'s [StepStats]>,
+    options: ExplainOptions,
 }
 
 impl Lines<'_> {
@@ -196,19 +234,19 @@ impl Lines<'_> {
     }
 
     fn title(&mut self, step: &Step, depth: usize, text: &str) {
-        let mut title = format!("{text}  (rows={:.0})", step.rows.max(1.0));
+        let mut title = text.to_owned();
+        if self.options.costs {
+            let _ = write!(title, "  (rows={:.0})", step.rows.max(1.0));
+        }
         if let Some(stats) = self.stats {
             let stats = &stats[step.id as usize];
             if stats.loops == 0 {
                 title.push_str(" (never executed)");
             } else {
-                let _ = write!(
-                    title,
-                    " (actual rows={} loops={} time={:.3} ms",
-                    stats.rows,
-                    stats.loops,
-                    stats.nanos as f64 / 1e6
-                );
+                let _ = write!(title, " (actual rows={} loops={}", stats.rows, stats.loops);
+                if self.options.timing {
+                    let _ = write!(title, " time={:.3} ms", stats.nanos as f64 / 1e6);
+                }
                 if stats.ops > 0 {
                     let _ = write!(
                         title,

@@ -61,14 +61,34 @@ pub(super) fn access_text(table: &Table, access: &Access, names: Names<'_>) -> O
 
 /// Values that a list shows at most.
 const SHOWN_MAX: usize = 20;
+/// Terms of a condition that are shown at most.
+const TERMS_MAX: usize = 200;
+/// Characters of a literal that are shown at most.
+const CHARS_MAX: usize = 1_000;
 
 /// A list, cut off where nobody reads on.
 pub(super) fn some_of<T>(values: &[T], text: impl Fn(&T) -> String) -> String {
-    let shown: Vec<String> = values.iter().take(SHOWN_MAX).map(text).collect();
-    match values.len().checked_sub(SHOWN_MAX) {
-        None | Some(0) => shown.join(", "),
-        Some(more) => format!("{}, ... {more} more", shown.join(", ")),
+    joined(values, SHOWN_MAX, ", ", text)
+}
+
+/// At most so many values, with a separator between them.
+fn joined<T>(values: &[T], most: usize, separator: &str, text: impl Fn(&T) -> String) -> String {
+    let shown: Vec<String> = values.iter().take(most).map(text).collect();
+    let shown = shown.join(separator);
+    match values.len().checked_sub(most) {
+        None | Some(0) => shown,
+        Some(more) => format!("{shown}{separator}... {more} more"),
     }
+}
+
+/// The text of a literal, cut off where nobody reads on.
+fn cut(mut text: String) -> String {
+    if let Some((at, _)) = text.char_indices().nth(CHARS_MAX) {
+        let more = format!("... {} bytes more", text.len() - at);
+        text.truncate(at);
+        text.push_str(&more);
+    }
+    text
 }
 
 fn compare_text(op: Compare) -> &'static str {
@@ -95,16 +115,16 @@ pub(super) type Names<'n> = &'n dyn Fn(u32) -> String;
 
 /// An expression for people.
 pub(super) fn expr_text(expr: &Expr, names: Names<'_>) -> String {
-    let list = |items: &[Expr], separator: &str| {
-        let items: Vec<String> = items.iter().map(|item| expr_text(item, names)).collect();
-        items.join(separator)
+    let values = |items: &[Expr]| some_of(items, |item| expr_text(item, names));
+    let terms = |items: &[Expr], separator: &str| {
+        joined(items, TERMS_MAX, separator, |item| expr_text(item, names))
     };
     match expr {
         Expr::Const(Datum::Null, _) => "NULL".into(),
         Expr::Const(datum, ty) if ty.is_text() || ty.is_datetime() => {
-            format!("'{}'", shown(*ty, datum).replace('\'', "''"))
+            format!("'{}'", cut(shown(*ty, datum)).replace('\'', "''"))
         }
-        Expr::Const(datum, ty) => shown(*ty, datum),
+        Expr::Const(datum, ty) => cut(shown(*ty, datum)),
         Expr::Column(column, _) => names(*column),
         Expr::Param(slot, _) => format!("${}", slot + 1),
         Expr::Call(Func::Compare(op), sides, _) if sides.len() == 2 => {
@@ -120,13 +140,13 @@ pub(super) fn expr_text(expr: &Expr, names: Names<'_>) -> String {
                 _ => None,
             };
             match name {
-                Some(op) if args.len() == 2 => format!("({})", list(args, op)),
-                _ => format!("{func:?}({})", list(args, ", ")),
+                Some(op) if args.len() == 2 => format!("({})", terms(args, op)),
+                _ => format!("{func:?}({})", values(args)),
             }
         }
         Expr::Cast { arg, to, .. } => format!("{}::{}", expr_text(arg, names), to.name()),
-        Expr::And(parts) => format!("({})", list(parts, " AND ")),
-        Expr::Or(parts) => format!("({})", list(parts, " OR ")),
+        Expr::And(parts) => format!("({})", terms(parts, " AND ")),
+        Expr::Or(parts) => format!("({})", terms(parts, " OR ")),
         Expr::Not(inner) => format!("NOT {}", expr_text(inner, names)),
         Expr::IsNull(inner, negated) => {
             let not = if *negated { "NOT " } else { "" };
@@ -134,14 +154,10 @@ pub(super) fn expr_text(expr: &Expr, names: Names<'_>) -> String {
         }
         Expr::InList(arg, items, negated) => {
             let not = if *negated { "NOT " } else { "" };
-            format!(
-                "({} {not}IN ({}))",
-                expr_text(arg, names),
-                list(items, ", ")
-            )
+            format!("({} {not}IN ({}))", expr_text(arg, names), values(items))
         }
-        Expr::Coalesce(args, _) => format!("COALESCE({})", list(args, ", ")),
-        Expr::MakeArray(items, _) => format!("ARRAY[{}]", list(items, ", ")),
+        Expr::Coalesce(args, _) => format!("COALESCE({})", values(args)),
+        Expr::MakeArray(items, _) => format!("ARRAY[{}]", values(items)),
         Expr::Outer(..) | Expr::Subquery(..) => "(subquery)".into(),
         Expr::IsBool(..) | Expr::IsDistinct(..) | Expr::Case { .. } | Expr::AnyArray(..) => {
             form_text(expr, names)

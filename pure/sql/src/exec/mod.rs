@@ -290,11 +290,10 @@ async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Resu
         Action::CopyTo(plan) => Tag::Copy(copy::to(cx, plan, &slots).await?),
         Action::Show(show) => Tag::Select(show::run(cx, *show).await?),
         Action::Explain {
-            run: _,
-            statement,
-            types,
-            analyze,
-        } => Box::pin(explain::run(cx, (statement, types), *analyze, params)).await?,
+            run,
+            again,
+            options,
+        } => Box::pin(explain::run(cx, run, again.as_ref(), *options, params)).await?,
     };
     Ok(tag)
 }

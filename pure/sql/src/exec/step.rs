@@ -3,7 +3,7 @@
 use crate::bind::rel::{Aggregate, Binds, Call, Init, JoinKind, SortKey, TableFunction};
 use crate::copy::CopyOptions;
 use crate::expr::Expr;
-use crate::parse::Statement;
+use crate::parse::{ExplainOptions, Statement};
 use crate::pg_catalog::VirtualTable;
 use crate::port::Show;
 use crate::program::{ProgramPlan, TableShape};
@@ -40,14 +40,13 @@ pub(crate) enum Action {
     CopyFrom(Box<CopyFromPlan>),
     CopyTo(Box<CopyToPlan>),
     Show(Show),
-    /// The statement is planned again when the numbers of rows of its tables are known; `run` is
-    /// the plan without them.
     Explain {
+        /// The plan with the numbers of rows that were known before.
         run: Box<Run>,
-        statement: Statement,
-        /// Types of its parameters.
-        types: Box<[Type]>,
-        analyze: bool,
+        /// The statement and the types of its parameters, if it is planned again when all shards
+        /// have told their numbers of rows: not if it is long.
+        again: Option<(Statement, Box<[Type]>)>,
+        options: ExplainOptions,
     },
 }
 

@@ -249,6 +249,9 @@ pub(super) async fn apply(
     let building = table.secondary.iter().any(|index| index.building);
     let removal = building.then(|| removal_program(writer));
     for (i, change) in changes.iter().enumerate() {
+        if i % BATCH_ROWS == BATCH_ROWS - 1 {
+            cx.breathe(BATCH_ROWS).await;
+        }
         let Some(old) = &change.old else { continue };
         for (number, index) in table.indexes().enumerate() {
             let gone = match &change.new {
@@ -274,12 +277,12 @@ pub(super) async fn apply(
                 pending.start(i, number, op, changes).await?;
             }
         }
-        if i % BATCH_ROWS == BATCH_ROWS - 1 {
-            cx.breathe(BATCH_ROWS).await;
-        }
     }
     pending.settle(changes).await?;
     for (i, change) in changes.iter().enumerate() {
+        if i % BATCH_ROWS == BATCH_ROWS - 1 {
+            cx.breathe(BATCH_ROWS).await;
+        }
         let Some(new) = &change.new else { continue };
         for (number, index) in table.indexes().enumerate() {
             let key = checked_key(entry_key(table, index, new), &index.name)?;
@@ -299,9 +302,6 @@ pub(super) async fn apply(
                 },
             };
             pending.start(i, number, op, changes).await?;
-        }
-        if i % BATCH_ROWS == BATCH_ROWS - 1 {
-            cx.breathe(BATCH_ROWS).await;
         }
     }
     pending.settle(changes).await?;
@@ -356,7 +356,10 @@ async fn lock_copies(cx: &Cx<'_>, table: &Table, changes: Changes<'_>) -> Result
     .bind(&[]);
     // Found and locked here already: what counts is the newest version.
     let read = Read::Lock(LockMode::Exclusive);
-    for change in changes.iter() {
+    for (i, change) in changes.iter().enumerate() {
+        if i % BATCH_ROWS == BATCH_ROWS - 1 {
+            cx.breathe(BATCH_ROWS).await;
+        }
         let Some(old) = &change.old else { continue };
         let key = entry_key(table, &table.primary, old);
         let mut started = Vec::new();

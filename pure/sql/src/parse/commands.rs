@@ -2,7 +2,7 @@
 //! databases, SHOW.
 
 use super::words::Words;
-use super::{Kind, comment, nested, tables, with_library};
+use super::{Kind, comment, maintenance, nested, tables, with_library};
 use crate::copy::OptionValue;
 use crate::exec::{TOPICS, show_hint};
 use crate::plan::{Isolation, SessionCommand, TxnModes};
@@ -74,11 +74,12 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
         "SHOW" => show(words).map(Some),
         "DISCARD" => {
             words.at += 1;
-            let all = words.take_any(&["ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"]);
-            match all {
-                Some("ALL") => session(SessionCommand::Discard),
-                Some(_) => Ok(Some(Kind::Nothing("DISCARD"))),
-                None => Err(words.unexpected()),
+            let what = words.take_any(&["ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"]);
+            let what = what.ok_or_else(|| words.unexpected())?;
+            words.expect_end()?;
+            match what {
+                "ALL" => session(SessionCommand::Discard),
+                _ => Ok(Some(Kind::Nothing("DISCARD"))),
             }
         }
         "PREPARE" => prepare(words).map(Some),
@@ -95,16 +96,14 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
             session(SessionCommand::Deallocate(name))
         }
         "COPY" => copy(words).map(Some),
-        "EXPLAIN" => explain(words).map(Some),
-        "VACUUM" => Ok(Some(Kind::Nothing("VACUUM"))),
-        "ANALYZE" | "ANALYSE" => Ok(Some(Kind::Nothing("ANALYZE"))),
-        "CHECKPOINT" => Ok(Some(Kind::Nothing("CHECKPOINT"))),
-        "REINDEX" => Ok(Some(Kind::Nothing("REINDEX"))),
-        "CLUSTER" => Ok(Some(Kind::Nothing("CLUSTER"))),
+        "EXPLAIN" => super::explain::explain(words).map(Some),
+        "VACUUM" => maintenance::vacuum(words).map(Some),
+        "ANALYZE" | "ANALYSE" => maintenance::analyze(words).map(Some),
+        "CHECKPOINT" => maintenance::checkpoint(words).map(Some),
         "COMMENT" => comment::comment(words).map(Some),
         "LISTEN" | "UNLISTEN" | "NOTIFY" | "DECLARE" | "FETCH" | "MOVE" | "CLOSE" | "LOCK"
         | "GRANT" | "REVOKE" | "DO" | "CALL" | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH"
-        | "LOAD" | "WITH" => Err(words.unsupported(&first)),
+        | "LOAD" | "WITH" | "REINDEX" | "CLUSTER" => Err(words.unsupported(&first)),
         // INSERT OVERWRITE, INSERT OR REPLACE, UPDATE OR IGNORE, DELETE t FROM ...
         "INSERT" if !words.is_at(1, "INTO") => Err(words.unexpected_at(1)),
         "DELETE" if !words.is_at(1, "FROM") => Err(words.unexpected_at(1)),
@@ -355,7 +354,7 @@ fn execute(words: &mut Words<'_>) -> Result<Kind, SqlError> {
 }
 
 /// Pieces between the commas that are not inside parentheses or brackets.
-fn split_commas(
+pub(super) fn split_commas(
     tokens: &[sqlparser::tokenizer::TokenWithSpan],
 ) -> Vec<&[sqlparser::tokenizer::TokenWithSpan]> {
     if tokens.is_empty() {
@@ -372,58 +371,6 @@ fn split_commas(
             depth == 0 && token.token == Token::Comma
         })
         .collect()
-}
-
-fn explain(words: &mut Words<'_>) -> Result<Kind, SqlError> {
-    words.expect(&["EXPLAIN"])?;
-    let mut analyze = false;
-    // `EXPLAIN (SELECT ...)` has no options; options start with one of their names.
-    let options = [
-        "ANALYZE",
-        "ANALYSE",
-        "VERBOSE",
-        "COSTS",
-        "BUFFERS",
-        "TIMING",
-        "SUMMARY",
-        "FORMAT",
-        "SETTINGS",
-        "WAL",
-        "GENERIC_PLAN",
-    ];
-    let has_options =
-        words.peek() == &Token::LParen && options.iter().any(|option| words.is_at(1, option));
-    if has_options {
-        let group = words.group()?;
-        for piece in split_commas(group) {
-            let mut option = Words::new(piece, words.source);
-            let name = option.identifier()?;
-            let value = if option.at_end() {
-                "true".into()
-            } else {
-                option.value()?
-            };
-            option.expect_end()?;
-            let on = matches!(value.as_str(), "true" | "on" | "1");
-            match name.as_str() {
-                "analyze" | "analyse" => analyze = on,
-                "format" if value != "text" => return Err(words.unsupported("EXPLAIN FORMAT")),
-                _ => {}
-            }
-        }
-    } else {
-        while let Some(word) = words.take_any(&["ANALYZE", "ANALYSE", "VERBOSE"]) {
-            analyze |= word != "VERBOSE";
-        }
-    }
-    if words.is(&["PREPARE"]) || words.is(&["EXPLAIN"]) {
-        return Err(words.unexpected());
-    }
-    let statement = nested(
-        words.source,
-        &words.tokens[words.at.min(words.tokens.len())..],
-    )?;
-    Ok(Kind::Explain { analyze, statement })
 }
 
 fn create_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
@@ -496,9 +443,14 @@ fn drop_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
     words.expect(&["DROP", "DATABASE"])?;
     let if_exists = words.take(&["IF", "EXISTS"]);
     let name = words.identifier()?;
-    words.take(&["WITH"]);
-    if words.peek() == &Token::LParen {
-        words.group()?;
+    let with = words.take(&["WITH"]);
+    if with || words.peek() == &Token::LParen {
+        // Its sessions are ended in any case.
+        for piece in split_commas(words.group()?) {
+            let mut option = Words::new(piece, words.source);
+            option.expect(&["FORCE"])?;
+            option.expect_end()?;
+        }
     }
     words.expect_end()?;
     Ok(Kind::DropDatabase { name, if_exists })

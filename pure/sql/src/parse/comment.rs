@@ -105,7 +105,13 @@ fn subject(words: &mut Words<'_>) -> Result<(Option<String>, Subject), SqlError>
 }
 
 /// A name with its qualifications.
-fn name(words: &mut Words<'_>) -> Result<Vec<String>, SqlError> {
+pub(super) fn name(words: &mut Words<'_>) -> Result<Vec<String>, SqlError> {
+    if let Token::Word(word) = words.peek()
+        && word.quote_style.is_none()
+        && crate::keywords::is_reserved(&word.value)
+    {
+        return Err(words.unexpected());
+    }
     let mut parts = vec![words.identifier()?];
     while words.take_token(&Token::Period) {
         parts.push(words.identifier()?);

@@ -6,11 +6,13 @@ mod commands;
 mod comment;
 mod constraints;
 mod dialect;
+mod explain;
 mod expression;
 mod insert;
 mod joins;
 mod keywords;
 mod lexer;
+mod maintenance;
 mod operand;
 mod options;
 mod source;
@@ -21,6 +23,7 @@ mod words;
 
 pub(crate) use commands::{CopySource, CopyStatement, DatabaseOptions, ShowWhat};
 pub(crate) use constraints::{AlterStatement, Marks};
+pub(crate) use explain::ExplainOptions;
 pub(crate) use insert::{InsertWords, Overriding};
 pub(crate) use source::Source;
 pub(crate) use words::fold;
@@ -100,10 +103,20 @@ pub(crate) enum Kind {
     Show(ShowWhat),
     Copy(Box<CopyStatement>),
     Explain {
-        analyze: bool,
+        options: ExplainOptions,
         statement: Statement,
     },
     Nothing(&'static str),
+    /// VACUUM and the like, by their tag, with what they name.
+    Maintenance(&'static str, Vec<Named>),
+}
+
+/// A table, and columns of it, that must exist.
+#[derive(Debug)]
+pub(crate) struct Named {
+    /// Its name with its qualifications.
+    pub(crate) table: Vec<String>,
+    pub(crate) columns: Vec<String>,
 }
 
 /// COMMENT ON.
@@ -124,6 +137,10 @@ pub(crate) struct TableStatement {
     pub(crate) replicated: bool,
     pub(crate) marks: Marks,
 }
+
+/// Texts of this many bytes are worth another thread than that of their shard: to parse and plan
+/// them may take more than 10 ms (0.6 microseconds for each byte of a list of numbers).
+pub const LONG_BYTES: usize = 16 << 10;
 
 impl Statement {
     /// No text: expressions of the catalog are bound without a statement around them.
@@ -147,6 +164,13 @@ impl Statement {
     /// Whether both are the same object, parsed once.
     pub fn is(&self, other: &Statement) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+    /// Name of the prepared statement that it runs, if it is EXECUTE.
+    pub fn executed(&self) -> Option<&str> {
+        match self.kind() {
+            Kind::Execute { name, .. } => Some(name),
+            _ => None,
+        }
     }
     pub(crate) fn kind(&self) -> &Kind {
         &self.0.kind

@@ -40,7 +40,7 @@ pub(super) fn create_table(words: &mut Words<'_>) -> Result<Kind, SqlError> {
         return Err(words.unexpected());
     };
     words.at = open;
-    let inside = words.group()?;
+    let inside = words.group_or_nothing()?;
     if inside
         .first()
         .is_some_and(|token| token.token.to_string().eq_ignore_ascii_case("LIKE"))

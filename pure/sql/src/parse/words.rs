@@ -154,8 +154,18 @@ impl<'a> Words<'a> {
     }
 
     /// Skips a parenthesised group, the cursor being on its opening parenthesis; returns the
-    /// tokens between the parentheses.
+    /// tokens between the parentheses, of which there must be some.
     pub(super) fn group(&mut self) -> Result<&'a [TokenWithSpan], SqlError> {
+        let group = self.group_or_nothing()?;
+        if group.is_empty() {
+            self.at -= 1;
+            return Err(self.unexpected());
+        }
+        Ok(group)
+    }
+
+    /// As [`Self::group`]; the parentheses may be empty.
+    pub(super) fn group_or_nothing(&mut self) -> Result<&'a [TokenWithSpan], SqlError> {
         self.expect_token(&Token::LParen)?;
         let start = self.at;
         let mut depth = 1;

@@ -14,10 +14,11 @@ mod semi;
 mod write;
 
 use crate::bind::rel::{Init, InitValue, Rel};
+use crate::bind::scope::{known_schema, qualified};
 use crate::bind::{Binder, BoundQuery, PlanCx};
 use crate::exec::step::{Action, Run, Step, StepOp};
 use crate::expr::{Expr, walk};
-use crate::parse::{InsertWords, Kind, ShowWhat, Statement};
+use crate::parse::{ExplainOptions, InsertWords, Kind, LONG_BYTES, Named, ShowWhat, Statement};
 use crate::plan::{OutColumn, Plan, PlanKind, Reads, SessionCommand};
 use base::{Datum, SqlError, SqlState, Type};
 use catalog::Table;
@@ -61,6 +62,12 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
     Ok(match statement.kind() {
         Kind::Session(command) => plain(binder, PlanKind::Session(command.clone())),
         Kind::Nothing(tag) => plain(binder, PlanKind::Nothing(tag)),
+        Kind::Maintenance(tag, named) => {
+            named
+                .iter()
+                .try_for_each(|named| check_named(named, binder))?;
+            plain(binder, PlanKind::Nothing(tag))
+        }
         Kind::Show(what) => show(what, binder)?,
         Kind::Prepare {
             name,
@@ -71,7 +78,7 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
             let command = SessionCommand::Prepare {
                 name: name.clone(),
                 types: types.collect::<Result<_, _>>()?,
-                text: statement.text().to_string(),
+                statement: statement.clone(),
             };
             plain(binder, PlanKind::Session(command))
         }
@@ -82,7 +89,7 @@ fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlE
             };
             plain(binder, PlanKind::Session(command))
         }
-        Kind::Explain { analyze, statement } => explain(statement, *analyze, binder)?,
+        Kind::Explain { options, statement } => explain(statement, *options, binder)?,
         Kind::Copy(copy) => copy::plan(copy, binder)?,
         Kind::CreateDatabase { .. }
         | Kind::DropDatabase { .. }
@@ -287,7 +294,7 @@ fn bound_query(
 
 fn explain(
     statement: &Statement,
-    analyze: bool,
+    options: ExplainOptions,
     binder: &mut Binder<'_>,
 ) -> Result<Plan, SqlError> {
     let inner = dispatch(statement, binder)?;
@@ -307,11 +314,11 @@ fn explain(
         sizes: false,
         action: Action::Explain {
             run: Box::new(run),
-            statement: statement.clone(),
-            types,
-            analyze,
+            again: (statement.text().len() < LONG_BYTES).then(|| (statement.clone(), types)),
+            options,
         },
     };
+    let analyze = options.analyze;
     let reads = if analyze { inner.reads } else { Reads::Keys };
     Ok(Plan {
         kind: PlanKind::Run(outer),
@@ -322,6 +329,35 @@ fn explain(
         reads,
         ..inner
     })
+}
+
+/// Whether what VACUUM and the like name exists.
+///
+/// # Errors
+/// 42P01, 3F000, 0A000 for another database, 42703 and 42701 for columns.
+fn check_named(named: &Named, binder: &Binder<'_>) -> Result<(), SqlError> {
+    let (schema, name) = qualified(&binder.cx.database.name, named.table.clone())?;
+    known_schema(schema.as_deref())?;
+    if schema.as_deref() != Some("public")
+        && crate::pg_catalog::lookup(schema.as_deref(), &name).is_some()
+    {
+        return Ok(());
+    }
+    let table = binder.find_table_named(schema.as_deref(), &name)?;
+    for (i, column) in named.columns.iter().enumerate() {
+        let found = table
+            .columns
+            .iter()
+            .any(|known| !known.hidden && known.name == *column);
+        let (state, what) = match (found, named.columns[..i].contains(column)) {
+            (true, false) => continue,
+            (true, true) => (SqlState::DUPLICATE_COLUMN, "appears more than once"),
+            (false, _) => (SqlState::UNDEFINED_COLUMN, "does not exist"),
+        };
+        let message = format!("column \"{column}\" of relation \"{name}\" {what}");
+        return Err(SqlError::new(state, message));
+    }
+    Ok(())
 }
 
 /// Plans relations; numbers the steps.

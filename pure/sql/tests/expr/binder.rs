@@ -250,15 +250,20 @@ fn expr(ast: &Ast) -> Result<Expr, SqlError> {
             conditions,
             else_result,
         } => {
-            let arm = |when: &CaseWhen| Ok((expr(&when.condition)?, expr(&when.result)?));
+            let operand = boxed(operand)?.map(resolve::case_operand).transpose()?;
+            let arm = |when: &CaseWhen| {
+                let condition = expr(&when.condition)?;
+                let condition = match &operand {
+                    Some(operand) => resolve::binary("=", operand.clone(), condition)?,
+                    None => condition,
+                };
+                Ok((condition, expr(&when.result)?))
+            };
             let arms = conditions
                 .iter()
                 .map(arm)
                 .collect::<Result<_, SqlError>>()?;
-            match boxed(operand)? {
-                Some(operand) => resolve::simple_case(operand, arms, boxed(else_result)?),
-                None => resolve::case(arms, boxed(else_result)?),
-            }
+            resolve::case(arms, boxed(else_result)?)
         }
         Ast::AtTimeZone {
             timestamp,

@@ -80,24 +80,6 @@ pub fn case_operand(operand: Expr) -> Result<Expr, SqlError> {
     }
 }
 
-/// `CASE operand WHEN value THEN result ...`.
-///
-/// # Errors
-/// As [`case`] and [`binary`].
-pub fn simple_case(
-    operand: Expr,
-    arms: Vec<(Expr, Expr)>,
-    otherwise: Option<Expr>,
-) -> Result<Expr, SqlError> {
-    let operand = case_operand(operand)?;
-    let compare = |(value, result)| Ok((binary("=", operand.clone(), value)?, result));
-    let arms = arms
-        .into_iter()
-        .map(compare)
-        .collect::<Result<_, SqlError>>()?;
-    case(arms, otherwise)
-}
-
 /// `arg [NOT] IN (list)`.
 ///
 /// # Errors

@@ -18,7 +18,7 @@ mod tests;
 
 pub use build::{
     any_array, array, between, case, case_operand, coalesce, in_list, is_bool, is_distinct, like,
-    simple_case, subscript,
+    subscript,
 };
 pub use coerce::{Context, can_coerce, coerce, common_type, common_type_of, to_bool};
 
