@@ -1,6 +1,5 @@
 //! The thread beside a shard on which long statements are parsed and planned
-//! ([`node::Preparation`]), one after the other. It starts with the first one and ends with the
-//! shard.
+//! ([`node::Preparation`]), one after the other. It starts and ends with the shard.
 
 use crate::mailbox::{Mail, Mailboxes};
 use crate::node_process::SHARD_STACK_BYTES;
@@ -9,38 +8,24 @@ use node::Preparation;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Gives work to the thread; its results come as [`Mail::Prepared`].
-pub(crate) struct Preparer {
-    shard: ShardId,
-    mailboxes: Mailboxes,
-    thread: Option<Sender<Preparation>>,
-}
+pub(crate) struct Preparer(Sender<Preparation>);
 
 impl Preparer {
-    pub(crate) fn new(shard: ShardId, mailboxes: Mailboxes) -> Preparer {
-        Preparer {
-            shard,
-            mailboxes,
-            thread: None,
-        }
+    /// # Panics
+    /// If the process can have no more threads.
+    pub(crate) fn start(shard: ShardId, mailboxes: Mailboxes) -> Preparer {
+        let (sender, work) = channel();
+        let thread = std::thread::Builder::new().name(format!("prepare-{}", shard.index()));
+        let thread = thread.stack_size(SHARD_STACK_BYTES);
+        let spawned = thread.spawn(move || run(shard, &mailboxes, &work));
+        spawned.expect("the process can start a thread");
+        Preparer(sender)
     }
 
-    pub(crate) fn give(&mut self, preparation: Preparation) {
-        let (shard, mailboxes) = (self.shard, &self.mailboxes);
-        let thread = self
-            .thread
-            .get_or_insert_with(|| start(shard, mailboxes.clone()));
+    pub(crate) fn give(&self, preparation: Preparation) {
         // The thread goes on as long as this end is held.
-        let _ = thread.send(preparation);
+        let _ = self.0.send(preparation);
     }
-}
-
-fn start(shard: ShardId, mailboxes: Mailboxes) -> Sender<Preparation> {
-    let (sender, work) = channel();
-    let thread = std::thread::Builder::new().name(format!("prepare-{}", shard.index()));
-    let thread = thread.stack_size(SHARD_STACK_BYTES);
-    let spawned = thread.spawn(move || run(shard, &mailboxes, &work));
-    spawned.expect("the process can start a thread");
-    sender
 }
 
 fn run(shard: ShardId, mailboxes: &Mailboxes, work: &Receiver<Preparation>) {

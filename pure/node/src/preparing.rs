@@ -4,7 +4,8 @@
 //! shard is touched. A statement of a million words takes seconds, in which a shard that did it
 //! itself would serve nobody. So the session gives it away as a [`Preparation`] and goes on when
 //! the host brings its result. What is left of a long statement goes the same way: to free a
-//! million words takes some 50 ms. Short texts are not worth the way.
+//! million words takes some 50 ms. Texts below [`sql::LONG_BYTES`] are not worth the way; they are
+//! kept in the cache of plans.
 
 use crate::barrier::{Barrier, behind};
 use crate::client::ConnId;
@@ -18,11 +19,6 @@ use sql::{PlanCx, Statement};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
-
-/// Texts of this many bytes are parsed and planned beside the shard: what they are made of may take
-/// more than 10 ms (0.6 microseconds for each byte of a list of numbers). Shorter ones are kept in
-/// the cache of plans.
-pub(crate) const LONG_BYTES: usize = 16 << 10;
 
 /// What a plan is made of.
 pub(crate) struct Planning {

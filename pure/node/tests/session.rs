@@ -105,7 +105,7 @@ fn difference(old: &str, new: &str) -> String {
 fn lengthened(mut message: ClientMessage) -> ClientMessage {
     if let ClientMessage::Query(text) | ClientMessage::Parse { text, .. } = &mut message {
         let words = text.split(';').map(|statement| {
-            let (first, rest) = statement.trim().split_once(' ').expect("several words");
+            let (first, rest) = statement.trim().rsplit_once(' ').expect("several words");
             format!("{first} {:16384}{rest}", "")
         });
         *text = words.collect::<Vec<_>>().join(";");

@@ -3,13 +3,13 @@
 //! still in its place, and finds the result there when it looks at it.
 
 use super::plans::Prepared;
+use super::portal::PortalState;
 use super::{Activity, QueryString, Session, SessionCx, errors};
 use crate::client::ClientMessage;
-use crate::preparing::{
-    self, LONG_BYTES, Made, PlanResult, Planning, Preparation, PreparationResult, Work,
-};
+use crate::preparing::{self, Made, PlanResult, Planning, Preparation, PreparationResult, Work};
 use base::{Position, SqlError, Time, Type};
-use sql::Statement;
+use sql::plan::{Plan, PlanKind, SessionCommand};
+use sql::{LONG_BYTES, Statement};
 use std::sync::Arc;
 
 /// What was made ahead for the present message or statement.
@@ -21,7 +21,8 @@ pub(super) struct Ahead {
     /// The node has memory for what is parsed next, or has none (53200).
     weighed: Option<Result<Arc<str>, SqlError>>,
     parsed: Option<Result<Vec<Statement>, SqlError>>,
-    planned: Option<(Box<Planning>, PlanResult)>,
+    /// Plans of the statement, and of the one that it prepares or runs.
+    planned: Vec<(Box<Planning>, PlanResult)>,
 }
 
 /// The session waits for this work.
@@ -54,7 +55,7 @@ impl Session {
                 wanted: Arc::default(),
                 weighed: None,
                 parsed: None,
-                planned: None,
+                planned: Vec::new(),
             })
         });
         let timeout_us = self.settings.knobs.statement_timeout_us;
@@ -74,7 +75,7 @@ impl Session {
     /// `None`: what comes next is short, or everything for it is there.
     fn next_work(&self, cx: &mut SessionCx<'_>) -> Option<Work> {
         if let Some(query) = &self.query {
-            return self.planning(cx, query.next_long(LONG_BYTES)?, &[]);
+            return self.planning_all(cx, query.next()?);
         }
         let front = self.inbox.front()?;
         if let ClientMessage::Query(text) = front
@@ -102,7 +103,59 @@ impl Session {
         {
             return self.planning_again(cx, self.find(statement).ok()?);
         }
+        if let ClientMessage::Execute { portal, .. } = front
+            && self.has_long
+        {
+            let portal = self.portal(portal)?;
+            // An error spends it, too: what is skipped finds none.
+            if !matches!(portal.state, PortalState::Ready) {
+                return None;
+            }
+            let prepared = &portal.prepared;
+            let again = self.planning_again(cx, prepared);
+            return again.or_else(|| self.planning_inner(cx, prepared.plan.as_ref()?));
+        }
         None
+    }
+
+    /// The planning of a statement in a query string, and then of the one that it prepares or runs.
+    fn planning_all(&self, cx: &SessionCx<'_>, statement: &Statement) -> Option<Work> {
+        if statement.text().len() < LONG_BYTES {
+            let name = statement.executed()?;
+            return self.planning_again(cx, self.find(name).ok()?);
+        }
+        match self.plan_of(statement) {
+            None => self.planning(cx, statement, &[]),
+            Some(Ok(plan)) => self.planning_inner(cx, plan),
+            Some(Err(_)) => None,
+        }
+    }
+
+    /// The planning of the statement that PREPARE or EXECUTE, planned as `plan`, is about.
+    fn planning_inner(&self, cx: &SessionCx<'_>, plan: &Plan) -> Option<Work> {
+        if let PlanKind::Session(SessionCommand::Prepare {
+            name,
+            statement,
+            types,
+        }) = &plan.kind
+            && statement.text().len() >= LONG_BYTES
+            && !self.prepared.contains_key(name)
+        {
+            return self.planning(cx, statement, types);
+        }
+        if let PlanKind::Session(SessionCommand::Execute { name, .. }) = &plan.kind {
+            return self.planning_again(cx, self.find(name).ok()?);
+        }
+        None
+    }
+
+    /// What planning of this statement gave.
+    fn plan_of(&self, statement: &Statement) -> Option<&PlanResult> {
+        let planned = &self.ahead.as_ref()?.planned;
+        let found = planned
+            .iter()
+            .find(|(planning, _)| planning.statement.is(statement));
+        found.map(|(_, plan)| plan)
     }
 
     fn parsing(&self, text: &str) -> Option<Work> {
@@ -126,8 +179,7 @@ impl Session {
         statement: &Statement,
         declared: &[Type],
     ) -> Option<Work> {
-        let ahead = self.ahead.as_ref();
-        if ahead.is_some_and(|ahead| ahead.planned.is_some()) {
+        if self.plan_of(statement).is_some() {
             return None;
         }
         let database = self.database(cx).ok()?;
@@ -175,9 +227,25 @@ impl Session {
                 ahead.weighed = Some(fits.then_some(text).ok_or_else(error));
             }
             Made::Parsed(parsed) => ahead.parsed = Some(parsed),
-            Made::Planned(planning, plan) => ahead.planned = Some((planning, plan)),
+            Made::Planned(planning, plan) => ahead.planned.push((planning, plan)),
         }
         self.pump(cx);
+    }
+
+    /// Nobody needs what was made, or is being made, ahead.
+    pub(super) fn forget_ahead(&mut self, cx: &SessionCx<'_>) {
+        if let Some(ahead) = self.ahead.take() {
+            let Ahead {
+                since: _,
+                wanted,
+                weighed,
+                parsed,
+                planned,
+            } = *ahead;
+            // What is not begun yet is left out.
+            drop(wanted);
+            cx.leftovers.add(Box::new((weighed, parsed, planned)));
+        }
     }
 
     /// What was made of the text of the present message.
@@ -196,12 +264,15 @@ impl Session {
         statement: &Statement,
         declared: &[Type],
     ) -> Option<PlanResult> {
-        let (planning, plan) = self.ahead.as_mut()?.planned.take()?;
-        let is_same = planning.statement.is(statement)
-            && planning.catalog.version == cx.catalog.version
-            && *planning.declared == *declared
-            && *planning.zone == *self.settings.zone_name();
-        is_same.then_some(plan)
+        let zone = self.settings.zone_name();
+        let planned = &mut self.ahead.as_mut()?.planned;
+        let found = planned.iter().position(|(planning, _)| {
+            planning.statement.is(statement)
+                && planning.catalog.version == cx.catalog.version
+                && *planning.declared == *declared
+                && *planning.zone == *zone
+        });
+        found.map(|at| planned.swap_remove(at).1)
     }
 
     /// From when `statement_timeout` counts for the statement that starts now.
@@ -212,7 +283,7 @@ impl Session {
     /// The statement that is being prepared fails; what was made for it is not wanted any more.
     pub(super) fn fail_preparing(&mut self, cx: &mut SessionCx<'_>, error: SqlError) {
         self.activity = Activity::Idle;
-        self.ahead = None;
+        self.forget_ahead(cx);
         if self.query.is_none()
             && let Some(ClientMessage::Query(_)) = self.inbox.pop()
         {

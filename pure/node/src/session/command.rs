@@ -8,6 +8,7 @@ use crate::client::Tag;
 use crate::message::SettingChange;
 use base::{Datum, Position, RowBatch, SqlError, SqlState, Type};
 use catalog::Execution;
+use sql::Statement;
 use sql::plan::{Isolation, Plan, PlanKind, SessionCommand, TxnModes};
 use sql::settings::{self as known, SETTINGS};
 use std::rc::Rc;
@@ -41,9 +42,11 @@ impl Session {
             }
             SessionCommand::Discard => self.discard(),
             SessionCommand::Deallocate(name) => self.deallocate(name.as_deref()),
-            SessionCommand::Prepare { name, types, text } => {
-                self.sql_prepare(cx, name, types, text)
-            }
+            SessionCommand::Prepare {
+                name,
+                types,
+                statement,
+            } => self.sql_prepare(cx, name, types, statement),
         };
         match result {
             Ok(tag) => self.complete(Tag::Word(tag)),
@@ -304,13 +307,13 @@ impl Session {
         cx: &mut SessionCx<'_>,
         name: &str,
         types: &[Type],
-        text: &str,
+        statement: &Statement,
     ) -> Result<&'static str, SqlError> {
         if self.prepared.contains_key(name) {
             let message = format!("prepared statement \"{name}\" already exists");
             return Err(SqlError::new(SqlState::DUPLICATE_STATEMENT, message));
         }
-        let prepared = self.prepare(cx, text, types)?;
+        let prepared = self.prepare_statement(cx, statement, types)?;
         if !matches!(
             prepared.plan.as_ref().map(|plan| &plan.kind),
             Some(PlanKind::Run(_))

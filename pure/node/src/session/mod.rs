@@ -449,13 +449,13 @@ impl Session {
             } else if self.query.is_some() {
                 self.next_statement(cx);
                 if self.has_long {
-                    self.ahead = None;
+                    self.forget_ahead(cx);
                 }
             } else if let Some(message) = self.next_message(cx.now) {
                 self.on_message(cx, message);
                 // Of a query string the first statement is still to be planned.
                 if self.has_long && self.query.is_none() {
-                    self.ahead = None;
+                    self.forget_ahead(cx);
                 }
             } else {
                 break;

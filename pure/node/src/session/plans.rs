@@ -85,8 +85,6 @@ pub struct PlanCache {
     pub(crate) binary: Arc<[Format]>,
 }
 
-/// Texts above this size are planned each time: they are bulk loads, not statements of a program.
-const TEXT_BYTES_MAX: usize = 16 << 10;
 /// Statements that a shard remembers. Programs have hundreds; a plan takes some kilobytes.
 const ENTRIES_MAX: usize = 2048;
 
@@ -156,7 +154,8 @@ impl PlanCache {
 
     /// Takes note of a statement just planned; it is kept from its second time on.
     pub(crate) fn offer(&mut self, prepared: &Rc<Prepared>) {
-        if prepared.text.len() > TEXT_BYTES_MAX {
+        // They are bulk loads, not statements of a program.
+        if prepared.text.len() >= sql::LONG_BYTES {
             return;
         }
         let hash = hash_of(

@@ -5,10 +5,10 @@ use super::run::{Ending, Start};
 use super::{Block, Session, SessionCx, errors};
 use crate::barrier::behind;
 use crate::client::Reply;
-use crate::preparing::{self, LONG_BYTES};
+use crate::preparing;
 use base::{Position, SqlError, SqlState, Type};
 use sql::plan::Plan;
-use sql::{PlanCx, Statement};
+use sql::{LONG_BYTES, PlanCx, Statement};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -147,6 +147,23 @@ impl Session {
         self.remember(cx, statement, declared, plan)
     }
 
+    /// Plans a statement for later use, if that has not been done for the present catalog.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub(super) fn prepare_statement(
+        &mut self,
+        cx: &mut SessionCx<'_>,
+        statement: &Statement,
+        declared: &[Type],
+    ) -> Result<Rc<Prepared>, SqlError> {
+        if let Some(found) = self.cached(cx, statement.text(), declared) {
+            return Ok(found);
+        }
+        let plan = self.plan(cx, statement, declared)?;
+        self.remember(cx, statement.clone(), declared, plan)
+    }
+
     /// The same statement, planned for the present catalog.
     ///
     /// # Errors
@@ -156,14 +173,10 @@ impl Session {
         cx: &mut SessionCx<'_>,
         old: &Rc<Prepared>,
     ) -> Result<Rc<Prepared>, SqlError> {
-        let Some(statement) = &old.statement else {
-            return Ok(old.clone());
-        };
-        if let Some(found) = self.cached(cx, &old.text, &old.declared) {
-            return Ok(found);
+        match &old.statement {
+            Some(statement) => self.prepare_statement(cx, statement, &old.declared),
+            None => Ok(old.clone()),
         }
-        let plan = self.plan(cx, statement, &old.declared)?;
-        self.remember(cx, statement.clone(), &old.declared, plan)
     }
 
     /// Parses a text, if that was not done ahead, and the node has memory for what becomes of it
@@ -242,10 +255,9 @@ impl Session {
 }
 
 impl QueryString {
-    /// The next statement, if its text has so many bytes.
-    pub(super) fn next_long(&self, bytes: usize) -> Option<&Statement> {
-        let next = self.rest.front().filter(|_| self.ready.is_none());
-        next.filter(|statement| statement.text().len() >= bytes)
+    /// The next statement, if it is still to be planned.
+    pub(super) fn next(&self) -> Option<&Statement> {
+        self.rest.front().filter(|_| self.ready.is_none())
     }
 }
 
