@@ -7,6 +7,7 @@ use crate::{ArrayKind, Datum, Decimal, Interval, Prng, Reg, Type};
 pub(crate) fn all_types() -> Vec<Type> {
     let mut types = Type::SCALARS.to_vec();
     types.extend([Type::Name, Type::Oid, Type::InternalChar, Type::Unknown]);
+    types.extend([Type::Xid, Type::Tid]);
     types.extend(Reg::ALL.map(Type::Reg));
     types.extend(ArrayKind::ALL.map(Type::Array));
     types
@@ -92,7 +93,8 @@ pub(crate) fn random_value(prng: &mut Prng, ty: Type) -> Datum {
         Type::Int2 => Datum::Int(sized(prng, 16)),
         Type::Int4 => Datum::Int(sized(prng, 32)),
         Type::Int8 => Datum::Int(sized(prng, 64)),
-        Type::Oid | Type::Reg(_) => Datum::Int(i64::from(sized(prng, 64) as u32)),
+        Type::Oid | Type::Reg(_) | Type::Xid => Datum::Int(i64::from(sized(prng, 64) as u32)),
+        Type::Tid => Datum::Int(sized(prng, 64) & i64::MAX),
         Type::Float4 => Datum::Float(f64::from(random_float(prng) as f32)),
         Type::Float8 => Datum::Float(random_float(prng)),
         Type::Numeric(_) => Datum::Decimal(random_decimal(prng)),

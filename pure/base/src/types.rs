@@ -54,6 +54,10 @@ pub enum Type {
     Unknown,
     /// `regclass` and its like: an oid whose text form is the name of what it stands for.
     Reg(Reg),
+    /// `xid` (the system column `xmin`): equal or not, without an order.
+    Xid,
+    /// `tid` (the system column `ctid`): the hidden number of a row.
+    Tid,
 }
 
 /// What the oid of a `reg...` type stands for.
@@ -138,6 +142,8 @@ pub enum ArrayKind {
     Uuid,
     Interval,
     Reg(Reg),
+    Xid,
+    Tid,
 }
 
 impl Type {
@@ -218,9 +224,13 @@ impl Type {
                 ArrayKind::Uuid => "uuid[]",
                 ArrayKind::Interval => "interval[]",
                 ArrayKind::Reg(reg) => reg.facts().1,
+                ArrayKind::Xid => "xid[]",
+                ArrayKind::Tid => "tid[]",
             },
             Type::Unknown => "unknown",
             Type::Reg(reg) => reg.name(),
+            Type::Xid => "xid",
+            Type::Tid => "tid",
         }
     }
 
@@ -267,9 +277,13 @@ impl Type {
                 ArrayKind::Uuid => "_uuid",
                 ArrayKind::Interval => "_interval",
                 ArrayKind::Reg(reg) => reg.facts().2,
+                ArrayKind::Xid => "_xid",
+                ArrayKind::Tid => "_tid",
             },
             Type::Unknown => "unknown",
             Type::Reg(reg) => reg.name(),
+            Type::Xid => "xid",
+            Type::Tid => "tid",
         }
     }
 
@@ -298,6 +312,8 @@ impl Type {
             Type::Uuid => 2950,
             Type::Array(kind) => kind.oid(),
             Type::Reg(reg) => reg.facts().3,
+            Type::Tid => 27,
+            Type::Xid => 28,
         }
     }
 
@@ -316,6 +332,8 @@ impl Type {
             23 => Type::Int4,
             25 => Type::Text,
             26 => Type::Oid,
+            27 => Type::Tid,
+            28 => Type::Xid,
             30 => Type::Array(ArrayKind::Oid),
             700 => Type::Float4,
             701 => Type::Float8,
@@ -391,7 +409,8 @@ impl Type {
         match self {
             Type::Bool | Type::InternalChar => 1,
             Type::Int2 => 2,
-            Type::Int4 | Type::Float4 | Type::Date | Type::Oid | Type::Reg(_) => 4,
+            Type::Int4 | Type::Float4 | Type::Date | Type::Oid | Type::Reg(_) | Type::Xid => 4,
+            Type::Tid => 6,
             Type::Int8 | Type::Float8 | Type::Timestamp(_) | Type::Timestamptz(_) => 8,
             Type::Uuid | Type::Interval => 16,
             Type::Name => 64,
@@ -415,7 +434,7 @@ impl Type {
             Type::Date | Type::Timestamp(_) | Type::Timestamptz(_) => 'D',
             Type::Interval => 'T',
             Type::InternalChar => 'Z',
-            Type::Bytea | Type::Uuid => 'U',
+            Type::Bytea | Type::Uuid | Type::Xid | Type::Tid => 'U',
             Type::Array(_) => 'A',
             Type::Unknown => 'X',
         }
@@ -470,7 +489,7 @@ impl Type {
 
 impl ArrayKind {
     /// Every kind, without modifiers.
-    pub const ALL: [ArrayKind; 25] = [
+    pub const ALL: [ArrayKind; 27] = [
         ArrayKind::Bool,
         ArrayKind::Int2,
         ArrayKind::Int4,
@@ -496,6 +515,8 @@ impl ArrayKind {
         ArrayKind::Reg(Reg::Procedure),
         ArrayKind::Reg(Reg::Namespace),
         ArrayKind::Reg(Reg::Role),
+        ArrayKind::Xid,
+        ArrayKind::Tid,
     ];
 
     /// The type of the elements, with modifier.
@@ -521,6 +542,8 @@ impl ArrayKind {
             ArrayKind::Uuid => Type::Uuid,
             ArrayKind::Interval => Type::Interval,
             ArrayKind::Reg(reg) => Type::Reg(reg),
+            ArrayKind::Xid => Type::Xid,
+            ArrayKind::Tid => Type::Tid,
         }
     }
 
@@ -547,6 +570,8 @@ impl ArrayKind {
             Type::Oid => ArrayKind::Oid,
             Type::InternalChar => ArrayKind::InternalChar,
             Type::Reg(reg) => ArrayKind::Reg(reg),
+            Type::Xid => ArrayKind::Xid,
+            Type::Tid => ArrayKind::Tid,
             Type::Array(_) | Type::Unknown => return None,
         })
     }
@@ -577,6 +602,8 @@ impl ArrayKind {
             ArrayKind::Numeric(_) => 1231,
             ArrayKind::Uuid => 2951,
             ArrayKind::Reg(reg) => reg.facts().4,
+            ArrayKind::Tid => 1010,
+            ArrayKind::Xid => 1011,
         }
     }
 }
@@ -613,6 +640,8 @@ mod tests {
             Type::Oid,
             Type::InternalChar,
             Type::Unknown,
+            Type::Xid,
+            Type::Tid,
         ];
         types.extend(Reg::ALL.map(Type::Reg));
         types.extend(ArrayKind::ALL.map(Type::Array));

@@ -29,8 +29,10 @@ pub fn decode(ty: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
         Type::Bool => Datum::Bool(fixed::<1>(bytes)?[0] != 0),
         Type::Int2 => Datum::Int(i16::from_be_bytes(fixed(bytes)?).into()),
         Type::Int4 => Datum::Int(i32::from_be_bytes(fixed(bytes)?).into()),
-        Type::Int8 => Datum::Int(i64::from_be_bytes(fixed(bytes)?)),
-        Type::Oid | Type::Reg(_) => Datum::Int(u32::from_be_bytes(fixed(bytes)?).into()),
+        Type::Int8 | Type::Tid => Datum::Int(i64::from_be_bytes(fixed(bytes)?)),
+        Type::Oid | Type::Reg(_) | Type::Xid => {
+            Datum::Int(u32::from_be_bytes(fixed(bytes)?).into())
+        }
         Type::Float4 => Datum::Float(f32::from_be_bytes(fixed(bytes)?).into()),
         Type::Float8 => Datum::Float(f64::from_be_bytes(fixed(bytes)?)),
         Type::Numeric(_) => Datum::Decimal(decode_numeric(bytes)?),
@@ -114,7 +116,9 @@ fn encode_other(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
         Datum::Int(value) => match ty {
             Type::Int2 => out.extend_from_slice(&(*value as i16).to_be_bytes()),
             Type::Int4 => out.extend_from_slice(&(*value as i32).to_be_bytes()),
-            Type::Oid | Type::Reg(_) => out.extend_from_slice(&(*value as u32).to_be_bytes()),
+            Type::Oid | Type::Reg(_) | Type::Xid => {
+                out.extend_from_slice(&(*value as u32).to_be_bytes())
+            }
             Type::Numeric(_) => encode_numeric(Decimal::from(*value), out),
             Type::Float4 => out.extend_from_slice(&(*value as f32).to_be_bytes()),
             Type::Float8 => out.extend_from_slice(&(*value as f64).to_be_bytes()),

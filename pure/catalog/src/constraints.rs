@@ -286,7 +286,7 @@ fn check_types(constraint: &str, own: &Column, other: &Column) -> Result<(), Cat
 /// A representative of the types whose equal values have equal keys.
 fn family(ty: Type) -> Type {
     match ty {
-        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) => Type::Int8,
+        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) | Type::Tid => Type::Int8,
         Type::Float4 | Type::Float8 => Type::Float8,
         Type::Numeric(_) => Type::Numeric(None),
         Type::Text | Type::Varchar(_) | Type::Char(_) | Type::Name | Type::InternalChar => {

@@ -101,7 +101,8 @@ fn content(prng: &mut Prng, ty: Type) -> String {
         )
         .into(),
         Type::Array(kind) => array(prng, kind),
-        Type::Oid => prng.below(30).to_string(),
+        Type::Oid | Type::Xid => prng.below(30).to_string(),
+        Type::Tid => format!("({},{})", prng.below(3), prng.below(4)),
         Type::InternalChar => "r".into(),
         Type::Unknown => text(prng).into(),
         number => unreachable!("{number:?} is drawn above"),

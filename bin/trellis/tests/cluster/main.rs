@@ -28,6 +28,7 @@ mod missing;
 mod nodes;
 mod pipeline;
 mod restart;
+mod row_version;
 mod schema;
 mod schema_kill;
 mod signals;

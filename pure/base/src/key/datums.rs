@@ -302,9 +302,13 @@ impl Reader<'_, '_> {
                 0 | 1 => Datum::Bool(first == 1),
                 _ => return Err(CodecError::Malformed("boolean key column")),
             },
-            Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) => {
-                Datum::Int(self.int(first)?)
-            }
+            Type::Int2
+            | Type::Int4
+            | Type::Int8
+            | Type::Oid
+            | Type::Reg(_)
+            | Type::Xid
+            | Type::Tid => Datum::Int(self.int(first)?),
             Type::Timestamp(_) | Type::Timestamptz(_) => Datum::Timestamp(self.int(first)?),
             Type::Date => {
                 let days = i32::try_from(self.int(first)?);

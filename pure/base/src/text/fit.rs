@@ -32,7 +32,9 @@ pub fn fit_explicit(ty: Type, datum: Datum) -> Result<Datum, SqlError> {
 
 fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
     match ty {
-        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) => fit_int(ty, datum),
+        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) | Type::Xid => {
+            fit_int(ty, datum)
+        }
         Type::Float4 | Type::Float8 => fit_float(ty, datum),
         Type::Numeric(modifiers) => fit_numeric(modifiers, datum),
         Type::Varchar(Some(limit)) => fit_text(ty, limit, datum, cut),
@@ -95,6 +97,7 @@ fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
         | Type::Bytea
         | Type::Uuid
         | Type::Interval
+        | Type::Tid
         | Type::Unknown => Ok(datum),
     }
 }
@@ -121,7 +124,7 @@ fn fit_int(ty: Type, datum: Datum) -> Result<Datum, SqlError> {
     let (low, high) = match ty {
         Type::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
         Type::Int4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        Type::Oid | Type::Reg(_) => (0, i64::from(u32::MAX)),
+        Type::Oid | Type::Reg(_) | Type::Xid => (0, i64::from(u32::MAX)),
         _ => (i64::MIN, i64::MAX),
     };
     let value = match datum {

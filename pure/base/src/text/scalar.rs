@@ -80,6 +80,42 @@ pub(super) fn parse_oid(text: &str) -> Result<Datum, SqlError> {
     }
 }
 
+/// An `xid`: 32 bits without a sign.
+pub(super) fn parse_xid(text: &str) -> Result<Datum, SqlError> {
+    match read_int(text) {
+        Ok(value) if u32::try_from(value).is_ok() => Ok(Datum::Int(value)),
+        Ok(_) | Err(IntError::Range) => Err(out_of_range(text, "xid")),
+        Err(IntError::Invalid) => Err(invalid("xid", text)),
+    }
+}
+
+/// Bits of a `tid` that are written behind the comma.
+const TID_LOW_BITS: u32 = 16;
+
+/// A `tid` as `(block,offset)`. PostgreSQL's blocks have 32 bits, the numbers of rows here 63, so
+/// what stands before the comma may have 47.
+pub(super) fn parse_tid(text: &str) -> Result<Datum, SqlError> {
+    let parts = || {
+        let inner = super::trim(text).strip_prefix('(')?.strip_suffix(')')?;
+        let (block, offset) = inner.split_once(',')?;
+        let block = block.trim_start().parse::<u64>().ok()?;
+        let offset = offset.trim_start().parse::<u16>().ok()?;
+        (block >> (63 - TID_LOW_BITS) == 0)
+            .then(|| (block as i64) << TID_LOW_BITS | i64::from(offset))
+    };
+    parts().map(Datum::Int).ok_or_else(|| invalid("tid", text))
+}
+
+/// Appends a `tid` as [`parse_tid`] reads it.
+#[cold]
+pub(super) fn format_tid(value: i64, out: &mut Vec<u8>) {
+    out.push(b'(');
+    format_int(value >> TID_LOW_BITS, out);
+    out.push(b',');
+    format_int(value & ((1 << TID_LOW_BITS) - 1), out);
+    out.push(b')');
+}
+
 /// A `reg...` value as a number, or `-` for none. Names are looked up in the catalog, which is not
 /// known here.
 pub(super) fn parse_reg(reg: Reg, text: &str) -> Result<Datum, SqlError> {

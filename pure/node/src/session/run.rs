@@ -119,6 +119,9 @@ impl Session {
             PlanKind::Run(_) => self.run(cx, plan, start),
             PlanKind::Session(command) => self.command(cx, &plan, command, start),
             PlanKind::Ddl(ddl) => self.ddl(cx, ddl),
+            PlanKind::Nothing(tag) if *tag == "VACUUM" && self.block != Block::None => {
+                self.fail(cx, not_in_block(tag), Position(0));
+            }
             PlanKind::Nothing(tag) => self.complete(Tag::Word(tag)),
         }
     }
@@ -126,19 +129,18 @@ impl Session {
     fn ddl(&mut self, cx: &mut SessionCx<'_>, plan: &DdlPlan) {
         let tag = plan.tag;
         let refused = match self.block {
-            Block::Explicit if matches!(tag, "CREATE DATABASE" | "DROP DATABASE") => Some((
-                SqlState::ACTIVE_TXN,
-                format!("{tag} cannot run inside a transaction block"),
-            )),
+            Block::Explicit if matches!(tag, "CREATE DATABASE" | "DROP DATABASE") => {
+                Some(not_in_block(tag))
+            }
             _ if self.present_modes().read_only => Some(read_only(tag)),
-            Block::Explicit if self.would_wait_for_itself(cx, plan) => Some((
+            Block::Explicit if self.would_wait_for_itself(cx, plan) => Some(SqlError::new(
                 SqlState::ACTIVE_TXN,
                 format!("{tag} cannot run in a transaction block that has written to the table"),
             )),
             Block::None | Block::Implicit | Block::Explicit | Block::Failed => None,
         };
-        if let Some((state, message)) = refused {
-            self.fail(cx, SqlError::new(state, message), Position(0));
+        if let Some(error) = refused {
+            self.fail(cx, error, Position(0));
             return;
         }
         if self.block == Block::Explicit {
@@ -183,8 +185,8 @@ impl Session {
             self.steps.clear();
         }
         if plan.writes && self.modes.read_only {
-            let (state, message) = read_only(&verb(&start.prepared.text));
-            self.fail(cx, SqlError::new(state, message), Position(0));
+            let error = read_only(&verb(&start.prepared.text));
+            self.fail(cx, error, Position(0));
             return;
         }
         // A row limit means nothing to a statement that returns none.
@@ -643,11 +645,14 @@ impl Session {
     }
 }
 
-fn read_only(tag: &str) -> (SqlState, String) {
-    (
-        SqlState::READ_ONLY_TXN,
-        format!("cannot execute {tag} in a read-only transaction"),
-    )
+fn read_only(tag: &str) -> SqlError {
+    let message = format!("cannot execute {tag} in a read-only transaction");
+    SqlError::new(SqlState::READ_ONLY_TXN, message)
+}
+
+fn not_in_block(tag: &str) -> SqlError {
+    let message = format!("{tag} cannot run inside a transaction block");
+    SqlError::new(SqlState::ACTIVE_TXN, message)
 }
 
 /// First word of a statement, for the message of a refusal.

@@ -10,7 +10,7 @@ use crate::expr::resolve::{self, Context};
 use base::{SqlError, SqlState, Type};
 use sqlparser::ast::{
     self, Distinct, Expr as Ast, GroupByExpr, LockType, NonBlock, OrderByExpr, Query, Select,
-    SelectFlavor, SelectItem, SetExpr, TableWithJoins,
+    SelectFlavor, SelectItem, SetExpr, Spanned, TableWithJoins,
 };
 use txn::LockMode;
 
@@ -131,8 +131,19 @@ impl Binder<'_> {
         Ok(Some(bound))
     }
 
-    /// The key for a column that ORDER BY names.
-    pub(super) fn sort_key(&self, column: u32, key: &OrderByExpr) -> Result<SortKey, SqlError> {
+    /// The key for a column of this type that ORDER BY names.
+    pub(super) fn sort_key(
+        &self,
+        (column, ty): (u32, Type),
+        key: &OrderByExpr,
+    ) -> Result<SortKey, SqlError> {
+        if !resolve::has_order(ty) {
+            let name = ty.name();
+            let message = format!("could not identify an ordering operator for type {name}");
+            let error = SqlError::new(SqlState::UNDEFINED_FUNCTION, message);
+            let hint = "Use an explicit ordering operator or modify the query.";
+            return Err(error.hint(hint).at(self.position(key.expr.span())));
+        }
         let (descending, nulls_first) = self.sort_order(key)?;
         Ok(SortKey {
             column,

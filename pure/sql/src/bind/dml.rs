@@ -179,6 +179,8 @@ impl Binder<'_> {
         if let Some(rows) = self.plain_values(query)? {
             return self.checked_rows(table, given, rows, implicit, overriding);
         }
+        let columns = given.iter().map(|column| table.column_at(*column).ty);
+        self.assigned_types = columns.collect();
         let (bound, binds, _) = self.nested(|binder| binder.query(query))?;
         assert!(binds.is_empty(), "an INSERT has no enclosing row");
         let count = bound.columns.len();
@@ -408,9 +410,7 @@ impl Binder<'_> {
         self.level().aggregates_in = ELSEWHERE;
         self.set_scope(outer);
         let mut targets = bound?;
-        for target in &mut targets {
-            self.settle_target(target)?;
-        }
+        self.settle_targets(&mut targets, &[])?;
         if !self.take_calls().is_empty() {
             return Err(unsupported("a correlated subquery in RETURNING"));
         }

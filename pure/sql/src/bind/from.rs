@@ -2,7 +2,7 @@
 
 use super::rel::{Binds, JoinKind, Rel, TableFunction};
 use super::scope::{
-    Scope, ScopeColumn, check_database, check_reserved, ident, name_position, not_lateral,
+    Base, Scope, ScopeColumn, check_database, check_reserved, ident, name_position, not_lateral,
     object_name,
 };
 use super::{Binder, BoundQuery, conjuncts, place_calls, unsupported};
@@ -472,6 +472,9 @@ impl Binder<'_> {
             });
             let mut scope = Scope::of_relation(&shown, columns, 0);
             scope.note_home(found.schema, found.name, &shown);
+            if !found.is_view() {
+                scope.bases.push((0, Base::Catalog(found)));
+            }
             (Rel::Virtual(found), scope)
         } else {
             let table = self.find_table(name)?;
@@ -666,7 +669,7 @@ pub(crate) fn table_scope(table: &Arc<Table>, alias: &str) -> Scope {
         column.hidden = described.hidden;
     }
     scope.note_home("public", &table.name, alias);
-    scope.bases.push((0, table.clone()));
+    scope.bases.push((0, Base::Table(table.clone())));
     scope
 }
 

@@ -129,6 +129,9 @@ pub(crate) struct Binder<'a> {
     subquery_name: String,
     /// The locks that the query to be bound next takes over from the one around it.
     inherited: Option<(txn::LockMode, &'static str)>,
+    /// Types of the columns to which an INSERT assigns those of the query to be bound next: its
+    /// literals and parameters without a type become of them.
+    assigned_types: Vec<Type>,
     /// A function asks how much memory rows take up.
     pub(crate) sizes: bool,
     /// The session's time zone; empty for UTC.
@@ -156,6 +159,7 @@ impl<'a> Binder<'a> {
             chained: 0,
             locks: false,
             inherited: None,
+            assigned_types: Vec::new(),
             subquery_name: String::new(),
             sizes: false,
             zone: cx.zone.into(),

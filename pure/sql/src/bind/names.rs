@@ -2,7 +2,7 @@
 //! objects.
 
 use super::Binder;
-use super::scope::{Found, check_parts, ident};
+use super::scope::{Found, SystemColumn, check_parts, ident};
 use super::unsupported;
 use crate::expr::Expr;
 use crate::expr::resolve;
@@ -13,21 +13,11 @@ use sqlparser::tokenizer::Span;
 /// Names that are compared for one unit of work.
 const NAMES_PER_UNIT: u64 = 64;
 
-/// Whether PostgreSQL's tables have a column of this name that ours lack: it tells of versions and
-/// places of rows.
-fn is_system_column(name: &str) -> bool {
-    matches!(name, "ctid" | "xmin" | "xmax" | "cmin" | "cmax")
-}
-
 impl Binder<'_> {
     pub(super) fn identifier(&mut self, name: &ast::Ident) -> Result<Expr, SqlError> {
         let folded = ident(name);
         if let Some(found) = self.column(None, None, &folded, name.span)? {
             return Ok(found);
-        }
-        if is_system_column(&folded) {
-            let error = unsupported(&format!("the system column {folded}"));
-            return Err(error.at(self.position(name.span)));
         }
         if name.quote_style.is_none() && folded == "default" {
             let message = "DEFAULT is not allowed in this context";
@@ -79,36 +69,36 @@ impl Binder<'_> {
         name: &str,
         span: Span,
     ) -> Result<Option<Expr>, SqlError> {
+        let system_column = SystemColumn::by_name(name);
         for depth in (0..self.levels.len()).rev() {
             self.work += 1 + self.levels[depth].scope.columns.len() as u64 / NAMES_PER_UNIT;
             let scope = &self.levels[depth].scope;
             if relation.is_some_and(|relation| !scope.has_in(schema, relation)) {
                 continue;
             }
-            let found = match scope.find(relation, name) {
-                Found::NoColumn | Found::Nothing
-                    if name == "tableoid" && scope.table_oid(relation).is_some() =>
+            let found = scope.find(relation, name);
+            let system = match (&found, system_column) {
+                (Found::NoColumn | Found::Nothing, Some(column)) => scope
+                    .system_column(column, relation)
+                    .map_err(|error| error.at(self.position(span)))?,
+                _ => None,
+            };
+            let found = match (found, system) {
+                (_, Some(system)) => system,
+                (Found::Column(column), None) => column.expr.clone(),
+                (Found::Nothing, None)
+                    if !(system_column.is_some()
+                        && relation.is_none()
+                        && scope.bases.len() > 1) =>
                 {
-                    scope.table_oid(relation).expect("just seen")
+                    continue;
                 }
-                Found::Column(column) => column.expr.clone(),
-                Found::Nothing
-                    if name == "tableoid" && relation.is_none() && scope.bases.len() > 1 =>
-                {
-                    let message = "column reference \"tableoid\" is ambiguous";
-                    let error = SqlError::new(SqlState::AMBIGUOUS_COLUMN, message);
-                    return Err(error.at(self.position(span)));
-                }
-                Found::Ambiguous => {
+                (Found::Ambiguous | Found::Nothing, None) => {
                     let message = format!("column reference \"{name}\" is ambiguous");
                     let error = SqlError::new(SqlState::AMBIGUOUS_COLUMN, message);
                     return Err(error.at(self.position(span)));
                 }
-                Found::NoColumn if is_system_column(name) => {
-                    let error = unsupported(&format!("the system column {name}"));
-                    return Err(error.at(self.position(span)));
-                }
-                Found::NoColumn => {
+                (Found::NoColumn, None) => {
                     let relation = relation.expect("only a qualified name finds a relation");
                     let error = SqlError::new(
                         SqlState::UNDEFINED_COLUMN,
@@ -117,7 +107,6 @@ impl Binder<'_> {
                     let error = self.with_similar(error, Some(relation), name);
                     return Err(error.at(self.position(span)));
                 }
-                Found::Nothing => continue,
             };
             if depth + 1 == self.levels.len() {
                 return Ok(Some(found));

@@ -1,7 +1,9 @@
 //! Names that a query can see, and the errors of names that it cannot.
 
-use crate::expr::{Expr, walk};
+use super::unsupported;
+use crate::expr::{Compare, Expr, Func, walk};
 use crate::parse::{Source, fold};
+use crate::pg_catalog::VirtualTable;
 use base::{Datum, SqlError, SqlState, Type};
 use catalog::Table;
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
@@ -29,10 +31,43 @@ pub(crate) struct Scope {
     pub(crate) columns: Vec<ScopeColumn>,
     /// Aliases of the FROM items, in order.
     pub(crate) relations: Vec<String>,
-    /// Tables among them, with the position of their first column.
-    pub(crate) bases: Vec<(u32, Arc<Table>)>,
+    /// Those among them whose rows are stored or of the system catalog, with the position of their
+    /// first column.
+    pub(crate) bases: Vec<(u32, Base)>,
     /// Those that go by their own name, so that a schema may stand before it: schema and name.
     pub(crate) qualified: Vec<(&'static str, String)>,
+}
+
+/// A relation that has system columns.
+#[derive(Clone, Debug)]
+pub(crate) enum Base {
+    Table(Arc<Table>),
+    Catalog(&'static VirtualTable),
+}
+
+/// What PostgreSQL tells of every row besides its columns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SystemColumn {
+    /// Table of the row.
+    TableOid,
+    /// Version of the row.
+    Xmin,
+    /// Place of the row.
+    Ctid,
+    /// Others, which tell of transactions and commands.
+    Other,
+}
+
+impl SystemColumn {
+    pub(crate) fn by_name(name: &str) -> Option<SystemColumn> {
+        Some(match name {
+            "tableoid" => SystemColumn::TableOid,
+            "xmin" => SystemColumn::Xmin,
+            "ctid" => SystemColumn::Ctid,
+            "xmax" | "cmin" | "cmax" => SystemColumn::Other,
+            _ => return None,
+        })
+    }
 }
 
 /// What a name means in one scope.
@@ -106,8 +141,8 @@ impl Scope {
 
     /// Whether a column follows from grouped columns: they hold its table's primary key.
     pub(crate) fn determines(&self, group: &[Expr], column: u32) -> bool {
-        self.bases.iter().any(|(first, table)| {
-            let own = *first..*first + table.columns.len() as u32;
+        self.tables().any(|(first, table)| {
+            let own = first..first + table.columns.len() as u32;
             own.contains(&column)
                 && table.primary_constraint.is_some()
                 && table.primary.columns.iter().all(|key| {
@@ -173,10 +208,10 @@ impl Scope {
     /// There is no relation of this name; a table of that name may have another one here, or be
     /// none of the schema that was given.
     pub(crate) fn no_relation(&self, name: &str) -> SqlError {
-        let renamed = self.bases.iter().find_map(|(first, table)| {
+        let renamed = self.tables().find_map(|(first, table)| {
             let mut columns = self.columns.iter();
             let at =
-                |column: &&ScopeColumn| matches!(column.expr, Expr::Column(at, _) if at == *first);
+                |column: &&ScopeColumn| matches!(column.expr, Expr::Column(at, _) if at == first);
             columns.find(at).filter(|_| table.name == name)
         });
         let invalid = |hint: String| {
@@ -199,9 +234,23 @@ impl Scope {
         }
     }
 
-    /// The oid of the table from which a row comes, for `tableoid`: of the relation of that name,
-    /// or of the only one. NULL where an outer join found no row.
-    pub(crate) fn table_oid(&self, relation: Option<&str>) -> Option<Expr> {
+    fn tables(&self) -> impl Iterator<Item = (u32, &Arc<Table>)> {
+        self.bases.iter().filter_map(|(first, base)| match base {
+            Base::Table(table) => Some((*first, table)),
+            Base::Catalog(_) => None,
+        })
+    }
+
+    /// A system column of the relation of that name, or of the only one; NULL where an outer join
+    /// found no row. `None` if there is no such relation, or if several are meant.
+    ///
+    /// # Errors
+    /// 0A000 for what has no meaning here.
+    pub(crate) fn system_column(
+        &self,
+        column: SystemColumn,
+        relation: Option<&str>,
+    ) -> Result<Option<Expr>, SqlError> {
         let named = |first: u32| {
             let mut columns = self.columns.iter();
             relation.is_none_or(|name| {
@@ -212,19 +261,23 @@ impl Scope {
             })
         };
         let mut found = self.bases.iter().filter(|(first, _)| named(*first));
-        let (first, table) = found.next()?;
-        if found.next().is_some() {
-            return None;
-        }
-        // A key is never NULL in a row that is there.
-        let key = table.primary.columns.first()?.column;
-        let key = Expr::Column(first + u32::from(key), table.column_at(key).ty);
-        let oid = Expr::Const(Datum::Int(table.id.0.into()), Type::Oid);
-        Some(Expr::Case {
-            arms: vec![(Expr::IsNull(Box::new(key), false), Expr::null(Type::Oid))],
-            otherwise: Box::new(oid),
-            ty: Type::Oid,
-        })
+        let (Some((first, base)), None) = (found.next(), found.next()) else {
+            return Ok(None);
+        };
+        let value = match column {
+            SystemColumn::TableOid => Expr::Const(Datum::Int(base.oid().into()), Type::Oid),
+            SystemColumn::Xmin => Expr::Call(Func::RowVersion, base.columns(*first), Type::Xid),
+            SystemColumn::Ctid => Expr::Column(first + base.row_number()?, Type::Tid),
+            SystemColumn::Other => {
+                let error = unsupported("the system columns xmax, cmin and cmax");
+                return Err(error.hint("xmin tells whether a row has changed."));
+            }
+        };
+        Ok(Some(match (column, base) {
+            // The number of a row that is missing is NULL already.
+            (SystemColumn::Ctid, _) => value,
+            _ => base.present_or_null(*first, value),
+        }))
     }
 
     /// A visible column whose name is close to a misspelt one, as PostgreSQL suggests it.
@@ -238,6 +291,70 @@ impl Scope {
             .min_by_key(|(distance, _)| *distance)?;
         (distance > 0 && distance <= 3 && distance <= name.len() / 2)
             .then(|| format!("{}.{}", best.relation, best.name))
+    }
+}
+
+impl Base {
+    fn oid(&self) -> u32 {
+        match self {
+            Base::Table(table) => table.id.0,
+            Base::Catalog(relation) => relation.oid,
+        }
+    }
+
+    fn columns(&self, first: u32) -> Vec<Expr> {
+        let types: Vec<Type> = match self {
+            Base::Table(table) => table.columns.iter().map(|column| column.ty).collect(),
+            Base::Catalog(relation) => relation.columns.iter().map(|column| column.ty).collect(),
+        };
+        let positions = (first..).zip(types);
+        positions.map(|(at, ty)| Expr::Column(at, ty)).collect()
+    }
+
+    /// Position of the hidden number of a row.
+    fn row_number(&self) -> Result<u32, SqlError> {
+        let (name, number) = match self {
+            Base::Table(table) => (table.name.as_str(), table.rowid()),
+            Base::Catalog(relation) => (relation.name, None),
+        };
+        number.map(u32::from).ok_or_else(|| {
+            let error = unsupported(&format!("the system column ctid of \"{name}\""));
+            match self {
+                Base::Table(_) => error
+                    .detail("Rows of a table with a primary key have no place of their own.")
+                    .hint("Use the primary key."),
+                Base::Catalog(_) => error.detail("Rows of the system catalog have no place."),
+            }
+        })
+    }
+
+    /// The value, or NULL where an outer join found no row.
+    fn present_or_null(&self, first: u32, value: Expr) -> Expr {
+        // A key is never NULL in a row that is there, and no row of the catalog is without a value.
+        let tested = match self {
+            Base::Table(table) => {
+                let key = table.primary.columns.first().map_or(0, |key| key.column);
+                vec![Expr::Column(
+                    first + u32::from(key),
+                    table.column_at(key).ty,
+                )]
+            }
+            Base::Catalog(_) => self.columns(first),
+        };
+        let missing = match <[Expr; 1]>::try_from(tested) {
+            Ok([key]) => Expr::IsNull(Box::new(key), false),
+            Err(columns) => {
+                let zero = Expr::Const(Datum::Int(0), Type::Int4);
+                let values = Expr::Call(Func::NumNonNulls, columns, Type::Int4);
+                Expr::Call(Func::Compare(Compare::Eq), vec![values, zero], Type::Bool)
+            }
+        };
+        let ty = value.ty();
+        Expr::Case {
+            arms: vec![(missing, Expr::null(ty))],
+            otherwise: Box::new(value),
+            ty,
+        }
     }
 }
 

@@ -73,6 +73,7 @@ impl Binder<'_> {
             }
         };
         let inherited = self.inherited.take();
+        let assigned = core::mem::take(&mut self.assigned_types);
         let window = self.window(limit.as_ref(), offset.as_ref(), fetch.as_ref())?;
         let mut locking = self.locking(locks)?;
         if let Some((mode, clause)) = inherited {
@@ -81,8 +82,13 @@ impl Binder<'_> {
             locking.of.clear();
         }
         let mut bound = match body.as_ref() {
-            SetExpr::Select(select) => return self.select(select, order, window, &locking),
-            SetExpr::Query(inner) => self.query(inner)?,
+            SetExpr::Select(select) => {
+                return self.select(select, order, window, &locking, &assigned);
+            }
+            SetExpr::Query(inner) => {
+                self.assigned_types = assigned;
+                self.query(inner)?
+            }
             body => self.set_expr(body)?,
         };
         if let Some(clause) = locking.clause {
@@ -96,7 +102,7 @@ impl Binder<'_> {
         let mut keys = Vec::new();
         for key in order {
             let column = self.output_only(&key.expr, &bound.columns)?;
-            keys.push(self.sort_key(column as u32, key)?);
+            keys.push(self.sort_key((column as u32, bound.columns[column].ty), key)?);
         }
         if !keys.is_empty() {
             bound.rel = Rel::Sort {
@@ -115,7 +121,7 @@ impl Binder<'_> {
                     limit: None,
                     offset: None,
                 };
-                self.nested_query(|b| b.select(select, &[], window, &Locking::default()))
+                self.nested_query(|b| b.select(select, &[], window, &Locking::default(), &[]))
             }
             SetExpr::Query(query) => self.nested_query(|b| b.query(query)),
             SetExpr::Values(ast::Values { explicit_row, rows }) => {
@@ -337,6 +343,7 @@ impl Binder<'_> {
         order: &[OrderByExpr],
         window: Window,
         locking: &Locking,
+        assigned: &[Type],
     ) -> Result<BoundQuery, SqlError> {
         let SelectClauses {
             distinct,
@@ -361,9 +368,8 @@ impl Binder<'_> {
         }
         self.level().aggregates_in = None;
         let mut targets = self.targets(projection)?;
-        for target in &mut targets {
-            self.settle_target(target)?;
-        }
+        let whole_rows = matches!(distinct, Some(Distinct::Distinct));
+        self.settle_targets(&mut targets, if whole_rows { &[] } else { assigned })?;
         let mut sort = Vec::new();
         for key in order {
             sort.push(self.sort_target(&key.expr, &targets)?);
@@ -458,7 +464,7 @@ impl Binder<'_> {
                     exprs.len() as u32 - 1
                 }
             };
-            keys.push(self.sort_key(column, key)?);
+            keys.push(self.sort_key((column, exprs[column as usize].ty()), key)?);
         }
         let mut on = Vec::new();
         let whole_rows = matches!(distinct, Distinctness::Rows);

@@ -112,11 +112,20 @@ impl Binder<'_> {
         Ok(Target { expr, name, origin })
     }
 
-    /// Gives output columns of unknown type the type text.
-    pub(crate) fn settle_target(&mut self, target: &mut Target) -> Result<(), SqlError> {
-        if target.expr.ty() == Type::Unknown {
+    /// Gives output columns of unknown type the type to which an INSERT assigns them, and others
+    /// behind those the type text.
+    pub(crate) fn settle_targets(
+        &mut self,
+        targets: &mut [Target],
+        assigned: &[Type],
+    ) -> Result<(), SqlError> {
+        for (i, target) in targets.iter_mut().enumerate() {
+            if target.expr.ty() != Type::Unknown {
+                continue;
+            }
+            let ty = assigned.get(i).copied().unwrap_or(Type::Text);
             let expr = core::mem::replace(&mut target.expr, Expr::null(Type::Unknown));
-            target.expr = resolve::coerce(expr, Type::Text, Context::Implicit)?;
+            target.expr = resolve::coerce(expr, ty, Context::Assignment)?;
             let expr = target.expr.clone();
             self.note(&expr);
         }

@@ -353,9 +353,12 @@ pub(super) fn check_nulls(nulls: &NullsDistinctOption) -> Result<(), SqlError> {
 }
 
 /// Rows are read where no catalog is: names for the oids of `reg...` types would be missing there.
+/// What xid and tid tell of a row, they tell only while it is read.
 fn check_storable(name: &str, ty: Type) -> Result<(), SqlError> {
     match ty.element().unwrap_or(ty) {
-        Type::Reg(_) => Err(unsupported(&format!("a column of type {}", ty.name()))),
+        Type::Reg(_) | Type::Xid | Type::Tid => {
+            Err(unsupported(&format!("a column of type {}", ty.name())))
+        }
         Type::Unknown => {
             let message = format!("column \"{name}\" has pseudo-type unknown");
             Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message))

@@ -1,7 +1,7 @@
 //! EXPLAIN: the steps as a tree, with what they did if they were run.
 
 use super::explain_text::{
-    Names, access_text, column_text, expr_text, key_count, scan_column, some_of,
+    Names, access_text, column_name, column_text, expr_text, key_count, scan_column, some_of,
 };
 use super::show::{fetch, row_counts};
 use super::step::{Action, PointOp, Run, Scan, Step, StepOp};
@@ -186,7 +186,7 @@ impl Lines<'_> {
                 let keys = table.primary.columns.iter().zip(&point.key);
                 let text: Vec<String> = keys
                     .map(|(key, value)| {
-                        let name = &table.column_at(key.column).name;
+                        let name = column_name(table, key.column);
                         format!("{name} = {}", expr_text(value, &unnamed))
                     })
                     .collect();
@@ -430,7 +430,7 @@ impl Lines<'_> {
 
     /// What a scan reads; `outer` names the columns of the row that its keys are over.
     fn scan(&mut self, scan: &Scan, depth: usize, outer: Names<'_>) {
-        let names = |column: u32| scan.table.column_at(column as u16).name.clone();
+        let names = |column: u32| column_name(&scan.table, column as u16).into();
         if let Some(text) = access_text(&scan.table, &scan.access, outer) {
             self.detail(depth, &format!("Key: {text}"));
         }

@@ -11,7 +11,7 @@ use catalog::Table;
 /// The keys that an access reads; `names` are those of the row that their values are over.
 pub(super) fn access_text(table: &Table, access: &Access, names: Names<'_>) -> Option<String> {
     let index = table_index(table, access.index);
-    let name = |place: usize| table.column_at(index.columns[place].column).name.as_str();
+    let name = |place: usize| column_name(table, index.columns[place].column);
     let mut parts = Vec::new();
     let mut listed: Vec<(usize, &str)> = Vec::new();
     for (i, part) in access.prefix.iter().enumerate() {
@@ -131,6 +131,7 @@ pub(super) fn expr_text(expr: &Expr, names: Names<'_>) -> String {
             let (left, right) = (expr_text(&sides[0], names), expr_text(&sides[1], names));
             format!("({left} {} {right})", compare_text(*op))
         }
+        Expr::Call(Func::RowVersion, _, _) => "xmin".into(),
         Expr::Call(func, args, _) => {
             let name = match func {
                 Func::Add => Some(" + "),
@@ -264,7 +265,15 @@ fn partial(step: &Step) -> Option<(&Table, &[PartialAggregate])> {
 }
 
 fn table_column(table: &Table, column: u32) -> String {
-    format!("{}.{}", table.name, table.column_at(column as u16).name)
+    format!("{}.{}", table.name, column_name(table, column as u16))
+}
+
+/// The column's name as a query has it: `ctid` for the hidden number of a row.
+pub(super) fn column_name(table: &Table, column: u16) -> &str {
+    match table.rowid() {
+        Some(number) if number == column => "ctid",
+        _ => &table.column_at(column).name,
+    }
 }
 
 pub(super) fn scan_column(scan: &Scan, column: u32) -> String {

@@ -191,7 +191,9 @@ impl AggFunc {
             "min" | "max" => {
                 let ty = match known {
                     Type::Varchar(_) | Type::Name => Type::Text,
-                    Type::Bool | Type::Uuid | Type::Bytea | Type::InternalChar => return None,
+                    Type::Bool | Type::Uuid | Type::Bytea | Type::InternalChar | Type::Xid => {
+                        return None;
+                    }
                     other => other,
                 };
                 one(

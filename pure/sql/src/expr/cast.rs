@@ -51,6 +51,7 @@ fn convert(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {
             text::parse(to, text)
         }
         Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) => to_int(value, from, to),
+        Type::Xid | Type::Tid => keep(value, from, to, |value| matches!(value, Datum::Int(_))),
         Type::Float4 => to_float4(value),
         Type::Float8 => to_float8(value),
         Type::Numeric(_) => to_decimal(value, from),
@@ -107,7 +108,13 @@ pub(super) fn no_cast(from: Type, to: Type) -> SqlError {
         from.base_name(),
         to.base_name()
     );
-    SqlError::new(SqlState::CANNOT_COERCE, message)
+    let error = SqlError::new(SqlState::CANNOT_COERCE, message);
+    match from {
+        Type::Xid => error.hint(
+            "xmin tells whether a row has changed, by = and <>. It has no order and does not grow.",
+        ),
+        _ => error,
+    }
 }
 
 fn to_text(value: Datum, from: Type, to: Type) -> Result<Datum, SqlError> {

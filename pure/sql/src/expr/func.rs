@@ -64,6 +64,8 @@ pub enum Func {
     NullIf,
     NumNulls,
     NumNonNulls,
+    /// `xmin` of a row of these values.
+    RowVersion,
     /// The text form of a value of this type (`concat`, `format`, `||` with other types); NULL
     /// stays NULL.
     Output(Type),
@@ -295,6 +297,7 @@ impl Func {
             | Func::NullIf
             | Func::NumNulls
             | Func::NumNonNulls
+            | Func::RowVersion
             | Func::ArrayToString(_)
             | Func::Catalog(_) => false,
             Func::Text(func) => !matches!(

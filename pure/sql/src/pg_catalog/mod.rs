@@ -124,6 +124,11 @@ impl VirtualTable {
         batch
     }
 
+    /// Whether it is a view, whose rows have no system columns.
+    pub fn is_view(&self) -> bool {
+        self.kind == 'v'
+    }
+
     /// Whether [`CatalogCx::sessions`] must be filled in before the rows are computed.
     pub fn needs_sessions(&self) -> bool {
         self.name == "pg_stat_activity"

@@ -223,7 +223,7 @@ fn fits(ty: Type, datum: &Datum) -> bool {
         (Type::Bool, Datum::Bool(_)) => true,
         (Type::Int2, Datum::Int(value)) => i16::try_from(*value).is_ok(),
         (Type::Int4, Datum::Int(value)) => i32::try_from(*value).is_ok(),
-        (Type::Oid | Type::Reg(_), Datum::Int(value)) => u32::try_from(*value).is_ok(),
+        (Type::Oid | Type::Reg(_) | Type::Xid, Datum::Int(value)) => u32::try_from(*value).is_ok(),
         (Type::Int8, Datum::Int(_)) => true,
         (Type::Float4 | Type::Float8, Datum::Float(_)) => true,
         (Type::InternalChar, Datum::Text(text)) => text.len() <= 1,

@@ -101,7 +101,7 @@ struct RowBound {
 pub(super) fn same_kind(a: Type, b: Type) -> bool {
     let class = |ty: Type| match ty {
         Type::Bool => 0,
-        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) => 1,
+        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) | Type::Tid => 1,
         Type::Float4 | Type::Float8 => 2,
         Type::Numeric(_) => 3,
         Type::Text | Type::Varchar(_) | Type::Name | Type::InternalChar => 4,
@@ -112,7 +112,7 @@ pub(super) fn same_kind(a: Type, b: Type) -> bool {
         Type::Timestamptz(_) => 9,
         Type::Uuid => 10,
         Type::Interval => 11,
-        Type::Array(_) | Type::Unknown => 12,
+        Type::Array(_) | Type::Unknown | Type::Xid => 12,
     };
     class(a) == class(b) && class(a) != 12
 }

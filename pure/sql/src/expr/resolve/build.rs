@@ -28,6 +28,13 @@ pub fn coalesce(args: Vec<Expr>) -> Result<Expr, SqlError> {
 /// GREATEST and LEAST.
 pub(super) fn extreme(func: Func, what: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
     let (args, ty) = unify(what, args)?;
+    if !super::has_order(ty) {
+        let message = format!(
+            "could not identify a comparison function for type {}",
+            ty.name()
+        );
+        return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
+    }
     Ok(Expr::Call(func, args, ty))
 }
 

@@ -183,6 +183,11 @@ fn choose_operator(
     }
 }
 
+/// Whether values of the type are before and behind each other, not only equal or not.
+pub fn has_order(ty: Type) -> bool {
+    ty.element().unwrap_or(ty) != Type::Xid
+}
+
 /// A comparison by its symbol.
 pub fn comparison(op: &str) -> Option<Compare> {
     Some(match op {

@@ -269,7 +269,7 @@ fn value(prng: &mut Prng, ty: Type) -> Datum {
         Type::Int2 => Datum::Int(int(prng, 16)),
         Type::Int4 => Datum::Int(int(prng, 32)),
         Type::Int8 => Datum::Int(int(prng, 64)),
-        Type::Oid | Type::Reg(_) => Datum::Int(pick(
+        Type::Oid | Type::Reg(_) | Type::Xid | Type::Tid => Datum::Int(pick(
             prng,
             &[0, 1, 16, 23, 1259, 16_384, i64::from(u32::MAX)],
         )),
@@ -345,7 +345,7 @@ fn is_of(ty: Type, value: &Datum) -> bool {
         (Type::Int2, _) => within(i64::from(i16::MIN), i64::from(i16::MAX)),
         (Type::Int4, _) => within(i64::from(i32::MIN), i64::from(i32::MAX)),
         (Type::Int8, _) => value.as_int().is_some(),
-        (Type::Oid | Type::Reg(_), _) => within(0, i64::from(u32::MAX)),
+        (Type::Oid | Type::Reg(_) | Type::Xid, _) => within(0, i64::from(u32::MAX)),
         (Type::Float4 | Type::Float8, _) => matches!(value, Datum::Float(_)),
         (Type::Numeric(_), _) => value.as_decimal().is_some(),
         (Type::Date, Datum::Date(days)) => {

@@ -129,6 +129,8 @@ const TS: Arg = Arg::Is(Type::Timestamp(None));
 const TSTZ: Arg = Arg::Is(Type::Timestamptz(None));
 const SPAN: Arg = Arg::Is(Type::Interval);
 const OID: Arg = Arg::Is(Type::Oid);
+const XID: Arg = Arg::Is(Type::Xid);
+const TID: Arg = Arg::Is(Type::Tid);
 const UUID: Arg = Arg::Is(Type::Uuid);
 const ICHAR: Arg = Arg::Is(Type::InternalChar);
 const ELEM: Arg = Arg::AnyElement;
@@ -188,6 +190,8 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         "uuid" => Type::Uuid,
         "name" => Type::Name,
         "oid" => Type::Oid,
+        "xid" => Type::Xid,
+        "tid" => Type::Tid,
         _ => Type::Reg(Reg::ALL.into_iter().find(|reg| reg.name() == name)?),
     })
 }

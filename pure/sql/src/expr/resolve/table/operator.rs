@@ -31,7 +31,7 @@ static FLOATS: [Row; 4] = [
 static NUMERICS: [Row; 1] = [([NUM, NUM], NUMERIC)];
 
 /// Types that compare with each other.
-static COMPARED: [[Arg; 2]; 21] = [
+static COMPARED: [[Arg; 2]; 22] = [
     [BOOL, BOOL],
     [NUM, NUM],
     [TXT, TXT],
@@ -53,7 +53,11 @@ static COMPARED: [[Arg; 2]; 21] = [
     [SPAN, SPAN],
     [OID, OID],
     [ICHAR, ICHAR],
+    [TID, TID],
 ];
+
+/// Types that are equal or not, without an order.
+static EQUATED: [[Arg; 2]; 2] = [[XID, XID], [XID, I4]];
 
 fn entries(name: &'static str, rows: &'static [Row], func: &Func) -> Vec<Entry> {
     let entry = |(args, ret): &'static Row| Entry {
@@ -70,8 +74,13 @@ fn comparisons(name: &'static str, op: Compare) -> Vec<Entry> {
     static ARRAYS: [Arg; 2] = [ARRAY, ARRAY];
     let numbers = INTEGERS.iter().chain(&FLOATS).map(|(args, _)| args);
     let entry = |args: &'static [Arg; 2]| f(name, args, Type::Bool, Func::Compare(op));
+    let equated: &'static [[Arg; 2]] = match op {
+        Compare::Eq | Compare::Ne => &EQUATED,
+        _ => &[],
+    };
     numbers
         .chain(&COMPARED)
+        .chain(equated)
         .chain([&ARRAYS])
         .map(entry)
         .collect()
