@@ -85,8 +85,8 @@ fn parse_with(zone: Option<&Zone>, ty: Type, text: &str) -> Result<Datum, SqlErr
 /// Appends the text form of `datum`, a value of type `ty`.
 ///
 /// NULL has no text form: the caller must tell it apart; nothing is appended for it. Only `char`
-/// (padding), `real`, `timestamptz`, `tid` and arrays look at `ty`; a value of another kind is written in
-/// its own form.
+/// (padding), `real`, `timestamptz`, `tid` and arrays look at `ty`; a value of another kind is
+/// written in its own form.
 pub fn format(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
     match datum {
         Datum::Null => {}

@@ -46,7 +46,8 @@ fn count_up(cluster: &Cluster, protocol: &str, client: usize) {
         let changed = rows_patiently(
             &mut link,
             &format!(
-                "UPDATE counter SET n = {} WHERE id = {id} AND xmin = '{version}' RETURNING xmin, n",
+                "UPDATE counter SET n = {} WHERE id = {id} AND xmin = '{version}' \
+                 RETURNING xmin, n",
                 n + 1
             ),
         );
@@ -63,7 +64,8 @@ fn every_node_sees_the_same_version_of_a_row() {
     let cluster = Cluster::start("sameversion", 2, 2);
     for protocol in ["two_phase", "leap"] {
         let tables = [
-            "CREATE TABLE t (id int PRIMARY KEY, b bool, f real, d float8, n numeric, v varchar(9), \
+            "CREATE TABLE t (id int PRIMARY KEY, b bool, f real, d float8, n numeric, \
+             v varchar(9), \
              c char(4), y bytea, day date, at timestamptz, u uuid, i interval, a int[])",
             "CREATE TABLE bare (a int, b text)",
         ];

@@ -32,7 +32,7 @@ pub fn fit_explicit(ty: Type, datum: Datum) -> Result<Datum, SqlError> {
 
 fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
     match ty {
-        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) | Type::Xid => {
+        Type::Int2 | Type::Int4 | Type::Int8 | Type::Oid | Type::Reg(_) | Type::Xid | Type::Tid => {
             fit_int(ty, datum)
         }
         Type::Float4 | Type::Float8 => fit_float(ty, datum),
@@ -97,7 +97,6 @@ fn fit_other(ty: Type, datum: Datum, cut: bool) -> Result<Datum, SqlError> {
         | Type::Bytea
         | Type::Uuid
         | Type::Interval
-        | Type::Tid
         | Type::Unknown => Ok(datum),
     }
 }

@@ -2,9 +2,8 @@
 
 use super::calls::is_subquery;
 use super::dml::BoundAssignment;
-use super::from::table_scope;
 use super::rel::InitValue;
-use super::scope::object_name;
+use super::scope::{object_name, table_scope};
 use super::{Binder, unsupported};
 use crate::expr::Expr;
 use base::{SqlError, SqlState};

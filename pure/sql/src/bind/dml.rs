@@ -1,11 +1,11 @@
 //! INSERT, UPDATE, DELETE: bound forms.
 
 use super::conflict::Conflict;
-use super::from::{Locking, table_scope};
+use super::from::Locking;
 use super::rel::{CallKind, Rel};
-use super::scope::{Scope, ident, object_name};
+use super::scope::{Scope, ident, object_name, table_scope};
 use super::target::Target;
-use super::{Binder, ELSEWHERE, place_calls, unsupported};
+use super::{Binder, ELSEWHERE, Untyped, place_calls, unsupported};
 use crate::expr::Expr;
 use crate::expr::resolve::{self, Context};
 use crate::parse::{InsertWords, Overriding, expression};
@@ -180,7 +180,7 @@ impl Binder<'_> {
             return self.checked_rows(table, given, rows, implicit, overriding);
         }
         let columns = given.iter().map(|column| table.column_at(*column).ty);
-        self.assigned_types = columns.collect();
+        self.untyped = Untyped::Assigned(columns.collect());
         let (bound, binds, _) = self.nested(|binder| binder.query(query))?;
         assert!(binds.is_empty(), "an INSERT has no enclosing row");
         let count = bound.columns.len();
@@ -410,7 +410,7 @@ impl Binder<'_> {
         self.level().aggregates_in = ELSEWHERE;
         self.set_scope(outer);
         let mut targets = bound?;
-        self.settle_targets(&mut targets, &[])?;
+        self.settle_targets(&mut targets, &Untyped::Text)?;
         if !self.take_calls().is_empty() {
             return Err(unsupported("a correlated subquery in RETURNING"));
         }

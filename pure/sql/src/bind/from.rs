@@ -2,8 +2,8 @@
 
 use super::rel::{Binds, JoinKind, Rel, TableFunction};
 use super::scope::{
-    Base, Scope, ScopeColumn, check_database, check_reserved, ident, name_position, not_lateral,
-    object_name,
+    Scope, ScopeColumn, catalog_scope, check_database, check_reserved, ident, name_position,
+    not_lateral, object_name, table_scope,
 };
 use super::{Binder, BoundQuery, conjuncts, place_calls, unsupported};
 use crate::expr::Expr;
@@ -463,19 +463,7 @@ impl Binder<'_> {
         let named = if schema.as_deref() != Some("public")
             && let Some(found) = crate::pg_catalog::lookup(schema.as_deref(), &table)
         {
-            let columns = found.columns.iter().enumerate().map(|(i, column)| {
-                (
-                    column.name.to_string(),
-                    column.ty,
-                    (found.oid, i as i16 + 1),
-                )
-            });
-            let mut scope = Scope::of_relation(&shown, columns, 0);
-            scope.note_home(found.schema, found.name, &shown);
-            if !found.is_view() {
-                scope.bases.push((0, Base::Catalog(found)));
-            }
-            (Rel::Virtual(found), scope)
+            (Rel::Virtual(found), catalog_scope(found, &shown))
         } else {
             let table = self.find_table(name)?;
             let scope = table_scope(&table, &shown);
@@ -655,22 +643,6 @@ impl Binder<'_> {
             }
         }
     }
-}
-
-/// The names of a table's columns.
-pub(crate) fn table_scope(table: &Arc<Table>, alias: &str) -> Scope {
-    let columns = table
-        .columns
-        .iter()
-        .enumerate()
-        .map(|(i, column)| (column.name.clone(), column.ty, (table.id.0, i as i16 + 1)));
-    let mut scope = Scope::of_relation(alias, columns, 0);
-    for (column, described) in scope.columns.iter_mut().zip(&table.columns) {
-        column.hidden = described.hidden;
-    }
-    scope.note_home("public", &table.name, alias);
-    scope.bases.push((0, Base::Table(table.clone())));
-    scope
 }
 
 fn joined(kind: JoinKind, left: Rel, right: Rel, on: Vec<Expr>) -> Rel {

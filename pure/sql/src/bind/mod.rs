@@ -31,7 +31,7 @@ pub(crate) use target::Target;
 
 /// The names of a table's columns, under its own name.
 pub(crate) fn scope_of(table: &Arc<catalog::Table>) -> Scope {
-    from::table_scope(table, &table.name)
+    scope::table_scope(table, &table.name)
 }
 
 use crate::expr::{Expr, zoned};
@@ -108,6 +108,18 @@ pub(crate) struct BoundQuery {
     pub(crate) columns: Vec<OutColumn>,
 }
 
+/// What becomes of the columns of a query that are literals, NULL or parameters without a type.
+#[derive(Default)]
+pub(crate) enum Untyped {
+    /// They become text.
+    #[default]
+    Text,
+    /// They become of the types of the columns to which an INSERT assigns them.
+    Assigned(Vec<Type>),
+    /// They stay without a type: those of the other sides of a UNION decide.
+    Kept,
+}
+
 /// Binds the parts of one statement.
 pub(crate) struct Binder<'a> {
     pub(crate) cx: &'a PlanCx<'a>,
@@ -129,9 +141,8 @@ pub(crate) struct Binder<'a> {
     subquery_name: String,
     /// The locks that the query to be bound next takes over from the one around it.
     inherited: Option<(txn::LockMode, &'static str)>,
-    /// Types of the columns to which an INSERT assigns those of the query to be bound next: its
-    /// literals and parameters without a type become of them.
-    assigned_types: Vec<Type>,
+    /// What becomes of the columns without a type of the query to be bound next.
+    untyped: Untyped,
     /// A function asks how much memory rows take up.
     pub(crate) sizes: bool,
     /// The session's time zone; empty for UTC.
@@ -159,7 +170,7 @@ impl<'a> Binder<'a> {
             chained: 0,
             locks: false,
             inherited: None,
-            assigned_types: Vec::new(),
+            untyped: Untyped::Text,
             subquery_name: String::new(),
             sizes: false,
             zone: cx.zone.into(),

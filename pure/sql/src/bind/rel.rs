@@ -426,6 +426,38 @@ impl Rel {
         }
     }
 
+    /// The value without a type that makes a column of a bound query; what passes it on takes it to
+    /// be of type `ty` from now on.
+    pub(crate) fn untyped(&mut self, column: u32, ty: Type) -> Option<&mut Expr> {
+        match self {
+            Rel::Project { input, exprs } => match &mut exprs[column as usize] {
+                Expr::Column(at, of @ Type::Unknown) => {
+                    *of = ty;
+                    input.untyped(*at, ty)
+                }
+                value => (value.ty() == Type::Unknown).then_some(value),
+            },
+            Rel::Sort { input, keys: _ }
+            | Rel::Distinct { input, keys: _ }
+            | Rel::Limit {
+                input,
+                limit: _,
+                offset: _,
+            } => input.untyped(column, ty),
+            Rel::One
+            | Rel::Table { .. }
+            | Rel::Virtual(_)
+            | Rel::Values { .. }
+            | Rel::Function { .. }
+            | Rel::Join { .. }
+            | Rel::Lateral { .. }
+            | Rel::Filter { .. }
+            | Rel::Apply { .. }
+            | Rel::Aggregate { .. }
+            | Rel::Union { .. } => None,
+        }
+    }
+
     /// Every expression of this relation and the ones below it.
     pub(crate) fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         let calls = |calls: &mut Vec<Call<Rel>>, visit: &mut dyn FnMut(&mut Expr)| {

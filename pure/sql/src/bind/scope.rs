@@ -294,6 +294,37 @@ impl Scope {
     }
 }
 
+/// The names of a table's columns.
+pub(crate) fn table_scope(table: &Arc<Table>, alias: &str) -> Scope {
+    let columns = table
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(i, column)| (column.name.clone(), column.ty, (table.id.0, i as i16 + 1)));
+    let mut scope = Scope::of_relation(alias, columns, 0);
+    for (column, described) in scope.columns.iter_mut().zip(&table.columns) {
+        column.hidden = described.hidden;
+    }
+    scope.note_home("public", &table.name, alias);
+    scope.bases.push((0, Base::Table(table.clone())));
+    scope
+}
+
+/// The names of the columns of a relation of the system catalog.
+pub(crate) fn catalog_scope(relation: &'static VirtualTable, alias: &str) -> Scope {
+    let columns = relation.columns.iter().enumerate();
+    let columns = columns.map(|(i, column)| {
+        let origin = (relation.oid, i as i16 + 1);
+        (column.name.to_string(), column.ty, origin)
+    });
+    let mut scope = Scope::of_relation(alias, columns, 0);
+    scope.note_home(relation.schema, relation.name, alias);
+    if !relation.is_view() {
+        scope.bases.push((0, Base::Catalog(relation)));
+    }
+    scope
+}
+
 impl Base {
     fn oid(&self) -> u32 {
         match self {

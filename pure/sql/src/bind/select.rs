@@ -8,7 +8,7 @@ use super::group::SelectParts;
 use super::rel::{Rel, SortKey};
 use super::scope::{Scope, ident};
 use super::target::Target;
-use super::{Binder, BoundQuery, ELSEWHERE, conjuncts, place_calls, unsupported};
+use super::{Binder, BoundQuery, ELSEWHERE, Untyped, conjuncts, place_calls, unsupported};
 use crate::expr::Expr;
 use crate::expr::resolve::{self, Context};
 use crate::plan::OutColumn;
@@ -26,6 +26,7 @@ pub(super) enum SortTarget {
 }
 
 /// LIMIT and OFFSET.
+#[derive(Default)]
 pub(super) struct Window {
     pub(super) limit: Option<Expr>,
     pub(super) offset: Option<Expr>,
@@ -73,7 +74,7 @@ impl Binder<'_> {
             }
         };
         let inherited = self.inherited.take();
-        let assigned = core::mem::take(&mut self.assigned_types);
+        let untyped = core::mem::take(&mut self.untyped);
         let window = self.window(limit.as_ref(), offset.as_ref(), fetch.as_ref())?;
         let mut locking = self.locking(locks)?;
         if let Some((mode, clause)) = inherited {
@@ -83,22 +84,17 @@ impl Binder<'_> {
         }
         let mut bound = match body.as_ref() {
             SetExpr::Select(select) => {
-                return self.select(select, order, window, &locking, &assigned);
+                return self.select(select, order, window, &locking, untyped);
             }
             SetExpr::Query(inner) => {
-                self.assigned_types = assigned;
+                self.untyped = untyped;
                 self.query(inner)?
             }
             body => self.set_expr(body)?,
         };
-        if let Some(clause) = locking.clause {
-            let message = if matches!(body.as_ref(), SetExpr::Values(_)) {
-                format!("{clause} cannot be applied to VALUES")
-            } else {
-                format!("{clause} is not allowed with UNION/INTERSECT/EXCEPT")
-            };
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-        }
+        locking
+            .clause
+            .map_or(Ok(()), |clause| Err(no_rows_to_lock(clause, body)))?;
         let mut keys = Vec::new();
         for key in order {
             let column = self.output_only(&key.expr, &bound.columns)?;
@@ -116,14 +112,14 @@ impl Binder<'_> {
 
     fn set_expr(&mut self, body: &SetExpr) -> Result<BoundQuery, SqlError> {
         match body {
-            SetExpr::Select(select) => {
-                let window = Window {
-                    limit: None,
-                    offset: None,
-                };
-                self.nested_query(|b| b.select(select, &[], window, &Locking::default(), &[]))
-            }
-            SetExpr::Query(query) => self.nested_query(|b| b.query(query)),
+            SetExpr::Select(select) => self.nested_query(|b| {
+                let (window, locking) = (Window::default(), Locking::default());
+                b.select(select, &[], window, &locking, Untyped::Kept)
+            }),
+            SetExpr::Query(query) => self.nested_query(|b| {
+                b.untyped = Untyped::Kept;
+                b.query(query)
+            }),
             SetExpr::Values(ast::Values { explicit_row, rows }) => {
                 self.no(*explicit_row, "ROW")?;
                 self.values(rows)
@@ -237,22 +233,9 @@ impl Binder<'_> {
             let message = "each UNION query must have the same number of columns";
             return Err(SqlError::new(SqlState::SYNTAX, message));
         }
-        let mut types = Vec::new();
+        let mut types = Vec::with_capacity(width);
         for i in 0..width {
-            let column: Vec<Type> = queries.iter().map(|query| query.columns[i].ty).collect();
-            types.push(resolve::common_type(&column).map_err(|_| {
-                let mut seen = column.iter();
-                let first = seen.next().expect("a union has two sides");
-                let other = seen.find(|ty| *ty != first).unwrap_or(first);
-                SqlError::new(
-                    SqlState::DATATYPE_MISMATCH,
-                    format!(
-                        "UNION types {} and {} cannot be matched",
-                        first.name(),
-                        other.name()
-                    ),
-                )
-            })?);
+            types.push(self.union_type(&mut queries, i)?);
         }
         let mut columns = queries[0].columns.clone();
         for (column, ty) in columns.iter_mut().zip(&types) {
@@ -284,6 +267,36 @@ impl Binder<'_> {
             };
         }
         Ok(BoundQuery { rel, columns })
+    }
+
+    /// The type of a column of a UNION, side by side from the left as PostgreSQL finds it. What has
+    /// no type on one side gets that of the other, or becomes text.
+    fn union_type(&mut self, sides: &mut [BoundQuery], column: usize) -> Result<Type, SqlError> {
+        let mut all = sides[0].columns[column].ty;
+        for side in 1..sides.len() {
+            let own = sides[side].columns[column].ty;
+            let both = resolve::common_type(&[all, own]).map_err(|_| {
+                let (all, own) = (all.name(), own.name());
+                let message = format!("UNION types {all} and {own} cannot be matched");
+                SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+            })?;
+            all = match both {
+                Type::Unknown => Type::Text,
+                known => known,
+            };
+            // What stands left of both has a type already, unless it is the first.
+            for untyped in [0, side] {
+                let query = &mut sides[untyped];
+                if query.columns[column].ty != Type::Unknown {
+                    continue;
+                }
+                query.columns[column].ty = all;
+                if let Some(value) = query.rel.untyped(column as u32, all) {
+                    self.give_type(value, all, Context::Implicit)?;
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// VALUES as a query: columns of common types.
@@ -343,7 +356,7 @@ impl Binder<'_> {
         order: &[OrderByExpr],
         window: Window,
         locking: &Locking,
-        assigned: &[Type],
+        untyped: Untyped,
     ) -> Result<BoundQuery, SqlError> {
         let SelectClauses {
             distinct,
@@ -368,8 +381,7 @@ impl Binder<'_> {
         }
         self.level().aggregates_in = None;
         let mut targets = self.targets(projection)?;
-        let whole_rows = matches!(distinct, Some(Distinct::Distinct));
-        self.settle_targets(&mut targets, if whole_rows { &[] } else { assigned })?;
+        self.settle_targets(&mut targets, &untyped.of_query(distinct))?;
         let mut sort = Vec::new();
         for key in order {
             sort.push(self.sort_target(&key.expr, &targets)?);
@@ -611,6 +623,15 @@ impl Binder<'_> {
                 .at(self.position(name.span))
             })
     }
+}
+
+/// A locking clause of a query whose rows are of no table.
+fn no_rows_to_lock(clause: &str, body: &SetExpr) -> SqlError {
+    let message = match body {
+        SetExpr::Values(_) => format!("{clause} cannot be applied to VALUES"),
+        _ => format!("{clause} is not allowed with UNION/INTERSECT/EXCEPT"),
+    };
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
 }
 
 /// What DISTINCT asks for.

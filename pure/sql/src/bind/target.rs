@@ -1,7 +1,7 @@
 //! Select lists: wildcards, output names, origins.
 
 use super::scope::{check_parts, ident, object_name};
-use super::{Binder, unsupported};
+use super::{Binder, Untyped, unsupported};
 use crate::expr::Expr;
 use crate::expr::resolve::{self, Context};
 use crate::plan::OutColumn;
@@ -25,6 +25,16 @@ impl Target {
             ty: self.expr.ty(),
             table: self.origin.0,
             attribute: self.origin.1,
+        }
+    }
+}
+
+impl Untyped {
+    /// What becomes of them in a query with this DISTINCT: rows are compared as text.
+    pub(super) fn of_query(self, distinct: &Option<ast::Distinct>) -> Untyped {
+        match distinct {
+            Some(ast::Distinct::Distinct) => Untyped::Text,
+            Some(ast::Distinct::On(_)) | None => self,
         }
     }
 }
@@ -112,23 +122,36 @@ impl Binder<'_> {
         Ok(Target { expr, name, origin })
     }
 
-    /// Gives output columns of unknown type the type to which an INSERT assigns them, and others
-    /// behind those the type text.
+    /// Gives output columns of unknown type their type.
     pub(crate) fn settle_targets(
         &mut self,
         targets: &mut [Target],
-        assigned: &[Type],
+        untyped: &Untyped,
     ) -> Result<(), SqlError> {
         for (i, target) in targets.iter_mut().enumerate() {
             if target.expr.ty() != Type::Unknown {
                 continue;
             }
-            let ty = assigned.get(i).copied().unwrap_or(Type::Text);
-            let expr = core::mem::replace(&mut target.expr, Expr::null(Type::Unknown));
-            target.expr = resolve::coerce(expr, ty, Context::Assignment)?;
-            let expr = target.expr.clone();
-            self.note(&expr);
+            let ty = match untyped {
+                Untyped::Text => Type::Text,
+                Untyped::Assigned(types) => types.get(i).copied().unwrap_or(Type::Text),
+                Untyped::Kept => continue,
+            };
+            self.give_type(&mut target.expr, ty, Context::Assignment)?;
         }
+        Ok(())
+    }
+
+    /// Gives a literal, NULL or parameter without a type this type.
+    pub(crate) fn give_type(
+        &mut self,
+        expr: &mut Expr,
+        ty: Type,
+        context: Context,
+    ) -> Result<(), SqlError> {
+        let untyped = core::mem::replace(expr, Expr::null(Type::Unknown));
+        *expr = resolve::coerce(untyped, ty, context)?;
+        self.note(expr);
         Ok(())
     }
 }

@@ -112,6 +112,16 @@ fn sum_kind(ty: Type) -> Option<(SumKind, Type, Type)> {
     })
 }
 
+/// The type as which `min` and `max` take a value, if they do. There is no minimum of varchar or
+/// name: they are taken as text.
+fn extreme_type(ty: Type) -> Option<Type> {
+    match ty {
+        Type::Varchar(_) | Type::Name => Some(Type::Text),
+        Type::Bool | Type::Uuid | Type::Bytea | Type::InternalChar | Type::Xid => None,
+        other => Some(other),
+    }
+}
+
 impl AggFunc {
     /// The aggregate `name` over these arguments (`star`: `count(*)`), the arguments converted to
     /// what it takes, and the type of its result.
@@ -187,15 +197,8 @@ impl AggFunc {
                     one(AggFunc::Avg(kind), wanted, average)
                 }
             }
-            // There is no minimum of varchar or name: they are taken as text.
             "min" | "max" => {
-                let ty = match known {
-                    Type::Varchar(_) | Type::Name => Type::Text,
-                    Type::Bool | Type::Uuid | Type::Bytea | Type::InternalChar | Type::Xid => {
-                        return None;
-                    }
-                    other => other,
-                };
+                let ty = extreme_type(known)?;
                 one(
                     if name == "min" {
                         AggFunc::Min

@@ -41,6 +41,7 @@ pub(super) fn grouped(
                     open.pop();
                 }
             }
+            Token::Word(_) if super::is_name(tokens, at) => {}
             Token::Word(word) => match word.keyword {
                 Keyword::JOIN => {
                     if let Some(around) = pending.last_mut() {

@@ -317,10 +317,24 @@ pub(crate) fn too_complex() -> SqlError {
     ))
 }
 
+/// Whether a word is a name whatever it says: `t.offset`, `1 AS offset`.
+fn is_name(tokens: &[TokenWithSpan], at: usize) -> bool {
+    match at.checked_sub(1).map(|before| &tokens[before].token) {
+        Some(Token::Word(word)) => word.keyword == Keyword::AS,
+        before => before == Some(&Token::Period),
+    }
+}
+
 /// Words that the library does not know, put otherwise: `FOR NO KEY UPDATE`, `FOR KEY SHARE`,
 /// `OVERRIDING ... VALUE`, `TABLE name`, options of sequences in any order.
-fn simplified(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overriding>) {
-    let tokens = &tail::ordered(options::reordered(tokens));
+///
+/// # Errors
+/// Those of [`tail::ordered`].
+fn simplified(
+    source: &Source,
+    tokens: &[TokenWithSpan],
+) -> Result<(Vec<TokenWithSpan>, Option<Overriding>), SqlError> {
+    let tokens = &tail::ordered(source, options::reordered(tokens))?;
     let is = |at: usize, word: &str| {
         matches!(tokens.get(at).map(|token| &token.token), Some(Token::Word(found))
             if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
@@ -355,7 +369,7 @@ fn simplified(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overridin
             at += 1;
         }
     }
-    (kept, overriding)
+    Ok((kept, overriding))
 }
 
 /// Whether ONLY between two tokens leaves out the children of a table. There are none.
@@ -381,7 +395,7 @@ fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> 
         && word.keyword == Keyword::ALTER
     {
         let constraints::Simplified { tokens, marks } = constraints::simplified(source, tokens)?;
-        let (tokens, _) = simplified(&tokens);
+        let (tokens, _) = simplified(source, &tokens)?;
         let statement = with_library(source, &tokens, |parser| parser.parse_statement())?;
         let is_table =
             matches!(&tokens[1].token, Token::Word(word) if word.keyword == Keyword::TABLE);
@@ -390,7 +404,7 @@ fn library(source: &Source, tokens: &[TokenWithSpan]) -> Result<Kind, SqlError> 
             false => Kind::Sql(Box::new(statement)),
         });
     }
-    let (mut tokens, overriding) = simplified(tokens);
+    let (mut tokens, overriding) = simplified(source, tokens)?;
     let mut index_condition = None;
     if constraints::is_word(&tokens, 0, "INSERT")
         && let Some((kept, condition)) = insert::without_condition(source, &tokens)?

@@ -1,8 +1,16 @@
 //! The clauses at the end of a query: PostgreSQL takes LIMIT, OFFSET, FETCH and FOR UPDATE in any
 //! order, the library in this one.
 
+use super::Source;
+use base::SqlError;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+/// The place in the library's order of LIMIT, of OFFSET, of FETCH, of locking clauses.
+const LIMIT: usize = 0;
+const OFFSET: usize = 1;
+const FETCH: usize = 2;
+const LOCKS: usize = 3;
 
 /// The place in the library's order of the clause that starts at `at`.
 fn rank(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
@@ -11,19 +19,26 @@ fn rank(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
         _ => Keyword::NoKeyword,
     };
     match keyword(at) {
-        Keyword::LIMIT => Some(0),
-        Keyword::OFFSET => Some(1),
-        Keyword::FETCH => Some(2),
+        _ if super::is_name(tokens, at) => None,
+        Keyword::LIMIT => Some(LIMIT),
+        Keyword::OFFSET => Some(OFFSET),
+        Keyword::FETCH => Some(FETCH),
         Keyword::FOR => {
             let locks = [Keyword::UPDATE, Keyword::SHARE, Keyword::NO, Keyword::KEY];
-            locks.contains(&keyword(at + 1)).then_some(3)
+            locks.contains(&keyword(at + 1)).then_some(LOCKS)
         }
         _ => None,
     }
 }
 
 /// The tokens with the clauses of each query in the library's order.
-pub(super) fn ordered(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+///
+/// # Errors
+/// 42601 for a second clause of a kind.
+pub(super) fn ordered(
+    source: &Source,
+    mut tokens: Vec<TokenWithSpan>,
+) -> Result<Vec<TokenWithSpan>, SqlError> {
     // Per open parenthesis: ranks and starts of its query's last clauses.
     let mut open: Vec<Vec<(usize, usize)>> = vec![Vec::new()];
     for at in 0..tokens.len() {
@@ -33,7 +48,7 @@ pub(super) fn ordered(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
                 let clauses = open.pop().unwrap_or_default();
                 sort(&mut tokens, &clauses, at);
                 if open.is_empty() {
-                    return tokens;
+                    return Ok(tokens);
                 }
             }
             Token::Word(word) => {
@@ -42,6 +57,9 @@ pub(super) fn ordered(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
                     let clauses = core::mem::take(clauses);
                     sort(&mut tokens, &clauses, at);
                 } else if let Some(rank) = rank(&tokens, at) {
+                    if is_second(rank, clauses) {
+                        return Err(source.unexpected(tokens.get(at)));
+                    }
                     clauses.push((rank, at));
                 }
             }
@@ -50,7 +68,18 @@ pub(super) fn ordered(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     }
     let end = tokens.len();
     sort(&mut tokens, &open.pop().unwrap_or_default(), end);
-    tokens
+    Ok(tokens)
+}
+
+/// Whether a query with these clauses has one of that kind: LIMIT and FETCH are of one kind, and
+/// all locking clauses stand together.
+fn is_second(rank: usize, clauses: &[(usize, usize)]) -> bool {
+    let mut known = clauses.iter().map(|(known, _)| *known);
+    match rank {
+        LIMIT | FETCH => known.any(|known| matches!(known, LIMIT | FETCH)),
+        LOCKS => known.next_back() != Some(LOCKS) && known.any(|known| known == LOCKS),
+        rank => known.any(|known| known == rank),
+    }
 }
 
 /// Sorts clauses that end at `end`.
