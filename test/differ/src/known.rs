@@ -185,6 +185,17 @@ pub(crate) const SHAPES: &[Shape] = &[
         },
     },
     Shape {
+        name: "parts of make_interval that overflow",
+        example: "SELECT make_interval(0, 0, 2147483647)",
+        page: DIFFERENCES,
+        shrunk: true,
+        fits: |case| {
+            case.whole.contains("make_interval(")
+                && case.postgres.gives_rows()
+                && case.trellis.state() == "22008"
+        },
+    },
+    Shape {
         name: "aggregates of floats differ in their last digits, and so does what rounds them",
         example: "SELECT (var_pop(x1.f) * 1e11)::bigint % 1000, (var_samp(x1.f) * \
                   1e11)::bigint % 1000, (stddev(x1.f) * 1e13)::bigint % 1000 FROM t1 x1 \

@@ -3,7 +3,7 @@
 use crate::expr::{Generator, sortable};
 use crate::ground::{READ, Table};
 use crate::tree::{Node, Place};
-use crate::values::{ARRAYS, INT4S, written};
+use crate::values::{self, ARRAYS, INT4S, written};
 use base::Type;
 
 /// What expressions of one query may use.
@@ -305,7 +305,7 @@ impl Generator {
                 let count = 1 + self.below(3);
                 let rows = (0..count).map(|_| {
                     let cells = types.map(|ty| {
-                        let text = crate::values::literal(&mut self.prng, ty);
+                        let text = values::literal(&mut self.prng, ty);
                         Node::leaf("literal", ty, format!("{text}::{}", written(ty)))
                     });
                     Node::new("row", Place::Fixed)
@@ -330,11 +330,7 @@ impl Generator {
                 (node.text(text), vec![(format!("{alias}.n"), Type::Int4)])
             }
             _ => {
-                let array = Node::leaf(
-                    "literal",
-                    INT4S,
-                    crate::values::literal(&mut self.prng, INT4S),
-                );
+                let array = Node::leaf("literal", INT4S, values::literal(&mut self.prng, INT4S));
                 let node = Node::new("unnest", Place::Fixed)
                     .text("unnest(")
                     .node(array);
@@ -347,7 +343,26 @@ impl Generator {
     }
 
     /// A query of columns of these types. `ordered`: by all of its columns, perhaps with LIMIT.
+    /// Columns without a type are as few as those of the first SELECT: they are not sorted by,
+    /// which would make them text.
     pub(crate) fn query(&mut self, types: &[Type], depth: usize, ordered: bool) -> Node {
+        let is_union = self.one_in(8);
+        let (mut node, sorted) = self.select(types, depth, ordered && !is_union);
+        if is_union {
+            let word = self.word(&[" UNION ", " UNION ALL "]);
+            let (second, _) = self.select(types, 1, true);
+            let rule = Node::new("union", Place::Optional);
+            node = node.node(rule.text(word).node(second));
+        }
+        match ordered {
+            true => node.node(self.order(&sorted)),
+            false => node,
+        }
+    }
+
+    /// A SELECT of columns of these types; where it may be, some are literals without a type. Also
+    /// the numbers of the others.
+    fn select(&mut self, types: &[Type], depth: usize, untyped: bool) -> (Node, Vec<usize>) {
         self.scopes.push(Scope::default());
         let from = self.from(depth);
         // Most conditions leave few rows: more often there is none.
@@ -361,13 +376,24 @@ impl Generator {
             None
         };
         let grouped = self.scope().keys.is_some();
-        let items: Vec<Node> = types.iter().map(|ty| self.item(*ty, depth)).collect();
+        // DISTINCT makes text of what has no type, which fits few places.
+        let distinct = if self.one_in(6) { "DISTINCT " } else { "" };
+        let mut sorted = Vec::new();
+        let mut items = Vec::new();
+        for (at, ty) in (1..).zip(types) {
+            if untyped && distinct.is_empty() && self.one_in(6) {
+                let text = values::untyped(&mut self.prng, *ty);
+                items.push(Node::new("untyped", Place::Fixed).text(text));
+            } else {
+                sorted.push(at);
+                items.push(self.item(*ty, depth));
+            }
+        }
         let having = match grouped {
             true => self.optional_clause("having", " HAVING ", 4, 1),
             false => Node::new("", Place::Optional),
         };
         self.scopes.pop();
-        let distinct = if self.one_in(6) { "DISTINCT " } else { "" };
         let mut node = Node::new("select", Place::Fixed).text("SELECT ");
         if !distinct.is_empty() {
             node = node.node(Node::new("distinct", Place::Optional).text(distinct));
@@ -376,10 +402,7 @@ impl Generator {
         node = node
             .node(grouping.unwrap_or_else(|| Node::new("", Place::Optional)))
             .node(having);
-        if ordered {
-            node = node.node(self.order(types.len()));
-        }
-        node
+        (node, sorted)
     }
 
     /// An item of the SELECT list, cast to its type so that NULLs and literals have it.
@@ -434,9 +457,14 @@ impl Generator {
         Some(node)
     }
 
-    /// ORDER BY all columns of the result, so that the order is the same everywhere.
-    fn order(&mut self, width: usize) -> Node {
-        let parts: Vec<String> = (1..=width)
+    /// ORDER BY these columns of the result, which are all but constants, so that the order is the
+    /// same everywhere.
+    fn order(&mut self, columns: &[usize]) -> Node {
+        if columns.is_empty() {
+            return Node::new("", Place::Optional);
+        }
+        let parts: Vec<String> = columns
+            .iter()
             .map(|at| {
                 let how = self.word(&["", " DESC", " ASC", " NULLS FIRST", " DESC NULLS LAST"]);
                 format!("{at}{how}")

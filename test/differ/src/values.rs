@@ -55,6 +55,14 @@ pub(crate) fn literal(prng: &mut Prng, ty: Type) -> String {
     }
 }
 
+/// A literal of this type, or NULL, that does not tell its type.
+pub(crate) fn untyped(prng: &mut Prng, ty: Type) -> String {
+    match prng.below(3) {
+        0 => "NULL".into(),
+        _ => format!("'{}'", content(prng, ty)),
+    }
+}
+
 /// The text form of a value of this type, quotes doubled.
 fn content(prng: &mut Prng, ty: Type) -> String {
     if ty.is_numeric() {

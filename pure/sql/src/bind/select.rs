@@ -381,10 +381,9 @@ impl Binder<'_> {
         }
         self.level().aggregates_in = None;
         let mut targets = self.targets(projection)?;
-        self.settle_targets(&mut targets, &untyped.of_query(distinct))?;
         let mut sort = Vec::new();
         for key in order {
-            sort.push(self.sort_target(&key.expr, &targets)?);
+            sort.push(self.sort_target(&key.expr, &mut targets)?);
         }
         let distinct_on = match distinct {
             Some(Distinct::On(exprs)) => {
@@ -394,13 +393,14 @@ impl Binder<'_> {
                     let sorted = order.iter().position(|key| key.expr == *expr);
                     keys.push(match sorted {
                         Some(place) => sort[place].clone(),
-                        None => self.sort_target(expr, &targets)?,
+                        None => self.sort_target(expr, &mut targets)?,
                     });
                 }
                 Some(keys)
             }
             _ => None,
         };
+        self.settle_targets(&mut targets, &untyped.of_query(distinct))?;
         let calls = self.take_calls();
         let having = having
             .as_ref()
@@ -564,7 +564,17 @@ impl Binder<'_> {
         }
     }
 
-    fn sort_target(&mut self, ast: &Ast, targets: &[Target]) -> Result<SortTarget, SqlError> {
+    /// What a key of ORDER BY or DISTINCT ON names. An output column without a type is sorted as
+    /// text, so it becomes text.
+    fn sort_target(&mut self, ast: &Ast, targets: &mut [Target]) -> Result<SortTarget, SqlError> {
+        let found = self.find_sort_target(ast, targets)?;
+        if let SortTarget::Output(index) = found {
+            self.settle_targets(&mut targets[index..=index], &Untyped::Text)?;
+        }
+        Ok(found)
+    }
+
+    fn find_sort_target(&mut self, ast: &Ast, targets: &[Target]) -> Result<SortTarget, SqlError> {
         if let Some(index) = self.ordinal(ast, targets.len(), "ORDER BY")? {
             return Ok(SortTarget::Output(index));
         }
