@@ -94,7 +94,8 @@ pub(crate) fn random_value(prng: &mut Prng, ty: Type) -> Datum {
         Type::Int4 => Datum::Int(sized(prng, 32)),
         Type::Int8 => Datum::Int(sized(prng, 64)),
         Type::Oid | Type::Reg(_) | Type::Xid => Datum::Int(i64::from(sized(prng, 64) as u32)),
-        Type::Tid => Datum::Int(sized(prng, 64) & i64::MAX),
+        // What the binary form has room for.
+        Type::Tid => Datum::Int(sized(prng, 64) & ((1 << 48) - 1)),
         Type::Float4 => Datum::Float(f64::from(random_float(prng) as f32)),
         Type::Float8 => Datum::Float(random_float(prng)),
         Type::Numeric(_) => Datum::Decimal(random_decimal(prng)),

@@ -15,6 +15,13 @@ fn malformed() -> SqlError {
     SqlError::new(SqlState::INVALID_BINARY, "incorrect binary data format")
 }
 
+/// Block and offset, as PostgreSQL sends them: the low 48 bits of ours.
+fn decode_tid(bytes: [u8; 6]) -> Datum {
+    let mut wide = [0; 8];
+    wide[2..].copy_from_slice(&bytes);
+    Datum::Int(i64::from_be_bytes(wide))
+}
+
 fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N], SqlError> {
     bytes.try_into().map_err(|_| malformed())
 }
@@ -29,10 +36,11 @@ pub fn decode(ty: Type, bytes: &[u8]) -> Result<Datum, SqlError> {
         Type::Bool => Datum::Bool(fixed::<1>(bytes)?[0] != 0),
         Type::Int2 => Datum::Int(i16::from_be_bytes(fixed(bytes)?).into()),
         Type::Int4 => Datum::Int(i32::from_be_bytes(fixed(bytes)?).into()),
-        Type::Int8 | Type::Tid => Datum::Int(i64::from_be_bytes(fixed(bytes)?)),
+        Type::Int8 => Datum::Int(i64::from_be_bytes(fixed(bytes)?)),
         Type::Oid | Type::Reg(_) | Type::Xid => {
             Datum::Int(u32::from_be_bytes(fixed(bytes)?).into())
         }
+        Type::Tid => decode_tid(fixed(bytes)?),
         Type::Float4 => Datum::Float(f32::from_be_bytes(fixed(bytes)?).into()),
         Type::Float8 => Datum::Float(f64::from_be_bytes(fixed(bytes)?)),
         Type::Numeric(_) => Datum::Decimal(decode_numeric(bytes)?),
@@ -115,6 +123,7 @@ fn encode_other(ty: Type, datum: &Datum, out: &mut Vec<u8>) {
         Datum::Bool(value) => out.push(u8::from(*value)),
         Datum::Int(value) => match ty {
             Type::Int2 => out.extend_from_slice(&(*value as i16).to_be_bytes()),
+            Type::Tid => out.extend_from_slice(&value.to_be_bytes()[2..]),
             Type::Int4 => out.extend_from_slice(&(*value as i32).to_be_bytes()),
             Type::Oid | Type::Reg(_) | Type::Xid => {
                 out.extend_from_slice(&(*value as u32).to_be_bytes())

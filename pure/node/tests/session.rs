@@ -32,7 +32,7 @@ use catalog::{Catalog, Column, Database, Index, IndexColumn, Placement, Table};
 use node::away::Away;
 use node::message::{DdlCall, Done, Failure, FromTxn, ToTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx, Statistics};
-use node::{ClientMessage, ConnId, Leftovers, PreparationResult, Tag};
+use node::{ClientMessage, ConnId, Format, Leftovers, PreparationResult, Tag};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::path::Path;
@@ -327,12 +327,15 @@ fn client_message(verb: &str, rest: &str) -> ClientMessage {
                 types: vec![],
             }
         }
-        "bind" => {
+        "bind" | "bind_binary" => {
             let (portal, statement) = (name(word()), name(word()));
             let params = words
                 .map(|value| (value != "null").then(|| value.into()))
                 .collect();
-            let (formats, result_formats) = (vec![], vec![]);
+            let (formats, result_formats) = match verb {
+                "bind" => (vec![], vec![]),
+                _ => (vec![], vec![Format::Binary]),
+            };
             ClientMessage::Bind {
                 portal,
                 statement,

@@ -6,7 +6,7 @@
 use crate::pg_catalog::{CatalogCx, functions};
 use crate::plan::OutColumn;
 use base::zone::Zone;
-use base::{ArrayKind, Datum, Reg, RowBatch, SqlError, Type};
+use base::{ArrayKind, Datum, Reg, RowBatch, SqlError, SqlState, Type};
 
 /// What the oids of a type stand for, if it is a `reg...` type or an array of one.
 pub fn reg(ty: Type) -> Option<Reg> {
@@ -20,6 +20,18 @@ pub fn reg(ty: Type) -> Option<Reg> {
 /// [`put_names`].
 pub fn is_plain(ty: Type) -> bool {
     reg(ty).is_none()
+}
+
+/// Refuses to give values of a type in the binary format.
+///
+/// # Errors
+/// 0A000 for `tid`: PostgreSQL's form of it has 6 bytes, the numbers of rows here need 8.
+pub fn check_binary(ty: Type) -> Result<(), SqlError> {
+    if ty.element().unwrap_or(ty) != Type::Tid {
+        return Ok(());
+    }
+    let message = format!("the binary format of type {} is not supported", ty.name());
+    Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("Ask for its text."))
 }
 
 /// Whether the text form of a type shows the session's time zone.

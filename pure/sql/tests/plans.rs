@@ -346,6 +346,33 @@ fn parameters_take_the_type_of_their_place() {
     );
 }
 
+/// Each is 42P08 in PostgreSQL, too. A value of one type in the place of another would be stored.
+#[test]
+fn a_parameter_has_one_type() {
+    let cluster = Cluster::new();
+    let table = "CREATE TABLE ab (a int, b text)";
+    cluster.run(table).expect("created");
+    for text in [
+        "INSERT INTO ab SELECT $1, $1",
+        "INSERT INTO ab (b, a) SELECT $1, $1",
+        "INSERT INTO ab SELECT $1, $1::text",
+        "INSERT INTO ab SELECT $1, 'x' WHERE $1 = 'y'",
+        "SELECT $1 UNION ALL SELECT 1 WHERE $1 = 'x'::text",
+        "SELECT a || 'x', b + 1 FROM (SELECT $1 AS a, $1 AS b UNION ALL SELECT 'a'::text, 1) s",
+        "SELECT $1, 1 ORDER BY $1::int",
+    ] {
+        let error = cluster.plan(text, &[]).map(|_| ()).expect_err(text);
+        assert_eq!(error.state().as_str(), "42P08", "{text}: {error:?}");
+    }
+    for text in [
+        "INSERT INTO ab SELECT $1, $2 WHERE $1 > 5 AND $2 > 'a'",
+        "INSERT INTO ab SELECT $1, $2 UNION ALL SELECT $1, 'x'::text",
+        "SELECT $1 UNION ALL SELECT 1 WHERE $1 = 2",
+    ] {
+        cluster.plan(text, &[]).expect(text);
+    }
+}
+
 #[test]
 fn deep_statements_are_refused_and_never_overflow() {
     let cluster = tpcc();

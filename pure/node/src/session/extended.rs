@@ -179,6 +179,14 @@ impl Session {
                 )));
             }
         }
+        if asked.contains(&Format::Binary) {
+            let columns = self.columns_of(prepared).unwrap_or_default();
+            let mut formats = asked.iter().cycle().zip(columns.iter());
+            formats.try_for_each(|(format, column)| match format {
+                Format::Binary => sql::output::check_binary(column.ty),
+                Format::Text => Ok(()),
+            })?;
+        }
         Ok(match asked {
             [] => cx.plans.text.clone(),
             asked if asked.iter().all(|format| *format == Format::Text) => cx.plans.text.clone(),

@@ -75,7 +75,9 @@ impl Binder<'_> {
                         .hint("For example, ON CONFLICT (column_name)."));
                 }
                 let mut scope = table_scope(table, alias);
-                let excluded = table_scope(table, "excluded");
+                let mut excluded = table_scope(table, "excluded");
+                // It has no system columns: nothing has stored that row.
+                excluded.bases.clear();
                 scope.append(excluded.shifted(table.columns.len() as u32))?;
                 let outer = self.set_scope(scope);
                 let before = self.level().aggregates_in.replace("UPDATE");

@@ -6,7 +6,7 @@ use super::rel::{Aggregate, Call, Rel};
 use super::scope::{Scope, ident};
 use super::select::{SortTarget, extra_mut};
 use super::target::Target;
-use super::{AGGREGATE, Binder, ELSEWHERE, conjuncts, place_calls};
+use super::{AGGREGATE, Binder, ELSEWHERE, Untyped, conjuncts, place_calls};
 use crate::expr::{Expr, walk};
 use base::{SqlError, SqlState};
 use sqlparser::ast::Expr as Ast;
@@ -97,7 +97,7 @@ impl Binder<'_> {
     pub(super) fn group_keys(
         &mut self,
         asts: &[Ast],
-        targets: &[Target],
+        targets: &mut [Target],
         calls: &[Call<Rel>],
     ) -> Result<Vec<Expr>, SqlError> {
         let mut keys: Vec<Expr> = Vec::new();
@@ -130,13 +130,15 @@ impl Binder<'_> {
         Ok(keys)
     }
 
+    /// A key of GROUP BY. An output column without a type that it names becomes text.
     fn group_key(
         &mut self,
         ast: &Ast,
-        targets: &[Target],
+        targets: &mut [Target],
         calls: &[Call<Rel>],
     ) -> Result<Expr, SqlError> {
         if let Some(index) = self.ordinal(ast, targets.len(), "GROUP BY")? {
+            self.settle_targets(&mut targets[index..=index], &Untyped::Text)?;
             return Ok(self.copied(&targets[index].expr, calls));
         }
         if let Ast::Identifier(name) = ast {
@@ -146,8 +148,9 @@ impl Binder<'_> {
                 self.level().scope.find(None, &folded),
                 super::scope::Found::Column(_) | super::scope::Found::Ambiguous
             );
-            if !input && let Some(target) = targets.iter().find(|t| t.name == folded) {
-                return Ok(self.copied(&target.expr, calls));
+            if !input && let Some(index) = targets.iter().position(|t| t.name == folded) {
+                self.settle_targets(&mut targets[index..=index], &Untyped::Text)?;
+                return Ok(self.copied(&targets[index].expr, calls));
             }
         }
         if let Ast::Tuple(items) = ast

@@ -39,6 +39,7 @@ use crate::parse::{Source, Statement, too_complex};
 use crate::plan::OutColumn;
 use base::{SqlError, SqlState, TableId, Type};
 use catalog::{Catalog, Database};
+use core::cell::Cell;
 use rel::{Aggregate, Binds, Call, Init, InitValue, Rel};
 use scope::Scope;
 use std::sync::Arc;
@@ -141,6 +142,8 @@ pub(crate) struct Binder<'a> {
     subquery_name: String,
     /// The locks that the query to be bound next takes over from the one around it.
     inherited: Option<(txn::LockMode, &'static str)>,
+    /// A parameter, its type, and another one as which an expression takes it.
+    conflict: Cell<Option<(u32, Type, Type)>>,
     /// What becomes of the columns without a type of the query to be bound next.
     untyped: Untyped,
     /// A function asks how much memory rows take up.
@@ -170,6 +173,7 @@ impl<'a> Binder<'a> {
             chained: 0,
             locks: false,
             inherited: None,
+            conflict: Cell::new(None),
             untyped: Untyped::Text,
             subquery_name: String::new(),
             sizes: false,
@@ -273,14 +277,19 @@ impl<'a> Binder<'a> {
     }
 
     /// Sets the types of parameters that stand in expressions bound before the type was known, and
-    /// puts the session's time zone in.
+    /// puts the session's time zone in. [`Binder::check_params`] tells of a parameter to which two
+    /// places have given different types.
     pub(crate) fn settle(&self, expr: &mut Expr) {
         crate::expr::walk::map(expr, &mut |node| {
             zoned::read_literal(node, &self.zone);
-            if let Expr::Param(index, ty @ Type::Unknown) = node
-                && let Some(known) = self.params.get(*index as usize)
-            {
+            let Expr::Param(index, ty) = node else { return };
+            let Some(known) = self.params.get(*index as usize) else {
+                return;
+            };
+            if *ty == Type::Unknown {
                 *ty = *known;
+            } else if ty.without_modifiers() != known.without_modifiers() {
+                self.conflict.set(Some((*index, *known, *ty)));
             }
         });
         if !self.zone.is_empty() {
@@ -288,11 +297,16 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Fails if a parameter's type is still open.
+    /// Fails if a parameter's type is still open, or if a settled expression takes it for another.
     ///
     /// # Errors
-    /// 42P18.
+    /// 42P18, 42P08.
     pub(crate) fn check_params(&self) -> Result<(), SqlError> {
+        if let Some((index, known, other)) = self.conflict.get() {
+            let message = format!("inconsistent types deduced for parameter ${}", index + 1);
+            let detail = format!("{} versus {}", known.name(), other.name());
+            return Err(SqlError::new(SqlState::AMBIGUOUS_PARAMETER, message).detail(detail));
+        }
         match self.params.iter().position(|ty| *ty == Type::Unknown) {
             Some(index) => Err(SqlError::new(
                 SqlState::INDETERMINATE_DATATYPE,

@@ -54,8 +54,8 @@ pub(crate) enum SystemColumn {
     Xmin,
     /// Place of the row.
     Ctid,
-    /// Others, which tell of transactions and commands.
-    Other,
+    /// Another one, which tells of transactions and commands.
+    Other(&'static str),
 }
 
 impl SystemColumn {
@@ -64,7 +64,9 @@ impl SystemColumn {
             "tableoid" => SystemColumn::TableOid,
             "xmin" => SystemColumn::Xmin,
             "ctid" => SystemColumn::Ctid,
-            "xmax" | "cmin" | "cmax" => SystemColumn::Other,
+            "xmax" => SystemColumn::Other("xmax"),
+            "cmin" => SystemColumn::Other("cmin"),
+            "cmax" => SystemColumn::Other("cmax"),
             _ => return None,
         })
     }
@@ -162,7 +164,10 @@ impl Scope {
             .find(|c| matches!(c.expr, Expr::Column(index, _) if index == position));
         found.map_or_else(
             || "?column?".into(),
-            |column| format!("{}.{}", column.relation, column.name),
+            |column| {
+                let name = if column.hidden { "ctid" } else { &column.name };
+                format!("{}.{name}", column.relation)
+            },
         )
     }
 
@@ -268,8 +273,8 @@ impl Scope {
             SystemColumn::TableOid => Expr::Const(Datum::Int(base.oid().into()), Type::Oid),
             SystemColumn::Xmin => Expr::Call(Func::RowVersion, base.columns(*first), Type::Xid),
             SystemColumn::Ctid => Expr::Column(first + base.row_number()?, Type::Tid),
-            SystemColumn::Other => {
-                let error = unsupported("the system columns xmax, cmin and cmax");
+            SystemColumn::Other(name) => {
+                let error = unsupported(&format!("the system column {name}"));
                 return Err(error.hint("xmin tells whether a row has changed."));
             }
         };

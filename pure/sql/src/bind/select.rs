@@ -87,7 +87,7 @@ impl Binder<'_> {
                 return self.select(select, order, window, &locking, untyped);
             }
             SetExpr::Query(inner) => {
-                self.untyped = untyped;
+                self.untyped = untyped.of_sorted(order);
                 self.query(inner)?
             }
             body => self.set_expr(body)?,
@@ -291,9 +291,9 @@ impl Binder<'_> {
                     continue;
                 }
                 query.columns[column].ty = all;
-                if let Some(value) = query.rel.untyped(column as u32, all) {
-                    self.give_type(value, all, Context::Implicit)?;
-                }
+                let value = query.rel.untyped(column as u32, all);
+                let value = value.expect("only literals and parameters have no type");
+                self.give_type(value, all, Context::Implicit)?;
             }
         }
         Ok(all)
@@ -400,7 +400,6 @@ impl Binder<'_> {
             }
             _ => None,
         };
-        self.settle_targets(&mut targets, &untyped.of_query(distinct))?;
         let calls = self.take_calls();
         let having = having
             .as_ref()
@@ -408,7 +407,8 @@ impl Binder<'_> {
         let having = having.transpose()?;
         let having_calls = self.take_calls();
         self.level().aggregates_in = ELSEWHERE;
-        let group = self.group_keys(group_asts, &targets, &calls)?;
+        let group = self.group_keys(group_asts, &mut targets, &calls)?;
+        self.settle_targets(&mut targets, &untyped.of_query(distinct))?;
         let aggregates = core::mem::take(&mut self.level().aggregates);
         let mut parts = SelectParts {
             targets,

@@ -5,8 +5,8 @@ use super::{index, key_column, own_name, sequence, simple};
 use crate::bind::scope::{check_database, ident, object_name};
 use crate::bind::types::{NamedType, named_type};
 use crate::bind::{Binder, scope_of, unsupported};
-use crate::expr::Expr;
 use crate::expr::resolve::{self, Context};
+use crate::expr::{Expr, Func, walk};
 use crate::parse::{Marks, TableStatement};
 use crate::plan::DdlPlan;
 use base::{SqlError, SqlState, TableId, Type};
@@ -688,7 +688,19 @@ pub(super) fn check_text(
     let outer = binder.set_scope(scope_of(&Arc::new(table.clone())));
     let bound = binder.condition(check, "CHECK");
     binder.set_scope(outer);
-    bound?;
+    let bound = bound?;
+    let version = |node: &Expr| matches!(node, Expr::Call(Func::RowVersion, ..));
+    let place = |node: &Expr| matches!(node, Expr::Column(_, Type::Tid));
+    for (name, is_read) in [
+        ("xmin", walk::any(&bound, &version)),
+        ("ctid", walk::any(&bound, &place)),
+    ] {
+        if is_read {
+            let message =
+                format!("system column \"{name}\" reference in check constraint is invalid");
+            return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        }
+    }
     if !binder.take_calls().is_empty() || !binder.inits.is_empty() {
         let message = "cannot use subquery or session functions in check constraint";
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));

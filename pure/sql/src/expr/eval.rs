@@ -384,8 +384,8 @@ fn extreme(args: &mut [Datum], greatest: bool) -> Datum {
 const XID_MIN: u32 = 3;
 
 /// `xmin` of a row: a checksum of its values as they are stored, so that it is the same wherever
-/// and whenever the row is read, and known before the row is committed. Two versions of a row that
-/// differ within 32 consecutive bits of one length never share it, others with a chance of 2^-32.
+/// and whenever the row is read, and known before the row is committed. Two versions of a row share
+/// it with a chance of about 2^-32.
 fn row_version(values: &[Datum]) -> Datum {
     let mut row = Vec::new();
     base::row::encode(values, &mut row);

@@ -78,6 +78,10 @@ fn column_positions(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlErro
 /// Columns of `reg...` types are copied as the names that their oids stand for.
 fn named_columns(mut query: BoundQuery, format: Format) -> Result<BoundQuery, SqlError> {
     let is_named = |ty: Type| matches!(ty.element().unwrap_or(ty), Type::Reg(_));
+    if format == Format::Binary {
+        let mut columns = query.columns.iter();
+        columns.try_for_each(|column| crate::output::check_binary(column.ty))?;
+    }
     if format == Format::Binary || !query.columns.iter().any(|column| is_named(column.ty)) {
         return Ok(query);
     }
