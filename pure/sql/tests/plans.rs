@@ -356,7 +356,6 @@ fn a_parameter_has_one_type() {
         "INSERT INTO ab SELECT $1, $1",
         "INSERT INTO ab (b, a) SELECT $1, $1",
         "INSERT INTO ab SELECT $1, $1::text",
-        "INSERT INTO ab SELECT $1, 'x' WHERE $1 = 'y'",
         "SELECT $1 UNION ALL SELECT 1 WHERE $1 = 'x'::text",
         "SELECT a || 'x', b + 1 FROM (SELECT $1 AS a, $1 AS b UNION ALL SELECT 'a'::text, 1) s",
         "SELECT $1, 1 ORDER BY $1::int",

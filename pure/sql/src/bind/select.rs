@@ -87,7 +87,7 @@ impl Binder<'_> {
                 return self.select(select, order, window, &locking, untyped);
             }
             SetExpr::Query(inner) => {
-                self.untyped = untyped.of_sorted(order);
+                self.untyped = untyped;
                 self.query(inner)?
             }
             body => self.set_expr(body)?,
@@ -619,7 +619,10 @@ impl Binder<'_> {
                 SqlState::FEATURE_NOT_SUPPORTED,
                 "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
             )
-            .detail("Only result column names can be used, not expressions or functions."));
+            .detail("Only result column names can be used, not expressions or functions.")
+            .hint(
+                "Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
+            ));
         };
         let folded = ident(name);
         columns

@@ -30,14 +30,6 @@ impl Target {
 }
 
 impl Untyped {
-    /// What becomes of them in a query that is sorted as a whole: rows are compared as text.
-    pub(super) fn of_sorted(self, order: &[ast::OrderByExpr]) -> Untyped {
-        match order {
-            [] => self,
-            _ => Untyped::Text,
-        }
-    }
-
     /// What becomes of them in a query with this DISTINCT: rows are compared as text.
     pub(super) fn of_query(self, distinct: &Option<ast::Distinct>) -> Untyped {
         match distinct {
