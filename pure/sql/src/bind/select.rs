@@ -621,7 +621,8 @@ impl Binder<'_> {
             )
             .detail("Only result column names can be used, not expressions or functions.")
             .hint(
-                "Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
+                "Add the expression/function to every SELECT, or move the UNION into a FROM \
+                 clause.",
             ));
         };
         let folded = ident(name);
