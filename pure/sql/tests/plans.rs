@@ -346,6 +346,17 @@ fn parameters_take_the_type_of_their_place() {
     );
 }
 
+#[test]
+fn a_row_with_null_in_its_partition_has_system_columns() {
+    let cluster = Cluster::new();
+    let table = "CREATE TABLE pt (a int, b int) PARTITION BY (b)";
+    cluster.run(table).expect("created");
+    let row = "INSERT INTO pt VALUES (1, NULL) RETURNING tableoid IS NULL";
+    assert_eq!(cluster.run(row).expect("inserted").rows, [["f"]]);
+    let read = "SELECT tableoid IS NULL, xmin IS NULL, ctid IS NULL FROM pt";
+    assert_eq!(cluster.run(read).expect("read").rows, [["f", "f", "f"]]);
+}
+
 /// Each is 42P08 in PostgreSQL, too. A value of one type in the place of another would be stored.
 #[test]
 fn a_parameter_has_one_type() {

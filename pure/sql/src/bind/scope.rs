@@ -366,10 +366,11 @@ impl Base {
 
     /// The value, or NULL where an outer join found no row.
     fn present_or_null(&self, first: u32, value: Expr) -> Expr {
-        // A key is never NULL in a row that is there, and no row of the catalog is without a value.
+        // The last column of a key is never NULL in a row that is there (a column of the partition
+        // before a row number may be), and no row of the catalog is without a value.
         let tested = match self {
             Base::Table(table) => {
-                let key = table.primary.columns.first().map_or(0, |key| key.column);
+                let key = table.primary.columns.last().map_or(0, |key| key.column);
                 vec![Expr::Column(
                     first + u32::from(key),
                     table.column_at(key).ty,
