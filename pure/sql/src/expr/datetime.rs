@@ -5,7 +5,6 @@ mod construct;
 mod extract;
 mod trunc;
 
-pub(super) use construct::civil_timestamp;
 pub(super) use extract::iso_week;
 pub(super) use trunc::is_below_a_day;
 
@@ -216,13 +215,13 @@ pub(super) fn apply(func: DateFunc, args: &[Datum], ty: Type) -> Result<Datum, S
         DateFunc::MakeTimestamp => Datum::Timestamp(construct::make_timestamp(args)?),
         DateFunc::MakeInterval => Datum::Interval(construct::make_interval(args)?),
         DateFunc::ToTimestampEpoch => Datum::Timestamp(from_epoch(args)?),
-        DateFunc::ToTimestamp => Datum::Timestamp(super::to_char::parse_timestamp(
-            text(args, 0),
-            text(args, 1),
-        )?),
+        DateFunc::ToTimestamp => {
+            let read = super::to_char::parse_moment(text(args, 0), text(args, 1))?;
+            Datum::Timestamp(read.timestamp(text(args, 0))?)
+        }
         DateFunc::ToDate => {
-            let at = super::to_char::parse_timestamp(text(args, 0), text(args, 1))?;
-            Datum::Date(split_timestamp(at).0)
+            let read = super::to_char::parse_moment(text(args, 0), text(args, 1))?;
+            Datum::Date(read.days)
         }
         DateFunc::JustifyDays | DateFunc::JustifyHours | DateFunc::JustifyInterval => {
             Datum::Interval(construct::justify(func, interval(args, 0))?)

@@ -84,6 +84,11 @@ pub(super) fn is_stable_cast(from: Type, to: Type) -> bool {
 fn is_stable(node: &Expr) -> bool {
     match node {
         Expr::Cast { arg, to, .. } => is_stable_cast(arg.ty(), *to),
+        // Beside UTC it is a comparison with a cast.
+        Expr::Call(Func::Compare(_), args, _) => match &args[..] {
+            [left, right] => is_stable_cast(left.ty(), right.ty()),
+            _ => false,
+        },
         Expr::Call(func, _, ty) => match func {
             Func::Output(from) => is_stable_cast(*from, Type::Text),
             Func::ToChar(_) | Func::ArrayToString(_) | Func::Zoned(_) => true,

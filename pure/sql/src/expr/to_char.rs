@@ -3,11 +3,12 @@
 mod moment;
 mod number;
 mod parse;
+mod pattern;
 
-pub(super) use parse::parse_timestamp;
+pub(super) use parse::parse_moment;
 
 use super::string::output;
-use base::{Datum, Decimal, SqlError, SqlState, Type};
+use base::{Datum, SqlError, SqlState, Type};
 use number::Number;
 
 /// `to_char(value, pattern)` for a value of type `from`.
@@ -26,12 +27,12 @@ pub(super) fn to_char(from: Type, args: &[Datum]) -> Result<Datum, SqlError> {
         Datum::Int(value) => {
             let number = match from {
                 Type::Int8 => Number::Whole(*value),
-                _ => Number::Exact(Decimal::from(*value)),
+                _ => Number::Integer(*value),
             };
             number::format(number, pattern)?
         }
         Datum::Decimal(value) => number::format(Number::Exact(*value), pattern)?,
-        Datum::Float(value) if value.is_finite() => {
+        Datum::Float(value) => {
             let sure = match from {
                 Type::Float4 => f32::DIGITS,
                 _ => f64::DIGITS,

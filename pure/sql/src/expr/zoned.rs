@@ -35,6 +35,8 @@ pub enum ZoneFunc {
     },
     /// `to_char`: value, pattern, zone.
     ToChar,
+    /// `to_timestamp`: text, pattern, zone of a text that names none.
+    ToTimestamp,
 }
 
 /// The zone that plans for a session must know, of the setting `TimeZone`; empty for UTC.
@@ -180,7 +182,10 @@ fn localized_call(func: &Func, args: &mut Vec<Expr>, ty: Type, zone: &Expr) -> O
             }
             None
         }
-        Func::Date(DateFunc::MakeTimestamp | DateFunc::ToTimestamp) if is_zoned(ty) => {
+        Func::Date(DateFunc::ToTimestamp) => {
+            with_zone(ZoneFunc::ToTimestamp, core::mem::take(args))
+        }
+        Func::Date(DateFunc::MakeTimestamp) if is_zoned(ty) => {
             let local = Expr::Call(func.clone(), core::mem::take(args), Type::Timestamp(None));
             Some(converted(local, ty, true, zone))
         }
@@ -239,6 +244,15 @@ pub(super) fn apply(func: ZoneFunc, args: &[Datum], ty: Type) -> Result<Datum, S
         ZoneFunc::Extract => extract(args, ty, zone),
         ZoneFunc::Trunc => trunc(args, zone),
         ZoneFunc::Shift { negative } => shift(args, negative, zone),
+        ZoneFunc::ToTimestamp => {
+            let text = |i: usize| args[i].as_str().expect("the binder passes text");
+            let read = to_char::parse_moment(text(0), text(1))?;
+            let at = read.timestamp(text(0))?;
+            Ok(Datum::Timestamp(match read.has_zone() {
+                true => at,
+                false => global(at, zone)?,
+            }))
+        }
         ZoneFunc::ToChar => {
             let at = moment(&args[0]);
             if is_infinite(at) {

@@ -39,23 +39,6 @@ pub(super) fn make_date(args: &[Datum]) -> Result<i32, SqlError> {
     })
 }
 
-/// A timestamp of checked calendar fields (year astronomical) and microseconds of the day, 22008
-/// if there is no such day.
-pub(in super::super) fn civil_timestamp(
-    year: i32,
-    month: u32,
-    day: u32,
-    micros: i64,
-) -> Result<i64, SqlError> {
-    days_from_ymd(year, month, day)
-        .and_then(|days| join_timestamp(days, micros))
-        .ok_or_else(|| {
-            let message =
-                format!("date/time field value out of range: {year:04}-{month:02}-{day:02}");
-            SqlError::new(SqlState::DATETIME_OVERFLOW, message)
-        })
-}
-
 pub(super) fn make_timestamp(args: &[Datum]) -> Result<i64, SqlError> {
     let (hour, minute) = (int(args, 3), int(args, 4));
     let second = args[5].as_float().expect("the binder passes a float");

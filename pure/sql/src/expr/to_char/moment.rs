@@ -1,6 +1,7 @@
 //! Date and time patterns: their elements, and formatting.
 
 use super::number::{ordinal, roman_digits};
+use super::pattern::{begins, quoted};
 use base::calendar::{
     MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, days_from_ymd, split_timestamp, weekday,
     ymd_from_days,
@@ -116,7 +117,12 @@ pub(super) enum Element {
         fill: bool,
         ordinal: Option<bool>,
     },
+    /// Quoted text, letters and digits.
     Literal(String),
+    /// A blank or a sign.
+    Separator(char),
+    /// `FX`: what is read is taken exactly from here on.
+    Exact,
 }
 
 /// Field names; longer ones before those they begin with.
@@ -127,34 +133,31 @@ const FIELDS: [&str; 57] = [
     "TZH", "TZM", "TZ", "US", "WW", "W", "Y,YYY", "YYYY", "YYY", "YY", "Y", "FX", "FM", "TM", "SP",
 ];
 
+/// Whether `rest` begins with a field: in capitals or small letters, names of days and months also
+/// with a capital in front.
+fn is_field(rest: &str, name: &str) -> bool {
+    let named = matches!(name, "DAY" | "DY" | "MONTH" | "MON");
+    begins(rest, name) || named && rest.starts_with(&name[..1]) && begins(&rest[1..], &name[1..])
+}
+
+/// Whether a character separates values: neither letter nor digit.
+pub(super) fn is_separator(c: char) -> bool {
+    c.is_ascii_whitespace() || c.is_ascii_punctuation()
+}
+
 /// Cuts a pattern into elements.
 pub(super) fn read(pattern: &str) -> Vec<Element> {
     let mut found = Vec::new();
     let mut rest = pattern;
     let mut fill = false;
     while let Some(first) = rest.chars().next() {
-        if first == '"' {
-            let mut text = String::new();
-            let mut chars = rest[1..].char_indices();
-            let mut used = rest.len();
-            while let Some((at, c)) = chars.next() {
-                match c {
-                    '"' => {
-                        used = at + 2;
-                        break;
-                    }
-                    '\\' => text.extend(chars.next().map(|(_, c)| c)),
-                    other => text.push(other),
-                }
-            }
+        if let Some((text, used)) = quoted(rest) {
             found.push(Element::Literal(text));
             rest = &rest[used..];
+            fill = false;
             continue;
         }
-        let name = FIELDS.iter().find(|name| {
-            rest.get(..name.len())
-                .is_some_and(|start| start.eq_ignore_ascii_case(name))
-        });
+        let name = FIELDS.iter().find(|name| is_field(rest, name));
         match name {
             Some(&"FM") => {
                 fill = true;
@@ -163,13 +166,14 @@ pub(super) fn read(pattern: &str) -> Vec<Element> {
             // Names in the session's language, which is always one, are not padded.
             Some(&"TM") => {
                 rest = &rest[2..];
-                let named = ["DAY", "MONTH"].iter().any(|name| {
-                    rest.get(..name.len())
-                        .is_some_and(|start| start.eq_ignore_ascii_case(name))
-                });
+                let named = ["DAY", "MONTH"].iter().any(|name| is_field(rest, name));
                 fill |= named;
             }
-            Some(&"FX" | &"SP") => rest = &rest[2..],
+            Some(&"FX") => {
+                found.push(Element::Exact);
+                rest = &rest[2..];
+            }
+            Some(&"SP") => rest = &rest[2..],
             Some(name) => {
                 let written = rest[..name.len()].to_string();
                 rest = &rest[name.len()..];
@@ -190,7 +194,12 @@ pub(super) fn read(pattern: &str) -> Vec<Element> {
                 fill = false;
             }
             None => {
-                found.push(Element::Literal(first.to_string()));
+                // `FM` is for the field right behind it.
+                fill = false;
+                found.push(match is_separator(first) {
+                    true => Element::Separator(first),
+                    false => Element::Literal(first.to_string()),
+                });
                 rest = &rest[first.len_utf8()..];
             }
         }
@@ -204,6 +213,8 @@ pub(super) fn format(moment: &Moment, pattern: &str) -> Result<String, SqlError>
     for element in read(pattern) {
         match element {
             Element::Literal(text) => out.push_str(&text),
+            Element::Separator(sign) => out.push(sign),
+            Element::Exact => {}
             Element::Field {
                 name,
                 written,
@@ -212,7 +223,9 @@ pub(super) fn format(moment: &Moment, pattern: &str) -> Result<String, SqlError>
             } => {
                 let text = field(moment, name, &written, fill)?;
                 out.push_str(&text);
-                if let Some(upper) = suffix {
+                let zone = matches!(name, "OF" | "TZ" | "TZH" | "TZM");
+                let counts = !zone && text.ends_with(|c: char| c.is_ascii_digit());
+                if let Some(upper) = suffix.filter(|_| counts) {
                     let suffix = ordinal(text.as_bytes());
                     out.push_str(&if upper {
                         suffix.to_uppercase()

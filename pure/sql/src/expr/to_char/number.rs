@@ -1,124 +1,8 @@
-//! Number patterns: `9 0 . , D G S MI PL SG PR FM TH RN V "text"`.
+//! Numbers written and read by patterns.
 
-use base::{Datum, Decimal, SqlError, SqlState};
-
-/// One element of a pattern.
-#[derive(Clone, PartialEq, Debug)]
-enum Token {
-    /// `9`, or `0` (true): a digit.
-    Digit(bool),
-    /// `.` or `D`
-    Point,
-    /// `,` or `G`
-    Group,
-    /// `S`
-    Sign,
-    /// `MI`, `PL`, `SG`
-    Minus,
-    Plus,
-    Both,
-    /// `PR`
-    Brackets,
-    /// `TH`, `th`
-    Ordinal(bool),
-    /// `L`: C has no currency symbol.
-    Currency,
-    /// `B`: changes nothing here.
-    Blank,
-    /// `V`: digits behind it shift the number.
-    Shift,
-    /// `RN`, `rn`
-    Roman(bool),
-    Literal(String),
-}
-
-/// A pattern in parts.
-#[derive(Default)]
-struct Pattern {
-    tokens: Vec<Token>,
-    /// `FM`: no padding.
-    fill: bool,
-    /// Digit positions before and after the point.
-    whole: usize,
-    fraction: usize,
-    /// Digit positions behind `V`.
-    shift: usize,
-}
-
-fn syntax(message: &str) -> SqlError {
-    SqlError::new(SqlState::SYNTAX, message)
-}
-
-fn read(pattern: &str) -> Result<Pattern, SqlError> {
-    let mut found = Pattern::default();
-    let mut rest = pattern;
-    let mut point = false;
-    while let Some(first) = rest.chars().next() {
-        let upper: String = rest
-            .chars()
-            .take(4)
-            .collect::<String>()
-            .to_ascii_uppercase();
-        let (length, token) = match upper.as_str() {
-            word if word.starts_with("FM") => {
-                found.fill = true;
-                rest = &rest[2..];
-                continue;
-            }
-            word if word.starts_with("MI") => (2, Token::Minus),
-            word if word.starts_with("PL") => (2, Token::Plus),
-            word if word.starts_with("SG") => (2, Token::Both),
-            word if word.starts_with("PR") => (2, Token::Brackets),
-            word if word.starts_with("TH") => (2, Token::Ordinal(rest.starts_with('T'))),
-            word if word.starts_with("RN") => (2, Token::Roman(rest.starts_with('R'))),
-            word if word.starts_with("EEEE") => {
-                let message = "\"EEEE\" not supported";
-                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-            }
-            _ => match first {
-                '9' => (1, Token::Digit(false)),
-                '0' => (1, Token::Digit(true)),
-                '.' | 'D' | 'd' => (1, Token::Point),
-                ',' | 'G' | 'g' => (1, Token::Group),
-                'S' | 's' => (1, Token::Sign),
-                'V' | 'v' => (1, Token::Shift),
-                'L' | 'l' => (1, Token::Currency),
-                'B' | 'b' => (1, Token::Blank),
-                '"' => {
-                    let end = rest[1..].find('"').map_or(rest.len(), |at| at + 1);
-                    let text = rest[1..end].replace('\\', "");
-                    ((end + 1).min(rest.len()), Token::Literal(text))
-                }
-                '\\' => {
-                    let next = rest[1..].chars().next();
-                    let length = 1 + next.map_or(0, char::len_utf8);
-                    (
-                        length,
-                        Token::Literal(next.map(String::from).unwrap_or_default()),
-                    )
-                }
-                other => (other.len_utf8(), Token::Literal(other.to_string())),
-            },
-        };
-        match token {
-            Token::Digit(_) if found.tokens.contains(&Token::Shift) => found.shift += 1,
-            Token::Digit(_) if point => found.fraction += 1,
-            Token::Digit(_) => found.whole += 1,
-            Token::Point if point => return Err(syntax("multiple decimal points")),
-            Token::Point if found.tokens.contains(&Token::Shift) => {
-                return Err(syntax("cannot use \"V\" and decimal point together"));
-            }
-            Token::Point => point = true,
-            Token::Sign if found.tokens.contains(&Token::Sign) => {
-                return Err(syntax("cannot use \"S\" twice"));
-            }
-            _ => {}
-        }
-        found.tokens.push(token);
-        rest = &rest[length..];
-    }
-    Ok(found)
-}
+use super::pattern::{Pattern, Token, read};
+use crate::expr::cast::out_of_range;
+use base::{Datum, Decimal, SqlError, SqlState, Type};
 
 /// The number cut to the digits of a pattern.
 struct Digits {
@@ -136,10 +20,23 @@ fn shifted_whole(value: i64, pattern: &Pattern) -> Result<Decimal, SqlError> {
     let fits = power.is_some_and(|power| value.checked_mul(power).is_some());
     match fits {
         true => Ok(Decimal::from(value)),
-        false => {
-            let text = "bigint out of range";
-            Err(SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, text))
-        }
+        false => Err(out_of_range(Type::Int8)),
+    }
+}
+
+/// The letters of a float that is no number, where the pattern has room for them.
+fn letters(value: f64, sure: usize, pattern: &mut Pattern) -> Digits {
+    let whole = if value.is_nan() { "NaN" } else { "Infinity" };
+    let overflow = whole.len() > pattern.whole + pattern.shift;
+    pattern.fraction = match overflow {
+        true => pattern.fraction.min(sure.saturating_sub(whole.len())),
+        false => 0,
+    };
+    Digits {
+        negative: value == f64::NEG_INFINITY,
+        whole: whole.into(),
+        fraction: vec![b'0'; pattern.fraction],
+        overflow,
     }
 }
 
@@ -150,6 +47,9 @@ fn float_digits(value: f64, sure: usize, pattern: &mut Pattern) -> Digits {
         true => f64::from(value as f32 * 10f32.powi(pattern.shift as i32)),
         false => value * 10f64.powi(pattern.shift as i32),
     };
+    if !shifted.is_finite() {
+        return letters(shifted, sure, pattern);
+    }
     let before = format!("{:.0}", shifted.abs()).len();
     pattern.fraction = pattern.fraction.min(sure.saturating_sub(before));
     let text = format!("{:.*}", pattern.fraction, shifted.abs());
@@ -159,7 +59,8 @@ fn float_digits(value: f64, sure: usize, pattern: &mut Pattern) -> Digits {
 fn split(negative: bool, text: &str, pattern: &Pattern) -> Digits {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let whole = whole.trim_start_matches('0').as_bytes().to_vec();
-    let overflow = whole.len() > pattern.whole + pattern.shift;
+    // Zero has a digit before the point, too, for which there must be room.
+    let overflow = whole.len().max(1) > pattern.whole + pattern.shift;
     let mut fraction = fraction.as_bytes().to_vec();
     fraction.resize(pattern.fraction, b'0');
     Digits {
@@ -174,8 +75,8 @@ fn digits(value: Decimal, pattern: &Pattern) -> Result<Digits, SqlError> {
     let shifted = match pattern.shift {
         0 => value,
         shift => {
-            let power = 10i64.checked_pow(shift as u32).unwrap_or(i64::MAX);
-            value.mul(Decimal::from(power))?
+            let power: Decimal = format!("1{}", "0".repeat(shift)).parse()?;
+            value.mul(power)?
         }
     };
     let rounded = shifted.round(pattern.fraction.min(38) as i32)?;
@@ -207,27 +108,42 @@ struct Writer<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum Number {
     Exact(Decimal),
+    /// A `smallint` or `int`: with an exponent it is rounded as a float.
+    Integer(i64),
     /// A `bigint`: what `V` shifts must be one, too.
     Whole(i64),
     /// A float, and how many decimal digits its type surely has: no more are shown.
     Float(f64, usize),
 }
 
+/// Refuses `TH` behind letters.
+fn check_ordinal(digits: &Digits, pattern: &Pattern) -> Result<(), SqlError> {
+    let is_letters = digits.whole.first().is_some_and(u8::is_ascii_alphabetic);
+    let is_shown = !digits.overflow && !digits.negative && !pattern.has.point;
+    if is_letters && is_shown && pattern.has.ordinal {
+        let shown = String::from_utf8_lossy(&digits.whole);
+        let message = format!("\"{shown}\" is not a number");
+        return Err(SqlError::new(SqlState::INVALID_TEXT, message));
+    }
+    Ok(())
+}
+
 /// Formats a number.
 pub(super) fn format(value: Number, pattern: &str) -> Result<String, SqlError> {
     let mut pattern = read(pattern)?;
-    if let Some(Token::Roman(upper)) = pattern
-        .tokens
-        .iter()
-        .find(|token| matches!(token, Token::Roman(_)))
-    {
-        return roman(value, *upper, pattern.fill);
+    if pattern.has.roman {
+        return roman(value, &pattern);
+    }
+    if pattern.has.exponent {
+        return Ok(exponent(value, &pattern));
     }
     let digits = match value {
         Number::Exact(value) => digits(value, &pattern)?,
+        Number::Integer(value) => digits(Decimal::from(value), &pattern)?,
         Number::Whole(value) => digits(shifted_whole(value, &pattern)?, &pattern)?,
         Number::Float(value, sure) => float_digits(value, sure, &mut pattern),
     };
+    check_ordinal(&digits, &pattern)?;
     let room = pattern.whole + pattern.shift;
     let wholes = pattern
         .tokens
@@ -253,13 +169,92 @@ pub(super) fn format(value: Number, pattern: &str) -> Result<String, SqlError> {
         signed: false,
         behind_point: false,
     };
+    let last = pattern
+        .tokens
+        .iter()
+        .rposition(|token| matches!(token, Token::Digit(_)));
     for (i, token) in pattern.tokens.iter().enumerate() {
         if writer.is_cut(token) {
-            return Ok(writer.finish_cut());
+            // What stands around the last digit is shown, unless that stands before the point.
+            if pattern.fraction > 0 {
+                writer.behind_digits();
+            }
+            return Ok(writer.out);
         }
-        writer.token(token, i);
+        writer.token(token);
+        if Some(i) == last {
+            writer.behind_digits();
+        }
     }
-    Ok(writer.finish())
+    Ok(writer.out)
+}
+
+/// `EEEE`: a digit, those behind the point and an exponent. The other elements show nothing.
+fn exponent(value: Number, pattern: &Pattern) -> String {
+    let (negative, digits, power) = match value {
+        Number::Exact(value) => exact_exponent(value, pattern.fraction),
+        Number::Whole(value) => exact_exponent(Decimal::from(value), pattern.fraction),
+        Number::Integer(value) => float_exponent(value as f64, pattern.fraction),
+        Number::Float(value, _) if value.is_finite() => float_exponent(value, pattern.fraction),
+        Number::Float(..) => {
+            let (whole, fraction) = ("#".repeat(pattern.whole), "#".repeat(pattern.fraction + 4));
+            return format!(" {whole}.{fraction}");
+        }
+    };
+    let sign = if negative { '-' } else { ' ' };
+    let (first, fraction) = digits.split_at(1);
+    let point = if fraction.is_empty() { "" } else { "." };
+    let direction = if power < 0 { '-' } else { '+' };
+    let power = power.unsigned_abs();
+    format!("{sign}{first}{point}{fraction}e{direction}{power:02}")
+}
+
+/// Whether it is negative, `1 + fraction` digits, and the power of ten of the first one; ties are
+/// rounded away from zero.
+fn exact_exponent(value: Decimal, fraction: usize) -> (bool, String, i32) {
+    let text = value.abs().to_string();
+    let (whole, behind) = text.split_once('.').unwrap_or((&text, ""));
+    let all = format!("{whole}{behind}");
+    let wanted = fraction + 1;
+    let Some(first) = all.bytes().position(|digit| digit != b'0') else {
+        return (false, "0".repeat(wanted), 0);
+    };
+    let mut power = whole.len() as i32 - 1 - first as i32;
+    let used = all.as_bytes()[first..].iter().take(wanted);
+    let mut digits: Vec<u8> = used.copied().collect();
+    let rest = all.as_bytes().get(first + wanted);
+    digits.resize(wanted, b'0');
+    if rest.is_some_and(|digit| *digit >= b'5') {
+        match digits.iter().rposition(|digit| *digit != b'9') {
+            Some(at) => {
+                digits[at] += 1;
+                digits[at + 1..].fill(b'0');
+            }
+            None => {
+                digits.fill(b'0');
+                digits[0] = b'1';
+                power += 1;
+            }
+        }
+    }
+    let digits = String::from_utf8(digits).expect("digits are ASCII");
+    (value.is_negative(), digits, power)
+}
+
+/// No float has more digits than so many; formatting takes no more than 65,534.
+const FLOAT_DIGITS_MAX: usize = 1_100;
+
+/// The same of a float, rounded as the C library prints it.
+fn float_exponent(value: f64, fraction: usize) -> (bool, String, i32) {
+    let text = format!("{:.*e}", fraction.min(FLOAT_DIGITS_MAX), value.abs());
+    let (digits, power) = text.split_once('e').expect("an exponent was asked for");
+    let power = power.parse().expect("the exponent is a number");
+    let mut digits = digits.replace('.', "");
+    digits.extend(core::iter::repeat_n(
+        '0',
+        fraction.saturating_sub(FLOAT_DIGITS_MAX),
+    ));
+    (value.is_sign_negative(), digits, power)
 }
 
 /// Fraction digits shown: with `FM` zeros at the end only where the pattern has `0`.
@@ -286,28 +281,20 @@ fn shown_fraction(pattern: &Pattern, digits: &Digits) -> usize {
 }
 
 impl Writer<'_> {
-    fn has(&self, wanted: fn(&Token) -> bool) -> bool {
-        self.pattern.tokens.iter().any(wanted)
-    }
-
     /// Whether the sign stands right before the number by itself.
     fn floats(&self) -> bool {
-        !self.has(|token| matches!(token, Token::Minus | Token::Both)) && !self.trailing_sign()
+        !(self.pattern.has.minus || self.pattern.has.both || self.trailing_sign())
     }
 
-    /// `S` behind the last digit.
+    /// `S` behind the last digit before the point; that of a pattern with `V` stands in front.
     fn trailing_sign(&self) -> bool {
-        let last_digit = self
-            .pattern
-            .tokens
-            .iter()
-            .rposition(|token| matches!(token, Token::Digit(_)));
-        let sign = self
-            .pattern
-            .tokens
-            .iter()
-            .position(|token| *token == Token::Sign);
-        matches!((sign, last_digit), (Some(sign), Some(last)) if sign > last)
+        let mut tokens = self.pattern.tokens.iter();
+        let digit = |token: &&Token| matches!(token, Token::Digit(_));
+        let before = tokens.by_ref().take_while(|token| **token != Token::Sign);
+        let before = before.filter(digit).count();
+        self.pattern.has.sign
+            && self.pattern.shift == 0
+            && before.min(self.pattern.whole) == self.pattern.whole
     }
 
     /// Writes the floating sign once.
@@ -316,13 +303,13 @@ impl Writer<'_> {
             return;
         }
         let fill = self.pattern.fill;
-        if self.has(|token| *token == Token::Brackets) {
+        if self.pattern.has.brackets {
             match (self.digits.negative, fill) {
                 (true, _) => self.out.push('<'),
                 (false, false) => self.out.push(' '),
                 (false, true) => {}
             }
-        } else if self.has(|token| *token == Token::Sign) {
+        } else if self.pattern.has.sign {
             self.out.push(if self.digits.negative { '-' } else { '+' });
         } else if self.digits.negative {
             self.out.push('-');
@@ -343,36 +330,54 @@ impl Writer<'_> {
         }
     }
 
-    fn token(&mut self, token: &Token, _: usize) {
+    fn digit(&mut self) {
+        if self.behind_point {
+            let at = self.fraction_at;
+            self.fraction_at += 1;
+            if self.digits.overflow {
+                self.out.push('#');
+            } else if at < self.shown {
+                self.out.push(char::from(self.digits.fraction[at]));
+            }
+            return;
+        }
+        let at = self.at;
+        self.at += 1;
+        if at < self.start {
+            self.blank();
+            return;
+        }
+        self.sign();
+        let room = self.pattern.whole + self.pattern.shift;
+        let first = room.saturating_sub(self.digits.whole.len());
+        self.out.push(if self.digits.overflow {
+            '#'
+        } else if at >= first {
+            char::from(self.digits.whole[at - first])
+        } else {
+            '0'
+        });
+    }
+
+    /// What stands right behind the last digit, wherever the pattern has it.
+    fn behind_digits(&mut self) {
+        let negative = self.digits.negative;
+        if self.trailing_sign() {
+            self.out.push(if negative { '-' } else { '+' });
+        }
+        if self.pattern.has.brackets {
+            match (negative, self.pattern.fill) {
+                (true, _) => self.out.push('>'),
+                (false, false) => self.out.push(' '),
+                (false, true) => {}
+            }
+        }
+    }
+
+    fn token(&mut self, token: &Token) {
         let negative = self.digits.negative;
         match token {
-            Token::Digit(_) if self.behind_point => {
-                let at = self.fraction_at;
-                self.fraction_at += 1;
-                if self.digits.overflow {
-                    self.out.push('#');
-                } else if at < self.shown {
-                    self.out.push(char::from(self.digits.fraction[at]));
-                }
-            }
-            Token::Digit(_) => {
-                let at = self.at;
-                self.at += 1;
-                if at < self.start {
-                    self.blank();
-                    return;
-                }
-                self.sign();
-                let room = self.pattern.whole + self.pattern.shift;
-                let first = room.saturating_sub(self.digits.whole.len());
-                self.out.push(if self.digits.overflow {
-                    '#'
-                } else if at >= first {
-                    char::from(self.digits.whole[at - first])
-                } else {
-                    '0'
-                });
-            }
+            Token::Digit(_) => self.digit(),
             Token::Point => {
                 self.sign();
                 self.behind_point = true;
@@ -386,17 +391,14 @@ impl Writer<'_> {
                 self.out.push(',');
             }
             Token::Group => self.blank(),
-            Token::Sign if self.trailing_sign() => {
-                self.out.push(if negative { '-' } else { '+' });
-            }
-            Token::Sign | Token::Shift | Token::Brackets | Token::Blank => {}
+            Token::Sign | Token::Shift | Token::Brackets | Token::Blank | Token::Nothing => {}
             Token::Minus if negative => self.out.push('-'),
             Token::Plus if !negative => self.out.push('+'),
             Token::Minus | Token::Plus => self.blank(),
             Token::Both => self.out.push(if negative { '-' } else { '+' }),
             Token::Currency => self.out.push(' '),
             Token::Ordinal(upper) => {
-                let decimal = self.has(|token| *token == Token::Point);
+                let decimal = self.pattern.has.point;
                 if !negative && !decimal && !self.digits.overflow {
                     let suffix = ordinal(&self.digits.whole);
                     self.out.push_str(&if *upper {
@@ -406,32 +408,9 @@ impl Writer<'_> {
                     });
                 }
             }
-            Token::Roman(_) => {}
+            Token::Roman(_) | Token::Exponent => {}
             Token::Literal(text) => self.out.push_str(text),
         }
-    }
-
-    /// The end where the pattern has more digits than the number: what stands around the last digit
-    /// is shown, unless that stands before the point.
-    fn finish_cut(mut self) -> String {
-        if self.pattern.fraction == 0 {
-            return self.out;
-        }
-        if self.trailing_sign() {
-            self.out.push(if self.digits.negative { '-' } else { '+' });
-        }
-        self.finish()
-    }
-
-    fn finish(mut self) -> String {
-        if self.has(|token| *token == Token::Brackets) {
-            match (self.digits.negative, self.pattern.fill) {
-                (true, _) => self.out.push('>'),
-                (false, false) => self.out.push(' '),
-                (false, true) => {}
-            }
-        }
-        self.out
     }
 }
 
@@ -474,29 +453,44 @@ pub(super) fn roman_digits(mut value: i64) -> String {
     out
 }
 
-fn roman(value: Number, upper: bool, fill: bool) -> Result<String, SqlError> {
+/// The number in Roman digits, between the literals of the pattern.
+fn roman(value: Number, pattern: &Pattern) -> Result<String, SqlError> {
     let value = match value {
         Number::Exact(value) => value.round(0)?.to_i64_exact().unwrap_or(i64::MAX),
-        Number::Whole(value) => value,
+        Number::Integer(value) | Number::Whole(value) => value,
         // One that is too large is no error.
         Number::Float(value, _) => i64::from(value.round_ties_even() as i32),
     };
     let integer = i32::try_from(value).map(i64::from);
-    let value = integer
-        .map_err(|_| SqlError::new(SqlState::NUMERIC_OUT_OF_RANGE, "integer out of range"))?;
-    if !(1..4000).contains(&value) {
-        return Ok("#".repeat(15));
+    let value = integer.map_err(|_| out_of_range(Type::Int4))?;
+    let digits = match value {
+        1..4000 => roman_digits(value),
+        _ => "#".repeat(15),
+    };
+    let mut out = String::new();
+    for token in &pattern.tokens {
+        match token {
+            Token::Roman(upper) => {
+                let digits = if *upper {
+                    digits.clone()
+                } else {
+                    digits.to_lowercase()
+                };
+                let width = if pattern.fill { 0 } else { 15 };
+                out.push_str(&format!("{digits:>width$}"));
+            }
+            Token::Literal(text) => out.push_str(text),
+            _ => {}
+        }
     }
-    let text = roman_digits(value);
-    let text = if upper { text } else { text.to_lowercase() };
-    Ok(if fill { text } else { format!("{text:>15}") })
+    Ok(out)
 }
 
 /// `to_number(text, pattern)`: the digits and the sign where the pattern expects them.
 pub(super) fn parse(text: &str, pattern: &str) -> Result<Datum, SqlError> {
     let pattern = read(pattern)?;
     let mut number = String::new();
-    let mut negative = text.contains('<') && pattern.tokens.contains(&Token::Brackets);
+    let mut negative = text.contains('<') && pattern.has.brackets;
     let mut rest = text.chars().peekable();
     let mut behind_point = false;
     for token in &pattern.tokens {
@@ -535,20 +529,32 @@ pub(super) fn parse(text: &str, pattern: &str) -> Result<Datum, SqlError> {
             Token::Currency => {
                 rest.next_if(|c| !c.is_ascii_digit() && !matches!(c, '-' | '+' | '.' | ','));
             }
-            Token::Brackets | Token::Ordinal(_) | Token::Shift | Token::Blank => {}
-            Token::Roman(_) => {
-                let message = "\"RN\" not supported for input";
-                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-            }
+            Token::Brackets | Token::Ordinal(_) | Token::Shift => {}
+            Token::Blank | Token::Nothing => {}
+            Token::Roman(_) => return Err(not_for_input("RN")),
+            Token::Exponent => return Err(not_for_input("EEEE")),
         }
     }
-    if rest.any(|c| c == '-') && !pattern.tokens.contains(&Token::Plus) {
+    if rest.any(|c| c == '-') && !pattern.has.plus {
         negative = true;
     }
     if number.is_empty() || number == "." {
         let message = format!("invalid input syntax for type numeric: \"{}\"", text.trim());
         return Err(SqlError::new(SqlState::INVALID_TEXT, message));
     }
-    let value: Decimal = number.trim_end_matches('.').parse()?;
+    let mut value: Decimal = number.trim_end_matches('.').parse()?;
+    if pattern.has.shift {
+        // PostgreSQL takes it times a power of ten with 16 digits.
+        let power = match pattern.shift {
+            shift @ ..=16 => Decimal::ONE.div(Decimal::from(10_i64.pow(shift as u32)))?,
+            _ => Decimal::from(0),
+        };
+        value = value.mul(power.round(16)?)?;
+    }
     Ok(Datum::Decimal(if negative { value.neg() } else { value }))
+}
+
+fn not_for_input(word: &str) -> SqlError {
+    let message = format!("\"{word}\" not supported for input");
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
 }

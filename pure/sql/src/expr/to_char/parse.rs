@@ -1,74 +1,157 @@
-//! `to_timestamp` and `to_date`: text read by a pattern.
+//! `to_timestamp` and `to_date`: text read by a pattern. The rules are PostgreSQL's; [`fields`]
+//! knows what the values mean together.
 
-use super::moment::{DAYS, Element, MONTHS, read};
-use base::calendar::{MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
+mod fields;
+
+use super::moment::{DAYS, Element, MONTHS, is_separator, read};
+use super::number::roman_digits;
 use base::{SqlError, SqlState};
-
-/// What has been read so far; fields that are missing keep the first value they can have.
-struct Fields {
-    year: Option<i64>,
-    before_christ: bool,
-    month: u32,
-    day: u32,
-    day_of_year: Option<i64>,
-    hour: i64,
-    afternoon: Option<bool>,
-    minute: i64,
-    second: i64,
-    micros: i64,
-    second_of_day: Option<i64>,
-    julian: Option<i64>,
-    epoch_offset: i64,
-}
+pub(in super::super) use fields::Read;
+use fields::{Convention, Fields};
 
 /// Where in the text the reader is.
 struct Reader<'a> {
     rest: &'a str,
+    /// Blanks and signs of the text that no element of the pattern has asked for so far; those
+    /// that the pattern has more of make up for them.
+    ahead: i32,
+    /// `FX`: nothing is skipped.
+    exact: bool,
+    /// The last sign that stood for a separator was a minus.
+    behind_minus: bool,
 }
 
-impl Reader<'_> {
+/// What a field of a pattern is called there, and how its number ends.
+#[derive(Clone, Copy)]
+struct Slot<'a> {
+    written: &'a str,
+    /// Digits may go on as long as they like: no digits of another field follow.
+    open: bool,
+}
+
+fn invalid(shown: &str, slot: Slot<'_>) -> SqlError {
+    let message = format!("invalid value \"{shown}\" for \"{}\"", slot.written);
+    SqlError::new(SqlState::DATETIME_FORMAT, message)
+}
+
+impl<'a> Reader<'a> {
     fn skip_blanks(&mut self) {
-        self.rest = self.rest.trim_start();
-    }
-
-    /// Reads up to `width` digits, with a sign.
-    fn number(&mut self, name: &str, width: usize) -> Result<(i64, usize), SqlError> {
-        self.skip_blanks();
-        let negative = self.rest.starts_with('-');
-        let digits = self.rest.strip_prefix(['-', '+']).unwrap_or(self.rest);
-        let length = digits
-            .bytes()
-            .take(width)
-            .take_while(u8::is_ascii_digit)
-            .count();
-        let value: i64 = digits[..length].parse().map_err(|_| {
-            let shown: String = self.rest.chars().take(width).collect();
-            let message = format!("invalid value \"{shown}\" for \"{name}\"");
-            SqlError::new(SqlState::DATETIME_FORMAT, message).detail("Value must be an integer.")
-        })?;
-        self.rest = &digits[length..];
-        Ok((if negative { -value } else { value }, length))
-    }
-
-    /// Reads one of `words`, or at least its first three letters where `short`.
-    fn word(&mut self, name: &str, words: &[&str], short: bool) -> Result<usize, SqlError> {
-        self.skip_blanks();
-        for (i, word) in words.iter().enumerate() {
-            let wanted = if short { &word[..3] } else { word };
-            if self
-                .rest
-                .get(..wanted.len())
-                .is_some_and(|s| s.eq_ignore_ascii_case(wanted))
-            {
-                self.rest = &self.rest[wanted.len()..];
-                return Ok(i);
-            }
+        if self.exact {
+            return;
         }
-        let shown: String = self.rest.chars().take(if short { 3 } else { 9 }).collect();
-        let message = format!("invalid value \"{shown}\" for \"{name}\"");
-        Err(SqlError::new(SqlState::DATETIME_FORMAT, message)
-            .detail("The given value did not match any of the allowed values for this field."))
+        let rest = self
+            .rest
+            .trim_start_matches(|c: char| c.is_ascii_whitespace());
+        self.ahead += (self.rest.len() - rest.len()) as i32;
+        self.rest = rest;
     }
+
+    fn skip_char(&mut self) {
+        let mut chars = self.rest.chars();
+        chars.next();
+        self.rest = chars.as_str();
+    }
+
+    /// A separator of the pattern stands for one of the text, or for nothing.
+    fn separator(&mut self) {
+        let found = self.rest.chars().next().filter(|c| is_separator(*c));
+        if self.exact || found.is_some() {
+            self.skip_char();
+        } else {
+            self.ahead -= 1;
+        }
+        if found.is_some() {
+            self.behind_minus = found == Some('-');
+        }
+    }
+
+    /// A letter or digit of the pattern, or one in quotes, stands for any character.
+    fn literal(&mut self) {
+        if !self.exact && self.ahead > 0 {
+            self.ahead -= 1;
+        } else {
+            self.skip_char();
+        }
+    }
+
+    /// Reads a number of `width` characters, or as long as it is; also how many characters it
+    /// took.
+    fn number(&mut self, width: usize, slot: Slot<'_>) -> Result<(i32, usize), SqlError> {
+        self.rest = self
+            .rest
+            .trim_start_matches(|c: char| c.is_ascii_whitespace());
+        let first: String = self.rest.chars().take(width).collect();
+        let hint = "If your source string is not fixed-width, try using the \"FM\" modifier.";
+        let source = if slot.open { self.rest } else { &first };
+        if !slot.open && first.chars().count() < width {
+            let message = format!(
+                "source string too short for \"{}\" formatting field",
+                slot.written
+            );
+            let count = first.chars().count();
+            let detail = format!("Field requires {width} characters, but only {count} remain.");
+            let error = SqlError::new(SqlState::DATETIME_FORMAT, message);
+            return Err(error.detail(detail).hint(hint));
+        }
+        let (value, used) = integer(source);
+        if used == 0 {
+            return Err(invalid(&first, slot).detail("Value must be an integer."));
+        }
+        if !slot.open && used < width {
+            let detail =
+                format!("Field requires {width} characters, but only {used} could be parsed.");
+            return Err(invalid(&first, slot).detail(detail).hint(hint));
+        }
+        let value = i32::try_from(value).map_err(|_| {
+            let message = format!(
+                "value for \"{}\" in source string is out of range",
+                slot.written
+            );
+            let detail = format!("Value must be in the range {} to {}.", i32::MIN, i32::MAX);
+            SqlError::new(SqlState::DATETIME_OVERFLOW, message).detail(detail)
+        })?;
+        self.rest = &self.rest[used..];
+        Ok((value, used))
+    }
+
+    /// Reads the first of `words` that stands here, in any letter case.
+    fn word(&mut self, words: &[&str], slot: Slot<'_>) -> Result<usize, SqlError> {
+        let stands_here = |word: &&str| {
+            let start = self.rest.get(..word.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(word))
+        };
+        let Some(at) = words.iter().position(stands_here) else {
+            let shown = self
+                .rest
+                .split_ascii_whitespace()
+                .next()
+                .unwrap_or_default();
+            let detail = "The given value did not match any of the allowed values for this field.";
+            return Err(invalid(shown, slot).detail(detail));
+        };
+        self.rest = &self.rest[words[at].len()..];
+        Ok(at)
+    }
+}
+
+/// The integer at the start of a text, and how many bytes it takes: 0 if there is none.
+fn integer(text: &str) -> (i64, usize) {
+    let blanks = text.len()
+        - text
+            .trim_start_matches(|c: char| c.is_ascii_whitespace())
+            .len();
+    let sign = usize::from(text[blanks..].starts_with(['-', '+']));
+    let digits = &text[blanks + sign..];
+    let length = digits.bytes().take_while(u8::is_ascii_digit).count();
+    if length == 0 {
+        return (0, 0);
+    }
+    let value = digits[..length].parse::<i64>().unwrap_or(i64::MAX);
+    let negative = text[blanks..].starts_with('-');
+    (
+        if negative { -value } else { value },
+        blanks + sign + length,
+    )
 }
 
 /// Reads a timestamp by a pattern.
@@ -76,191 +159,229 @@ impl Reader<'_> {
 /// # Errors
 /// 22007 if the text does not follow the pattern, 22008 for fields out of range, 0A000 for
 /// elements that only make sense for output.
-pub(in super::super) fn parse_timestamp(text: &str, pattern: &str) -> Result<i64, SqlError> {
-    let mut fields = Fields {
-        year: None,
-        before_christ: false,
-        month: 1,
-        day: 1,
-        day_of_year: None,
-        hour: 0,
-        afternoon: None,
-        minute: 0,
-        second: 0,
-        micros: 0,
-        second_of_day: None,
-        julian: None,
-        epoch_offset: 0,
+pub(in super::super) fn parse_moment(text: &str, pattern: &str) -> Result<Read, SqlError> {
+    let mut fields = Fields::default();
+    let mut reader = Reader {
+        rest: text,
+        ahead: 0,
+        exact: false,
+        behind_minus: false,
     };
-    let mut reader = Reader { rest: text };
     let elements = read(pattern);
+    reader.skip_blanks();
     for (i, element) in elements.iter().enumerate() {
+        if reader.rest.is_empty() {
+            break;
+        }
         match element {
-            // A separator of the pattern stands for any separator of the text.
-            Element::Literal(literal) => {
-                for _ in literal.chars() {
-                    let Some(c) = reader.rest.chars().next() else {
-                        break;
-                    };
-                    if !c.is_ascii_digit() {
-                        reader.rest = &reader.rest[c.len_utf8()..];
-                    }
+            Element::Exact => reader.exact = true,
+            Element::Separator(_) => reader.separator(),
+            Element::Literal(text) => text.chars().for_each(|_| reader.literal()),
+            Element::Field {
+                name,
+                written,
+                fill,
+                ordinal,
+            } => {
+                reader.skip_blanks();
+                let slot = Slot {
+                    written,
+                    open: *fill || ordinal.is_some() || !begins_with_digit(elements.get(i + 1)),
+                };
+                fields.follow(Convention::of(name))?;
+                read_field(&mut fields, &mut reader, name, slot)?;
+                if ordinal.is_some() && fields::is_number(name) {
+                    reader.skip_char();
+                    reader.skip_char();
                 }
-            }
-            Element::Field { name, .. } => {
-                if reader.rest.trim_start().is_empty() {
-                    break;
-                }
-                // Digits of the next field may follow directly: then widths are exact.
-                let tight = matches!(elements.get(i + 1), Some(Element::Field { .. }));
-                read_field(&mut fields, &mut reader, name, tight)?;
+                reader.ahead = 0;
+                reader.behind_minus = false;
+                reader.skip_blanks();
             }
         }
     }
-    fields.timestamp(text)
+    fields.moment(text)
+}
+
+/// Whether digits may follow directly.
+fn begins_with_digit(next: Option<&Element>) -> bool {
+    match next {
+        Some(Element::Field { name, .. }) => fields::is_number(name),
+        Some(Element::Literal(text)) => {
+            text.len() == 1 && text.starts_with(|c: char| c.is_ascii_digit())
+        }
+        Some(Element::Separator(_) | Element::Exact) | None => false,
+    }
 }
 
 fn read_field(
     fields: &mut Fields,
     reader: &mut Reader<'_>,
     name: &'static str,
-    tight: bool,
+    slot: Slot<'_>,
 ) -> Result<(), SqlError> {
-    // Year numbers may be longer than their pattern where something else follows.
-    let loose = |width: usize| if tight { width } else { 9 };
     match name {
-        "YYYY" => fields.year = Some(reader.number(name, loose(4))?.0),
-        "YYY" | "YY" | "Y" => {
-            let (value, digits) = reader.number(name, name.len())?;
-            // Short years are those nearest to 2020.
-            fields.year = Some(match digits {
-                1 | 2 if value < 70 => value + 2000,
-                1 | 2 => value + 1900,
-                _ if value < 520 => value + 2000,
-                _ => value + 1000,
-            });
+        "YYYY" | "IYYY" | "YYY" | "IYY" | "YY" | "IY" | "Y" | "I" | "Y,YYY" => {
+            read_year(fields, reader, name, slot)
         }
-        "Y,YYY" => {
-            let thousands = reader.number(name, 3)?.0;
-            reader.rest = reader.rest.strip_prefix(',').unwrap_or(reader.rest);
-            fields.year = Some(thousands * 1000 + reader.number(name, 3)?.0);
-        }
-        "BC" | "AD" => fields.before_christ = reader.word(name, &["AD", "BC"], false)? == 1,
-        "B.C." | "A.D." => {
-            fields.before_christ = reader.word(name, &["A.D.", "B.C."], false)? == 1;
-        }
-        "MM" => fields.month = bounded(reader.number(name, 2)?.0)?,
-        "MONTH" => fields.month = reader.word(name, &MONTHS, false)? as u32 + 1,
-        "MON" => fields.month = reader.word(name, &MONTHS, true)? as u32 + 1,
-        "DAY" => {
-            reader.word(name, &DAYS, false)?;
-        }
-        "DY" => {
-            reader.word(name, &DAYS, true)?;
-        }
-        "D" | "ID" | "Q" => {
-            reader.number(name, 1)?;
-        }
-        "DD" => fields.day = bounded(reader.number(name, 2)?.0)?,
-        "DDD" => fields.day_of_year = Some(reader.number(name, 3)?.0),
-        "J" => fields.julian = Some(reader.number(name, 9)?.0),
-        "HH24" => fields.hour = reader.number(name, 2)?.0,
-        "HH" | "HH12" => {
-            fields.hour = reader.number(name, 2)?.0;
-            if !(1..=12).contains(&fields.hour) {
-                let message = format!("hour \"{}\" is invalid for the 12-hour clock", fields.hour);
-                return Err(SqlError::new(SqlState::DATETIME_FORMAT, message)
-                    .hint("Use the 24-hour clock, or give an hour between 1 and 12."));
-            }
-            fields.afternoon.get_or_insert(false);
-        }
-        "AM" | "PM" => fields.afternoon = Some(reader.word(name, &["AM", "PM"], false)? == 1),
-        "A.M." | "P.M." => {
-            fields.afternoon = Some(reader.word(name, &["A.M.", "P.M."], false)? == 1);
-        }
-        "MI" => fields.minute = reader.number(name, 2)?.0,
-        "SS" => fields.second = reader.number(name, 2)?.0,
-        "SSSS" | "SSSSS" => fields.second_of_day = Some(reader.number(name, 5)?.0),
         "MS" | "US" | "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6" => {
-            let width = match name.as_bytes() {
-                b"MS" => 3,
-                b"US" => 6,
-                other => usize::from(other[2] - b'0'),
-            };
-            let (value, digits) = reader.number(name, width)?;
-            fields.micros = value * 10i64.pow(6 - digits.min(6) as u32);
+            read_fraction(fields, reader, name, slot)
         }
-        "TZH" => fields.epoch_offset += reader.number(name, 3)?.0 * MICROS_PER_HOUR,
-        "TZM" => fields.epoch_offset += reader.number(name, 2)?.0 * MICROS_PER_MINUTE,
-        other => {
-            let message = format!("formatting field \"{other}\" is only supported in to_char");
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        "ID" => {
+            // Sunday is the first one.
+            let day = reader.number(1, slot)?.0;
+            let day = if day >= 7 { 1 } else { day + 1 };
+            fields.set(|fields| &mut fields.weekday, day, slot.written)
+        }
+        "HH" | "HH12" | "HH24" => {
+            fields.half_day |= name != "HH24";
+            let hour = reader.number(2, slot)?.0;
+            fields.set(|fields| &mut fields.hour, hour, slot.written)
+        }
+        "TZH" => {
+            let sign = reader
+                .rest
+                .chars()
+                .next()
+                .filter(|c| matches!(c, '+' | '-' | ' '));
+            let behind_minus = reader.ahead > 0 && reader.behind_minus;
+            fields.zone_west = sign.map_or(behind_minus, |sign| sign == '-');
+            if sign.is_some() {
+                reader.skip_char();
+            }
+            let hours = reader.number(2, slot)?.0;
+            fields.has_zone = true;
+            fields.set(|fields| &mut fields.zone_hours, hours, slot.written)
+        }
+        "Q" => reader.number(1, slot).map(drop),
+        "TZ" | "OF" => {
+            let message = format!(
+                "formatting field \"{}\" is only supported in to_char",
+                slot.written
+            );
+            Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+        }
+        name if !fields::is_number(name) => read_word(fields, reader, name, slot),
+        name => {
+            let width = if name == "TZM" { 2 } else { name.len() };
+            fields.has_zone |= name == "TZM";
+            let value = reader.number(width, slot)?.0;
+            fields.set(|fields| fields.number_mut(name), value, slot.written)
         }
     }
-    Ok(())
 }
 
-fn bounded(value: i64) -> Result<u32, SqlError> {
-    u32::try_from(value).map_err(|_| {
-        SqlError::new(
-            SqlState::DATETIME_OVERFLOW,
-            "date/time field value out of range",
-        )
-    })
+fn read_year(
+    fields: &mut Fields,
+    reader: &mut Reader<'_>,
+    name: &'static str,
+    slot: Slot<'_>,
+) -> Result<(), SqlError> {
+    match name {
+        "Y,YYY" => {
+            let error = || {
+                let message = format!("invalid input string for \"{}\"", slot.written);
+                SqlError::new(SqlState::DATETIME_FORMAT, message)
+            };
+            let (thousands, rest) = reader.rest.split_once(',').ok_or_else(error)?;
+            let thousands: i32 = thousands.trim().parse().map_err(|_| error())?;
+            let length = rest.bytes().take(3).take_while(u8::is_ascii_digit).count();
+            let years: i32 = rest[..length].parse().map_err(|_| error())?;
+            reader.rest = &rest[length..];
+            let year = thousands
+                .checked_mul(1000)
+                .and_then(|year| year.checked_add(years));
+            fields.set(
+                |fields| &mut fields.year,
+                year.ok_or_else(error)?,
+                slot.written,
+            )
+        }
+        name => {
+            let (year, used) = reader.number(name.len(), slot)?;
+            let is_short = used < 4 && name.len() < 4;
+            let year = if is_short {
+                nearest_to_2020(year)
+            } else {
+                year
+            };
+            fields.set(|fields| &mut fields.year, year, slot.written)
+        }
+    }
 }
 
-impl Fields {
-    fn timestamp(self, text: &str) -> Result<i64, SqlError> {
-        let out_of_range = || {
-            let message = format!("date/time field value out of range: \"{text}\"");
-            SqlError::new(SqlState::DATETIME_OVERFLOW, message)
-        };
-        let mut hour = self.hour;
-        if let Some(afternoon) = self.afternoon {
-            hour = hour % 12 + if afternoon { 12 } else { 0 };
+/// Parts of a second.
+fn read_fraction(
+    fields: &mut Fields,
+    reader: &mut Reader<'_>,
+    name: &'static str,
+    slot: Slot<'_>,
+) -> Result<(), SqlError> {
+    match name {
+        "MS" => {
+            let (value, used) = reader.number(3, slot)?;
+            let scale = [100, 10, 1][used.clamp(1, 3) - 1];
+            let value = i64::from(value) * scale;
+            fields.set(|fields| &mut fields.millis, value, slot.written)
         }
-        let in_day = (0..24).contains(&hour)
-            && (0..60).contains(&self.minute)
-            && (0..60).contains(&self.second);
-        if !in_day {
-            return Err(out_of_range());
+        name => {
+            let width = name
+                .strip_prefix("FF")
+                .and_then(|digits| digits.parse().ok());
+            fields.digits = width.map_or(fields.digits, |width| Some(width as u8));
+            let (value, used) = reader.number(width.unwrap_or(6), slot)?;
+            let value = i64::from(value) * 10_i64.pow(6 - used.clamp(1, 6) as u32);
+            fields.set(|fields| &mut fields.micros, value, slot.written)
         }
-        let micros = match self.second_of_day {
-            Some(seconds) => seconds * MICROS_PER_SECOND,
-            None => {
-                hour * MICROS_PER_HOUR
-                    + self.minute * MICROS_PER_MINUTE
-                    + self.second * MICROS_PER_SECOND
-            }
-        } + self.micros;
-        // Without a year it is 1 BC, year 0 of the calendar.
-        let year = match self.year {
-            None => 0,
-            Some(year) if self.before_christ || year < 0 => 1 - year.abs(),
-            Some(year) => year,
-        };
-        let year = i32::try_from(year).map_err(|_| out_of_range())?;
-        let civil = |month, day| {
-            crate::expr::datetime::civil_timestamp(year, month, day, micros)
-                .map_err(|_| out_of_range())
-        };
-        let day = base::calendar::MICROS_PER_DAY;
-        let at = if let Some(julian) = self.julian {
-            (julian - 2_451_545)
-                .checked_mul(day)
-                .and_then(|days| days.checked_add(micros))
-                .ok_or_else(out_of_range)?
-        } else if let Some(number) = self.day_of_year {
-            if !(1..=366).contains(&number) {
-                return Err(out_of_range());
-            }
-            civil(1, 1)? + (number - 1) * day
-        } else {
-            civil(self.month, self.day)?
-        };
-        at.checked_sub(self.epoch_offset)
-            .map(base::calendar::split_timestamp)
-            .and_then(|(days, micros)| base::calendar::join_timestamp(days, micros))
-            .ok_or_else(out_of_range)
+    }
+}
+
+/// Eras, halves of a day, months and days.
+fn read_word(
+    fields: &mut Fields,
+    reader: &mut Reader<'_>,
+    name: &'static str,
+    slot: Slot<'_>,
+) -> Result<(), SqlError> {
+    match name {
+        "AD" | "BC" => fields.set_era(reader.word(&["ad", "bc"], slot)?, slot.written),
+        "A.D." | "B.C." => fields.set_era(reader.word(&["a.d.", "b.c."], slot)?, slot.written),
+        "AM" | "PM" => fields.set_half(reader.word(&["am", "pm"], slot)?, slot.written),
+        "A.M." | "P.M." => fields.set_half(reader.word(&["a.m.", "p.m."], slot)?, slot.written),
+        "MONTH" => {
+            let month = reader.word(&MONTHS, slot)? as i32 + 1;
+            fields.set(|fields| &mut fields.month, month, slot.written)
+        }
+        "MON" => {
+            let month = reader.word(&MONTHS.map(|month| &month[..3]), slot)? as i32 + 1;
+            fields.set(|fields| &mut fields.month, month, slot.written)
+        }
+        "RM" => {
+            // Longer ones before those they begin with.
+            let numbers = [12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1];
+            let words = numbers.map(roman_digits);
+            let at = reader.word(&words.each_ref().map(String::as_str), slot)?;
+            fields.set(|fields| &mut fields.month, numbers[at] as i32, slot.written)
+        }
+        "DAY" => {
+            let day = reader.word(&DAYS, slot)? as i32 + 1;
+            fields.set(|fields| &mut fields.weekday, day, slot.written)
+        }
+        // `DY`.
+        _ => {
+            let day = reader.word(&DAYS.map(|day| &day[..3]), slot)? as i32 + 1;
+            fields.set(|fields| &mut fields.weekday, day, slot.written)
+        }
+    }
+}
+
+/// A year of three digits or less.
+fn nearest_to_2020(year: i32) -> i32 {
+    match year {
+        ..70 => year + 2000,
+        70..100 => year + 1900,
+        100..520 => year + 2000,
+        520..1000 => year + 1000,
+        1000.. => year,
     }
 }
