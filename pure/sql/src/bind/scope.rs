@@ -366,23 +366,18 @@ impl Base {
 
     /// The value, or NULL where an outer join found no row.
     fn present_or_null(&self, first: u32, value: Expr) -> Expr {
-        // The last column of a key is never NULL in a row that is there (a column of the partition
-        // before a row number may be), and no row of the catalog is without a value.
-        let tested = match self {
+        let missing = match self {
+            // The last column of a key is never NULL in a row that is there (a column of the
+            // partition before a row number may be).
             Base::Table(table) => {
                 let key = table.primary.columns.last().map_or(0, |key| key.column);
-                vec![Expr::Column(
-                    first + u32::from(key),
-                    table.column_at(key).ty,
-                )]
+                let key = Expr::Column(first + u32::from(key), table.column_at(key).ty);
+                Expr::IsNull(Box::new(key), false)
             }
-            Base::Catalog(_) => self.columns(first),
-        };
-        let missing = match <[Expr; 1]>::try_from(tested) {
-            Ok([key]) => Expr::IsNull(Box::new(key), false),
-            Err(columns) => {
+            // No row of the catalog is without a value.
+            Base::Catalog(_) => {
                 let zero = Expr::Const(Datum::Int(0), Type::Int4);
-                let values = Expr::Call(Func::NumNonNulls, columns, Type::Int4);
+                let values = Expr::Call(Func::NumNonNulls, self.columns(first), Type::Int4);
                 Expr::Call(Func::Compare(Compare::Eq), vec![values, zero], Type::Bool)
             }
         };

@@ -4,7 +4,7 @@
 //! to text, and when a row goes to the client.
 
 use super::procs;
-use super::types::{TYPES, by_oid};
+use super::types::{self, by_oid};
 use super::*;
 use crate::bind::scope::{in_known_schema, qualified};
 use base::{SqlError, SqlState};
@@ -204,7 +204,7 @@ pub fn find_type(text: &str) -> Option<u32> {
         .iter()
         .find(|(words, _)| !quoted && *words == name);
     let name = sql_name.map_or(name.as_str(), |(_, name)| name);
-    TYPES.iter().find(|row| row.name == name).map(|row| row.oid)
+    types::all().find(|row| row.name == name).map(|row| row.oid)
 }
 
 /// `text::regtype`.
