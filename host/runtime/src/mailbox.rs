@@ -1,5 +1,6 @@
 //! How the threads of one node reach each other.
 
+use crate::decoding::LongMessage;
 use base::{NodeId, ShardId};
 use mio::Waker;
 use mio::net::TcpStream;
@@ -20,6 +21,8 @@ pub(crate) enum Mail {
     FromPeer(ShardId, Message),
     /// A long statement of a session of this shard has been parsed or planned.
     Prepared(Box<PreparationResult>),
+    /// The program of a message of another node has been decoded.
+    Decoded(Box<LongMessage>),
     /// The disk has no room for more (or has again).
     DiskFull(bool),
     /// Memory that the shard has freed goes back to the system by this call.

@@ -4,6 +4,7 @@
 use crate::checkpoint::{CheckpointNews, Checkpoints};
 use crate::cluster::ClusterFile;
 use crate::data_dir::{DataDir, random_seed};
+use crate::decoding::Decoder;
 use crate::error::RuntimeError;
 use crate::frame::Hello;
 use crate::fs_disk::FsDisk;
@@ -92,6 +93,7 @@ struct ShardSeed {
     mailboxes: Mailboxes,
     checkpoints: Sender<CheckpointNews>,
     met: Met,
+    decoder: Decoder,
 }
 
 impl ShardSeed {
@@ -127,6 +129,7 @@ impl ShardSeed {
             checkpoints: self.checkpoints,
             secrets: Prng::new(random_seed()),
             met: self.met,
+            decoder: self.decoder,
             connections_max: self.cluster.connections,
         });
     }
@@ -184,6 +187,7 @@ impl NodeProcess {
             mailboxes: mailboxes.clone(),
             checkpoints: stop.clone(),
             met: Arc::new(Mutex::new(met)),
+            decoder: Decoder::start(mailboxes.clone()),
         };
         let mut listeners = Some(listeners);
         let parts = polls.into_iter().zip(inboxes).zip(recovered);

@@ -53,7 +53,7 @@ pub(crate) struct PeerOut {
 pub(crate) type Met = Arc<Mutex<Acquaintances<FsDisk>>>;
 
 /// Whether the node that says hello may come.
-fn admit(met: &Met, hello: &Hello) -> Result<(), Stranger> {
+pub(crate) fn admit(met: &Met, hello: &Hello) -> Result<(), Stranger> {
     let mut met = met.lock().expect("no thread panics while it holds it");
     let now = Introduction {
         directory: hello.directory,
@@ -268,100 +268,8 @@ impl PeerOut {
     }
 }
 
-/// A connection that another node opened.
-pub(crate) struct PeerIn {
-    pub(crate) stream: TcpStream,
-    input: Vec<u8>,
-    /// Known after its hello.
-    pub(crate) node: Option<NodeId>,
-    met: Met,
-}
-
-impl PeerIn {
-    pub(crate) fn new(stream: TcpStream, met: Met) -> PeerIn {
-        PeerIn {
-            met,
-            stream,
-            input: Vec::new(),
-            node: None,
-        }
-    }
-
-    /// Reads what is there and gives out messages; `ending`: the other side has closed. `false`:
-    /// close the connection.
-    pub(crate) fn on_event(
-        &mut self,
-        own: &Hello,
-        ending: bool,
-        buffer: &mut [u8],
-        deliver: &mut dyn FnMut(base::ShardId, base::ShardId, WireMessage),
-    ) -> bool {
-        loop {
-            let input = &mut self.input;
-            let more = match read_some(&mut self.stream, buffer, |bytes| {
-                input.extend_from_slice(bytes)
-            }) {
-                Got::Bytes(more) => more || ending,
-                Got::Nothing => false,
-                Got::End => return false,
-            };
-            if let Err(error) = self.take_frames(own, deliver) {
-                tracing::error!(node = self.node.map(|n| n.0), "{error}; connection closed");
-                return false;
-            }
-            if !more {
-                return true;
-            }
-        }
-    }
-
-    fn take_frames(
-        &mut self,
-        own: &Hello,
-        deliver: &mut dyn FnMut(base::ShardId, base::ShardId, WireMessage),
-    ) -> Result<(), String> {
-        if self.node.is_none() {
-            let Some(hello) = take_hello(&mut self.input, own)? else {
-                return Ok(());
-            };
-            self.node = Some(hello.node);
-            let admitted = admit(&self.met, &hello);
-            let mut own = own.clone();
-            if let Err(stranger) = &admitted {
-                own.refusal = stranger.to_string();
-            }
-            let mut answer = Vec::new();
-            frame::encode_hello(&own, &mut answer);
-            let mut sent = 0;
-            match write_some(&mut self.stream, &mut answer, &mut sent) {
-                Ok(true) => {}
-                // A fresh socket takes a few dozen bytes or is broken.
-                Ok(false) | Err(_) => return Err("cannot answer a hello".into()),
-            }
-            if let Err(stranger) = admitted {
-                return Err(format!("refused: {stranger}"));
-            }
-        }
-        let mut taken = 0;
-        loop {
-            let next = frame::next_frame(&self.input[taken..]).map_err(|e| e.to_string())?;
-            let Some((payload, used)) = next else { break };
-            let (from, to, message) = frame::decode_message(payload).map_err(|e| e.to_string())?;
-            if Some(from.node()) != self.node || to.node() != own.node || to.index() >= own.shards {
-                return Err(format!(
-                    "a message from {from} to {to} does not belong here"
-                ));
-            }
-            deliver(from, to, message);
-            taken += used;
-        }
-        self.input.drain(..taken);
-        Ok(())
-    }
-}
-
 /// Takes a hello off the front of `input` and checks that the other side belongs to us.
-fn take_hello(input: &mut Vec<u8>, own: &Hello) -> Result<Option<Hello>, String> {
+pub(crate) fn take_hello(input: &mut Vec<u8>, own: &Hello) -> Result<Option<Hello>, String> {
     let (hello, used) = match frame::next_frame(input) {
         Ok(None) => return Ok(None),
         Ok(Some((payload, used))) => (

@@ -1,13 +1,17 @@
 //! The event loop of one shard.
 
+mod incoming;
+
 use crate::checkpoint::CheckpointNews;
 use crate::clock_watch::{ClockNews, ClockWatch};
 use crate::conn::{ClientConn, Got, READ_BYTES, read_some};
+use crate::decoding::Decoder;
 use crate::frame::Hello;
 use crate::journal_file::Journal;
 use crate::linger::Lingerers;
 use crate::mailbox::{Inbox, Mail, Mailboxes, Seat};
-use crate::peers::{Met, PeerIn, PeerNews, PeerOut};
+use crate::peer_in::PeerIn;
+use crate::peers::{Met, PeerNews, PeerOut};
 use crate::preparing::Preparer;
 use base::steady::SteadyClock;
 use base::{Position, ShardId, Time};
@@ -61,6 +65,8 @@ pub(crate) struct ShardStart {
     pub(crate) secrets: base::Prng,
     /// Which lives of other nodes were met.
     pub(crate) met: Met,
+    /// Decodes long programs of messages of other nodes.
+    pub(crate) decoder: Decoder,
     /// Client connections that the node takes.
     pub(crate) connections_max: u32,
 }
@@ -303,6 +309,7 @@ impl ShardThread {
             Mail::Prepared(result) => self.step(Input::Prepared(result)),
             Mail::Client(stream, seat) => self.add_client(stream, seat),
             Mail::Peer(stream) => self.add_peer(stream),
+            Mail::Decoded(message) => self.on_decoded(*message),
             Mail::DiskFull(full) => self.step(Input::DiskFull(full)),
             Mail::GiveBack(give_back) => give_back(),
             Mail::Memory(memory) => self.step(Input::Memory(memory)),
@@ -454,18 +461,6 @@ impl ShardThread {
         }
     }
 
-    fn accept_peers(&mut self) {
-        while let Some(stream) = accept(self.start.listeners.as_ref().map(|(_, peer)| peer)) {
-            let shard = self.next_shard;
-            self.next_shard = (shard + 1) % self.start.mailboxes.len();
-            if shard == usize::from(self.start.id.index()) {
-                self.add_peer(stream);
-            } else {
-                self.start.mailboxes.send(shard, Mail::Peer(stream));
-            }
-        }
-    }
-
     fn register(&mut self, stream: &mut TcpStream) -> Option<usize> {
         let token = self.next_token;
         self.next_token += 1;
@@ -500,43 +495,12 @@ impl ShardThread {
         }
     }
 
-    fn add_peer(&mut self, mut stream: TcpStream) {
-        if let Some(token) = self.register(&mut stream) {
-            self.peers_in
-                .insert(token, PeerIn::new(stream, self.start.met.clone()));
-            self.on_other(token, false);
-        }
-    }
-
     /// A connection has news. `ending`: the other side has closed, see [`is_ending`].
     fn on_other(&mut self, token: usize, ending: bool) {
         if self.clients.contains_key(&token) {
             self.on_client(token, ending);
-        } else if let Some(mut peer) = self.peers_in.remove(&token) {
-            let hello = self.start.hello.clone();
-            let mut arrived = Vec::new();
-            let alive = peer.on_event(
-                &hello,
-                ending,
-                &mut self.buffer,
-                &mut |from, to, message| {
-                    arrived.push((from, to, message));
-                },
-            );
-            for (from, to, message) in arrived {
-                let message = Message::Wire(message);
-                if to == self.start.id {
-                    self.step(Input::Message { from, message });
-                } else {
-                    let index = usize::from(to.index());
-                    self.start
-                        .mailboxes
-                        .send(index, Mail::FromPeer(from, message));
-                }
-            }
-            if alive {
-                self.peers_in.insert(token, peer);
-            }
+        } else if self.peers_in.contains_key(&token) {
+            self.on_peer_in(token, ending);
         } else {
             self.lingerers.on_event(token);
         }

@@ -6,12 +6,15 @@
 //! ```
 
 use crate::message::WireMessage;
+use crate::program;
 use base::codec::{self, CodecError};
 use base::crc::crc32c;
 use base::limits::FRAME_BYTES_MAX;
 use base::{NodeId, ShardId};
 use core::fmt;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use txn::{Program, RowProgram};
 
 /// Version of the protocol between nodes.
 pub const PEER_VERSION: u32 = 5;
@@ -54,12 +57,19 @@ impl Hello {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct Envelope<M> {
-    from: ShardId,
-    to: ShardId,
-    message: M,
+/// A message on its way between nodes.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Envelope<M> {
+    /// Sender.
+    pub from: ShardId,
+    /// Receiver.
+    pub to: ShardId,
+    /// Content.
+    pub message: M,
 }
+
+/// A message of another node.
+pub type Arrived = Envelope<WireMessage>;
 
 /// What is wrong with a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -162,14 +172,54 @@ pub fn decode_hello(payload: &[u8]) -> Result<Hello, FrameError> {
     }
 }
 
-/// Decodes the payload of a message: from, to, content.
+/// Decodes the payload of a message. Its program stays encoded.
 ///
 /// # Errors
 /// [`FrameError::Content`].
-pub fn decode_message(payload: &[u8]) -> Result<(ShardId, ShardId, WireMessage), FrameError> {
-    let envelope: Envelope<WireMessage> =
-        codec::decode_bounded(payload).map_err(FrameError::Content)?;
-    Ok((envelope.from, envelope.to, envelope.message))
+pub fn decode_message(payload: &[u8]) -> Result<Arrived, FrameError> {
+    codec::decode_bounded(payload).map_err(FrameError::Content)
+}
+
+/// A program of so many encoded bytes or more takes milliseconds to decode.
+const LONG_PROGRAM_BYTES: usize = 128 << 10;
+
+impl Arrived {
+    /// Whether it has a program that is to be decoded by [`Arrived::make_live`], on another thread
+    /// than that of the shard.
+    pub fn has_long_program(&mut self) -> bool {
+        matches!(
+            self.program_mut(),
+            Some(Program::Encoded(bytes)) if bytes.len() >= LONG_PROGRAM_BYTES
+        )
+    }
+
+    /// Decodes its program, if it has one, ahead of the shard that is to run it; what is decoded.
+    /// What is no program stays as it is, and the shard refuses it.
+    pub fn make_live(&mut self) -> Option<Arc<dyn RowProgram>> {
+        self.program_mut()?.make_live(program::decode)
+    }
+
+    fn program_mut(&mut self) -> Option<&mut Program> {
+        let op = match &mut self.message {
+            WireMessage::TwoPhase(message) => message.op_mut(),
+            WireMessage::Leap(message) => message.op_mut(),
+            WireMessage::Ddl { .. }
+            | WireMessage::DdlDone { .. }
+            | WireMessage::DdlHeard { .. }
+            | WireMessage::Catalog(_)
+            | WireMessage::CatalogAck { .. }
+            | WireMessage::CatalogWanted { .. }
+            | WireMessage::ShowWanted { .. }
+            | WireMessage::ShowRows { .. }
+            | WireMessage::OldestRead { .. }
+            | WireMessage::DiskFull(_)
+            | WireMessage::DdlStop { .. }
+            | WireMessage::InTheWay(_)
+            | WireMessage::CatalogStuck { .. }
+            | WireMessage::Register(_) => None,
+        };
+        op?.program_mut()
+    }
 }
 
 /// For fuzzing: takes any bytes apart as a stream of frames; must not panic. A message that is
@@ -184,12 +234,14 @@ pub fn fuzz(mut bytes: &[u8]) {
 
 fn fuzz_payload(payload: &[u8]) {
     let _ = decode_hello(payload);
-    let trip = |(from, to, message): (ShardId, ShardId, WireMessage)| {
+    let trip = |arrived: Arrived| {
         let mut frame = Vec::new();
-        encode_message(from, to, &message, &mut frame);
+        encode_message(arrived.from, arrived.to, &arrived.message, &mut frame);
         frame
     };
-    if let Ok(message) = decode_message(payload) {
+    if let Ok(mut message) = decode_message(payload) {
+        // A program is decoded, if it is one, and is encoded as it came otherwise.
+        let _ = message.make_live();
         let first = trip(message);
         let (again, used) = next_frame(&first).expect("sound").expect("whole");
         assert_eq!(used, first.len(), "one message is one frame");

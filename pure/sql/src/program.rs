@@ -5,12 +5,13 @@
 //! Bodies number those parameters from 0 without gaps, so a program carries no others.
 
 mod first;
+mod top;
 
 use crate::exec::point::formula;
 use crate::exec::step::FormulaChange;
 use crate::expr::aggregate::{AggFunc, AggState};
 use crate::expr::{Columns as RowColumns, EncodedRow, Env, Expr, NoSession, eval, eval_bool, list};
-use crate::rows::{GroupKey, datums_heap_bytes, failing_row, group_bytes, heap_bytes};
+use crate::rows::{GroupKey, failing_row, group_bytes};
 use base::codec::{self, CodecError};
 use base::limits::PROGRAM_BYTES_MAX;
 use base::row::RowRef;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
+use top::TopTask;
 use txn::{Columns, Formula, Modified, Program, RowProgram, RowTask};
 
 /// What a program does, without its parameters.
@@ -102,10 +104,7 @@ pub(crate) struct TableShape {
 pub(crate) struct ProgramPlan {
     body: Arc<Body>,
     used: Box<[u32]>,
-    reads: Columns,
-    /// Of the encoded body, at most.
-    bytes: usize,
-    cost: Cost,
+    facts: Facts,
     /// The program itself if it has no parameters.
     ready: Option<Arc<dyn RowProgram>>,
 }
@@ -148,18 +147,21 @@ impl ProgramPlan {
             });
             list::prepare(expr);
         });
-        let (reads, cost) = (body.reads(), body.cost());
+        let facts = Facts {
+            reads: body.reads(),
+            cost: body.cost(),
+            bytes,
+            encoded: (bytes >= LONG_BODY_BYTES).then(|| codec::to_vec(&body).into()),
+        };
         let body = Arc::new(body);
         let ready = used.is_empty().then(|| {
-            let program = Bound::new(body.clone(), Box::default(), reads, bytes, cost);
+            let program = Bound::new(body.clone(), Box::default(), facts.clone());
             Arc::new(program) as Arc<dyn RowProgram>
         });
         ProgramPlan {
             body,
             used: used.into(),
-            reads,
-            bytes,
-            cost,
+            facts,
             ready,
         }
     }
@@ -178,9 +180,7 @@ impl ProgramPlan {
                     .iter()
                     .map(|slot| params[*slot as usize].clone())
                     .collect();
-                let body = self.body.clone();
-                let (reads, bytes) = (self.reads, self.bytes);
-                Arc::new(Bound::new(body, params, reads, bytes, self.cost))
+                Arc::new(Bound::new(self.body.clone(), params, self.facts.clone()))
             }
         })
     }
@@ -291,20 +291,29 @@ struct Cost {
     open_lists: bool,
 }
 
-/// A program ready to run.
+/// What follows from a body.
+#[derive(Clone, Default)]
+struct Facts {
+    reads: Columns,
+    cost: Cost,
+    /// Of the encoded body, at most; only where the program is made.
+    bytes: usize,
+    /// The encoded body, if it is long: it is encoded where it is planned or decoded, beside the
+    /// shard, and not on the shard for each one that it goes to.
+    encoded: Option<Arc<[u8]>>,
+}
+
+/// A body of this many bytes or more is kept encoded. Most statements that are planned on a
+/// shard's thread have shorter ones.
+const LONG_BODY_BYTES: usize = 128 << 10;
+
+/// A program ready to run. `encode` repeats which fields travel, and in which order.
 #[derive(Serialize, Deserialize)]
 struct Bound {
     body: Arc<Body>,
     params: Box<[Datum]>,
-    /// Follows from the body.
     #[serde(skip)]
-    reads: Columns,
-    /// Of the encoded body, at most; only where the program is made.
-    #[serde(skip)]
-    bytes: usize,
-    /// Follows from the body.
-    #[serde(skip)]
-    cost: Cost,
+    facts: Facts,
     /// The body with constants for its open lists, if it is to run over many rows; it does not
     /// travel.
     #[serde(skip)]
@@ -315,13 +324,7 @@ struct Bound {
 }
 
 impl Bound {
-    fn new(
-        body: Arc<Body>,
-        params: Box<[Datum]>,
-        reads: Columns,
-        bytes: usize,
-        cost: Cost,
-    ) -> Bound {
+    fn new(body: Arc<Body>, params: Box<[Datum]>, facts: Facts) -> Bound {
         let adds = match &*body {
             Body::Modify(modify) => modify.changes.as_deref().and_then(|changes| {
                 let env = Env {
@@ -339,9 +342,7 @@ impl Bound {
         Bound {
             body,
             params,
-            reads,
-            bytes,
-            cost,
+            facts,
             quick: None,
             adds,
         }
@@ -413,11 +414,18 @@ fn datum_bytes(value: &Datum) -> usize {
 
 impl RowProgram for Bound {
     fn encode(&self, out: &mut Vec<u8>) {
-        codec::encode(self, out);
+        match &self.facts.encoded {
+            None => codec::encode(self, out),
+            Some(body) => {
+                out.extend_from_slice(body);
+                codec::encode(&self.params, out);
+                codec::encode(&self.adds, out);
+            }
+        }
     }
 
     fn bytes_at_most(&self) -> usize {
-        self.bytes + self.params.iter().map(datum_bytes).sum::<usize>()
+        self.facts.bytes + self.params.iter().map(datum_bytes).sum::<usize>()
     }
 
     fn width(&self) -> usize {
@@ -425,15 +433,15 @@ impl RowProgram for Bound {
     }
 
     fn reads(&self) -> Columns {
-        self.reads
+        self.facts.reads
     }
 
     fn units(&self) -> u32 {
-        self.cost.units
+        self.facts.cost.units
     }
 
     fn for_many_rows(&self) -> Option<Arc<dyn RowProgram>> {
-        self.cost.open_lists.then(|| {
+        self.facts.cost.open_lists.then(|| {
             let mut body = (*self.body).clone();
             let env = self.env();
             body.each_expr_mut(&mut |expr| list::with_constants(expr, &env));
@@ -444,10 +452,12 @@ impl RowProgram for Bound {
             Arc::new(Bound {
                 body: self.body.clone(),
                 params: self.params.clone(),
-                cost,
+                facts: Facts {
+                    cost,
+                    ..self.facts.clone()
+                },
                 quick: Some(Arc::new(body)),
                 adds: self.adds.clone(),
-                ..*self
             }) as Arc<dyn RowProgram>
         })
     }
@@ -532,13 +542,10 @@ impl RowProgram for Bound {
                 groups: BTreeMap::new(),
                 memory_bytes: 0,
             })),
-            Body::Top { projection, .. } => Some(Box::new(TopTask {
-                body: self.running().clone(),
-                params: self.params.clone(),
-                width: projection.len(),
-                rows: Vec::new(),
-                memory_bytes: 0,
-            })),
+            Body::Top { projection, .. } => {
+                let (body, params) = (self.running().clone(), self.params.clone());
+                Some(Box::new(TopTask::new(body, params, projection.len())))
+            }
             Body::First { .. } => Some(Box::new(FirstTask::new(
                 self.running().clone(),
                 self.params.clone(),
@@ -688,98 +695,6 @@ impl RowTask for AggregateTask {
     }
 }
 
-/// The best rows so far of one run of [`Body::Top`].
-struct TopTask {
-    body: Arc<Body>,
-    params: Box<[Datum]>,
-    width: usize,
-    rows: Vec<Box<[Datum]>>,
-    memory_bytes: usize,
-}
-
-impl TopTask {
-    /// Sorts and cuts what has been collected.
-    fn shrink(&mut self, count: usize) {
-        let Body::Top { keys, .. } = &*self.body else {
-            unreachable!("made for this body")
-        };
-        self.rows.sort_by(|a, b| {
-            crate::rows::compare_rows(
-                a,
-                b,
-                keys.iter().map(|k| (k.column, k.descending, k.nulls_first)),
-            )
-        });
-        self.rows.truncate(count);
-    }
-
-    fn count(&self) -> Result<usize, SqlError> {
-        let Body::Top { count, .. } = &*self.body else {
-            unreachable!("made for this body")
-        };
-        let env = Env {
-            params: &self.params,
-            subqueries: &[],
-            session: &NoSession::ROWS,
-        };
-        let count = eval(count, &crate::expr::NoColumns, &env)?;
-        Ok(count
-            .as_int()
-            .map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0)))
-    }
-}
-
-impl RowTask for TopTask {
-    fn row(&mut self, _: &[u8], row: &[u8]) -> Result<(), SqlError> {
-        let body = self.body.clone();
-        let Body::Top {
-            filter, projection, ..
-        } = &*body
-        else {
-            unreachable!("made for this body");
-        };
-        let mut out = RowBatch::new(self.width);
-        {
-            let env = Env {
-                params: &self.params,
-                subqueries: &[],
-                session: &NoSession::ROWS,
-            };
-            let row = EncodedRow(RowRef::new(row));
-            if !passes(filter, &row, &env)? {
-                return Ok(());
-            }
-            project(projection, &row, &env, &mut out)?;
-        }
-        self.memory_bytes += crate::rows::batch_bytes(&out);
-        self.rows.push(out.datums.into());
-        // Cutting at twice the wanted number keeps the cost per row logarithmic.
-        let count = self.count()?;
-        if self.rows.len() > count.saturating_mul(2).max(64) {
-            self.shrink(count);
-            self.memory_bytes = self
-                .rows
-                .iter()
-                .map(|row| heap_bytes(size_of_val::<[Datum]>(row)) + datums_heap_bytes(row))
-                .sum();
-        }
-        Ok(())
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.memory_bytes
-    }
-
-    fn finish(mut self: Box<Self>, out: &mut RowBatch) -> Result<(), SqlError> {
-        let count = self.count()?;
-        self.shrink(count);
-        for row in self.rows {
-            out.push(row.into_vec());
-        }
-        Ok(())
-    }
-}
-
 /// Makes a program from its encoded form, for [`txn::Cx::decode`].
 ///
 /// # Errors
@@ -788,6 +703,11 @@ pub fn decode_program(bytes: &[u8]) -> Result<Arc<dyn RowProgram>, CodecError> {
     let mut bound = codec::decode_bounded::<Bound>(bytes)?;
     let body = Arc::make_mut(&mut bound.body);
     body.each_expr_mut(&mut |expr| list::prepare(expr));
-    (bound.reads, bound.cost) = (body.reads(), body.cost());
+    (bound.facts.reads, bound.facts.cost) = (body.reads(), body.cost());
+    // It may be sent on.
+    bound.facts.encoded = (bytes.len() >= LONG_BODY_BYTES).then(|| codec::to_vec(body).into());
     Ok(Arc::new(bound))
 }
+
+#[cfg(test)]
+mod tests;

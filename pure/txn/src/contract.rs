@@ -143,6 +143,19 @@ impl Op {
         }
     }
 
+    /// What it does with rows.
+    pub fn program_mut(&mut self) -> Option<&mut Program> {
+        match self {
+            Op::Get { program, .. } | Op::Modify { program, .. } => Some(program),
+            Op::Scan(scan) => Some(&mut scan.program),
+            Op::Insert { .. }
+            | Op::InsertMany(_)
+            | Op::Formula { .. }
+            | Op::Write { .. }
+            | Op::Clock(_) => None,
+        }
+    }
+
     /// The snapshot that it reads, or finds candidates in.
     pub fn snapshot_mut(&mut self) -> Option<&mut Snapshot> {
         let read = match self {

@@ -128,6 +128,13 @@ impl Program {
         (encoded.len() > PROGRAM_BYTES_MAX).then_some(encoded.len())
     }
 
+    /// Decodes it ahead of its use. What is no program stays as it is: its use fails.
+    pub fn make_live(&mut self, decode: DecodeProgram) -> Option<Arc<dyn RowProgram>> {
+        let live = self.live(decode).ok()?;
+        *self = Program::Live(live.clone());
+        Some(live)
+    }
+
     /// The program, decoded if need be.
     ///
     /// # Errors
@@ -152,15 +159,17 @@ impl Serialize for Program {
             Program::Live(program) => {
                 let mut bytes = Vec::new();
                 program.encode(&mut bytes);
-                bytes.serialize(serializer)
+                base::bytes::serialize(&bytes, serializer)
             }
-            Program::Encoded(bytes) => bytes.serialize(serializer),
+            Program::Encoded(bytes) => base::bytes::serialize(bytes, serializer),
         }
     }
 }
 
 impl<'de> Deserialize<'de> for Program {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Program::Encoded(Box::<[u8]>::deserialize(deserializer)?))
+        Ok(Program::Encoded(
+            base::bytes::deserialize(deserializer)?.into(),
+        ))
     }
 }

@@ -630,7 +630,8 @@ impl World {
         if let Some(costs) = &mut self.costs {
             costs.coding_ended();
         }
-        let (from, to, message) = message.expect("what a node encodes can be decoded");
+        let frame::Envelope { from, to, message } =
+            message.expect("what a node encodes can be decoded");
         let message = Message::Wire(message);
         let shard = usize::from(to.index());
         self.input(node, shard, Input::Message { from, message });
