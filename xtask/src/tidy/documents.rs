@@ -1,4 +1,5 @@
-//! Documents: one title each, a length that is read, links that lead somewhere, no machine paths.
+//! Documents: one title each, a length and a width that are read, links that lead somewhere, no
+//! machine paths.
 
 use super::Violation;
 use crate::repo::SourceFile;
@@ -6,6 +7,10 @@ use std::collections::BTreeSet;
 
 /// Longest document in words: about four pages.
 const WORDS_MAX: usize = 2_200;
+/// Widest line in characters.
+const COLUMNS_MAX: usize = 120;
+/// Widest row of a table in characters: a row cannot be broken.
+const ROW_COLUMNS_MAX: usize = 240;
 /// Documents that may be longer: a changelog grows, recorded queries are what clients sent.
 const LONG: &[&str] = &["CHANGELOG.md", "test/sql/introspection/README.md"];
 /// Beginnings of paths that exist on one machine only. Written in pieces, or this file would break
@@ -26,6 +31,7 @@ pub(crate) fn check(files: &[SourceFile]) -> Vec<Violation> {
         found.extend(check_paths(file));
         if file.is_document() {
             found.extend(check_document(file));
+            found.extend(check_width(file));
             found.extend(check_links(file, &known));
         }
         if file.path == "README.md" && !file.text.contains(crate::ci::TEST_COMMAND) {
@@ -69,6 +75,21 @@ fn check_document(file: &SourceFile) -> Vec<Violation> {
     if words > WORDS_MAX && !LONG.contains(&file.path.as_str()) {
         let message = format!("{words} words, more than four pages ({WORDS_MAX})");
         found.push(Violation::new(&file.path, 0, message));
+    }
+    found
+}
+
+/// Lines end where a reader of the text still sees them.
+fn check_width(file: &SourceFile) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (number, line) in file.lines() {
+        let row = line.trim_start().starts_with('|');
+        let columns_max = if row { ROW_COLUMNS_MAX } else { COLUMNS_MAX };
+        let columns = line.chars().count();
+        if columns > columns_max {
+            let message = format!("{columns} columns, more than {columns_max}");
+            found.push(Violation::new(&file.path, number, message));
+        }
     }
     found
 }
@@ -163,6 +184,16 @@ mod tests {
     fn a_document_is_short() {
         let text = format!("# A\n{}", "word ".repeat(WORDS_MAX));
         assert!(check_text(&text)[0].message.contains("four pages"));
+    }
+
+    #[test]
+    fn lines_are_narrow_and_rows_not_much_wider() {
+        let line = |columns: usize| format!("# A\n{}\n", "\u{e9}".repeat(columns));
+        assert_eq!(check_text(&line(COLUMNS_MAX)), []);
+        assert_eq!(check_text(&line(COLUMNS_MAX + 1))[0].line, 2);
+        let row = |columns: usize| format!("# A\n|{}\n", "e".repeat(columns - 1));
+        assert_eq!(check_text(&row(ROW_COLUMNS_MAX)), []);
+        assert_eq!(check_text(&row(ROW_COLUMNS_MAX + 1))[0].line, 2);
     }
 
     #[test]
