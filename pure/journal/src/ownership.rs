@@ -1,5 +1,5 @@
 //! Who owns rows that may live away from the shard of their slot: what records and checkpoints say
-//! of it (protocols.md, section 6.3).
+//! of it (rules L2, L4 and L12 of docs/rules/leap.md).
 
 use alloc::vec::Vec;
 use base::{Key, ShardId, Ts, TxnId};

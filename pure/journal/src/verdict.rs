@@ -65,7 +65,7 @@ pub enum Verdict {
 /// The decision table: what to do with each combination of evidence.
 ///
 /// Presumed abort: no evidence of a decision means abort, but only at the place where the decision
-/// would be. A participant whose coordinator is elsewhere never guesses (protocols.md, section 2).
+/// would be. A participant whose coordinator is elsewhere never guesses (rule C6).
 pub fn judge(evidence: Evidence) -> Verdict {
     use Evidence::{Coordinator, OneRecord, Participant};
     use Heard::{Abort, Commit, Nothing};

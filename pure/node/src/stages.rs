@@ -3,7 +3,7 @@
 use crate::core::Core;
 use base::{Datum, RowBatch};
 
-/// A stage of a shard (architecture.md section 4).
+/// A stage of a shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
     /// Client messages.

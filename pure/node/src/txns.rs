@@ -36,7 +36,7 @@ pub(crate) const INTERNAL: crate::client::ConnId = crate::client::ConnId(u32::MA
 
 pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Completed, ExecError>>>>;
 
-/// A transaction that is restarted this often becomes urgent (protocols.md 6.3.3 L9).
+/// Attempts of a transaction after which it is urgent (rule R6).
 const ATTEMPTS_UNTIL_URGENT: u32 = 5;
 
 /// Restarts of one statement at later snapshots: two as a rule, more if nodes are away.

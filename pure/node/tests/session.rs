@@ -530,7 +530,7 @@ fn catalog() -> Catalog {
 #[test]
 fn an_idle_session_is_small() {
     let bytes = size_of::<Session>();
-    // The budget of an idle connection is 32 KiB in all (architecture.md section 11).
+    // The budget of an idle connection is 32 KiB in all (`an_idle_connection_is_small`).
     assert!(
         bytes <= 2048,
         "a session takes {bytes} bytes before what it allocates"

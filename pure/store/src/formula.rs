@@ -1,6 +1,5 @@
 //! Writes that are functions of the row: they commute within their class, so two transactions that
-//! only apply formulas to a row do not conflict (Rubato DB, section 4; classes of protocols.md,
-//! section 1).
+//! only apply formulas to a row do not conflict (Rubato DB, section 4; rule R9).
 
 use alloc::vec::Vec;
 use base::row::RowRef;

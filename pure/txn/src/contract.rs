@@ -648,6 +648,6 @@ pub trait Protocol {
     /// `now_ts`.
     fn oldest_read(&self, now_ts: Ts) -> Ts;
 
-    /// Checks the invariants of protocols.md 6.5; panics with a description of what is broken.
+    /// Checks the invariants (rule R20); panics with a description of what is broken.
     fn validate(&self, store: &Store);
 }

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use base::{Planted, Position, Ts, is_planted};
 
 /// Positions of commits that are installed but perhaps not durable. Whoever reads such a version
-/// answers only when its record is durable (protocols.md, section 1). Empty when the disk keeps up.
+/// answers only when its record is durable (rule R11). Empty when the disk keeps up.
 #[derive(Default, Debug)]
 pub struct Installed {
     commits: BTreeMap<Ts, Position>,

@@ -1,4 +1,4 @@
-//! No row has two owners, ever; and none has no owner when nothing is under way (protocols.md 6.5).
+//! No row has two owners, ever; and none has no owner when nothing is under way (rules L1 and R20).
 
 use crate::world::World;
 use base::{IndexId, Key, ShardId};

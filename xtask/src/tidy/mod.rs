@@ -13,6 +13,7 @@ mod limits;
 mod metadata;
 mod modules;
 mod reviewed;
+mod rules;
 mod sizes;
 mod words;
 
@@ -74,6 +75,7 @@ pub(crate) fn check() -> Result<()> {
     found.extend(limits::check(&files));
     found.extend(modules::check(&files));
     found.extend(reviewed::check(&files));
+    found.extend(rules::check(&files));
     found.extend(sizes::check(&files));
     found.extend(words::check(&files));
     found.sort();

@@ -226,7 +226,7 @@ fn copy_data_waits_at_the_client_while_the_copy_waits() {
     assert_eq!(counted, [[lines.to_string(), (lines * 10_000).to_string()]]);
 }
 
-/// architecture.md, section 11: a connection that does nothing takes at most 32 KiB of its node,
+/// The budget of an idle connection: one that does nothing takes at most 32 KiB of its node,
 /// one that has prepared and run a statement included. `TELL=1` prints the number.
 #[test]
 fn an_idle_connection_is_small() {

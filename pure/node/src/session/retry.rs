@@ -8,7 +8,7 @@ use base::{Position, SqlError, Time, Ts};
 use std::collections::VecDeque;
 use txn::AbortReason;
 
-/// Attempts of one transaction before its client is told (architecture.md section 6).
+/// Attempts of one transaction before its client is told.
 pub(super) const ATTEMPTS_MAX: u32 = 10;
 /// Longest time, in microseconds, for which attempts go on while the schema changes. Most changes,
 /// and databases that are closed by one, take less. So a statement waits for a short schema change.

@@ -1,6 +1,6 @@
 //! Lock queues with wait-die over rows, key ranges and whole shards.
 //!
-//! One implementation for every protocol that locks (protocols.md section 1, and L9 of section 6).
+//! One implementation for every protocol that locks (rules R3 to R7).
 //!
 //! ```text
 //! acquire ──> Granted                      nobody is in the way

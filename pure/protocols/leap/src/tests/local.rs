@@ -104,7 +104,7 @@ pub(crate) fn died(reply: &OpReply) -> bool {
     matches!(reply.result, Err(OpError::Aborted(AbortReason::Die { .. })))
 }
 
-/// protocols.md, section 1: messages on + off the path, one-way delays, forced writes.
+/// The table of docs/protocols/leap.md: messages on + off the path, one-way delays, forced writes.
 #[test]
 fn transfers_cost_what_the_table_says() {
     let mut world = world();

@@ -1,4 +1,4 @@
-//! The schedules of protocols.md 6.3.1 and 6.3.2, one test each. Every schedule runs twice: by our
+//! The schedules of docs/rules/leap.md, one test each. Every schedule runs twice: by our
 //! rules, and by the rule that the paper prints in its place, which must go wrong.
 
 use super::local::{add, get, insert, number, shard};
@@ -76,7 +76,7 @@ fn write(world: &mut World, at: u16, name: &str, delta: i64) -> bool {
     done(world, id)
 }
 
-/// 6.3.1: S1 requester, S2 home, S3 owner; the second copy of the response comes when T1 has
+/// Rule L3: S1 requester, S2 home, S3 owner; the second copy of the response comes when T1 has
 /// committed.
 fn second_response(world: &mut World, variant: bool) -> bool {
     assert!(write(world, 3, "a1", 0));

@@ -1,4 +1,4 @@
-//! Messages, delays and forced writes of protocols.md section 1, row by row.
+//! Messages, delays and forced writes of docs/protocols/two_phase.md, row by row.
 
 use super::programs::{Test, program};
 use super::world::{TABLE, World, key};
