@@ -143,7 +143,7 @@ mod tests {
             "ARCHITECTURE.md".into(),
             "CHANGELOG.md".into(),
         ];
-        for folder in ["docs", "docs/benchmark", "docs/protocols"] {
+        for folder in ["docs", "docs/benchmark", "docs/measured", "docs/protocols"] {
             for entry in std::fs::read_dir(root.join(folder)).expect("a folder") {
                 let name = entry.expect("a file").file_name();
                 let name = name.to_str().expect("ASCII").to_owned();

@@ -1,7 +1,7 @@
 //! The longest step of a shard while large statements and transactions run: one shard in one
 //! thread with the allocator of the program, without network and disk.
 //!
-//! `cargo run --release -p steps -- [ROWS] [two_phase|leap] [N]`; docs/benchmark/steps.md has
+//! `cargo run --release -p steps -- [ROWS] [two_phase|leap] [N]`; docs/steps.md has
 //! figures. N: it also tells of the N longest steps of each statement what they did with large
 //! blocks of memory. `pure/node/tests/steps.rs` bounds the work of a step in counted units.
 #![expect(clippy::print_stdout, reason = "it measures and prints")]
