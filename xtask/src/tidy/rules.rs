@@ -26,7 +26,10 @@ struct Rule<'a> {
 pub(crate) fn check(files: &[SourceFile]) -> Vec<Violation> {
     let mut found = Vec::new();
     let rules = defined(files, &mut found);
-    let letters: BTreeSet<char> = rules.keys().filter_map(|rule| rule.chars().next()).collect();
+    let letters: BTreeSet<char> = rules
+        .keys()
+        .filter_map(|rule| rule.chars().next())
+        .collect();
     let guards = Guards::of(files);
     for (number, rule) in &rules {
         if rule.guards.is_empty() {
@@ -38,9 +41,14 @@ pub(crate) fn check(files: &[SourceFile]) -> Vec<Violation> {
             found.push(Violation::new(rule.page, rule.line, message));
         }
     }
-    for file in files.iter().filter(|file| file.is_rust() || file.is_document()) {
+    for file in files
+        .iter()
+        .filter(|file| file.is_rust() || file.is_document())
+    {
         for (line, text) in file.lines() {
-            let Some(prose) = prose(file, text) else { continue };
+            let Some(prose) = prose(file, text) else {
+                continue;
+            };
             for number in numbers(prose, &letters).filter(|number| !rules.contains_key(number)) {
                 let message = format!("no page of {FOLDER} has a rule {number}");
                 found.push(Violation::new(&file.path, line, message));
@@ -55,10 +63,7 @@ pub(crate) fn check(files: &[SourceFile]) -> Vec<Violation> {
 }
 
 /// All rules by their numbers. A number that is defined twice is a violation.
-fn defined<'a>(
-    files: &'a [SourceFile],
-    found: &mut Vec<Violation>,
-) -> BTreeMap<&'a str, Rule<'a>> {
+fn defined<'a>(files: &'a [SourceFile], found: &mut Vec<Violation>) -> BTreeMap<&'a str, Rule<'a>> {
     let mut rules = BTreeMap::new();
     for page in files.iter().filter(|file| file.path.starts_with(FOLDER)) {
         let mut current = None;
@@ -68,7 +73,11 @@ fn defined<'a>(
                 current = title.split(' ').next().filter(|word| is_number(word));
                 in_guards = false;
                 let Some(number) = current else { continue };
-                let rule = Rule { page: &page.path, line, guards: Vec::new() };
+                let rule = Rule {
+                    page: &page.path,
+                    line,
+                    guards: Vec::new(),
+                };
                 if rules.insert(number, rule).is_some() {
                     let message = format!("{number} is defined twice");
                     found.push(Violation::new(&page.path, line, message));
@@ -104,11 +113,15 @@ impl<'a> Guards<'a> {
                 guards.scripts.extend(file.path.rsplit('/').next());
             }
             if file.path == PLANTED {
-                guards.planted.extend(file.text.split('"').skip(1).step_by(2));
+                guards
+                    .planted
+                    .extend(file.text.split('"').skip(1).step_by(2));
             }
             if file.is_rust() {
                 let named = file.text.split("fn ").skip(1);
-                guards.functions.extend(named.filter_map(|rest| rest.split('(').next()));
+                guards
+                    .functions
+                    .extend(named.filter_map(|rest| rest.split('(').next()));
             }
         }
         guards
@@ -173,25 +186,43 @@ mod tests {
                     Why: `no_test`.\n\nGuarded by: `script.txt`. More: none.\n";
         let files = [
             SourceFile::new("docs/rules/page.md", page),
-            SourceFile::new("a/src/lib.rs", &format!("let x2 = X3; // {comment}\nfn it_holds() {{}}\n")),
+            SourceFile::new(
+                "a/src/lib.rs",
+                &format!("let x2 = X3; // {comment}\nfn it_holds() {{}}\n"),
+            ),
             SourceFile::new("a/testdata/script.txt", ""),
             SourceFile::new(PLANTED, "Bug = \"a-bug\","),
         ];
-        check(&files).into_iter().map(|violation| violation.to_string()).collect()
+        check(&files)
+            .into_iter()
+            .map(|violation| violation.to_string())
+            .collect()
     }
 
     #[test]
     fn a_citation_needs_its_rule() {
-        assert_eq!(check_comment("rules X1 and X2, see page.md and docs/rules/page.md."), [""; 0]);
-        assert_eq!(check_comment("Y7 is of no letter, X100 and aX9 are no numbers"), [""; 0]);
+        assert_eq!(
+            check_comment("rules X1 and X2, see page.md and docs/rules/page.md."),
+            [""; 0]
+        );
+        assert_eq!(
+            check_comment("Y7 is of no letter, X100 and aX9 are no numbers"),
+            [""; 0]
+        );
         let found = check_comment("(X3)");
-        assert_eq!(found, ["a/src/lib.rs:1: no page of docs/rules/ has a rule X3"]);
+        assert_eq!(
+            found,
+            ["a/src/lib.rs:1: no page of docs/rules/ has a rule X3"]
+        );
     }
 
     #[test]
     fn a_document_that_is_named_exists() {
         let found = check_comment("protocols.md, section 1");
-        assert_eq!(found, ["a/src/lib.rs:1: protocols.md is no document of the repository"]);
+        assert_eq!(
+            found,
+            ["a/src/lib.rs:1: protocols.md is no document of the repository"]
+        );
         assert_eq!(check_comment("https://example.org/protocols.md"), [""; 0]);
     }
 
@@ -207,7 +238,10 @@ mod tests {
                 "docs/rules/page.md:5: X1 is guarded by gone, which does not exist"
             ]
         );
-        let found = check(&[SourceFile::new("docs/rules/page.md", "# Rules\n\n## X1 One\n")]);
+        let found = check(&[SourceFile::new(
+            "docs/rules/page.md",
+            "# Rules\n\n## X1 One\n",
+        )]);
         assert!(found[0].message.contains("does not say what guards it"));
     }
 }
