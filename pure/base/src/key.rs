@@ -40,6 +40,32 @@ impl Key {
     }
 }
 
+/// A [`Key`] whose bytes lie elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeyRef<'a> {
+    /// Key space.
+    pub index: IndexId,
+    /// Bucket of the partition key.
+    pub slot: Slot,
+    /// Order-preserving encoding of the key columns.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> KeyRef<'a> {
+    /// The key with these parts.
+    #[inline]
+    pub fn new(index: IndexId, slot: Slot, bytes: &'a [u8]) -> KeyRef<'a> {
+        KeyRef { index, slot, bytes }
+    }
+}
+
+impl<'a> From<&'a Key> for KeyRef<'a> {
+    #[inline]
+    fn from(key: &'a Key) -> KeyRef<'a> {
+        KeyRef::new(key.index, key.slot, &key.bytes)
+    }
+}
+
 /// The slot of a row, from the ascending encoding of its partition columns ([`encode_datum`]).
 ///
 /// This function is part of the on-disk format: a different hash would look for rows in other

@@ -38,7 +38,7 @@ pub use datum::{Datum, Interval, RowBatch};
 pub use decimal::Decimal;
 pub use error::{SqlError, SqlState};
 pub use ids::*;
-pub use key::{Key, KeyRange, SLOT_COUNT, Slot, slot_of};
+pub use key::{Key, KeyRange, KeyRef, SLOT_COUNT, Slot, slot_of};
 pub use lookup::{LookupMap, LookupSet};
 pub use pieces::{PieceQueue, Pieces};
 pub use planted::{Planted, is_planted, plant};

@@ -1,7 +1,7 @@
 //! Checkpoint files: round trips through the store, and every corruption noticed.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use base::{IndexId, KeyRange, NodeId, Position, Prng, ShardId, Slot, Ts, TxnId};
+use base::{IndexId, KeyRange, KeyRef, NodeId, Position, Prng, ShardId, Slot, Ts, TxnId};
 use journal::{
     Away, CheckpointHeader, CheckpointReader, CheckpointTables, CheckpointWriter, Fault, Held,
     Holding, JournalError, Otag, Owed, Ownership, Prepared, Shipment, Shipped, fuzz_checkpoint,
@@ -119,12 +119,15 @@ fn filled(rows: u64) -> Store {
     for n in 0..rows {
         let slot = Slot(prng.below(5) as u16);
         let row = Write::Insert(vec![n as u8; prng.below(2000) as usize]);
-        store.apply(INDEX, slot, &n.to_be_bytes(), &row, Ts(n + 1), Ts::ZERO);
+        store.apply(
+            KeyRef::new(INDEX, slot, &n.to_be_bytes()),
+            &row,
+            Ts(n + 1),
+            Ts::ZERO,
+        );
         if n % 5 == 0 {
             store.apply(
-                INDEX,
-                slot,
-                &n.to_be_bytes(),
+                KeyRef::new(INDEX, slot, &n.to_be_bytes()),
                 &Write::Delete,
                 Ts(rows + n + 1),
                 Ts::ZERO,
@@ -167,7 +170,7 @@ fn a_store_survives_the_trip() {
         let digest = |store: &Store| store.digest(INDEX, None, &KeyRange::all(), Ts::MAX);
         assert_eq!(digest(&loaded), digest(&store));
         assert_eq!(loaded.counts().rows, store.counts().rows);
-        let tombstone = loaded.newest_ts(INDEX, Slot(0), &0u64.to_be_bytes());
+        let tombstone = loaded.newest_ts(KeyRef::new(INDEX, Slot(0), &0u64.to_be_bytes()));
         loaded.collect(Ts::MAX, usize::MAX);
         assert_eq!(loaded.counts().versions, store.counts().rows, "{tombstone}");
     }

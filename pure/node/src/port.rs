@@ -301,12 +301,12 @@ impl Drop for StatementPort {
 impl sql::Port for StatementPort {
     fn submit(&self, to: ShardId, planned: u64, op: Op, last: bool) -> Started {
         let mut core = self.txn.core.borrow_mut();
-        if core.journal.full && is_write(&op) {
+        if core.journal.full && op.is_write() {
             let error = disk_full(core.config.shard.node());
             return Started::Ready(Some(Err(ExecError::Sql(error))));
         }
         if core.config.nodes.len() > 1
-            && let Some(bytes) = program(&op).and_then(Program::too_long)
+            && let Some(bytes) = op.program().and_then(Program::too_long)
         {
             return Started::Ready(Some(Err(ExecError::Sql(program_too_long(bytes)))));
         }
@@ -328,7 +328,7 @@ impl sql::Port for StatementPort {
         if first {
             self.first_op.set(Some(id));
         }
-        if is_write(&op) {
+        if op.is_write() {
             self.txn.wrote.set(true);
             self.spent.set(true);
         }
@@ -653,30 +653,6 @@ impl sql::Port for StatementPort {
 
     fn snapshot(&self) -> Option<Ts> {
         self.held().map(|held| held.at)
-    }
-}
-
-fn is_write(op: &Op) -> bool {
-    match op {
-        Op::Modify { .. }
-        | Op::Insert { .. }
-        | Op::InsertMany(_)
-        | Op::Formula { .. }
-        | Op::Write { .. } => true,
-        Op::Get { .. } | Op::Scan(_) | Op::Clock(_) => false,
-    }
-}
-
-/// The program that an operation carries.
-fn program(op: &Op) -> Option<&Program> {
-    match op {
-        Op::Get { program, .. } | Op::Modify { program, .. } => Some(program),
-        Op::Scan(scan) => Some(&scan.program),
-        Op::Insert { .. }
-        | Op::InsertMany(_)
-        | Op::Formula { .. }
-        | Op::Write { .. }
-        | Op::Clock(_) => None,
     }
 }
 

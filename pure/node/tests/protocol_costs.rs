@@ -74,7 +74,7 @@ impl<P: Protocol> World<P> {
         let mut store = Store::new();
         let (row, key) = (base::row::to_vec(&[Datum::Int(0)]), key());
         let write = Write::Insert(row);
-        store.apply(key.index, key.slot, &key.bytes, &write, Ts(1), Ts::ZERO);
+        store.apply(&key, &write, Ts(1), Ts::ZERO);
         World {
             protocol,
             store,

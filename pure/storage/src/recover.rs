@@ -388,7 +388,7 @@ fn redo_into(node: NodeId, stores: &mut [Store]) -> impl FnMut(journal::Redo) + 
             if is_planted(Planted::DeleteNotReplayed) && *write == Write::Delete {
                 continue;
             }
-            store.redo(key.index, key.slot, &key.bytes, write, redo.commit_ts);
+            store.redo(key, write, redo.commit_ts);
         }
     }
 }

@@ -9,7 +9,7 @@
     reason = "it measures and prints"
 )]
 
-use base::{IndexId, Prng, SLOT_COUNT, Slot, Ts};
+use base::{IndexId, KeyRef, Prng, SLOT_COUNT, Slot, Ts};
 use std::hint::black_box;
 use std::time::Instant;
 use store::{Store, Window, Write};
@@ -61,7 +61,7 @@ fn main() {
                 i
             };
             let (slot, key) = place(n);
-            store.apply(INDEX, slot, &key, &write, Ts(i + 1), Ts::MAX);
+            store.apply(KeyRef::new(INDEX, slot, &key), &write, Ts(i + 1), Ts::MAX);
         }
         let insert = started.elapsed().as_nanos() as f64 / rows as f64;
         let mut prng = Prng::new(1);
@@ -77,7 +77,7 @@ fn main() {
             };
             let (slot, key) = place(n);
             let version = store
-                .get(INDEX, slot, &key, Ts::MAX)
+                .get(KeyRef::new(INDEX, slot, &key), Ts::MAX)
                 .expect("the row is there");
             total += usize::from(version.value[0]);
         }
@@ -93,7 +93,12 @@ fn main() {
             };
             let (slot, key) = place(n);
             let put = Write::Put(vec![8; ROW_BYTES]);
-            store.apply(INDEX, slot, &key, &put, Ts(rows + i + 1), Ts::MAX);
+            store.apply(
+                KeyRef::new(INDEX, slot, &key),
+                &put,
+                Ts(rows + i + 1),
+                Ts::MAX,
+            );
         }
         let update = started.elapsed().as_nanos() as f64 / reads as f64;
         let started = Instant::now();

@@ -1,19 +1,19 @@
 //! Rows that move to another shard and back, with the versions that readers may still need.
 
-use crate::store::{Place, Store};
-use base::{IndexId, Slot, Ts};
+use crate::store::Store;
+use base::{KeyRef, Ts};
 
 impl<S: Default> Store<S> {
     /// Calls `f` with the versions of a row from the newest to the oldest, tombstones (`None`)
     /// included, until it returns false.
-    pub fn versions(
+    pub fn versions<'k>(
         &self,
-        index: IndexId,
-        slot: Slot,
-        key: &[u8],
+        key: impl Into<KeyRef<'k>>,
         f: &mut dyn FnMut(Ts, Option<&[u8]>) -> bool,
     ) {
-        let Some((leaf, i)) = self.tree(index, slot).and_then(|tree| tree.locate(key)) else {
+        let key: KeyRef<'_> = key.into();
+        let tree = self.tree(key.index, key.slot);
+        let Some((leaf, i)) = tree.and_then(|tree| tree.locate(key.bytes)) else {
             return;
         };
         let mut at = Ts::MAX;
@@ -27,21 +27,24 @@ impl<S: Default> Store<S> {
 
     /// Adds a version above those that the row has. Older ones stay for readers above `horizon`,
     /// as with [`Store::apply`]. `value == None` is a tombstone.
-    pub fn restore(
+    pub fn restore<'k>(
         &mut self,
-        index: IndexId,
-        slot: Slot,
-        key: &[u8],
+        key: impl Into<KeyRef<'k>>,
         commit_ts: Ts,
         value: Option<&[u8]>,
         horizon: Ts,
     ) {
-        self.write_version(Place { index, slot, key }, commit_ts, value, horizon);
+        self.write_version(key.into(), commit_ts, value, horizon);
     }
 
     /// Forgets a row with all its versions, because it lives on another shard now. Returns whether
     /// there was one.
-    pub fn evict(&mut self, index: IndexId, slot: Slot, key: &[u8]) -> bool {
+    pub fn evict<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> bool {
+        let KeyRef {
+            index,
+            slot,
+            bytes: key,
+        } = key.into();
         let Some(rows) = self.indexes.get_mut(&index) else {
             return false;
         };
@@ -72,30 +75,50 @@ impl<S: Default> Store<S> {
 #[cfg(test)]
 mod tests {
     use crate::{Store, Write};
-    use base::{IndexId, Slot, Ts};
+    use base::{IndexId, KeyRef, Slot, Ts};
 
     #[test]
     fn a_row_leaves_and_comes_back_with_its_history() {
         let (index, slot) = (IndexId(1), Slot(2));
         let (mut here, mut there) = (Store::<()>::new(), Store::<()>::new());
-        here.apply(index, slot, b"k", &Write::Insert(vec![1]), Ts(10), Ts(5));
-        here.apply(index, slot, b"k", &Write::Put(vec![2]), Ts(20), Ts(5));
-        here.apply(index, slot, b"k", &Write::Delete, Ts(30), Ts(5));
-        here.apply(index, slot, b"l", &Write::Insert(vec![9]), Ts(30), Ts(5));
+        here.apply(
+            KeyRef::new(index, slot, b"k"),
+            &Write::Insert(vec![1]),
+            Ts(10),
+            Ts(5),
+        );
+        here.apply(
+            KeyRef::new(index, slot, b"k"),
+            &Write::Put(vec![2]),
+            Ts(20),
+            Ts(5),
+        );
+        here.apply(
+            KeyRef::new(index, slot, b"k"),
+            &Write::Delete,
+            Ts(30),
+            Ts(5),
+        );
+        here.apply(
+            KeyRef::new(index, slot, b"l"),
+            &Write::Insert(vec![9]),
+            Ts(30),
+            Ts(5),
+        );
         let mut versions = Vec::new();
-        here.versions(index, slot, b"k", &mut |ts, value| {
+        here.versions(KeyRef::new(index, slot, b"k"), &mut |ts, value| {
             versions.push((ts, value.map(<[u8]>::to_vec)));
             true
         });
         assert_eq!(versions.len(), 3);
         for (ts, value) in versions.iter().rev() {
-            there.restore(index, slot, b"k", *ts, value.as_deref(), Ts(5));
+            there.restore(KeyRef::new(index, slot, b"k"), *ts, value.as_deref(), Ts(5));
         }
-        assert!(here.evict(index, slot, b"k"));
-        assert!(!here.evict(index, slot, b"k"));
+        assert!(here.evict(KeyRef::new(index, slot, b"k")));
+        assert!(!here.evict(KeyRef::new(index, slot, b"k")));
         let at = |store: &Store, ts| {
             store
-                .get(index, slot, b"k", Ts(ts))
+                .get(KeyRef::new(index, slot, b"k"), Ts(ts))
                 .map(|v| v.value.to_vec())
         };
         assert_eq!(at(&there, 15), Some(vec![1]));
@@ -105,7 +128,7 @@ mod tests {
         here.validate();
         there.validate();
         here.collect(Ts(40), 100);
-        here.evict(index, slot, b"l");
+        here.evict(KeyRef::new(index, slot, b"l"));
         here.validate();
         assert_eq!(here.counts().rows, 0);
     }

@@ -1,19 +1,20 @@
 //! What a snapshot would miss: versions above it that were there when its reader came.
 
 use crate::store::{Store, Window};
-use base::{IndexId, Slot, Ts};
+use base::{IndexId, KeyRef, Slot, Ts};
 use core::ops::ControlFlow;
 
 impl<S: Default> Store<S> {
     /// Timestamp of the newest version of a row that is above `at` and not above `bound`,
     /// tombstones included.
     #[inline]
-    pub fn newer(&self, index: IndexId, slot: Slot, key: &[u8], at: Ts, bound: Ts) -> Option<Ts> {
-        let tree = self.tree(index, slot)?;
+    pub fn newer<'k>(&self, key: impl Into<KeyRef<'k>>, at: Ts, bound: Ts) -> Option<Ts> {
+        let key: KeyRef<'_> = key.into();
+        let tree = self.tree(key.index, key.slot)?;
         if tree.newest() <= at {
             return None;
         }
-        let (leaf, i) = tree.locate(key)?;
+        let (leaf, i) = tree.locate(key.bytes)?;
         let found = leaf.version(i, bound).map(|(commit_ts, _)| commit_ts);
         found.filter(|commit_ts| *commit_ts > at)
     }
@@ -48,7 +49,7 @@ impl<S: Default> Store<S> {
 #[cfg(test)]
 mod tests {
     use crate::{Store, Window, Write};
-    use base::{IndexId, Slot, Ts};
+    use base::{IndexId, KeyRef, Slot, Ts};
 
     const INDEX: IndexId = IndexId(1);
     const SLOT: Slot = Slot(2);
@@ -57,17 +58,28 @@ mod tests {
         let mut store = Store::new();
         for (key, ts) in [(b"a", 10), (b"b", 20), (b"c", 30)] {
             let write = Write::Insert(vec![1]);
-            store.apply(INDEX, SLOT, key, &write, Ts(ts), Ts(5));
+            store.apply(KeyRef::new(INDEX, SLOT, key), &write, Ts(ts), Ts(5));
         }
-        store.apply(INDEX, SLOT, b"a", &Write::Delete, Ts(40), Ts(5));
-        store.apply(INDEX, SLOT, b"b", &Write::Put(vec![2]), Ts(50), Ts(5));
+        store.apply(
+            KeyRef::new(INDEX, SLOT, b"a"),
+            &Write::Delete,
+            Ts(40),
+            Ts(5),
+        );
+        store.apply(
+            KeyRef::new(INDEX, SLOT, b"b"),
+            &Write::Put(vec![2]),
+            Ts(50),
+            Ts(5),
+        );
         store
     }
 
     #[test]
     fn versions_between_snapshot_and_bound_are_found() {
         let store = store();
-        let newer = |key: &[u8], at, bound| store.newer(INDEX, SLOT, key, Ts(at), Ts(bound));
+        let newer =
+            |key: &[u8], at, bound| store.newer(KeyRef::new(INDEX, SLOT, key), Ts(at), Ts(bound));
         assert_eq!(newer(b"a", 30, 60), Some(Ts(40)));
         assert_eq!(newer(b"a", 40, 60), None);
         assert_eq!(newer(b"b", 10, 30), Some(Ts(20)));

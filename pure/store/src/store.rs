@@ -5,7 +5,7 @@ use crate::tree::{Bounds, Leaf, Page, Tree};
 use crate::write::Write;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use base::{IndexId, KeyRange, PieceQueue, SLOT_COUNT, Slot, Ts};
+use base::{IndexId, KeyRange, KeyRef, PieceQueue, SLOT_COUNT, Slot, Ts};
 use core::ops::ControlFlow;
 
 /// The rows of one shard. `S` is what the protocol keeps beside each row; `()` costs nothing.
@@ -123,30 +123,35 @@ impl<S: Default> Store<S> {
 
     /// The newest version of a row that is not above `at`. `None`: the row is absent there.
     #[inline]
-    pub fn get(&self, index: IndexId, slot: Slot, key: &[u8], at: Ts) -> Option<VersionRef<'_>> {
-        let (leaf, i) = self.tree(index, slot)?.locate(key)?;
+    pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>, at: Ts) -> Option<VersionRef<'_>> {
+        let key: KeyRef<'_> = key.into();
+        let (leaf, i) = self.tree(key.index, key.slot)?.locate(key.bytes)?;
         let (commit_ts, value) = leaf.version(i, at)?;
         value.map(|value| VersionRef { commit_ts, value })
     }
 
     /// Commit timestamp of the newest version of a row, tombstones included. [`Ts::ZERO`] if the
     /// row was never written or its tombstone was collected.
-    pub fn newest_ts(&self, index: IndexId, slot: Slot, key: &[u8]) -> Ts {
-        let found = self.tree(index, slot).and_then(|tree| tree.locate(key));
+    pub fn newest_ts<'k>(&self, key: impl Into<KeyRef<'k>>) -> Ts {
+        let key: KeyRef<'_> = key.into();
+        let tree = self.tree(key.index, key.slot);
+        let found = tree.and_then(|tree| tree.locate(key.bytes));
         found.map_or(Ts::ZERO, |(leaf, i)| leaf.stamp(i))
     }
 
     /// What the protocol keeps beside a row; `None` if the store has no such row.
-    pub fn state(&self, index: IndexId, slot: Slot, key: &[u8]) -> Option<&S> {
-        self.tree(index, slot)?
-            .locate(key)
+    pub fn state<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<&S> {
+        let key: KeyRef<'_> = key.into();
+        self.tree(key.index, key.slot)?
+            .locate(key.bytes)
             .map(|(leaf, i)| leaf.state(i))
     }
 
     /// As [`Store::state`], to be changed.
-    pub fn state_mut(&mut self, index: IndexId, slot: Slot, key: &[u8]) -> Option<&mut S> {
-        self.tree_mut(index, slot)?
-            .locate_mut(key)
+    pub fn state_mut<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<&mut S> {
+        let key: KeyRef<'_> = key.into();
+        self.tree_mut(key.index, key.slot)?
+            .locate_mut(key.bytes)
             .map(|(leaf, i)| leaf.state_mut(i))
     }
 
@@ -218,19 +223,18 @@ impl<S: Default> Store<S> {
     ///
     /// Panics if the write contradicts the store: an insert of a present row, a delete or formula
     /// of an absent one, a formula that does not fold. The protocol has checked all that.
-    pub fn apply(
+    pub fn apply<'k>(
         &mut self,
-        index: IndexId,
-        slot: Slot,
-        key: &[u8],
+        key: impl Into<KeyRef<'k>>,
         write: &Write,
         commit_ts: Ts,
         horizon: Ts,
     ) {
+        let key: KeyRef<'_> = key.into();
         let mut scratch = core::mem::take(&mut self.scratch);
         scratch.clear();
         let present = || {
-            let newest = self.get(index, slot, key, Ts::MAX);
+            let newest = self.get(key, Ts::MAX);
             newest.map(|version| version.value)
         };
         let value = match write {
@@ -248,8 +252,7 @@ impl<S: Default> Store<S> {
             }
         };
         let inserts = matches!(write, Write::Insert(_));
-        let place = Place { index, slot, key };
-        let was_present = self.write_version(place, commit_ts, value, horizon);
+        let was_present = self.write_version(key, commit_ts, value, horizon);
         assert!(!(inserts && was_present), "an insert needs its row absent");
         self.scratch = scratch;
     }
@@ -260,47 +263,37 @@ impl<S: Default> Store<S> {
     /// so the row was deleted later and its tombstone collected. Returns whether it was applied.
     ///
     /// Call it in journal order; [`Store::collect`] afterwards removes the tombstones.
-    pub fn redo(
-        &mut self,
-        index: IndexId,
-        slot: Slot,
-        key: &[u8],
-        write: &Write,
-        commit_ts: Ts,
-    ) -> bool {
-        if self.newest_ts(index, slot, key) >= commit_ts {
+    pub fn redo<'k>(&mut self, key: impl Into<KeyRef<'k>>, write: &Write, commit_ts: Ts) -> bool {
+        let key: KeyRef<'_> = key.into();
+        if self.newest_ts(key) >= commit_ts {
             return false;
         }
-        let absent = self.get(index, slot, key, Ts::MAX).is_none();
+        let absent = self.get(key, Ts::MAX).is_none();
         if absent && matches!(write, Write::Delete | Write::Formula(_)) {
             return false;
         }
-        self.apply(index, slot, key, write, commit_ts, Ts::MAX);
+        self.apply(key, write, commit_ts, Ts::MAX);
         true
     }
 
     /// Sets the newest version of a row from a checkpoint or from another shard, if it has none
     /// as new. `value == None` is a tombstone.
     pub fn load(&mut self, row: crate::CheckpointRow<'_>) {
-        if self.newest_ts(row.index, row.slot, row.key) < row.commit_ts {
-            let place = Place {
-                index: row.index,
-                slot: row.slot,
-                key: row.key,
-            };
-            self.write_version(place, row.commit_ts, row.value, Ts::MAX);
+        let key = KeyRef::new(row.index, row.slot, row.key);
+        if self.newest_ts(key) < row.commit_ts {
+            self.write_version(key, row.commit_ts, row.value, Ts::MAX);
         }
     }
 
     /// Makes `value` the newest version of a row. Returns whether the row was present.
     pub(crate) fn write_version(
         &mut self,
-        place: Place<'_>,
+        key: KeyRef<'_>,
         commit_ts: Ts,
         value: Option<&[u8]>,
         horizon: Ts,
     ) -> bool {
-        let Place { index, slot, key } = place;
+        let KeyRef { index, slot, bytes } = key;
         let rows = self.indexes.entry(index).or_insert_with(IndexRows::new);
         let tree = rows.slots[usize::from(slot.0)].get_or_insert_with(Tree::new);
         let counts = &mut self.counts;
@@ -312,12 +305,12 @@ impl<S: Default> Store<S> {
             let due = supersede(leaf, i, commit_ts, value, horizon, counts);
             (due, present)
         };
-        let (due, present) = match tree.write(key, commit_ts, value, over) {
+        let (due, present) = match tree.write(bytes, commit_ts, value, over) {
             Some(superseded) => superseded,
             None => {
-                self.counts.bytes += key.len();
+                self.counts.bytes += bytes.len();
                 if value.is_none() {
-                    let (leaf, i) = tree.locate_mut(key).expect("just inserted");
+                    let (leaf, i) = tree.locate_mut(bytes).expect("just inserted");
                     leaf.set_queued(i, true);
                 }
                 (value.is_none(), false)
@@ -328,7 +321,7 @@ impl<S: Default> Store<S> {
                 commit_ts,
                 index,
                 slot,
-                key: key.into(),
+                key: bytes.into(),
             });
         }
         present
@@ -425,14 +418,6 @@ impl<S: Default> Store<S> {
         assert_eq!(counts, self.counts, "counters equal a recount");
         self.validate_expiries();
     }
-}
-
-/// Full key of a row.
-#[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
-    pub(crate) index: IndexId,
-    pub(crate) slot: Slot,
-    pub(crate) key: &'a [u8],
 }
 
 impl<S> IndexRows<S> {

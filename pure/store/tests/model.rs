@@ -1,7 +1,7 @@
 //! The store against a plain map of version lists: random writes, reads, scans, collection,
 //! checkpoints and digests over many seeds, with every invariant checked on the way.
 
-use base::{IndexId, KeyRange, Prng, Slot, Ts};
+use base::{IndexId, KeyRange, KeyRef, Prng, Slot, Ts};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use store::{CheckpointCursor, CheckpointRow, Store, Window, Write};
@@ -127,8 +127,12 @@ impl Run {
             Write::Insert(row) | Write::Put(row) => Some(row.clone()),
             Write::Delete | Write::Formula(_) => None,
         };
-        self.store
-            .apply(place.0, place.1, &place.2, &write, self.now, self.horizon);
+        self.store.apply(
+            KeyRef::new(place.0, place.1, &place.2),
+            &write,
+            self.now,
+            self.horizon,
+        );
         self.model
             .rows
             .entry(place)
@@ -147,7 +151,7 @@ impl Run {
 
     fn read(&mut self) {
         let (place, at) = (self.place(), self.read_at());
-        let found = self.store.get(place.0, place.1, &place.2, at);
+        let found = self.store.get(KeyRef::new(place.0, place.1, &place.2), at);
         let found = found.map(|version| (version.commit_ts, version.value));
         assert_eq!(found, self.model.at(&place, at), "{place:?} at {at}");
     }
@@ -226,7 +230,7 @@ impl Run {
         assert_eq!(self.store.counts().rows, rows);
         for place in self.model.rows.keys() {
             for at in [self.horizon, Ts((self.horizon.0 + self.now.0) / 2), Ts::MAX] {
-                let found = self.store.get(place.0, place.1, &place.2, at);
+                let found = self.store.get(KeyRef::new(place.0, place.1, &place.2), at);
                 let found = found.map(|version| (version.commit_ts, version.value));
                 assert_eq!(found, self.model.at(place, at), "{place:?} at {at}");
             }
@@ -278,7 +282,12 @@ fn rows_that_come_and_go_leave_nothing() {
         }
         for (i, key) in keys.iter().enumerate() {
             let write = Write::Insert(vec![1; prng.below(30) as usize]);
-            store.apply(index, slot, key, &write, Ts(i as u64 + 1), Ts::MAX);
+            store.apply(
+                KeyRef::new(index, slot, key),
+                &write,
+                Ts(i as u64 + 1),
+                Ts::MAX,
+            );
         }
         store.validate();
         for i in (1..keys.len()).rev() {
@@ -289,9 +298,7 @@ fn rows_that_come_and_go_leave_nothing() {
         }
         for (i, key) in keys.iter().enumerate() {
             store.apply(
-                index,
-                slot,
-                key,
+                KeyRef::new(index, slot, key),
                 &Write::Delete,
                 Ts(100_000 + i as u64),
                 Ts::MAX,
@@ -346,7 +353,7 @@ fn checkpoint_under_writes_and_redo_give_the_same_rows() {
             run.collect();
         }
         for (place, write, ts) in &journal {
-            loaded.redo(place.0, place.1, &place.2, write, *ts);
+            loaded.redo(KeyRef::new(place.0, place.1, &place.2), write, *ts);
         }
         loaded.collect(Ts::MAX, usize::MAX);
         loaded.validate();
@@ -357,9 +364,9 @@ fn checkpoint_under_writes_and_redo_give_the_same_rows() {
         }
         // A second replay of the whole journal changes nothing that is still there.
         for (place, write, ts) in &journal {
-            let newest = loaded.newest_ts(place.0, place.1, &place.2);
+            let newest = loaded.newest_ts(KeyRef::new(place.0, place.1, &place.2));
             if newest != Ts::ZERO {
-                assert!(!loaded.redo(place.0, place.1, &place.2, write, *ts));
+                assert!(!loaded.redo(KeyRef::new(place.0, place.1, &place.2), write, *ts));
             }
         }
     }
@@ -397,9 +404,7 @@ fn digests_add_up_and_see_every_change() {
     let before = run.store.digest(index, None, &KeyRange::all(), past);
     let key = 1u32.to_be_bytes();
     run.store.apply(
-        index,
-        Slot(7),
-        &key,
+        KeyRef::new(index, Slot(7), &key),
         &Write::Put(vec![9]),
         Ts(past.0 + 1),
         Ts::ZERO,
@@ -422,9 +427,7 @@ fn dropped_indexes_are_freed_in_steps() {
         let slot = Slot((n % 3) as u16);
         let (key, row) = (n.to_be_bytes(), Write::Insert(vec![0; 20]));
         store.apply(
-            IndexId(1 + n % 2),
-            slot,
-            &key,
+            KeyRef::new(IndexId(1 + n % 2), slot, &key),
             &row,
             Ts(u64::from(n) + 1),
             Ts::MAX,
@@ -435,7 +438,10 @@ fn dropped_indexes_are_freed_in_steps() {
     store.validate();
     assert_eq!(store.indexes(), [IndexId(2)]);
     assert_eq!(
-        store.get(IndexId(1), Slot(0), &0u32.to_be_bytes(), Ts::MAX),
+        store.get(
+            KeyRef::new(IndexId(1), Slot(0), &0u32.to_be_bytes()),
+            Ts::MAX
+        ),
         None
     );
     let (mut calls, mut freed) = (0, 0);
@@ -458,21 +464,19 @@ fn state_stays_with_its_row() {
     for n in 0..1000u32 {
         let key = (n.wrapping_mul(7919) % 1000).to_be_bytes();
         store.apply(
-            index,
-            slot,
-            &key,
+            KeyRef::new(index, slot, &key),
             &Write::Put(vec![1]),
             Ts(u64::from(n) + 1),
             Ts::MAX,
         );
-        *store.state_mut(index, slot, &key).expect("just written") = n;
+        *store
+            .state_mut(KeyRef::new(index, slot, &key))
+            .expect("just written") = n;
     }
     for n in (0..1000u32).step_by(3) {
         let key = (n.wrapping_mul(7919) % 1000).to_be_bytes();
         store.apply(
-            index,
-            slot,
-            &key,
+            KeyRef::new(index, slot, &key),
             &Write::Delete,
             Ts(u64::from(n) + 5000),
             Ts::MAX,
@@ -483,7 +487,10 @@ fn state_stays_with_its_row() {
     for n in 0..1000u32 {
         let key = (n.wrapping_mul(7919) % 1000).to_be_bytes();
         let expected = (n % 3 != 0).then_some(n);
-        assert_eq!(store.state(index, slot, &key).copied(), expected);
+        assert_eq!(
+            store.state(KeyRef::new(index, slot, &key)).copied(),
+            expected
+        );
     }
 }
 
@@ -493,9 +500,7 @@ fn insert_of_a_present_row_is_a_bug() {
     let mut store: Store = Store::new();
     for ts in 1..3 {
         store.apply(
-            IndexId(1),
-            Slot(0),
-            b"k",
+            KeyRef::new(IndexId(1), Slot(0), b"k"),
             &Write::Insert(vec![]),
             Ts(ts),
             Ts::MAX,
@@ -509,9 +514,7 @@ fn a_write_below_the_newest_version_is_a_bug() {
     let mut store: Store = Store::new();
     for ts in [5, 5] {
         store.apply(
-            IndexId(1),
-            Slot(0),
-            b"k",
+            KeyRef::new(IndexId(1), Slot(0), b"k"),
             &Write::Put(vec![]),
             Ts(ts),
             Ts::MAX,
@@ -533,12 +536,15 @@ fn load_ignores_older_versions() {
     store.load(row(3, Some(b"old")));
     assert_eq!(
         store
-            .get(IndexId(1), Slot(0), b"k", Ts::MAX)
+            .get(KeyRef::new(IndexId(1), Slot(0), b"k"), Ts::MAX)
             .map(|v| v.value),
         Some(&b"new"[..])
     );
     store.load(row(9, None));
-    assert_eq!(store.get(IndexId(1), Slot(0), b"k", Ts::MAX), None);
+    assert_eq!(
+        store.get(KeyRef::new(IndexId(1), Slot(0), b"k"), Ts::MAX),
+        None
+    );
     store.validate();
 }
 
@@ -552,11 +558,11 @@ fn a_tombstone_says_when_until_nobody_can_ask() {
         (6, Write::Put(vec![2])),
         (9, Write::Delete),
     ] {
-        store.apply(index, slot, b"k", &write, Ts(ts), Ts::MAX);
+        store.apply(KeyRef::new(index, slot, b"k"), &write, Ts(ts), Ts::MAX);
     }
     store.collect(Ts(7), 10);
     store.validate();
-    assert_eq!(store.newest_ts(index, slot, b"k"), Ts(9));
+    assert_eq!(store.newest_ts(KeyRef::new(index, slot, b"k")), Ts(9));
     store.collect(Ts(9), 10);
-    assert_eq!(store.newest_ts(index, slot, b"k"), Ts::ZERO);
+    assert_eq!(store.newest_ts(KeyRef::new(index, slot, b"k")), Ts::ZERO);
 }

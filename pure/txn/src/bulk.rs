@@ -151,11 +151,7 @@ fn append_chunk<M>(
         seq,
         writes,
     };
-    scratch.clear();
-    journal::encode_chunk(chunk, scratch);
-    cx.counters.journal_records += 1;
-    cx.counters.journal_bytes += scratch.len() as u64;
-    cx.journal.append(scratch);
+    cx.append(scratch, |out| journal::encode_chunk(chunk, out));
 }
 
 /// The first of `writes` that make a slice.
@@ -445,11 +441,7 @@ impl Bulks {
                 writes: &[],
                 chunks: &[(cx.shard, chunks)],
             };
-            self.scratch.clear();
-            journal::encode_commit(commit, &mut self.scratch);
-            cx.counters.journal_records += 1;
-            cx.counters.journal_bytes += self.scratch.len() as u64;
-            let position = cx.journal.append(&self.scratch);
+            let position = cx.append(&mut self.scratch, |out| journal::encode_commit(commit, out));
             (bulk.stage, bulk.done) = (Stage::Installing, (0, 0));
             self.turns.push_back(txn);
             return Turn::Journaled(commit_ts, position);
@@ -552,9 +544,7 @@ pub fn install_row<M>(
         *gone = Some(key.index);
         return;
     }
-    cx.store.apply(
-        key.index, key.slot, &key.bytes, write, commit_ts, cx.horizon,
-    );
+    cx.store.apply(key, write, commit_ts, cx.horizon);
     cx.counters.rows_written += 1;
     cx.counters.formulas += u64::from(matches!(write, Write::Formula(_)));
 }

@@ -128,63 +128,6 @@ pub enum Op {
     Clock(Snapshot),
 }
 
-impl Op {
-    /// How it reads rows, if that is all it does.
-    pub fn read(&self) -> Option<Read> {
-        match self {
-            Op::Get { read, .. } => Some(*read),
-            Op::Scan(scan) => Some(scan.read),
-            Op::Clock(snapshot) => Some(Read::Snapshot(*snapshot)),
-            Op::Modify { .. }
-            | Op::Insert { .. }
-            | Op::InsertMany(_)
-            | Op::Formula { .. }
-            | Op::Write { .. } => None,
-        }
-    }
-
-    /// What it does with rows.
-    pub fn program_mut(&mut self) -> Option<&mut Program> {
-        match self {
-            Op::Get { program, .. } | Op::Modify { program, .. } => Some(program),
-            Op::Scan(scan) => Some(&mut scan.program),
-            Op::Insert { .. }
-            | Op::InsertMany(_)
-            | Op::Formula { .. }
-            | Op::Write { .. }
-            | Op::Clock(_) => None,
-        }
-    }
-
-    /// The snapshot that it reads, or finds candidates in.
-    pub fn snapshot_mut(&mut self) -> Option<&mut Snapshot> {
-        let read = match self {
-            Op::Get { read, .. } => read,
-            Op::Scan(scan) => &mut scan.read,
-            Op::Clock(snapshot) => return Some(snapshot),
-            Op::Modify { .. }
-            | Op::Insert { .. }
-            | Op::InsertMany(_)
-            | Op::Formula { .. }
-            | Op::Write { .. } => return None,
-        };
-        match read {
-            Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => Some(snapshot),
-            Read::Lock(_) => None,
-        }
-    }
-}
-
-impl Read {
-    /// The snapshot in which rows are read or found.
-    pub fn snapshot(&self) -> Option<Snapshot> {
-        match self {
-            Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => Some(*snapshot),
-            Read::Lock(_) => None,
-        }
-    }
-}
-
 /// What an operation found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OpResult {

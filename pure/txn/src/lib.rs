@@ -20,10 +20,12 @@ pub mod history;
 pub mod increment;
 pub mod installed;
 pub mod lock;
+pub mod op;
 pub mod program;
 pub mod rows;
 pub mod scan;
 pub mod snapshot;
+pub mod step;
 pub mod write_list;
 
 pub use bulk::Bulks;

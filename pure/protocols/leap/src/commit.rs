@@ -4,19 +4,11 @@
 use crate::job::Origin;
 use crate::message::{Body, Confirm};
 use crate::timers::Timer;
-use crate::txns::{Phase, failed};
+use crate::txns::Phase;
 use crate::{Context, Leap};
 use alloc::vec::Vec;
-use base::{Position, ShardId, Ts, TxnId};
-use txn::{AbortReason, Event, OpId, OpReply, OpResult, Outcome, Submitted};
-
-pub(crate) fn ended(outcome: Outcome, wait: Position) -> OpReply {
-    OpReply {
-        result: Ok(OpResult::Done),
-        outcome: Some(outcome),
-        wait,
-    }
-}
+use base::{ShardId, Ts, TxnId};
+use txn::{AbortReason, OpId, OpReply, OpResult, Outcome, Submitted};
 
 impl Leap {
     pub(crate) fn commit_txn(
@@ -30,7 +22,7 @@ impl Leap {
             .get(&txn)
             .expect("commit comes between begin and forget");
         if let Some(outcome) = &state.outcome {
-            return Submitted::Ready(ended(outcome.clone(), state.wait));
+            return Submitted::Ready(OpReply::ended(outcome.clone(), state.wait));
         }
         assert!(
             state.is_idle() && state.phase == Phase::Running,
@@ -41,7 +33,7 @@ impl Leap {
                 result: Err(_),
                 outcome: Some(outcome),
                 wait,
-            }) => Submitted::Ready(ended(outcome, wait)),
+            }) => Submitted::Ready(OpReply::ended(outcome, wait)),
             other @ (Submitted::Ready(_) | Submitted::Pending) => other,
         }
     }
@@ -60,18 +52,18 @@ impl Leap {
         });
         if !holds {
             self.abort_txn(cx, txn, AbortReason::SchemaChanged);
-            return Submitted::Ready(failed(AbortReason::SchemaChanged));
+            return Submitted::Ready(OpReply::failed(AbortReason::SchemaChanged));
         }
         if let Some(owner) = self.is_stranded(txn) {
             let reason = AbortReason::ParticipantLost(owner);
             self.abort_txn(cx, txn, reason.clone());
-            return Submitted::Ready(failed(reason));
+            return Submitted::Ready(OpReply::failed(reason));
         }
         let writes = state.has_written() || !state.shipped.is_empty();
         if cx.journal.is_full() && writes {
             let reason = AbortReason::DiskFull(self.shard);
             self.abort_txn(cx, txn, reason.clone());
-            return Submitted::Ready(failed(reason));
+            return Submitted::Ready(OpReply::failed(reason));
         }
         // One operation that read at one shard did so at one moment.
         let once = !writes && state.ops == 1 && state.visited.len() == 1;
@@ -101,7 +93,7 @@ impl Leap {
         if let Some(away) = asked.find(|shard| self.is_down(*shard)) {
             let reason = AbortReason::Unreachable(away);
             self.abort_txn(cx, txn, reason.clone());
-            return Submitted::Ready(failed(reason));
+            return Submitted::Ready(OpReply::failed(reason));
         }
         let state = self.txns.get_mut(&txn).expect("looked up above");
         state.unconfirmed = unconfirmed;
@@ -259,10 +251,7 @@ impl Leap {
         let wait = state.wait;
         // A guest is counted where it came from.
         if state.guest.is_none() {
-            count(cx, &outcome, cost.shards, cost.nodes);
-            cx.counters.messages_on_path += u64::from(cost.messages_on_path);
-            cx.counters.forced_writes += u64::from(cost.forced_writes);
-            note_failure(cx, txn, &outcome);
+            cx.note_end(txn, &outcome, &cost);
         }
         if let Some((frozen, rest)) = written {
             self.discard_writes(cx, frozen, rest);
@@ -281,7 +270,8 @@ impl Leap {
         if let Phase::Confirming { id, .. } = phase
             && let Outcome::Aborted(_) = outcome
         {
-            cx.out.complete(txn, id, ended(outcome.clone(), wait));
+            cx.out
+                .complete(txn, id, OpReply::ended(outcome.clone(), wait));
         }
         let commits = matches!(phase, Phase::Sealing { .. });
         let Outcome::Aborted(reason) = outcome else {
@@ -294,8 +284,8 @@ impl Leap {
         for (id, job) in local {
             self.jobs.remove(&job);
             let reply = match commits {
-                true => ended(Outcome::Aborted(reason.clone()), wait),
-                false => failed(reason.clone()),
+                true => OpReply::ended(Outcome::Aborted(reason.clone()), wait),
+                false => OpReply::failed(reason.clone()),
             };
             cx.out.complete(txn, id, reply);
         }
@@ -333,58 +323,8 @@ impl Leap {
             if let Some(reading) = self.readings.remove(&number) {
                 self.timers
                     .remove(&(reading.again_at, Timer::Reading(number)));
-                let reply = failed(reason.clone());
+                let reply = OpReply::failed(reason.clone());
                 cx.out.complete(reading.txn, reading.id, reply);
-            }
-        }
-    }
-}
-
-/// Tells the history of a transaction that did not commit, or perhaps did not.
-fn note_failure(cx: &mut Context<'_>, txn: TxnId, outcome: &Outcome) {
-    let Some(history) = &mut cx.history else {
-        return;
-    };
-    match outcome {
-        Outcome::Aborted(_) => history.push(Event::Abort { txn }),
-        Outcome::Unknown => history.push(Event::Unknown { txn }),
-        Outcome::Committed { .. } => {}
-    }
-}
-
-fn count(cx: &mut Context<'_>, outcome: &Outcome, shards: u32, nodes: u32) {
-    let counters = &mut cx.counters;
-    match outcome {
-        Outcome::Committed { .. } => {
-            counters.txn_committed += 1;
-            counters.participant_nodes += u64::from(nodes);
-            match (nodes, shards) {
-                (0 | 1, 0 | 1) => counters.txn_shard_local += 1,
-                (0 | 1, _) => counters.txn_node_local += 1,
-                _ => counters.txn_distributed += 1,
-            }
-        }
-        Outcome::Unknown => counters.txn_unknown += 1,
-        Outcome::Aborted(reason) => {
-            counters.txn_aborted += 1;
-            match reason {
-                AbortReason::Die { .. } => counters.txn_died += 1,
-                AbortReason::LockTimeout(_) | AbortReason::InDoubt(_) => {
-                    counters.txn_lock_timeout += 1
-                }
-                AbortReason::ParticipantLost(_)
-                | AbortReason::CutOff(_)
-                | AbortReason::Unreachable(_)
-                | AbortReason::RowCutOff { .. } => {
-                    counters.txn_participant_lost += 1;
-                }
-                AbortReason::SchemaChanged => counters.txn_schema_changed += 1,
-                AbortReason::SnapshotTooOld
-                | AbortReason::SnapshotMisses
-                | AbortReason::GaveWay
-                | AbortReason::DiskFull(_)
-                | AbortReason::MemoryFull(_)
-                | AbortReason::Requested => {}
             }
         }
     }

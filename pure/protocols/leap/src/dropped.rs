@@ -135,7 +135,7 @@ impl Leap {
                 continue;
             }
             self.held.remove(&key);
-            cx.store.evict(key.index, key.slot, &key.bytes);
+            cx.store.evict(&key);
         }
     }
 }

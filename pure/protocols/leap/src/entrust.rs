@@ -17,11 +17,11 @@
 //! * If that life ends, or nothing is heard, or the client cancels, the outcome is unknown.
 //! * A shard that keeps entrusting changes of a row that nobody else uses is told to take the row.
 
-use crate::job::{Job, Origin, Stop, key_of, read_of};
+use crate::job::{Job, Origin, Stop};
 use crate::message::{Body, Entrust, Performance, Performed};
 use crate::request::Standing;
 use crate::timers::Timer;
-use crate::txns::{Phase, allows_finish, failed};
+use crate::txns::Phase;
 use crate::{Context, Leap, Seen, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -153,7 +153,7 @@ fn is_blind(op: &Op) -> bool {
 impl Leap {
     /// Whom to entrust a transaction of this one operation to; `None`: the row comes here.
     pub(crate) fn entrustee(&mut self, cx: &Context<'_>, op: &Op) -> Option<ShardId> {
-        let key = key_of(op)?;
+        let key = op.key()?;
         if !self.settings.entrusts || self.standing(key) != Standing::Elsewhere {
             return None;
         }
@@ -194,7 +194,7 @@ impl Leap {
     /// cannot come.
     fn goes_to_row(&self, cx: &Context<'_>, op: &Op, key: &Key) -> bool {
         let one_row = matches!(op, Op::Modify { .. })
-            || matches!(read_of(op), Some(Read::Lock(LockMode::Exclusive)));
+            || matches!(op.read(), Some(Read::Lock(LockMode::Exclusive)));
         // Without its home it cannot come here, nor without memory for it.
         let stays = self.is_down(self.home(key.slot)) || cx.journal.is_memory_full();
         let from = self.settings.contended_from;
@@ -395,7 +395,7 @@ impl Leap {
         let origin = Origin::Errand { from, number };
         let mut job = Job::new(txn, entrust.options, entrust.planned, origin);
         job.alone = true;
-        let here = key_of(&entrust.op).filter(|key| self.is_mine(key)).cloned();
+        let here = entrust.op.key().filter(|key| self.is_mine(key)).cloned();
         if here.is_none() || self.txns.contains_key(&txn) {
             job.op = Some(entrust.op);
             self.decline(cx, &job, from, number);
@@ -427,7 +427,7 @@ impl Leap {
         let origin = Origin::Held { from, number };
         let mut job = Job::new(entrust.txn, entrust.options, entrust.planned, origin);
         job.id = self.new_job();
-        let mine = key_of(&entrust.op).is_some_and(|key| self.is_mine(key));
+        let mine = entrust.op.key().is_some_and(|key| self.is_mine(key));
         let formula = matches!(entrust.op, Op::Formula { .. });
         job.op = Some(entrust.op);
         if mine && formula {
@@ -455,7 +455,7 @@ impl Leap {
         };
         state.wait = state.wait.max(job.wait);
         let performance = match result {
-            Ok(found) if !allows_finish(&found) => Performance::NotHere { owner: None },
+            Ok(found) if !found.allows_finish() => Performance::NotHere { owner: None },
             Ok(found) => match self.commit_with(cx, txn, OpId(number), found) {
                 Submitted::Ready(OpReply {
                     result,
@@ -482,14 +482,14 @@ impl Leap {
 
     /// The row is not here, and the number is used up: nothing was done.
     pub(crate) fn decline(&mut self, cx: &mut Context<'_>, job: &Job, from: ShardId, number: u64) {
-        let owner = job.op.as_ref().and_then(key_of).and_then(|key| {
+        let owner = job.op.as_ref().and_then(Op::key).and_then(|key| {
             let known = match self.is_home(key) {
                 true => self.table.get(key).and_then(|entry| entry.owner),
                 false => Some(self.home(key.slot)),
             };
             known.filter(|owner| *owner != from && *owner != self.shard)
         });
-        match (job.origin, job.op.as_ref().and_then(key_of)) {
+        match (job.origin, job.op.as_ref().and_then(Op::key)) {
             (Origin::Held { .. }, Some(key)) => self.give_up_place(job.txn, key),
             _ => self.dismiss(job.txn),
         }
@@ -599,7 +599,7 @@ impl Leap {
                 if !errand.message.holds {
                     return;
                 }
-                if let (true, Some(key)) = (take, key_of(&errand.message.op)) {
+                if let (true, Some(key)) = (take, errand.message.op.key()) {
                     self.errands.takes.insert(key.clone());
                 }
                 self.note_shipped(cx.now, &errand);
@@ -615,7 +615,7 @@ impl Leap {
                 take,
             } => {
                 self.moves.entrusted += 1;
-                if let (true, Some(key)) = (take, key_of(&errand.message.op)) {
+                if let (true, Some(key)) = (take, errand.message.op.key()) {
                     self.errands.takes.insert(key.clone());
                 }
                 let reply = self.end_performed(cx, txn, result, outcome, wait);
@@ -642,7 +642,7 @@ impl Leap {
         state.wait = state.wait.max(wait);
         if let Some(reason) = reason {
             self.end_txn(cx, txn, Outcome::Aborted(reason.clone()));
-            return failed(reason);
+            return OpReply::failed(reason);
         }
         match &outcome {
             Some(outcome) => {
@@ -666,7 +666,7 @@ impl Leap {
         mut errand: Errand,
         owner: Option<ShardId>,
     ) {
-        let key = key_of(&errand.message.op).expect("an errand is about one row");
+        let key = errand.message.op.key().expect("an errand is about one row");
         self.errands.whereabouts.remove(key);
         let mut next = owner.filter(|owner| errand.hops < HOPS_MAX && self.is_acquainted(*owner));
         let homeless = self.is_down(self.home(key.slot));

@@ -1,7 +1,6 @@
 //! Rows of a scan that are with other owners: they are sent to the home, which merges them.
 
 use crate::job::{Job, Origin, Stop};
-use crate::keyed::note_read;
 use crate::message::{Body, Fetch, Fetched, FetchedRow};
 use crate::outage::cut_off;
 use crate::request::Standing;
@@ -155,14 +154,14 @@ impl Leap {
             }
             if fetch.guarded
                 && let Some(ts) = fetch.at
-                && cx.store.newest_ts(key.index, key.slot, &key.bytes) > ts
+                && cx.store.newest_ts(key) > ts
             {
                 return Err(Stop::aborted(AbortReason::SnapshotMisses));
             }
             let row = self.fetched_row(cx, job, fetch, key);
             cx.counters.rows_read += 1;
             let version = row.version;
-            note_read(cx, job.txn, key, version);
+            cx.note_read(job.txn, key, version);
             let sizes = [&row.at, &row.newest].map(|row| row.as_ref().map_or(0, |row| row.len()));
             fetch.bytes += sizes[0] + sizes[1];
             fetch.rows.push((key.clone(), row));

@@ -1,11 +1,11 @@
 //! Bringing the rows of an index home, before its database follows another protocol.
 
 use crate::dropped::first_key;
-use crate::job::key_of;
 use crate::{Context, Leap};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use base::{IndexId, Key};
+use txn::Op;
 
 impl Leap {
     /// Rows of this home that are elsewhere or lent, at most `count`. An exclusive lock on each of
@@ -19,7 +19,7 @@ impl Leap {
     /// concerned as home, owner or requester, and nothing is under way.
     pub fn is_gathered(&self, index: IndexId) -> bool {
         let at_work = self.jobs.values().any(|job| {
-            let key = job.op.as_ref().and_then(key_of);
+            let key = job.op.as_ref().and_then(Op::key);
             key.is_some_and(|key| key.index == index)
         });
         self.rejoin.is_settled()
@@ -45,7 +45,7 @@ impl Leap {
         for key in left {
             self.held.remove(&key);
             self.backups.remove(&key);
-            cx.store.evict(key.index, key.slot, &key.bytes);
+            cx.store.evict(&key);
         }
     }
 }

@@ -12,9 +12,8 @@
 //! with pending increments stays: whoever takes it, lends it, or reads what they add to needs a
 //! lock that they exclude.
 
-use crate::commit::ended;
 use crate::job::{Job, Origin, Stop};
-use crate::txns::{Phase, failed};
+use crate::txns::Phase;
 use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -37,7 +36,7 @@ impl Leap {
         let held = held.map(|formula| Write::Formula(formula.clone()));
         let own = self.txns.get(&txn).and_then(|state| state.writes.get(key));
         let own = held.as_ref().or(own);
-        let newest = cx.store.get(key.index, key.slot, &key.bytes, Ts::MAX);
+        let newest = cx.store.get(key, Ts::MAX);
         let newest = newest.map(|newest| newest.value);
         claim_to_add(formula, own, self.escrow(txn, key), newest)
     }
@@ -102,7 +101,7 @@ impl Leap {
             Err(Stop::Fail(error)) => {
                 let reason = reason_of(error);
                 self.abort_txn(cx, txn, reason.clone());
-                Some(Submitted::Ready(failed(reason)))
+                Some(Submitted::Ready(OpReply::failed(reason)))
             }
             Err(stop) => {
                 let state = self.txns.get_mut(&txn).expect("it commits");
@@ -170,7 +169,7 @@ impl Leap {
                 result: Err(_),
                 outcome: Some(outcome),
                 wait,
-            }) => cx.out.complete(txn, id, ended(outcome, wait)),
+            }) => cx.out.complete(txn, id, OpReply::ended(outcome, wait)),
             Submitted::Ready(reply) => cx.out.complete(txn, id, reply),
             Submitted::Pending => {}
         }

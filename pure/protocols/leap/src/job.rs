@@ -7,9 +7,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, Position, ShardId, SqlError, Time, Ts, TxnId};
 use txn::lock::{Acquired, Claim, Item, LockRequest, Settled};
-use txn::{
-    AbortReason, LockMode, LockTable, Op, OpError, OpId, OpResult, Priority, Read, TxnOptions,
-};
+use txn::{AbortReason, LockMode, LockTable, Op, OpError, OpId, OpResult, Priority, TxnOptions};
 
 /// Where the answer goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +58,12 @@ pub(crate) enum Stop {
 impl Stop {
     pub(crate) fn aborted(reason: AbortReason) -> Stop {
         Stop::Fail(OpError::Aborted(reason))
+    }
+}
+
+impl From<AbortReason> for Stop {
+    fn from(reason: AbortReason) -> Stop {
+        Stop::aborted(reason)
     }
 }
 
@@ -153,31 +157,7 @@ impl Job {
         if let Some(fetch) = &self.fetch {
             return fetch.at;
         }
-        read_of(self.op.as_ref()?).and_then(snapshot_of)
-    }
-}
-
-pub(crate) fn snapshot_of(read: Read) -> Option<Ts> {
-    match read {
-        Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => Some(snapshot.at),
-        Read::Lock(_) => None,
-    }
-}
-
-/// How an operation reads, if it is a get or scan.
-pub(crate) fn read_of(op: &Op) -> Option<Read> {
-    op.read()
-}
-
-/// The row of an operation on one row.
-pub(crate) fn key_of(op: &Op) -> Option<&Key> {
-    match op {
-        Op::Get { key, .. }
-        | Op::Modify { key, .. }
-        | Op::Insert { key, .. }
-        | Op::Formula { key, .. }
-        | Op::Write { key, .. } => Some(key),
-        Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) => None,
+        Some(self.op.as_ref()?.snapshot()?.at)
     }
 }
 

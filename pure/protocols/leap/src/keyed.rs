@@ -6,7 +6,7 @@ use crate::share::Writer;
 use crate::view::look;
 use crate::{Context, Leap, printed};
 use alloc::vec::Vec;
-use base::{IndexId, Key, RowBatch, Ts, TxnId};
+use base::{Key, RowBatch, Ts};
 use store::{Formula, Write};
 use txn::bulk::Wanted;
 use txn::increment::{claim_to_modify, claim_to_read};
@@ -32,7 +32,7 @@ pub(crate) fn waits_until(snapshot: Snapshot) -> Ts {
 
 /// Refuses a row of which a guarded snapshot may miss a version.
 pub(crate) fn look_out(cx: &Context<'_>, key: &Key, snapshot: Snapshot) -> Result<(), Stop> {
-    if snapshot.is_guarded() && cx.store.newest_ts(key.index, key.slot, &key.bytes) > snapshot.at {
+    if snapshot.is_guarded() && cx.store.newest_ts(key) > snapshot.at {
         return Err(Stop::aborted(AbortReason::SnapshotMisses));
     }
     Ok(())
@@ -47,7 +47,7 @@ impl Leap {
     ) -> Result<OpResult, Stop> {
         match op {
             Op::Get { key, read, program } => {
-                check_schema(cx, key.index, job.planned)?;
+                cx.check_schema(key.index, job.planned)?;
                 // A row does not move for a reader on another shard, which it cannot come to.
                 let visits = matches!(job.origin, Origin::Read { .. });
                 if visits && self.standing(key) == Standing::Elsewhere {
@@ -68,13 +68,13 @@ impl Leap {
                 }
             }
             Op::Modify { key, program } => {
-                check_schema(cx, key.index, job.planned)?;
+                cx.check_schema(key.index, job.planned)?;
                 let live = program.live(cx.decode).map_err(base::SqlError::from)?;
                 self.take(cx, job, key, claim_to_modify(&*live))?;
                 self.modify(cx, job, key, &*live)
             }
             Op::Insert { key, row } => {
-                check_schema(cx, key.index, job.planned)?;
+                cx.check_schema(key.index, job.planned)?;
                 if printed!(self, LeapAbsentNotOwned) && self.standing(key) == Standing::Elsewhere {
                     self.lock(cx, job, &Item::of(key), LockMode::Exclusive)?;
                 } else {
@@ -83,17 +83,17 @@ impl Leap {
                 self.insert(cx, job, key, || core::mem::take(row).into_vec())
             }
             Op::InsertMany(rows) => {
-                check_schema(cx, rows.index(), job.planned)?;
+                cx.check_schema(rows.index(), job.planned)?;
                 self.insert_many(cx, job, rows)
             }
             Op::Formula { key, formula } => {
-                check_schema(cx, key.index, job.planned)?;
+                cx.check_schema(key.index, job.planned)?;
                 let claim = self.formula_claim(cx, job.txn, key, formula);
                 self.take(cx, job, key, claim)?;
                 self.formula(cx, job, key, formula)
             }
             Op::Write { key, write } => {
-                check_schema(cx, key.index, job.planned)?;
+                cx.check_schema(key.index, job.planned)?;
                 self.take(cx, job, key, LockMode::Exclusive)?;
                 self.write(cx, job, key.clone(), write.clone())?;
                 Ok(OpResult::Done)
@@ -117,7 +117,7 @@ impl Leap {
             job.wait = job.wait.max(seen.wait);
             (seen.row.is_some(), seen.version)
         };
-        note_read(cx, job.txn, key, version);
+        cx.note_read(job.txn, key, version);
         if present {
             return Ok(OpResult::Exists);
         }
@@ -298,7 +298,7 @@ impl Leap {
         }
         cx.counters.rows_read += 1;
         let version = seen.version;
-        note_read(cx, job.txn, key, version);
+        cx.note_read(job.txn, key, version);
         Ok(OpResult::Rows {
             batch,
             resume: None,
@@ -345,7 +345,7 @@ impl Leap {
             Some(row) => Some(program.modify(row, &mut returning)?),
             None => None,
         };
-        note_read(cx, job.txn, key, version);
+        cx.note_read(job.txn, key, version);
         let found = modified.is_some();
         let write = match modified {
             Some(Modified::Put(row)) => Some(match program.formula() {
@@ -414,23 +414,5 @@ impl Leap {
         txn.note_plan(key.index, job.planned);
         txn.add(cx.store, key, write, self.settings.txn_bytes_max)?;
         Ok(())
-    }
-}
-
-/// Refuses a plan that is older than the last change of the table.
-pub(crate) fn check_schema(cx: &Context<'_>, index: IndexId, planned: u64) -> Result<(), Stop> {
-    match (cx.schema_changed)(index) {
-        Some(changed) if changed <= planned => Ok(()),
-        Some(_) | None => Err(Stop::aborted(AbortReason::SchemaChanged)),
-    }
-}
-
-pub(crate) fn note_read(cx: &mut Context<'_>, txn: TxnId, key: &Key, version: Ts) {
-    if let Some(history) = &mut cx.history {
-        history.push(Event::Read {
-            txn,
-            key: key.clone(),
-            version,
-        });
     }
 }

@@ -1,9 +1,9 @@
 //! Rows of a scan that are away, at their home: which there are, and asking their owners for them.
 
 use crate::fetch::Fetching;
-use crate::job::{Job, Origin, Stop, snapshot_of};
+use crate::job::{Job, Origin, Stop};
 use crate::message::Fetch;
-use crate::scan::{ScanState, is_ahead, is_in};
+use crate::scan::ScanState;
 use crate::timers::Timer;
 use crate::{Context, Leap};
 use alloc::collections::BTreeMap;
@@ -68,7 +68,7 @@ impl Leap {
                     break;
                 };
                 cx.counters.units += 1;
-                if is_in(op, key) && is_ahead(op, key) {
+                if op.has(key) && op.is_ahead(key) {
                     state.missing.insert(key.clone(), None);
                 }
             }
@@ -81,7 +81,7 @@ impl Leap {
         }
         if let Some(snapshot) = op.read.snapshot() {
             let mut rows = self.since.range(low..high);
-            if rows.any(|(key, since)| since > snapshot.at && is_in(op, key)) {
+            if rows.any(|(key, since)| since > snapshot.at && op.has(key)) {
                 return Err(Stop::aborted(AbortReason::SnapshotTooOld));
             }
         }
@@ -127,7 +127,11 @@ impl Leap {
                 // It has come home.
                 state.missing.remove(&key);
                 let since = self.since.get(&key);
-                if since > snapshot_of(op.read) && op.read.snapshot().is_some() {
+                if op
+                    .read
+                    .snapshot()
+                    .is_some_and(|snapshot| since > Some(snapshot.at))
+                {
                     return Err(Stop::aborted(AbortReason::SnapshotTooOld));
                 }
                 continue;
@@ -168,7 +172,7 @@ impl Leap {
             txn: job.txn,
             options: job.options,
             number,
-            at: snapshot_of(op.read),
+            at: op.read.snapshot().map(|snapshot| snapshot.at),
             guarded: op
                 .read
                 .snapshot()

@@ -17,7 +17,7 @@
 //! requester refuses it unless it has it, and the backup becomes the row again. Both are what
 //! happens when an owner restarts, so no rule is new.
 
-use crate::job::{Job, Origin, Stop, key_of};
+use crate::job::{Job, Origin, Stop};
 use crate::message::{Body, Fate, Inform};
 use crate::owner::Tenure;
 use crate::timers::Timer;
@@ -28,7 +28,7 @@ use alloc::vec::Vec;
 use base::{Key, NodeId, ShardId, Time, TxnId};
 use journal::Otag;
 use txn::lock::Item;
-use txn::{AbortReason, Doubt, OpError, Tie};
+use txn::{AbortReason, Doubt, Op, OpError, Tie};
 
 /// Longest wait until a restart is dealt with, while a node is away. Microseconds.
 const GATED_US_MAX: u64 = 1_000_000;
@@ -345,7 +345,7 @@ impl Leap {
             return;
         };
         let (txn, to) = (reading.txn, reading.to);
-        let Some(key) = key_of(&reading.request.op).cloned() else {
+        let Some(key) = reading.request.op.key().cloned() else {
             self.abort_txn(cx, txn, AbortReason::Unreachable(to));
             return;
         };
@@ -364,7 +364,7 @@ impl Leap {
     /// Whether the home of what a read wants is away.
     pub(crate) fn is_homeless(&self, number: u64) -> bool {
         let reading = self.readings.get(&number);
-        let key = reading.and_then(|reading| key_of(&reading.request.op));
+        let key = reading.and_then(|reading| reading.request.op.key());
         key.is_some_and(|key| self.is_down(self.home(key.slot)))
     }
 
@@ -495,7 +495,7 @@ impl Leap {
         if let Some(away) = self.rejoin.awaits(&|shard| self.is_down(shard)) {
             return Some(AbortReason::Unreachable(away));
         }
-        let key = job.op.as_ref().and_then(key_of)?;
+        let key = job.op.as_ref().and_then(Op::key)?;
         let home = self.home(key.slot);
         self.is_down(home).then(|| cut_off(key, home, Tie::Home))
     }
@@ -528,7 +528,7 @@ impl Leap {
         let reason = match stop {
             Stop::Gate => self.gate_reason(&job),
             Stop::Moving if job.scan.is_none() => {
-                let key = job.op.as_ref().and_then(key_of);
+                let key = job.op.as_ref().and_then(Op::key);
                 key.and_then(|key| self.hindrance(key))
             }
             Stop::Lock

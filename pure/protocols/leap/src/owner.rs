@@ -227,7 +227,7 @@ impl Leap {
     }
 
     pub(crate) fn newest(&self, cx: &Context<'_>, key: &Key) -> Option<(Ts, Vec<u8>)> {
-        let found = cx.store.get(key.index, key.slot, &key.bytes, Ts::MAX);
+        let found = cx.store.get(key, Ts::MAX);
         found.map(|version| (version.commit_ts, version.value.to_vec()))
     }
 
@@ -463,18 +463,17 @@ impl Leap {
         let (mut versions, mut whole) = (Vec::new(), true);
         let (horizon, versions_max) = (cx.horizon, self.settings.versions_max.max(1));
         let mut bytes = 0;
-        cx.store
-            .versions(key.index, key.slot, &key.bytes, &mut |commit_ts, value| {
-                bytes += value.map_or(0, <[u8]>::len);
-                let fits = versions.is_empty() || bytes <= ROW_BYTES_MAX;
-                if versions.len() == versions_max || !fits {
-                    whole = false;
-                    return false;
-                }
-                let row = value.map(Box::from);
-                versions.push(MovedVersion { commit_ts, row });
-                commit_ts > horizon
-            });
+        cx.store.versions(key, &mut |commit_ts, value| {
+            bytes += value.map_or(0, <[u8]>::len);
+            let fits = versions.is_empty() || bytes <= ROW_BYTES_MAX;
+            if versions.len() == versions_max || !fits {
+                whole = false;
+                return false;
+            }
+            let row = value.map(Box::from);
+            versions.push(MovedVersion { commit_ts, row });
+            commit_ts > horizon
+        });
         let (arrival, mut since) = self.arrival(key);
         since = since.max(horizon);
         if !whole {
@@ -566,7 +565,7 @@ impl Leap {
             self.evictions.push(key);
             return;
         }
-        cx.store.evict(key.index, key.slot, &key.bytes);
+        cx.store.evict(&key);
     }
 
     /// Removes what scans have held up, when none is left.
@@ -584,7 +583,7 @@ impl Leap {
                 settling.backup == self.shard
             });
             if elsewhere && !backup {
-                cx.store.evict(key.index, key.slot, &key.bytes);
+                cx.store.evict(&key);
             }
         }
     }

@@ -18,7 +18,6 @@
 //! only if the newest version of its row is older than it.
 
 use crate::job::{Job, Origin, Stop};
-use crate::keyed::check_schema;
 use crate::message::{Body, Performance, Resolve};
 use crate::request::Standing;
 use crate::timers::Timer;
@@ -173,7 +172,7 @@ impl Leap {
         key: &Key,
         formula: &Formula,
     ) -> Result<OpResult, Stop> {
-        check_schema(cx, key.index, job.planned)?;
+        cx.check_schema(key.index, job.planned)?;
         if cx.journal.is_full() {
             return Err(Stop::aborted(AbortReason::DiskFull(self.shard)));
         }
@@ -188,7 +187,7 @@ impl Leap {
             return Ok(OpResult::Exists);
         }
         self.lock(cx, job, &Item::of(key), claim)?;
-        let Some(newest) = cx.store.get(key.index, key.slot, &key.bytes, Ts::MAX) else {
+        let Some(newest) = cx.store.get(key, Ts::MAX) else {
             return Ok(OpResult::Exists);
         };
         // The transaction relies on the row: it must be here, and as it is, after a restart too.
@@ -653,7 +652,7 @@ impl Leap {
             }
             formulas.sort_unstable_by_key(|(commit_ts, ..)| *commit_ts);
             for (commit_ts, txn, formula) in formulas {
-                let newest = cx.store.get(key.index, key.slot, &key.bytes, Ts::MAX);
+                let newest = cx.store.get(&key, Ts::MAX);
                 let twice = printed!(self, LeapFormulaTwice);
                 if newest.is_some_and(|newest| twice || newest.commit_ts < commit_ts) {
                     self.apply_formula(cx, txn, &key, formula, commit_ts);

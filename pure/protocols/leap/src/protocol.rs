@@ -1,6 +1,5 @@
 //! The contract of `txn`, as this protocol meets it.
 
-use crate::job::{read_of, snapshot_of};
 use crate::txns::Submission;
 use crate::{Context, Leap, Message};
 use base::{NodeId, Position, ShardId, Time, Ts, TxnId};
@@ -112,8 +111,8 @@ impl Protocol for Leap {
     fn oldest_read(&self, now_ts: Ts) -> Ts {
         let here = self.jobs.values().filter_map(|job| job.snapshot());
         let elsewhere = self.readings.values().filter_map(|reading| {
-            let read = read_of(&reading.request.op);
-            read.and_then(snapshot_of)
+            let snapshot = reading.request.op.snapshot();
+            snapshot.map(|snapshot| snapshot.at)
         });
         here.chain(elsewhere).min().unwrap_or(now_ts).min(now_ts)
     }

@@ -1,7 +1,6 @@
 //! Appending to the journal, and installing what was appended.
 
 use crate::{Context, Leap};
-use alloc::vec::Vec;
 use base::{Key, Position, Ts, TxnId};
 use journal::{CommitRef, Record};
 use store::Write;
@@ -9,20 +8,8 @@ use txn::Event;
 use txn::bulk::install_row;
 
 impl Leap {
-    fn append(
-        scratch: &mut Vec<u8>,
-        cx: &mut Context<'_>,
-        encode: impl FnOnce(&mut Vec<u8>),
-    ) -> Position {
-        scratch.clear();
-        encode(scratch);
-        cx.counters.journal_records += 1;
-        cx.counters.journal_bytes += scratch.len() as u64;
-        cx.journal.append(scratch)
-    }
-
     pub(crate) fn append_record(&mut self, cx: &mut Context<'_>, record: &Record) -> Position {
-        self.recorded = Self::append(&mut self.scratch, cx, |out| record.encode(out));
+        self.recorded = cx.append(&mut self.scratch, |out| record.encode(out));
         self.recorded
     }
 
@@ -42,7 +29,7 @@ impl Leap {
             writes: &whole,
             chunks: &[],
         };
-        Self::append(&mut self.scratch, cx, |out| {
+        cx.append(&mut self.scratch, |out| {
             journal::encode_commit(commit, out);
         })
     }
@@ -62,7 +49,7 @@ impl Leap {
             writes: &[],
             chunks: &chunks,
         };
-        Self::append(&mut self.scratch, cx, |out| {
+        cx.append(&mut self.scratch, |out| {
             journal::encode_commit(commit, out);
         })
     }

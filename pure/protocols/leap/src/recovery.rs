@@ -243,7 +243,7 @@ impl Leap {
             }
         }
         for key in strangers {
-            store.evict(key.index, key.slot, &key.bytes);
+            store.evict(&key);
         }
     }
 

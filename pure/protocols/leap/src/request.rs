@@ -249,14 +249,13 @@ impl Leap {
             position,
             ..
         } = response;
-        cx.store.evict(key.index, key.slot, &key.bytes);
+        cx.store.evict(&key);
         self.forget_copy(&key);
         // The index may have been dropped while the row was under way.
         let dropped = (cx.schema_changed)(key.index).is_none();
         for version in versions.iter().rev().filter(|_| !dropped) {
             let (commit_ts, row) = (version.commit_ts, version.row.as_deref());
-            cx.store
-                .restore(key.index, key.slot, &key.bytes, commit_ts, row, cx.horizon);
+            cx.store.restore(&key, commit_ts, row, cx.horizon);
         }
         if let Some(newest) = versions.first()
             && position > cx.journal.durable()

@@ -141,7 +141,7 @@ impl Leap {
             if best.shard == self.shard {
                 continue;
             }
-            cx.store.evict(key.index, key.slot, &key.bytes);
+            cx.store.evict(&key);
             if !best.owned {
                 resolving.reclaimed.push((key.clone(), best.shard));
             }

@@ -1,8 +1,8 @@
 //! Scans, at the home of their slots: rows that are away are fetched from their owners first, then
 //! everything is visited in key order.
 
-use crate::job::{Job, Stop, snapshot_of};
-use crate::keyed::{check_schema, waits_until};
+use crate::job::{Job, Stop};
+use crate::keyed::waits_until;
 use crate::listing::{WINDOW_MAX, ahead_of};
 use crate::message::FetchedRow;
 use crate::view::{WriteSet, look};
@@ -172,7 +172,7 @@ impl Leap {
         job: &mut Job,
         op: &ScanOp,
     ) -> Result<OpResult, Stop> {
-        check_schema(cx, op.index, job.planned)?;
+        cx.check_schema(op.index, job.planned)?;
         if !self.rejoin.is_serving() {
             return Err(Stop::Gate);
         }
@@ -257,12 +257,12 @@ impl Leap {
     }
 
     fn begin_scan(&mut self, cx: &mut Context<'_>, job: &mut Job, op: &ScanOp) -> Result<(), Stop> {
-        let slot = one_slot(op);
+        let slot = op.slot();
         match op.read {
             Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => {
                 Self::admit_snapshot(cx, snapshot.at)?;
                 if !job.commits_seen {
-                    let reads = &mut |key: &Key| is_in(op, key);
+                    let reads = &mut |key: &Key| op.has(key);
                     let until = waits_until(snapshot);
                     let wanted = Wanted::Rows(op.index, slot, &op.range);
                     if self.commits_below(until, wanted)
@@ -368,7 +368,7 @@ impl Leap {
         if state.is_unlisted(op, slot) {
             return Some(Halt::Away);
         }
-        let at = snapshot_of(op.read).unwrap_or(Ts::MAX);
+        let at = op.read.snapshot().map_or(Ts::MAX, |snapshot| snapshot.at);
         let away = state.first_missing(op, slot);
         let most = *budget as usize + 1;
         let mut extras = self
@@ -480,7 +480,7 @@ impl Leap {
                 None => pass_nothing(cx, state, &key.bytes, budget),
             };
         }
-        let at = snapshot_of(op.read).unwrap_or(Ts::MAX);
+        let at = op.read.snapshot().map_or(Ts::MAX, |snapshot| snapshot.at);
         let mut folded = Vec::new();
         let (row, wait) = {
             let seen = look(
@@ -554,7 +554,7 @@ impl Leap {
                 newest = Some(seen.row.map(<[u8]>::to_vec));
             }
         }
-        crate::keyed::note_read(cx, job.txn, key, version);
+        cx.note_read(job.txn, key, version);
         match newest {
             None => self.emit_row(cx, op, state, key, row, budget),
             Some(Some(row)) => self.emit_row(cx, op, state, key, &row, budget),
@@ -611,30 +611,4 @@ fn pass_nothing(
 fn passes(state: &ScanState, row: &[u8]) -> bool {
     let mut scratch = RowBatch::new(state.run.program.width());
     state.run.program.point(row, &mut scratch).unwrap_or(true)
-}
-
-pub(crate) fn one_slot(op: &ScanOp) -> Option<Slot> {
-    match op.slots {
-        Slots::All => None,
-        Slots::One(slot) => Some(slot),
-    }
-}
-
-pub(crate) fn is_in(op: &ScanOp, key: &Key) -> bool {
-    key.index == op.index
-        && one_slot(op).is_none_or(|slot| slot == key.slot)
-        && op.range.contains(&key.bytes)
-}
-
-/// Whether the scan has not passed the key yet.
-pub(crate) fn is_ahead(op: &ScanOp, key: &Key) -> bool {
-    let Some((slot, after)) = &op.after else {
-        return true;
-    };
-    let order = (key.slot, &key.bytes).cmp(&(*slot, after));
-    if op.reverse {
-        order.is_lt()
-    } else {
-        order.is_gt()
-    }
 }

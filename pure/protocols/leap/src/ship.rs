@@ -10,11 +10,11 @@
 //!   committed by then is rolled back, before the owner is told what was committed.
 
 use crate::entrust::Errand;
-use crate::job::{Job, Origin, Stop, key_of};
+use crate::job::{Job, Origin, Stop};
 use crate::message::{Body, Owed, Resolve};
 use crate::request::Standing;
 use crate::timers::Timer;
-use crate::txns::{Phase, failed};
+use crate::txns::Phase;
 use crate::{Context, Leap};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -22,7 +22,7 @@ use base::{IndexId, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::{Record, Shipment, Shipped};
 use store::{Formula, Write};
 use txn::increment::adds_only;
-use txn::{AbortReason, LockMode, Op, OpError, OpResult, Outcome};
+use txn::{AbortReason, LockMode, Op, OpError, OpReply, OpResult, Outcome};
 
 /// A formula that an owner holds.
 #[derive(Clone, Debug)]
@@ -132,7 +132,7 @@ impl Leap {
             return false;
         };
         let errands = state.ships.iter().filter_map(|n| self.errands.out.get(n));
-        let mut keys = errands.filter_map(|errand| key_of(&errand.message.op));
+        let mut keys = errands.filter_map(|errand| errand.message.op.key());
         keys.any(|key| touches(op, key))
     }
 
@@ -159,7 +159,7 @@ impl Leap {
             let state = self.txns.get_mut(&job.txn).expect("a local job's");
             let at = state.shipped.iter().position(|ship| ship.key == key);
             let Ship { owner, formula, .. } = state.shipped.remove(at.expect("looked up above"));
-            let newest = cx.store.get(key.index, key.slot, &key.bytes, Ts::MAX);
+            let newest = cx.store.get(&key, Ts::MAX);
             let mut folded = Vec::new();
             // The row may have changed if the owner could not keep it until it left.
             if newest.is_none_or(|newest| formula.fold(newest.value, &mut folded).is_err()) {
@@ -223,11 +223,7 @@ impl Leap {
             txn,
             formulas: formulas.to_vec(),
         };
-        self.scratch.clear();
-        record.encode(&mut self.scratch);
-        cx.counters.journal_records += 1;
-        cx.counters.journal_bytes += self.scratch.len() as u64;
-        cx.journal.append(&self.scratch);
+        cx.append(&mut self.scratch, |out| record.encode(out));
     }
 
     /// The commit is journaled: the owners are told.
@@ -290,11 +286,8 @@ impl Leap {
     }
 
     fn append_delivered(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        self.scratch.clear();
-        Record::Delivered { txn }.encode(&mut self.scratch);
-        cx.counters.journal_records += 1;
-        cx.counters.journal_bytes += self.scratch.len() as u64;
-        cx.journal.append(&self.scratch);
+        let record = Record::Delivered { txn };
+        cx.append(&mut self.scratch, |out| record.encode(out));
     }
 
     /// The owner of a formula waits for its outcome.
@@ -332,7 +325,8 @@ impl Leap {
         for number in ships {
             if let Some(errand) = self.take_errand(number) {
                 owners.insert(errand.to);
-                cx.out.complete(txn, errand.id, failed(reason.clone()));
+                cx.out
+                    .complete(txn, errand.id, OpReply::failed(reason.clone()));
             }
         }
         for owner in owners {
@@ -477,6 +471,6 @@ fn touches(op: &Op, key: &Key) -> bool {
         | Op::Modify { .. }
         | Op::Insert { .. }
         | Op::Formula { .. }
-        | Op::Write { .. } => key_of(op) == Some(key),
+        | Op::Write { .. } => op.key() == Some(key),
     }
 }

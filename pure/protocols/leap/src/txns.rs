@@ -1,7 +1,7 @@
 //! Transactions at their coordinator: operations here, and reads elsewhere.
 
 use crate::bulk_commit::Freezing;
-use crate::job::{Job, Origin, Stop, key_of, read_of};
+use crate::job::{Job, Origin, Stop};
 use crate::message::{Body, ReadReply, ReadRequest};
 use crate::request::Standing;
 use crate::ship::Ship;
@@ -194,11 +194,7 @@ impl Txn {
             .expect("a formula was folded before it is added");
         match both {
             // A blind put of a new row and its removal leave nothing.
-            Some(Write::Delete)
-                if was_put
-                    && store
-                        .get(key.index, key.slot, &key.bytes, Ts::MAX)
-                        .is_none() => {}
+            Some(Write::Delete) if was_put && store.get(&key, Ts::MAX).is_none() => {}
             Some(both) => self.writes.add(key, both),
             None => {}
         }
@@ -231,27 +227,6 @@ pub(crate) struct Submission {
     pub(crate) planned: u64,
     pub(crate) op: Op,
     pub(crate) last: bool,
-}
-
-pub(crate) fn failed(reason: AbortReason) -> OpReply {
-    OpReply {
-        result: Err(OpError::Aborted(reason.clone())),
-        outcome: Some(Outcome::Aborted(reason)),
-        wait: Position(0),
-    }
-}
-
-/// Whether the commit may follow an operation with this result.
-pub(crate) fn allows_finish(result: &OpResult) -> bool {
-    !matches!(
-        result,
-        OpResult::Exists
-            | OpResult::SomeExist(_)
-            | OpResult::Rows {
-                resume: Some(_),
-                ..
-            }
-    )
 }
 
 impl Leap {
@@ -294,15 +269,11 @@ impl Leap {
             .get_mut(&txn)
             .expect("operations come between begin and forget");
         if let Some(outcome) = &state.outcome {
-            let reason = match outcome {
-                Outcome::Aborted(reason) => reason.clone(),
-                Outcome::Committed { .. } | Outcome::Unknown => AbortReason::Requested,
-            };
-            return Submitted::Ready(failed(reason));
+            return Submitted::Ready(OpReply::failed(outcome.refusal()));
         }
         if state.phase != Phase::Running {
             self.abort_txn(cx, txn, AbortReason::Requested);
-            return Submitted::Ready(failed(AbortReason::Requested));
+            return Submitted::Ready(OpReply::failed(AbortReason::Requested));
         }
         let idle = state.is_idle();
         let fresh = idle && state.visited.is_empty() && state.ops == 0;
@@ -320,11 +291,7 @@ impl Leap {
             last,
         } = submission;
         if let Some(error) = settle_snapshot(&mut op) {
-            return Submitted::Ready(OpReply {
-                result: Err(error),
-                outcome: None,
-                wait: Position(0),
-            });
+            return Submitted::Ready(OpReply::open(Err(error), Position(0)));
         }
         let origin = Origin::Local {
             id,
@@ -386,20 +353,17 @@ impl Leap {
     /// Whether a transaction of this one operation can begin and end in this step without a lock:
     /// its row is here, and nobody is in its way.
     pub(crate) fn is_free(&self, cx: &Context<'_>, txn: TxnId, op: &Op) -> bool {
-        let mode = match read_of(op) {
+        let mode = match op.read() {
             Some(Read::Lock(mode)) => mode,
             Some(_) => return false,
             None => LockMode::Exclusive,
         };
-        let Some(key) = key_of(op) else {
+        let Some(key) = op.key() else {
             return false;
         };
         // An insert that finds its row does not commit, and needs the lock.
         if let Op::Insert { .. } = op
-            && cx
-                .store
-                .get(key.index, key.slot, &key.bytes, Ts::MAX)
-                .is_some()
+            && cx.store.get(key, Ts::MAX).is_some()
         {
             return false;
         }
@@ -414,7 +378,7 @@ impl Leap {
 
     /// Whether an operation does its work where the rows are, on another shard.
     pub(crate) fn reads_elsewhere(&self, cx: &Context<'_>, op: &Op, to: ShardId) -> bool {
-        match (key_of(op), read_of(op)) {
+        match (op.key(), op.read()) {
             // To be locked it would come here, if there were memory for it.
             (Some(key), Some(Read::Lock(_) | Read::LockRows { .. })) => {
                 cx.journal.is_memory_full()
@@ -474,7 +438,7 @@ impl Leap {
             unreachable!("answers to other shards are messages")
         };
         let Some(state) = self.txns.get_mut(&job.txn) else {
-            return failed(AbortReason::Requested);
+            return OpReply::failed(AbortReason::Requested);
         };
         state.local.retain(|(op, _)| *op != id);
         state.wait = state.wait.max(job.wait);
@@ -512,26 +476,18 @@ impl Leap {
         match result {
             Err(OpError::Aborted(reason)) => {
                 self.abort_txn(cx, txn, reason.clone());
-                failed(reason)
+                OpReply::failed(reason)
             }
-            Ok(found) if last && idle && allows_finish(&found) => {
+            Ok(found) if last && idle && found.allows_finish() => {
                 match self.commit_with(cx, txn, id, found) {
                     Submitted::Ready(reply) => reply,
                     Submitted::Pending => {
                         self.ended_op = Some(id);
-                        OpReply {
-                            result: Ok(OpResult::Done),
-                            outcome: None,
-                            wait,
-                        }
+                        OpReply::open(Ok(OpResult::Done), wait)
                     }
                 }
             }
-            result => OpReply {
-                result,
-                outcome: None,
-                wait,
-            },
+            result => OpReply::open(result, wait),
         }
     }
 
@@ -570,7 +526,7 @@ impl Leap {
             unreachable!("only coordinators read elsewhere")
         };
         let op = job.op.take().expect("an operation that did not run");
-        let to = match key_of(&op) {
+        let to = match op.key() {
             Some(key) => self.whereabouts(key),
             None => match to.or(job.to) {
                 Some(to) if self.is_down(to) => Err(AbortReason::Unreachable(to)),
@@ -607,7 +563,7 @@ impl Leap {
         };
         let state = self.txns.get_mut(&job.txn).expect("it runs");
         state.reads.push(number);
-        if !matches!(read_of(&request.op), Some(Read::Snapshot(_))) {
+        if !matches!(request.op.read(), Some(Read::Snapshot(_))) {
             state.note_asked(to);
         }
         state.note_node(to);
@@ -710,7 +666,7 @@ impl Leap {
         let Some(reading) = self.readings.get(&number) else {
             return;
         };
-        let Some(key) = key_of(&reading.request.op).cloned() else {
+        let Some(key) = reading.request.op.key().cloned() else {
             self.send_read(cx, number);
             return;
         };

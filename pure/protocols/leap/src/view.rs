@@ -194,7 +194,7 @@ pub(crate) fn look<'a>(
     at: Ts,
     folded: &'a mut Vec<u8>,
 ) -> Seen<'a> {
-    let committed = store.get(key.index, key.slot, &key.bytes, at);
+    let committed = store.get(key, at);
     let own = writes.and_then(|writes| writes.get(key));
     let wait = match (&committed, own) {
         (Some(version), Some(Write::Formula(_)) | None) => installed.of(version.commit_ts),
@@ -210,7 +210,7 @@ pub(crate) fn look<'a>(
         Some(Write::Delete) => (None, Ts::ZERO),
         Some(Write::Formula(formula)) => {
             // A snapshot may be older than the row that the formula was checked against.
-            let newest = || store.get(key.index, key.slot, &key.bytes, Ts::MAX);
+            let newest = || store.get(key, Ts::MAX);
             let base = committed
                 .or_else(newest)
                 .expect("a locked row with a formula is present");

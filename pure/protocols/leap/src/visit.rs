@@ -1,6 +1,6 @@
 //! Reads for transactions of other shards, and the locks that they leave here.
 
-use crate::job::{Job, Origin, Stop, acquire_row, key_of, read_of};
+use crate::job::{Job, Origin, Stop, acquire_row};
 use crate::message::{Body, Confirm, ReadReply, ReadRequest};
 use crate::request::Standing;
 use crate::timers::Timer;
@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{ShardId, Time, TxnId};
 use txn::lock::{Acquired, Settled};
-use txn::{LockMode, OpError, OpResult, Outcome, Read};
+use txn::{LockMode, Op, OpError, OpResult, Outcome, Read};
 
 /// What a transaction of another shard has here.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Leap {
             self.post(cx, txn.shard, Body::Reading(number), Self::NOTHING);
             return;
         }
-        let locks = !matches!(read_of(&request.op), Some(Read::Snapshot(_)));
+        let locks = !matches!(request.op.read(), Some(Read::Snapshot(_)));
         if locks && txn.shard != self.shard {
             self.open_visit(cx, txn);
         }
@@ -68,7 +68,7 @@ impl Leap {
         let mut visited = job.visited.clone();
         if let Some(visit) = self.visits.get_mut(&job.txn) {
             visit.jobs.retain(|id| *id != job.id);
-            if !matches!(job.op.as_ref().and_then(read_of), Some(Read::Snapshot(_))) {
+            if !matches!(job.op.as_ref().and_then(Op::read), Some(Read::Snapshot(_))) {
                 visited.push((self.shard, cx.incarnation));
             }
         }
@@ -104,7 +104,7 @@ impl Leap {
     /// The row is not here: its owner is asked, if this is its home.
     pub(crate) fn forward_read(&mut self, cx: &mut Context<'_>, job: &Job, number: u64) {
         let op = job.op.clone().expect("it did not run");
-        let key = key_of(&op).expect("a scan runs at the home");
+        let key = op.key().expect("a scan runs at the home");
         if let Some(reason) = self.hindrance(key) {
             let failed = Err(OpError::Aborted(reason));
             self.reply(cx, job, number, Some(failed), Vec::new());
@@ -126,7 +126,7 @@ impl Leap {
             Some(owner) => {
                 if let Some(visit) = self.visits.get_mut(&job.txn) {
                     visit.jobs.retain(|id| *id != job.id);
-                    let locks = !matches!(read_of(&op), Some(Read::Snapshot(_)));
+                    let locks = !matches!(op.read(), Some(Read::Snapshot(_)));
                     if locks && !visit.fetched_from.contains(&owner) {
                         visit.fetched_from.push(owner);
                     }

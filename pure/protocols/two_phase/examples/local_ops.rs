@@ -78,7 +78,7 @@ fn main() {
     for n in 0..ROWS {
         let key = key(n);
         let write = Write::Insert(row.clone());
-        store.apply(key.index, key.slot, &key.bytes, &write, Ts(1), Ts(1));
+        store.apply(&key, &write, Ts(1), Ts(1));
     }
     let mut protocol = TwoPhase::new(shard);
     let mut clock = Clock::new(shard, Ts(2));

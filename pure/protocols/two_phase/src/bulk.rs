@@ -5,10 +5,10 @@
 //! [`crate::writes::WriteSet::add_rows`]). All others go one by one, as single inserts do.
 
 use crate::Context;
-use crate::exec::{Hands, note_read, see};
+use crate::exec::{Hands, see};
 use crate::job::{Asker, Job, Stop};
 use alloc::vec::Vec;
-use base::{IndexId, Key, Slot, Ts};
+use base::{IndexId, Key, KeyRef, Slot, Ts};
 use core::ops::ControlFlow;
 use store::{Store, Window, Write};
 use txn::lock::{Item, Taken};
@@ -110,7 +110,7 @@ impl Hands<'_> {
         let seen = see(part, cx.store, key, Ts::MAX, &mut folded);
         job.wait = job.wait.max(seen.position(self.installed));
         let (present, version) = (seen.row.is_some(), seen.ts);
-        note_read(&mut cx.history, job.txn, key, version);
+        cx.note_read(job.txn, key, version);
         if present {
             return Ok(OpResult::Exists);
         }
@@ -204,7 +204,11 @@ fn any_present(store: &Store, index: IndexId, group: &[NewRow<'_>]) -> bool {
     };
     let mut found = |_: &[u8], _: &[u8], _: Ts| ControlFlow::Break(());
     let between = store.scan_next(index, first.slot, window, Ts::MAX, &mut found);
-    let present = |row: &NewRow<'_>| store.get(index, row.slot, row.key, Ts::MAX).is_some();
+    let present = |row: &NewRow<'_>| {
+        store
+            .get(KeyRef::new(index, row.slot, row.key), Ts::MAX)
+            .is_some()
+    };
     between.is_break() && group.iter().any(present)
 }
 
@@ -214,7 +218,7 @@ fn note_inserts(cx: &mut Context<'_>, job: &Job, index: IndexId, slot: Slot, key
     }
     for key in keys {
         let key = Key::new(index, slot, key.to_vec());
-        note_read(&mut cx.history, job.txn, &key, Ts::ZERO);
+        cx.note_read(job.txn, &key, Ts::ZERO);
         if let Some(history) = &mut cx.history {
             let txn = job.txn;
             history.push(Event::Write { txn, key });

@@ -1,7 +1,6 @@
 //! The coordinator: commit and abort.
 
 use crate::coord::{Ballot, Decision, Phase, Purpose};
-use crate::coordinator::failed;
 use crate::entrust::Handover;
 use crate::job::{Origin, in_one_node};
 use crate::message::{Body, Decide, Finish};
@@ -11,15 +10,7 @@ use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
 use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
 use journal::Record;
-use txn::{AbortReason, Event, Op, OpId, OpReply, OpResult, Outcome, Submitted};
-
-pub(crate) fn ended(outcome: Outcome, wait: Position) -> OpReply {
-    OpReply {
-        result: Ok(OpResult::Done),
-        outcome: Some(outcome),
-        wait,
-    }
-}
+use txn::{AbortReason, Op, OpId, OpReply, OpResult, Outcome, Submitted};
 
 impl TwoPhase {
     pub(crate) fn commit_txn(
@@ -36,7 +27,7 @@ impl TwoPhase {
             .get_mut(&txn)
             .expect("commit comes between begin and forget");
         if let Some(outcome) = &coord.outcome {
-            return Submitted::Ready(ended(outcome.clone(), coord.wait));
+            return Submitted::Ready(OpReply::ended(outcome.clone(), coord.wait));
         }
         let late = coord
             .outstanding
@@ -63,7 +54,7 @@ impl TwoPhase {
                 }
                 if let Some(reason) = self.cut_off(txn) {
                     self.abort_txn(cx, txn, reason.clone());
-                    return Submitted::Ready(ended(Outcome::Aborted(reason), Position(0)));
+                    return Submitted::Ready(OpReply::ended(Outcome::Aborted(reason), Position(0)));
                 }
                 let coord = &self.coords[&txn];
                 // Whoever has written leads; then the answer is known to matter or not.
@@ -106,10 +97,10 @@ impl TwoPhase {
     ) -> Submitted<OpReply> {
         if let Some(reason) = self.cut_off(txn) {
             self.abort_txn(cx, txn, reason.clone());
-            return Submitted::Ready(ended(Outcome::Aborted(reason), Position(0)));
+            return Submitted::Ready(OpReply::ended(Outcome::Aborted(reason), Position(0)));
         }
         if let Err(reason) = self.begin_prepare(cx, txn, id, None) {
-            return Submitted::Ready(ended(Outcome::Aborted(reason), Position(0)));
+            return Submitted::Ready(OpReply::ended(Outcome::Aborted(reason), Position(0)));
         }
         self.decide_if_voted(cx, txn)
             .map_or(Submitted::Pending, Submitted::Ready)
@@ -133,13 +124,13 @@ impl TwoPhase {
                 }
                 Err(reason) => {
                     self.abort_txn(cx, txn, reason.clone());
-                    return ended(Outcome::Aborted(reason), Position(0));
+                    return OpReply::ended(Outcome::Aborted(reason), Position(0));
                 }
             }
         }
         let outcome = Outcome::Committed { commit_ts };
         self.end_txn(cx, txn, outcome.clone());
-        ended(outcome, wait)
+        OpReply::ended(outcome, wait)
     }
 
     /// Commits a transaction that has only read, with one request to one shard.
@@ -149,7 +140,7 @@ impl TwoPhase {
         let wait = self.coords[&txn].wait;
         let outcome = Outcome::Committed { commit_ts };
         self.end_txn(cx, txn, outcome.clone());
-        ended(outcome, wait)
+        OpReply::ended(outcome, wait)
     }
 
     /// Asks every participant to prepare; `ride` is the last operation, which one of them does
@@ -339,7 +330,7 @@ impl TwoPhase {
         self.keep_promise(cx, txn, commit_ts, position);
         let outcome = Outcome::Committed { commit_ts };
         self.end_txn(cx, txn, outcome.clone());
-        ended(outcome, wait)
+        OpReply::ended(outcome, wait)
     }
 
     /// Tells one participant the outcome, without asking for an acknowledgement.
@@ -533,7 +524,6 @@ impl TwoPhase {
         let sealing = core::mem::take(&mut coord.sealing);
         coord.in_turn.clear();
         coord.cost = coord.cost_so_far();
-        let nodes = coord.cost.nodes;
         let (cost, visits): (_, Vec<_>) = (
             coord.cost,
             coord
@@ -546,16 +536,7 @@ impl TwoPhase {
         for (shard, visit) in visits {
             self.close_visit(shard, visit);
         }
-        count(cx, &outcome, cost.shards, nodes);
-        cx.counters.messages_on_path += u64::from(cost.messages_on_path);
-        cx.counters.forced_writes += u64::from(cost.forced_writes);
-        if let Some(history) = &mut cx.history {
-            match outcome {
-                Outcome::Aborted(_) => history.push(Event::Abort { txn }),
-                Outcome::Unknown => history.push(Event::Unknown { txn }),
-                Outcome::Committed { .. } => {}
-            }
-        }
+        cx.note_end(txn, &outcome, &cost);
         match &outcome {
             Outcome::Committed { commit_ts } => {
                 self.keep_promise(cx, txn, *commit_ts, Position(0));
@@ -611,46 +592,8 @@ impl TwoPhase {
 fn unanswered(outcome: &Outcome, purpose: Purpose, wait: Position) -> OpReply {
     match (purpose, outcome) {
         (Purpose::Op | Purpose::OpPrepare | Purpose::OpCommit, Outcome::Aborted(reason)) => {
-            failed(reason.clone())
+            OpReply::failed(reason.clone())
         }
-        (_, outcome) => ended(outcome.clone(), wait),
-    }
-}
-
-fn count(cx: &mut Context<'_>, outcome: &Outcome, shards: u32, nodes: u32) {
-    let counters = &mut cx.counters;
-    match outcome {
-        Outcome::Committed { .. } => {
-            counters.txn_committed += 1;
-            counters.participant_nodes += u64::from(nodes);
-            match (nodes, shards) {
-                (0 | 1, 0 | 1) => counters.txn_shard_local += 1,
-                (0 | 1, _) => counters.txn_node_local += 1,
-                _ => counters.txn_distributed += 1,
-            }
-        }
-        Outcome::Unknown => counters.txn_unknown += 1,
-        Outcome::Aborted(reason) => {
-            counters.txn_aborted += 1;
-            match reason {
-                AbortReason::Die { .. } => counters.txn_died += 1,
-                AbortReason::LockTimeout(_) | AbortReason::InDoubt(_) => {
-                    counters.txn_lock_timeout += 1
-                }
-                AbortReason::ParticipantLost(_)
-                | AbortReason::CutOff(_)
-                | AbortReason::Unreachable(_)
-                | AbortReason::RowCutOff { .. } => {
-                    counters.txn_participant_lost += 1;
-                }
-                AbortReason::SchemaChanged => counters.txn_schema_changed += 1,
-                AbortReason::SnapshotTooOld
-                | AbortReason::SnapshotMisses
-                | AbortReason::GaveWay
-                | AbortReason::DiskFull(_)
-                | AbortReason::MemoryFull(_)
-                | AbortReason::Requested => {}
-            }
-        }
+        (_, outcome) => OpReply::ended(outcome.clone(), wait),
     }
 }

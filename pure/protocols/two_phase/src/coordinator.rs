@@ -3,9 +3,8 @@
 use crate::coord::{Coord, Outstanding, Phase, Purpose};
 use crate::entrust::Handover;
 use crate::increment::op_adds;
-use crate::job::{Job, Origin, Stop, is_snapshot};
+use crate::job::{Job, Origin, Stop};
 use crate::message::{Body, Finish, ReadRequest, Reference, Request};
-use crate::participant::allows_finish;
 use crate::{Context, SPARES_MAX, TwoPhase};
 use alloc::boxed::Box;
 use base::{Position, ShardId, TxnId};
@@ -20,15 +19,6 @@ pub(crate) struct Submission {
     pub(crate) planned: u64,
     pub(crate) op: Op,
     pub(crate) last: bool,
-}
-
-pub(crate) fn failed(reason: AbortReason) -> OpReply {
-    let result = Err(OpError::Aborted(reason));
-    OpReply {
-        result,
-        outcome: None,
-        wait: Position(0),
-    }
 }
 
 impl TwoPhase {
@@ -61,16 +51,12 @@ impl TwoPhase {
             .get_mut(&txn)
             .expect("operations come between begin and forget");
         if let Some(outcome) = &coord.outcome {
-            let reason = match outcome {
-                Outcome::Aborted(reason) => reason.clone(),
-                Outcome::Committed { .. } | Outcome::Unknown => AbortReason::Requested,
-            };
-            return Submitted::Ready(failed(reason));
+            return Submitted::Ready(OpReply::failed(outcome.refusal()));
         }
         if coord.closed || coord.phase != Phase::Running {
             // The caller had said that the last operation was the last.
             self.abort_txn(cx, txn, AbortReason::Requested);
-            return Submitted::Ready(failed(AbortReason::Requested));
+            return Submitted::Ready(OpReply::failed(AbortReason::Requested));
         }
         let mut submission = submission;
         if let Some(snapshot) = submission.op.snapshot_mut() {
@@ -83,11 +69,11 @@ impl TwoPhase {
             // It would not leave this node, so nothing need be asked or waited for.
             let reason = AbortReason::Unreachable(submission.to);
             self.abort_txn(cx, txn, reason.clone());
-            return Submitted::Ready(failed(reason));
+            return Submitted::Ready(OpReply::failed(reason));
         }
         let member = coord.find(submission.to);
         let visited = member.is_some_and(|member| member.stateful || !member.queue.is_empty());
-        if !visited && is_snapshot(&submission.op) {
+        if !visited && submission.op.is_snapshot() {
             self.send_read(cx, txn, submission);
             return Submitted::Pending;
         }
@@ -105,11 +91,7 @@ impl TwoPhase {
                 member.queue_planned = member.queue_planned.min(planned);
                 member.queue.push((key, write));
                 if member.queue_bytes < settings.queue_bytes_max {
-                    let reply = OpReply {
-                        result: Ok(OpResult::Done),
-                        outcome: None,
-                        wait: Position(0),
-                    };
+                    let reply = OpReply::open(Ok(OpResult::Done), Position(0));
                     return Submitted::Ready(reply);
                 }
                 self.send_request(cx, txn, to, id, planned, None, Finish::No, Purpose::Op);
@@ -158,7 +140,7 @@ impl TwoPhase {
             self.send_request(cx, txn, to, id, planned, Some(op), Finish::No, Purpose::Op);
         } else {
             if let Err(reason) = self.begin_prepare(cx, txn, id, Some((to, planned, op))) {
-                return Submitted::Ready(failed(reason));
+                return Submitted::Ready(OpReply::failed(reason));
             }
         }
         Submitted::Pending
@@ -368,7 +350,7 @@ impl TwoPhase {
         let idle = coord.outstanding.is_empty() && coord.local.is_empty();
         let last = last && idle && coord.is_only(txn.shard);
         let mut job = Job::new(txn, options, planned, Origin::Local { id, last });
-        job.stateless = is_snapshot(&op) && !self.parts.contains_key(&txn);
+        job.stateless = op.is_snapshot() && !self.parts.contains_key(&txn);
         job.op = Some(op);
         if alone
             && last
@@ -422,7 +404,7 @@ impl TwoPhase {
             unreachable!("answers to other shards are messages")
         };
         let Some(coord) = self.coords.get_mut(&txn) else {
-            return failed(AbortReason::Requested);
+            return OpReply::failed(AbortReason::Requested);
         };
         coord.local.retain(|(op, _)| *op != id);
         coord.wait = coord.wait.max(job.wait);
@@ -434,10 +416,10 @@ impl TwoPhase {
         match result {
             Err(OpError::Aborted(reason)) => {
                 self.abort_txn(cx, txn, reason.clone());
-                failed(reason)
+                OpReply::failed(reason)
             }
             Ok(found)
-                if last && idle && only && allows_finish(&found) && !self.is_bulk(job.txn) =>
+                if last && idle && only && found.allows_finish() && !self.is_bulk(job.txn) =>
             {
                 let ended = self.commit_own(cx, txn);
                 let aborted = match &ended.outcome {
@@ -445,18 +427,14 @@ impl TwoPhase {
                     Some(Outcome::Committed { .. } | Outcome::Unknown) | None => None,
                 };
                 match aborted {
-                    Some(reason) => failed(reason),
+                    Some(reason) => OpReply::failed(reason),
                     None => OpReply {
                         result: Ok(found),
                         ..ended
                     },
                 }
             }
-            result => OpReply {
-                result,
-                outcome: None,
-                wait: job.wait,
-            },
+            result => OpReply::open(result, job.wait),
         }
     }
 

@@ -2,20 +2,18 @@
 
 use crate::job::{Asker, Job, Stop};
 use crate::part::{Part, Promise};
-use crate::participant::allows_finish;
 use crate::snapshot::{Kept, arrive, raise};
 use crate::{Context, Settings, TwoPhase};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use base::{IndexId, Key, Planted, Position, RowBatch, Ts, TxnId, is_planted};
+use base::{Key, Planted, Position, RowBatch, Ts, TxnId, is_planted};
 use store::{Formula, Store, Write};
 use txn::Installed;
 use txn::bulk::Wanted;
 use txn::increment::{Escrow, adds_only, claim_to_modify, claim_to_read};
 use txn::lock::Item;
-use txn::{
-    AbortReason, Bulks, Event, LockMode, LockTable, Modified, Op, OpResult, Program, Read, Snapshot,
-};
+use txn::step::note_read;
+use txn::{Bulks, LockMode, LockTable, Modified, Op, OpResult, Program, Read, Snapshot};
 
 /// What an operation works with besides the context.
 pub(crate) struct Hands<'a> {
@@ -56,7 +54,7 @@ pub(crate) fn see<'a>(
     if let Some(write) = own {
         return own_row(write, store, key, at, folded);
     }
-    match store.get(key.index, key.slot, &key.bytes, at) {
+    match store.get(key, at) {
         Some(version) => Seen {
             row: Some(version.value),
             ts: version.commit_ts,
@@ -85,7 +83,7 @@ pub(crate) fn own_row<'a>(
         Write::Insert(row) | Write::Put(row) => (Some(row.as_slice()), Ts::ZERO),
         Write::Delete => (None, Ts::ZERO),
         Write::Formula(formula) => {
-            let of = |at| store.get(key.index, key.slot, &key.bytes, at);
+            let of = |at| store.get(key, at);
             let mut fold = |value: &[u8]| {
                 folded.clear();
                 formula.fold(value, folded)
@@ -139,7 +137,7 @@ impl TwoPhase {
         };
         let found = hands.run(cx, job)?;
         if job.freezes()
-            && allows_finish(&found)
+            && found.allows_finish()
             && let Err(stop) = self.freeze(cx, job)
         {
             job.found = Some(found);
@@ -161,7 +159,7 @@ impl Hands<'_> {
                 return Err(Stop::Budget);
             }
             spent += 1;
-            check_schema(cx, key.index, job.planned)?;
+            cx.check_schema(key.index, job.planned)?;
             asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
             let (key, write) = job.writes.next().expect("just looked at");
             self.add(cx, job, key, write, false)?;
@@ -171,7 +169,7 @@ impl Hands<'_> {
             None => self.run_taken(cx, job, &asker)?,
         };
         if job.commits()
-            && allows_finish(&found)
+            && found.allows_finish()
             && self.seals
             && let Err(stop) = self.seal(cx, job, &asker)
         {
@@ -206,8 +204,8 @@ impl Hands<'_> {
         asker: &Asker,
         op: &mut Op,
     ) -> Result<OpResult, Stop> {
-        if let Some(index) = index_of(op) {
-            check_schema(cx, index, job.planned)?;
+        if let Some(index) = op.index() {
+            cx.check_schema(index, job.planned)?;
         }
         match op {
             Op::Clock(snapshot) => Ok(OpResult::Clock(arrive(cx, job, *snapshot))),
@@ -244,9 +242,7 @@ impl Hands<'_> {
         if bound <= snapshot.at || is_planted(Planted::SnapshotNotRaised) {
             return Ok(snapshot.at);
         }
-        let newer = cx
-            .store
-            .newer(key.index, key.slot, &key.bytes, snapshot.at, bound);
+        let newer = cx.store.newer(key, snapshot.at, bound);
         match newer {
             None => Ok(snapshot.at),
             // Whoever promises to write the row now promises above its newest version.
@@ -272,7 +268,7 @@ impl Hands<'_> {
                 self.snapshot_of_row(cx, job, key, snapshot)?
             }
             Read::Lock(mode) => {
-                check_memory(cx, 1)?;
+                cx.check_memory(1)?;
                 asker.ask(self.locks, Item::of(key), claim_to_read(mode, &*program))?;
                 if is_planted(Planted::SharedLockDropped)
                     && !self
@@ -302,7 +298,7 @@ impl Hands<'_> {
             }
         }
         cx.counters.rows_read += 1;
-        note_read(&mut cx.history, job.txn, key, version);
+        cx.note_read(job.txn, key, version);
         Ok(OpResult::Rows {
             batch,
             resume: None,
@@ -391,12 +387,7 @@ impl Hands<'_> {
         if let Some(reason) = cx.journal.refusal(cx.shard, &write) {
             return Err(Stop::aborted(reason));
         }
-        if let Some(history) = &mut cx.history {
-            history.push(Event::Write {
-                txn: job.txn,
-                key: key.clone(),
-            });
-        }
+        cx.note_write(job.txn, &key);
         let part = self
             .part
             .as_deref_mut()
@@ -404,45 +395,5 @@ impl Hands<'_> {
         part.note_plan(key.index, job.planned);
         part.add(cx.store, key, write, first, self.settings.txn_bytes_max)?;
         Ok(())
-    }
-}
-
-/// Refuses a plan that is older than the last change of the table.
-pub(crate) fn check_schema(cx: &Context<'_>, index: IndexId, planned: u64) -> Result<(), Stop> {
-    match (cx.schema_changed)(index) {
-        Some(changed) if changed <= planned => Ok(()),
-        Some(_) | None => Err(Stop::aborted(AbortReason::SchemaChanged)),
-    }
-}
-
-/// Refuses to lock `rows` more rows if there is no memory for that.
-pub(crate) fn check_memory(cx: &mut Context<'_>, rows: u64) -> Result<(), Stop> {
-    match cx.journal.refusal_of_locks(cx.shard, rows) {
-        Some(reason) => Err(Stop::aborted(reason)),
-        None => Ok(()),
-    }
-}
-
-/// The key space of an operation.
-pub(crate) fn index_of(op: &Op) -> Option<IndexId> {
-    Some(match op {
-        Op::Get { key, .. }
-        | Op::Modify { key, .. }
-        | Op::Insert { key, .. }
-        | Op::Formula { key, .. }
-        | Op::Write { key, .. } => key.index,
-        Op::InsertMany(rows) => rows.index(),
-        Op::Scan(scan) => scan.index,
-        Op::Clock(_) => return None,
-    })
-}
-
-pub(crate) fn note_read(history: &mut Option<&mut Vec<Event>>, txn: TxnId, key: &Key, version: Ts) {
-    if let Some(history) = history {
-        history.push(Event::Read {
-            txn,
-            key: key.clone(),
-            version,
-        });
     }
 }

@@ -12,7 +12,6 @@
 //!   and their records follow each other in the order of their timestamps. [`Hands::seal`] takes
 //!   care of it before a vote and before a commit in one phase.
 
-use crate::commit::ended;
 use crate::coord::{Ballot, Phase, Purpose};
 use crate::exec::Hands;
 use crate::job::{Asker, Job, Origin, Stop};
@@ -65,7 +64,7 @@ impl Hands<'_> {
         formula: &Formula,
     ) -> Claim {
         let own = self.part.as_deref().and_then(|part| part.writes.get(key));
-        let newest = cx.store.get(key.index, key.slot, &key.bytes, Ts::MAX);
+        let newest = cx.store.get(key, Ts::MAX);
         let newest = newest.map(|newest| newest.value);
         claim_to_add(formula, own, self.escrow.take(), newest)
     }
@@ -228,7 +227,7 @@ impl TwoPhase {
             Err(error) => {
                 let reason = reason_of(error);
                 self.abort_txn(cx, txn, reason.clone());
-                ended(Outcome::Aborted(reason), Position(0))
+                OpReply::ended(Outcome::Aborted(reason), Position(0))
             }
         }
     }

@@ -11,7 +11,7 @@ use alloc::vec::{self, Vec};
 use base::{IndexId, Key, Position, ShardId, Time, Ts, TxnId};
 use store::Write;
 use txn::lock::{Acquired, Claim, Item, LockRequest};
-use txn::{AbortReason, LockTable, Op, OpError, OpId, OpResult, Priority, Read, TxnOptions};
+use txn::{AbortReason, LockTable, Op, OpError, OpId, OpResult, Priority, TxnOptions};
 
 /// Where the answer goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +46,12 @@ pub(crate) enum Stop {
 impl Stop {
     pub(crate) fn aborted(reason: AbortReason) -> Stop {
         Stop::Fail(OpError::Aborted(reason))
+    }
+}
+
+impl From<AbortReason> for Stop {
+    fn from(reason: AbortReason) -> Stop {
+        Stop::aborted(reason)
     }
 }
 
@@ -169,7 +175,7 @@ impl Job {
 
     /// The key space that it reads, and since when it has waited for promises there.
     pub(crate) fn awaits_promise(&self) -> Option<(IndexId, Time)> {
-        let index = crate::exec::index_of(self.op.as_ref()?)?;
+        let index = self.op.as_ref()?.index()?;
         Some((index, self.promise_since?))
     }
 
@@ -239,8 +245,7 @@ impl Job {
 
     /// The snapshot that it reads, if it does.
     pub(crate) fn snapshot(&self) -> Option<Ts> {
-        let snapshot = self.op.as_ref()?.read()?.snapshot()?;
-        Some(snapshot.at)
+        Some(self.op.as_ref()?.snapshot()?.at)
     }
 }
 
@@ -248,11 +253,6 @@ impl Job {
 pub(crate) fn in_one_node(txn: TxnId, writers: &[ShardId]) -> bool {
     let node = coordinator_node(txn);
     writers.iter().all(|shard| shard.node() == node)
-}
-
-/// Whether an operation takes no lock and writes nothing.
-pub(crate) fn is_snapshot(op: &Op) -> bool {
-    matches!(op.read(), Some(Read::Snapshot(_)))
 }
 
 impl TwoPhase {

@@ -154,11 +154,7 @@ impl Part {
             .expect("a formula was folded before it is added");
         match both {
             // A blind put of a new row and its removal leave nothing.
-            Some(Write::Delete)
-                if was_put
-                    && store
-                        .get(key.index, key.slot, &key.bytes, Ts::MAX)
-                        .is_none() => {}
+            Some(Write::Delete) if was_put && store.get(&key, Ts::MAX).is_none() => {}
             Some(both) => {
                 self.writes.put_back(key, both);
             }

@@ -8,19 +8,6 @@ use alloc::boxed::Box;
 use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
 use txn::{AbortReason, OpError, OpResult, TxnOptions};
 
-/// Whether the commit may follow an operation with this result.
-pub(crate) fn allows_finish(result: &OpResult) -> bool {
-    !matches!(
-        result,
-        OpResult::Exists
-            | OpResult::SomeExist(_)
-            | OpResult::Rows {
-                resume: Some(_),
-                ..
-            }
-    )
-}
-
 impl TwoPhase {
     /// A message about `txn` with this shard's view and clock.
     pub(crate) fn message(
@@ -355,7 +342,7 @@ impl TwoPhase {
         let failed = match (&reply.result, finish) {
             (Err(OpError::Aborted(reason)), _) => Some(reason.clone()),
             (Err(OpError::Sql(_) | OpError::Raise(_)), _) | (Ok(_), Finish::No) => None,
-            (Ok(result), _) if !allows_finish(result) => None,
+            (Ok(result), _) if !result.allows_finish() => None,
             (Ok(_), Finish::Prepare(participants)) => {
                 match self.prepare(cx, txn, participants, true) {
                     Ok((vote, position)) => {

@@ -64,20 +64,8 @@ pub(crate) fn gathered<'a>(
 }
 
 impl TwoPhase {
-    fn append(
-        scratch: &mut Vec<u8>,
-        cx: &mut Context<'_>,
-        encode: impl FnOnce(&mut Vec<u8>),
-    ) -> Position {
-        scratch.clear();
-        encode(scratch);
-        cx.counters.journal_records += 1;
-        cx.counters.journal_bytes += scratch.len() as u64;
-        cx.journal.append(scratch)
-    }
-
     pub(crate) fn append_record(&mut self, cx: &mut Context<'_>, record: &Record) -> Position {
-        Self::append(&mut self.scratch, cx, |out| record.encode(out))
+        cx.append(&mut self.scratch, |out| record.encode(out))
     }
 
     pub(crate) fn append_commit(
@@ -93,7 +81,7 @@ impl TwoPhase {
             writes: &gathered.inline,
             chunks: &gathered.chunks,
         };
-        Self::append(scratch, cx, |out| journal::encode_commit(commit, out))
+        cx.append(scratch, |out| journal::encode_commit(commit, out))
     }
 
     pub(crate) fn append_decision(
@@ -111,7 +99,7 @@ impl TwoPhase {
             writes: &gathered.inline,
             chunks: &gathered.chunks,
         };
-        Self::append(scratch, cx, |out| journal::encode_decision(decision, out))
+        cx.append(scratch, |out| journal::encode_decision(decision, out))
     }
 
     /// Appends a promise.
@@ -120,7 +108,7 @@ impl TwoPhase {
         cx: &mut Context<'_>,
         prepare: PrepareRef<'_>,
     ) -> Position {
-        Self::append(scratch, cx, |out| journal::encode_prepare(prepare, out))
+        cx.append(scratch, |out| journal::encode_prepare(prepare, out))
     }
 
     /// Makes committed writes visible. `position`: what their readers must wait for.

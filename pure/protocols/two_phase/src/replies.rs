@@ -1,6 +1,5 @@
 //! The coordinator: answers of participants, and restarts of nodes.
 
-use crate::commit::ended;
 use crate::coord::{Ballot, Phase, Purpose};
 use crate::message::{Body, Finished, Message, Reference, Reply};
 use crate::part::{Stage, coordinator_node};
@@ -138,11 +137,7 @@ impl TwoPhase {
         }
         coord.outstanding.remove(at);
         self.arm_coord(txn);
-        let answer = OpReply {
-            result: reply.result,
-            outcome: None,
-            wait: reply.wait,
-        };
+        let answer = OpReply::open(reply.result, reply.wait);
         match reply.finished {
             Finished::Open => self.on_open(cx, txn, id, purpose, answer),
             Finished::Vote(vote) => {
@@ -236,7 +231,7 @@ impl TwoPhase {
                     Err(_) => {
                         self.abort_txn(cx, txn, AbortReason::Requested);
                         let outcome = Outcome::Aborted(AbortReason::Requested);
-                        Submitted::Ready(ended(outcome, Position(0)))
+                        Submitted::Ready(OpReply::ended(outcome, Position(0)))
                     }
                 };
                 if let Submitted::Ready(reply) = committed {

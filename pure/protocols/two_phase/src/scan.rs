@@ -1,7 +1,7 @@
 //! Scans: own writes merged in key order, row locks, batches, and turns for others.
 
 use crate::Context;
-use crate::exec::{Hands, check_memory, note_read, own_row, see};
+use crate::exec::{Hands, own_row, see};
 use crate::job::{Asker, Job, Stop};
 use crate::part::Part;
 use crate::snapshot::{raise, scan_misses};
@@ -60,7 +60,7 @@ impl Hands<'_> {
             self.begin_scan(cx, job, asker, op)?;
         }
         if locks_rows(op.read) {
-            check_memory(cx, u64::from(self.settings.scan_rows_max))?;
+            cx.check_memory(u64::from(self.settings.scan_rows_max))?;
         }
         let mut state = job.scan.take().expect("begun above");
         let mut budget = self.settings.scan_rows_max;
@@ -327,7 +327,7 @@ impl Visitor<'_, '_> {
         };
         if self.history.is_some() && !own {
             let key = Key::new(self.op.index, self.slot, key.to_vec());
-            note_read(self.history, self.txn, &key, ts);
+            txn::step::note_read(self.history, self.txn, &key, ts);
         }
         let again = matches!(kept, Err(Stop::Lock));
         self.state.run.pass(key, again);

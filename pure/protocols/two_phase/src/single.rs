@@ -58,7 +58,7 @@ impl TwoPhase {
                 if let Op::Formula { key, formula } = op
                     && let Some(escrow) = self.escrow(txn, key)
                 {
-                    let row = cx.store.get(key.index, key.slot, &key.bytes, base::Ts::MAX);
+                    let row = cx.store.get(key, base::Ts::MAX);
                     if row.is_some_and(|row| !escrow.has_room(row.value, None, formula)) {
                         return None;
                     }
@@ -67,10 +67,7 @@ impl TwoPhase {
         }
         // An insert that finds its row is run again with a lock, so that the row stays.
         if let Op::Insert { key, .. } = op
-            && cx
-                .store
-                .get(key.index, key.slot, &key.bytes, base::Ts::MAX)
-                .is_some()
+            && cx.store.get(key, base::Ts::MAX).is_some()
         {
             return None;
         }
@@ -149,13 +146,9 @@ impl TwoPhase {
             }
             Err(OpError::Aborted(reason)) => {
                 self.abort_txn(cx, txn, reason.clone());
-                crate::coordinator::failed(reason)
+                OpReply::failed(reason)
             }
-            Err(error) => OpReply {
-                result: Err(error),
-                outcome: None,
-                wait: read,
-            },
+            Err(error) => OpReply::open(Err(error), read),
         }
     }
 }

@@ -48,11 +48,9 @@ impl Leap {
         } = share;
         if (cx.schema_changed)(key.index).is_some() {
             let ts = version.commit_ts;
-            cx.store.evict(key.index, key.slot, &key.bytes);
+            cx.store.evict(&key);
             if let Some(row) = &version.row {
-                let (slot, bytes) = (key.slot, &key.bytes);
-                cx.store
-                    .restore(key.index, slot, bytes, ts, Some(row), cx.horizon);
+                cx.store.restore(&key, ts, Some(row), cx.horizon);
             }
             if position > cx.journal.durable() {
                 self.installed.insert(ts, position);
@@ -197,7 +195,7 @@ impl Leap {
 
     fn drop_copy(&mut self, cx: &mut Context<'_>, key: &Key) {
         if self.sharing.copies.remove(key).is_some() {
-            cx.store.evict(key.index, key.slot, &key.bytes);
+            cx.store.evict(key);
         }
     }
 

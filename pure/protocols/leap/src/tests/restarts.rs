@@ -285,10 +285,9 @@ fn rows_that_do_not_move_survive_a_restart_wherever_they_are() {
         let found = world.call(shard(2), |protocol, cx| {
             assert!(!protocol.is_home(&stranger), "its home is elsewhere");
             let write = Write::Insert(vec![1]);
-            let (index, slot, bytes) = (stranger.index, stranger.slot, &stranger.bytes);
-            cx.store.redo(index, slot, bytes, &write, Ts(10));
+            cx.store.redo(&stranger, &write, Ts(10));
             protocol.recover(cx, Ownership::default(), &|_| moves);
-            cx.store.get(index, slot, bytes, Ts::MAX).is_some()
+            cx.store.get(&stranger, Ts::MAX).is_some()
         });
         kept.push(found);
     }

@@ -252,7 +252,7 @@ impl World {
         let home = self.home(&key);
         let write = Write::Insert(super::programs::row(value));
         let store = &mut self.shards.get_mut(&home).unwrap().store;
-        store.apply(key.index, key.slot, &key.bytes, &write, Ts(1), Ts::ZERO);
+        store.apply(&key, &write, Ts(1), Ts::ZERO);
     }
 
     pub(crate) fn call<R>(
@@ -600,7 +600,7 @@ impl World {
                 for (key, value) in &self.initial {
                     if self.home(key) == *id {
                         let write = Write::Insert(super::programs::row(*value));
-                        store.apply(key.index, key.slot, &key.bytes, &write, Ts(1), Ts::ZERO);
+                        store.apply(key, &write, Ts(1), Ts::ZERO);
                     }
                 }
             }
@@ -615,7 +615,7 @@ impl World {
             }
             for redo in recovery.redo.iter().filter(|redo| redo.shard == *id) {
                 for (key, write) in &redo.writes {
-                    store.redo(key.index, key.slot, &key.bytes, write, redo.commit_ts);
+                    store.redo(key, write, redo.commit_ts);
                 }
             }
             let found = recovery.ownership.iter().position(|(shard, _)| shard == id);
@@ -722,7 +722,7 @@ impl World {
     /// The newest value of a row at its owner; `None` if it is absent.
     pub(crate) fn value(&self, key: &Key) -> Option<i64> {
         let store = &self.shards[&self.owner(key)].store;
-        let version = store.get(key.index, key.slot, &key.bytes, Ts::MAX)?;
+        let version = store.get(key, Ts::MAX)?;
         Some(super::programs::value(version.value))
     }
 

@@ -481,6 +481,11 @@ fn changed_schema_aborts_at_the_statement_and_at_commit() {
         reply.result,
         Err(OpError::Aborted(AbortReason::SchemaChanged))
     );
+    // There is nothing left to commit.
+    assert_eq!(
+        reply.outcome,
+        Some(Outcome::Aborted(AbortReason::SchemaChanged))
+    );
     let id = world.commit(early);
     let outcome = world.take_answer(id).and_then(|reply| reply.outcome);
     assert_eq!(outcome, Some(Outcome::Aborted(AbortReason::SchemaChanged)));

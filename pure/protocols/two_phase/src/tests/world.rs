@@ -229,7 +229,7 @@ impl World {
         self.initial.push((shard, key.clone(), value));
         let write = Write::Insert(super::programs::row(value));
         let store = &mut self.shards.get_mut(&shard).expect("a shard").store;
-        store.apply(key.index, key.slot, &key.bytes, &write, Ts(1), Ts::ZERO);
+        store.apply(&key, &write, Ts(1), Ts::ZERO);
     }
 
     pub(crate) fn call<R>(
@@ -507,11 +507,11 @@ impl World {
             let mut store = Store::new();
             for (_, key, value) in self.initial.iter().filter(|(shard, ..)| shard == id) {
                 let write = Write::Insert(super::programs::row(*value));
-                store.apply(key.index, key.slot, &key.bytes, &write, Ts(1), Ts::ZERO);
+                store.apply(key, &write, Ts(1), Ts::ZERO);
             }
             for redo in recovery.redo.iter().filter(|redo| redo.shard == *id) {
                 for (key, write) in &redo.writes {
-                    store.redo(key.index, key.slot, &key.bytes, write, redo.commit_ts);
+                    store.redo(key, write, redo.commit_ts);
                 }
             }
             let shard = self.shards.get_mut(id).expect("a shard");
@@ -591,7 +591,7 @@ impl World {
     /// The newest value of a row; `None` if it is absent.
     pub(crate) fn value(&self, shard: ShardId, key: &Key) -> Option<i64> {
         let store = &self.shards[&shard].store;
-        let version = store.get(key.index, key.slot, &key.bytes, Ts::MAX)?;
+        let version = store.get(key, Ts::MAX)?;
         Some(super::programs::value(version.value))
     }
 }

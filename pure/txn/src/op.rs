@@ -1,0 +1,218 @@
+//! What operations, their results and the answers to them say about themselves.
+
+use crate::contract::{AbortReason, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slots};
+use crate::program::Program;
+use crate::snapshot::Snapshot;
+use base::{IndexId, Key, Position, Slot};
+
+impl Op {
+    /// The row of an operation on one row.
+    #[inline]
+    #[must_use]
+    pub fn key(&self) -> Option<&Key> {
+        match self {
+            Op::Get { key, .. }
+            | Op::Modify { key, .. }
+            | Op::Insert { key, .. }
+            | Op::Formula { key, .. }
+            | Op::Write { key, .. } => Some(key),
+            Op::InsertMany(_) | Op::Scan(_) | Op::Clock(_) => None,
+        }
+    }
+
+    /// The key space of its rows; `None`: it looks at no row.
+    #[inline]
+    #[must_use]
+    pub fn index(&self) -> Option<IndexId> {
+        match self {
+            Op::Get { key, .. }
+            | Op::Modify { key, .. }
+            | Op::Insert { key, .. }
+            | Op::Formula { key, .. }
+            | Op::Write { key, .. } => Some(key.index),
+            Op::InsertMany(rows) => Some(rows.index()),
+            Op::Scan(scan) => Some(scan.index),
+            Op::Clock(_) => None,
+        }
+    }
+
+    /// How it reads rows, if that is all it does.
+    pub fn read(&self) -> Option<Read> {
+        match self {
+            Op::Get { read, .. } => Some(*read),
+            Op::Scan(scan) => Some(scan.read),
+            Op::Clock(snapshot) => Some(Read::Snapshot(*snapshot)),
+            Op::Modify { .. }
+            | Op::Insert { .. }
+            | Op::InsertMany(_)
+            | Op::Formula { .. }
+            | Op::Write { .. } => None,
+        }
+    }
+
+    /// Whether it may write rows.
+    #[must_use]
+    pub fn is_write(&self) -> bool {
+        self.read().is_none()
+    }
+
+    /// Whether it takes no lock and writes nothing.
+    #[must_use]
+    pub fn is_snapshot(&self) -> bool {
+        matches!(self.read(), Some(Read::Snapshot(_)))
+    }
+
+    /// What it does with rows.
+    #[must_use]
+    pub fn program(&self) -> Option<&Program> {
+        match self {
+            Op::Get { program, .. } | Op::Modify { program, .. } => Some(program),
+            Op::Scan(scan) => Some(&scan.program),
+            Op::Insert { .. }
+            | Op::InsertMany(_)
+            | Op::Formula { .. }
+            | Op::Write { .. }
+            | Op::Clock(_) => None,
+        }
+    }
+
+    /// As [`Op::program`], to be changed.
+    pub fn program_mut(&mut self) -> Option<&mut Program> {
+        match self {
+            Op::Get { program, .. } | Op::Modify { program, .. } => Some(program),
+            Op::Scan(scan) => Some(&mut scan.program),
+            Op::Insert { .. }
+            | Op::InsertMany(_)
+            | Op::Formula { .. }
+            | Op::Write { .. }
+            | Op::Clock(_) => None,
+        }
+    }
+
+    /// The snapshot that it reads, or finds candidates in.
+    #[must_use]
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        self.read()?.snapshot()
+    }
+
+    /// As [`Op::snapshot`], to be changed.
+    pub fn snapshot_mut(&mut self) -> Option<&mut Snapshot> {
+        let read = match self {
+            Op::Get { read, .. } => read,
+            Op::Scan(scan) => &mut scan.read,
+            Op::Clock(snapshot) => return Some(snapshot),
+            Op::Modify { .. }
+            | Op::Insert { .. }
+            | Op::InsertMany(_)
+            | Op::Formula { .. }
+            | Op::Write { .. } => return None,
+        };
+        match read {
+            Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => Some(snapshot),
+            Read::Lock(_) => None,
+        }
+    }
+}
+
+impl ScanOp {
+    /// The one slot that it visits; `None`: all slots of the shard.
+    #[must_use]
+    pub fn slot(&self) -> Option<Slot> {
+        match self.slots {
+            Slots::All => None,
+            Slots::One(slot) => Some(slot),
+        }
+    }
+
+    /// Whether the key is one of those that it visits, wherever it begins.
+    #[must_use]
+    pub fn has(&self, key: &Key) -> bool {
+        key.index == self.index
+            && self.slot().is_none_or(|slot| slot == key.slot)
+            && self.range.contains(&key.bytes)
+    }
+
+    /// Whether the key lies behind the one after which it begins.
+    #[must_use]
+    pub fn is_ahead(&self, key: &Key) -> bool {
+        let Some((slot, after)) = &self.after else {
+            return true;
+        };
+        let order = (key.slot, &key.bytes).cmp(&(*slot, after));
+        if self.reverse {
+            order.is_lt()
+        } else {
+            order.is_gt()
+        }
+    }
+}
+
+impl Read {
+    /// The snapshot in which rows are read or found.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        match self {
+            Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => Some(*snapshot),
+            Read::Lock(_) => None,
+        }
+    }
+}
+
+impl OpResult {
+    /// Whether the commit may follow an operation with this result: nothing is left to be asked.
+    #[inline]
+    #[must_use]
+    pub fn allows_finish(&self) -> bool {
+        !matches!(
+            self,
+            OpResult::Exists
+                | OpResult::SomeExist(_)
+                | OpResult::Rows {
+                    resume: Some(_),
+                    ..
+                }
+        )
+    }
+}
+
+impl Outcome {
+    /// Why another operation of the transaction is refused.
+    #[must_use]
+    pub fn refusal(&self) -> AbortReason {
+        match self {
+            Outcome::Aborted(reason) => reason.clone(),
+            Outcome::Committed { .. } | Outcome::Unknown => AbortReason::Requested,
+        }
+    }
+}
+
+impl OpReply {
+    /// What an operation has found, or why it failed; its transaction goes on.
+    #[must_use]
+    pub fn open(result: Result<OpResult, OpError>, wait: Position) -> OpReply {
+        OpReply {
+            result,
+            outcome: None,
+            wait,
+        }
+    }
+
+    /// The protocol has rolled the transaction back, and with it the operation.
+    #[must_use]
+    pub fn failed(reason: AbortReason) -> OpReply {
+        OpReply {
+            result: Err(OpError::Aborted(reason.clone())),
+            outcome: Some(Outcome::Aborted(reason)),
+            wait: Position(0),
+        }
+    }
+
+    /// The answer to a commit.
+    #[must_use]
+    pub fn ended(outcome: Outcome, wait: Position) -> OpReply {
+        OpReply {
+            result: Ok(OpResult::Done),
+            outcome: Some(outcome),
+            wait,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What every protocol does with the context of a step: records, checks and history.
+
+use crate::contract::{AbortReason, Cx, Outcome, TxnCost};
+use crate::counters::Counters;
+use crate::history::Event;
+use alloc::vec::Vec;
+use base::{IndexId, Key, Position, Ts, TxnId};
+
+impl<M> Cx<'_, M> {
+    /// Appends the record that `encode` writes into `scratch`, and counts it.
+    #[inline]
+    pub fn append(&mut self, scratch: &mut Vec<u8>, encode: impl FnOnce(&mut Vec<u8>)) -> Position {
+        scratch.clear();
+        encode(scratch);
+        self.counters.journal_records += 1;
+        self.counters.journal_bytes += scratch.len() as u64;
+        self.journal.append(scratch)
+    }
+
+    /// Refuses a plan of catalog version `planned` that is older than the last change of the table.
+    ///
+    /// # Errors
+    /// [`AbortReason::SchemaChanged`].
+    #[inline]
+    pub fn check_schema(&self, index: IndexId, planned: u64) -> Result<(), AbortReason> {
+        match (self.schema_changed)(index) {
+            Some(changed) if changed <= planned => Ok(()),
+            Some(_) | None => Err(AbortReason::SchemaChanged),
+        }
+    }
+
+    /// Refuses to lock `rows` more rows if there is no memory for that.
+    ///
+    /// # Errors
+    /// [`AbortReason::MemoryFull`].
+    #[inline]
+    pub fn check_memory(&mut self, rows: u64) -> Result<(), AbortReason> {
+        match self.journal.refusal_of_locks(self.shard, rows) {
+            Some(reason) => Err(reason),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells the history that a version was read; zero: none, or the transaction's own.
+    #[inline]
+    pub fn note_read(&mut self, txn: TxnId, key: &Key, version: Ts) {
+        note_read(&mut self.history, txn, key, version);
+    }
+
+    /// Tells the history of a write.
+    #[inline]
+    pub fn note_write(&mut self, txn: TxnId, key: &Key) {
+        if let Some(history) = &mut self.history {
+            history.push(Event::Write {
+                txn,
+                key: key.clone(),
+            });
+        }
+    }
+}
+
+/// As [`Cx::note_read`], for whoever holds other parts of the context.
+#[inline]
+pub fn note_read(history: &mut Option<&mut Vec<Event>>, txn: TxnId, key: &Key, version: Ts) {
+    if let Some(history) = history {
+        history.push(Event::Read {
+            txn,
+            key: key.clone(),
+            version,
+        });
+    }
+}
+
+impl<M> Cx<'_, M> {
+    /// A transaction of this coordinator has ended: counts it, and tells the history if it did not
+    /// commit, or perhaps did not.
+    pub fn note_end(&mut self, txn: TxnId, outcome: &Outcome, cost: &TxnCost) {
+        let counters = &mut *self.counters;
+        counters.messages_on_path += u64::from(cost.messages_on_path);
+        counters.forced_writes += u64::from(cost.forced_writes);
+        match outcome {
+            Outcome::Committed { .. } => {
+                counters.txn_committed += 1;
+                counters.participant_nodes += u64::from(cost.nodes);
+                match (cost.nodes, cost.shards) {
+                    (0 | 1, 0 | 1) => counters.txn_shard_local += 1,
+                    (0 | 1, _) => counters.txn_node_local += 1,
+                    _ => counters.txn_distributed += 1,
+                }
+            }
+            Outcome::Unknown => counters.txn_unknown += 1,
+            Outcome::Aborted(reason) => count_abort(counters, reason),
+        }
+        let Some(history) = &mut self.history else {
+            return;
+        };
+        match outcome {
+            Outcome::Aborted(_) => history.push(Event::Abort { txn }),
+            Outcome::Unknown => history.push(Event::Unknown { txn }),
+            Outcome::Committed { .. } => {}
+        }
+    }
+}
+
+fn count_abort(counters: &mut Counters, reason: &AbortReason) {
+    counters.txn_aborted += 1;
+    match reason {
+        AbortReason::Die { .. } => counters.txn_died += 1,
+        AbortReason::LockTimeout(_) | AbortReason::InDoubt(_) => counters.txn_lock_timeout += 1,
+        AbortReason::ParticipantLost(_)
+        | AbortReason::CutOff(_)
+        | AbortReason::Unreachable(_)
+        | AbortReason::RowCutOff { .. } => counters.txn_participant_lost += 1,
+        AbortReason::SchemaChanged => counters.txn_schema_changed += 1,
+        AbortReason::SnapshotTooOld
+        | AbortReason::SnapshotMisses
+        | AbortReason::GaveWay
+        | AbortReason::DiskFull(_)
+        | AbortReason::MemoryFull(_)
+        | AbortReason::Requested => {}
+    }
+}
