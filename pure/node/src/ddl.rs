@@ -31,11 +31,14 @@
 //! decided. Afterwards it has no effect: the answer, which then waits for nobody that is down, is
 //! what was done.
 
+mod quiet;
+
 use crate::client::ConnId;
 use crate::fill::Work;
 use crate::message::{DdlStop, DdlWork, FromTxn, TxnHandle};
-use base::{IndexId, NodeId, ShardId, SqlError, SqlState};
+use base::{IndexId, NodeId, ShardId, SqlError, SqlState, TableId, Time};
 use catalog::{Catalog, ChangeId, Closing, Command, ProtocolKind, Stage};
+use quiet::Quiet;
 use sql::fill::FillPosition;
 use sql::plan::Fill;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -67,6 +70,12 @@ pub(crate) enum Action {
         /// Where the batch begins.
         position: Option<FillPosition>,
     },
+    /// Tell all shards that the catalog of this version changes these tables (none: that it does
+    /// not come). The change goes on when they have answered ([`Ddl::on_quiesced`]).
+    Quiesce {
+        version: u64,
+        tables: Vec<TableId>,
+    },
     /// Roll this batch back: nobody wants it any more.
     EndBatch(TxnHandle),
     /// Answer.
@@ -76,6 +85,7 @@ pub(crate) enum Action {
 /// What the shard that orders schema changes knows of the nodes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nodes<'a> {
+    pub(crate) now: Time,
     /// Shards of nodes to which no connection stands.
     pub(crate) down: &'a [ShardId],
     /// The node has just started, and those that are down have not been seen yet: they are waited
@@ -106,6 +116,8 @@ enum Waiting {
         version: u64,
         missing: BTreeSet<ShardId>,
     },
+    /// For the tables of the next command to become quiet.
+    Quiet(Quiet),
     /// For a batch of a fill.
     Batch {
         fill: Fill,
@@ -133,6 +145,10 @@ struct Change {
     to_leap: Option<String>,
     /// A batch to roll back.
     unwanted: Option<TxnHandle>,
+    /// The catalog version whose tables have been quiesced last; no others are once it is `MAX`.
+    quiesced: u64,
+    /// Shards are to be told that the version does not come.
+    unquiesce: bool,
 }
 
 /// The queue of schema changes; used on the first shard of node 1 only.
@@ -281,7 +297,7 @@ impl Ddl {
         self.abandoned = Some((change.origin, change.id));
         let running = match change.waiting {
             Waiting::Batch { handle, .. } => handle,
-            Waiting::Nothing | Waiting::Acks { .. } => None,
+            Waiting::Nothing | Waiting::Acks { .. } | Waiting::Quiet(_) => None,
         };
         running.or(change.unwanted)
     }
@@ -387,10 +403,15 @@ impl Ddl {
             let (origin, ..) = self.queue.remove(at)?;
             return Some(Action::Answer(origin, Err(stop.error())));
         }
-        if let (Some(change), false) = (&mut self.current, stop == DdlStop::LockTimeout)
+        if let Some(change) = &mut self.current
             && change.origin == by
             && change.failure.is_none()
-            && change.needs_everybody()
+            && match stop {
+                DdlStop::LockTimeout => change.is_untouched(),
+                DdlStop::Canceled | DdlStop::StatementTimeout => {
+                    change.is_untouched() || change.needs_everybody()
+                }
+            }
         {
             change.fail(stop.error());
         }
@@ -434,12 +455,18 @@ impl Ddl {
         if let Some(batch) = change.unwanted.take() {
             return Some(Action::EndBatch(batch));
         }
+        if core::mem::take(&mut change.unquiesce) {
+            let (version, tables) = (change.quiesced, Vec::new());
+            return Some(Action::Quiesce { version, tables });
+        }
         match &change.waiting {
             Waiting::Nothing => {}
             Waiting::Acks { missing, .. } if missing.is_empty() => {
                 change.waiting = Waiting::Nothing;
             }
             Waiting::Acks { .. } => return None,
+            Waiting::Quiet(quiet) if quiet.is_over(nodes.now) => change.end_quiet(),
+            Waiting::Quiet(_) => return None,
             Waiting::Batch {
                 handle: Some(_), ..
             } => return None,
@@ -451,7 +478,13 @@ impl Ddl {
             }
         }
         match change.steps.pop_front() {
-            Some(Step::Command(command)) => change.apply(&command, catalog),
+            Some(Step::Command(command)) => {
+                if let Some(action) = change.quiesce(&command, catalog, nodes.now) {
+                    change.steps.push_front(Step::Command(command));
+                    return Some(action);
+                }
+                change.apply(&command, catalog)
+            }
             Some(Step::Fill(fill)) => {
                 change.waiting = Waiting::Batch {
                     fill: fill.clone(),
@@ -493,6 +526,8 @@ impl Change {
             waiting: Waiting::Nothing,
             to_leap: None,
             unwanted: None,
+            quiesced: 0,
+            unquiesce: false,
         }
     }
 
@@ -527,13 +562,18 @@ impl Change {
             let awaited = match &self.waiting {
                 Waiting::Acks { missing, .. } => down.iter().any(|shard| missing.contains(shard)),
                 Waiting::Batch { handle, .. } => handle.is_none(),
-                Waiting::Nothing => false,
+                Waiting::Nothing | Waiting::Quiet(_) => false,
             };
             if awaited {
                 self.fail(needs_all_nodes(down));
             }
         }
-        if let Waiting::Acks { missing, .. } = &mut self.waiting {
+        if self.failure.is_none() && self.is_untouched() {
+            self.fail(needs_all_nodes(down));
+        }
+        if let Waiting::Acks { missing, .. } | Waiting::Quiet(Quiet { missing, .. }) =
+            &mut self.waiting
+        {
             missing.retain(|shard| !down.contains(shard));
         }
     }
@@ -542,8 +582,10 @@ impl Change {
     fn fail(&mut self, error: SqlError) {
         if self.failure.is_none() {
             let waiting = core::mem::replace(&mut self.waiting, Waiting::Nothing);
-            if let Waiting::Batch { handle, .. } = waiting {
-                self.unwanted = handle;
+            match waiting {
+                Waiting::Batch { handle, .. } => self.unwanted = handle,
+                Waiting::Quiet(_) => self.unquiesce = true,
+                Waiting::Nothing | Waiting::Acks { .. } => {}
             }
             self.failure = Some(error);
             self.steps.clear();

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use txn::{Program, RowProgram};
 
 /// Version of the protocol between nodes.
-pub const PEER_VERSION: u32 = 5;
+pub const PEER_VERSION: u32 = 6;
 const MAGIC: u32 = 0x5452_4c53;
 const HEADER_BYTES: usize = 8;
 
@@ -216,7 +216,9 @@ impl Arrived {
             | WireMessage::DdlStop { .. }
             | WireMessage::InTheWay(_)
             | WireMessage::CatalogStuck { .. }
-            | WireMessage::Register(_) => None,
+            | WireMessage::Register(_)
+            | WireMessage::Quiesce { .. }
+            | WireMessage::Quiesced { .. } => None,
         };
         op?.program_mut()
     }

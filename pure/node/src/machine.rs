@@ -15,6 +15,7 @@ mod ahead;
 mod inspect;
 mod pass;
 mod peers;
+mod quiesce;
 mod schema;
 mod sessions;
 mod switch;
@@ -43,6 +44,8 @@ use base::{
     is_planted,
 };
 use catalog::{Catalog, ProtocolKind};
+pub(crate) use quiesce::QUIESCE_US;
+use quiesce::Quiescing;
 use sql::fill::FillPosition;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -161,6 +164,7 @@ pub struct Shard {
     /// On the shard that orders schema changes: the version in use, until its record is durable.
     catalog_pending: Option<u64>,
     switch: Switch,
+    quiescing: Quiescing,
     ahead: Ahead,
     checkpoint: Option<CheckpointRun>,
     /// One that waits until no large commit is half installed.
@@ -239,6 +243,7 @@ impl Shard {
             catalog_position: Position(0),
             catalog_pending: None,
             switch: Switch::default(),
+            quiescing: Quiescing::default(),
             ahead: Ahead::default(),
             checkpoint: None,
             checkpoint_wanted: None,
@@ -387,6 +392,8 @@ impl Shard {
                 self.txns.wake_all();
             }
             WireMessage::DiskFull(full) => self.note_disk(from, full),
+            WireMessage::Quiesce { version, tables } => self.on_quiesce(version, tables),
+            WireMessage::Quiesced { version } => self.on_quiesced(from, version),
             WireMessage::InTheWay(txn) => self.txns.give_way(txn),
             WireMessage::OldestRead { ts, wanted } => {
                 let mut core = self.core.borrow_mut();
@@ -444,6 +451,7 @@ impl Shard {
             && self.statistics.is_idle()
             && self.ddl.is_idle()
             && !self.switch.wants_look()
+            && !self.quiescing.wants_look()
             && !self.takeover.wants_look();
         !nothing && self.start_some()
     }
@@ -469,6 +477,7 @@ impl Shard {
         any |= self.ask_ddl();
         any |= self.run_ddl();
         any |= self.tend_switch();
+        any |= self.tend_quiesced();
         any |= self.tend_takeover();
         any
     }
@@ -661,6 +670,7 @@ impl Shard {
         add(self.announce_at);
         add(self.shows.borrow().again_at);
         add(self.switch.deadline());
+        add(self.quiescing.deadline());
         add(self.ddl_deadline());
         add(self.takeover_deadline());
         first
@@ -713,6 +723,7 @@ impl Shard {
             && core.protocols.is_idle()
             && self.ddl.is_idle()
             && !self.switch.is_open()
+            && !self.quiescing.wants_look()
             && self.ddl_asked.is_empty()
             && !self.takeover.wants_look()
             && self.ahead.is_empty()

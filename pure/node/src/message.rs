@@ -3,7 +3,7 @@
 
 use crate::client::{ConnId, Tag};
 use crate::register::Word;
-use base::{NodeId, Position, RowBatch, ShardId, SqlError, SqlState, Time, Ts};
+use base::{NodeId, Position, RowBatch, ShardId, SqlError, SqlState, TableId, Time, Ts};
 use catalog::{Catalog, Command, Database};
 use serde::{Deserialize, Serialize};
 use sql::plan::{Fill, Isolation, Plan};
@@ -105,6 +105,19 @@ pub enum WireMessage {
     },
     /// Between the first shards of nodes: what follows a catalog under which something is closed.
     Register(Word),
+    /// From node 1's first shard to all: the catalog of this version changes these tables. Answered
+    /// by `Quiesced` as soon as no block that has written to them is open at the receiver.
+    Quiesce {
+        /// The version that the catalog gets.
+        version: u64,
+        /// The tables; none: the catalog does not come.
+        tables: Vec<TableId>,
+    },
+    /// Answer to `Quiesce`.
+    Quiesced {
+        /// Of the question.
+        version: u64,
+    },
 }
 
 /// Serialisable form of [`sql::port::Show`].
@@ -176,6 +189,17 @@ impl DdlStop {
         };
         SqlError::new(state, text)
     }
+}
+
+/// Tables that a catalog is about to change: a block's first write to them waits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Quiesce {
+    /// Version of that catalog.
+    pub version: u64,
+    /// The tables.
+    pub tables: Vec<TableId>,
+    /// Nothing waits longer than this.
+    pub until: Time,
 }
 
 /// What a session wants of the shard that orders schema changes.
@@ -400,6 +424,8 @@ impl WireMessage {
             WireMessage::InTheWay(_) => "in_the_way",
             WireMessage::DdlStop { .. } => "ddl_stop",
             WireMessage::Register(_) => "register",
+            WireMessage::Quiesce { .. } => "quiesce",
+            WireMessage::Quiesced { .. } => "quiesced",
         }
     }
 }

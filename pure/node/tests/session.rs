@@ -14,6 +14,7 @@
 //! `fail N STATE TEXT`, `die N`, `lost N STATE`, `ended committed|unknown|die`.
 //! Of the shard: `peer down|heard|up` (node 2), `ddl ok|fail`,
 //! `prepared` (the oldest long text has been parsed or planned),
+//! `quiesce TABLE...` (they are about to be changed), `quiesce end`,
 //! `drained`, `tick MILLIS`, `drain`, `schema` (a newer catalog),
 //! `placement NODES SHARDS_PER_NODE`, `describe!`, `deadline!` (when a tick is wanted).
 
@@ -30,7 +31,7 @@ use base::{
 };
 use catalog::{Catalog, Column, Database, Index, IndexColumn, Placement, Table};
 use node::away::Away;
-use node::message::{DdlCall, Done, Failure, FromTxn, ToTxn, TxnHandle};
+use node::message::{DdlCall, Done, Failure, FromTxn, Quiesce, ToTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx, Statistics};
 use node::{ClientMessage, ConnId, Format, Leftovers, PreparationResult, Tag};
 use std::collections::{BTreeMap, VecDeque};
@@ -48,6 +49,7 @@ struct World {
     statistics: Statistics,
     counters: Counters,
     away: Away,
+    quiesced: Vec<Quiesce>,
     now: Time,
     accepting: bool,
     /// Long texts that were given away, as they come back.
@@ -159,6 +161,7 @@ impl World {
             statistics: Statistics::default(),
             counters: Counters::default(),
             away: Away::default(),
+            quiesced: Vec::new(),
             now: Time(1_800_000_000_000_000),
             accepting: true,
             preparations: VecDeque::new(),
@@ -184,6 +187,7 @@ impl World {
             statistics: &mut self.statistics,
             counters: &mut self.counters,
             away: &self.away,
+            quiesced: &self.quiesced,
             preparations: &mut preparations,
             leftovers: &Leftovers::default(),
             barrier: stops_at_boom,
@@ -241,6 +245,18 @@ impl World {
                     return self.trace.push_str("nothing is prepared\n");
                 };
                 self.call(|session, cx| session.on_prepared(cx, result));
+            }
+            "quiesce" if rest == "end" => {
+                self.quiesced.clear();
+                self.call(|session, cx| session.on_quiesced_end(cx));
+            }
+            "quiesce" => {
+                let tables = &self.catalog.databases["shop"].tables;
+                self.quiesced.push(Quiesce {
+                    version: self.catalog.version + 1,
+                    tables: rest.split(' ').map(|name| tables[name].id).collect(),
+                    until: self.now.after(1_500_000),
+                });
             }
             "drained" => self.call(|session, cx| session.on_drained(cx)),
             "cancel" => self.call(|session, cx| session.on_cancel(cx, 42)),

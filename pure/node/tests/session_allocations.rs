@@ -44,6 +44,7 @@ impl Shard {
             statistics: &mut self.statistics,
             counters: &mut self.counters,
             away: &Away::default(),
+            quiesced: &[],
             preparations: &mut self.preparations,
             leftovers: &self.leftovers,
             barrier: node::barrier::let_through,

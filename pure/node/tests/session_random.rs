@@ -137,6 +137,7 @@ impl World {
             statistics: &mut self.statistics,
             counters: &mut self.counters,
             away: &self.away,
+            quiesced: &[],
             preparations: &mut self.preparations,
             leftovers: &Leftovers::default(),
             barrier: node::barrier::let_through,

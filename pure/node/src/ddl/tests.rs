@@ -9,6 +9,9 @@
 //! starting yes|no           whether nodes that are down are expected
 //! stop ORIGIN Canceled|LockTimeout
 //! restart                   of node 1
+//! open SHARD                a block is open there that has written to the table
+//! quiet SHARD VERSION       it has ended
+//! wait MILLISECONDS
 //! ```
 //!
 //! After each command come the actions that are to be done for it.
@@ -40,6 +43,9 @@ struct World {
     starting: bool,
     full: BTreeSet<NodeId>,
     batches: u64,
+    now: Time,
+    /// Shards where a block is open that has written to the table.
+    open: Vec<ShardId>,
 }
 
 fn shard(word: &str) -> ShardId {
@@ -86,6 +92,8 @@ impl World {
             starting: false,
             full: BTreeSet::new(),
             batches: 0,
+            now: Time(0),
+            open: Vec::new(),
         };
         for command in commands {
             world.apply(&command);
@@ -159,6 +167,7 @@ impl World {
 
     fn next(&mut self) -> Option<Action> {
         let nodes = Nodes {
+            now: self.now,
             down: &self.down,
             starting: self.starting,
             full: &self.full,
@@ -210,6 +219,19 @@ impl World {
                     self.ddl.filling(handle(self.batches));
                     let begins = if position.is_some() { "next" } else { "first" };
                     writeln!(trace, "{begins} batch").expect("a string takes everything");
+                }
+                Action::Quiesce { version, tables } => {
+                    let waits = !self.open.is_empty() || tables.is_empty();
+                    if waits {
+                        let tables = tables.len();
+                        writeln!(trace, "quiesce {version}: {tables} tables")
+                            .expect("a string takes everything");
+                    }
+                    for shard in self.catalog.placement.shards() {
+                        if !self.open.contains(shard) {
+                            self.ddl.on_quiesced(*shard, version);
+                        }
+                    }
                 }
                 Action::EndBatch(batch) => {
                     writeln!(trace, "end batch {}", batch.number)
@@ -282,6 +304,16 @@ impl Machine for World {
                 let shards = self.catalog.placement.shards().iter().copied();
                 let gone = shards.filter(|shard| shard.node() == node(words[0]));
                 self.down.extend(gone);
+            }
+            "open" => self.open.push(shard(words[0])),
+            "quiet" => {
+                self.open.retain(|open| *open != shard(words[0]));
+                let version = words[1].parse().expect("a version");
+                self.ddl.on_quiesced(shard(words[0]), version);
+            }
+            "wait" => {
+                let ms: u64 = words[0].parse().expect("milliseconds");
+                self.now = self.now.after(ms * 1000);
             }
             "up" => self.down.retain(|shard| shard.node() != node(words[0])),
             "restart" => self.ddl = Ddl::recovered(ShardId(0), 1, &self.catalog),

@@ -40,7 +40,9 @@ impl Shard {
             self.catalog_position = core.journal.append(&record);
         }
         core.set_catalog(catalog);
+        let version = core.catalog.version;
         drop(core);
+        self.quiescing.pass(version);
         self.begin_switch();
         true
     }
@@ -148,10 +150,12 @@ impl Shard {
     /// When schema changes that wait for nodes that start are not to wait any longer.
     pub(super) fn ddl_deadline(&self) -> Option<Time> {
         if self.ddl_wanted.is_empty() && !self.ddl.is_queueing() {
-            return None;
+            return self.ddl.deadline();
         }
-        let until = self.started.map(|at| at.after(STARTING_US));
-        until.filter(|until| *until > self.core.borrow().now)
+        let started = self.started.map(|at| at.after(STARTING_US));
+        let until = started.into_iter().chain(self.ddl.deadline());
+        let now = self.core.borrow().now;
+        until.filter(|until| *until > now).min()
     }
 
     /// A session does not want its schema change any more.
@@ -186,6 +190,7 @@ impl Shard {
             let unseen = down.iter().all(|shard| !self.met.contains(&shard.node()));
             let now = self.core.borrow().now;
             let nodes = Nodes {
+                now,
                 down: &down,
                 starting: unseen && self.is_starting(now),
                 full: &self.full_nodes,
@@ -218,6 +223,7 @@ impl Shard {
                 });
                 self.ddl.filling(handle);
             }
+            Action::Quiesce { version, tables } => self.quiesce(version, tables),
             Action::EndBatch(batch) => self.txns.on_session(batch, ToTxn::Rollback),
             Action::Answer(origin, result) => {
                 let result = self.tell_pause(result);

@@ -69,6 +69,7 @@ impl Shard {
             accepting: !self.draining && core.catalog.version > 0,
             counters: &mut core.counters,
             away: &self.away,
+            quiesced: &self.quiescing.open,
             preparations: &mut self.preparations,
             leftovers: &self.leftovers,
             barrier: core.config.barrier,

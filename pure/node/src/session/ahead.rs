@@ -211,6 +211,7 @@ impl Session {
             | Activity::Running
             | Activity::Ending
             | Activity::Backoff(_)
+            | Activity::Quiesced(_)
             | Activity::Ddl(_) => 0,
         };
         // Another one, or none: its statement was cancelled.

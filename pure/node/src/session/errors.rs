@@ -14,6 +14,11 @@ pub(super) fn canceled() -> SqlError {
 }
 
 /// 57014 by the clock.
+pub(super) fn lock_timeout() -> SqlError {
+    let message = "canceling statement due to lock timeout";
+    SqlError::new(SqlState::LOCK_NOT_AVAILABLE, message)
+}
+
 pub(super) fn statement_timeout() -> SqlError {
     SqlError::new(
         SqlState::QUERY_CANCELED,
@@ -110,10 +115,8 @@ pub(crate) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlE
         }
         AbortReason::LockTimeout(key) => {
             let (table, place) = place(key, database);
-            let message = "canceling statement due to lock timeout";
-            SqlError::new(SqlState::LOCK_NOT_AVAILABLE, message)
-                .detail(format!("Waited for {place}."))
-                .table(table)
+            let detail = format!("Waited for {place}.");
+            lock_timeout().detail(detail).table(table)
         }
         AbortReason::InDoubt(wait) => in_doubt(place(&wait.key, database), wait),
         AbortReason::ParticipantLost(shard) => {

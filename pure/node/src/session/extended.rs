@@ -276,6 +276,7 @@ impl Session {
             portal: Some(name),
             last,
             many: !last,
+            until: None,
         };
         match state {
             PortalState::Ready

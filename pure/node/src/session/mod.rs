@@ -32,6 +32,7 @@ mod inbox;
 mod names;
 mod plans;
 mod portal;
+mod quiesced;
 mod retry;
 mod run;
 mod settings;
@@ -48,7 +49,7 @@ use crate::away::Away;
 use crate::barrier::Barrier;
 use crate::client::{ClientMessage, ConnId, Reply, Severity};
 use crate::input::Link;
-use crate::message::{DdlCall, DdlStop, SessionFacts, ToTxn, TxnHandle};
+use crate::message::{DdlCall, DdlStop, Quiesce, SessionFacts, ToTxn, TxnHandle};
 use crate::preparing::{Leftovers, Preparation};
 use ahead::{Ahead, Awaited};
 use base::{Position, ShardId, SqlError, TableId, Time, Ts};
@@ -58,6 +59,7 @@ use ddl::DdlWait;
 use inbox::Inbox;
 use plans::Prepared;
 use portal::Portal;
+use quiesced::Quiesced;
 use retry::Retry;
 use run::{Ending, OpenTxn, Step};
 use settings::Settings;
@@ -100,6 +102,8 @@ pub struct SessionCx<'a> {
     pub statistics: &'a mut Statistics,
     /// Nodes that the shard is not connected with.
     pub away: &'a Away,
+    /// Tables whose schema is about to change.
+    pub quiesced: &'a [Quiesce],
     /// The shard's counters.
     pub counters: &'a mut Counters,
     /// Long statements to be parsed or planned; answered by [`Session::on_prepared`].
@@ -126,6 +130,8 @@ enum Activity {
     Preparing(Awaited),
     /// A schema change is under way.
     Ddl(DdlWait),
+    /// A statement waits because a table is about to be changed.
+    Quiesced(Box<Quiesced>),
 }
 
 /// Where the connection is in its life.
@@ -318,6 +324,7 @@ impl Session {
             }
             Activity::Ddl(_) => self.stop_ddl(cx, DdlStop::Canceled),
             Activity::Preparing(_) => self.fail_preparing(cx, errors::canceled()),
+            Activity::Quiesced(_) => self.fail_quiesced(cx, errors::canceled()),
             Activity::Idle | Activity::Ending => {}
         }
         self.pump(cx);
@@ -362,6 +369,7 @@ impl Session {
             Activity::Idle | Activity::Backoff(_) | Activity::Running | Activity::Ending => {}
             Activity::Preparing(Awaited { until, .. }) => self.on_preparing_tick(cx, until),
             Activity::Ddl(_) => self.on_ddl_tick(cx),
+            Activity::Quiesced(_) => self.on_quiesced_tick(cx),
         }
         self.pump(cx);
     }
@@ -371,10 +379,11 @@ impl Session {
         if self.life == Life::Closed {
             return None;
         }
-        match self.activity {
-            Activity::Backoff(at) => Some(at),
+        match &self.activity {
+            Activity::Quiesced(waiting) => waiting.deadline(),
+            Activity::Backoff(at) => Some(*at),
             Activity::Idle => self.idle_deadline(),
-            Activity::Preparing(Awaited { until, .. }) => until,
+            Activity::Preparing(Awaited { until, .. }) => *until,
             Activity::Ddl(wait) => wait.deadline(),
             Activity::Running | Activity::Ending => None,
         }

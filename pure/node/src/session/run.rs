@@ -93,6 +93,8 @@ pub(super) struct Start {
     pub(super) last: bool,
     /// Whether others belong to the same implicit transaction.
     pub(super) many: bool,
+    /// `statement_timeout` of one that has waited before it began.
+    pub(super) until: Option<Time>,
 }
 
 impl Session {
@@ -116,6 +118,7 @@ impl Session {
             self.enter_implicit_block();
         }
         match &plan.kind {
+            PlanKind::Run(_) if self.must_wait(cx, &plan) => self.wait_quiesced(cx, start),
             PlanKind::Run(_) => self.run(cx, plan, start),
             PlanKind::Session(command) => self.command(cx, &plan, command, start),
             PlanKind::Ddl(ddl) => self.ddl(cx, ddl),
@@ -196,6 +199,8 @@ impl Session {
             self.enter_implicit_block();
         }
         let timeout_us = self.settings.knobs.statement_timeout_us;
+        let begun = || self.timeout_from(cx.now).after(timeout_us);
+        let deadline = start.until.or_else(|| (timeout_us > 0).then(begun));
         let step = Step {
             prepared: start.prepared,
             plan,
@@ -208,7 +213,7 @@ impl Session {
             autocommit,
             number: 0,
             facts: self.facts.clone(),
-            deadline: (timeout_us > 0).then(|| self.timeout_from(cx.now).after(timeout_us)),
+            deadline,
             portal: start.portal,
             copy: CopyState::None,
             copy_bytes: 0,
@@ -548,6 +553,7 @@ impl Session {
                 | Activity::Ending
                 | Activity::Backoff(_)
                 | Activity::Preparing(_)
+                | Activity::Quiesced(_)
                 | Activity::Ddl(_) => txn.broken = Some((error, done.wait)),
             }
         } else if let Some(cursor) = self.cursor(number) {

@@ -86,6 +86,7 @@ impl Session {
                     portal: None,
                     last,
                     many,
+                    until: None,
                 };
                 self.start(cx, start);
             }

@@ -266,6 +266,11 @@ pub fn frames() -> Vec<Vec<u8>> {
             version: 300,
             missing: NodeId(3),
         },
+        WireMessage::Quiesce {
+            version: 301,
+            tables: vec![base::TableId(16384)],
+        },
+        WireMessage::Quiesced { version: 301 },
         WireMessage::DdlHeard { id: 1 << 32 },
         WireMessage::DdlDone {
             id: 1,

@@ -1,0 +1,107 @@
+//! A change waits for the blocks that have written to its tables (`machine::quiesce`).
+
+use super::{Action, Change, Ddl, Origin, Waiting};
+use crate::machine::QUIESCE_US;
+use base::{ShardId, TableId, Time};
+use catalog::{Catalog, Command};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The tables of the next command are to become quiet.
+#[derive(Debug)]
+pub(super) struct Quiet {
+    /// Shards where a block may be open that has written to them.
+    pub(super) missing: BTreeSet<ShardId>,
+    /// The change goes on then.
+    until: Time,
+}
+
+impl Quiet {
+    pub(super) fn is_over(&self, now: Time) -> bool {
+        self.missing.is_empty() || self.until <= now
+    }
+}
+
+impl Ddl {
+    /// No block is open there any more that has written to the tables which this version changes.
+    pub(crate) fn on_quiesced(&mut self, from: ShardId, version: u64) {
+        if let Some(change) = &mut self.current
+            && change.quiesced == version
+            && let Waiting::Quiet(quiet) = &mut change.waiting
+        {
+            quiet.missing.remove(&from);
+        }
+    }
+
+    /// When a change goes on, whoever has not answered.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        match &self.current.as_ref()?.waiting {
+            Waiting::Quiet(quiet) => Some(quiet.until),
+            Waiting::Nothing | Waiting::Acks { .. } | Waiting::Batch { .. } => None,
+        }
+    }
+}
+
+impl Change {
+    /// Whether it waits for blocks and nothing has been applied: it can be given up.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.applied == 0 && matches!(self.waiting, Waiting::Quiet(_))
+    }
+
+    /// The tables of the next command are quiet. If they are not, and time is up, its further
+    /// commands do not wait again: the blocks that are open fail anyway.
+    pub(super) fn end_quiet(&mut self) {
+        let waiting = core::mem::replace(&mut self.waiting, Waiting::Nothing);
+        if let Waiting::Quiet(quiet) = waiting
+            && !quiet.missing.is_empty()
+        {
+            self.quiesced = u64::MAX;
+        }
+    }
+
+    /// Before a command that changes tables with rows: has these made quiet, once.
+    pub(super) fn quiesce(
+        &mut self,
+        command: &Command,
+        catalog: &Arc<Catalog>,
+        now: Time,
+    ) -> Option<Action> {
+        let version = catalog.version + 1;
+        let is_undoing = self.failure.is_some() || self.origin == Origin::Restart;
+        if is_undoing || self.quiesced >= version {
+            return None;
+        }
+        let tables = changed_tables(command, catalog);
+        if tables.is_empty() {
+            return None;
+        }
+        self.quiesced = version;
+        self.waiting = Waiting::Quiet(Quiet {
+            missing: catalog.placement.shards().iter().copied().collect(),
+            until: now.after(QUIESCE_US),
+        });
+        Some(Action::Quiesce { version, tables })
+    }
+}
+
+/// Tables whose writers a command makes fail: those that it changes or drops. Nobody writes to one
+/// that is frozen.
+fn changed_tables(command: &Command, catalog: &Arc<Catalog>) -> Vec<TableId> {
+    let Ok((next, _)) = catalog.apply(command) else {
+        return Vec::new();
+    };
+    let mut changed = Vec::new();
+    for (name, database) in &catalog.databases {
+        let after = next.databases.get(name);
+        if after.is_some_and(|after| Arc::ptr_eq(after, database)) {
+            continue;
+        }
+        let tables = database.tables.values().filter(|table| !table.frozen);
+        let writable = tables.filter(|table| {
+            let after = after.and_then(|after| after.tables.get(&table.name));
+            after.is_none_or(|after| after.id != table.id || after.changed != table.changed)
+        });
+        changed.extend(writable.map(|table| table.id));
+    }
+    changed
+}
