@@ -72,10 +72,7 @@ pub(crate) enum Action {
     },
     /// Tell all shards that the catalog of this version changes these tables (none: that it does
     /// not come). The change goes on when they have answered ([`Ddl::on_quiesced`]).
-    Quiesce {
-        version: u64,
-        tables: Vec<TableId>,
-    },
+    Quiesce { version: u64, tables: Vec<TableId> },
     /// Roll this batch back: nobody wants it any more.
     EndBatch(TxnHandle),
     /// Answer.

@@ -1,6 +1,7 @@
 //! Schema changes over existing rows: more of them than one batch takes, on several shards.
 
 use crate::support::{Cluster, number, sqlstate};
+use std::time::Duration;
 
 /// Well above the rows of one batch on each of four shards.
 const ROWS: i64 = 36_000;
@@ -48,4 +49,42 @@ fn a_primary_key_and_an_index_come_to_a_table_with_rows() {
         (ROWS - 3) / 7 + 1
     );
     link.close();
+}
+
+/// A block on node 2 that has written, and one that is about to, beside an index that node 1 makes.
+#[test]
+fn a_schema_change_waits_for_blocks_that_have_written() {
+    let cluster = Cluster::start("schema-waits", 2, 1);
+    for protocol in ["two_phase", "leap"] {
+        let table = "CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL)";
+        let fill = "INSERT INTO t SELECT g, g FROM generate_series(1, 20) g";
+        cluster.create_as(protocol, protocol, &[table, fill]);
+        let (mut wrote, mut late) = (cluster.link(1, protocol), cluster.link(1, protocol));
+        for link in [&mut wrote, &mut late] {
+            link.command("BEGIN").unwrap();
+            assert_eq!(number(link, "SELECT v FROM t WHERE id = 3"), 3);
+        }
+        wrote.command("UPDATE t SET v = 90 WHERE id = 4").unwrap();
+        let (change, second) = std::thread::scope(|scope| {
+            let change = scope.spawn(|| {
+                let mut link = cluster.link(0, protocol);
+                link.command("CREATE INDEX t_v ON t (v)").map(drop)
+            });
+            // The change is on its way, and waits for the block.
+            std::thread::sleep(Duration::from_millis(300));
+            assert!(!change.is_finished(), "{protocol}: the block is open");
+            let second = scope.spawn(|| {
+                late.command("UPDATE t SET v = 91 WHERE id = 5").unwrap();
+                late.command("COMMIT").map(drop)
+            });
+            wrote.command("UPDATE t SET v = 92 WHERE id = 6").unwrap();
+            wrote.command("COMMIT").unwrap();
+            let end = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().unwrap();
+            (end(change), end(second))
+        });
+        change.unwrap();
+        second.unwrap();
+        let indexed = "SELECT count(*) FROM t WHERE v >= 90 AND v <= 92";
+        assert_eq!(number(&mut cluster.link(1, protocol), indexed), 3);
+    }
 }

@@ -134,6 +134,9 @@ impl Shard {
             let mut all = self.conns.iter().filter_map(|conn| sessions.get(conn));
             !all.any(|session| session.holds_open(tables))
         };
-        self.quiescing.owed.extract_if(.., |v| is_quiet(v)).collect()
+        self.quiescing
+            .owed
+            .extract_if(.., |v| is_quiet(v))
+            .collect()
     }
 }
