@@ -6,7 +6,7 @@ use crate::message::Message;
 use crate::preparing::{Preparation, PreparationResult};
 use base::{NodeId, Position, ShardId, Ts};
 use catalog::Catalog;
-pub use sql::port::Ends;
+pub use sql::expr::Ends;
 use std::sync::Arc;
 use txn::contract::Outgoing;
 

@@ -489,7 +489,7 @@ impl sql::Port for StatementPort {
         self.facts.user.clone()
     }
 
-    fn session_ends(&self) -> Option<sql::port::Ends> {
+    fn session_ends(&self) -> Option<sql::expr::Ends> {
         self.facts.ends.clone()
     }
 

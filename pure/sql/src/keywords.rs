@@ -2,6 +2,8 @@
 //!
 //! The parser, quote_ident, `pg_get_keywords` and the programs around the server all ask here.
 
+use std::borrow::Cow;
+
 /// What an unquoted word cannot name, as `pg_get_keywords` sorts words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Category {
@@ -44,8 +46,21 @@ pub(crate) fn no_function(word: &str) -> bool {
 }
 
 /// Whether quote_ident quotes a name that is this word.
-pub(crate) fn must_quote(word: &str) -> bool {
+fn must_quote(word: &str) -> bool {
     no_function(word) || may_name_function(word)
+}
+
+/// A name as an identifier: in quotes if it has to be.
+pub fn quote_ident(name: &str) -> Cow<'_, str> {
+    let mut bytes = name.bytes();
+    let first_ok = bytes
+        .next()
+        .is_some_and(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    if first_ok && bytes.all(inside) && !must_quote(name) {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(format!("\"{}\"", name.replace('"', "\"\"")))
 }
 
 /// Whether a word behind an expression is a column label without AS.

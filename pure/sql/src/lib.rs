@@ -23,7 +23,7 @@ pub mod exec;
 pub mod expr;
 pub mod fill;
 mod keys;
-mod keywords;
+pub mod keywords;
 pub mod output;
 mod parse;
 pub mod pg_catalog;

@@ -1,6 +1,7 @@
 //! What the executor needs from the node: rows, results, time, memory, settings.
 
 use crate::bind::PlanCx;
+use crate::expr::Ends;
 use crate::parse::Statement;
 use crate::plan::Plan;
 use alloc::sync::Arc;
@@ -232,16 +233,3 @@ impl Future for OpFuture<'_> {
 
 /// Names and values of a row of parameters.
 pub type Params = Arc<[Datum]>;
-
-/// Both ends of a client's connection.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ends {
-    /// Address of the client, without port.
-    pub client: String,
-    /// Its port.
-    pub client_port: u16,
-    /// Address of the node, without port.
-    pub server: String,
-    /// Its port.
-    pub server_port: u16,
-}

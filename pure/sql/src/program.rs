@@ -5,10 +5,9 @@
 //! Bodies number those parameters from 0 without gaps, so a program carries no others.
 
 mod first;
+mod formula;
 mod top;
 
-use crate::exec::point::formula;
-use crate::exec::step::FormulaChange;
 use crate::expr::aggregate::{AggFunc, AggState};
 use crate::expr::{Columns as RowColumns, EncodedRow, Env, Expr, NoSession, eval, eval_bool, list};
 use crate::rows::{GroupKey, failing_row, group_bytes};
@@ -18,6 +17,7 @@ use base::row::RowRef;
 use base::{Datum, RowBatch, SqlError, SqlState, Type};
 pub(crate) use first::FIRST_ROWS_MAX;
 use first::FirstTask;
+pub(crate) use formula::{FormulaChange, formula};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

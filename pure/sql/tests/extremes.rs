@@ -5,7 +5,7 @@ mod fake;
 
 use base::Prng;
 use fake::Cluster;
-use sql::pg_catalog::functions::SIGNATURES;
+use sql::expr::resolve::SIGNATURES;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Statements of one test run: about three seconds without optimisation.

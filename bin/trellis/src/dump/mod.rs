@@ -16,7 +16,7 @@ use crate::sql::catalog::literal;
 use crate::sql::connection::{Connection, Said};
 use crate::sql::interrupts::Interrupts;
 use crate::sql::table::Rows;
-use ::sql::pg_catalog::names::quote_ident;
+use ::sql::keywords::quote_ident;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use drive::url::Target;

@@ -2,7 +2,7 @@
 
 use crate::sql::catalog::literal;
 use crate::sql::table::Rows;
-use ::sql::pg_catalog::names::quote_ident;
+use ::sql::keywords::quote_ident;
 use anyhow::{Context, Result, bail};
 
 /// Runs a catalog query.

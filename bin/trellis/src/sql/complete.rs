@@ -2,7 +2,7 @@
 
 use super::backslash;
 use super::lexer::{Next, Open, scan, tokens};
-use ::sql::pg_catalog::names::quote_ident;
+use ::sql::keywords::quote_ident;
 
 /// The names that the server knows.
 #[derive(Clone, Default)]

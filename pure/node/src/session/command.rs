@@ -259,7 +259,7 @@ impl Session {
         match name {
             Some(name) => {
                 let value = self.setting(name).or_else(|| self.database_fact(cx, name));
-                let value = value.ok_or_else(|| known::unknown_to_show(name))?;
+                let value = value.ok_or_else(|| sql::exec::unknown_to_show(name))?;
                 rows.push([Datum::from(value)]);
             }
             None => {

@@ -1,11 +1,12 @@
 //! Scalar expressions.
 
 use super::rel::Quantifier;
-use super::scope::{check_parts, ident, object_name};
+use super::scope::{ident, object_name};
 use super::types::{NamedType, bind_type, named_type};
 use super::{Binder, at, unsupported};
 use crate::expr::Expr;
 use crate::expr::resolve::{self, Context};
+use crate::pg_catalog::names::check_parts;
 use base::{Datum, SqlError, SqlState, Type};
 use sqlparser::ast::{self, BinaryOperator as Op, CastKind, Expr as Ast, UnaryOperator, Value};
 

@@ -3,11 +3,11 @@
 use super::aggregate::AggregateCall;
 use super::expr::string_of;
 use super::rel::{CallKind, InitValue};
-use super::scope::{in_known_schema, known_schema};
 use super::{Binder, at, unsupported};
 use crate::expr::resolve;
 use crate::expr::walk;
 use crate::expr::{Expr, Func, SessionFunc, Volatility};
+use crate::pg_catalog::names::{in_known_schema, known_schema};
 use crate::port::Signal;
 use base::{Datum, SqlError, SqlState, Type};
 use catalog::Sequence;

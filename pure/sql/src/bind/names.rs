@@ -2,10 +2,11 @@
 //! objects.
 
 use super::Binder;
-use super::scope::{Found, SystemColumn, check_parts, ident};
+use super::scope::{Found, SystemColumn, ident};
 use super::unsupported;
 use crate::expr::Expr;
 use crate::expr::resolve;
+use crate::pg_catalog::names::check_parts;
 use base::{Datum, SqlError, SqlState, Type};
 use sqlparser::ast::{self, Expr as Ast};
 use sqlparser::tokenizer::Span;

@@ -4,6 +4,7 @@ use super::unsupported;
 use crate::expr::{Compare, Expr, Func, walk};
 use crate::parse::{Source, fold};
 use crate::pg_catalog::VirtualTable;
+use crate::pg_catalog::names::check_parts;
 use base::{Datum, SqlError, SqlState, Type};
 use catalog::Table;
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
@@ -420,71 +421,6 @@ pub(crate) fn check_database(own: &str, name: &ObjectName) -> Result<(), SqlErro
     let parts = name.0.iter().filter_map(ObjectNamePart::as_ident);
     let parts: Vec<String> = parts.map(ident).collect();
     check_parts(own, &parts, 3, "\"")
-}
-
-/// A name of `most` parts begins with a database, which can only be `own`; none has more. Errors
-/// show it between `quotes`.
-///
-/// # Errors
-/// 0A000, 42601.
-pub(crate) fn check_parts(
-    own: &str,
-    parts: &[String],
-    most: usize,
-    quotes: &str,
-) -> Result<(), SqlError> {
-    let shown = parts.join(".");
-    if parts.len() > most {
-        let message = format!("improper qualified name (too many dotted names): {shown}");
-        return Err(SqlError::new(SqlState::SYNTAX, message));
-    }
-    if parts.len() == most && parts[0] != own {
-        let message =
-            format!("cross-database references are not implemented: {quotes}{shown}{quotes}");
-        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-    }
-    Ok(())
-}
-
-/// Schema, if given, and name of a relation by the parts of its name, which may begin with the
-/// database `own`.
-///
-/// # Errors
-/// 0A000, 42601.
-pub(crate) fn qualified(
-    own: &str,
-    mut parts: Vec<String>,
-) -> Result<(Option<String>, String), SqlError> {
-    check_parts(own, &parts, 3, "\"")?;
-    let name = parts.pop().unwrap_or_default();
-    Ok((parts.pop(), name))
-}
-
-/// The same of a relation whose schema must be there.
-///
-/// # Errors
-/// Those of [`qualified`] and [`known_schema`].
-pub(crate) fn in_known_schema(
-    own: &str,
-    parts: Vec<String>,
-) -> Result<(Option<String>, String), SqlError> {
-    let found = qualified(own, parts)?;
-    known_schema(found.0.as_deref())?;
-    Ok(found)
-}
-
-/// Refuses a schema that is not there.
-///
-/// # Errors
-/// 3F000.
-pub(crate) fn known_schema(schema: Option<&str>) -> Result<(), SqlError> {
-    match schema {
-        None | Some("public" | "pg_catalog" | "information_schema") => Ok(()),
-        Some(schema) => {
-            let message = format!("schema \"{schema}\" does not exist");
-            Err(SqlError::new(SqlState::INVALID_SCHEMA, message))
-        }
-    }
 }
 
 /// Schema, if given, and name of an object; [`check_database`] judges what stands before.

@@ -1,9 +1,10 @@
 //! Select lists: wildcards, output names, origins.
 
-use super::scope::{check_parts, ident, object_name};
+use super::scope::{ident, object_name};
 use super::{Binder, Untyped, unsupported};
 use crate::expr::Expr;
 use crate::expr::resolve::{self, Context};
+use crate::pg_catalog::names::check_parts;
 use crate::plan::OutColumn;
 use base::{SqlError, SqlState, Type};
 use sqlparser::ast::{

@@ -32,7 +32,7 @@ pub(crate) mod step;
 mod write;
 
 pub use fast::{Fast, FastEnd, FastWait, execute_fast, home_slot};
-pub use show::{TOPICS, row_counts, show_columns, show_hint};
+pub use show::{TOPICS, row_counts, show_columns, show_hint, unknown_to_show};
 pub use step::Run;
 
 use crate::bind::rel::InitValue;

@@ -1,36 +1,20 @@
 //! One operation on one row.
 
-use super::step::{FormulaChange, PointOp, PointPlan};
+use super::step::{PointOp, PointPlan};
 use super::write::{checked_key, encoded_row};
 use super::{Cx, Slots, Tag};
-use crate::expr::{Env, Expr, NoColumns, eval};
+use crate::expr::{Env, NoColumns, eval, value_of};
 use crate::keys::key_capacity;
 use crate::port::{ExecError, OpFuture};
+use crate::program::formula;
 use base::key::{encode_datum, slot_of};
 use base::{Datum, Key, RowBatch, ShardId, Slot, SqlError};
-use txn::{ColumnFormula, Formula, FormulaOp, Op, OpResult};
+use txn::{Op, OpResult};
 
 /// An operation and where it goes.
 pub(super) struct Prepared {
     pub(super) to: ShardId,
     pub(super) op: Op,
-}
-
-/// The value of a key expression; constants and parameters need no evaluator.
-#[inline]
-fn key_datum<'v>(
-    expr: &'v Expr,
-    env: &Env<'v>,
-    computed: &'v mut Datum,
-) -> Result<&'v Datum, SqlError> {
-    match expr {
-        Expr::Const(datum, _) => Ok(datum),
-        Expr::Param(slot, _) => Ok(&env.params[*slot as usize]),
-        other => {
-            *computed = eval(other, &NoColumns, env)?;
-            Ok(computed)
-        }
-    }
 }
 
 /// The key of the row; `None` if a part of it is NULL, so that there is no such row.
@@ -40,7 +24,7 @@ pub(super) fn point_key(point: &PointPlan, env: &Env<'_>) -> Result<Option<Key>,
     let mut slot = None;
     for (i, (expr, column)) in point.key.iter().zip(columns).enumerate() {
         let mut computed = Datum::Null;
-        let datum = key_datum(expr, env, &mut computed)?;
+        let datum = value_of(expr, env, &mut computed)?;
         match datum {
             Datum::Null => return Ok(None),
             Datum::Text(text) if text.ends_with(' ') && is_char(point, i) => {
@@ -69,7 +53,7 @@ fn partition_slot(point: &PointPlan, env: &Env<'_>) -> Result<Slot, SqlError> {
     let mut partition = Vec::with_capacity(16);
     for place in &point.slot {
         let mut computed = Datum::Null;
-        let datum = key_datum(&point.key[*place], env, &mut computed)?;
+        let datum = value_of(&point.key[*place], env, &mut computed)?;
         match datum {
             Datum::Text(text) if is_char(point, *place) => {
                 let trimmed = Datum::Text(text.trim_end_matches(' ').into());
@@ -122,32 +106,6 @@ pub(super) fn prepare(
         PointOp::Insert { .. } => unreachable!("handled above"),
     };
     Ok(Some(Prepared { to, op }))
-}
-
-/// The changes with the values of their operands; `None` if one does not fit a formula.
-pub(crate) fn formula(
-    changes: &[FormulaChange],
-    env: &Env<'_>,
-) -> Result<Option<Formula>, SqlError> {
-    let mut columns = Vec::with_capacity(changes.len());
-    for change in changes {
-        let mut computed = Datum::Null;
-        let operand = key_datum(&change.operand, env, &mut computed)?;
-        let operand = match (operand, change.negated) {
-            (Datum::Int(value), true) => value.checked_neg().map(Datum::Int),
-            (Datum::Decimal(value), true) => Some(Datum::Decimal(value.neg())),
-            (_, true) => None,
-            (other, false) => Some(other.clone()),
-        };
-        let column = operand.and_then(|operand| {
-            ColumnFormula::new(change.column, change.ty, FormulaOp::Add(operand))
-        });
-        match column {
-            Some(column) => columns.push(column),
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(Formula(columns)))
 }
 
 fn prepare_insert(cx: &Cx<'_>, point: &PointPlan, env: &Env<'_>) -> Result<Prepared, SqlError> {

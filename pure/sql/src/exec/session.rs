@@ -95,7 +95,7 @@ impl SessionFacts for Facts<'_> {
     fn pid(&self) -> i32 {
         self.port.session_pid()
     }
-    fn ends(&self) -> Option<crate::port::Ends> {
+    fn ends(&self) -> Option<crate::expr::Ends> {
         self.port.session_ends()
     }
     fn setting(&self, name: &str) -> Option<String> {

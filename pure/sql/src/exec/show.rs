@@ -156,6 +156,11 @@ pub fn show_hint() -> String {
     format!("SHOW ALL lists the settings. SHOW tells of the cluster, too: {topics}.")
 }
 
+/// The error of SHOW for a setting that does not exist: SHOW tells of other things as well.
+pub fn unknown_to_show(name: &str) -> SqlError {
+    crate::settings::unknown(name).hint(show_hint())
+}
+
 /// Names and types of the columns that the node answers for each kind of SHOW.
 pub fn show_columns(what: Show) -> Vec<OutColumn> {
     let columns = match what {

@@ -6,10 +6,9 @@ use crate::expr::Expr;
 use crate::parse::{ExplainOptions, Statement};
 use crate::pg_catalog::VirtualTable;
 use crate::port::Show;
-use crate::program::{ProgramPlan, TableShape};
+use crate::program::{FormulaChange, ProgramPlan, TableShape};
 use base::Type;
 use catalog::{Index, Table};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use txn::LockMode;
 
@@ -261,15 +260,6 @@ pub(crate) enum PointOp {
         checks: Vec<(String, Expr)>,
         rowid: Option<u16>,
     },
-}
-
-/// `column = column + operand`
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(crate) struct FormulaChange {
-    pub(crate) column: u16,
-    pub(crate) ty: Type,
-    pub(crate) operand: Expr,
-    pub(crate) negated: bool,
 }
 
 /// INSERT in its general form.

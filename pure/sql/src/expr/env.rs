@@ -1,6 +1,5 @@
 //! What evaluation may ask: the columns of its row, parameters, and facts about the session.
 
-use crate::port::Ends;
 use base::row::RowRef;
 use base::{Datum, SqlError, SqlState, Time, Type};
 
@@ -225,4 +224,17 @@ impl Env<'static> {
         subqueries: &[],
         session: &NoSession::ROWS,
     };
+}
+
+/// Both ends of a client's connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ends {
+    /// Address of the client, without port.
+    pub client: String,
+    /// Its port.
+    pub client_port: u16,
+    /// Address of the node, without port.
+    pub server: String,
+    /// Its port.
+    pub server_port: u16,
 }

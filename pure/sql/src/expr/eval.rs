@@ -277,6 +277,27 @@ fn any_array(op: Compare, arg: &Datum, array: &Datum, all: bool) -> Result<Optio
     Ok(result)
 }
 
+/// The value of an expression without columns; constants and parameters are lent, which needs no
+/// evaluator.
+///
+/// # Errors
+/// As [`eval()`].
+#[inline]
+pub fn value_of<'v>(
+    expr: &'v Expr,
+    env: &Env<'v>,
+    computed: &'v mut Datum,
+) -> Result<&'v Datum, SqlError> {
+    match expr {
+        Expr::Const(datum, _) => Ok(datum),
+        Expr::Param(slot, _) => Ok(&env.params[*slot as usize]),
+        other => {
+            *computed = eval(other, &NoColumns, env)?;
+            Ok(computed)
+        }
+    }
+}
+
 /// Calls with up to this many arguments keep them on the stack.
 const STACK_ARGS: usize = 4;
 
@@ -331,7 +352,9 @@ fn apply(func: &Func, args: &mut [Datum], ty: Type, env: &Env<'_>) -> Result<Dat
         Func::RowVersion => Ok(row_version(args)),
         Func::Output(from) => Ok(string::output(*from, &args[0]).into()),
         Func::Text(func) => {
-            string::room::ask_room(*func, args, env)?;
+            if let Some(bytes) = string::room::wanted(*func, args)? {
+                env.session.room(bytes)?;
+            }
             string::apply(*func, args, ty)
         }
         Func::Array(func) => array::apply(*func, args),

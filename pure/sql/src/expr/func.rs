@@ -4,7 +4,6 @@
 //! numerics, dates and intervals. The argument values say which (the binder has made them fit) and
 //! the type of the call says the range of the result.
 
-use super::Compare;
 use base::Type;
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +85,7 @@ pub enum Func {
     /// `pg_sleep(seconds)`: waited for by the executor; evaluates to the empty text.
     Sleep,
     /// Functions of `timestamptz` in a zone.
-    Zoned(super::zoned::ZoneFunc),
+    Zoned(ZoneFunc),
 }
 
 /// Functions from floats to a float.
@@ -256,6 +255,95 @@ pub enum SessionFunc {
     ClientPort,
     ServerAddr,
     ServerPort,
+}
+
+/// Functions whose last argument is the name of a zone.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub enum ZoneFunc {
+    /// A conversion from or to `timestamptz`, its text form included: value, zone.
+    Cast {
+        /// What is converted.
+        from: Type,
+        /// Written by the user as CAST or `::`.
+        explicit: bool,
+    },
+    /// `extract`, `date_part`: field, value, zone.
+    Extract,
+    /// `date_trunc`: unit, value, zone.
+    Trunc,
+    /// A `timestamptz` and an interval that is added, or subtracted if negative: value, interval,
+    /// zone.
+    Shift {
+        /// Whether the interval is subtracted.
+        negative: bool,
+    },
+    /// `to_char`: value, pattern, zone.
+    ToChar,
+    /// `to_timestamp`: text, pattern, zone of a text that names none.
+    ToTimestamp,
+}
+
+/// Comparison operators; those up to `Ge` are decided by the order of values.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Compare {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Like,
+    NotLike,
+    ILike,
+    NotILike,
+    Regex,
+    NotRegex,
+    IRegex,
+    NotIRegex,
+}
+
+impl Compare {
+    /// The comparison that is true of `(b, a)` exactly when this one is true of `(a, b)`; `None`
+    /// for pattern matching, whose sides are of different nature.
+    pub fn mirrored(self) -> Option<Compare> {
+        Some(match self {
+            Compare::Eq => Compare::Eq,
+            Compare::Ne => Compare::Ne,
+            Compare::Lt => Compare::Gt,
+            Compare::Le => Compare::Ge,
+            Compare::Gt => Compare::Lt,
+            Compare::Ge => Compare::Le,
+            Compare::Like
+            | Compare::NotLike
+            | Compare::ILike
+            | Compare::NotILike
+            | Compare::Regex
+            | Compare::NotRegex
+            | Compare::IRegex
+            | Compare::NotIRegex => return None,
+        })
+    }
+
+    /// The comparison that is true exactly when this one is false (both are NULL together).
+    pub fn negated(self) -> Compare {
+        match self {
+            Compare::Eq => Compare::Ne,
+            Compare::Ne => Compare::Eq,
+            Compare::Lt => Compare::Ge,
+            Compare::Le => Compare::Gt,
+            Compare::Gt => Compare::Le,
+            Compare::Ge => Compare::Lt,
+            Compare::Like => Compare::NotLike,
+            Compare::NotLike => Compare::Like,
+            Compare::ILike => Compare::NotILike,
+            Compare::NotILike => Compare::ILike,
+            Compare::Regex => Compare::NotRegex,
+            Compare::NotRegex => Compare::Regex,
+            Compare::IRegex => Compare::NotIRegex,
+            Compare::NotIRegex => Compare::IRegex,
+        }
+    }
 }
 
 /// How often a function may be computed.

@@ -35,9 +35,11 @@ pub mod walk;
 pub mod zoned;
 
 pub use cast::cast_datum;
-pub use env::{Columns, EncodedRow, Env, NoColumns, NoSession, SessionFacts};
-pub use eval::{compare, eval, eval_bool, passes};
-pub use func::{ArrayFunc, DateFunc, FloatFunc, Func, SessionFunc, TextFunc, Volatility};
+pub use env::{Columns, EncodedRow, Ends, Env, NoColumns, NoSession, SessionFacts};
+pub use eval::{compare, eval, eval_bool, passes, value_of};
+pub use func::{
+    ArrayFunc, Compare, DateFunc, FloatFunc, Func, SessionFunc, TextFunc, Volatility, ZoneFunc,
+};
 pub use list::List;
 
 use base::{Datum, Type};
@@ -98,69 +100,6 @@ pub enum Expr {
     /// Value of subquery number `0` of the plan, computed by the executor for the current row
     /// before evaluation (scalar value; boolean for EXISTS, IN and ANY/ALL).
     Subquery(u32, Type),
-}
-
-/// Comparison operators; those up to `Ge` are decided by the order of values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Compare {
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    Like,
-    NotLike,
-    ILike,
-    NotILike,
-    Regex,
-    NotRegex,
-    IRegex,
-    NotIRegex,
-}
-
-impl Compare {
-    /// The comparison that is true of `(b, a)` exactly when this one is true of `(a, b)`; `None`
-    /// for pattern matching, whose sides are of different nature.
-    pub fn mirrored(self) -> Option<Compare> {
-        Some(match self {
-            Compare::Eq => Compare::Eq,
-            Compare::Ne => Compare::Ne,
-            Compare::Lt => Compare::Gt,
-            Compare::Le => Compare::Ge,
-            Compare::Gt => Compare::Lt,
-            Compare::Ge => Compare::Le,
-            Compare::Like
-            | Compare::NotLike
-            | Compare::ILike
-            | Compare::NotILike
-            | Compare::Regex
-            | Compare::NotRegex
-            | Compare::IRegex
-            | Compare::NotIRegex => return None,
-        })
-    }
-
-    /// The comparison that is true exactly when this one is false (both are NULL together).
-    pub fn negated(self) -> Compare {
-        match self {
-            Compare::Eq => Compare::Ne,
-            Compare::Ne => Compare::Eq,
-            Compare::Lt => Compare::Ge,
-            Compare::Le => Compare::Gt,
-            Compare::Gt => Compare::Le,
-            Compare::Ge => Compare::Lt,
-            Compare::Like => Compare::NotLike,
-            Compare::NotLike => Compare::Like,
-            Compare::ILike => Compare::NotILike,
-            Compare::NotILike => Compare::ILike,
-            Compare::Regex => Compare::NotRegex,
-            Compare::NotRegex => Compare::Regex,
-            Compare::IRegex => Compare::NotIRegex,
-            Compare::NotIRegex => Compare::IRegex,
-        }
-    }
 }
 
 impl Expr {

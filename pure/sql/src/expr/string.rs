@@ -10,7 +10,7 @@ pub(super) use like::{like, like_bytes, like_utf8};
 
 use super::func::TextFunc;
 use super::to_char;
-use crate::pg_catalog::names::quote_ident;
+use crate::keywords::quote_ident;
 use base::{Datum, SqlError, SqlState, Type, text};
 
 /// Longest text or bytea that a function or aggregate makes, in bytes: that of PostgreSQL.

@@ -6,38 +6,11 @@
 
 use super::datetime::{self, out_of_range, zone_offset};
 use super::func::{DateFunc, SessionFunc};
-use super::{Compare, Env, Expr, Func, cast, to_char, walk};
+use super::{Compare, Env, Expr, Func, ZoneFunc, cast, to_char, walk};
 use base::calendar::{MICROS_PER_SECOND, join_timestamp, split_timestamp};
 use base::datum::Interval;
 use base::zone::Zone;
 use base::{ArrayKind, Datum, Decimal, SqlError, Type, text};
-use serde::{Deserialize, Serialize};
-
-/// Functions whose last argument is the name of a zone.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub enum ZoneFunc {
-    /// A conversion from or to `timestamptz`, its text form included: value, zone.
-    Cast {
-        /// What is converted.
-        from: Type,
-        /// As in [`Expr::Cast`].
-        explicit: bool,
-    },
-    /// `extract`, `date_part`: field, value, zone.
-    Extract,
-    /// `date_trunc`: unit, value, zone.
-    Trunc,
-    /// A `timestamptz` and an interval that is added, or subtracted if negative: value, interval,
-    /// zone.
-    Shift {
-        /// Whether the interval is subtracted.
-        negative: bool,
-    },
-    /// `to_char`: value, pattern, zone.
-    ToChar,
-    /// `to_timestamp`: text, pattern, zone of a text that names none.
-    ToTimestamp,
-}
 
 /// The zone that plans for a session must know, of the setting `TimeZone`; empty for UTC.
 pub fn of_setting(value: Option<&str>) -> &str {

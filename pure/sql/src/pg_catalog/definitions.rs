@@ -1,8 +1,8 @@
 //! SQL text of indexes and constraints, as `pg_get_indexdef` and `pg_get_constraintdef` print it.
 
 use super::constraints::Constraint;
-use super::names::quote_ident;
 use super::*;
+use crate::keywords::quote_ident;
 use catalog::{Action, Column};
 
 /// Names of columns by position, quoted where needed, joined by commas.

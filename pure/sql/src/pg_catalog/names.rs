@@ -6,22 +6,8 @@
 use super::procs;
 use super::types::{self, by_oid};
 use super::*;
-use crate::bind::scope::{in_known_schema, qualified};
+use crate::keywords::quote_ident;
 use base::{SqlError, SqlState};
-use std::borrow::Cow;
-
-/// A name as an identifier: in quotes if it has to be.
-pub fn quote_ident(name: &str) -> Cow<'_, str> {
-    let mut bytes = name.bytes();
-    let first_ok = bytes
-        .next()
-        .is_some_and(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    if first_ok && bytes.all(inside) && !crate::keywords::must_quote(name) {
-        return Cow::Borrowed(name);
-    }
-    Cow::Owned(format!("\"{}\"", name.replace('"', "\"\"")))
-}
 
 /// Splits `a."B".c` into its parts, folded to lower case outside of quotes.
 ///
@@ -61,6 +47,71 @@ pub(crate) fn parts(text: &str) -> Result<Vec<String>, SqlError> {
             Some(next) => rest = next.trim_start(),
             None if after.is_empty() => return Ok(parts),
             None => return Err(invalid()),
+        }
+    }
+}
+
+/// A name of `most` parts begins with a database, which can only be `own`; none has more. Errors
+/// show it between `quotes`.
+///
+/// # Errors
+/// 0A000, 42601.
+pub(crate) fn check_parts(
+    own: &str,
+    parts: &[String],
+    most: usize,
+    quotes: &str,
+) -> Result<(), SqlError> {
+    let shown = parts.join(".");
+    if parts.len() > most {
+        let message = format!("improper qualified name (too many dotted names): {shown}");
+        return Err(SqlError::new(SqlState::SYNTAX, message));
+    }
+    if parts.len() == most && parts[0] != own {
+        let message =
+            format!("cross-database references are not implemented: {quotes}{shown}{quotes}");
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    Ok(())
+}
+
+/// Schema, if given, and name of a relation by the parts of its name, which may begin with the
+/// database `own`.
+///
+/// # Errors
+/// 0A000, 42601.
+pub(crate) fn qualified(
+    own: &str,
+    mut parts: Vec<String>,
+) -> Result<(Option<String>, String), SqlError> {
+    check_parts(own, &parts, 3, "\"")?;
+    let name = parts.pop().unwrap_or_default();
+    Ok((parts.pop(), name))
+}
+
+/// The same of a relation whose schema must be there.
+///
+/// # Errors
+/// Those of [`qualified`] and [`known_schema`].
+pub(crate) fn in_known_schema(
+    own: &str,
+    parts: Vec<String>,
+) -> Result<(Option<String>, String), SqlError> {
+    let found = qualified(own, parts)?;
+    known_schema(found.0.as_deref())?;
+    Ok(found)
+}
+
+/// Refuses a schema that is not there.
+///
+/// # Errors
+/// 3F000.
+pub(crate) fn known_schema(schema: Option<&str>) -> Result<(), SqlError> {
+    match schema {
+        None | Some("public" | "pg_catalog" | "information_schema") => Ok(()),
+        Some(schema) => {
+            let message = format!("schema \"{schema}\" does not exist");
+            Err(SqlError::new(SqlState::INVALID_SCHEMA, message))
         }
     }
 }

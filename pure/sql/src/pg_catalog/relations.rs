@@ -2,6 +2,7 @@
 
 use super::types::opclass;
 use super::*;
+use crate::keywords::quote_ident;
 use catalog::Sequence;
 
 /// What differs between the rows of pg_class; the rest is constant.
@@ -140,7 +141,7 @@ fn options(table: &Table) -> Datum {
         let names: Vec<_> = table
             .partition
             .iter()
-            .map(|&at| names::quote_ident(&table.columns[at as usize].name))
+            .map(|&at| quote_ident(&table.columns[at as usize].name))
             .collect();
         options.push(text(format!("partition_by=({})", names.join(", "))));
     }

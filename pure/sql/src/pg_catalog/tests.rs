@@ -670,7 +670,7 @@ fn functions_over_the_catalog() {
 #[test]
 fn every_listed_function_can_be_called() {
     with_shop(|cx| {
-        for signature in functions::SIGNATURES {
+        for signature in crate::expr::resolve::SIGNATURES {
             let args: Vec<Datum> = signature
                 .args
                 .iter()

@@ -3,13 +3,13 @@
 use super::write::Purpose;
 use super::{Planner, bound_query, run_plan};
 use crate::bind::rel::Rel;
-use crate::bind::scope::in_known_schema;
 use crate::bind::{Binder, BoundQuery};
 use crate::copy::{CopyOptions, Direction, Format};
 use crate::exec::step::{Action, CopyFromPlan, CopyToPlan, StepOp};
 use crate::expr::resolve::{self, Context};
 use crate::expr::{Expr, walk};
 use crate::parse::{CopySource, CopyStatement};
+use crate::pg_catalog::names::in_known_schema;
 use crate::plan::{Plan, PlanKind};
 use base::{SqlError, SqlState, Type};
 use catalog::Table;

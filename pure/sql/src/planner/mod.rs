@@ -14,11 +14,11 @@ mod semi;
 mod write;
 
 use crate::bind::rel::{Init, InitValue, Rel};
-use crate::bind::scope::{known_schema, qualified};
 use crate::bind::{Binder, BoundQuery, PlanCx};
 use crate::exec::step::{Action, Run, Step, StepOp};
 use crate::expr::{Expr, walk};
 use crate::parse::{ExplainOptions, InsertWords, Kind, LONG_BYTES, Named, ShowWhat, Statement};
+use crate::pg_catalog::names::{known_schema, qualified};
 use crate::plan::{OutColumn, Plan, PlanKind, Reads, SessionCommand};
 use base::{Datum, SqlError, SqlState, Type};
 use catalog::Table;

@@ -1,9 +1,7 @@
 //! Statements that are one operation on one row given by its full primary key.
 
 use super::query::pushable;
-use crate::exec::step::{
-    Access, FormulaChange, KeyPart, PointOp, PointPlan, Scan, Step, StepOp, Writer,
-};
+use crate::exec::step::{Access, KeyPart, PointOp, PointPlan, Scan, Step, StepOp, Writer};
 use crate::expr::{Expr, Func, walk};
 use crate::program::{Body, ModifyBody, ProgramPlan};
 use base::Type;

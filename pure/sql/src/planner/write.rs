@@ -3,7 +3,7 @@
 use super::{Planner, point, run_plan};
 use crate::bind::PlanCx;
 use crate::bind::rel::Rel;
-use crate::bind::scope::{known_schema, object_name};
+use crate::bind::scope::object_name;
 use crate::bind::{Binder, BoundWrite, Conflict, ConflictAction};
 use crate::exec::step::{
     Action, ChildKey, ConflictPlan, ConflictUpdate, InsertPlan, ParentKey, StepOp, WritePlan,
@@ -11,6 +11,7 @@ use crate::exec::step::{
 };
 use crate::expr::{Compare, Expr, Func};
 use crate::parse::{InsertWords, Statement};
+use crate::pg_catalog::names::known_schema;
 use crate::plan::{OutColumn, Plan};
 use crate::program::TableShape;
 use base::{SqlError, SqlState, Type};

@@ -137,11 +137,6 @@ pub fn unknown(name: &str) -> SqlError {
     SqlError::new(SqlState::UNDEFINED_OBJECT, message)
 }
 
-/// The same for SHOW, which tells of other things as well.
-pub fn unknown_to_show(name: &str) -> SqlError {
-    unknown(name).hint(crate::exec::show_hint())
-}
-
 /// The value that SET stores: `value` checked and in the form that SHOW prints.
 ///
 /// # Errors

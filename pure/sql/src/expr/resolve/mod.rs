@@ -27,7 +27,7 @@ use base::{ArrayKind, Datum, Reg, SqlError, SqlState, Type};
 use candidates::{Choice, choose};
 use coerce::coerce_argument;
 use table::{Arg, Entry, Ret};
-pub use table::{Form, Listed, Wanted, listing};
+pub use table::{Form, Listed, SIGNATURES, Signature, Wanted, listing};
 
 /// The call of the function `name` (lower case, without schema) with these arguments.
 ///

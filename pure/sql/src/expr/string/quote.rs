@@ -1,7 +1,7 @@
 //! Quoting of literals, and `format`.
 
 use super::{RESULT_BYTES_MAX, invalid_parameter, too_large};
-use crate::pg_catalog::names::quote_ident;
+use crate::keywords::quote_ident;
 use base::{Datum, SqlError, SqlState};
 
 /// A text as a literal of SQL.

@@ -1,6 +1,6 @@
 //! How long the result of a function may be, before it is made.
 
-use super::super::{Env, func::TextFunc};
+use super::super::func::TextFunc;
 use super::{checked, quote};
 use base::{Datum, SqlError};
 
@@ -9,23 +9,17 @@ const ROOM_BYTES: usize = 64 << 10;
 /// Memory of an item of an array of short texts.
 const ITEM_BYTES: usize = size_of::<Datum>() + 32;
 
-/// Asks the statement for room for the result of a function that may be long.
+/// Bytes for which a statement is asked before the result of a function is made, if the result may
+/// be long.
 ///
 /// # Errors
-/// 54000 if the value would be too long, else what [`crate::expr::SessionFacts::room`] says.
-pub(in super::super) fn ask_room(
-    func: TextFunc,
-    args: &[Datum],
-    env: &Env<'_>,
-) -> Result<(), SqlError> {
+/// 54000 if the value would be too long.
+pub fn wanted(func: TextFunc, args: &[Datum]) -> Result<Option<usize>, SqlError> {
     let bytes = match func {
         TextFunc::StringToArray | TextFunc::RegexpSplitToArray => array_bytes(func, args),
         _ => checked(Some(text_bytes(func, args)))?,
     };
-    match bytes > ROOM_BYTES {
-        true => env.session.room(bytes),
-        false => Ok(()),
-    }
+    Ok((bytes > ROOM_BYTES).then_some(bytes))
 }
 
 fn len(args: &[Datum], i: usize) -> usize {

@@ -1,5 +1,6 @@
 //! The functions and operators by name and argument types.
 
+mod catalog;
 mod date;
 mod listing;
 mod number;
@@ -7,11 +8,11 @@ mod operator;
 mod session;
 mod text;
 
+pub use catalog::{SIGNATURES, Signature};
 pub use listing::{Form, Listed, Wanted, listing};
 pub(super) use operator::{operators, prefix_operators};
 
 use super::super::Func;
-use crate::pg_catalog::functions::SIGNATURES;
 use base::Type;
 use base::types::{ArrayKind, Reg};
 
