@@ -6,7 +6,7 @@ use crate::message::Message;
 use crate::preparing::{Preparation, PreparationResult};
 use base::{NodeId, Position, ShardId, Ts};
 use catalog::Catalog;
-pub use sql::expr::Ends;
+pub use expr::Ends;
 use std::sync::Arc;
 use txn::contract::Outgoing;
 
@@ -23,7 +23,7 @@ pub struct Link {
 
 /// Connections that a node takes if its host says nothing else: what the setting shows.
 pub fn connections_default() -> u32 {
-    let setting = sql::settings::lookup("max_connections");
+    let setting = pg_catalog::settings::lookup("max_connections");
     let default = setting.and_then(|setting| setting.default.parse().ok());
     default.expect("the setting has a number")
 }

@@ -332,7 +332,7 @@ pub struct SessionFacts {
     /// Backend number.
     pub pid: i32,
     /// Addresses of the connection.
-    pub ends: Option<sql::expr::Ends>,
+    pub ends: Option<expr::Ends>,
     /// Settings that differ from their defaults, lower-case names.
     pub settings: Vec<(String, String)>,
     /// Defaults of those whose value is not their default: what the startup message said, or the

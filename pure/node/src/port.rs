@@ -223,7 +223,7 @@ impl StatementPort {
             return limit;
         }
         let value = sql::Port::setting(self, SETTING);
-        let kib = value.and_then(|value| sql::settings::integer(SETTING, &value));
+        let kib = value.and_then(|value| pg_catalog::settings::integer(SETTING, &value));
         let limit = kib.expect("a setting that exists and was checked") * 1024;
         self.memory.bytes_max.set(Some(limit));
         limit
@@ -442,12 +442,12 @@ impl sql::Port for StatementPort {
         let changed = self.facts.settings.iter().find(|(key, _)| key == name);
         match changed {
             Some((_, value)) => Some(value.clone()),
-            None => sql::settings::lookup(name).map(|setting| setting.default.to_string()),
+            None => pg_catalog::settings::lookup(name).map(|setting| setting.default.to_string()),
         }
     }
 
     fn set_config(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, SqlError> {
-        let name = sql::settings::lookup(name)
+        let name = pg_catalog::settings::lookup(name)
             .map_or(name, |setting| setting.name)
             .to_ascii_lowercase();
         let default = || {
@@ -457,12 +457,12 @@ impl sql::Port for StatementPort {
             } = &*self.facts;
             let mut known = defaults.iter().chain(settings);
             let found = known.find(|(key, _)| *key == name);
-            let lookup = || sql::settings::lookup(&name).map(|setting| setting.default);
+            let lookup = || pg_catalog::settings::lookup(&name).map(|setting| setting.default);
             let found = found.map(|(_, value)| &**value).or_else(lookup);
             found.unwrap_or_default().to_owned()
         };
         let value = value.map_or_else(default, str::to_owned);
-        let value = sql::settings::validate(&name, &value)?;
+        let value = pg_catalog::settings::validate(&name, &value)?;
         let before = sql::Port::setting(self, &name);
         let text = match (&*name, &*value) {
             _ if before.as_ref() == Some(&value) => None,
@@ -489,7 +489,7 @@ impl sql::Port for StatementPort {
         self.facts.user.clone()
     }
 
-    fn session_ends(&self) -> Option<sql::expr::Ends> {
+    fn session_ends(&self) -> Option<expr::Ends> {
         self.facts.ends.clone()
     }
 

@@ -9,5 +9,5 @@ use txn::RowProgram;
 /// # Errors
 /// If the bytes are not a program.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Arc<dyn RowProgram>, CodecError> {
-    sql::decode_program(bytes)
+    expr::program::decode_program(bytes)
 }

@@ -94,7 +94,7 @@ pub(crate) fn draw_block(
         };
         let to = port.home(slot);
         let planned = port.catalog().version;
-        let program = sql::whole_row(&[Type::Int8]);
+        let program = expr::program::whole_row(&[Type::Int8]);
         let read = Read::Lock(LockMode::Exclusive);
         let get = Op::Get {
             key: key.clone(),

@@ -7,7 +7,7 @@ use crate::show::HOTTEST_ROWS;
 use crate::stages::text;
 use base::{Datum, NodeId, RowBatch, ShardId, Time};
 use catalog::{Execution, Table};
-use sql::keywords::quote_ident;
+use functions::keywords::quote_ident;
 use std::collections::BTreeMap;
 
 /// 2000-01-01, from which SQL counts, in microseconds since 1970.

@@ -32,7 +32,9 @@ impl Port for OneRow {
     fn submit(&self, _: ShardId, _: u64, op: Op, _: bool) -> Started {
         let result = match op {
             Op::Get { program, .. } => {
-                let program = program.live(sql::decode_program).expect("a program");
+                let program = program
+                    .live(expr::program::decode_program)
+                    .expect("a program");
                 let mut batch = RowBatch::new(program.width());
                 program.point(&self.row, &mut batch).expect("a row");
                 OpResult::Rows {
@@ -41,7 +43,9 @@ impl Port for OneRow {
                 }
             }
             Op::Modify { program, .. } => {
-                let program = program.live(sql::decode_program).expect("a program");
+                let program = program
+                    .live(expr::program::decode_program)
+                    .expect("a program");
                 let mut returning = RowBatch::new(program.width());
                 black_box(program.modify(&self.row, &mut returning).expect("a row"));
                 OpResult::Modified {
@@ -111,7 +115,7 @@ impl Port for OneRow {
         1
     }
     fn set_config(&self, name: &str, value: Option<&str>, _: bool) -> Result<String, SqlError> {
-        sql::settings::validate(name, value.unwrap_or_default())
+        pg_catalog::settings::validate(name, value.unwrap_or_default())
     }
     fn setting(&self, _: &str) -> Option<String> {
         None

@@ -2,11 +2,11 @@
 //! transaction of its port; the caller commits it and calls again with the position that it got.
 
 use crate::exec::batch::{Batch, FillCx};
-use crate::expr::zoned;
 use crate::port::{ExecError, Port};
 use crate::{PlanCx, planner};
 use base::{Datum, SqlError, SqlState};
 use catalog::{Column, Index, Table};
+use expr::zoned;
 use std::rc::Rc;
 use std::sync::Arc;
 

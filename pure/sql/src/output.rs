@@ -3,10 +3,10 @@
 //! Inside, such a value is an oid. What goes to a client as text gets its name at the very end, so
 //! that everything before compares and sorts oids, as PostgreSQL does.
 
-use crate::pg_catalog::{CatalogCx, functions};
 use crate::plan::OutColumn;
 use base::zone::Zone;
 use base::{ArrayKind, Datum, Reg, RowBatch, SqlError, SqlState, Type};
+use pg_catalog::{CatalogCx, functions};
 
 /// What the oids of a type stand for, if it is a `reg...` type or an array of one.
 pub fn reg(ty: Type) -> Option<Reg> {

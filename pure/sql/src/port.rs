@@ -1,7 +1,6 @@
 //! What the executor needs from the node: rows, results, time, memory, settings.
 
 use crate::bind::PlanCx;
-use crate::expr::Ends;
 use crate::parse::Statement;
 use crate::plan::Plan;
 use alloc::sync::Arc;
@@ -10,6 +9,7 @@ use catalog::{Catalog, Database, Sequence};
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
+use expr::Ends;
 use txn::{AbortReason, LockMode, Op, OpId, Read, TxnCost};
 
 /// Why a statement ended without a result.

@@ -4,8 +4,8 @@
 mod fake;
 
 use base::Prng;
+use expr::resolve::SIGNATURES;
 use fake::Cluster;
-use sql::expr::resolve::SIGNATURES;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Statements of one test run: about three seconds without optimisation.

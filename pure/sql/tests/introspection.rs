@@ -78,10 +78,10 @@ impl Port for CatalogOnly {
         1
     }
     fn set_config(&self, name: &str, value: Option<&str>, _: bool) -> Result<String, SqlError> {
-        sql::settings::validate(name, value.unwrap_or_default())
+        pg_catalog::settings::validate(name, value.unwrap_or_default())
     }
     fn setting(&self, name: &str) -> Option<String> {
-        sql::settings::lookup(name).map(|setting| setting.default.to_owned())
+        pg_catalog::settings::lookup(name).map(|setting| setting.default.to_owned())
     }
     fn session_user(&self) -> String {
         "alice".to_owned()
@@ -255,11 +255,8 @@ fn run(catalog: &Arc<Catalog>, text: &str, values: &[String]) -> Result<String, 
     Ok(out)
 }
 
-fn with_catalog<T>(
-    catalog: &Catalog,
-    call: impl FnOnce(&sql::pg_catalog::CatalogCx<'_>) -> T,
-) -> T {
-    call(&sql::pg_catalog::CatalogCx {
+fn with_catalog<T>(catalog: &Catalog, call: impl FnOnce(&pg_catalog::CatalogCx<'_>) -> T) -> T {
+    call(&pg_catalog::CatalogCx {
         catalog,
         database: &catalog.databases["shop"],
         user: "trellis",

@@ -4,8 +4,8 @@ use crate::arguments::LEFT_OUT;
 use crate::compare::Answer;
 use crate::expr::usable;
 use crate::tree::Node;
-use sql::expr::aggregate::AGGREGATES;
-use sql::expr::resolve::Form;
+use expr::aggregate::AGGREGATES;
+use expr::resolve::Form;
 use std::collections::BTreeMap;
 
 /// Each of them must have been tried this often in a full run.

@@ -5,7 +5,7 @@ use crate::query::Scope;
 use crate::tree::{Node, Place};
 use crate::values::{ARRAYS, TYPES, literal, pick, written};
 use base::{Prng, Type};
-use sql::expr::resolve::{Form, Listed, Wanted, listing};
+use expr::resolve::{Form, Listed, Wanted, listing};
 use std::collections::BTreeMap;
 
 /// Draws statements.

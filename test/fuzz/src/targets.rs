@@ -97,11 +97,11 @@ fn sql_text(bytes: &[u8]) {
 
 /// Decodes a row program, as it comes with a request of another node, and runs it over a row.
 fn program(bytes: &[u8]) {
-    if let Ok(program) = sql::decode_program(bytes) {
+    if let Ok(program) = expr::program::decode_program(bytes) {
         let mut again = Vec::new();
         program.encode(&mut again);
         assert!(
-            sql::decode_program(&again).is_ok(),
+            expr::program::decode_program(&again).is_ok(),
             "what is encoded can be decoded"
         );
     }

@@ -2,8 +2,8 @@
 
 use crate::sql::catalog::literal;
 use crate::sql::table::Rows;
-use ::sql::keywords::quote_ident;
 use anyhow::{Context, Result, bail};
+use functions::keywords::quote_ident;
 
 /// Runs a catalog query.
 pub(super) type Query<'a> = dyn FnMut(&str) -> Result<Rows> + 'a;

@@ -2,7 +2,7 @@
 
 use super::backslash;
 use super::lexer::{Next, Open, scan, tokens};
-use ::sql::keywords::quote_ident;
+use functions::keywords::quote_ident;
 
 /// The names that the server knows.
 #[derive(Clone, Default)]

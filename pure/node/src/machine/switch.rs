@@ -241,7 +241,7 @@ fn gather(port: Rc<StatementPort>, keys: Vec<Key>) -> Running {
                 let op = Op::Get {
                     key,
                     read: Read::Lock(LockMode::Exclusive),
-                    program: sql::whole_row(&[]),
+                    program: expr::program::whole_row(&[]),
                 };
                 OpFuture::start(&*port, to, planned, op, false)
             })

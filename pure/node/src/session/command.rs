@@ -8,9 +8,9 @@ use crate::client::Tag;
 use crate::message::SettingChange;
 use base::{Datum, Position, RowBatch, SqlError, SqlState, Type};
 use catalog::Execution;
+use pg_catalog::settings::{self as known, SETTINGS};
 use sql::Statement;
 use sql::plan::{Isolation, Plan, PlanKind, SessionCommand, TxnModes};
-use sql::settings::{self as known, SETTINGS};
 use std::rc::Rc;
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 use super::{Session, SessionCx};
 use crate::client::Format;
 use base::{Datum, RowBatch, SqlError, Type};
+use pg_catalog::CatalogCx;
 use sql::output;
-use sql::pg_catalog::CatalogCx;
 use sql::plan::OutColumn;
 
 impl Session {

@@ -6,9 +6,9 @@
 use crate::client::Severity;
 use base::SqlError;
 use base::zone::Zone;
-use sql::expr::zoned;
+use expr::zoned;
+use pg_catalog::settings::{self as known, SETTINGS};
 use sql::plan::Isolation;
-use sql::settings::{self as known, SETTINGS};
 use std::collections::BTreeMap;
 
 /// Lower-case names and values.

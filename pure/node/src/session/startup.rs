@@ -3,7 +3,7 @@
 use super::{Life, Session, SessionCx, errors};
 use crate::client::{ClientMessage, Reply, TxnStatus};
 use base::{Position, SqlError, SqlState};
-use sql::settings::{self as known, SETTINGS};
+use pg_catalog::settings::{self as known, SETTINGS};
 
 impl Session {
     pub(super) fn on_startup(&mut self, cx: &mut SessionCx<'_>, message: ClientMessage) {

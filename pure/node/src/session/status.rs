@@ -4,7 +4,7 @@ use super::block::Block;
 use super::settings::isolation_name;
 use super::{Activity, Session};
 use base::Time;
-use sql::expr::Ends;
+use expr::Ends;
 
 /// One session as others see it.
 #[derive(Clone, PartialEq, Debug)]

@@ -5,9 +5,9 @@ use super::function::first_word;
 use super::rel::{Aggregate, Call, CallKind, Rel};
 use super::scope::Scope;
 use super::{AGGREGATE, Binder, unsupported};
-use crate::expr::aggregate::AggFunc;
-use crate::expr::{Expr, walk};
 use base::{SqlError, SqlState};
+use expr::aggregate::AggFunc;
+use expr::{Expr, walk};
 use sqlparser::ast::{
     self, DuplicateTreatment, Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments, OrderByExpr,

@@ -3,10 +3,10 @@
 use super::expr::operator_name;
 use super::rel::{Binds, Call, CallKind, InitValue, Quantifier, Rel};
 use super::{Binder, BoundQuery, unsupported};
-use crate::expr::resolve::{self, Context};
-use crate::expr::{Compare, Expr, Func, Volatility, walk};
 use base::{SqlError, SqlState, Type};
 use core::cmp::Ordering;
+use expr::resolve::{self, Context};
+use expr::{Compare, Expr, Func, Volatility, walk};
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
 
 /// What a call's value follows from.

@@ -5,9 +5,9 @@ use super::rel::SortKey;
 use super::scope::Scope;
 use super::select::Window;
 use super::{Binder, unsupported};
-use crate::expr::Expr;
-use crate::expr::resolve::{self, Context};
 use base::{SqlError, SqlState, Type};
+use expr::Expr;
+use expr::resolve::{self, Context};
 use sqlparser::ast::{
     self, Distinct, Expr as Ast, GroupByExpr, LockType, NonBlock, OrderByExpr, Query, Select,
     SelectFlavor, SelectItem, SetExpr, Spanned, TableWithJoins,

@@ -5,9 +5,9 @@ use super::dml::BoundAssignment;
 use super::rel::InitValue;
 use super::scope::{object_name, table_scope};
 use super::{Binder, unsupported};
-use crate::expr::Expr;
 use base::{SqlError, SqlState};
 use catalog::{Index, Table};
+use expr::Expr;
 use sqlparser::ast::{self, ConflictTarget, Expr as Ast, OnConflictAction, OnInsert};
 use std::sync::Arc;
 
@@ -171,7 +171,7 @@ impl Binder<'_> {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         self.settle(&mut bound);
-        crate::expr::fold::fold(&mut bound);
-        crate::expr::fold::check(&bound)
+        expr::fold::fold(&mut bound);
+        expr::fold::check(&bound)
     }
 }

@@ -6,11 +6,11 @@ use super::rel::{CallKind, Rel};
 use super::scope::{Scope, ident, object_name, table_scope};
 use super::target::Target;
 use super::{Binder, ELSEWHERE, Untyped, place_calls, unsupported};
-use crate::expr::Expr;
-use crate::expr::resolve::{self, Context};
 use crate::parse::{InsertWords, Overriding, expression};
 use base::{SqlError, SqlState, Type};
 use catalog::{Column, Identity, Table};
+use expr::Expr;
+use expr::resolve::{self, Context};
 use sqlparser::ast::{
     self, Assignment, AssignmentTarget, Expr as Ast, FromTable, SelectItem, SqliteOnConflict,
     TableFactor, TableObject, TableWithJoins, UpdateTableFromKind,

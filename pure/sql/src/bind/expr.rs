@@ -4,10 +4,10 @@ use super::rel::Quantifier;
 use super::scope::{ident, object_name};
 use super::types::{NamedType, bind_type, named_type};
 use super::{Binder, at, unsupported};
-use crate::expr::Expr;
-use crate::expr::resolve::{self, Context};
-use crate::pg_catalog::names::check_parts;
 use base::{Datum, SqlError, SqlState, Type};
+use expr::Expr;
+use expr::resolve::{self, Context};
+use pg_catalog::names::check_parts;
 use sqlparser::ast::{self, BinaryOperator as Op, CastKind, Expr as Ast, UnaryOperator, Value};
 
 impl Binder<'_> {
@@ -229,7 +229,7 @@ impl Binder<'_> {
             UnaryOperator::Plus => resolve::unary("+", arg),
             UnaryOperator::Minus => {
                 let mut bound = resolve::unary("-", arg)?;
-                crate::expr::fold::fold(&mut bound);
+                expr::fold::fold(&mut bound);
                 Ok(bound)
             }
             other => resolve::unary(&other.to_string(), arg),

@@ -2,7 +2,7 @@
 //! slots of their own, have the same form if they are the same expression.
 
 use super::rel::{Binds, Call, Init, InitValue, Rel};
-use crate::expr::{Expr, walk};
+use expr::{Expr, walk};
 use std::collections::BTreeMap;
 
 /// What slots stand for.

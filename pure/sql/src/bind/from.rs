@@ -6,10 +6,10 @@ use super::scope::{
     not_lateral, object_name, table_scope,
 };
 use super::{Binder, BoundQuery, conjuncts, place_calls, unsupported};
-use crate::expr::Expr;
-use crate::expr::resolve::{self, Context};
 use base::{SqlError, SqlState, Type};
 use catalog::Table;
+use expr::Expr;
+use expr::resolve::{self, Context};
 use sqlparser::ast::{
     self, FunctionArg, FunctionArgExpr, Join, JoinConstraint, JoinOperator, Spanned, TableAlias,
     TableFactor, TableWithJoins,
@@ -407,7 +407,10 @@ impl Binder<'_> {
     pub(super) fn relation_name(&self, name: &ast::Ident) -> Result<String, SqlError> {
         let folded = ident(name);
         let bare = name.quote_style.is_none();
-        self.no(bare && crate::keywords::is_reserved(&folded), &name.value)?;
+        self.no(
+            bare && functions::keywords::is_reserved(&folded),
+            &name.value,
+        )?;
         Ok(folded)
     }
 
@@ -433,7 +436,7 @@ impl Binder<'_> {
         let found = self.cx.database.tables.get(name);
         match (schema, found) {
             (None | Some("public"), Some(table)) => return Ok(table.clone()),
-            _ if crate::pg_catalog::lookup(schema, name).is_some() => {
+            _ if pg_catalog::lookup(schema, name).is_some() => {
                 let message = format!("permission denied for table {name}");
                 return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
             }
@@ -461,7 +464,7 @@ impl Binder<'_> {
             Some(alias) => self.relation_name(&alias.name)?,
         };
         let named = if schema.as_deref() != Some("public")
-            && let Some(found) = crate::pg_catalog::lookup(schema.as_deref(), &table)
+            && let Some(found) = pg_catalog::lookup(schema.as_deref(), &table)
         {
             (Rel::Virtual(found), catalog_scope(found, &shown))
         } else {
@@ -489,7 +492,7 @@ impl Binder<'_> {
     ) -> Result<Factor, SqlError> {
         let (schema, function) = object_name(name);
         if args.is_empty()
-            && let Some(found) = crate::pg_catalog::lookup(schema.as_deref(), &function)
+            && let Some(found) = pg_catalog::lookup(schema.as_deref(), &function)
         {
             let shown = match alias {
                 None => function.clone(),

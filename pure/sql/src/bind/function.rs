@@ -4,13 +4,13 @@ use super::aggregate::AggregateCall;
 use super::expr::string_of;
 use super::rel::{CallKind, InitValue};
 use super::{Binder, at, unsupported};
-use crate::expr::resolve;
-use crate::expr::walk;
-use crate::expr::{Expr, Func, SessionFunc, Volatility};
-use crate::pg_catalog::names::{in_known_schema, known_schema};
 use crate::port::Signal;
 use base::{Datum, SqlError, SqlState, Type};
 use catalog::Sequence;
+use expr::resolve;
+use expr::walk;
+use expr::{Expr, Func, SessionFunc, Volatility};
+use pg_catalog::names::{in_known_schema, known_schema};
 use sqlparser::ast::{
     self, CastKind, DataType, DuplicateTreatment, Expr as Ast, ExtractSyntax, FunctionArg,
     FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
@@ -52,7 +52,7 @@ impl Binder<'_> {
             };
         }
         known_schema(schema.as_deref())?;
-        if crate::expr::aggregate::is_aggregate(&name) {
+        if expr::aggregate::is_aggregate(&name) {
             let call = AggregateCall {
                 arguments: args,
                 filter: filter.as_deref(),
@@ -202,7 +202,7 @@ impl Binder<'_> {
 
     /// A sequence by the text of its name, which may have a schema and quotes.
     pub(super) fn sequence(&self, text: &str) -> Result<&Sequence, SqlError> {
-        let parts = crate::pg_catalog::names::parts(text)?;
+        let parts = pg_catalog::names::parts(text)?;
         let (schema, name) = in_known_schema(&self.cx.database.name, parts)?;
         if schema.as_ref().is_some_and(|schema| schema != "public") {
             let message = format!("relation \"{text}\" does not exist");
@@ -305,7 +305,7 @@ pub(super) fn first_word(clause: &impl core::fmt::Display) -> String {
 /// Whether a call asks how much memory rows take up.
 fn is_size(call: &Expr) -> bool {
     matches!(call, Expr::Call(Func::Catalog(name), ..)
-        if crate::pg_catalog::functions::is_size(name))
+        if pg_catalog::functions::is_size(name))
 }
 
 /// Whether the expression reads slots behind the client's parameters: they may belong to rows of

@@ -7,8 +7,8 @@ use super::scope::{Scope, ident};
 use super::select::{SortTarget, extra_mut};
 use super::target::Target;
 use super::{AGGREGATE, Binder, ELSEWHERE, Untyped, conjuncts, place_calls};
-use crate::expr::{Expr, walk};
 use base::{SqlError, SqlState};
+use expr::{Expr, walk};
 use sqlparser::ast::Expr as Ast;
 
 /// The bound clauses of a SELECT that may have to read groups instead of rows.

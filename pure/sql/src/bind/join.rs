@@ -2,8 +2,8 @@
 
 use super::rel::{Binds, Call, JoinKind, Rel};
 use super::{Binder, place_calls, unsupported};
-use crate::expr::{Expr, walk};
 use base::{SqlError, Type};
+use expr::{Expr, walk};
 
 /// The columns at these places. The types only matter for stored rows.
 fn columns(places: core::ops::Range<u32>) -> impl Iterator<Item = Expr> {

@@ -34,9 +34,9 @@ pub(crate) fn scope_of(table: &Arc<catalog::Table>) -> Scope {
     scope::table_scope(table, &table.name)
 }
 
-use crate::expr::{Expr, zoned};
 use crate::parse::{Source, Statement, too_complex};
 use crate::plan::OutColumn;
+use ::expr::{Expr, zoned};
 use base::{SqlError, SqlState, TableId, Type};
 use catalog::{Catalog, Database};
 use core::cell::Cell;
@@ -52,7 +52,7 @@ pub struct PlanCx<'a> {
     pub database: &'a Arc<Database>,
     /// Types of `$1..` that the client declared; `Unknown`: infer.
     pub param_types: &'a [Type],
-    /// The time zone of the session ([`crate::expr::zoned::of_setting`]).
+    /// The time zone of the session ([`zoned::of_setting`]).
     pub zone: &'a str,
     /// Rows of a table in the whole cluster, as far as they are known.
     pub rows: &'a dyn Fn(TableId) -> Option<u64>,
@@ -280,7 +280,7 @@ impl<'a> Binder<'a> {
     /// puts the session's time zone in. [`Binder::check_params`] tells of a parameter to which two
     /// places have given different types.
     pub(crate) fn settle(&self, expr: &mut Expr) {
-        crate::expr::walk::map(expr, &mut |node| {
+        ::expr::walk::map(expr, &mut |node| {
             zoned::read_literal(node, &self.zone);
             let Expr::Param(index, ty) = node else { return };
             let Some(known) = self.params.get(*index as usize) else {
@@ -361,7 +361,7 @@ pub(crate) fn conjuncts(condition: Expr, into: &mut Vec<Expr>) {
 /// Replaces the placeholders of a clause's calls by the columns that [`Rel::Apply`] appends
 /// behind `width` columns.
 pub(crate) fn place_calls(expr: &mut Expr, width: u32) {
-    crate::expr::walk::map(expr, &mut |node| {
+    ::expr::walk::map(expr, &mut |node| {
         if let Expr::Subquery(number, ty) = node {
             *node = Expr::Column(width + *number, *ty);
         }

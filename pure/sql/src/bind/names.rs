@@ -4,10 +4,10 @@
 use super::Binder;
 use super::scope::{Found, SystemColumn, ident};
 use super::unsupported;
-use crate::expr::Expr;
-use crate::expr::resolve;
-use crate::pg_catalog::names::check_parts;
 use base::{Datum, SqlError, SqlState, Type};
+use expr::Expr;
+use expr::resolve;
+use pg_catalog::names::check_parts;
 use sqlparser::ast::{self, Expr as Ast};
 use sqlparser::tokenizer::Span;
 
@@ -213,8 +213,6 @@ impl Binder<'_> {
                 .and_then(|(_, captured)| column_of(captured)),
             other => column_of(other),
         };
-        column.is_some_and(|column| {
-            crate::pg_catalog::is_zero_based(column.origin.0, column.origin.1)
-        })
+        column.is_some_and(|column| pg_catalog::is_zero_based(column.origin.0, column.origin.1))
     }
 }

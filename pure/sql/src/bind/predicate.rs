@@ -3,9 +3,9 @@
 use super::expr::{negate, operator_name, unwrapped};
 use super::rel::Quantifier;
 use super::{Binder, unsupported};
-use crate::expr::resolve::{self, Context};
-use crate::expr::{Compare, Expr, Func, TextFunc};
 use base::{SqlError, SqlState, Type};
+use expr::resolve::{self, Context};
+use expr::{Compare, Expr, Func, TextFunc};
 use sqlparser::ast::{BinaryOperator as Op, Expr as Ast};
 
 impl Binder<'_> {

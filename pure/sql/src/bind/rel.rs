@@ -4,12 +4,12 @@
 //! position. Subqueries and other calls that the evaluator cannot make itself are computed by
 //! [`Rel::Apply`], which appends their values as columns; so all other expressions are plain.
 
-use crate::expr::Expr;
-use crate::expr::aggregate::AggFunc;
-use crate::pg_catalog::VirtualTable;
 use crate::port::Signal;
 use base::Type;
 use catalog::{Sequence, Table};
+use expr::Expr;
+use expr::aggregate::AggFunc;
+use pg_catalog::VirtualTable;
 use std::sync::Arc;
 use txn::LockMode;
 

@@ -1,12 +1,12 @@
 //! Names that a query can see, and the errors of names that it cannot.
 
 use super::unsupported;
-use crate::expr::{Compare, Expr, Func, walk};
 use crate::parse::{Source, fold};
-use crate::pg_catalog::VirtualTable;
-use crate::pg_catalog::names::check_parts;
 use base::{Datum, SqlError, SqlState, Type};
 use catalog::Table;
+use expr::{Compare, Expr, Func, walk};
+use pg_catalog::VirtualTable;
+use pg_catalog::names::check_parts;
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 use std::sync::Arc;
 
@@ -445,7 +445,7 @@ pub(crate) fn check_reserved(name: &ObjectName) -> Result<(), SqlError> {
         let ident = part.as_ident()?;
         let word = ident.value.to_lowercase();
         let bare = ident.quote_style.is_none();
-        (bare && crate::keywords::names_nothing(&word)).then_some(&ident.value)
+        (bare && functions::keywords::names_nothing(&word)).then_some(&ident.value)
     });
     match reserved {
         Some(word) => {

@@ -9,10 +9,10 @@ use super::rel::{Rel, SortKey};
 use super::scope::{Scope, ident};
 use super::target::Target;
 use super::{Binder, BoundQuery, ELSEWHERE, Untyped, conjuncts, place_calls, unsupported};
-use crate::expr::Expr;
-use crate::expr::resolve::{self, Context};
 use crate::plan::OutColumn;
 use base::{SqlError, SqlState, Type};
+use expr::Expr;
+use expr::resolve::{self, Context};
 use sqlparser::ast::{
     self, Distinct, Expr as Ast, OrderBy, OrderByExpr, OrderByKind, Query, Select, SetExpr,
     SetOperator, SetQuantifier,

@@ -2,11 +2,11 @@
 
 use super::scope::{ident, object_name};
 use super::{Binder, Untyped, unsupported};
-use crate::expr::Expr;
-use crate::expr::resolve::{self, Context};
-use crate::pg_catalog::names::check_parts;
 use crate::plan::OutColumn;
 use base::{SqlError, SqlState, Type};
+use expr::Expr;
+use expr::resolve::{self, Context};
+use pg_catalog::names::check_parts;
 use sqlparser::ast::{
     self, ArrayElemTypeDef, DataType, Expr as Ast, SelectItem, SelectItemQualifiedWildcardKind,
     TrimWhereField, WildcardAdditionalOptions,

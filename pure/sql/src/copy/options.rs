@@ -171,7 +171,7 @@ fn once<T>(slot: &mut Option<T>, value: T) -> Result<(), SqlError> {
 fn boolean(name: &str, value: &OptionValue) -> Result<bool, SqlError> {
     let given = match value {
         OptionValue::None => Some(true),
-        OptionValue::Text(text) => crate::settings::parse_bool(text),
+        OptionValue::Text(text) => pg_catalog::settings::parse_bool(text),
         OptionValue::List(_) | OptionValue::Star => None,
     };
     given.ok_or_else(|| syntax(format!("{name} requires a Boolean value")))
@@ -241,7 +241,7 @@ impl Given {
     fn finish(self, direction: Direction) -> Result<CopyOptions, SqlError> {
         let format = self.format.unwrap_or_default();
         if let Some(encoding) = &self.encoding {
-            crate::settings::validate("client_encoding", encoding).map_err(|_| {
+            pg_catalog::settings::validate("client_encoding", encoding).map_err(|_| {
                 invalid("argument to option \"encoding\" must be a valid encoding name")
             })?;
         }

@@ -4,9 +4,9 @@ use crate::bind::Binder;
 use crate::bind::is_subquery;
 use crate::bind::rel::InitValue;
 use crate::bind::scope::Scope;
-use crate::expr::{Expr, walk};
 use base::{SqlError, SqlState, Type};
 use catalog::Column;
+use expr::{Expr, walk};
 use sqlparser::ast;
 
 /// Checks that a default binds and fits its column, and gives its text for the catalog. Whether a

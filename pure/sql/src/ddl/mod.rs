@@ -9,10 +9,10 @@ mod table;
 use crate::bind::scope::{check_database, check_reserved, ident, object_name};
 use crate::bind::{Binder, unsupported};
 use crate::parse::{Comment, DatabaseOptions, Kind};
-use crate::pg_catalog::names::known_schema;
 use crate::plan::{DdlPlan, Fill};
 use base::{IndexId, SqlError, SqlState, Type};
 use catalog::{Command, Execution, Index, IndexColumn, ProtocolKind, Sequence, Switching, Table};
+use pg_catalog::names::known_schema;
 use sqlparser::ast::{self, ObjectType, SequenceOptions};
 
 /// Plans a schema change.

@@ -5,14 +5,14 @@ use super::{index, key_column, own_name, sequence, simple};
 use crate::bind::scope::{check_database, ident, object_name};
 use crate::bind::types::{NamedType, named_type};
 use crate::bind::{Binder, scope_of, unsupported};
-use crate::expr::resolve::{self, Context};
-use crate::expr::{Expr, Func, walk};
 use crate::parse::{Marks, TableStatement};
 use crate::plan::DdlPlan;
 use base::{SqlError, SqlState, TableId, Type};
 use catalog::{
     Action, Check, Column, Command, ForeignKey, Identity, IndexColumn, Sequence, Table, Validity,
 };
+use expr::resolve::{self, Context};
+use expr::{Expr, Func, walk};
 use sqlparser::ast::{
     self, ColumnOption, ConstraintCharacteristics, DeferrableInitial, GeneratedAs,
     HiveDistributionStyle, HiveFormat, KeyOrIndexDisplay, NullsDistinctOption, ReferentialAction,

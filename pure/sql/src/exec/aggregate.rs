@@ -6,11 +6,11 @@ use super::source::{Rows, Source, open};
 use super::step::{Step, StepOp};
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
 use crate::bind::rel::Aggregate;
-use crate::expr::aggregate::AggState;
-use crate::expr::{Expr, eval, eval_bool, list};
 use crate::port::ExecError;
-use crate::rows::{GroupKey, datums_heap_bytes, group_bytes};
 use base::{Datum, RowBatch, SqlError};
+use expr::aggregate::AggState;
+use expr::rows::{GroupKey, datums_heap_bytes, group_bytes};
+use expr::{Expr, eval, eval_bool, list};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 

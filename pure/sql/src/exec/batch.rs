@@ -5,13 +5,13 @@ use super::scan::{primary_key, rows_of};
 use super::step::{Action, Run, Writer};
 use super::write::duplicate;
 use super::{BATCH_ROWS, Cx, bulk, foreign};
-use crate::expr::Expr;
-use crate::expr::eval;
 use crate::keys::entry_key;
 use crate::port::{ExecError, OpFuture, Port};
-use crate::program::{Body, ProgramPlan};
 use base::{Datum, KeyRange, RowBatch, Slot, SqlError, SqlState};
 use catalog::Table;
+use expr::Expr;
+use expr::eval;
+use expr::program::{Body, ProgramPlan};
 use txn::{LockMode, Op, OpResult, ScanOp, Slots as ScanSlots};
 
 /// Rows of one batch: few enough for a transaction of some milliseconds, enough for the flush at

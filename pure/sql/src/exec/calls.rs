@@ -5,12 +5,12 @@ use super::source::{RowList, append_rows, open};
 use super::step::Step;
 use super::{Charge, Cx, Local, Slots};
 use crate::bind::rel::{Binds, Call, CallKind, Quantifier};
-use crate::expr::{Columns, Env, Expr, eval, eval_bool};
 use crate::port::ExecError;
-use crate::rows::{GroupKey, datum_heap_bytes, entry_bytes, heap_bytes};
 use base::{Datum, SqlError, SqlState};
 use catalog::Sequence;
 use core::future::poll_fn;
+use expr::rows::{GroupKey, datum_heap_bytes, entry_bytes, heap_bytes};
+use expr::{Columns, Env, Expr, eval, eval_bool};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 

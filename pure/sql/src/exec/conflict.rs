@@ -6,13 +6,13 @@ use super::scan::{primary_key, rows_of};
 use super::step::{ConflictPlan, ConflictUpdate, Writer, table_index};
 use super::write::{Change, Changes, apply, check_row, locked_row};
 use super::{Charge, Cx, Slots};
-use crate::expr::{Expr, eval, eval_bool};
 use crate::keys::entry_key;
 use crate::port::{ExecError, Port};
-use crate::program::{Body, ProgramPlan};
-use crate::rows::{entry_bytes, heap_bytes};
 use base::{Datum, Key, SqlError, SqlState};
 use catalog::Table;
+use expr::program::{Body, ProgramPlan};
+use expr::rows::{entry_bytes, heap_bytes};
+use expr::{Expr, eval, eval_bool};
 use std::collections::BTreeSet;
 use txn::{LockMode, Read};
 

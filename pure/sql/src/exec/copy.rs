@@ -5,13 +5,13 @@ use super::step::{CopyFromPlan, CopyToPlan, Writer};
 use super::write::{Change, Changes, check_row};
 use super::{Charge, Cx, Slots, bulk, foreign, insert};
 use crate::copy::{Decoder, Encoder, Fields, Format, in_column, in_line};
-use crate::expr::zoned;
 use crate::output::{in_zone, is_zoned};
 use crate::port::ExecError;
 use base::zone::Zone;
 use base::{Datum, SqlError, Type};
 use catalog::Table;
 use core::future::poll_fn;
+use expr::zoned;
 
 /// Rows that are written at a time: enough that some lie in each slot.
 const COPY_ROWS: usize = 4096;

@@ -8,13 +8,13 @@ use super::step::{Action, PointOp, Run, Scan, Step, StepOp};
 use super::{Cx, StepStats, Tag, statement};
 use crate::bind::PlanCx;
 use crate::bind::rel::{Call, CallKind, InitValue, JoinKind, SortKey};
-use crate::expr::{Expr, zoned};
 use crate::parse::{ExplainOptions, Statement};
 use crate::plan::{Plan, PlanKind};
 use crate::port::{ExecError, Show, Signal};
-use crate::program::Body;
 use base::{Datum, RowBatch, TableId, Type};
 use core::fmt::Write;
+use expr::program::Body;
+use expr::{Expr, zoned};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

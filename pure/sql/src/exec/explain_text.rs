@@ -1,12 +1,12 @@
 //! Names, keys and expressions as EXPLAIN shows them.
 
 use super::step::{Access, KeyPart, Scan, Step, StepOp, table_index};
-use crate::expr::aggregate::AggFunc;
-use crate::expr::{Compare, Expr, Func};
-use crate::program::{Body, PartialAggregate};
-use crate::rows::shown;
 use base::Datum;
 use catalog::Table;
+use expr::aggregate::AggFunc;
+use expr::program::{Body, PartialAggregate};
+use expr::rows::shown;
+use expr::{Compare, Expr, Func};
 
 /// The keys that an access reads; `names` are those of the row that their values are over.
 pub(super) fn access_text(table: &Table, access: &Access, names: Names<'_>) -> Option<String> {

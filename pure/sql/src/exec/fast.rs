@@ -2,7 +2,6 @@
 
 use super::step::{Action, PointPlan, Run, Step, StepOp};
 use super::{Completed, Cx, Tag, point};
-use crate::expr::{Env, Expr, NoColumns, NoSession, eval, walk};
 use crate::plan::{Plan, PlanKind};
 use crate::port::{ExecError, OpAnswer, Params, Port, Started};
 use base::key::{encode_datum, slot_of};
@@ -10,6 +9,7 @@ use base::{Datum, RowBatch, Slot};
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use core::task::Poll;
+use expr::{Env, Expr, NoColumns, NoSession, eval, walk};
 use std::rc::Rc;
 use std::sync::Arc;
 use txn::OpId;
@@ -202,7 +202,7 @@ fn slot_from(exprs: &[&Expr], env: &Env<'_>) -> Option<Slot> {
         !walk::any(expr, &|node| match node {
             Expr::Column(..) | Expr::Subquery(..) | Expr::Outer(..) => true,
             Expr::Param(slot, _) => *slot as usize >= env.params.len(),
-            Expr::Call(func, _, _) => func.volatility() != crate::expr::Volatility::Immutable,
+            Expr::Call(func, _, _) => func.volatility() != expr::Volatility::Immutable,
             _ => false,
         })
     };

@@ -2,9 +2,9 @@
 
 use super::source::{Rows, Source};
 use super::{Cx, Local, Slots};
-use crate::expr::{Expr, NoColumns, eval_bool, list, walk};
 use crate::port::ExecError;
 use base::{Datum, RowBatch, SqlError};
+use expr::{Expr, NoColumns, eval_bool, list, walk};
 use std::borrow::Cow;
 
 pub(super) struct FilterRows<'a> {

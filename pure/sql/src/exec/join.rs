@@ -7,10 +7,10 @@ use super::source::{RowList, Rows, Source, collect, open};
 use super::step::{Scan, Step, StepOp};
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots, WINDOW};
 use crate::bind::rel::{Binds, JoinKind};
-use crate::expr::{Columns, Expr, eval, eval_bool};
 use crate::port::ExecError;
-use crate::rows::{GroupKey, datums_heap_bytes, entry_bytes, heap_bytes};
 use base::{Datum, RowBatch, SqlError};
+use expr::rows::{GroupKey, datums_heap_bytes, entry_bytes, heap_bytes};
+use expr::{Columns, Expr, eval, eval_bool};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 

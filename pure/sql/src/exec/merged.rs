@@ -8,11 +8,11 @@ use super::request::{Target, scans};
 use super::scan::{Part, entry_columns, first_answers, primary_key};
 use super::step::Scan;
 use super::{Charge, Cx};
-use crate::expr::Expr;
 use crate::port::ExecError;
-use crate::program::{Body, FIRST_ROWS_MAX, ProgramPlan};
-use crate::rows::datums_heap_bytes;
 use base::{Datum, Key, Type};
+use expr::Expr;
+use expr::program::{Body, FIRST_ROWS_MAX, ProgramPlan};
+use expr::rows::datums_heap_bytes;
 use std::collections::VecDeque;
 use txn::{OpResult, Program, Read};
 

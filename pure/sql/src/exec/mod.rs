@@ -36,7 +36,6 @@ pub use show::{TOPICS, row_counts, show_columns, show_hint, unknown_to_show};
 pub use step::Run;
 
 use crate::bind::rel::InitValue;
-use crate::expr::{Env, Expr, NoColumns, eval};
 use crate::plan::{Plan, PlanKind};
 use crate::port::{ExecError, Params, Port};
 use base::{Datum, RowBatch, SqlError};
@@ -44,6 +43,7 @@ use core::cell::{Cell, RefCell};
 use core::fmt;
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
+use expr::{Env, Expr, NoColumns, eval};
 use session::Facts;
 use std::rc::Rc;
 use std::sync::Arc;

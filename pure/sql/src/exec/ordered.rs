@@ -6,10 +6,10 @@
 //! sorts or frees all of them.
 
 use crate::bind::rel::Aggregate;
-use crate::expr::aggregate::AggState;
-use crate::rows::{compare_rows, row_bytes};
 use base::{Datum, SqlError};
 use core::cmp::Ordering;
+use expr::aggregate::AggState;
+use expr::rows::{compare_rows, row_bytes};
 use std::collections::VecDeque;
 
 /// Rows of a run.

@@ -3,12 +3,12 @@
 use super::step::{PointOp, PointPlan};
 use super::write::{checked_key, encoded_row};
 use super::{Cx, Slots, Tag};
-use crate::expr::{Env, NoColumns, eval, value_of};
 use crate::keys::key_capacity;
 use crate::port::{ExecError, OpFuture};
-use crate::program::formula;
 use base::key::{encode_datum, slot_of};
 use base::{Datum, Key, RowBatch, ShardId, Slot, SqlError};
+use expr::program::formula;
+use expr::{Env, NoColumns, eval, value_of};
 use txn::{Op, OpResult};
 
 /// An operation and where it goes.

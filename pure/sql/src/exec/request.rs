@@ -2,12 +2,12 @@
 
 use super::Cx;
 use super::step::{Access, Bound, KeyPart, Scan, SlotPart};
-use crate::expr::{Columns, Env, eval};
 use crate::keys::key_capacity;
 use crate::port::OpFuture;
 use base::key::{encode_datum, prefix_end, slot_of};
 use base::{Datum, Key, KeyRange, Planted, ShardId, Slot, SqlError, SqlState, Type, is_planted};
 use catalog::{Index, Table};
+use expr::{Columns, Env, eval};
 use txn::{Op, Program, Read, ScanOp, Slots};
 
 /// Most key combinations of `IN` lists.

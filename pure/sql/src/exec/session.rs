@@ -1,10 +1,10 @@
 //! The session as expressions see it.
 
-use crate::expr::SessionFacts;
-use crate::pg_catalog::{self, CatalogCx};
 use crate::port::Port;
 use base::{Datum, RowBatch, SqlError, Time};
 use core::cell::{Cell, OnceCell};
+use expr::SessionFacts;
+use pg_catalog::CatalogCx;
 use std::collections::BTreeMap;
 
 /// Facts that the port gives.
@@ -95,7 +95,7 @@ impl SessionFacts for Facts<'_> {
     fn pid(&self) -> i32 {
         self.port.session_pid()
     }
-    fn ends(&self) -> Option<crate::expr::Ends> {
+    fn ends(&self) -> Option<expr::Ends> {
         self.port.session_ends()
     }
     fn setting(&self, name: &str) -> Option<String> {

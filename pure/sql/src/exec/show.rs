@@ -3,7 +3,7 @@
 use super::Cx;
 use crate::plan::OutColumn;
 use crate::port::{ExecError, Show};
-use base::{Datum, RowBatch, TableId, Type};
+use base::{Datum, RowBatch, SqlError, TableId, Type};
 use core::future::poll_fn;
 use std::collections::BTreeMap;
 
@@ -158,7 +158,7 @@ pub fn show_hint() -> String {
 
 /// The error of SHOW for a setting that does not exist: SHOW tells of other things as well.
 pub fn unknown_to_show(name: &str) -> SqlError {
-    crate::settings::unknown(name).hint(show_hint())
+    pg_catalog::settings::unknown(name).hint(show_hint())
 }
 
 /// Names and types of the columns that the node answers for each kind of SHOW.

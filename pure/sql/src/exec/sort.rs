@@ -9,11 +9,11 @@ use super::source::{Rows, Source, open};
 use super::step::{Step, StepOp};
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
 use crate::bind::rel::SortKey;
-use crate::expr::Expr;
 use crate::port::ExecError;
-use crate::rows::{compare_rows, datums_heap_bytes, heap_bytes};
 use base::{Datum, RowBatch, SqlError};
 use core::cmp::Ordering;
+use expr::Expr;
+use expr::rows::{compare_rows, datums_heap_bytes, heap_bytes};
 
 /// Rows that are sorted at once.
 const RUN_ROWS: usize = 4096;

@@ -10,12 +10,12 @@ use super::sort::SortRows;
 use super::step::{Step, StepOp};
 use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
 use crate::bind::rel::{Call, TableFunction};
-use crate::expr::list::{self, units_of_row};
-use crate::expr::{Env, Expr, Func, NoColumns, eval, zoned};
-use crate::pg_catalog::VirtualTable;
 use crate::port::{ExecError, Show};
-use crate::rows::{GroupKey, datum_heap_bytes, entry_bytes, row_bytes};
 use base::{Datum, Pieces, RowBatch, SqlError, SqlState, Type};
+use expr::list::{self, units_of_row};
+use expr::rows::{GroupKey, datum_heap_bytes, entry_bytes, row_bytes};
+use expr::{Env, Expr, Func, NoColumns, eval, zoned};
+use pg_catalog::VirtualTable;
 use std::collections::BTreeSet;
 
 /// Rows with values of so many bytes are charged while a batch is made of them.
@@ -229,7 +229,7 @@ fn call_numbers(row: &[Expr], calls: &[Call<Step>]) -> Vec<u32> {
 }
 
 fn add_calls(value: &Expr, calls: &[Call<Step>], found: &mut Vec<u32>) {
-    crate::expr::walk::walk(value, &mut |node| {
+    expr::walk::walk(value, &mut |node| {
         if let Expr::Subquery(number, _) = node
             && !found.contains(number)
         {

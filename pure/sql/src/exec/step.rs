@@ -2,13 +2,13 @@
 
 use crate::bind::rel::{Aggregate, Binds, Call, Init, JoinKind, SortKey, TableFunction};
 use crate::copy::CopyOptions;
-use crate::expr::Expr;
 use crate::parse::{ExplainOptions, Statement};
-use crate::pg_catalog::VirtualTable;
 use crate::port::Show;
-use crate::program::{FormulaChange, ProgramPlan, TableShape};
 use base::Type;
 use catalog::{Index, Table};
+use expr::Expr;
+use expr::program::{FormulaChange, ProgramPlan, TableShape};
+use pg_catalog::VirtualTable;
 use std::sync::Arc;
 use txn::LockMode;
 

@@ -9,14 +9,14 @@ use super::scan::rows_of;
 use super::source::{RowList, collect};
 use super::step::{WritePlan, Writer, table_index};
 use super::{BATCH_ROWS, Charge, Cx, Slots, WINDOW, bulk, foreign};
-use crate::expr::{Expr, eval};
 use crate::keys::{entry_differs, entry_key, entry_row};
 use crate::port::{ExecError, OpFuture};
-use crate::program::{Body, ModifyBody, ProgramPlan};
-use crate::rows::{entry_bytes, heap_bytes, row_bytes, shown_key};
 use base::limits::{KEY_BYTES_MAX, ROW_BYTES_MAX};
 use base::{Datum, Key, Pieces, Planted, RowBatch, SqlError, SqlState, is_planted};
 use catalog::Table;
+use expr::program::{Body, ModifyBody, ProgramPlan};
+use expr::rows::{entry_bytes, heap_bytes, row_bytes, shown_key};
+use expr::{Expr, eval};
 use std::collections::{BTreeSet, VecDeque};
 use txn::{LockMode, Op, OpResult, Program, Read, Write};
 

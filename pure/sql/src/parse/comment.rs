@@ -108,7 +108,7 @@ fn subject(words: &mut Words<'_>) -> Result<(Option<String>, Subject), SqlError>
 pub(super) fn name(words: &mut Words<'_>) -> Result<Vec<String>, SqlError> {
     if let Token::Word(word) = words.peek()
         && word.quote_style.is_none()
-        && crate::keywords::is_reserved(&word.value)
+        && functions::keywords::is_reserved(&word.value)
     {
         return Err(words.unexpected());
     }
@@ -127,7 +127,7 @@ fn own_name(words: &mut Words<'_>) -> Result<String, SqlError> {
 fn in_public(mut parts: Vec<String>) -> Result<String, SqlError> {
     let name = parts.pop().expect("a name has parts");
     match parts.as_slice() {
-        [] if crate::pg_catalog::lookup(None, &name).is_some() => {
+        [] if pg_catalog::lookup(None, &name).is_some() => {
             let message = format!("permission denied: \"{name}\" is a system catalog");
             Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
         }

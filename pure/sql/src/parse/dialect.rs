@@ -1,8 +1,8 @@
 //! The library's PostgreSQL dialect with expressions and aliases that are read here.
 
 use super::expression;
-use crate::keywords::{is_bare_label, is_reserved};
 use base::SqlError;
+use functions::keywords::{is_bare_label, is_reserved};
 use sqlparser::ast;
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::{ALL_KEYWORDS, ALL_KEYWORDS_INDEX, Keyword};

@@ -4,7 +4,7 @@
 //! A word that PostgreSQL's grammar does not know is a plain name to it, too: its token carries no
 //! keyword, so the library takes none of those clauses.
 
-use crate::keywords::{contains, list};
+use functions::keywords::{contains, list};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::Token;
 

@@ -187,7 +187,7 @@ impl Statement {
 /// or has too many words; 54000 if it is too long;
 /// 0A000 for what is known but not supported.
 pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
-    let rewritten = crate::pg_catalog::rewrite::client_query(text);
+    let rewritten = pg_catalog::rewrite::client_query(text);
     let source = Source(Arc::from(rewritten.as_deref().unwrap_or(text)));
     let (bytes, limit) = (source.0.len(), base::limits::STATEMENT_BYTES_MAX);
     if bytes > limit {

@@ -1,7 +1,7 @@
 //! Operands of expressions: literals, names, subqueries, rows, CASE.
 
 use super::expression::{Expressions, Parsed};
-use crate::keywords::{is_reserved, may_name_function, no_function};
+use functions::keywords::{is_reserved, may_name_function, no_function};
 use sqlparser::ast::{
     AccessExpr, Array, CaseWhen, CastKind, DataType, DateTimeField, Expr as Ast, Ident, Interval,
     ObjectName, Query, Subscript, Value,

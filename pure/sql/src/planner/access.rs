@@ -3,9 +3,9 @@
 use super::estimate::{CHOSEN_ROWS_MIN, PLANNED_ROWS_MIN, between, entries, share_of_all};
 use crate::bind::rel::SortKey;
 use crate::exec::step::{Access, Bound, KeyPart, SlotPart, table_index};
-use crate::expr::{Compare, Expr, Func, walk};
 use base::Type;
 use catalog::Table;
+use expr::{Compare, Expr, Func, walk};
 
 /// Cost of reading a row through a secondary index, in rows read from the primary one.
 const SECONDARY_COST: f64 = 2.0;
@@ -374,7 +374,7 @@ fn sargs(table: &Table, place: Place, conditions: &[Expr], known: &dyn Fn(u32) -
 
 /// Whether an expression gives the same value each time during one statement.
 pub(super) fn is_repeatable(expr: &Expr) -> bool {
-    walk::volatility(expr) != crate::expr::Volatility::Volatile
+    walk::volatility(expr) != expr::Volatility::Volatile
         && !walk::any(expr, &|node| {
             matches!(node, Expr::Subquery(..) | Expr::Outer(..))
         })

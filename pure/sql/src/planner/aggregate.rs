@@ -5,9 +5,9 @@ use super::query::{Planned, Wish, one, only_below, pushable, substitute};
 use super::{Planner, columns_of, estimate, remap};
 use crate::bind::rel::{Aggregate, Rel, SortKey};
 use crate::exec::step::{Step, StepOp};
-use crate::expr::{Expr, walk};
-use crate::program::{Body, PartialAggregate, ProgramPlan};
 use base::{SqlError, Type};
+use expr::program::{Body, PartialAggregate, ProgramPlan};
+use expr::{Expr, walk};
 
 impl Planner<'_, '_> {
     pub(super) fn aggregate(
@@ -131,7 +131,7 @@ impl Planner<'_, '_> {
 
 /// min(x) and max(x) alone: an order by x with one row answers them, if an index has it.
 fn extreme_wish(input: &Rel, group: &[Expr], aggregates: &[Aggregate]) -> Wish {
-    use crate::expr::aggregate::AggFunc;
+    use expr::aggregate::AggFunc;
     let ([], [only]) = (group, aggregates) else {
         return Wish::default();
     };

@@ -3,8 +3,8 @@
 
 use super::query::substitute;
 use crate::bind::rel::Rel;
-use crate::expr::{Expr, fold, walk};
 use base::SqlError;
+use expr::{Expr, fold, walk};
 
 /// As [`check`] for all that a relation is made of, which will not be planned.
 pub(super) fn check_below(rel: &Rel) -> Result<(), SqlError> {

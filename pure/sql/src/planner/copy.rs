@@ -6,13 +6,13 @@ use crate::bind::rel::Rel;
 use crate::bind::{Binder, BoundQuery};
 use crate::copy::{CopyOptions, Direction, Format};
 use crate::exec::step::{Action, CopyFromPlan, CopyToPlan, StepOp};
-use crate::expr::resolve::{self, Context};
-use crate::expr::{Expr, walk};
 use crate::parse::{CopySource, CopyStatement};
-use crate::pg_catalog::names::in_known_schema;
 use crate::plan::{Plan, PlanKind};
 use base::{SqlError, SqlState, Type};
 use catalog::Table;
+use expr::resolve::{self, Context};
+use expr::{Expr, walk};
+use pg_catalog::names::in_known_schema;
 
 /// What a client must be told before COPY data flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

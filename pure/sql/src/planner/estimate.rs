@@ -3,8 +3,8 @@
 //! Nothing is known about values. The shares are those that PostgreSQL takes where it knows
 //! nothing either, so that its users find what they are used to.
 
-use crate::expr::{Compare, Expr, Func};
 use base::Datum;
+use expr::{Compare, Expr, Func};
 
 /// Rows of a table of which nothing is known.
 pub(super) const UNKNOWN_ROWS: f64 = 1e6;

@@ -8,9 +8,9 @@ use super::query::{Need, Planned, Wish, conjunction, pushable, rows_program};
 use super::{Planner, columns_of, remap};
 use crate::bind::rel::{Binds, JoinKind, Rel};
 use crate::exec::step::{Access, Bound, KeyPart, Scan, SlotPart, Step, StepOp};
-use crate::expr::{Compare, Expr, Func, walk};
 use base::SqlError;
 use catalog::Table;
+use expr::{Compare, Expr, Func, walk};
 use std::sync::Arc;
 use txn::LockMode;
 

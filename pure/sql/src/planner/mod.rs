@@ -16,12 +16,12 @@ mod write;
 use crate::bind::rel::{Init, InitValue, Rel};
 use crate::bind::{Binder, BoundQuery, PlanCx};
 use crate::exec::step::{Action, Run, Step, StepOp};
-use crate::expr::{Expr, walk};
 use crate::parse::{ExplainOptions, InsertWords, Kind, LONG_BYTES, Named, ShowWhat, Statement};
-use crate::pg_catalog::names::{known_schema, qualified};
 use crate::plan::{OutColumn, Plan, PlanKind, Reads, SessionCommand};
 use base::{Datum, SqlError, SqlState, Type};
 use catalog::Table;
+use expr::{Expr, walk};
+use pg_catalog::names::{known_schema, qualified};
 use query::Need;
 
 pub use copy::CopyShape;
@@ -173,7 +173,7 @@ fn show(what: &ShowWhat, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
     let mut plan = match what {
         ShowWhat::Setting(name) => {
             let command = SessionCommand::ShowSetting(name.clone());
-            let known = name.as_deref().and_then(crate::settings::lookup);
+            let known = name.as_deref().and_then(pg_catalog::settings::lookup);
             let names: &[&str] = match name {
                 Some(_) if known.is_some() => &[known.map_or("", |setting| setting.name)],
                 Some(name) => &[name],
@@ -205,7 +205,7 @@ fn constants(args: &[ast::Expr], binder: &mut Binder<'_>) -> Result<Vec<Datum>, 
                 "an argument that is not a constant",
             ));
         }
-        values.push(crate::expr::fold::constant(&bound)?);
+        values.push(expr::fold::constant(&bound)?);
     }
     Ok(values)
 }
@@ -338,8 +338,7 @@ fn explain(
 fn check_named(named: &Named, binder: &Binder<'_>) -> Result<(), SqlError> {
     let (schema, name) = qualified(&binder.cx.database.name, named.table.clone())?;
     known_schema(schema.as_deref())?;
-    if schema.as_deref() != Some("public")
-        && crate::pg_catalog::lookup(schema.as_deref(), &name).is_some()
+    if schema.as_deref() != Some("public") && pg_catalog::lookup(schema.as_deref(), &name).is_some()
     {
         return Ok(());
     }
@@ -401,7 +400,7 @@ impl<'b, 'a> Planner<'b, 'a> {
     pub(crate) fn settled(&self, mut rel: Rel) -> Rel {
         rel.each_expr_mut(&mut |expr| {
             self.binder.settle(expr);
-            crate::expr::fold::fold(expr);
+            expr::fold::fold(expr);
         });
         rel
     }
@@ -412,8 +411,8 @@ impl<'b, 'a> Planner<'b, 'a> {
     /// Those of computing constants.
     pub(crate) fn settled_expr(&self, mut expr: Expr) -> Result<Expr, SqlError> {
         self.binder.settle(&mut expr);
-        crate::expr::fold::fold(&mut expr);
-        crate::expr::fold::check(&expr)?;
+        expr::fold::fold(&mut expr);
+        expr::fold::check(&expr)?;
         Ok(expr)
     }
 

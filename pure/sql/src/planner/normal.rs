@@ -2,9 +2,9 @@
 
 use super::access::{self, is_repeatable};
 use crate::bind::conjuncts;
-use crate::expr::{Compare, Expr, Func, walk};
 use base::{Datum, Type};
 use core::cmp::Ordering;
+use expr::{Compare, Expr, Func, walk};
 use std::collections::BTreeMap;
 
 /// Conditions of one part of an OR that are looked for in its other parts.

@@ -5,7 +5,7 @@
 
 use super::access::{self, Wanted};
 use super::join::{Item, LOOKUP_COST, item_rows, owners, raise};
-use crate::expr::{Compare, Expr, Func, walk};
+use expr::{Compare, Expr, Func, walk};
 
 /// A condition over several inputs.
 struct Shared {

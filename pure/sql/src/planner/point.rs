@@ -2,10 +2,10 @@
 
 use super::query::pushable;
 use crate::exec::step::{Access, KeyPart, PointOp, PointPlan, Scan, Step, StepOp, Writer};
-use crate::expr::{Expr, Func, walk};
-use crate::program::{Body, ModifyBody, ProgramPlan};
 use base::Type;
 use catalog::{IndexColumn, Table};
+use expr::program::{Body, FormulaChange, ModifyBody, ProgramPlan};
+use expr::{Expr, Func, walk};
 
 impl PointPlan {
     pub(super) fn writes(&self) -> bool {

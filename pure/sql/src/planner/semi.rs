@@ -2,7 +2,7 @@
 
 use super::access;
 use crate::bind::rel::{Binds, Call, CallKind, JoinKind, Rel};
-use crate::expr::{Compare, Expr, Func, walk};
+use expr::{Compare, Expr, Func, walk};
 
 /// EXISTS or IN as a semi join (NOT: anti join), if its dependence on the outer row is only in
 /// conditions that can become join conditions: the kind, the right side, the conditions over

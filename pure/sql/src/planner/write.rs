@@ -9,13 +9,13 @@ use crate::exec::step::{
     Action, ChildKey, ConflictPlan, ConflictUpdate, InsertPlan, ParentKey, StepOp, WritePlan,
     Writer, table_index,
 };
-use crate::expr::{Compare, Expr, Func};
 use crate::parse::{InsertWords, Statement};
-use crate::pg_catalog::names::known_schema;
 use crate::plan::{OutColumn, Plan};
-use crate::program::TableShape;
 use base::{SqlError, SqlState, Type};
 use catalog::{ForeignKey, Table, Validity};
+use expr::program::TableShape;
+use expr::{Compare, Expr, Func};
+use pg_catalog::names::known_schema;
 use sqlparser::ast;
 use std::sync::Arc;
 use txn::LockMode;

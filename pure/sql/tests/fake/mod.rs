@@ -122,7 +122,7 @@ impl Cluster {
             catalog: &catalog,
             database: &catalog.databases[&self.database],
             param_types: types,
-            zone: sql::expr::zoned::of_setting(zone.as_deref()),
+            zone: expr::zoned::of_setting(zone.as_deref()),
             rows: &|_| None,
         };
         sql::plan(statement, &cx)
@@ -218,7 +218,7 @@ impl Cluster {
             },
             SessionCommand::Set { name, value, .. } if name == "timezone" => {
                 let value = value.as_deref();
-                let zone = value.map(|value| sql::settings::validate(name, value));
+                let zone = value.map(|value| pg_catalog::settings::validate(name, value));
                 *self.state.zone.borrow_mut() = zone.transpose()?;
                 tagged("SET")
             }
@@ -278,7 +278,7 @@ impl Cluster {
     fn put_names(&self, columns: &[sql::plan::OutColumn], batch: &mut RowBatch) {
         let catalog = self.catalog();
         let database = catalog.databases.values().next().expect("there is one");
-        let cx = sql::pg_catalog::CatalogCx {
+        let cx = pg_catalog::CatalogCx {
             catalog: &catalog,
             database,
             user: "trellis",
@@ -379,7 +379,7 @@ fn tagged(tag: &str) -> Outcome {
 }
 
 fn setting(name: &str) -> Option<String> {
-    sql::settings::lookup(name).map(|setting| setting.default.to_owned())
+    pg_catalog::settings::lookup(name).map(|setting| setting.default.to_owned())
 }
 
 fn shown(columns: &[(String, Type)], row: &[Datum]) -> Vec<String> {

@@ -165,13 +165,15 @@ impl FakePort {
 
     /// A program after its trip to another node.
     fn travelled(&self, program: &txn::Program) -> Arc<dyn txn::RowProgram> {
-        let live = program.live(sql::decode_program).expect("a program");
+        let live = program
+            .live(expr::program::decode_program)
+            .expect("a program");
         if !self.next_op.get().is_multiple_of(3) {
             return live;
         }
         let mut bytes = Vec::new();
         live.encode(&mut bytes);
-        sql::decode_program(&bytes).expect("its own encoding")
+        expr::program::decode_program(&bytes).expect("its own encoding")
     }
 
     fn scan(&self, rows: &Rows, scan: &ScanOp) -> OpAnswer {
@@ -306,7 +308,7 @@ impl Port for FakePort {
         self.unique().wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
     fn set_config(&self, name: &str, value: Option<&str>, _: bool) -> Result<String, SqlError> {
-        sql::settings::validate(name, value.unwrap_or_default())
+        pg_catalog::settings::validate(name, value.unwrap_or_default())
     }
     fn setting(&self, name: &str) -> Option<String> {
         self.state.setting(name)

@@ -1,0 +1,482 @@
+//! The running state of one aggregate in one group.
+
+use super::statistics::Spread;
+use super::{AggFunc, SumKind};
+use crate::rows::{datum_heap_bytes, datums_heap_bytes, entry_bytes, heap_bytes};
+use base::datum::Interval;
+use base::{Datum, Decimal, SqlError, SqlState, Type, codec};
+use core::cmp::Ordering;
+use functions::cast::{checked_int, out_of_range};
+use functions::{datetime, string};
+use std::collections::BTreeSet;
+
+/// A list of values in the order of SQL, for sets.
+#[derive(Clone, Debug)]
+struct Values(Box<[Datum]>);
+
+impl PartialEq for Values {
+    fn eq(&self, other: &Values) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl Eq for Values {}
+impl PartialOrd for Values {
+    fn partial_cmp(&self, other: &Values) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Values {
+    fn cmp(&self, other: &Values) -> Ordering {
+        let pairs = self.0.iter().zip(other.0.iter()).map(|(a, b)| a.compare(b));
+        pairs
+            .into_iter()
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
+    }
+}
+
+/// One aggregate's state.
+#[derive(Clone, Debug)]
+pub struct AggState {
+    func: AggFunc,
+    acc: Accumulator,
+    /// Values seen so far, with `DISTINCT`; `acc` is then unused until the end.
+    seen: Option<BTreeSet<Values>>,
+    /// Bytes held beside the state itself.
+    heap_bytes: usize,
+}
+
+/// What has been accumulated.
+#[derive(Clone, Debug)]
+enum Accumulator {
+    Count(i64),
+    /// The value so far; NULL before the first.
+    Value(Datum),
+    /// Sum of integers and number of values.
+    Int(i128, i64),
+    /// Sum of numerics and number of values.
+    Decimal(Decimal, i64),
+    /// Sum of floats and number of values.
+    Float(f64, i64),
+    Interval(Interval, i64),
+    /// Text so far, the separator before the first value.
+    Joined(Option<(Vec<u8>, Vec<u8>)>, bool),
+    Items(Vec<Datum>),
+    Spread(Spread),
+}
+
+impl Accumulator {
+    fn new(func: AggFunc) -> Accumulator {
+        match func {
+            AggFunc::CountAll | AggFunc::Count => Accumulator::Count(0),
+            AggFunc::Sum(kind) | AggFunc::Avg(kind) => match kind {
+                SumKind::Int | SumKind::BigInt => Accumulator::Int(0, 0),
+                SumKind::Decimal => Accumulator::Decimal(Decimal::ZERO, 0),
+                SumKind::Real | SumKind::Float => Accumulator::Float(0.0, 0),
+                SumKind::Interval => Accumulator::Interval(Interval::default(), 0),
+            },
+            AggFunc::Min
+            | AggFunc::Max
+            | AggFunc::BoolAnd
+            | AggFunc::BoolOr
+            | AggFunc::BitAnd
+            | AggFunc::BitOr => Accumulator::Value(Datum::Null),
+            AggFunc::StringAgg => Accumulator::Joined(None, false),
+            AggFunc::ArrayAgg => Accumulator::Items(Vec::new()),
+            AggFunc::Spread { float, .. } => Accumulator::Spread(Spread::new(float)),
+        }
+    }
+}
+
+/// "value overflows numeric format", 22003.
+fn overflow() -> SqlError {
+    SqlError::new(
+        SqlState::NUMERIC_OUT_OF_RANGE,
+        "value overflows numeric format",
+    )
+}
+
+/// The sum of two floats; 22003 if it is infinite and they are not.
+fn add_floats(a: f64, b: f64) -> Result<f64, SqlError> {
+    let sum = a + b;
+    if sum.is_infinite() && a.is_finite() && b.is_finite() {
+        return Err(SqlError::new(
+            SqlState::NUMERIC_OUT_OF_RANGE,
+            "value out of range: overflow",
+        ));
+    }
+    Ok(sum)
+}
+
+fn decimal_of(sum: i128) -> Result<Decimal, SqlError> {
+    Decimal::from_parts(sum, 0).ok_or_else(overflow)
+}
+
+/// Bytes of encoded values in one part of a partial result.
+const PART_BYTES: usize = 64 << 10;
+
+/// Longer values are refused (54000), as in PostgreSQL.
+fn checked_length(bytes: usize) -> Result<usize, SqlError> {
+    match bytes > string::RESULT_BYTES_MAX {
+        true => Err(string::too_large(bytes)),
+        false => Ok(bytes),
+    }
+}
+
+impl AggState {
+    /// The state before the first row.
+    pub fn new(func: AggFunc, distinct: bool) -> AggState {
+        let seen = (distinct && !func.ignores_repetition()).then(BTreeSet::new);
+        AggState {
+            func,
+            acc: Accumulator::new(func),
+            seen,
+            heap_bytes: 0,
+        }
+    }
+
+    /// Memory that the state holds beside itself, in bytes.
+    #[inline]
+    pub fn held_bytes(&self) -> usize {
+        self.heap_bytes
+    }
+
+    /// Memory that the state may take while it takes in the arguments of one row, in bytes: a
+    /// larger copy of what it has gathered.
+    #[inline]
+    pub fn growth_bytes(&self, args: &[Datum]) -> usize {
+        if self.seen.is_some() {
+            return datums_heap_bytes(args);
+        }
+        match (&self.acc, args) {
+            (Accumulator::Value(_), [value, ..]) => datum_heap_bytes(value),
+            (Accumulator::Joined(Some((text, _)), _), [value, separator, ..]) => {
+                let wanted = text.len() + bytes_of(value).len() + bytes_of(separator).len();
+                if wanted <= text.capacity() {
+                    return 0;
+                }
+                wanted.max(2 * text.capacity())
+            }
+            (Accumulator::Joined(None, _), _) => datums_heap_bytes(args),
+            (Accumulator::Items(items), [value, ..]) => {
+                let more = match items.len() == items.capacity() {
+                    true => 2 * items.capacity() * size_of::<Datum>(),
+                    false => 0,
+                };
+                more + datum_heap_bytes(value)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Takes the arguments of one row in.
+    ///
+    /// # Errors
+    /// 22003 if a sum overflows its type.
+    pub fn update(&mut self, args: &[Datum]) -> Result<(), SqlError> {
+        if self.func.skips_nulls() && args.first().is_none_or(Datum::is_null) {
+            return Ok(());
+        }
+        if let Some(seen) = &mut self.seen {
+            let values = Values(args.into());
+            let own = heap_bytes(size_of_val::<[Datum]>(&values.0)) + datums_heap_bytes(&values.0);
+            if seen.insert(values) {
+                self.heap_bytes += own + entry_bytes(size_of::<Values>());
+            }
+            return Ok(());
+        }
+        self.accumulate(args)
+    }
+
+    fn accumulate(&mut self, args: &[Datum]) -> Result<(), SqlError> {
+        match (&mut self.acc, args) {
+            (Accumulator::Count(count), _) => *count += 1,
+            (Accumulator::Int(sum, count), [Datum::Int(value), ..]) => {
+                *sum += i128::from(*value);
+                *count += 1;
+            }
+            (Accumulator::Decimal(sum, count), [Datum::Decimal(value), ..]) => {
+                *sum = sum.add(*value)?;
+                *count += 1;
+            }
+            (Accumulator::Float(sum, count), [Datum::Float(value), ..]) => {
+                *sum = add_floats(*sum, *value)?;
+                *count += 1;
+            }
+            (Accumulator::Interval(sum, count), [Datum::Interval(value), ..]) => {
+                *sum = datetime::sum(*sum, *value)?;
+                *count += 1;
+            }
+            (Accumulator::Value(so_far), [value, ..]) => {
+                if keep_new(self.func, so_far, value) {
+                    self.heap_bytes = datum_heap_bytes(value);
+                    *so_far = value.clone();
+                } else {
+                    combine_bits(self.func, so_far, value);
+                }
+            }
+            (Accumulator::Joined(joined, is_text), [value, separator, ..]) => {
+                *is_text = matches!(value, Datum::Text(_));
+                let (value, separator) = (bytes_of(value), bytes_of(separator));
+                match joined {
+                    None => *joined = Some((value.to_vec(), separator.to_vec())),
+                    Some((text, _)) => {
+                        checked_length(text.len() + separator.len() + value.len())?;
+                        text.extend_from_slice(separator);
+                        text.extend_from_slice(value);
+                    }
+                }
+                if let Some((text, first)) = joined {
+                    self.heap_bytes = heap_bytes(text.capacity()) + heap_bytes(first.capacity());
+                }
+            }
+            (Accumulator::Items(items), [value, ..]) => {
+                let before = heap_bytes(items.capacity() * size_of::<Datum>());
+                checked_length((items.len() + 1) * size_of::<Datum>())?;
+                items.push(value.clone());
+                let after = heap_bytes(items.capacity() * size_of::<Datum>());
+                self.heap_bytes += datum_heap_bytes(value) + after - before;
+            }
+            (Accumulator::Spread(spread), [value, ..]) => spread.update(value)?,
+            (_, args) => unreachable!("{:?} was bound to {args:?}", self.func),
+        }
+        Ok(())
+    }
+
+    /// Whether values count once.
+    pub fn is_distinct(&self) -> bool {
+        self.seen.is_some()
+    }
+
+    /// As [`AggState::merge`] for one part of the values of `DISTINCT`; how many there are.
+    ///
+    /// # Errors
+    /// XX001 if they are malformed.
+    pub fn merge_part(&mut self, part: &Datum) -> Result<usize, SqlError> {
+        let rows: Vec<Vec<Datum>> = codec::decode(part.as_bytes().unwrap_or(&[]))?;
+        rows.iter().try_for_each(|row| self.update(row))?;
+        Ok(rows.len())
+    }
+
+    /// Values of `DISTINCT` that have not been taken into the result.
+    pub fn seen_count(&self) -> usize {
+        self.seen.as_ref().map_or(0, BTreeSet::len)
+    }
+
+    /// Takes values of `DISTINCT` into the result, when all of them have come: so many at most, so
+    /// that others have their turn. How many; [`AggState::finish`] takes those that are left.
+    ///
+    /// # Errors
+    /// As [`AggState::finish`].
+    pub fn fold(&mut self, most: usize) -> Result<usize, SqlError> {
+        for done in 0..most {
+            let Some(values) = self.seen.as_mut().and_then(BTreeSet::pop_first) else {
+                return Ok(done);
+            };
+            self.accumulate(&values.0)?;
+        }
+        Ok(most)
+    }
+
+    /// Forgets values of `DISTINCT`, so many at most: the state is of no use any more.
+    pub fn forget(&mut self, most: usize) {
+        if let Some(seen) = &mut self.seen {
+            (0..most.min(seen.len())).for_each(|_| drop(seen.pop_last()));
+        }
+    }
+
+    /// The values that [`AggState::merge`] of another state takes: [`AggFunc::partial_width`] of
+    /// them.
+    ///
+    /// # Errors
+    /// 22003 if an integer sum needs more than 38 digits.
+    pub fn partial(self) -> Result<Vec<Datum>, SqlError> {
+        if let Some(seen) = self.seen {
+            return Ok(vec![encoded(seen).into()]);
+        }
+        let average = matches!(self.func, AggFunc::Avg(_));
+        let with_count = |sum: Datum, count: i64| {
+            let sum = if count == 0 { Datum::Null } else { sum };
+            if average {
+                vec![sum, Datum::Int(count)]
+            } else {
+                vec![sum]
+            }
+        };
+        Ok(match self.acc {
+            Accumulator::Count(count) => vec![Datum::Int(count)],
+            Accumulator::Value(value) => vec![value],
+            Accumulator::Int(sum, count) => with_count(Datum::Decimal(decimal_of(sum)?), count),
+            Accumulator::Decimal(sum, count) => with_count(Datum::Decimal(sum), count),
+            Accumulator::Float(sum, count) => with_count(Datum::Float(sum), count),
+            Accumulator::Interval(sum, count) => with_count(Datum::Interval(sum), count),
+            Accumulator::Joined(None, _) => vec![Datum::Null, Datum::Null],
+            Accumulator::Joined(Some((text, separator)), is_text) => {
+                vec![joined(text, is_text), joined(separator, is_text)]
+            }
+            Accumulator::Items(items) => vec![items.into()],
+            Accumulator::Spread(spread) => spread.partial(),
+        })
+    }
+
+    /// Takes the partial result of another state in.
+    ///
+    /// # Errors
+    /// 22003 if a sum overflows, XX001 if the values are malformed.
+    pub fn merge(&mut self, partial: &[Datum]) -> Result<(), SqlError> {
+        if self.seen.is_some() {
+            for part in partial[0].as_array().unwrap_or(&[]) {
+                self.merge_part(part)?;
+            }
+            return Ok(());
+        }
+        let more = partial.get(1).and_then(Datum::as_int).unwrap_or(1);
+        match (&mut self.acc, &partial[0]) {
+            (Accumulator::Spread(spread), _) => spread.merge(partial)?,
+            (_, Datum::Null) => {}
+            (Accumulator::Count(count), Datum::Int(value)) => *count += value,
+            (Accumulator::Int(sum, count), Datum::Decimal(value)) => {
+                *sum += value.unscaled();
+                *count += more;
+            }
+            (Accumulator::Decimal(sum, count), Datum::Decimal(value)) => {
+                *sum = sum.add(*value)?;
+                *count += more;
+            }
+            (Accumulator::Float(sum, count), Datum::Float(value)) => {
+                *sum = add_floats(*sum, *value)?;
+                *count += more;
+            }
+            (Accumulator::Interval(sum, count), Datum::Interval(value)) => {
+                *sum = datetime::sum(*sum, *value)?;
+                *count += more;
+            }
+            (Accumulator::Items(items), Datum::Array(more)) => {
+                let before = heap_bytes(items.capacity() * size_of::<Datum>());
+                checked_length((items.len() + more.len()) * size_of::<Datum>())?;
+                items.extend(more.iter().cloned());
+                let after = heap_bytes(items.capacity() * size_of::<Datum>());
+                self.heap_bytes += datums_heap_bytes(more) + after - before;
+            }
+            // As values of their own.
+            (Accumulator::Value(_) | Accumulator::Joined(..), _) => self.accumulate(partial)?,
+            (_, other) => unreachable!("{:?} has no partial result {other:?}", self.func),
+        }
+        Ok(())
+    }
+
+    /// The result over everything taken in.
+    ///
+    /// # Errors
+    /// 22003 if it does not fit its type.
+    pub fn finish(mut self) -> Result<Datum, SqlError> {
+        self.fold(usize::MAX)?;
+        let counted = match &self.acc {
+            Accumulator::Int(_, count)
+            | Accumulator::Decimal(_, count)
+            | Accumulator::Float(_, count)
+            | Accumulator::Interval(_, count) => *count,
+            _ => 1,
+        };
+        if counted == 0 {
+            return Ok(Datum::Null);
+        }
+        let average = matches!(self.func, AggFunc::Avg(_));
+        Ok(match self.acc {
+            Accumulator::Count(count) => Datum::Int(count),
+            Accumulator::Value(value) => value,
+            Accumulator::Int(sum, count) if average => {
+                Datum::Decimal(decimal_of(sum)?.div(Decimal::from(count))?)
+            }
+            Accumulator::Int(sum, _) if self.func == AggFunc::Sum(SumKind::Int) => {
+                let sum = i64::try_from(sum).map_err(|_| out_of_range(Type::Int8))?;
+                checked_int(sum, Type::Int8)?
+            }
+            Accumulator::Int(sum, _) => Datum::Decimal(decimal_of(sum)?),
+            Accumulator::Decimal(sum, count) if average => {
+                Datum::Decimal(sum.div(Decimal::from(count))?)
+            }
+            Accumulator::Decimal(sum, _) => Datum::Decimal(sum),
+            Accumulator::Float(sum, count) if average => Datum::Float(sum / count as f64),
+            Accumulator::Float(sum, _) if self.func == AggFunc::Sum(SumKind::Real) => {
+                Datum::Float(functions::cast::to_real(sum)?)
+            }
+            Accumulator::Float(sum, _) => Datum::Float(sum),
+            Accumulator::Interval(sum, count) if average => {
+                let count = count as f64;
+                Datum::Interval(datetime::scale(sum, |part| part / count)?)
+            }
+            Accumulator::Interval(sum, _) => Datum::Interval(sum),
+            Accumulator::Joined(None, _) => Datum::Null,
+            Accumulator::Joined(Some((text, _)), is_text) => joined(text, is_text),
+            Accumulator::Items(items) if items.is_empty() => Datum::Null,
+            Accumulator::Items(items) => items.into(),
+            Accumulator::Spread(spread) => spread.finish(self.func)?,
+        })
+    }
+}
+
+/// Whether `value` takes the place of the value so far.
+fn keep_new(func: AggFunc, so_far: &Datum, value: &Datum) -> bool {
+    if so_far.is_null() {
+        return true;
+    }
+    match func {
+        AggFunc::Min => value.compare(so_far).is_lt(),
+        AggFunc::Max => value.compare(so_far).is_gt(),
+        AggFunc::BoolAnd => *value == Datum::Bool(false),
+        AggFunc::BoolOr => *value == Datum::Bool(true),
+        _ => false,
+    }
+}
+
+fn combine_bits(func: AggFunc, so_far: &mut Datum, value: &Datum) {
+    if let (Datum::Int(so_far), Datum::Int(value)) = (so_far, value) {
+        match func {
+            AggFunc::BitAnd => *so_far &= value,
+            AggFunc::BitOr => *so_far |= value,
+            _ => {}
+        }
+    }
+}
+
+fn joined(bytes: Vec<u8>, is_text: bool) -> Datum {
+    match is_text {
+        true => String::from_utf8(bytes).expect("made of texts").into(),
+        false => bytes.into(),
+    }
+}
+
+/// The bytes of a text or bytea; those of NULL are none.
+fn bytes_of(datum: &Datum) -> &[u8] {
+    match datum {
+        Datum::Text(text) => text.as_bytes(),
+        Datum::Bytes(bytes) => bytes,
+        _ => &[],
+    }
+}
+
+/// Lists of values in parts of some size. As bytes, because the values may be arrays, and arrays
+/// do not nest.
+fn encoded(seen: BTreeSet<Values>) -> Vec<Datum> {
+    let mut parts = Vec::new();
+    let (mut part, mut size): (Vec<Values>, usize) = (Vec::new(), 0);
+    for values in seen {
+        size += size_of::<Datum>() + datums_heap_bytes(&values.0);
+        part.push(values);
+        if size >= PART_BYTES {
+            parts.push(encoded_part(&part));
+            part.clear();
+            size = 0;
+        }
+    }
+    if !part.is_empty() {
+        parts.push(encoded_part(&part));
+    }
+    parts
+}
+
+fn encoded_part(part: &[Values]) -> Datum {
+    let rows: Vec<&[Datum]> = part.iter().map(|values| &*values.0).collect();
+    codec::to_vec(&rows).into()
+}

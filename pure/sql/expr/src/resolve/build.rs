@@ -1,0 +1,278 @@
+//! Constructs of the language that are not calls: CASE, COALESCE, IN, LIKE, arrays.
+
+use super::super::{Compare, Expr, Func};
+use super::coerce::{Context, coerce, coerce_argument, common_type_of, to_bool};
+use super::{binary, comparison};
+use base::{SqlError, SqlState, Type};
+use functions::{ArrayFunc, TextFunc};
+
+/// Converts all expressions to their common type.
+fn unify(what: &str, exprs: Vec<Expr>) -> Result<(Vec<Expr>, Type), SqlError> {
+    let types: Vec<Type> = exprs.iter().map(Expr::ty).collect();
+    let ty = common_type_of(what, &types)?;
+    let exprs = exprs
+        .into_iter()
+        .map(|expr| coerce(expr, ty, Context::Implicit));
+    Ok((exprs.collect::<Result<_, _>>()?, ty))
+}
+
+/// COALESCE.
+///
+/// # Errors
+/// 42804 if the types have nothing in common.
+pub fn coalesce(args: Vec<Expr>) -> Result<Expr, SqlError> {
+    let (args, ty) = unify("COALESCE", args)?;
+    Ok(Expr::Coalesce(args, ty))
+}
+
+/// GREATEST and LEAST.
+pub(super) fn extreme(func: Func, what: &str, args: Vec<Expr>) -> Result<Expr, SqlError> {
+    let (args, ty) = unify(what, args)?;
+    if !super::has_order(ty) {
+        let message = format!(
+            "could not identify a comparison function for type {}",
+            ty.name()
+        );
+        return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
+    }
+    Ok(Expr::Call(func, args, ty))
+}
+
+/// NULLIF: compares as `=` would; the result has the type that the first argument is compared in.
+pub(super) fn null_if(mut args: Vec<Expr>) -> Result<Expr, SqlError> {
+    let right = args.pop().expect("two arguments");
+    let left = args.pop().expect("two arguments");
+    let Expr::Call(_, operands, _) = binary("=", left, right)? else {
+        unreachable!("an operator is a call");
+    };
+    let ty = match operands.first().map(Expr::ty) {
+        Some(Type::Varchar(_)) => Type::Text,
+        Some(ty) => ty,
+        None => unreachable!("a comparison has two operands"),
+    };
+    Ok(Expr::Call(Func::NullIf, operands, ty))
+}
+
+/// Searched CASE; without ELSE `otherwise` is NULL.
+///
+/// # Errors
+/// 42804 if a condition is not boolean or the results have no common type.
+pub fn case(arms: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Result<Expr, SqlError> {
+    let otherwise = otherwise.unwrap_or_else(|| Expr::null(Type::Unknown));
+    let (mut conditions, mut results) = (Vec::new(), vec![otherwise]);
+    for (condition, result) in arms {
+        conditions.push(to_bool(condition, "CASE/WHEN")?);
+        results.push(result);
+    }
+    let (results, ty) = unify("CASE", results)?;
+    let mut results = results.into_iter();
+    let otherwise = results.next().expect("ELSE comes first");
+    let arms = conditions.into_iter().zip(results).collect();
+    Ok(Expr::Case {
+        arms,
+        otherwise: Box::new(otherwise),
+        ty,
+    })
+}
+
+/// What `CASE operand WHEN` compares: what has no type is text, as in PostgreSQL, whatever it is
+/// compared with.
+///
+/// # Errors
+/// None for what can have no type.
+pub fn case_operand(operand: Expr) -> Result<Expr, SqlError> {
+    match operand.ty() {
+        Type::Unknown => coerce(operand, Type::Text, Context::Implicit),
+        _ => Ok(operand),
+    }
+}
+
+/// `arg [NOT] IN (list)`.
+///
+/// # Errors
+/// 42883 if argument and items cannot be compared.
+pub fn in_list(arg: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr, SqlError> {
+    let mut types = vec![arg.ty()];
+    types.extend(list.iter().map(Expr::ty));
+    let Ok(ty) = common_type_of("IN", &types) else {
+        // No common type: item by item, which gives the error of the first that does not compare.
+        let equal = list.into_iter().map(|item| binary("=", arg.clone(), item));
+        let any = Expr::Or(equal.collect::<Result<_, _>>()?);
+        return Ok(if negated {
+            Expr::Not(Box::new(any))
+        } else {
+            any
+        });
+    };
+    let arg = coerce_argument(arg, ty)?;
+    let list = list.into_iter().map(|item| coerce_argument(item, ty));
+    Ok(Expr::InList(
+        Box::new(arg),
+        list.collect::<Result<Vec<Expr>, _>>()?.into(),
+        negated,
+    ))
+}
+
+/// `arg [NOT] BETWEEN [SYMMETRIC] low AND high`.
+///
+/// # Errors
+/// As [`binary`].
+pub fn between(
+    arg: Expr,
+    low: Expr,
+    high: Expr,
+    negated: bool,
+    symmetric: bool,
+) -> Result<Expr, SqlError> {
+    let inside = |low: &Expr, high: &Expr| -> Result<Expr, SqlError> {
+        let above = binary(">=", arg.clone(), low.clone())?;
+        let below = binary("<=", arg.clone(), high.clone())?;
+        Ok(Expr::And(vec![above, below]))
+    };
+    let mut found = inside(&low, &high)?;
+    if symmetric {
+        found = Expr::Or(vec![found, inside(&high, &low)?]);
+    }
+    Ok(if negated {
+        Expr::Not(Box::new(found))
+    } else {
+        found
+    })
+}
+
+/// `left IS [NOT] DISTINCT FROM right`.
+///
+/// # Errors
+/// As [`binary`].
+pub fn is_distinct(left: Expr, right: Expr, negated: bool) -> Result<Expr, SqlError> {
+    let Expr::Call(_, mut operands, _) = binary("=", left, right)? else {
+        unreachable!("an operator is a call");
+    };
+    let right = operands.pop().expect("a comparison has two operands");
+    let left = operands.pop().expect("a comparison has two operands");
+    Ok(Expr::IsDistinct(Box::new(left), Box::new(right), negated))
+}
+
+/// `arg IS [NOT] TRUE`, `FALSE` (wanted) or `UNKNOWN` (`None`).
+///
+/// # Errors
+/// 42804 if the argument is not boolean.
+pub fn is_bool(arg: Expr, wanted: Option<bool>, negated: bool) -> Result<Expr, SqlError> {
+    let what = match wanted {
+        Some(true) => "IS TRUE",
+        Some(false) => "IS FALSE",
+        None => "IS UNKNOWN",
+    };
+    Ok(Expr::IsBool(Box::new(to_bool(arg, what)?), wanted, negated))
+}
+
+/// `text [NOT] LIKE|ILIKE pattern [ESCAPE escape]`; `op` is `Like`, `NotLike`, `ILike`, `NotILike`.
+///
+/// # Errors
+/// As [`binary`].
+pub fn like(
+    op: Compare,
+    text: Expr,
+    pattern: Expr,
+    escape: Option<Expr>,
+) -> Result<Expr, SqlError> {
+    let symbol = match op {
+        Compare::NotLike => "!~~",
+        Compare::ILike => "~~*",
+        Compare::NotILike => "!~~*",
+        _ => "~~",
+    };
+    let pattern = match escape {
+        None => pattern,
+        Some(escape) => {
+            let pattern = coerce_argument(pattern, Type::Text)?;
+            let args = vec![pattern, coerce_argument(escape, Type::Text)?];
+            Expr::Call(Func::Text(TextFunc::LikeEscape), args, Type::Text)
+        }
+    };
+    binary(symbol, text, pattern)
+}
+
+/// `ARRAY[...]`; an empty one needs a cast, which the caller applies to `Unknown`.
+///
+/// # Errors
+/// 42804 if the items have no common type, 42704 if there are no arrays of it.
+pub fn array(items: Vec<Expr>) -> Result<Expr, SqlError> {
+    if items.is_empty() {
+        let message = "cannot determine type of empty array";
+        return Err(SqlError::new(SqlState::INDETERMINATE_DATATYPE, message)
+            .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
+    }
+    let (items, ty) = unify("ARRAY", items)?;
+    let array = ty.array_of().ok_or_else(|| {
+        let message = format!("could not find array type for data type {}", ty.base_name());
+        SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+    })?;
+    Ok(Expr::MakeArray(items, array))
+}
+
+/// `array[index]`, or `array[low:high]` if `high` is given.
+///
+/// # Errors
+/// 42804 if the expression is not an array.
+pub fn subscript(array: Expr, index: Expr, high: Option<Expr>) -> Result<Expr, SqlError> {
+    let ty = array.ty();
+    let Some(element) = ty.element() else {
+        let message = format!(
+            "cannot subscript type {} because it does not support subscripting",
+            ty.base_name()
+        );
+        return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+    };
+    let int = |expr| coerce(expr, Type::Int4, Context::Assignment);
+    let mut args = vec![array, int(index)?];
+    Ok(match high {
+        None => Expr::Call(Func::Array(ArrayFunc::Get), args, element),
+        Some(high) => {
+            args.push(int(high)?);
+            Expr::Call(Func::Array(ArrayFunc::Slice), args, ty)
+        }
+    })
+}
+
+/// `arg op ANY|ALL (array)`.
+///
+/// # Errors
+/// 42809 if the right side is no array, 42883 if there is no such comparison.
+pub fn any_array(arg: Expr, op: &str, array: Expr, all: bool) -> Result<Expr, SqlError> {
+    let array = match array.ty() {
+        Type::Unknown => {
+            let element = if arg.ty() == Type::Unknown {
+                Type::Text
+            } else {
+                arg.ty()
+            };
+            let wanted = element
+                .array_of()
+                .unwrap_or(Type::Array(base::types::ArrayKind::Text));
+            coerce(array, wanted, Context::Implicit)?
+        }
+        _ => array,
+    };
+    let Some(element) = array.ty().element() else {
+        let message = "op ANY/ALL (array) requires array on right side";
+        return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+    };
+    // A column stands for the items, to see what `=` makes of the types.
+    let item = Expr::Column(0, element);
+    let Expr::Call(Func::Compare(op), mut operands, _) = binary(op, arg, item)? else {
+        let known = comparison(op).is_some();
+        let message = format!("operator {op} over ANY/ALL (array) is not supported");
+        assert!(!known, "a comparison is a call of Func::Compare");
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    };
+    let item = operands.pop().expect("a comparison has two operands");
+    let arg = operands.pop().expect("a comparison has two operands");
+    let array = match item.ty().array_of() {
+        Some(wanted) if !matches!(item, Expr::Column(..)) => {
+            coerce(array, wanted, Context::Implicit)?
+        }
+        _ => array,
+    };
+    Ok(Expr::AnyArray(Box::new(arg), op, Box::new(array), all))
+}

@@ -1,0 +1,357 @@
+//! What depends on the session's time zone, with the zone as an argument.
+//!
+//! A bound expression is about UTC. [`localize`] puts the zone of a session into it when it is
+//! planned, so that what is evaluated, here or where the rows are, asks no session. A session in
+//! UTC plans without it.
+
+use super::{Compare, Env, Expr, Func, walk};
+use base::calendar::{MICROS_PER_SECOND, join_timestamp, split_timestamp};
+use base::datum::Interval;
+use base::zone::Zone;
+use base::{ArrayKind, Datum, Decimal, SqlError, Type, text};
+use functions::datetime::{self, out_of_range, zone_offset};
+use functions::{DateFunc, SessionFunc};
+use functions::{ZoneFunc, cast, to_char};
+
+/// The zone that plans for a session must know, of the setting `TimeZone`; empty for UTC.
+pub fn of_setting(value: Option<&str>) -> &str {
+    match value {
+        None | Some("UTC" | "Etc/UTC" | "GMT" | "Etc/GMT") => "",
+        Some(name) => name,
+    }
+}
+
+fn is_zoned(ty: Type) -> bool {
+    matches!(ty.element().unwrap_or(ty), Type::Timestamptz(_))
+}
+
+/// Whether moments with a zone stand beside days or times without one.
+fn is_mixed<'e>(mut exprs: impl Iterator<Item = &'e Expr> + Clone) -> bool {
+    exprs
+        .clone()
+        .any(|expr| matches!(expr.ty(), Type::Timestamptz(_)))
+        && exprs.any(|expr| is_zoneless(expr.ty()))
+}
+
+fn is_zoneless(ty: Type) -> bool {
+    matches!(ty, Type::Timestamp(_) | Type::Date)
+}
+
+fn take(expr: &mut Expr) -> Expr {
+    core::mem::replace(expr, Expr::bool(false))
+}
+
+fn converted(arg: Expr, to: Type, explicit: bool, zone: &Expr) -> Expr {
+    let from = arg.ty();
+    let cast = Func::Zoned(ZoneFunc::Cast { from, explicit });
+    Expr::Call(cast, vec![arg, zone.clone()], to)
+}
+
+/// Turns the operands without a zone into ones with it.
+fn align<'e>(exprs: impl Iterator<Item = &'e mut Expr>, zone: &Expr) {
+    for expr in exprs {
+        if is_zoneless(expr.ty()) {
+            *expr = converted(take(expr), Type::Timestamptz(None), false, zone);
+        }
+    }
+}
+
+/// Reads a literal that is a moment: one that names no zone is one in `zone`, which is empty for
+/// UTC. Others than those literals stay.
+pub fn read_literal(node: &mut Expr, zone: &str) {
+    let Expr::Cast { arg, to, explicit } = node else {
+        return;
+    };
+    let Expr::Const(literal @ Datum::Text(_), Type::Unknown) = &**arg else {
+        return;
+    };
+    let value = if zone.is_empty() {
+        cast::cast_datum(literal.clone(), Type::Unknown, *to, *explicit)
+    } else {
+        convert(literal, Type::Text, *to, *explicit, zone)
+    };
+    // Its form was looked at when it was bound.
+    if let Ok(value) = value {
+        *node = Expr::Const(value, *to);
+    }
+}
+
+/// Makes an expression depend on a zone instead of on UTC.
+pub fn localize(expr: &mut Expr, zone: &str) {
+    let zone = Expr::Const(Datum::Text(zone.into()), Type::Text);
+    walk::map(expr, &mut |node| localize_node(node, &zone));
+}
+
+fn localize_node(node: &mut Expr, zone: &Expr) {
+    match node {
+        Expr::Cast { arg, to, explicit }
+            if is_zoned(arg.ty()) != is_zoned(*to) && !is_null(arg) =>
+        {
+            *node = converted(take(arg), *to, *explicit, zone);
+        }
+        Expr::InList(arg, list, _) if is_mixed(core::iter::once(&**arg).chain(list.iter())) => {
+            align(core::iter::once(&mut **arg).chain(list.iter_mut()), zone);
+        }
+        Expr::IsDistinct(left, right, _) if is_mixed([&**left, &**right].into_iter()) => {
+            align([&mut **left, &mut **right].into_iter(), zone);
+        }
+        Expr::Call(func, args, ty) => {
+            if let Some(call) = localized_call(func, args, *ty, zone) {
+                *node = call;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Const(Datum::Null, _))
+}
+
+/// What a call becomes; `None`: what it is, with the arguments as they are now.
+fn localized_call(func: &Func, args: &mut Vec<Expr>, ty: Type, zone: &Expr) -> Option<Expr> {
+    let compares = matches!(
+        func,
+        Func::Compare(
+            Compare::Eq | Compare::Ne | Compare::Lt | Compare::Le | Compare::Gt | Compare::Ge
+        ) | Func::Sub
+            | Func::NullIf
+            | Func::Date(DateFunc::Age | DateFunc::Overlaps | DateFunc::Bin)
+    );
+    if compares && is_mixed(args.iter()) {
+        align(args.iter_mut(), zone);
+    }
+    let with_zone = |func: ZoneFunc, mut args: Vec<Expr>| {
+        args.push(zone.clone());
+        Some(Expr::Call(Func::Zoned(func), args, ty))
+    };
+    match func {
+        Func::Output(from) if is_zoned(*from) => {
+            Some(converted(args.pop()?, Type::Text, true, zone))
+        }
+        Func::ArrayToString(_) if args.first().is_some_and(|array| is_zoned(array.ty())) => {
+            let texts = Type::Array(ArrayKind::Text);
+            args[0] = converted(take(&mut args[0]), texts, true, zone);
+            Some(Expr::Call(
+                Func::ArrayToString(Type::Text),
+                core::mem::take(args),
+                ty,
+            ))
+        }
+        Func::Date(DateFunc::ExtractZoned) => with_zone(ZoneFunc::Extract, core::mem::take(args)),
+        Func::Date(DateFunc::Trunc) if is_zoned(ty) => {
+            with_zone(ZoneFunc::Trunc, core::mem::take(args))
+        }
+        Func::Add | Func::Sub if is_zoned(ty) && args.len() == 2 => {
+            if args[0].ty() == Type::Interval {
+                args.swap(0, 1);
+            }
+            let negative = matches!(func, Func::Sub);
+            with_zone(ZoneFunc::Shift { negative }, core::mem::take(args))
+        }
+        Func::ToChar(from) if is_zoned(*from) => with_zone(ZoneFunc::ToChar, core::mem::take(args)),
+        Func::Date(DateFunc::Age) if args.iter().any(|arg| is_zoned(arg.ty())) => {
+            for arg in args.iter_mut().filter(|arg| is_zoned(arg.ty())) {
+                *arg = converted(take(arg), Type::Timestamp(None), true, zone);
+            }
+            None
+        }
+        Func::Date(DateFunc::ToTimestamp) => {
+            with_zone(ZoneFunc::ToTimestamp, core::mem::take(args))
+        }
+        Func::Date(DateFunc::MakeTimestamp) if is_zoned(ty) => {
+            let local = Expr::Call(func.clone(), core::mem::take(args), Type::Timestamp(None));
+            Some(converted(local, ty, true, zone))
+        }
+        Func::Session(SessionFunc::TxnTime) if matches!(ty, Type::Date | Type::Timestamp(_)) => {
+            let now = Type::Timestamptz(None);
+            let now = Expr::Call(func.clone(), core::mem::take(args), now);
+            Some(converted(now, ty, true, zone))
+        }
+        _ => None,
+    }
+}
+
+fn name(args: &[Datum]) -> &str {
+    let last = args.last().and_then(Datum::as_str);
+    last.expect("the last argument is the zone")
+}
+
+fn moment(value: &Datum) -> i64 {
+    match value {
+        Datum::Timestamp(at) => *at,
+        other => unreachable!("the binder passes timestamps, not {other:?}"),
+    }
+}
+
+fn is_infinite(at: i64) -> bool {
+    at == i64::MIN || at == i64::MAX
+}
+
+/// A moment as the clocks in the zone show it.
+fn local(at: i64, zone: &str) -> Result<i64, SqlError> {
+    if is_infinite(at) {
+        return Ok(at);
+    }
+    in_range(at.checked_add(zone_offset(zone, at, false)?))
+}
+
+/// The moment at which the clocks in the zone show a time.
+fn global(local: i64, zone: &str) -> Result<i64, SqlError> {
+    if is_infinite(local) {
+        return Ok(local);
+    }
+    in_range(local.checked_sub(zone_offset(zone, local, true)?))
+}
+
+fn in_range(at: Option<i64>) -> Result<i64, SqlError> {
+    at.map(split_timestamp)
+        .and_then(|(days, micros)| join_timestamp(days, micros))
+        .ok_or_else(|| out_of_range("timestamp"))
+}
+
+/// Computes a function.
+pub(super) fn apply(func: ZoneFunc, args: &[Datum], ty: Type) -> Result<Datum, SqlError> {
+    let zone = name(args);
+    match func {
+        ZoneFunc::Cast { from, explicit } => convert(&args[0], from, ty, explicit, zone),
+        ZoneFunc::Extract => extract(args, ty, zone),
+        ZoneFunc::Trunc => trunc(args, zone),
+        ZoneFunc::Shift { negative } => shift(args, negative, zone),
+        ZoneFunc::ToTimestamp => {
+            let text = |i: usize| args[i].as_str().expect("the binder passes text");
+            let read = to_char::parse_moment(text(0), text(1))?;
+            let at = read.timestamp(text(0))?;
+            Ok(Datum::Timestamp(match read.has_zone() {
+                true => at,
+                false => global(at, zone)?,
+            }))
+        }
+        ZoneFunc::ToChar => {
+            let at = moment(&args[0]);
+            if is_infinite(at) {
+                return Ok(Datum::Null);
+            }
+            let offset = zone_offset(zone, at, false)? / MICROS_PER_SECOND;
+            let short = Zone::named(zone).map_or_else(String::new, |z| z.at(at).abbreviation);
+            let pattern = args[1].as_str().expect("the binder passes text");
+            to_char::to_char_in(local(at, zone)?, (offset, short), pattern)
+        }
+    }
+}
+
+fn convert(
+    value: &Datum,
+    from: Type,
+    to: Type,
+    explicit: bool,
+    zone: &str,
+) -> Result<Datum, SqlError> {
+    let known = || Zone::named(zone).ok_or_else(|| datetime::unknown_zone(zone));
+    let value = match value {
+        Datum::Null => return Ok(Datum::Null),
+        Datum::Array(items) if to.element().is_some() => {
+            let of = from.element().unwrap_or(Type::Text);
+            let into = to.element().unwrap_or(Type::Text);
+            let items = items
+                .iter()
+                .map(|item| convert(item, of, into, explicit, zone));
+            return Ok(Datum::Array(items.collect::<Result<_, _>>()?));
+        }
+        Datum::Array(items) => {
+            let of = from.element().unwrap_or(Type::Text);
+            let texts = items
+                .iter()
+                .map(|item| convert(item, of, Type::Text, true, zone));
+            let texts = Datum::Array(texts.collect::<Result<_, _>>()?);
+            text::to_string(Type::Array(ArrayKind::Text), &texts).into()
+        }
+        Datum::Timestamp(at) if is_zoned(from) && to.is_text() => {
+            let mut out = Vec::new();
+            text::format_zoned(*at, &known()?, &mut out);
+            String::from_utf8(out).expect("text forms are UTF-8").into()
+        }
+        Datum::Timestamp(at) if is_zoned(from) => Datum::Timestamp(local(*at, zone)?),
+        Datum::Timestamp(at) => Datum::Timestamp(global(*at, zone)?),
+        Datum::Date(days) => Datum::Timestamp(global(cast::date_to_timestamp(*days)?, zone)?),
+        Datum::Text(written) => text::parse_in(&known()?, to, written)?,
+        other => other.clone(),
+    };
+    // What is left is the form without a zone: the clock's time, or the text.
+    let plain = match &value {
+        Datum::Text(_) => Type::Text,
+        Datum::Timestamp(_) if is_zoned(to) => to.without_modifiers(),
+        Datum::Timestamp(_) => Type::Timestamp(None),
+        _ => to,
+    };
+    cast::cast_datum(value, plain, to, explicit)
+}
+
+fn extract(args: &[Datum], ty: Type, zone: &str) -> Result<Datum, SqlError> {
+    let field = args[0].as_str().expect("the binder passes text");
+    let at = moment(&args[1]);
+    if is_infinite(at) || field.eq_ignore_ascii_case("epoch") {
+        return datetime::extract_zoned(field, at, ty);
+    }
+    let seconds = zone_offset(zone, at, false)? / MICROS_PER_SECOND;
+    let of_zone = match field.to_ascii_lowercase().as_str() {
+        "timezone" => Some(seconds),
+        "timezone_hour" => Some(seconds / 3_600),
+        "timezone_minute" => Some(seconds / 60 % 60),
+        _ => None,
+    };
+    match of_zone {
+        None => datetime::extract_zoned(field, local(at, zone)?, ty),
+        Some(value) if ty == Type::Float8 => Ok(Datum::Float(value as f64)),
+        Some(value) => Ok(Datum::Decimal(Decimal::from(value))),
+    }
+}
+
+fn trunc(args: &[Datum], zone: &str) -> Result<Datum, SqlError> {
+    let unit = args[0].as_str().expect("the binder passes text");
+    let at = moment(&args[1]);
+    let shown = local(at, zone)?;
+    let cut = match datetime::truncated(unit, shown)? {
+        Datum::Timestamp(cut) => cut,
+        other => return Ok(other),
+    };
+    // Within a day the clock was not changed: an hour that comes twice stays which it is.
+    let result = if datetime::is_below_a_day(unit) && !is_infinite(at) {
+        in_range(at.checked_sub(shown - cut))?
+    } else {
+        global(cut, zone)?
+    };
+    Ok(Datum::Timestamp(result))
+}
+
+/// Months and days are those of the zone's calendar, time is time.
+fn shift(args: &[Datum], negative: bool, zone: &str) -> Result<Datum, SqlError> {
+    let at = moment(&args[0]);
+    let Datum::Interval(mut by) = args[1] else {
+        unreachable!("the binder passes an interval")
+    };
+    if negative {
+        by = datetime::negate(by)?;
+    }
+    if is_infinite(at) {
+        return Ok(Datum::Timestamp(at));
+    }
+    let calendar = Interval { micros: 0, ..by };
+    let mut moved = at;
+    if by.months != 0 || by.days != 0 {
+        moved = global(datetime::shift(local(at, zone)?, calendar)?, zone)?;
+    }
+    in_range(moved.checked_add(by.micros)).map(Datum::Timestamp)
+}
+
+/// The next value of a series of moments in the session's zone.
+pub fn step(at: &Datum, by: &Datum, zone: &str) -> Result<Datum, SqlError> {
+    let args = vec![
+        Expr::Const(at.clone(), Type::Timestamptz(None)),
+        Expr::Const(by.clone(), Type::Interval),
+        Expr::Const(zone.into(), Type::Text),
+    ];
+    let call = Func::Zoned(ZoneFunc::Shift { negative: false });
+    let sum = Expr::Call(call, args, Type::Timestamptz(None));
+    super::eval(&sum, &super::NoColumns, &Env::NONE)
+}

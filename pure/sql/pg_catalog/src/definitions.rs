@@ -1,0 +1,127 @@
+//! SQL text of indexes and constraints, as `pg_get_indexdef` and `pg_get_constraintdef` print it.
+
+use super::constraints::Constraint;
+use super::*;
+use ::functions::keywords::quote_ident;
+use catalog::{Action, Column};
+
+/// Names of columns by position, quoted where needed, joined by commas.
+fn column_list(table: &Table, columns: impl IntoIterator<Item = u16>) -> String {
+    let names: Vec<String> = columns
+        .into_iter()
+        .map(|at| quote_ident(&table.columns[at as usize].name).into_owned())
+        .collect();
+    names.join(", ")
+}
+
+/// `CREATE INDEX ...`. With `pretty` the schema is left out, as it is in the search path.
+pub(super) fn index(table: &Table, index: &Index, primary: bool, pretty: bool) -> String {
+    let unique = if index.unique || primary {
+        "UNIQUE "
+    } else {
+        ""
+    };
+    let schema = if pretty { "" } else { "public." };
+    let keys: Vec<String> = index
+        .columns
+        .iter()
+        .map(|key| {
+            let name = quote_ident(&table.columns[key.column as usize].name);
+            format!("{name}{}", if key.descending { " DESC" } else { "" })
+        })
+        .collect();
+    format!(
+        "CREATE {unique}INDEX {} ON {schema}{} USING btree ({})",
+        quote_ident(&index.name),
+        quote_ident(&table.name),
+        keys.join(", ")
+    )
+}
+
+/// One key column of an index, without its direction; empty for a number that there is not.
+pub(super) fn index_column(table: &Table, index: &Index, number: i64) -> String {
+    let key = usize::try_from(number - 1)
+        .ok()
+        .and_then(|at| index.columns.get(at));
+    key.map_or_else(String::new, |key| {
+        quote_ident(&table.columns[key.column as usize].name).into_owned()
+    })
+}
+
+/// A default as PostgreSQL prints it: string constants with their type, negative numbers as such
+/// constants; anything else as it was written.
+pub(super) fn default(column: &Column, text: &str) -> String {
+    let inner = |text: &str| Some(text.strip_prefix('\'')?.strip_suffix('\'')?.to_owned());
+    let is_string = |inner: &String| !inner.replace("''", "").contains('\'');
+    if inner(text).as_ref().is_some_and(is_string) {
+        let name = match column.ty {
+            Type::Char(_) => "bpchar",
+            ty => ty.base_name(),
+        };
+        return format!("{text}::{name}");
+    }
+    let digits = text.strip_prefix('-').unwrap_or_default();
+    match digits.parse::<i64>() {
+        Ok(number) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            let name = if i32::try_from(-number).is_ok() {
+                "integer"
+            } else {
+                "bigint"
+            };
+            format!("'{text}'::{name}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// The words of a referential action.
+pub(super) fn action(action: Action) -> &'static str {
+    match action {
+        Action::NoAction => "NO ACTION",
+        Action::Restrict => "RESTRICT",
+        Action::Cascade => "CASCADE",
+        Action::SetNull => "SET NULL",
+        Action::SetDefault => "SET DEFAULT",
+    }
+}
+
+/// What follows `CONSTRAINT name` in a table definition.
+pub(super) fn constraint(
+    cx: &CatalogCx<'_>,
+    table: &Table,
+    constraint: Constraint<'_>,
+    pretty: bool,
+) -> String {
+    let mut text = match constraint {
+        Constraint::Primary(..) | Constraint::Unique(_) => {
+            let columns = column_list(table, constraint.columns(table));
+            format!("{} ({columns})", constraint.kind())
+        }
+        Constraint::Check(_, check) if pretty => format!("CHECK ({})", check.expression),
+        Constraint::Check(_, check) => format!("CHECK (({}))", check.expression),
+        Constraint::Foreign(_, key) => {
+            let mut text = format!(
+                "FOREIGN KEY ({}) REFERENCES {}",
+                column_list(table, key.columns.iter().copied()),
+                quote_ident(&key.parent),
+            );
+            if let Some(parent) = cx.database.tables.get(&key.parent) {
+                let columns = column_list(parent, key.parent_columns.iter().copied());
+                text += &format!("({columns})");
+            }
+            if key.match_full {
+                text += " MATCH FULL";
+            }
+            for (event, choice) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
+                if choice != Action::NoAction {
+                    text += &format!(" ON {event} {}", action(choice));
+                }
+            }
+            text
+        }
+    };
+    if !constraint.is_valid() {
+        text += " NOT VALID";
+    }
+    text
+}

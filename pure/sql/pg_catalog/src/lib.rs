@@ -1,0 +1,254 @@
+//! The system catalog that clients query: `pg_catalog` and `information_schema`.
+//!
+//! Nothing of it is stored. Each table is computed from the [`catalog`] description of the
+//! session's database at the moment it is scanned ([`VirtualTable::rows`]), and the functions that
+//! go with it ([`functions`]) read the same description. Columns and types are PostgreSQL 15's,
+//! because clients were compiled against them; tables about things that do not exist here
+//! (triggers, policies, publications, ...) are empty.
+//!
+//! | module | what |
+//! |---|---|
+//! | `list` | names, numbers and columns of all tables |
+//! | `fixed`, `types`, `keywords` | rows that hardly depend on the database |
+//! | `relations`, `columns`, `constraints` | rows about tables, indexes, sequences |
+//! | `views`, `schema` | the same once more for people: pg_tables, information_schema |
+//! | [`names`] | names to oids and back (`regclass`, `regtype`, ...) |
+//! | `definitions` | SQL text of indexes and constraints |
+//! | [`functions`] | functions over the catalog |
+//! | [`rewrite`] | client queries that need SQL features of their own |
+//! | [`settings`] | settings of a session: names, values, defaults |
+//!
+//! Invariants: an oid is unique per table; `pg_class.oid` is the number of the table, index or
+//! sequence in the catalog; attribute numbers are column positions from 1, without gaps; the hidden
+//! row-number column is nowhere.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod columns;
+mod comments;
+mod constraints;
+mod definitions;
+mod fixed;
+pub mod functions;
+mod keywords;
+mod list;
+pub mod names;
+mod procs;
+mod relations;
+pub mod rewrite;
+mod schema;
+pub mod settings;
+mod types;
+mod views;
+
+use base::{Datum, RowBatch, Time, Type};
+use catalog::{Catalog, Database, Index, Table};
+
+/// Oid of schema `pg_catalog`.
+const PG_CATALOG: u32 = 11;
+/// Oid of schema `public`.
+const PUBLIC: u32 = 2200;
+/// Oid of schema `information_schema`.
+const INFORMATION_SCHEMA: u32 = 13_207;
+/// Oid of the one role there is: whoever is connected.
+const OWNER: u32 = 10;
+/// The role that owns the schema `public`: the owner of the database, as in PostgreSQL 15.
+const DATABASE_OWNER: u32 = 6171;
+const DATABASE_OWNER_NAME: &str = "pg_database_owner";
+/// Oid of the default tablespace.
+const TABLESPACE: u32 = 1663;
+/// Oid of the collation of database text.
+const COLLATION: u32 = 100;
+/// Oid of the table access method `heap`.
+const HEAP: u32 = 2;
+/// Oid of the index access method `btree`.
+const BTREE: u32 = 403;
+
+/// What the system catalog is computed from.
+#[derive(Clone, Copy)]
+pub struct CatalogCx<'a> {
+    /// The catalog of the statement.
+    pub catalog: &'a Catalog,
+    /// The session's database.
+    pub database: &'a Database,
+    /// Name of the session's user.
+    pub user: &'a str,
+    /// Start of the transaction.
+    pub txn_time: Time,
+    /// Value of a session setting by lower-case name.
+    pub setting: &'a dyn Fn(&str) -> Option<String>,
+    /// Bytes that a key space (table, index, by oid) takes up, if known.
+    pub size_bytes: &'a dyn Fn(u32) -> Option<i64>,
+    /// Sessions of the cluster, for pg_stat_activity: the answer to `Show::Activity`, fetched when
+    /// [`VirtualTable::needs_sessions`].
+    pub sessions: Option<&'a RowBatch>,
+}
+
+impl CatalogCx<'_> {
+    fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.database.tables.values().map(|table| &**table)
+    }
+}
+
+/// A column of a virtual table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VirtualColumn {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// A table or view of the system catalog.
+pub struct VirtualTable {
+    /// Its oid in pg_class.
+    pub oid: u32,
+    /// Its name.
+    pub name: &'static str,
+    /// Its schema: `pg_catalog` or `information_schema`.
+    pub schema: &'static str,
+    /// `r` for tables, `v` for views.
+    kind: char,
+    /// Its columns in order.
+    pub columns: &'static [VirtualColumn],
+    rows: fn(&CatalogCx<'_>, &mut RowBatch),
+}
+
+impl core::fmt::Debug for VirtualTable {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}.{}", self.schema, self.name)
+    }
+}
+
+impl VirtualTable {
+    /// Computes all rows, in no particular order.
+    pub fn rows(&self, cx: &CatalogCx<'_>) -> RowBatch {
+        let mut batch = RowBatch::new(self.columns.len());
+        (self.rows)(cx, &mut batch);
+        batch
+    }
+
+    /// Whether it is a view, whose rows have no system columns.
+    pub fn is_view(&self) -> bool {
+        self.kind == 'v'
+    }
+
+    /// Whether [`CatalogCx::sessions`] must be filled in before the rows are computed.
+    pub fn needs_sessions(&self) -> bool {
+        self.name == "pg_stat_activity"
+    }
+}
+
+/// The virtual table of that name. `schema` is `None` for a name without schema, which finds only
+/// those of `pg_catalog` (it comes first in every search path). Names are in lower case.
+pub fn lookup(schema: Option<&str>, name: &str) -> Option<&'static VirtualTable> {
+    let tables = match schema {
+        None | Some("pg_catalog") => list::SYSTEM,
+        Some("information_schema") => list::INFORMATION,
+        Some(_) => return None,
+    };
+    let index = tables
+        .binary_search_by_key(&name, |table| table.name)
+        .ok()?;
+    Some(&tables[index])
+}
+
+/// Whether the positions of an array column count from 0: PostgreSQL's `int2vector` and
+/// `oidvector`, which are ordinary arrays here. `relation` is the oid of a virtual table,
+/// `attribute` counts from 1.
+pub fn is_zero_based(relation: u32, attribute: i16) -> bool {
+    const INDEX: u32 = 2610;
+    const PROC: u32 = 1255;
+    const TRIGGER: u32 = 2620;
+    const PARTITIONED: u32 = 3350;
+    const STATISTIC: u32 = 3381;
+    let vectors: &[&str] = match relation {
+        INDEX => &["indkey", "indcollation", "indclass", "indoption"],
+        PROC => &["proargtypes"],
+        TRIGGER => &["tgattr"],
+        PARTITIONED => &["partattrs", "partclass", "partcollation"],
+        STATISTIC => &["stxkeys"],
+        _ => return false,
+    };
+    let table = all().find(|table| table.oid == relation);
+    let column = usize::try_from(attribute - 1)
+        .ok()
+        .and_then(|at| table?.columns.get(at));
+    column.is_some_and(|column| vectors.contains(&column.name))
+}
+
+/// All virtual tables.
+pub fn all() -> impl Iterator<Item = &'static VirtualTable> {
+    list::SYSTEM.iter().chain(list::INFORMATION)
+}
+
+/// Oid of a schema by name.
+fn schema_oid(name: &str) -> u32 {
+    match name {
+        "pg_catalog" => PG_CATALOG,
+        "information_schema" => INFORMATION_SCHEMA,
+        _ => PUBLIC,
+    }
+}
+
+/// The indexes of a table that users see, each with whether it is the primary key.
+fn indexes(table: &Table) -> impl Iterator<Item = (&Index, bool)> {
+    let primary = table
+        .primary_constraint
+        .is_some()
+        .then_some((&table.primary, true));
+    primary
+        .into_iter()
+        .chain(table.secondary.iter().map(|index| (index, false)))
+}
+
+/// Position and column of those that users see.
+fn visible(table: &Table) -> impl Iterator<Item = (usize, &catalog::Column)> {
+    table
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| !column.hidden)
+}
+
+// Values of catalog columns.
+
+fn oid(value: u32) -> Datum {
+    Datum::Int(i64::from(value))
+}
+
+fn int(value: impl TryInto<i64>) -> Datum {
+    value.try_into().map_or(Datum::Null, Datum::Int)
+}
+
+fn flag(value: bool) -> Datum {
+    Datum::Bool(value)
+}
+
+fn text(value: impl Into<Box<str>>) -> Datum {
+    Datum::Text(value.into())
+}
+
+/// A `"char"`: one character, or none for `'\0'`.
+fn letter(value: char) -> Datum {
+    match value {
+        '\0' => text(""),
+        value => text(value.to_string()),
+    }
+}
+
+fn array(items: impl IntoIterator<Item = Datum>) -> Datum {
+    Datum::Array(items.into_iter().collect())
+}
+
+fn optional(value: Option<impl Into<Box<str>>>) -> Datum {
+    value.map_or(Datum::Null, text)
+}
+
+/// `YES` or `NO`, as information_schema has Booleans.
+fn yes_no(value: bool) -> Datum {
+    text(if value { "YES" } else { "NO" })
+}
+
+#[cfg(test)]
+mod tests;

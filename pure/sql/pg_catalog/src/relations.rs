@@ -1,0 +1,261 @@
+//! Rows about tables, indexes and sequences: pg_class, pg_index, pg_sequence, pg_depend.
+
+use super::types::opclass;
+use super::*;
+use ::functions::keywords::quote_ident;
+use catalog::Sequence;
+
+/// What differs between the rows of pg_class; the rest is constant.
+struct Class<'a> {
+    oid: u32,
+    name: &'a str,
+    schema: u32,
+    method: u32,
+    kind: char,
+    columns: usize,
+    checks: usize,
+    has_index: bool,
+    has_triggers: bool,
+    is_rule: bool,
+    /// `d` by the primary key, `n` nothing.
+    replica_identity: char,
+    shared: bool,
+    options: Datum,
+}
+
+impl Class<'_> {
+    fn push(self, out: &mut RowBatch) {
+        let stored = matches!(self.kind, 'r' | 'i' | 'S');
+        out.push([
+            oid(self.oid),
+            text(self.name),
+            oid(self.schema),
+            oid(0), // reltype: no row types
+            oid(0),
+            oid(OWNER),
+            oid(self.method),
+            oid(if stored { self.oid } else { 0 }),
+            oid(0),
+            int(0),
+            Datum::Float(if self.kind == 'r' { -1.0 } else { 0.0 }), // reltuples: unknown
+            int(0),
+            oid(0), // reltoastrelid
+            flag(self.has_index),
+            flag(self.shared),
+            letter('p'),
+            letter(self.kind),
+            int(self.columns),
+            int(self.checks),
+            flag(self.is_rule),
+            flag(self.has_triggers),
+            flag(false),
+            flag(false),
+            flag(false),
+            flag(true),
+            letter(self.replica_identity),
+            flag(false), // relispartition
+            oid(0),
+            oid(0),
+            oid(0),
+            Datum::Null, // relacl: the owner may do everything
+            self.options,
+            Datum::Null,
+        ]);
+    }
+}
+
+pub(super) fn class(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for table in all() {
+        let shared = matches!(table.name, "pg_database" | "pg_authid" | "pg_tablespace");
+        Class {
+            oid: table.oid,
+            name: table.name,
+            schema: schema_oid(table.schema),
+            method: if table.kind == 'r' { HEAP } else { 0 },
+            kind: table.kind,
+            columns: table.columns.len(),
+            checks: 0,
+            has_index: false,
+            has_triggers: false,
+            is_rule: table.kind == 'v',
+            replica_identity: 'n',
+            shared,
+            options: Datum::Null,
+        }
+        .push(out);
+    }
+    for table in cx.tables() {
+        Class {
+            oid: table.id.0,
+            name: &table.name,
+            schema: PUBLIC,
+            method: HEAP,
+            kind: 'r',
+            columns: visible(table).count(),
+            checks: table.checks.len(),
+            has_index: indexes(table).next().is_some(),
+            has_triggers: !table.foreign_keys.is_empty() || !table.referenced_by.is_empty(),
+            is_rule: false,
+            replica_identity: 'd',
+            shared: false,
+            options: options(table),
+        }
+        .push(out);
+        for (index, _) in indexes(table) {
+            plain(index.id.0, &index.name, BTREE, 'i', index.columns.len()).push(out);
+        }
+    }
+    for sequence in cx.database.sequences.values() {
+        plain(sequence.id.0, &sequence.name, 0, 'S', 3).push(out);
+    }
+}
+
+/// A relation of schema `public` without anything special.
+fn plain(id: u32, name: &str, method: u32, kind: char, columns: usize) -> Class<'_> {
+    Class {
+        oid: id,
+        name,
+        schema: PUBLIC,
+        method,
+        kind,
+        columns,
+        checks: 0,
+        has_index: false,
+        has_triggers: false,
+        is_rule: false,
+        replica_identity: 'n',
+        shared: false,
+        options: Datum::Null,
+    }
+}
+
+/// What is special about the placement of a table, in the place of storage options: `\d+` shows it.
+fn options(table: &Table) -> Datum {
+    let mut options = Vec::new();
+    if table.replicated {
+        options.push(text("replicated=true"));
+    }
+    let first = table.primary.columns.first().map(|column| column.column);
+    let by_default = table.partition.len() == 1 && table.partition.first().copied() == first;
+    if !by_default && !table.partition.is_empty() && table.primary_constraint.is_some() {
+        let names: Vec<_> = table
+            .partition
+            .iter()
+            .map(|&at| quote_ident(&table.columns[at as usize].name))
+            .collect();
+        options.push(text(format!("partition_by=({})", names.join(", "))));
+    }
+    if options.is_empty() {
+        Datum::Null
+    } else {
+        array(options)
+    }
+}
+
+/// Type of a key column.
+fn key_type(table: &Table, column: &catalog::IndexColumn) -> Type {
+    table.columns[column.column as usize].ty
+}
+
+pub(super) fn index(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for table in cx.tables() {
+        for (index, primary) in indexes(table) {
+            let keys = || index.columns.iter();
+            let collation = |column| match key_type(table, column).is_text() {
+                true => oid(COLLATION),
+                false => oid(0),
+            };
+            out.push([
+                oid(index.id.0),
+                oid(table.id.0),
+                int(index.columns.len()),
+                int(index.columns.len()),
+                flag(index.unique || primary),
+                flag(false),
+                flag(primary),
+                flag(false),
+                flag(true),
+                flag(false),
+                flag(!index.building),
+                flag(false),
+                flag(true),
+                flag(true),
+                flag(false),
+                array(keys().map(|column| int(column.column + 1))),
+                array(keys().map(collation)),
+                array(keys().map(|column| oid(opclass(key_type(table, column))))),
+                // Bit 0: descending; bit 1: NULLs first, which goes with it.
+                array(keys().map(|column| int(if column.descending { 3 } else { 0 }))),
+                Datum::Null,
+                Datum::Null,
+            ]);
+        }
+    }
+}
+
+/// One row per key column of every index: what `_pg_expandarray(indkey)` would give.
+pub(super) fn index_keys(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for (index, _) in cx.tables().flat_map(indexes) {
+        for (position, column) in index.columns.iter().enumerate() {
+            out.push([oid(index.id.0), int(column.column + 1), int(position + 1)]);
+        }
+    }
+}
+
+/// The integer type that a sequence counts in: its bounds tell.
+pub(super) fn sequence_type(sequence: &Sequence) -> Type {
+    let bound = if sequence.increment > 0 {
+        sequence.max
+    } else {
+        sequence.min
+    };
+    match bound {
+        32_767 | -32_768 => Type::Int2,
+        2_147_483_647 | -2_147_483_648 => Type::Int4,
+        _ => Type::Int8,
+    }
+}
+
+pub(super) fn sequence(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for sequence in cx.database.sequences.values() {
+        out.push([
+            oid(sequence.id.0),
+            oid(sequence_type(sequence).oid()),
+            int(sequence.start),
+            int(sequence.increment),
+            int(sequence.max),
+            int(sequence.min),
+            int(1),
+            flag(false),
+        ]);
+    }
+}
+
+/// Table and column that own a sequence: (table, attribute number, whether it is an identity).
+pub(super) fn owner<'a>(
+    cx: &CatalogCx<'a>,
+    sequence: &Sequence,
+) -> Option<(&'a Table, usize, bool)> {
+    let (table, column) = sequence.owned_by.as_ref()?;
+    let table = cx.database.tables.get(table)?;
+    let (at, column) = visible(table).find(|(_, other)| other.name == *column)?;
+    Some((table, at + 1, column.identity.is_some()))
+}
+
+/// Which sequence belongs to which column; other dependencies are not listed.
+pub(super) fn depend(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    const PG_CLASS: u32 = 1259;
+    for sequence in cx.database.sequences.values() {
+        if let Some((table, attribute, identity)) = owner(cx, sequence) {
+            out.push([
+                oid(PG_CLASS),
+                oid(sequence.id.0),
+                int(0),
+                oid(PG_CLASS),
+                oid(table.id.0),
+                int(attribute),
+                letter(if identity { 'i' } else { 'a' }),
+            ]);
+        }
+    }
+}

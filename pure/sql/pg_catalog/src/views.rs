@@ -1,0 +1,191 @@
+//! Views of `pg_catalog` for people: pg_tables, pg_indexes, pg_settings, statistics.
+
+use super::relations::sequence_type;
+use super::*;
+use crate::settings::{Kind, SETTINGS};
+
+pub(super) fn tables(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    let mut push = |schema: &str, name: &str, has_index: bool, has_triggers: bool| {
+        out.push([
+            text(schema),
+            text(name),
+            text(cx.user),
+            Datum::Null,
+            flag(has_index),
+            flag(false),
+            flag(has_triggers),
+            flag(false),
+        ]);
+    };
+    for table in all().filter(|table| table.kind == 'r') {
+        push(table.schema, table.name, false, false);
+    }
+    for table in cx.tables() {
+        let keys = !table.foreign_keys.is_empty() || !table.referenced_by.is_empty();
+        push("public", &table.name, indexes(table).next().is_some(), keys);
+    }
+}
+
+pub(super) fn index_list(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for table in cx.tables() {
+        for (index, primary) in indexes(table) {
+            out.push([
+                text("public"),
+                text(table.name.as_str()),
+                text(index.name.as_str()),
+                Datum::Null,
+                text(definitions::index(table, index, primary, false)),
+            ]);
+        }
+    }
+}
+
+pub(super) fn sequences(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for sequence in cx.database.sequences.values() {
+        out.push([
+            text("public"),
+            text(sequence.name.as_str()),
+            text(cx.user),
+            oid(sequence_type(sequence).oid()),
+            int(sequence.start),
+            int(sequence.min),
+            int(sequence.max),
+            int(sequence.increment),
+            flag(false),
+            int(1),
+            // The counter is a row of its own key space, not a fact of the catalog.
+            Datum::Null,
+        ]);
+    }
+}
+
+pub(super) fn settings(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for setting in SETTINGS {
+        let shown = (cx.setting)(&setting.name.to_ascii_lowercase());
+        let shown = shown.unwrap_or_else(|| setting.default.to_owned());
+        // Here numbers are without unit.
+        let plain = |value: &str| match settings::integer(setting.name, value) {
+            Some(number) => number.to_string(),
+            None => value.to_owned(),
+        };
+        let (unit, min, max) = match setting.kind {
+            Kind::Integer { min, max, unit } => {
+                (unit.name(), Some(min.to_string()), Some(max.to_string()))
+            }
+            Kind::Real { min, max } => (None, Some(format!("{min}")), Some(format!("{max}"))),
+            _ => (None, None, None),
+        };
+        let words = match setting.kind {
+            Kind::Enum(words) => array(words.iter().map(|word| text(*word))),
+            _ => Datum::Null,
+        };
+        let source = if shown == setting.default {
+            "default"
+        } else {
+            "session"
+        };
+        out.push([
+            text(setting.name),
+            text(plain(&shown)),
+            optional(unit),
+            text("Settings"),
+            text(setting.description),
+            Datum::Null,
+            text(setting.context.name()),
+            text(setting.vartype()),
+            text(source),
+            optional(min),
+            optional(max),
+            words,
+            text(plain(setting.default)),
+            text(plain(setting.default)),
+            Datum::Null,
+            Datum::Null,
+            flag(false),
+        ]);
+    }
+}
+
+pub(super) fn activity(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    let Some(sessions) = cx.sessions else {
+        return;
+    };
+    for session in sessions.iter() {
+        let [
+            pid,
+            user,
+            name,
+            application,
+            address,
+            port,
+            began,
+            in_txn,
+            asked,
+            changed,
+            state,
+            query,
+        ] = session
+        else {
+            unreachable!("rows of Show::Activity have its columns")
+        };
+        let name_of = name.as_str();
+        let database = name_of.and_then(|name| cx.catalog.databases.get(name));
+        let waits = state.as_str() != Some("active");
+        let wait = |word: &str| if waits { text(word) } else { Datum::Null };
+        let mut row = vec![
+            database.map_or(Datum::Null, |database| oid(database.id.0)),
+            name.clone(),
+            pid.clone(),
+            Datum::Null,
+            oid(OWNER),
+            user.clone(),
+        ];
+        row.extend([application, address].map(Clone::clone));
+        row.push(Datum::Null);
+        row.extend([port, began, in_txn, asked, changed].map(Clone::clone));
+        row.extend([wait("Client"), wait("ClientRead"), state.clone()]);
+        row.extend([Datum::Null, Datum::Null, Datum::Null, query.clone()]);
+        row.push(text("client backend"));
+        out.push(row);
+    }
+}
+
+/// Statistics per table: who wants counts asks `SHOW PLACEMENT`; here only the names are known.
+pub(super) fn table_counts(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for table in cx.tables() {
+        let mut row = vec![oid(table.id.0), text("public"), text(table.name.as_str())];
+        row.extend((0..12).map(|_| int(0)));
+        row.extend(core::iter::repeat_n(Datum::Null, 4));
+        row.extend((0..4).map(|_| int(0)));
+        out.push(row);
+    }
+}
+
+pub(super) fn index_counts(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for table in cx.tables() {
+        for (index, _) in indexes(table) {
+            let name = table.name.as_str();
+            let mut row = vec![oid(table.id.0), oid(index.id.0), text("public"), text(name)];
+            row.push(text(index.name.as_str()));
+            row.extend((0..3).map(|_| int(0)));
+            out.push(row);
+        }
+    }
+}
+
+pub(super) fn table_blocks(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for table in cx.tables() {
+        let mut row = vec![oid(table.id.0), text("public"), text(table.name.as_str())];
+        row.extend((0..8).map(|_| int(0)));
+        out.push(row);
+    }
+}
+
+pub(super) fn database_counts(cx: &CatalogCx<'_>, out: &mut RowBatch) {
+    for (name, database) in &cx.catalog.databases {
+        let width = lookup(None, "pg_stat_database").map_or(0, |table| table.columns.len());
+        let mut row = vec![oid(database.id.0), text(name.as_str())];
+        row.resize(width, Datum::Null);
+        out.push(row);
+    }
+}
