@@ -21,7 +21,7 @@ pub(crate) struct NodeJournal {
     pub(crate) full: bool,
     /// What the host has said about the memory of the node.
     pub(crate) memory: Memory,
-    /// What the host has granted and nobody has taken yet.
+    /// What the host has granted and no statement has taken yet.
     claimed_bytes: u64,
 }
 

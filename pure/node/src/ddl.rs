@@ -12,7 +12,7 @@
 //!
 //! **Nodes that are down.** A new change is refused while a node is down, or while the disk of any
 //! is full, because every node journals each version of the catalog. When a node goes down while
-//! a change runs, nobody waits for it:
+//! a change runs, no statement waits for it:
 //!
 //! | what is still to come | then |
 //! |---|---|
@@ -73,7 +73,7 @@ pub(crate) enum Action {
     /// Tell all shards that the catalog of this version changes these tables (none: that it does
     /// not come). The change goes on when they have answered ([`Ddl::on_quiesced`]).
     Quiesce { version: u64, tables: Vec<TableId> },
-    /// Roll this batch back: nobody wants it any more.
+    /// Roll this batch back: it is not wanted any more.
     EndBatch(TxnHandle),
     /// Answer.
     Answer(Origin, Answered),
@@ -172,7 +172,7 @@ pub(crate) fn end_of(change: ChangeId, catalog: &Catalog) -> Option<Answered> {
     }
 }
 
-/// The answer where nobody knows what came of a change.
+/// The answer where the outcome of a change is not known.
 pub(crate) fn unknown() -> SqlError {
     let text = "node 1 was lost while the schema change was under way";
     SqlError::new(SqlState::TXN_UNKNOWN, text)
@@ -299,7 +299,7 @@ impl Ddl {
         running.or(change.unwanted)
     }
 
-    /// Too few nodes are left to decide what becomes of the change: whoever waits for it is told.
+    /// Too few nodes are left to decide what becomes of the change: its client is told.
     pub(crate) fn leave_open(&mut self) -> Option<Action> {
         let change = self.current.as_mut()?;
         let told = core::mem::replace(&mut change.origin, Origin::Told);
@@ -325,7 +325,7 @@ impl Ddl {
     }
 
     /// A shard cannot get through with a version, because it has no connection to a node that this
-    /// one may reach: nobody can say for how long. What is not decided is undone.
+    /// one may reach, for a time that is not known. What is not decided is undone.
     pub(crate) fn on_stuck(&mut self, from: ShardId, stuck: u64, node: NodeId) {
         if let Some(change) = &mut self.current
             && let Waiting::Acks { version, missing } = &change.waiting
@@ -393,7 +393,7 @@ impl Ddl {
         }
     }
 
-    /// Whoever asked for a change does not want it any more. What comes of it is in its answer:
+    /// The client does not want its change any more. What comes of it is in the answer:
     /// from [`Ddl::next`], or here if it had not begun.
     pub(crate) fn cancel(&mut self, by: Origin, stop: DdlStop) -> Option<Action> {
         if let Some(at) = self.queue.iter().position(|(origin, ..)| *origin == by) {

@@ -180,7 +180,7 @@ pub fn decode_message(payload: &[u8]) -> Result<Arrived, FrameError> {
     codec::decode_bounded(payload).map_err(FrameError::Content)
 }
 
-/// A program of so many encoded bytes or more takes milliseconds to decode.
+/// Encoded bytes of a program from which on it takes milliseconds to decode.
 const LONG_PROGRAM_BYTES: usize = 128 << 10;
 
 impl Arrived {

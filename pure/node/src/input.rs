@@ -107,7 +107,7 @@ pub enum Input {
     /// Write the next piece of it: the step has it in [`RareEffects::checkpoint`], and the end with
     /// the last one. The host decides how fast; ignored if no checkpoint is being written.
     CheckpointPiece {
-        /// Rows of about so many bytes, at least one.
+        /// Rows of about this many bytes, at least one.
         bytes: usize,
     },
     /// Finish what runs, refuse what is new; [`RareEffects::drained`] tells when nothing runs.

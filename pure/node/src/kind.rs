@@ -1,4 +1,4 @@
-//! Names for what a shard can be told: whoever counts or weighs its work does so by them.
+//! Names for what a shard can be told, by which its work is counted and weighed.
 
 use crate::client::ClientMessage;
 use crate::input::Input;

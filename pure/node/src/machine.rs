@@ -322,7 +322,7 @@ impl Shard {
     }
 
     /// Whether it goes on only when a record of its own is durable, though nothing is held back
-    /// for that: a host that flushes when somebody waits does it for this, too.
+    /// for that: a host that flushes when an effect waits does it for this, too.
     pub fn awaits_durable(&self) -> bool {
         self.catalog_pending.is_some()
             || self.takeover.awaits_durable()
@@ -687,7 +687,7 @@ impl Shard {
         !self.draining && self.core.borrow().catalog.version > 0
     }
 
-    /// The host has sent a message of so many bytes (0: it was lost) to another node.
+    /// The host has sent a message of `bytes` bytes (0: it was lost) to another node.
     pub fn note_sent(&mut self, bytes: u64) {
         self.core.borrow_mut().counters.message_bytes += bytes;
     }

@@ -246,7 +246,7 @@ pub type StatementNo = u32;
 pub enum ToTxn {
     /// Runs a statement; with `begin` it is the first of the transaction.
     Run(RunRequest),
-    /// The client has taken rows: so many more batches may be sent.
+    /// The client has taken rows: this many more batches may be sent.
     Credit(StatementNo, u32),
     /// Data for COPY FROM; `None`: end; an error: the client gave up.
     CopyData(StatementNo, Result<Option<Vec<u8>>, SqlError>),
@@ -352,7 +352,7 @@ pub enum FromTxn {
     CopyOut(StatementNo, Vec<u8>, Position),
     /// COPY FROM wants data (sent once).
     CopyInReady(StatementNo),
-    /// So many more bytes of COPY FROM data have been taken (said once in a while).
+    /// This many more bytes of COPY FROM data have been taken (said once in a while).
     CopyTaken(StatementNo, usize),
     /// The statement is over.
     Done(StatementNo, Done),

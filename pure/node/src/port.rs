@@ -103,7 +103,7 @@ pub(crate) struct Memory {
     read: Cell<u64>,
 }
 
-/// A statement gives way when its operations have read so many rows without having to wait.
+/// Rows that the operations of a statement have read without a wait when the statement gives way.
 const READ_ROWS_MAX: u64 = 1_000;
 
 /// The port of one statement.

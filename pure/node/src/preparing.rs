@@ -54,7 +54,7 @@ impl Planning {
 /// 53200: what a text becomes would take more memory than the node has.
 pub(crate) fn no_room(here: ShardId) -> SqlError {
     crate::port::memory_used_up(here.node())
-        .detail("It has no room to parse and plan a statement of so many words.")
+        .detail("It has no room to parse and plan a statement of this many words.")
         .hint("Use COPY, parameters, or several statements.")
 }
 
@@ -78,11 +78,11 @@ pub(crate) enum Work {
     Weigh(Arc<str>),
     Parse(Arc<str>),
     Plan(Box<Planning>),
-    /// Nobody waits for this.
+    /// No session waits for this.
     Free(Vec<Leftover>),
 }
 
-/// What nobody needs any more of a long statement.
+/// Parts of a long statement that are not needed any more.
 pub(crate) type Leftover = Box<dyn Any + Send>;
 
 /// What is left of the long statements of a shard, until the host frees it.

@@ -282,7 +282,7 @@ impl Protocols {
         }
     }
 
-    /// Whether nobody holds, waits for or owes anything.
+    /// Whether no transaction holds, waits for or owes anything.
     pub(crate) fn is_idle(&self) -> bool {
         self.two_phase.machine.is_idle() && self.leap.machine.is_idle()
     }

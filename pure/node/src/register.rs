@@ -119,7 +119,7 @@ impl Said {
     }
 }
 
-/// Words that were not answered are said again after so long.
+/// Time after which words that were not answered are said again.
 const AGAIN_US: u64 = 200_000;
 
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use std::task::Poll;
 use store::Write;
 use txn::{LockMode, Op, OpResult, Read};
 
-/// Numbers drawn at a time: one extra transaction per so many values.
+/// Numbers drawn at a time: one extra transaction for each such batch of values.
 pub(crate) const BLOCK_COUNT: i64 = 32;
 
 #[derive(Clone, Debug)]

@@ -51,7 +51,7 @@ impl Held {
 }
 
 /// Raises a snapshot to the largest clock of all shards that can be reached. If that is all of
-/// them, the reader misses nothing: whoever answered a commit before had a clock at or above it.
+/// them, the reader misses nothing: a shard that answered a commit before had a clock above it.
 /// Else a protocol whose shards do not remember what they told readers looks at each row.
 pub(crate) async fn raise_to_clocks(port: &StatementPort, held: Held) -> Result<Held, ExecError> {
     let planned = port.catalog().version;

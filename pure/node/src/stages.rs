@@ -28,7 +28,7 @@ const STAGES: [(Stage, &str); 6] = [
     (Stage::Store, "store"),
     (Stage::Reply, "reply"),
 ];
-/// Every so many calls of a stage are timed: reading a clock costs about as much as a point read.
+/// Calls of a stage of which one is timed: reading a clock costs about as much as a point read.
 const SAMPLE_EVERY: u64 = 16;
 
 #[derive(Clone, Copy, Default)]

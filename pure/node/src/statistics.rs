@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Microseconds after which the numbers of rows are asked for again, if rows are written.
 const AGAIN_US: u64 = 2_000_000;
-/// A table with fewer rows is as good as one with so many.
+/// Rows below which tables are alike: a table with fewer is planned as one with this many.
 const ROWS_MIN: u64 = 1_000;
 
 /// What is known of one database.

@@ -10,7 +10,7 @@
 //!
 //! Invariants:
 //! * its rows stay locked until all of them are installed, and a snapshot reader that would see the
-//!   transaction waits if it reads one of them ([`Bulks::awaits`]): nobody sees a part;
+//!   transaction waits if it reads one of them ([`Bulks::awaits`]): no reader sees a part;
 //! * the journal is kept from before the first chunk until the record that names the chunks counts
 //!   ([`JournalPort::hold`]);
 //! * a checkpoint begins while nothing is half installed ([`Bulks::make_way`]): a commit record
@@ -29,10 +29,10 @@ use store::Write;
 
 /// Most units that one slice of a large transaction takes: 1 to 2 ms of work.
 pub const SLICE_UNITS: u64 = 1_000;
-/// So many bytes count as much as a row.
+/// Bytes of keys and rows that count as one unit, as a row does.
 pub const UNIT_BYTES: usize = 256;
 
-/// What so many rows with so many bytes together count.
+/// Units of `rows` rows that have `bytes` bytes together.
 #[must_use]
 pub fn units(rows: usize, bytes: usize) -> u64 {
     (rows + bytes / UNIT_BYTES) as u64
@@ -54,7 +54,7 @@ pub struct Frozen {
 }
 
 impl Frozen {
-    /// Nothing yet of a write set, to be taken in slices of so many units.
+    /// Nothing yet of a write set, to be taken in slices of this many units.
     #[must_use]
     pub fn new(slice_units: u64) -> Frozen {
         Frozen {
@@ -171,7 +171,7 @@ enum Stage {
     /// A checkpoint goes first; then it is journaled again.
     Waiting,
     /// Its record may stand before the start of the checkpoint under way, which may not have its
-    /// rows: it is journaled once more. So many chunks are.
+    /// rows: it is journaled once more. `chunks` chunks are.
     Journaling { chunks: u32 },
     /// Its rows go into the store.
     Installing,
@@ -280,8 +280,8 @@ pub enum Turn {
     /// What was committed at this timestamp has another record, which ends at this position:
     /// readers wait for that one.
     Journaled(Ts, Position),
-    /// All rows of this transaction are installed: its locks may go, and whoever waits for it may
-    /// look again.
+    /// All rows of this transaction are installed: its locks may go, and requests that wait for it
+    /// may look again.
     Installed(TxnId),
 }
 
@@ -304,7 +304,7 @@ impl Bulks {
         self.slice_units = units;
     }
 
-    /// Whether a write set of so many rows and bytes goes in slices.
+    /// Whether a write set of this many rows and bytes goes in slices.
     #[inline]
     #[must_use]
     pub fn takes(&self, rows: usize, bytes: usize) -> bool {
@@ -396,7 +396,7 @@ impl Bulks {
         let bulk = self
             .installing
             .get_mut(&txn)
-            .expect("whoever has turns is there");
+            .expect("a write set that has turns is there");
         let (number, from) = bulk.done;
         let slice = slice_of(&bulk.writes.slice(number)[from..], self.slice_units);
         for (key, write) in slice {
@@ -451,7 +451,7 @@ impl Bulks {
         Turn::Installed(txn)
     }
 
-    /// Takes a write set that nobody needs any more, and frees it slice by slice.
+    /// Takes a write set that is not needed any more, and frees it slice by slice.
     pub fn discard(&mut self, writes: WriteList) {
         if self.takes(writes.len(), 0) {
             self.waste.lists.extend(writes.into_slices());
@@ -549,7 +549,7 @@ pub fn install_row<M>(
     cx.counters.formulas += u64::from(matches!(write, Write::Formula(_)));
 }
 
-/// Write sets that nobody needs any more: their memory is given back in slices.
+/// Write sets that are not needed any more: their memory is given back in slices.
 #[derive(Debug, Default)]
 struct Waste {
     lists: Vec<Writes>,

@@ -422,7 +422,7 @@ pub trait JournalPort {
     }
     /// Everything below this position is durable.
     fn durable(&self) -> Position;
-    /// So many records wait for the disk that whoever has many to append, and can wait, goes on
+    /// Whether many records wait for the disk. Work that has many to append, and can wait, goes on
     /// at the next [`Protocol::on_durable`]. A host flushes such a backlog without being asked.
     fn is_behind(&self) -> bool {
         false
@@ -437,7 +437,7 @@ pub trait JournalPort {
     fn is_memory_full(&self) -> bool {
         false
     }
-    /// Whether the node has so many bytes of memory left for what a transaction or a statement
+    /// Whether the node has this many bytes of memory left for what a transaction or a statement
     /// holds until it ends. What is granted counts until the host measures again.
     fn claim_memory(&mut self, bytes: u64) -> bool {
         let _ = bytes;
@@ -491,7 +491,7 @@ pub struct Cx<'a, M> {
     pub journal: &'a mut dyn JournalPort,
     /// What leaves the step.
     pub out: &'a mut Outbox<M>,
-    /// Versions at or below this timestamp, except the newest of them, are read by nobody any more.
+    /// No reader reads versions at or below this timestamp any more, except the newest of them.
     pub horizon: Ts,
     /// Durable bound on the clocks of this node: its next life draws only above it.
     pub clock_bound: Ts,
@@ -506,7 +506,7 @@ pub struct Cx<'a, M> {
     pub schema_changed: &'a dyn Fn(IndexId) -> Option<u64>,
     /// The shard's counters.
     pub counters: &'a mut Counters,
-    /// The history, if somebody records it.
+    /// The history, if it is recorded.
     pub history: Option<&'a mut Vec<Event>>,
 }
 
@@ -566,7 +566,7 @@ pub trait Protocol {
     /// The journal has become durable to `durable`.
     fn on_durable(&mut self, cx: &mut Cx<'_, Self::Message>, durable: Position);
 
-    /// Whether something goes on at the next [`Protocol::on_durable`] for which nobody else waits:
+    /// Whether something goes on at the next [`Protocol::on_durable`] for which no effect waits:
     /// the host flushes and calls for it.
     fn awaits_durable(&self) -> bool;
 

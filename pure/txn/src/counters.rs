@@ -1,4 +1,4 @@
-//! What a shard counts. Counters only grow; whoever wants a rate takes differences.
+//! What a shard counts. Counters only grow; the difference of two readings is a rate.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ counters! {
     txn_schema_changed,
     /// Idle readers that a writer waited for: their locks gave way.
     txn_gave_way,
-    /// Outcomes that nobody here knows.
+    /// Outcomes that this node does not know.
     txn_unknown,
     /// Committed transactions that touched one shard.
     txn_shard_local,

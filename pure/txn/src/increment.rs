@@ -1,9 +1,9 @@
 //! Increments: formulas that only add. Many transactions may have them pending on one row (ADR
 //! 0006).
 //!
-//! What protocols share of them: which lock an operation needs, and whether a row stays in the
-//! range of its columns whoever commits ([`Escrow`]). When they are folded onto the row is each
-//! protocol's own matter.
+//! What all protocols need of them: which lock an operation needs, and whether a row stays in the
+//! range of its columns whichever of them commit ([`Escrow`], rule R9). When they are folded onto
+//! the row is each protocol's own matter.
 
 use crate::columns::Columns;
 use crate::lock::{Claim, LockMode};
@@ -116,8 +116,8 @@ pub fn claim_to_read(mode: LockMode, program: &dyn RowProgram) -> Claim {
     }
 }
 
-/// The claim of `Op::Modify`. A program that adds reads what it adds to, so nobody else has such
-/// increments pending and its formula needs no escrow.
+/// The claim of `Op::Modify`. A program that adds reads what it adds to, so no other transaction
+/// has such increments pending and its formula needs no escrow.
 #[must_use]
 pub fn claim_to_modify(program: &dyn RowProgram) -> Claim {
     match program.formula() {

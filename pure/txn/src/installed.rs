@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use base::{Planted, Position, Ts, is_planted};
 
-/// Positions of commits that are installed but perhaps not durable. Whoever reads such a version
+/// Positions of commits that are installed but perhaps not durable. A reader of such a version
 /// answers only when its record is durable (rule R11). Empty when the disk keeps up.
 #[derive(Default, Debug)]
 pub struct Installed {

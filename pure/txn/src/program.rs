@@ -84,7 +84,7 @@ pub trait RowTask {
     /// # Errors
     /// As [`RowProgram::point`].
     fn row(&mut self, key: &[u8], row: &[u8]) -> Result<(), SqlError>;
-    /// For a task that wants only so many first rows in the order of their keys: how many. It is
+    /// For a task that wants only the first rows in the order of their keys: how many. It is
     /// shown the rows of a slot in that order, and need not be shown those that it does not want.
     fn first_rows(&self) -> Option<usize> {
         None

@@ -37,7 +37,7 @@ pub struct NewRows {
     bytes: Vec<u8>,
 }
 
-/// Rows that nobody has looked at yet.
+/// Encoded rows that have not been decoded yet.
 #[derive(Deserialize)]
 struct Parts {
     index: IndexId,

@@ -12,10 +12,10 @@ use alloc::vec::Vec;
 use base::{Datum, Key, KeyRange, RowBatch, Slot, SqlError, SqlState};
 use core::fmt;
 
-/// A batch is answered when its rows came from, or hold, about so many bytes.
+/// Bytes that the rows of a batch came from, or hold, at which the batch is answered.
 const BATCH_BYTES_MAX: usize = 1 << 20;
 
-/// An aggregating program answers with what it has gathered when that holds so many bytes, and
+/// Bytes that an aggregating program has gathered at which it answers with them. The program
 /// begins anew behind: one answer fits into a frame, is made in a few milliseconds, and what a
 /// statement gathers is gathered, and limited, at its coordinator.
 const TASK_BYTES_MAX: usize = 1 << 20;
@@ -203,7 +203,7 @@ impl ScanRun {
         }
     }
 
-    /// Counts a row that was emitted, or taken in, and came from so many bytes.
+    /// Counts a row that was emitted, or taken in, and the bytes that it came from.
     #[inline]
     pub fn count(&mut self, op: &ScanOp, row_bytes: usize) -> Option<Full> {
         if let Some(task) = &self.task {

@@ -59,7 +59,7 @@ impl<M> Cx<'_, M> {
     }
 }
 
-/// As [`Cx::note_read`], for whoever holds other parts of the context.
+/// As [`Cx::note_read`], for a caller that holds other parts of the context.
 #[inline]
 pub fn note_read(history: &mut Option<&mut Vec<Event>>, txn: TxnId, key: &Key, version: Ts) {
     if let Some(history) = history {

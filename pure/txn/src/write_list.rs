@@ -120,7 +120,7 @@ impl WriteList {
         Some(&self.slice(number)[at].1)
     }
 
-    /// The slices that nobody shares, to be freed one by one.
+    /// The slices that no clone of the list holds too, to be freed one by one.
     pub fn into_slices(self) -> impl Iterator<Item = Writes> {
         let rest = self.rest.into_iter();
         let rest = rest.filter_map(|slice| Arc::try_unwrap(slice).ok());

@@ -33,7 +33,7 @@ impl Ddl {
         }
     }
 
-    /// When a change goes on, whoever has not answered.
+    /// When a change goes on, answered or not.
     pub(crate) fn deadline(&self) -> Option<Time> {
         match &self.current.as_ref()?.waiting {
             Waiting::Quiet(quiet) => Some(quiet.until),

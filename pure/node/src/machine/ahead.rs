@@ -69,7 +69,7 @@ impl Shard {
         None
     }
 
-    /// Whoever is ahead has the catalog that is missing here.
+    /// A node that is ahead has the catalog that is missing here.
     fn ask_for_catalog(&mut self, ahead: ShardId) {
         let mut core = self.core.borrow_mut();
         let here = core.config.shard.node();

@@ -19,7 +19,7 @@ use base::{Position, ShardId, TableId, Time};
 /// Longest time, in microseconds, for which a change of the schema waits for open blocks, and for
 /// which statements wait because of that. A change of the protocol gives them as long.
 pub(crate) const QUIESCE_US: u64 = 1_000_000;
-/// A shard that hears nothing more of a change forgets it after so much longer. Microseconds.
+/// Microseconds after that until a shard that hears nothing more of a change forgets it.
 const BEYOND_US: u64 = 500_000;
 
 /// Tables of this shard's sessions that are quiesced.

@@ -20,7 +20,7 @@ use catalog::{Catalog, ProtocolKind, Switching};
 use std::sync::Arc;
 use txn::JournalPort;
 
-/// A schema change that comes so soon after the start of its node waits for the others to appear.
+/// Time after the start of its node in which a schema change waits for the other nodes to appear.
 /// Microseconds.
 const STARTING_US: u64 = 5_000_000;
 

@@ -28,11 +28,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use txn::{JournalPort, LockMode, Op, Read};
 
-/// Open transactions may go on for so long.
+/// How long open transactions may go on.
 const DRAIN_US: u64 = 1_000_000;
 /// Pause between two looks whether a shard is through.
 const LOOK_US: u64 = 5_000;
-/// A shard that is not through after so long without a connection to some node says so. Longer
+/// Time without a connection to some node after which a shard that is not through says so. Longer
 /// than it takes to connect again (0.1 s).
 const STUCK_US: u64 = 300_000;
 /// Rows that one transaction brings home.

@@ -22,10 +22,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use txn::JournalPort;
 
-/// Another node acts for node 1 when it has missed it for so long. A connection that breaks stands
+/// Time that node 1 has been missing when another node acts for it. A connection that breaks stands
 /// again after 0.1 s.
 const PATIENCE_US: u64 = 300_000;
-/// Longer by so much for each node with a smaller number that is there.
+/// How much longer for each node with a smaller number that is there.
 const RANK_US: u64 = 400_000;
 /// Pause after an attempt that another one has overtaken, and as much again for each before, and
 /// again at random.

@@ -1,4 +1,4 @@
-//! Nodes agree on what follows a closed catalog, whatever gets lost, and whoever dies when.
+//! Nodes agree on what follows a closed catalog, whatever gets lost and whichever node dies when.
 
 use super::*;
 use base::{Prng, ShardId};
@@ -42,7 +42,7 @@ struct World {
     now: Time,
     nodes: BTreeMap<NodeId, Node>,
     wire: Vec<(NodeId, NodeId, Word)>,
-    /// What was chosen, by whoever has seen it.
+    /// What was chosen, as the nodes have seen it.
     chosen: Vec<u64>,
     begun: u64,
 }

@@ -233,7 +233,7 @@ impl Session {
         self.pump(cx);
     }
 
-    /// Nobody needs what was made, or is being made, ahead.
+    /// What was made, or is being made, ahead is not needed.
     pub(super) fn forget_ahead(&mut self, cx: &SessionCx<'_>) {
         if let Some(ahead) = self.ahead.take() {
             let Ahead {

@@ -252,7 +252,7 @@ impl Session {
         match self
             .ending
             .take()
-            .expect("whoever ends a transaction says what follows")
+            .expect("the end of a transaction says what follows")
         {
             Ending::Commit { chain } => {
                 self.after_block(chain);

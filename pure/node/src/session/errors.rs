@@ -85,7 +85,7 @@ pub(super) fn no_portal(name: &str) -> SqlError {
     )
 }
 
-/// 08007: nobody here knows whether the transaction has committed.
+/// 08007: this node does not know whether the transaction has committed.
 pub(crate) fn unknown_outcome() -> SqlError {
     if is_planted(Planted::UnknownAsAbort) {
         return aborted(&AbortReason::ParticipantLost(ShardId(0)), None);

@@ -112,7 +112,7 @@ pub struct SessionCx<'a> {
     pub leftovers: &'a Leftovers,
     /// Stops panics of parsing and planning.
     pub barrier: Barrier,
-    /// Whether the node has memory for so many bytes more.
+    /// Whether the node has memory for this many bytes more.
     pub claim_memory: &'a mut dyn FnMut(u64) -> bool,
 }
 
@@ -400,7 +400,7 @@ impl Session {
         self.life == Life::Closed
     }
 
-    /// Bytes of the client's messages and COPY data that nobody has looked at: a host does not
+    /// Bytes of the client's messages and COPY data that the session has not read: a host does not
     /// read more from a client with many. 0 while what to do depends on the next message.
     pub fn backlog_bytes(&self) -> usize {
         let copying = matches!(self.activity, Activity::Running);

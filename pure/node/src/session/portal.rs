@@ -189,7 +189,7 @@ impl Step {
     }
 }
 
-/// Checks the numbers in a Bind message for a statement with so many parameters.
+/// Checks the numbers in a Bind message for a statement with this many parameters.
 ///
 /// # Errors
 /// 08P01.

@@ -1,7 +1,7 @@
 //! Rows that one transaction has locked exclusively, many of them: sorted runs instead of an entry
 //! per row.
 //!
-//! A load locks millions of new rows that nobody else asks for, in each bucket mostly in key order.
+//! A load locks millions of new rows that only it wants, in each bucket mostly in key order.
 //! A run takes 32 bytes per row, is appended to without a search, and is given up as a whole.
 //!
 //! A row is held in a run or in its entry of the table, never in both; who waits for a row of a run
@@ -27,7 +27,7 @@ pub enum Taken {
 }
 
 impl LockTable {
-    /// Locks rows of one bucket exclusively if nobody holds, wants or surrounds any of them; `keys`
+    /// Locks rows of one bucket exclusively if none is held, wanted or in a locked range; `keys`
     /// ascend. All of them, or none: then each one has to be asked for, as by
     /// [`LockTable::acquire`].
     ///
@@ -258,7 +258,7 @@ impl Runs {
         Found::Free { has_run, open }
     }
 
-    /// Begins a run with a row that nobody holds, in a bucket where the transaction has none.
+    /// Begins a run with a row that is not locked, in a bucket where the transaction has none.
     pub(super) fn begin(&mut self, point: PointKey, holder: Holder) -> Place {
         let place = Place::new(point.index, point.slot);
         let rows = Vec::from([point]);
@@ -356,7 +356,7 @@ impl Runs {
         Some(last)
     }
 
-    /// Removes the last rows of the transaction's run at `place`, at most so many: how many, and
+    /// Removes the last rows of the transaction's run at `place`, up to a number: how many, and
     /// the range around them.
     pub(super) fn shorten(&mut self, place: Place, txn: TxnId, rows: usize) -> (usize, KeyRange) {
         let runs = self

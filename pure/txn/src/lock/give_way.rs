@@ -1,7 +1,7 @@
 //! Readers in the way of writers: the table names them, so that those that are idle give way.
 //!
 //! A writer waits for a younger reader, or dies of an older one, as long as that transaction is
-//! open. If its client does nothing, that may be for ever: PostgreSQL, whose readers block nobody,
+//! open. If its client does nothing, that may be for ever: PostgreSQL, whose readers block nothing,
 //! would have answered. So the table names each transaction whose *shared* lock keeps a request
 //! waiting for [`GIVE_WAY_US`], and again every [`NAME_AGAIN_US`]; and one that requests die of, if
 //! they come back for so long.
@@ -19,7 +19,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{Key, Planted, Time, TxnId, is_planted};
 
-/// A reader is named when a writer has waited for it so long. Microseconds. Well above a round trip
+/// Microseconds that a writer has waited for a reader when it is named. Well above a round trip
 /// between a client and its server, so that a transaction at work is not idle; well below what a
 /// person notices as a hang.
 pub const GIVE_WAY_US: u64 = 200_000;

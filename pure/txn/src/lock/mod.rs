@@ -3,7 +3,7 @@
 //! One implementation for every protocol that locks (rules R3 to R7).
 //!
 //! ```text
-//! acquire ──> Granted                      nobody is in the way
+//! acquire ──> Granted                      no lock is in the way
 //!         ──> Waiting ──> LockEvent        granted, died or timed out later
 //!         ──> Died                         an older transaction is in the way
 //! ```
@@ -16,15 +16,15 @@
 //! | not alone | only for a younger one, else it dies | only for a younger one that is not alone |
 //! | alone | for anyone | for those not alone, and for those alone that came before |
 //!
-//! Why no deadlock: a cycle needs every member to be waited for. Nobody but those alone waits for
-//! one that is alone (it holds nothing, and others overtake it), and among themselves they wait in
-//! order of arrival; all other waiting goes from older to younger.
+//! Why no deadlock: a cycle needs every member to be waited for. Only waiters that are alone wait
+//! for one that is alone (it holds nothing, and others overtake it), and among themselves they wait
+//! in order of arrival; all other waiting goes from older to younger.
 //!
-//! Whenever a lock or a waiter goes, everybody it stood in the way of is judged anew: the urgent
-//! and the starved first, then the youngest that are not alone, then those alone in order of
-//! arrival. Whoever is granted kills the younger waiters that would now wait for an older holder.
+//! Whenever a lock or a waiter goes, each waiter that it stood in the way of is judged anew: the
+//! urgent and the starved first, then the youngest that are not alone, then those alone in order of
+//! arrival. A granted waiter kills the younger ones that would now wait for an older holder.
 //! A transaction that is over and still holds locks ([`LockTable::end`]) waits for nothing, so
-//! anyone may wait for it.
+//! any request may wait for it.
 //! A waiter that was overtaken [`OVERTAKEN_MAX`] times (an urgent one: at all) is not overtaken
 //! any more by younger ones: they die or, if alone, wait.
 //!
@@ -46,7 +46,7 @@
 //! what is read.
 //!
 //! A transaction that is granted two claims on one row holds what excludes all that either excludes
-//! ([`Claim::join`]); nobody can be in the way of that, so no third request is needed.
+//! ([`Claim::join`]); no lock can be in the way of that, so no third request is needed.
 //!
 //! It is not a place where rows are found: a lock on an absent key is as good as any.
 

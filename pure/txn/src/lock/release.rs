@@ -109,7 +109,7 @@ impl LockTable {
     }
 
     /// The transaction is over: it waits for nothing any more, but keeps its locks until
-    /// [`LockTable::release`]. Whoever wants one of them waits for it, whatever its age.
+    /// [`LockTable::release`]. A request for one of them waits, whatever its age.
     pub fn end(&mut self, txn: TxnId) {
         self.ending.insert(txn);
     }
@@ -164,7 +164,7 @@ impl LockTable {
         let mut owner = self
             .owners
             .remove(&txn)
-            .expect("whoever leaves is an owner");
+            .expect("a transaction that leaves is an owner");
         let crowded = !self.waiters.is_empty();
         let (mut freed, mut left) = (Vec::new(), self.slice_rows);
         while left > 0

@@ -97,8 +97,8 @@ impl fmt::Display for LockTable {
 impl LockTable {
     /// Checks every invariant; panics if one is broken. Costs O(locks^2): for tests and simulation.
     ///
-    /// No two locks conflict; a waiter that is not alone waits for younger holders only; everybody
-    /// who waits has a reason; every lock has its owner's note.
+    /// No two locks conflict; a waiter that is not alone waits for younger holders only; every
+    /// waiter has a reason; every lock has its owner's note.
     pub fn validate(&self) {
         for (point, entry) in &self.points {
             let holders = entry.holders.as_slice();
@@ -190,7 +190,7 @@ impl LockTable {
         self.points.len() + self.ranges.len() + self.waiters.len()
     }
 
-    /// Whether nothing is held and nobody waits.
+    /// Whether nothing is held and no request waits.
     pub fn is_empty(&self) -> bool {
         self.points.is_empty()
             && self.runs.is_empty()

@@ -437,7 +437,7 @@ impl LockTable {
                 || self.ranges.contains_key(&(index, Some(slot))))
     }
 
-    /// Grants a row that nobody else wants or that may be shared; nothing else that is locked or
+    /// Grants a row that no other txn wants or that several may hold; nothing else locked or
     /// awaited concerns it.
     #[inline]
     fn acquire_free_point(

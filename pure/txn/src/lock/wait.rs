@@ -187,7 +187,7 @@ impl LockTable {
         found.is_break()
     }
 
-    /// Whether nobody here has a lock that the request would die of.
+    /// Whether no holder here has a lock that the request would die of.
     fn dies_of_none(&self, waiter: &Waiter) -> bool {
         let wide = !matches!(waiter.item, OwnedItem::Point(_));
         let older = |txn: &TxnId, owner: &Owner| {
@@ -464,7 +464,7 @@ impl LockTable {
         waiter
     }
 
-    /// Counts that `granted` passed everybody who waits for the same.
+    /// Counts that `granted` passed each waiter for the same.
     fn overtake(&mut self, granted: &Waiter) {
         let mut passed = Vec::new();
         let item = granted.item.as_item();
@@ -477,7 +477,7 @@ impl LockTable {
         }
     }
 
-    /// Judges everybody anew whom one of `freed` may have held up, until nothing changes.
+    /// Judges each waiter anew that one of `freed` may have held up, until nothing changes.
     pub(super) fn settle(&mut self, mut freed: Vec<OwnedItem>) {
         while !freed.is_empty() && !self.waiters.is_empty() {
             let mut candidates = BTreeSet::new();
@@ -516,7 +516,7 @@ impl LockTable {
         }
     }
 
-    /// Everybody who waits for a part of `item`.
+    /// Each waiter for a part of `item`.
     fn affected(&self, item: &Item<'_>, into: &mut BTreeSet<u64>) {
         let overlaps = |arrival: &&u64| self.waiters[*arrival].item.as_item().overlaps(item);
         match *item {
