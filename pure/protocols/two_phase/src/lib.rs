@@ -178,9 +178,10 @@ pub struct TwoPhase {
     fault: Option<Fault>,
 }
 
-/// A rule that tests break, to see that they would notice.
+/// A rule that this crate's tests break, to see that they would notice.
+#[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// Increments are not sealed.
     NoSeal,
     /// What was read for an entrusted commit of unknown outcome is not locked any more.

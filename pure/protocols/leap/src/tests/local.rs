@@ -1,8 +1,8 @@
 //! Transfers between healthy nodes: what moves, what it costs, who waits and who dies.
 
-use super::programs::{Test, program, row};
 use super::world::{TABLE, World, key, kind};
 use base::{Datum, NodeId, ShardId, Ts, TxnId, Type};
+use bed::programs::{Test, program, row};
 use txn::{
     AbortReason, ColumnFormula, Formula, FormulaOp, LockMode, NewRows, Op, OpError, OpReply,
     OpResult, Outcome, Protocol, Read,

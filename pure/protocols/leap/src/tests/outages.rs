@@ -1,11 +1,11 @@
 //! Nodes that cannot be reached: whoever needs one of them is told at once, and nobody else waits.
 
 use super::local::{add, bump, get, number, run, shard};
-use super::programs::{Test, program};
 use super::random::sum_op;
 use super::world::{World, key, kind};
 use crate::Settings;
 use base::{NodeId, Planted, ShardId, Ts};
+use bed::programs::{Test, program};
 use txn::{AbortReason, LockMode, Op, OpError, OpId, OpReply, Outcome, Read, Snapshot, Tie};
 
 fn world() -> World {
@@ -107,7 +107,7 @@ fn a_row_at_a_dead_owner_is_refused_at_once() {
 #[test]
 fn a_home_that_waits_for_a_dead_owner_is_seen() {
     let mut world = world();
-    world.print(Planted::LeapOutageWaitedFor);
+    world.plant(Some(Planted::LeapOutageWaitedFor));
     run(&mut world, 2, add("a0", 1));
     rest(&mut world);
     world.kill(NodeId(2));

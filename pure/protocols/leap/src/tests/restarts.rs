@@ -2,10 +2,10 @@
 //! that was answered is lost.
 
 use super::local::{add, bump, get, number, shard};
-use super::programs::row;
 use super::world::{World, key};
 use crate::Settings;
 use base::{NodeId, Ts};
+use bed::programs::row;
 use journal::Ownership;
 use store::Write;
 use txn::Outcome;

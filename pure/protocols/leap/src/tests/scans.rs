@@ -1,11 +1,11 @@
 //! Scans in place: rows away are part of the result, in order, locked or at a snapshot.
 
 use super::local::{add, get, insert, number, run, shard};
-use super::programs::{Test, program};
 use super::random::sum_op;
 use super::world::{TABLE, World, key};
 use crate::Settings;
 use base::{Datum, KeyRange, Ts};
+use bed::programs::{Test, program};
 use txn::{
     LockMode, Op, OpError, OpReply, OpResult, Outcome, Protocol, Read, ScanOp, Slots, Snapshot,
 };

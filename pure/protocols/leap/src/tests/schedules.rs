@@ -16,7 +16,7 @@ fn ends_well(rule: Option<Planted>, schedule: fn(&mut World) -> bool) -> bool {
         world.load(key(name), 10);
     }
     if let Some(rule) = rule {
-        world.print(rule);
+        world.plant(Some(rule));
     }
     match catch_unwind(AssertUnwindSafe(|| schedule(&mut world))) {
         Ok(well) => well,

@@ -1,10 +1,10 @@
 //! Copies of rows that are read much: given, used without messages, called back, lost.
 
 use super::local::{add, died, get, insert, number, run, shard};
-use super::programs::{Test, program};
 use super::world::{World, key, kind};
 use crate::Settings;
 use base::NodeId;
+use bed::programs::{Test, program};
 use txn::{AbortReason, LockMode, Op, OpError, Outcome, Protocol, Read, Tie};
 
 fn lend_at_once(world: &mut World) {

@@ -1,8 +1,8 @@
 //! Messages, delays and forced writes of docs/protocols/two_phase.md, row by row.
 
-use super::programs::{Test, program};
 use super::world::{TABLE, World, key};
 use base::{NodeId, ShardId, TxnId};
+use bed::programs::{Test, program};
 use txn::{LockMode, Op, Outcome, Protocol, Read, TxnCost};
 
 fn shard(node: u16, index: u16) -> ShardId {
@@ -14,7 +14,7 @@ fn world() -> World {
     let ids: Vec<ShardId> = world.shards.keys().copied().collect();
     for id in ids {
         for name in ["a", "b", "c"] {
-            world.load(id, key(TABLE, name), 1);
+            world.load_at(id, key(TABLE, name), 1);
         }
     }
     world
@@ -46,7 +46,7 @@ fn run(ride: bool, groups: &[&[(ShardId, Op)]]) -> TxnCost {
         let last = ride && at + 1 == groups.len();
         let ids: Vec<_> = group
             .iter()
-            .map(|(to, op)| world.submit(txn, *to, op.clone(), last))
+            .map(|(to, op)| world.submit_to(txn, *to, op.clone(), last))
             .collect();
         world.settle();
         for id in ids {

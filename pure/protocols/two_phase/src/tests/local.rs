@@ -1,9 +1,9 @@
 //! Operations on one shard: scans, own writes, locks, limits, schema changes, large transactions.
 
-use super::programs::{Test, adding, program, row, value};
 use super::world::{TABLE, TRAIL, World, key, options};
 use crate::Settings;
 use base::{Datum, Key, KeyRange, NodeId, ShardId, Slot, SqlState, Ts, TxnId};
+use bed::programs::{Test, adding, program, row, value};
 use journal::Record;
 use store::Write;
 use txn::{
@@ -20,7 +20,7 @@ fn one_shard() -> World {
 }
 
 fn done(world: &mut World, txn: TxnId, op: Op, last: bool) -> OpReply {
-    let id = world.submit(txn, home(), op, last);
+    let id = world.submit_to(txn, home(), op, last);
     world.take_answer(id).expect("answered at once")
 }
 
@@ -71,7 +71,7 @@ fn put(n: u32, to: i64) -> Op {
 fn scans_merge_own_writes_in_both_directions() {
     let mut world = one_shard();
     for n in [1u32, 3, 5, 7] {
-        world.load(home(), numbered(n), i64::from(n));
+        world.load_at(home(), numbered(n), i64::from(n));
     }
     let txn = world.begin(home());
     for (n, to) in [(0, 0), (3, 30), (4, 4), (9, 9)] {
@@ -145,7 +145,7 @@ fn a_scan_for_the_first_rows_leaves_slots_early() {
     let mut world = one_shard();
     let in_slot = |n: u32| Key::new(TABLE, Slot((n % 5) as u16), n.to_be_bytes().to_vec());
     for n in 0..1_000u32 {
-        world.load(home(), in_slot(n), i64::from(n));
+        world.load_at(home(), in_slot(n), i64::from(n));
     }
     let txn = world.begin(home());
     for (n, write) in [
@@ -197,7 +197,7 @@ fn a_scan_of_few_rows_locks_as_far_as_it_goes() {
         for read in [SHARED, EXCLUSIVE] {
             let mut world = one_shard();
             for n in [2, 4, 6] {
-                world.load(home(), numbered(n), i64::from(n));
+                world.load_at(home(), numbered(n), i64::from(n));
             }
             let reader = world.begin(home());
             let reply = done(&mut world, reader, first(read, reverse, limit), false);
@@ -220,7 +220,7 @@ fn a_scan_of_few_rows_locks_as_far_as_it_goes() {
 #[test]
 fn a_row_that_comes_while_a_scan_waits_is_seen() {
     let mut world = one_shard();
-    world.load(home(), numbered(4), 4);
+    world.load_at(home(), numbered(4), 4);
     let reader = world.begin(home());
     let writer = world.begin(home());
     done(&mut world, writer, put(2, 2), false);
@@ -229,7 +229,7 @@ fn a_row_that_comes_while_a_scan_waits_is_seen() {
         row_limit: 1,
         ..scan(SHARED, Test::Read)
     };
-    let id = world.submit(reader, home(), Op::Scan(op), false);
+    let id = world.submit_to(reader, home(), Op::Scan(op), false);
     assert!(world.take_answer(id).is_none());
     world.commit(writer);
     let reply = world.take_answer(id).expect("nobody is in the way");
@@ -239,7 +239,7 @@ fn a_row_that_comes_while_a_scan_waits_is_seen() {
 #[test]
 fn readers_of_other_columns_pass_an_increment() {
     let mut world = one_shard();
-    world.load(home(), numbered(1), 10);
+    world.load_at(home(), numbered(1), 10);
     let get = |test| Op::Get {
         key: numbered(1),
         read: SHARED,
@@ -274,11 +274,11 @@ fn readers_of_other_columns_pass_an_increment() {
 fn long_scans_take_turns() {
     let mut world = one_shard();
     for n in 0..2_500 {
-        world.load(home(), numbered(n), 1);
+        world.load_at(home(), numbered(n), 1);
     }
     for (read, last) in [(SHARED, false), (SHARED, true), (EXCLUSIVE, false)] {
         let txn = world.begin(home());
-        let id = world.submit(txn, home(), Op::Scan(scan(read, Test::Sum)), last);
+        let id = world.submit_to(txn, home(), Op::Scan(scan(read, Test::Sum)), last);
         let mut turns = 0;
         let reply = loop {
             if let Some(reply) = world.take_answer(id) {
@@ -302,7 +302,7 @@ fn long_scans_take_turns() {
 #[test]
 fn one_operation_that_is_free_enters_no_lock() {
     let mut world = one_shard();
-    world.load(home(), key(TABLE, "a"), 1);
+    world.load_at(home(), key(TABLE, "a"), 1);
     let add = Op::Modify {
         key: key(TABLE, "a"),
         program: program(Test::Add(4)),
@@ -310,7 +310,7 @@ fn one_operation_that_is_free_enters_no_lock() {
     let txn = world.begin(home());
     let reply = done(&mut world, txn, add.clone(), true);
     assert!(matches!(reply.outcome, Some(Outcome::Committed { .. })));
-    assert_eq!(world.value(home(), &key(TABLE, "a")), Some(5));
+    assert_eq!(world.value_at(home(), &key(TABLE, "a")), Some(5));
     assert!(world.shards[&home()].protocol.is_idle());
     // Its version is not durable, so a reader's answer waits.
     let txn = world.begin(home());
@@ -334,7 +334,7 @@ fn one_operation_that_is_free_enters_no_lock() {
 #[test]
 fn insert_of_a_present_row_keeps_the_transaction_open() {
     let mut world = one_shard();
-    world.load(home(), key(TABLE, "a"), 1);
+    world.load_at(home(), key(TABLE, "a"), 1);
     let insert = Op::Insert {
         key: key(TABLE, "a"),
         row: row(7).into(),
@@ -361,14 +361,14 @@ fn insert_of_a_present_row_keeps_the_transaction_open() {
             .take_answer(id)
             .is_some_and(|reply| reply.outcome.is_some())
     );
-    assert_eq!(world.value(home(), &key(TABLE, "a")), Some(8));
+    assert_eq!(world.value_at(home(), &key(TABLE, "a")), Some(8));
 }
 
 #[test]
 fn lock_rows_looks_at_the_newest_version() {
     let mut world = one_shard();
     for (name, value) in [("a", 10), ("b", 20), ("c", 30)] {
-        world.load(home(), key(TABLE, name), value);
+        world.load_at(home(), key(TABLE, name), value);
     }
     let snapshot = world.call(home(), |_, cx| cx.clock.tick(cx.now));
     let other = world.begin(home());
@@ -382,7 +382,7 @@ fn lock_rows_looks_at_the_newest_version() {
         snapshot: Snapshot::exactly(snapshot),
         mode: LockMode::Exclusive,
     };
-    let id = world.submit(txn, home(), Op::Scan(scan(read, Test::AtLeast(15))), false);
+    let id = world.submit_to(txn, home(), Op::Scan(scan(read, Test::AtLeast(15))), false);
     assert!(world.take_answer(id).is_none(), "waits for the other's row");
     let commit = world.commit(other);
     assert!(world.take_answer(commit).is_some());
@@ -395,8 +395,8 @@ fn lock_rows_looks_at_the_newest_version() {
 #[test]
 fn serial_execution_takes_the_whole_shard() {
     let mut world = one_shard();
-    world.load(home(), key(TABLE, "a"), 1);
-    world.load(home(), key(TABLE, "b"), 1);
+    world.load_at(home(), key(TABLE, "a"), 1);
+    world.load_at(home(), key(TABLE, "b"), 1);
     let begin = |world: &mut World, number: u64| {
         let txn = TxnId {
             shard: home(),
@@ -405,7 +405,7 @@ fn serial_execution_takes_the_whole_shard() {
         };
         world.call(home(), |protocol, cx| {
             let ts = cx.clock.tick(cx.now);
-            let mut options = options(1, ts);
+            let mut options = options(ts);
             options.serial = true;
             protocol.begin(cx, txn, options);
         });
@@ -417,7 +417,7 @@ fn serial_execution_takes_the_whole_shard() {
         program: program(Test::Add(1)),
     };
     assert!(done(&mut world, first, add("a"), false).result.is_ok());
-    let waiting = world.submit(second, home(), add("b"), true);
+    let waiting = world.submit_to(second, home(), add("b"), true);
     assert!(
         world.take_answer(waiting).is_none(),
         "another row, but the same shard"
@@ -432,7 +432,7 @@ fn serial_execution_takes_the_whole_shard() {
 #[test]
 fn lock_timeout_and_cancel_free_what_was_held() {
     let mut world = one_shard();
-    world.load(home(), key(TABLE, "a"), 1);
+    world.load_at(home(), key(TABLE, "a"), 1);
     let add = Op::Modify {
         key: key(TABLE, "a"),
         program: program(Test::Add(1)),
@@ -445,11 +445,11 @@ fn lock_timeout_and_cancel_free_what_was_held() {
         counter: 50,
     };
     world.call(home(), |protocol, cx| {
-        let mut options = options(1, Ts(5));
+        let mut options = options(Ts(5));
         options.lock_timeout_us = 1_000;
         protocol.begin(cx, txn, options);
     });
-    let id = world.submit(txn, home(), add.clone(), false);
+    let id = world.submit_to(txn, home(), add.clone(), false);
     assert!(world.take_answer(id).is_none());
     world.tick(999);
     assert!(world.take_answer(id).is_none());
@@ -458,7 +458,7 @@ fn lock_timeout_and_cancel_free_what_was_held() {
     let reason = AbortReason::LockTimeout(key(TABLE, "a"));
     assert_eq!(reply.result, Err(OpError::Aborted(reason)));
     let waiter = world.begin(home());
-    let id = world.submit(waiter, home(), add, false);
+    let id = world.submit_to(waiter, home(), add, false);
     world.call(home(), |protocol, cx| protocol.abort(cx, waiter));
     let reply = world.take_answer(id).expect("cancelled");
     assert_eq!(reply.result, Err(OpError::Aborted(AbortReason::Requested)));
@@ -489,7 +489,7 @@ fn changed_schema_aborts_at_the_statement_and_at_commit() {
     let id = world.commit(early);
     let outcome = world.take_answer(id).and_then(|reply| reply.outcome);
     assert_eq!(outcome, Some(Outcome::Aborted(AbortReason::SchemaChanged)));
-    assert_eq!(world.value(home(), &key(TABLE, "a")), None);
+    assert_eq!(world.value_at(home(), &key(TABLE, "a")), None);
     assert!(world.shards[&home()].protocol.is_idle());
 }
 
@@ -614,15 +614,15 @@ fn too_large_transactions_fail_their_statement() {
 fn checkpoint_between_record_and_installation_loses_nothing() {
     let mut world = World::new(1, 2);
     let beside = ShardId::new(NodeId(1), 1);
-    world.load(home(), key(TABLE, "a"), 1);
-    world.load(beside, key(TABLE, "b"), 1);
+    world.load_at(home(), key(TABLE, "a"), 1);
+    world.load_at(beside, key(TABLE, "b"), 1);
     let txn = world.begin(home());
     let add = |name| Op::Modify {
         key: key(TABLE, name),
         program: program(Test::Add(1)),
     };
     done(&mut world, txn, add("a"), false);
-    world.submit(txn, beside, add("b"), false);
+    world.submit_to(txn, beside, add("b"), false);
     world.settle();
     world.commit(txn);
     let prepare = world.flights.remove(0);
@@ -645,6 +645,6 @@ fn checkpoint_between_record_and_installation_loses_nothing() {
     };
     assert_eq!(shards, [beside]);
     drop(disk);
-    assert_eq!(world.value(beside, &key(TABLE, "b")), Some(2));
+    assert_eq!(world.value_at(beside, &key(TABLE, "b")), Some(2));
     assert_eq!(value(&row(-7)), -7);
 }

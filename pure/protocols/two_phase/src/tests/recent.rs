@@ -1,8 +1,8 @@
 //! Snapshots that miss nothing that was answered before their reader began, whatever clocks say.
 
-use super::programs::{Test, program};
 use super::world::{Flight, TABLE, World, key};
 use base::{KeyRange, NodeId, ShardId, Ts, TxnId};
+use bed::programs::{Test, program};
 use txn::{Op, OpError, OpReply, OpResult, Outcome, Protocol, Read, ScanOp, Slots, Snapshot};
 
 const FAST_US: u64 = 20_000;
@@ -16,7 +16,7 @@ fn world() -> World {
     let mut world = World::new(3, 1);
     for node in 1..=3 {
         for (name, value) in [("a", 1), ("b", 2)] {
-            world.load(shard(node), key(TABLE, name), value);
+            world.load_at(shard(node), key(TABLE, name), value);
         }
     }
     world.ahead.insert(NodeId(2), FAST_US);
@@ -62,7 +62,7 @@ fn sum(snapshot: Snapshot) -> Op {
 
 /// Runs an operation of a transaction to its answer.
 fn ask(world: &mut World, txn: TxnId, to: ShardId, op: Op) -> OpReply {
-    let id = world.submit(txn, to, op, false);
+    let id = world.submit_to(txn, to, op, false);
     world.settle();
     world.take_answer(id).expect("answered")
 }
@@ -70,7 +70,7 @@ fn ask(world: &mut World, txn: TxnId, to: ShardId, op: Op) -> OpReply {
 /// Commits one change of one row, coordinated where the row is; gives its timestamp.
 fn change(world: &mut World, at: ShardId, op: Op) -> Ts {
     let txn = world.begin(at);
-    let id = world.submit(txn, at, op, true);
+    let id = world.submit_to(txn, at, op, true);
     world.settle();
     match world.take_answer(id).expect("answered").outcome {
         Some(Outcome::Committed { commit_ts }) => commit_ts,
@@ -164,7 +164,7 @@ fn what_was_there_at_the_first_contact_is_found_later() {
 fn answered(world: &mut World) -> (Ts, Vec<Flight>) {
     let txn = world.begin(shard(3));
     for to in [shard(2), shard(3)] {
-        let id = world.submit(txn, to, add("a"), false);
+        let id = world.submit_to(txn, to, add("a"), false);
         world.settle();
         world.take_answer(id).expect("answered");
     }
@@ -202,7 +202,7 @@ fn a_promise_of_an_answered_commit_is_waited_for_and_seen() {
     let (commit_ts, held) = answered(&mut world);
     let (reader, snapshot) = begin(&mut world);
     assert!(snapshot.at < commit_ts);
-    let id = world.submit(reader, shard(2), sum(snapshot), false);
+    let id = world.submit_to(reader, shard(2), sum(snapshot), false);
     world.settle();
     assert!(world.take_answer(id).is_none(), "it waits for the outcome");
     world.flights = held;
@@ -220,7 +220,7 @@ fn a_promise_that_was_waited_for_is_not_missed_the_second_time() {
     let mut world = world();
     let (commit_ts, held) = answered(&mut world);
     let (reader, snapshot) = begin(&mut world);
-    let id = world.submit(reader, shard(2), sum(snapshot), false);
+    let id = world.submit_to(reader, shard(2), sum(snapshot), false);
     world.settle();
     world.flights = held;
     world.settle();

@@ -1,15 +1,19 @@
 //! Row programs over rows of one int8 column.
 
+use crate::TABLE;
 use base::codec::CodecError;
 use base::row::RowRef;
-use base::{Datum, RowBatch, SqlError, Type};
+use base::{Datum, Key, KeyRange, RowBatch, SqlError, Type};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use txn::{ColumnFormula, Columns, Formula, FormulaOp, Modified, Program, RowProgram, RowTask};
+use txn::{
+    ColumnFormula, Columns, Formula, FormulaOp, Modified, Op, Program, Read, RowProgram, RowTask,
+    ScanOp, Slots,
+};
 
 /// What a test does with a row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Test {
+pub enum Test {
     /// Emits the value.
     Read,
     /// Emits the value if it is at least this.
@@ -26,15 +30,18 @@ pub(crate) enum Test {
     First(i64),
 }
 
-pub(crate) fn program(test: Test) -> Program {
+/// A program that runs where the row is.
+pub fn program(test: Test) -> Program {
     Program::Live(Arc::new(test))
 }
 
-pub(crate) fn row(value: i64) -> Vec<u8> {
+/// A row of one column.
+pub fn row(value: i64) -> Vec<u8> {
     base::row::to_vec(&[Datum::Int(value)])
 }
 
-pub(crate) fn value(row: &[u8]) -> i64 {
+/// What a row holds.
+pub fn value(row: &[u8]) -> i64 {
     match RowRef::new(row)
         .col(0, Type::Int8)
         .expect("test rows decode")
@@ -44,7 +51,8 @@ pub(crate) fn value(row: &[u8]) -> i64 {
     }
 }
 
-pub(crate) fn decode(bytes: &[u8]) -> Result<Arc<dyn RowProgram>, CodecError> {
+/// Decodes a program that came from another node.
+pub fn decode(bytes: &[u8]) -> Result<Arc<dyn RowProgram>, CodecError> {
     let (tag, rest) = bytes.split_first().ok_or(CodecError::Truncated)?;
     let operand = i64::from_le_bytes(rest.try_into().map_err(|_| CodecError::Truncated)?);
     Ok(Arc::new(match tag {
@@ -131,7 +139,8 @@ impl Adding {
     }
 }
 
-pub(crate) fn adding(delta: i64) -> Program {
+/// Adds like [`Test::Add`], as a program that can also be a formula.
+pub fn adding(delta: i64) -> Program {
     Program::Live(Arc::new(Adding::new(delta)))
 }
 
@@ -225,5 +234,27 @@ impl RowTask for First {
             .into_iter()
             .for_each(|value| out.push([Datum::Int(value)]));
         Ok(())
+    }
+}
+
+/// Adds to a row of one column by a formula of type `ty`, whose range the sum must not leave.
+pub fn add_formula(key: Key, ty: Type, delta: i64) -> Op {
+    let change = ColumnFormula::new(0, ty, FormulaOp::Add(Datum::Int(delta)));
+    let formula = Formula(vec![change.expect("integers add exactly")]);
+    Op::Formula { key, formula }
+}
+
+/// Scans the rows of [`TABLE`] on a shard with one program.
+pub fn scan(read: Read, test: Test) -> ScanOp {
+    ScanOp {
+        index: TABLE,
+        slots: Slots::All,
+        range: KeyRange::all(),
+        reverse: false,
+        read,
+        program: program(test),
+        row_limit: u64::MAX,
+        batch_rows: u32::MAX,
+        after: None,
     }
 }

@@ -1,0 +1,64 @@
+//! Random transactions over several nodes with loss, repetition, reordering, outages and crashes;
+//! every row has one owner.
+
+use crate::{Leap, Moves};
+use base::Planted;
+use bed::programs::{self, Test};
+use bed::random::{Flags, seeds};
+use txn::{Op, Read};
+
+type Run = bed::random::Run<Leap, Flags>;
+
+pub(crate) fn sum_op(read: Read) -> Op {
+    Op::Scan(programs::scan(read, Test::Sum))
+}
+
+#[test]
+fn random_transactions_are_serializable_under_faults() {
+    let seeds = seeds(400);
+    let all = seeds.end - seeds.start;
+    let (mut committed, mut checkpoints) = (0, 0);
+    let mut moves = Moves::default();
+    for seed in seeds {
+        let run = Run::whole(seed, None);
+        committed += run.committed() as u64;
+        checkpoints += run.world.checkpoints;
+        for shard in run.world.shards.values() {
+            moves.add(&shard.protocol.moves());
+        }
+    }
+    assert!(committed >= all, "most runs get something done");
+    assert!(
+        all < 100 || (moves.moved_in > all && checkpoints > all),
+        "rows move"
+    );
+    assert!(
+        all < 100 || (moves.copied > all / 4 && moves.entrusted > all / 2 && moves.shipped > all),
+        "{} copies, {} entrusted, {} shipped",
+        moves.copied,
+        moves.entrusted,
+        moves.shipped
+    );
+}
+
+/// Random runs notice the printed rules too: those that break within few seeds.
+#[test]
+fn runs_by_the_printed_rules_fail() {
+    for rule in [
+        Planted::LeapDuplicateAccepted,
+        Planted::LeapBackupByTimeout,
+        Planted::LeapHomeServesAtOnce,
+        Planted::LeapOwnerServesAtOnce,
+        Planted::LeapAbsentNotOwned,
+        Planted::LeapGapsNotLocked,
+        Planted::LeapArrivalNotLogged,
+        Planted::LeapVersionNotDurable,
+        Planted::LeapFormulaLost,
+        Planted::LeapFormulaTwice,
+        Planted::LeapClaimsOfOnePart,
+        Planted::LeapServesHalfResolved,
+    ] {
+        let broken = |seed| Run::notices(seed, rule);
+        assert!((0..300).any(broken), "the runs do not see {rule:?}");
+    }
+}

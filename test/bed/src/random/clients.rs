@@ -1,0 +1,145 @@
+//! Clients at work.
+
+use super::client::{Act, Client, Ending, Step, Told};
+use super::{Mix, Run};
+use crate::Subject;
+use base::{Position, SqlState, Ts, TxnId, Type};
+use txn::{OpError, OpId, OpReply, Outcome};
+
+impl<P: Subject, M: Mix<P>> Run<P, M> {
+    /// A new client with these steps. `apart`: no two of them meet, so that they may be submitted
+    /// side by side.
+    pub(super) fn add_client(&mut self, txn: TxnId, steps: Vec<Step>, apart: bool, floor: Ts) {
+        let ending = match self.prng.below(10) {
+            0 => Ending::Abort,
+            1..=4 => Ending::Ride,
+            _ => Ending::Commit,
+        };
+        self.clients.push(Client {
+            txn,
+            steps,
+            next: 0,
+            parallel: apart && self.prng.below(2) == 0,
+            ending,
+            pending: Vec::new(),
+            wait: Position(0),
+            outcome: None,
+            held: false,
+            lost: false,
+            failed: false,
+            raise: None,
+            floor,
+        });
+    }
+
+    pub(super) fn act(&mut self, at: usize) {
+        self.collect();
+        let client = &mut self.clients[at];
+        if client.outcome.is_some() || client.lost {
+            return;
+        }
+        if let Some(at) = client.raise {
+            if client.pending.is_empty() {
+                client.read_again(at);
+                self.raises += 1;
+            }
+            return;
+        }
+        if self.prng.below(self.profile.cancel_one_in) == 0 {
+            self.cancel(at);
+            return;
+        }
+        let beside = client.parallel && client.next < client.steps.len();
+        if !client.pending.is_empty() && !beside {
+            return;
+        }
+        let txn = client.txn;
+        if client.next < client.steps.len() && !client.failed {
+            let number = client.next;
+            client.next += 1;
+            let step = client.steps[number].clone();
+            let idle = client.pending.is_empty();
+            let last = client.ending == Ending::Ride && client.next == client.steps.len() && idle;
+            let id = self.world.submit_to(txn, step.shard, step.act.op(), last);
+            self.clients[at].pending.push((id, Some(number)));
+        } else if client.ending == Ending::Abort || client.failed {
+            client.outcome = Some(Outcome::Aborted(txn::AbortReason::Requested));
+            self.world.abort(txn);
+            self.world.forget(txn);
+        } else {
+            let id = self.world.commit(txn);
+            self.clients[at].pending.push((id, None));
+        }
+        self.collect();
+    }
+
+    /// ROLLBACK or cancel at any moment, also while the commit is under way.
+    fn cancel(&mut self, at: usize) {
+        let txn = self.clients[at].txn;
+        self.world.abort(txn);
+        self.collect();
+        let client = &mut self.clients[at];
+        if client.outcome.is_none() {
+            assert!(client.pending.is_empty(), "what is outstanding is answered");
+            client.outcome = Some(Outcome::Aborted(txn::AbortReason::Requested));
+            self.world.forget(txn);
+        }
+    }
+
+    /// Hands answers to their clients.
+    pub(super) fn collect(&mut self) {
+        for (txn, id, reply) in core::mem::take(&mut self.world.answers) {
+            if let Some(at) = self.clients.iter().position(|client| client.txn == txn) {
+                self.answer(at, id, reply);
+            }
+        }
+        for client in &mut self.clients {
+            if client.held && !client.lost {
+                let disk = self.world.nodes[&client.txn.shard.node()].disk.borrow();
+                client.held = client.wait > disk.durable;
+            }
+        }
+    }
+
+    fn answer(&mut self, at: usize, id: OpId, reply: OpReply) {
+        let client = &mut self.clients[at];
+        let Some(found) = client.pending.iter().position(|(op, _)| *op == id) else {
+            return;
+        };
+        let (_, step) = client.pending.remove(found);
+        client.wait = client.wait.max(reply.wait);
+        let mut outcome = reply.outcome;
+        match reply.result {
+            Ok(result) => {
+                // Nothing is told by an outcome that is not known.
+                if let Some(step) = step.filter(|_| outcome != Some(Outcome::Unknown)) {
+                    let step = &mut client.steps[step];
+                    step.told = Some(Told::of(&step.act, &result));
+                }
+            }
+            Err(OpError::Aborted(reason)) => outcome = Some(Outcome::Aborted(reason)),
+            Err(OpError::Raise(at)) => client.raise = client.raise.max(Some(at)),
+            Err(OpError::Sql(error)) => {
+                let narrow = |act: &Act| matches!(act, Act::Formula { ty: Type::Int2, .. });
+                let overflows = step.is_some_and(|at| narrow(&client.steps[at].act));
+                let out_of_range = error.state() == SqlState::NUMERIC_OUT_OF_RANGE;
+                assert!(overflows && out_of_range, "{error}");
+                assert_eq!(outcome, None, "a failed statement commits nothing");
+                client.failed = true;
+                self.overflows += 1;
+            }
+        }
+        if let (None, Some(outcome)) = (&client.outcome, outcome) {
+            client.held = matches!(outcome, Outcome::Committed { .. });
+            if self.profile.retries && matches!(outcome, Outcome::Aborted(_)) {
+                // It comes again, with its first timestamp.
+                let ts = Ts::from_time(self.world.now);
+                self.retries.push((client.txn.shard, ts));
+            }
+            client.outcome = Some(outcome);
+            client.pending.clear();
+            let txn = client.txn;
+            self.world.forget(txn);
+        }
+    }
+}

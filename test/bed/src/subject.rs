@@ -1,0 +1,82 @@
+//! What the bed needs of a protocol beyond its contract.
+
+use base::{Key, Prng, ShardId};
+use core::fmt::{Debug, Display};
+use journal::{CheckpointTables, Ownership};
+use txn::{Cx, Protocol};
+
+/// A protocol under test. `Display` prints the state of a shard in canonical order.
+pub trait Subject: Protocol + Display + Sized {
+    /// What tests set before a run; every life of every shard gets it.
+    type Settings: Clone + Default;
+    /// A rule that tests break, to see that they would notice.
+    type Fault: Copy + PartialEq + Debug;
+    /// How far a checkpoint has come with rows that are away from home.
+    type Cursor: Debug;
+
+    /// Whether rows leave the shard of their slot. If not, all rows of a store are compared with
+    /// those that must be there, and only transactions that wrote have a record.
+    const MOVES_ROWS: bool = false;
+    /// Whether the clocks of a node stay below a durable bound, which its next life starts above.
+    /// If not, a restarted node starts at its time, and snapshots of that moment can be read.
+    const BOUNDS_CLOCKS: bool = true;
+
+    /// The protocol on one of `shards`, which are all, in the order of placement.
+    fn new(shard: ShardId, shards: &[ShardId]) -> Self;
+
+    /// Changes the settings.
+    fn set(&mut self, settings: &Self::Settings);
+
+    /// The settings of the random run `seed`. Of what it draws, whether most changes are blind, the
+    /// clients are told.
+    fn draw(seed: u64, prng: &mut Prng, fault: Option<Self::Fault>) -> (Self::Settings, bool) {
+        let _ = (seed, prng, fault);
+        (Self::Settings::default(), false)
+    }
+
+    /// Sets what a golden script calls `name`.
+    fn set_named(settings: &mut Self::Settings, name: &str, value: u64) {
+        let _ = settings;
+        panic!("there is no setting {name} to be {value}");
+    }
+
+    /// Breaks a rule, or none, from here on.
+    fn plant(&mut self, fault: Option<Self::Fault>);
+
+    /// Continues with what recovery found for this shard. Called before the first step, also of a
+    /// first life, which finds nothing.
+    fn recover(&mut self, cx: &mut Cx<'_, Self::Message>, found: CheckpointTables);
+
+    /// Whether nobody holds, waits for or owes anything here.
+    fn is_idle(&self) -> bool;
+
+    /// Whether this shard owns the row now. `is_home`: it is where the row was put.
+    fn owns(&self, key: &Key, is_home: bool) -> bool {
+        let _ = key;
+        is_home
+    }
+
+    /// Whether the outcome of a transaction with so many operations may be unknown to its client.
+    fn may_be_unknown(operations: usize) -> bool {
+        let _ = operations;
+        true
+    }
+
+    /// A message in a line of a trace.
+    fn describe(message: &Self::Message) -> String;
+
+    /// Whether a checkpoint may begin; asked again until it may.
+    fn checkpoint_may_begin(&mut self) -> bool;
+
+    /// What the checkpoint that begins now must keep, but for rows that are away.
+    fn checkpoint_begins(&mut self) -> (CheckpointTables, Self::Cursor);
+
+    /// The next rows that are away, `max` or fewer; `None` at the end.
+    fn checkpoint_next(&self, cursor: &mut Self::Cursor, max: usize) -> Option<Ownership> {
+        let _ = (cursor, max);
+        None
+    }
+
+    /// Whether all that counts as committed at the start of a checkpoint is in the store.
+    fn checkpoint_may_end(&self) -> bool;
+}
