@@ -4,7 +4,13 @@
 //! from an imagined database under snapshot reads with first-committer-wins and validation of
 //! reads, 64 clients, 4 operations per transaction. `faulty` leaves the validation of reads out:
 //! anomalies are everywhere.
-#![expect(clippy::print_stdout, reason = "it is there to print")]
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "it measures and prints"
+)]
 
 use base::Prng;
 use check::{History, Level, Op, Outcome, Txn, check};

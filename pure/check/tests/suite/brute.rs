@@ -439,6 +439,7 @@ const JUDGED: [(Level, Search); 7] = [
 ];
 
 /// How many times more than usual to try: `CHECK_EFFORT=50 cargo test --release -p check brute`.
+#[expect(clippy::disallowed_methods, reason = "a switch of the environment")]
 fn effort() -> u64 {
     let effort = std::env::var("CHECK_EFFORT").ok();
     effort.and_then(|effort| effort.parse().ok()).unwrap_or(1)
