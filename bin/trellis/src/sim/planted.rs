@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Where the seeds are kept, from the repository's folder.
-const SEEDS: &str = "test/sim/planted.txt";
+const SEEDS: &str = "pure/sim/planted.txt";
 /// Where the table stands, behind the line [`BEGIN`].
 const PAGE: &str = "docs/planted.md";
 const BEGIN: &str = "<!-- table -->";

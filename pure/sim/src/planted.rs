@@ -1,4 +1,4 @@
-//! Where planted bugs are found: the lines of `test/sim/planted.txt`.
+//! Where planted bugs are found: the lines of `pure/sim/planted.txt`.
 //!
 //! ```text
 //! BUG WORKLOAD SEED
