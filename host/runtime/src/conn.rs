@@ -1,11 +1,10 @@
 //! One client's socket: bytes in, replies out, held until the journal allows.
 
 use base::Position;
-use gateway::Decoder;
 use mio::net::TcpStream;
-use node::Reply;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
+use wire::{Decoder, Reply};
 
 /// Read at most so much at once.
 pub(crate) const READ_BYTES: usize = 64 << 10;
@@ -149,9 +148,9 @@ impl ClientConn {
             Reply::Close => self.closing = true,
             Reply::Rows(..) | Reply::CopyData(_) => {
                 self.rows_sent = true;
-                gateway::encode(reply, &mut self.out);
+                wire::encode(reply, &mut self.out);
             }
-            _ => gateway::encode(reply, &mut self.out),
+            _ => wire::encode(reply, &mut self.out),
         }
     }
 
@@ -213,8 +212,8 @@ fn ends_round(reply: &Reply) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use node::TxnStatus;
     use std::net::TcpListener;
+    use wire::TxnStatus;
 
     const ROW: Reply = Reply::ParseComplete;
     const END: Reply = Reply::Ready(TxnStatus::Idle);

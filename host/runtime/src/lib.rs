@@ -3,7 +3,7 @@
 //! ```text
 //!            clients          other nodes
 //!               |                  |
-//!   shard thread: mio poll -> gateway -> node::Shard::step -> effects -> one write per socket
+//!   shard thread: mio poll -> wire -> node::Shard::step -> effects -> one write per socket
 //!               |                                               |
 //!          mailbox of the other shards              journal buffer -> flusher thread -> fdatasync
 //! ```

@@ -15,7 +15,6 @@ use crate::peers::{Met, PeerNews, PeerOut};
 use crate::preparing::Preparer;
 use base::steady::SteadyClock;
 use base::{Position, ShardId, Time};
-use gateway::Incoming;
 use mio::event::Event;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
@@ -27,6 +26,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use txn::JournalPort;
 use txn::contract::Outgoing;
+use wire::Incoming;
 
 /// Token of the waker.
 pub(crate) const WAKER: Token = Token(0);

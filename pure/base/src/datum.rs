@@ -291,6 +291,19 @@ pub struct RowBatch {
     pub datums: Vec<Datum>,
 }
 
+/// One column of a result.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OutColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+    /// oid of the table that it comes from, 0 if none.
+    pub table: u32,
+    /// Attribute number there, from 1; 0 if none.
+    pub attribute: i16,
+}
+
 /// A batch as it comes from elsewhere: its numbers need not fit.
 #[derive(Deserialize)]
 struct AnyBatch {

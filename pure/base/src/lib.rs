@@ -34,7 +34,7 @@ pub mod wire;
 pub mod zone;
 
 pub use codec::CodecError;
-pub use datum::{Datum, Interval, RowBatch};
+pub use datum::{Datum, Interval, OutColumn, RowBatch};
 pub use decimal::Decimal;
 pub use error::{SqlError, SqlState};
 pub use ids::*;

@@ -33,8 +33,8 @@
 
 mod quiet;
 
-use crate::client::ConnId;
 use crate::fill::Work;
+use crate::input::ConnId;
 use crate::message::{DdlStop, DdlWork, FromTxn, TxnHandle};
 use base::{IndexId, NodeId, ShardId, SqlError, SqlState, TableId, Time};
 use catalog::{Catalog, ChangeId, Closing, Command, ProtocolKind, Stage};

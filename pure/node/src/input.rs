@@ -1,6 +1,5 @@
 //! What a shard is told, and what it asks its host to do.
 
-use crate::client::{ClientMessage, ConnId, Reply};
 use crate::core::Memory;
 use crate::message::Message;
 use crate::preparing::{Preparation, PreparationResult};
@@ -9,6 +8,11 @@ use catalog::Catalog;
 pub use expr::Ends;
 use std::sync::Arc;
 use txn::contract::Outgoing;
+use wire::{ClientMessage, Reply};
+
+/// A connection of one shard; never used twice there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ConnId(pub u32);
 
 /// What the host knows of a client's connection.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -1,10 +1,10 @@
 //! Names for what a shard can be told, by which its work is counted and weighed.
 
-use crate::client::ClientMessage;
 use crate::input::Input;
 use crate::message::{LocalMessage, Message, WireMessage};
 use leap::message::Body as LeapBody;
 use two_phase::message::{Body, Finish};
+use wire::ClientMessage;
 
 impl Input {
     /// What it asks for, as `group.name`.

@@ -5,7 +5,7 @@
 //! `deadline()` says when it wants to be woken. The server and the simulator host the same machine.
 //!
 //! ```text
-//! client -> gateway -> Session --ToTxn--> Txn (coordinator) --Op--> Protocol --Message--> Protocol
+//! client -> wire -> Session --ToTxn--> Txn (coordinator) --Op--> Protocol --Message--> Protocol
 //!                         ^---FromTxn-----'
 //! ```
 #![forbid(unsafe_code)]
@@ -15,7 +15,6 @@
 pub mod away;
 pub mod barrier;
 mod checkpoint;
-pub mod client;
 mod core;
 mod ddl;
 mod execute;
@@ -42,8 +41,9 @@ mod used;
 
 pub use crate::core::Memory;
 pub use barrier::Barrier;
-pub use client::{ClientMessage, ConnId, Format, Reply, Severity, Tag, TxnStatus};
-pub use input::{CheckpointPart, Effects, Ends, Input, Link, RareEffects, connections_default};
+pub use input::{
+    CheckpointPart, ConnId, Effects, Ends, Input, Link, RareEffects, connections_default,
+};
 pub use leap::Moves;
 pub use machine::{Shard, ShardConfig, ShardRecovered};
 pub use message::{LocalMessage, Message, WireMessage};

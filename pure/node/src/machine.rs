@@ -24,10 +24,9 @@ mod takeover;
 use crate::away::Away;
 use crate::barrier::Barrier;
 use crate::checkpoint::CheckpointRun;
-use crate::client::{ConnId, Reply, Severity};
 use crate::core::Core;
 use crate::ddl::{Ddl, Origin};
-use crate::input::{Effects, Input};
+use crate::input::{ConnId, Effects, Input};
 use crate::message::{DdlCall, LocalMessage, Message, ShowKind, ToTxn, TxnHandle, WireMessage};
 use crate::port::Events;
 use crate::preparing::{Leftovers, Preparation};
@@ -54,6 +53,7 @@ use std::sync::Arc;
 use switch::Switch;
 use takeover::Takeover;
 use txn::JournalPort;
+use wire::{Reply, Severity};
 
 /// What a shard knows about itself and its cluster when it starts.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! What shards say to one another, and what sessions and transactions of one node say to each
 //! other.
 
-use crate::client::{ConnId, Tag};
+use crate::input::ConnId;
 use crate::register::Word;
 use base::{NodeId, Position, RowBatch, ShardId, SqlError, SqlState, TableId, Time, Ts};
 use catalog::{Catalog, Command, Database};
@@ -10,6 +10,7 @@ use sql::plan::{Fill, Isolation, Plan};
 use sql::port::Params;
 use std::sync::Arc;
 use txn::{AbortReason, Outcome};
+use wire::Tag;
 
 /// A message between two shards.
 #[derive(Debug)]

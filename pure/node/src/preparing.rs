@@ -8,7 +8,7 @@
 //! kept in the cache of plans.
 
 use crate::barrier::{Barrier, behind};
-use crate::client::ConnId;
+use crate::input::ConnId;
 use base::{Planted, ShardId, SqlError, TableId, Type, is_planted};
 use catalog::{Catalog, Database};
 use core::any::Any;

@@ -4,7 +4,6 @@ mod closing;
 mod give_way;
 mod one_moment;
 
-use crate::client::Tag;
 use crate::core::Core;
 use crate::execute::{Start, execute_raised, start, start_exact};
 use crate::message::{
@@ -30,9 +29,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use txn::contract::Submitted;
 use txn::{AbortReason, OpId, OpReply, Outcome, TxnOptions};
+use wire::Tag;
 
 /// The connection of work that no client asked for.
-pub(crate) const INTERNAL: crate::client::ConnId = crate::client::ConnId(u32::MAX);
+pub(crate) const INTERNAL: crate::input::ConnId = crate::input::ConnId(u32::MAX);
 
 pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Completed, ExecError>>>>;
 

@@ -10,10 +10,7 @@
 use base::{Datum, IndexId, NodeId, Position, Prng, ShardId, Time, Ts};
 use catalog::{Catalog, Placement, ProtocolKind};
 use journal::{Ownership, Record};
-use node::{
-    ClientMessage, ConnId, Effects, Input, Message, Reply, Shard, ShardConfig, ShardRecovered, Tag,
-    WireMessage,
-};
+use node::{ConnId, Effects, Input, Message, Shard, ShardConfig, ShardRecovered, WireMessage};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -21,6 +18,7 @@ use std::sync::Arc;
 use store::{Store, Write};
 use txn::JournalPort;
 use txn::contract::Outgoing;
+use wire::{ClientMessage, Reply, Tag};
 
 const NODES: u16 = 2;
 const SHARDS: u16 = 2;

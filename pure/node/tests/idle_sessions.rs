@@ -3,8 +3,9 @@
 mod one_shard;
 
 use catalog::ProtocolKind;
-use node::{Input, Reply};
+use node::Input;
 use one_shard::World;
+use wire::Reply;
 
 const SECOND_US: u64 = 1_000_000;
 

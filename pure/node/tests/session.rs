@@ -33,12 +33,13 @@ use catalog::{Catalog, Column, Database, Index, IndexColumn, Placement, Table};
 use node::away::Away;
 use node::message::{DdlCall, Done, Failure, FromTxn, Quiesce, ToTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx, Statistics};
-use node::{ClientMessage, ConnId, Format, Leftovers, PreparationResult, Tag};
+use node::{ConnId, Leftovers, PreparationResult};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 use txn::{AbortReason, Counters, Outcome};
+use wire::{ClientMessage, Format, Tag};
 
 const HERE: ShardId = ShardId(0);
 

@@ -3,13 +3,14 @@
 use allocations::{Counting, count};
 use base::{Datum, Position, RowBatch, ShardId, Time, Ts};
 use catalog::Catalog;
+use node::ConnId;
 use node::away::Away;
 use node::message::{Done, FromTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx, Statistics};
-use node::{ClientMessage, ConnId, Tag};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use txn::{Counters, Outcome};
+use wire::{ClientMessage, Tag};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -20,7 +21,7 @@ const HERE: ShardId = ShardId(0);
 #[derive(Default)]
 struct Shard {
     catalog: Arc<Catalog>,
-    replies: Vec<(ConnId, node::Reply, Position)>,
+    replies: Vec<(ConnId, wire::Reply, Position)>,
     to_txn: VecDeque<(ShardId, TxnHandle, node::message::ToTxn)>,
     ddl: VecDeque<node::message::DdlCall>,
     plans: PlanCache,
@@ -59,9 +60,9 @@ fn point_query(shard: &mut Shard, session: &mut Session) -> u64 {
     let bind = ClientMessage::Bind {
         portal: String::new(),
         statement: "s".to_owned(),
-        formats: vec![node::Format::Binary],
+        formats: vec![wire::Format::Binary],
         params: vec![Some(vec![0, 0, 0, 7])],
-        result_formats: vec![node::Format::Binary],
+        result_formats: vec![wire::Format::Binary],
     };
     let execute = ClientMessage::Execute {
         portal: String::new(),

@@ -8,10 +8,11 @@ use catalog::Catalog;
 use node::away::Away;
 use node::message::{Done, Failure, FromTxn, StatementNo, ToTxn, TxnHandle};
 use node::session::{PlanCache, Session, SessionCx, Statistics};
-use node::{ClientMessage, ConnId, Format, Leftovers, Preparation, PreparationResult, Reply, Tag};
+use node::{ConnId, Leftovers, Preparation, PreparationResult};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use txn::{AbortReason, Counters, Outcome};
+use wire::{ClientMessage, Format, Reply, Tag};
 
 const HERE: ShardId = ShardId(0);
 const TEXTS: &[&str] = &[

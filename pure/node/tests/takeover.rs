@@ -5,10 +5,7 @@
 use base::{NodeId, Position, Prng, ShardId, Time, Ts};
 use catalog::{Catalog, Placement, ProtocolKind};
 use journal::{Entry, Ownership, Record, ReplayStart};
-use node::{
-    ClientMessage, ConnId, Effects, Input, Message, Reply, Severity, Shard, ShardConfig,
-    ShardRecovered,
-};
+use node::{ConnId, Effects, Input, Message, Shard, ShardConfig, ShardRecovered};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -16,6 +13,7 @@ use std::sync::Arc;
 use store::Store;
 use txn::JournalPort;
 use txn::contract::Outgoing;
+use wire::{ClientMessage, Reply, Severity};
 
 const SHARDS: u16 = 2;
 const CONN: ConnId = ConnId(1);

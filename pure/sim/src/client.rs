@@ -12,15 +12,14 @@
 //! [`SimConn::take_answer`].
 
 use crate::executor::{Request, Shared, TaskId};
-use base::{RowBatch, SqlError, SqlState};
-use node::client::OutColumn;
-use node::{ClientMessage, Format, Reply, Severity, Tag, TxnStatus};
+use base::{OutColumn, RowBatch, SqlError, SqlState};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
+use wire::{ClientMessage, Format, Reply, Severity, Tag, TxnStatus};
 
 /// Result of one statement.
 #[derive(Clone, PartialEq, Debug)]

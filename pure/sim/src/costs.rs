@@ -1,8 +1,9 @@
 //! What things take when the question is speed. Runs that look for faults let steps take no time.
 
 use base::ShardId;
-use node::{ClientMessage, Effects, Input};
+use node::{Effects, Input};
 use txn::counters::Counters;
+use wire::ClientMessage;
 
 /// Names of the amounts of [`Work`].
 pub const AMOUNTS: [&str; 7] = [

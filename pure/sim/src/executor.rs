@@ -3,13 +3,13 @@
 
 use crate::client::{ConnCell, ConnState, SimConn, SimError};
 use base::{Prng, Time};
-use node::ClientMessage;
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use wire::ClientMessage;
 
 /// A task of a workload.
 pub type Task<T = ()> = Pin<Box<dyn Future<Output = T>>>;

@@ -5,13 +5,14 @@ use crate::disk::SimDisk;
 use crate::queue::Life;
 use base::steady::SteadyClock;
 use base::{NodeId, Position, Time, Ts};
-use node::{ConnId, Effects, Input, Message, Reply, Shard};
+use node::{ConnId, Effects, Input, Message, Shard};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use storage::{CheckpointKeeper, JournalBuffer, JournalWriter, Recovered};
 use txn::JournalPort;
 use txn::contract::Outgoing;
+use wire::Reply;
 
 /// A shard's handle of the node's journal.
 pub(crate) struct SimJournal {

@@ -450,7 +450,7 @@ impl World {
         let replies = std::mem::take(&mut server.out);
         let conn = server.client;
         let drained = !server.is_holding() && std::mem::take(&mut server.rows_sent);
-        let closes = replies.contains(&node::Reply::Close);
+        let closes = replies.contains(&wire::Reply::Close);
         self.trace.say(self.now_ns, || {
             format!("n{}.{shard} -> client {conn} {replies:?}", node + 1)
         });

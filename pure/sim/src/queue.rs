@@ -2,9 +2,10 @@
 
 use crate::executor::TaskId;
 use base::ShardId;
-use node::{ClientMessage, ConnId, Message, Reply};
+use node::{ConnId, Message};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use wire::{ClientMessage, Reply};
 
 /// A life of a node: counts its starts in this run, so that what was meant for one life does not
 /// reach the next.

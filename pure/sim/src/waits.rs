@@ -20,8 +20,8 @@
 use crate::hosted::LinkState;
 use crate::queue::Event;
 use crate::world::World;
-use node::ClientMessage;
 use std::collections::BTreeMap;
+use wire::ClientMessage;
 
 /// How often the judge looks. Virtual time.
 const LOOK_NS: u64 = 50_000_000;

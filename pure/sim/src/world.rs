@@ -11,9 +11,10 @@ use crate::queue::{Event, Life, Queue};
 use crate::trace::{Sink, Trace};
 use crate::waits::Waits;
 use base::{NodeId, Prng, Time};
-use node::{ClientMessage, ConnId, Input, Reply};
+use node::{ConnId, Input};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use wire::{ClientMessage, Reply};
 
 /// Number of the simulated cluster.
 pub(crate) const CLUSTER: u64 = 0x51b;
@@ -491,7 +492,7 @@ fn weight(message: &ClientMessage) -> u64 {
 fn reply_weight(reply: &Reply) -> u64 {
     match reply {
         Reply::Rows(_, _, rows) => u64::from(rows.rows) << 8 | 2,
-        Reply::CommandComplete(node::Tag::Count(_, count)) => count << 8 | 3,
+        Reply::CommandComplete(wire::Tag::Count(_, count)) => count << 8 | 3,
         Reply::Error(_, error) => u64::from(error.state().0[4]) << 8 | 4,
         _ => 1,
     }

@@ -2,22 +2,10 @@
 
 use crate::parse::Statement;
 use alloc::sync::Arc;
+pub use base::OutColumn;
 use base::{TableId, Type};
 use catalog::{Command, Table};
 use serde::{Deserialize, Serialize};
-
-/// One column of a result.
-#[derive(Clone, PartialEq, Debug)]
-pub struct OutColumn {
-    /// Its name.
-    pub name: String,
-    /// Its type.
-    pub ty: Type,
-    /// oid of the table that it comes from, 0 if none.
-    pub table: u32,
-    /// Attribute number there, from 1; 0 if none.
-    pub attribute: i16,
-}
 
 /// A planned statement; immutable and shared between sessions and shards of a node.
 pub struct Plan {

@@ -22,7 +22,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target {
         name: "wire",
-        decode: gateway::fuzz,
+        decode: wire::fuzz,
         corpus: corpus::wire,
         reseal: None,
     },

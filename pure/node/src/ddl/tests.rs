@@ -21,7 +21,6 @@
 )]
 
 use super::*;
-use crate::client::Tag;
 use crate::message::{Done, Failure};
 use catalog::{Execution, Placement, ProtocolKind, Validity};
 use golden::Machine;
@@ -29,6 +28,7 @@ use sql::PlanCx;
 use sql::plan::PlanKind;
 use std::fmt::Write;
 use std::path::Path;
+use wire::Tag;
 
 #[test]
 fn golden_scripts() {

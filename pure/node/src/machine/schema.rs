@@ -12,8 +12,8 @@
 //! does: a node that restarts drops rows of key spaces that it does not know.
 
 use super::Shard;
-use crate::client::ConnId;
 use crate::ddl::{Action, Answered, Nodes, Origin};
+use crate::input::ConnId;
 use crate::message::{CATALOG_NODE, DdlCall, DdlStop, DdlWork, Message, ToTxn, WireMessage};
 use base::{Position, ShardId, SqlError, SqlState, Time};
 use catalog::{Catalog, ProtocolKind, Switching};

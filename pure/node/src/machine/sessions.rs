@@ -1,8 +1,7 @@
 //! The sessions of a shard: what reaches them, and when they want to be woken.
 
 use super::Shard;
-use crate::client::ConnId;
-use crate::input::pid_shard;
+use crate::input::{ConnId, pid_shard};
 use crate::message::{LocalMessage, Message};
 use crate::session::{Session, SessionCx};
 use base::{Position, Time};

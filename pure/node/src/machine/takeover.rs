@@ -12,8 +12,8 @@
 //! came of it as soon as a catalog says so.
 
 use super::{Shard, ShardConfig, ShardRecovered};
-use crate::client::ConnId;
 use crate::ddl::{Answered, end_of, unknown};
+use crate::input::ConnId;
 use crate::message::{CATALOG_NODE, Message, WireMessage};
 use crate::register::{Register, Said, Word};
 use base::{NodeId, Planted, Position, ShardId, Time, is_planted};

@@ -5,12 +5,12 @@
 use super::plans::Prepared;
 use super::portal::PortalState;
 use super::{Activity, QueryString, Session, SessionCx, errors};
-use crate::client::ClientMessage;
 use crate::preparing::{self, Made, PlanResult, Planning, Preparation, PreparationResult, Work};
 use base::{Position, SqlError, Time, Type};
 use sql::plan::{Plan, PlanKind, SessionCommand};
 use sql::{LONG_BYTES, Statement};
 use std::sync::Arc;
+use wire::ClientMessage;
 
 /// What was made ahead for the present message or statement.
 pub(super) struct Ahead {

@@ -2,11 +2,11 @@
 
 use super::run::Ending;
 use super::{Activity, Session, SessionCx, errors};
-use crate::client::{Reply, Severity, Tag, TxnStatus};
 use crate::message::ToTxn;
 use base::{Planted, Position, ShardId, SqlError, SqlState, is_planted};
 use sql::plan::{Isolation, SessionCommand, TxnModes};
 use txn::{AbortReason, Outcome};
+use wire::{Reply, Severity, Tag, TxnStatus};
 
 /// Whether a transaction block is open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

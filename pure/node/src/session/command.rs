@@ -4,7 +4,6 @@ use super::block::Modes;
 use super::run::Start;
 use super::settings::isolation_name;
 use super::{Block, Session, SessionCx, errors};
-use crate::client::Tag;
 use crate::message::SettingChange;
 use base::{Datum, Position, RowBatch, SqlError, SqlState, Type};
 use catalog::Execution;
@@ -13,6 +12,7 @@ use sql::Statement;
 use sql::plan::{Isolation, Plan, PlanKind, SessionCommand, TxnModes};
 use std::rc::Rc;
 use std::sync::Arc;
+use wire::Tag;
 
 impl Session {
     pub(super) fn command(

@@ -1,10 +1,10 @@
 //! COPY FROM and COPY TO between client and coordinator.
 
 use super::{Activity, Session, SessionCx, errors};
-use crate::client::{ClientMessage, Format, Reply, Severity};
 use crate::message::{StatementNo, ToTxn};
 use base::{Position, SqlError, SqlState};
 use sql::plan::Plan;
+use wire::{ClientMessage, Format, Reply, Severity};
 
 /// Where a statement stands as a COPY.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

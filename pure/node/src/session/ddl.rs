@@ -1,10 +1,10 @@
 //! Schema changes as their session sees them: asked for, waited for, not wanted any more.
 
 use super::{Activity, Session, SessionCx};
-use crate::client::{Reply, Severity, Tag};
 use crate::message::{DdlCall, DdlStop};
 use base::{Position, SqlError, SqlState, Time};
 use sql::plan::DdlPlan;
+use wire::{Reply, Severity, Tag};
 
 /// A schema change that this session waits for. Its answer is what was done, whatever the client
 /// has said meanwhile: a change that was stopped fails, one that was decided before does not.

@@ -4,12 +4,12 @@ use super::plans::Prepared;
 use super::portal::{Portal, PortalState, check_counts, decode_params};
 use super::run::{Ending, Start};
 use super::{Block, Session, SessionCx, copy, errors};
-use crate::client::{ClientMessage, Format, Reply, Tag};
 use base::{Position, RowBatch, SqlError, SqlState, Type};
 use sql::LONG_BYTES;
 use sql::plan::{OutColumn, PlanKind, SessionCommand};
 use std::rc::Rc;
 use std::sync::Arc;
+use wire::{ClientMessage, Format, Reply, Tag};
 
 /// The parts of a Bind message.
 pub(super) struct Bind {

@@ -1,7 +1,7 @@
 //! Messages of a client that wait to be looked at, with what they weigh.
 
-use crate::client::ClientMessage;
 use std::collections::VecDeque;
+use wire::ClientMessage;
 
 /// Counted for each message beside its text and data.
 const MESSAGE_BYTES: usize = size_of::<ClientMessage>();

@@ -19,7 +19,7 @@
 //! * Messages of an older attempt never match the handle of the current one and are dropped.
 //!
 //! It is not a parser or planner (`sql`), not a coordinator (`txns`), and knows no bytes
-//! (`gateway`).
+//! (`wire`).
 
 mod ahead;
 mod block;
@@ -47,8 +47,7 @@ pub use status::Description;
 
 use crate::away::Away;
 use crate::barrier::Barrier;
-use crate::client::{ClientMessage, ConnId, Reply, Severity};
-use crate::input::Link;
+use crate::input::{ConnId, Link};
 use crate::message::{DdlCall, DdlStop, Quiesce, SessionFacts, ToTxn, TxnHandle};
 use crate::preparing::{Leftovers, Preparation};
 use ahead::{Ahead, Awaited};
@@ -68,6 +67,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use txn::Counters;
+use wire::{ClientMessage, Reply, Severity};
 
 /// Batches of rows that may be between the executor and the client's socket.
 pub const CREDIT_BATCHES: u32 = 4;

@@ -1,11 +1,11 @@
 //! Values on their way from and to the client whose text form the catalog knows.
 
 use super::{Session, SessionCx};
-use crate::client::Format;
 use base::{Datum, RowBatch, SqlError, Type};
 use pg_catalog::CatalogCx;
 use sql::output;
 use sql::plan::OutColumn;
+use wire::Format;
 
 impl Session {
     /// Calls `call` with the catalog as functions see it.

@@ -4,7 +4,6 @@
 //! doorkeeper: a text enters only when it is seen again, so that statements full of literals pass
 //! by.
 
-use crate::client::Format;
 use crate::preparing::Leftovers;
 use crate::statistics::Statistics;
 use base::lookup::FixedHasher;
@@ -14,6 +13,7 @@ use sql::plan::Plan;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
+use wire::Format;
 
 /// One statement with its plan.
 pub(crate) struct Prepared {

@@ -3,13 +3,13 @@
 use super::plans::Prepared;
 use super::run::{Start, Step};
 use super::{Activity, Session, SessionCx};
-use crate::client::{Format, Tag};
 use crate::message::{Done, StatementNo, ToTxn};
 use base::{Datum, Position, RowBatch, SqlError, SqlState, Type};
 use sql::port::Params;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
+use wire::{Format, Tag};
 
 /// A statement ready to run.
 pub(super) struct Portal {

@@ -3,10 +3,10 @@
 
 use super::{Activity, Session, SessionCx, errors};
 use crate::away::AWAY_US_MAX;
-use crate::client::Reply;
 use base::{Position, SqlError, Time, Ts};
 use std::collections::VecDeque;
 use txn::AbortReason;
+use wire::Reply;
 
 /// Attempts of one transaction before its client is told.
 pub(super) const ATTEMPTS_MAX: u32 = 10;

@@ -5,7 +5,6 @@ use super::plans::Prepared;
 use super::portal::{Cursor, PortalState};
 use super::retry::ATTEMPTS_MAX;
 use super::{Activity, Block, CREDIT_BATCHES, Session, SessionCx, errors};
-use crate::client::{Format, Reply, Tag};
 use crate::message::{
     BeginRequest, Done, Failure, FromTxn, RunRequest, SessionFacts, StatementNo, ToTxn, TxnHandle,
 };
@@ -16,6 +15,7 @@ use sql::port::Params;
 use std::rc::Rc;
 use std::sync::Arc;
 use txn::{AbortReason, Outcome};
+use wire::{Format, Reply, Tag};
 
 /// The transaction that the session has open at a coordinator.
 pub(super) struct OpenTxn {
@@ -149,7 +149,7 @@ impl Session {
         if self.block == Block::Explicit {
             let text = format!("{tag} takes effect at once and is not undone by ROLLBACK");
             let warning = SqlError::new(SqlState::WARNING, text);
-            self.notice(crate::client::Severity::Warning, warning);
+            self.notice(wire::Severity::Warning, warning);
         }
         if self.block == Block::Implicit && self.txn.is_some() {
             self.end_txn(cx, Ending::Ddl(Box::new(plan.clone())));

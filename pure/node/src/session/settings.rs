@@ -3,13 +3,13 @@
 //!
 //! Only values that differ from the server's defaults are stored.
 
-use crate::client::Severity;
 use base::SqlError;
 use base::zone::Zone;
 use expr::zoned;
 use pg_catalog::settings::{self as known, SETTINGS};
 use sql::plan::Isolation;
 use std::collections::BTreeMap;
+use wire::Severity;
 
 /// Lower-case names and values.
 type Values = BTreeMap<Box<str>, Box<str>>;

@@ -4,7 +4,6 @@ use super::plans::Prepared;
 use super::run::{Ending, Start};
 use super::{Block, Session, SessionCx, errors};
 use crate::barrier::behind;
-use crate::client::Reply;
 use crate::preparing;
 use base::{Position, SqlError, SqlState, Type};
 use sql::plan::Plan;
@@ -12,6 +11,7 @@ use sql::{LONG_BYTES, PlanCx, Statement};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
+use wire::Reply;
 
 /// A query string under way.
 #[derive(Default)]

@@ -1,9 +1,9 @@
 //! The first message of a connection.
 
 use super::{Life, Session, SessionCx, errors};
-use crate::client::{ClientMessage, Reply, TxnStatus};
 use base::{Position, SqlError, SqlState};
 use pg_catalog::settings::{self as known, SETTINGS};
+use wire::{ClientMessage, Reply, TxnStatus};
 
 impl Session {
     pub(super) fn on_startup(&mut self, cx: &mut SessionCx<'_>, message: ClientMessage) {

@@ -5,12 +5,11 @@
 use base::{Datum, NodeId, Position, RowBatch, ShardId, SqlError, Time, Ts};
 use catalog::{Placement, ProtocolKind};
 use journal::Ownership;
-use node::{
-    ClientMessage, ConnId, Effects, Input, Preparation, Reply, Shard, ShardConfig, ShardRecovered,
-};
+use node::{ConnId, Effects, Input, Preparation, Shard, ShardConfig, ShardRecovered};
 use std::sync::Arc;
 use store::Store;
 use txn::JournalPort;
+use wire::{ClientMessage, Reply};
 
 /// A journal in which everything is durable at once, and nothing is kept.
 struct Port(u64);

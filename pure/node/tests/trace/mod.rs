@@ -2,8 +2,8 @@
 
 use base::{Position, ShardId};
 use node::message::{ToTxn, TxnHandle};
-use node::{Reply, Tag, TxnStatus};
 use std::fmt::Write;
+use wire::{Reply, Tag, TxnStatus};
 
 /// A reply to the client; `@` is the position that it waits for.
 pub(crate) fn reply(reply: &Reply, wait: Position) -> String {

@@ -3,8 +3,8 @@
 use crate::client::{Answer, SimConn, SimError};
 use crate::executor::SimCx;
 use base::SqlError;
-use node::{ClientMessage, Tag, TxnStatus};
 use std::fmt;
+use wire::{ClientMessage, Tag, TxnStatus};
 use workload::wire::{Answers, Connection, ParamType, Prepared, Round, ServerError, Status};
 
 /// Why a connection is of no more use, or the server's own words.

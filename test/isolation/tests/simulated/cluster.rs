@@ -2,9 +2,9 @@
 
 use isolation::run::Broken;
 use isolation::{Answer, Level, Spec, System};
-use node::Tag;
 use sim::plan::Wanted;
 use sim::{Ask, Plan, SimConn, SimCx, SimError};
+use wire::Tag;
 
 /// A session that has no answer after so much time of a world in which nobody else acts is
 /// blocked: all pauses between attempts of one transaction together are shorter.

@@ -1,7 +1,7 @@
 //! The entry for fuzz tests.
 
-use crate::{Decoder, Incoming};
-use node::ClientMessage;
+use crate::{ClientMessage, Decoder, Incoming};
+use alloc::vec::Vec;
 
 /// Decodes arbitrary bytes in one read and in many, as the bytes of a new connection and as
 /// those behind a startup packet.
@@ -30,7 +30,7 @@ fn decode(reads: &mut dyn Iterator<Item = &[u8]>) -> Vec<Incoming> {
                 ClientMessage::Malformed { error, .. } | ClientMessage::BadQuery(error),
             ) = &incoming
             {
-                let reply = node::Reply::Error(node::Severity::Error, error.clone());
+                let reply = crate::Reply::Error(crate::Severity::Error, error.clone());
                 crate::encode(&reply, &mut out);
             }
             said.push(incoming);

@@ -1,4 +1,4 @@
-//! Golden scripts of a client's conversation, bytes in and bytes out (`testdata/session`): the
+//! Golden scripts of a client's conversation, bytes in and bytes out (`testdata/conversation`): the
 //! decoder, a whole shard, and the encoder, as the server joins them.
 //!
 //! ```text
@@ -21,9 +21,8 @@
 
 use base::{NodeId, Position, ShardId, Time, Ts};
 use catalog::Catalog;
-use gateway::{Decoder, Incoming, encode};
 use golden::Machine;
-use node::{ClientMessage, ConnId, Effects, Input, Reply, Shard, ShardConfig, ShardRecovered};
+use node::{ConnId, Effects, Input, Shard, ShardConfig, ShardRecovered};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -31,10 +30,11 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use txn::JournalPort;
+use wire::{ClientMessage, Decoder, Incoming, Reply, encode};
 
 #[test]
 fn golden_scripts() {
-    let folder = Path::new("testdata/session");
+    let folder = Path::new("testdata/conversation");
     golden::run_folder(folder, World::new);
 }
 

@@ -1,10 +1,10 @@
 //! Bytes of real clients to messages, replies to bytes, and malformed input.
 
-use base::{Datum, Prng, RowBatch, SqlError, SqlState, Type};
-use gateway::{Decoder, Incoming, encode, fuzz};
-use node::client::OutColumn;
-use node::{ClientMessage, Format, Reply, Severity, Tag, TxnStatus};
+use base::{Datum, OutColumn, Prng, RowBatch, SqlError, SqlState, Type};
 use std::sync::Arc;
+use wire::{
+    ClientMessage, Decoder, Format, Incoming, Reply, Severity, Tag, TxnStatus, encode, fuzz,
+};
 
 fn frame(tag: u8, body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![tag];
@@ -223,7 +223,7 @@ fn malformed_bodies_are_errors_that_the_connection_survives() {
 }
 
 /// Bytes of the largest message that is stored, behind its tag.
-const LARGEST: usize = gateway::MESSAGE_BYTES_MAX;
+const LARGEST: usize = wire::MESSAGE_BYTES_MAX;
 
 /// A message whose length says `length` bytes.
 fn large(tag: u8, length: usize) -> Vec<u8> {

@@ -1,8 +1,8 @@
-//! The PostgreSQL wire protocol, version 3.0: bytes to messages and replies to bytes, nothing more.
+//! The PostgreSQL wire protocol, version 3.0: messages, replies, and their bytes, nothing more.
 //!
 //! ```text
-//! socket bytes -> Decoder -> Incoming -> host -> node's Session
-//! node's Reply -> encode -> bytes of the socket's buffer
+//! bytes of a socket -> Decoder -> Incoming -> session
+//! session -> Reply -> encode -> bytes of the socket's buffer
 //! ```
 //!
 //! Invariants:
@@ -12,14 +12,19 @@
 //! * a row is encoded without allocating beyond the growth of the output buffer.
 //!
 //! It keeps no session state: what a message means at a given moment is the session's matter.
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
+
+extern crate alloc;
 
 mod body;
 mod decode;
 mod encode;
 mod fuzz;
+mod message;
 
 pub use decode::{Decoder, Incoming, MESSAGE_BYTES_MAX, STARTUP_BYTES_MAX};
 pub use encode::encode;
 pub use fuzz::fuzz;
+pub use message::{ClientMessage, Format, Reply, Severity, Tag, TxnStatus};

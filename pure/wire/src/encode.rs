@@ -1,8 +1,8 @@
 //! Writes replies as bytes.
 
-use base::{Datum, RowBatch, SqlError, Type};
-use node::client::OutColumn;
-use node::{Format, Reply, Severity, Tag, TxnStatus};
+use crate::{Format, Reply, Severity, Tag, TxnStatus};
+use alloc::vec::Vec;
+use base::{Datum, OutColumn, RowBatch, SqlError, Type};
 
 /// Appends the wire form of `reply` to `out`. [`Reply::Close`] has none: it is for the host.
 ///

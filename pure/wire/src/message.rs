@@ -1,12 +1,9 @@
 //! What a client says and what it is told: the PostgreSQL protocol without its bytes.
 
-use base::{RowBatch, SqlError, Type};
-pub use sql::plan::OutColumn;
-use std::sync::Arc;
-
-/// A connection of one shard; never used twice there.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ConnId(pub u32);
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use base::{OutColumn, RowBatch, SqlError, Type};
 
 /// Text or binary form of a value on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,7 +13,7 @@ pub enum Format {
     Binary,
 }
 
-/// A message from a client, decoded by the gateway.
+/// A message from a client.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ClientMessage {
     /// First message of a connection.
@@ -108,7 +105,7 @@ pub enum Severity {
     Info,
 }
 
-/// A message to a client, encoded by the gateway.
+/// A message to a client.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Reply {
     /// The connection is accepted (no authentication yet).
@@ -117,7 +114,7 @@ pub enum Reply {
     ParameterStatus(String, String),
     /// For cancel requests.
     BackendKey {
-        /// See [`crate::input::pid_of`].
+        /// Backend number: `node::input::pid_of`.
         pid: i32,
         /// Proves that the canceller knows the session.
         secret: i32,

@@ -1,16 +1,20 @@
 //! Measures the codec: time and allocations per Bind/Execute/Sync triple decoded and per row
 //! encoded.
 //!
-//! `cargo run --release -p gateway --example codec`
-#![allow(clippy::print_stdout, reason = "a program that prints its result")]
+//! `cargo run --release -p wire --example codec`
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "it measures and prints"
+)]
 
 use allocations::{Counting, count};
-use base::{Datum, RowBatch, Type};
-use gateway::{Decoder, encode};
-use node::client::OutColumn;
-use node::{Format, Reply};
+use base::{Datum, OutColumn, RowBatch, Type};
 use std::sync::Arc;
 use std::time::Instant;
+use wire::{Decoder, Format, Reply, encode};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;

@@ -1,7 +1,11 @@
 //! Reads the bodies of messages whose frames are whole.
 
+use crate::{ClientMessage, Format};
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use base::{SqlError, SqlState};
-use node::{ClientMessage, Format};
 
 /// A message that cannot be read.
 pub(crate) struct Bad {

@@ -1,8 +1,11 @@
 //! Cuts the client's bytes into messages, across reads.
 
+use crate::ClientMessage;
 use crate::body;
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
 use base::{SqlError, SqlState};
-use node::ClientMessage;
 
 /// Largest startup packet, as in PostgreSQL.
 pub const STARTUP_BYTES_MAX: usize = 10_000;
