@@ -29,6 +29,7 @@
 //! | [`server`] | which server, and its counters |
 //! | [`delay`] | a proxy that delays, for links of one machine |
 //! | [`report`] | table, JSON, HTML |
+//! | [`outputs`] | files that a command leaves behind |
 //! | [`view`] | live view and plain lines |
 //!
 //! Every server is measured by the same client code through the same wire. What differs by server
@@ -48,6 +49,7 @@ pub mod histories;
 mod homes;
 pub mod link;
 mod login;
+pub mod outputs;
 pub mod raw;
 pub mod report;
 pub mod run;

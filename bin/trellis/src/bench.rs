@@ -1,11 +1,11 @@
 //! `trellis bench`: loads, runs and checks a workload on any database that speaks PostgreSQL's wire
 //! protocol.
 
-use crate::outputs;
 use anyhow::{Context, Result, bail};
 use check::{Judgement, Level};
 use clap::{Args, Subcommand, ValueEnum};
 use drive::histories::{self, HistoryOptions};
+use drive::outputs;
 use drive::report;
 use drive::run::{RunReport, RunnerOptions};
 use drive::tpcc::{self, Isolation, LoadOptions, RunOptions};

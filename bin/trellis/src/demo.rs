@@ -1,48 +1,18 @@
 //! `trellis demo`: a cluster of processes, TPC-C on it, its proof, and a report.
 
 use crate::bench::{print_report, rate, write_reports};
-use crate::cluster_dir::{CLUSTER_FILE, cluster_file, free_addresses, random};
-use crate::local_cluster::{LocalCluster, Started, connect, url};
-use crate::outputs;
-use crate::signals::Interrupt;
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use catalog::ProtocolKind;
+use clap::Args;
+use drive::outputs;
 use drive::tpcc::{self, LoadOptions, RunOptions};
 use drive::view::{Progress, Screen};
+use local_cluster::dir::{CLUSTER_FILE, cluster_file, free_addresses, random};
+use local_cluster::{Interrupt, LocalCluster, Started, connect, url};
 use runtime::ClusterFile;
-use sim::plan::ProtocolKind;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Protocols that exist.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub(crate) enum Protocol {
-    /// Strict two-phase locking and two-phase commit
-    #[default]
-    #[value(name = "two_phase")]
-    TwoPhase,
-    /// Rows move to the transaction
-    #[value(name = "leap")]
-    Leap,
-}
-
-impl Protocol {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Protocol::TwoPhase => "two_phase",
-            Protocol::Leap => "leap",
-        }
-    }
-
-    /// As simulations call it.
-    pub(crate) fn kind(self) -> ProtocolKind {
-        match self {
-            Protocol::TwoPhase => ProtocolKind::TwoPhase,
-            Protocol::Leap => ProtocolKind::Leap,
-        }
-    }
-}
 
 /// Arguments of `trellis demo`.
 #[derive(Args)]
@@ -70,9 +40,9 @@ pub(crate) struct DemoArgs {
     /// Open loop: so many transactions are due per second [default: closed loop]
     #[arg(long, value_parser = rate)]
     rate: Option<f64>,
-    /// Transaction protocol of the database
-    #[arg(long, value_enum, default_value = "two_phase")]
-    protocol: Protocol,
+    /// Transaction protocol of the database: two_phase, leap
+    #[arg(long, default_value = "two_phase")]
+    protocol: ProtocolKind,
     /// Where the result goes as JSON
     #[arg(long, value_name = "FILE", default_value = "trellis-demo.json")]
     json: PathBuf,

@@ -2,23 +2,14 @@
 
 mod allocator;
 mod bench;
-mod cluster_dir;
-mod database;
 mod demo;
-mod dump;
-mod local_cluster;
-mod node_log;
-mod outputs;
-mod paper;
-mod signals;
-mod sim;
-mod sql;
 mod start;
 mod status;
 mod stop;
 mod supervisor;
 
 use clap::{Parser, Subcommand};
+use shell::{client, dump};
 use std::io::Write;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
@@ -50,15 +41,15 @@ enum Command {
     /// Stop a local cluster
     Stop(stop::StopArgs),
     /// Ask and change a database: a small interactive client
-    Sql(sql::SqlArgs),
+    Sql(client::SqlArgs),
     /// Write a database as SQL statements that make it again: a backup
     Dump(dump::DumpArgs),
     /// Load, run and check a workload on any database with PostgreSQL's wire protocol
     Bench(bench::BenchArgs),
     /// Run clusters in virtual time, under faults, from a seed
-    Sim(sim::SimArgs),
+    Sim(seeds::SimArgs),
     /// Repeat the evaluation of a paper
-    Paper(paper::PaperArgs),
+    Paper(papers::PaperArgs),
 }
 
 fn main() -> ExitCode {
@@ -75,11 +66,11 @@ fn main() -> ExitCode {
         Command::Start(args) => start::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Status(args) => status::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Stop(args) => stop::run(&args).map(|()| ExitCode::SUCCESS),
-        Command::Sql(args) => sql::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Sql(args) => client::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Dump(args) => dump::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Bench(args) => bench::run(&args),
-        Command::Sim(args) => sim::run(&args),
-        Command::Paper(args) => paper::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Sim(args) => seeds::run(&args),
+        Command::Paper(args) => papers::run(&args).map(|()| ExitCode::SUCCESS),
     };
     match result {
         Ok(code) => code,

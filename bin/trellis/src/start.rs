@@ -1,12 +1,12 @@
 //! `trellis start`: one node in this process, or a local cluster of child processes.
 
-use crate::cluster_dir::{self, Shape};
-use crate::local_cluster::{LocalCluster, Started};
 use crate::supervisor::Supervisor;
 use anyhow::{Context, Result, bail};
 use base::{NODE_COUNT_MAX, NodeId, SHARDS_PER_NODE_MAX};
 use clap::Args;
 use clap::value_parser;
+use local_cluster::dir::{self, Shape};
+use local_cluster::{LocalCluster, Started, nodes};
 use runtime::{ClusterFile, MemoryLimit, NodeOptions, NodeProcess};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -57,14 +57,6 @@ pub(crate) struct StartArgs {
     /// The cluster file
     #[arg(long, value_name = "FILE", requires = "node")]
     cluster: Option<PathBuf>,
-}
-
-/// Shards per node if nobody says otherwise: one for every two cores
-/// (docs/adr/0007-default-shards.md).
-pub(crate) fn default_shards() -> u16 {
-    let most = usize::from(SHARDS_PER_NODE_MAX);
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    cores.div_ceil(2).min(most) as u16
 }
 
 /// Bytes of a size like `512MB`.
@@ -133,16 +125,16 @@ fn run_cluster(args: &StartArgs) -> Result<()> {
         shards: args.shards,
         port: args.port,
     };
-    let (path, file) = cluster_dir::open(dir, &shape)?;
-    if !crate::stop::pids(dir).is_empty() {
+    let (path, file) = dir::open(dir, &shape)?;
+    if !nodes::pids(dir).is_empty() {
         let dir = dir.display();
         bail!("nodes of {dir} run already; `trellis stop --data {dir}` stops them");
     }
-    if let Some(address) = cluster_dir::taken(&file) {
+    if let Some(address) = dir::taken(&file) {
         let path = path.display();
         bail!("somebody listens on {address} already; {path} says which ports the nodes have");
     }
-    crate::stop::forget(dir)?;
+    nodes::forget(dir)?;
     let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;
     let mut is_told = move || signals.pending().next().is_some();
     let Started::Ready(cluster) = LocalCluster::start(&path, &file, args.memory, &mut is_told)?

@@ -1,10 +1,9 @@
 //! `trellis status`: which nodes of a local cluster run.
 
-use crate::cluster_dir;
-use crate::local_cluster::connect;
 use anyhow::{Result, bail};
 use clap::Args;
 use drive::answers::Answers;
+use local_cluster::{connect, dir};
 use runtime::NodeEntry;
 use std::io::Write;
 use std::path::PathBuf;
@@ -25,7 +24,7 @@ struct Seen {
 
 /// Prints a line per node; fails if one is down.
 pub(crate) fn run(args: &StatusArgs) -> Result<()> {
-    let file = cluster_dir::existing(&args.data)?;
+    let file = dir::existing(&args.data)?;
     let mut out = std::io::stdout();
     writeln!(
         out,

@@ -3,8 +3,8 @@
 //! The other nodes go on meanwhile. The pause before a start doubles with each death that comes
 //! soon after the start before; after a few of those the node is given up, loudly.
 
-use crate::local_cluster::{Ended, LocalCluster};
 use anyhow::{Result, bail};
+use local_cluster::{Ended, LocalCluster};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -60,7 +60,7 @@ impl Supervisor {
     /// # Errors
     /// A node was given up, or does not end well.
     pub(crate) fn run(mut self, dir: &Path, is_told: &mut dyn FnMut() -> bool) -> Result<()> {
-        while !is_told() && !crate::stop::is_asked(dir) {
+        while !is_told() && !local_cluster::nodes::is_asked(dir) {
             while let Some(ended) = self.cluster.take_ended()? {
                 self.on_ended(ended);
             }

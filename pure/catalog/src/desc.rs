@@ -3,10 +3,12 @@
 use crate::closing::Closing;
 use crate::placement::Placement;
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use base::{DatabaseId, IndexId, TableId, Type};
+use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// The whole catalog at one version.
@@ -28,21 +30,36 @@ pub struct Catalog {
 }
 
 /// The transaction protocol of a database.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 pub enum ProtocolKind {
     /// Strict two-phase locking and two-phase commit.
+    #[default]
     TwoPhase,
     /// Rows move to the transaction.
     Leap,
 }
 
 impl ProtocolKind {
+    /// All protocols that are built.
+    pub const ALL: [ProtocolKind; 2] = [ProtocolKind::TwoPhase, ProtocolKind::Leap];
+
     /// As it is written in `CREATE DATABASE … WITH (protocol = …)`.
     pub fn name(self) -> &'static str {
         match self {
             ProtocolKind::TwoPhase => "two_phase",
             ProtocolKind::Leap => "leap",
         }
+    }
+}
+
+/// Reads what [`ProtocolKind::name`] gives; the error lists the names that there are.
+impl FromStr for ProtocolKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ProtocolKind, String> {
+        let mut all = ProtocolKind::ALL.into_iter();
+        all.find(|kind| kind.name() == text)
+            .ok_or_else(|| format!("there are {}", ProtocolKind::ALL.map(Self::name).join(", ")))
     }
 }
 

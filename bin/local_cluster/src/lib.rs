@@ -1,0 +1,13 @@
+//! A cluster of node processes on this machine: its directory, the start, watch and end of its nodes,
+//! and what Ctrl-C does meanwhile.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod dir;
+mod interrupt;
+mod node_log;
+pub mod nodes;
+mod processes;
+
+pub use interrupt::Interrupt;
+pub use processes::{Ended, LocalCluster, Started, connect, terminate, url};

@@ -1,0 +1,392 @@
+//! Tables, sequences, indexes, constraints and comments as statements, from the catalog.
+
+use crate::catalog::literal;
+use crate::table::Rows;
+use anyhow::{Context, Result, bail};
+use functions::keywords::quote_ident;
+
+/// Runs a catalog query.
+pub(super) type Query<'a> = dyn FnMut(&str) -> Result<Rows> + 'a;
+
+/// What a database holds besides its rows.
+pub(super) struct Schema {
+    pub(super) tables: Vec<Table>,
+    pub(super) sequences: Vec<Sequence>,
+    /// Statements that need the rows: foreign keys, indexes.
+    later: Vec<Owned>,
+    comments: Vec<Owned>,
+}
+
+/// A statement that belongs to a table, or to none.
+struct Owned {
+    table: Option<String>,
+    text: String,
+}
+
+/// A table.
+pub(super) struct Table {
+    oid: String,
+    pub(super) name: String,
+    columns: Vec<Column>,
+    /// `CONSTRAINT name ...`: keys and checks.
+    constraints: Vec<String>,
+    /// Columns of PARTITION BY, ready to write; empty: those of the primary key.
+    partition_by: String,
+    /// Text of WITH, ready to write.
+    options: String,
+}
+
+struct Column {
+    name: String,
+    /// Type, NOT NULL, default or identity.
+    definition: String,
+    /// Its identity's sequence; the definition ends with the numbers of that.
+    sequence: Option<String>,
+}
+
+/// A sequence.
+pub(super) struct Sequence {
+    pub(super) name: String,
+    pub(super) increment: i64,
+    /// Where it goes on.
+    pub(super) start: i64,
+    min: String,
+    max: String,
+    ty: String,
+    /// It is part of an identity column of this table.
+    identity: Option<String>,
+}
+
+impl Schema {
+    pub(super) fn read(query: &mut Query<'_>, database: &str) -> Result<Schema> {
+        let mut tables = tables(query)?;
+        let mut sequences = sequences(query)?;
+        for table in &mut tables {
+            table.columns = columns(query, &table.oid)?;
+            table.constraints = own_constraints(query, &table.oid)?;
+            for name in table
+                .columns
+                .iter()
+                .filter_map(|column| column.sequence.as_ref())
+            {
+                let sequence = sequences.iter_mut().find(|sequence| sequence.name == *name);
+                let sequence = sequence.with_context(|| format!("no sequence {name}"))?;
+                sequence.identity = Some(table.name.clone());
+            }
+        }
+        placement(query, &mut tables)?;
+        let later = later(query)?;
+        let comments = comments(query, database)?;
+        Ok(Schema {
+            tables,
+            sequences,
+            later,
+            comments,
+        })
+    }
+
+    /// Only these tables; all if there are none.
+    pub(super) fn keep(&mut self, names: &[String]) -> Result<()> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        for name in names {
+            if !self.tables.iter().any(|table| table.name == *name) {
+                bail!("there is no table {name}");
+            }
+        }
+        let is_kept = |owner: &Option<String>| owner.as_ref().is_some_and(|t| names.contains(t));
+        self.tables.retain(|table| names.contains(&table.name));
+        // A default may draw from a sequence of its own.
+        let tables = &self.tables;
+        self.sequences.retain(|sequence| {
+            let called = format!(
+                "nextval({}",
+                literal(&quote_ident(&sequence.name)).trim_end_matches('\'')
+            );
+            let mut columns = tables.iter().flat_map(|table| &table.columns);
+            is_kept(&sequence.identity) || columns.any(|column| column.definition.contains(&called))
+        });
+        self.later.retain(|owned| is_kept(&owned.table));
+        self.comments.retain(|owned| is_kept(&owned.table));
+        Ok(())
+    }
+
+    /// Statements that come before the rows.
+    pub(super) fn before(&self) -> Vec<String> {
+        let free = self
+            .sequences
+            .iter()
+            .filter(|sequence| sequence.identity.is_none());
+        let mut found: Vec<String> = free
+            .map(|sequence| {
+                let (name, ty) = (quote_ident(&sequence.name), &sequence.ty);
+                format!("CREATE SEQUENCE {name} AS {ty} {};", sequence.numbers())
+            })
+            .collect();
+        found.extend(
+            self.tables
+                .iter()
+                .map(|table| table.statement(&self.sequences)),
+        );
+        found
+    }
+
+    /// Statements that come behind them.
+    pub(super) fn behind(&self) -> Vec<String> {
+        let all = self.later.iter().chain(&self.comments);
+        all.map(|owned| owned.text.clone()).collect()
+    }
+}
+
+impl Sequence {
+    fn numbers(&self) -> String {
+        format!(
+            "START WITH {} INCREMENT BY {} MINVALUE {} MAXVALUE {}",
+            self.start, self.increment, self.min, self.max
+        )
+    }
+}
+
+impl Table {
+    /// Its columns in COPY.
+    pub(super) fn column_names(&self) -> String {
+        let names: Vec<_> = self
+            .columns
+            .iter()
+            .map(|column| quote_ident(&column.name))
+            .collect();
+        names.join(", ")
+    }
+
+    fn statement(&self, sequences: &[Sequence]) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        for column in &self.columns {
+            let sequence = column.sequence.as_ref();
+            let sequence = sequences.iter().find(|known| Some(&known.name) == sequence);
+            let numbers = sequence.map(|sequence| format!(" ({})", sequence.numbers()));
+            let (name, definition) = (quote_ident(&column.name), &column.definition);
+            parts.push(format!(
+                "{name} {definition}{}",
+                numbers.unwrap_or_default()
+            ));
+        }
+        parts.extend(self.constraints.iter().cloned());
+        format!(
+            "CREATE TABLE {} (\n    {}\n){}{};",
+            quote_ident(&self.name),
+            parts.join(",\n    "),
+            self.partition_by,
+            self.options
+        )
+    }
+}
+
+fn tables(query: &mut Query<'_>) -> Result<Vec<Table>> {
+    let found = query(
+        "SELECT c.oid::text, c.relname, \
+         CASE WHEN 'replicated=true' = ANY (c.reloptions) THEN ' WITH (replicated=true)' \
+         ELSE '' END \
+         FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace \
+         ORDER BY c.oid",
+    )?;
+    let table = |[oid, name, options]: [String; 3]| Table {
+        oid,
+        name,
+        columns: Vec::new(),
+        constraints: Vec::new(),
+        partition_by: String::new(),
+        options,
+    };
+    Ok(cells(found)?.into_iter().map(table).collect())
+}
+
+fn columns(query: &mut Query<'_>, oid: &str) -> Result<Vec<Column>> {
+    let found = query(&format!(
+        "SELECT a.attname, format_type(a.atttypid, a.atttypmod) \
+         || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END \
+         || CASE a.attidentity WHEN 'a' THEN ' GENERATED ALWAYS AS IDENTITY' \
+         WHEN 'd' THEN ' GENERATED BY DEFAULT AS IDENTITY' \
+         ELSE coalesce(' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid), '') END, \
+         CASE WHEN a.attidentity <> '' \
+         THEN pg_get_serial_sequence(quote_ident(c.relname), a.attname) ELSE '' END \
+         FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
+         LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
+         WHERE a.attrelid = {oid} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
+    ))?;
+    let column = |[name, definition, sequence]: [String; 3]| Column {
+        name,
+        definition,
+        sequence: (!sequence.is_empty()).then(|| unqualified(&sequence)),
+    };
+    Ok(cells(found)?.into_iter().map(column).collect())
+}
+
+/// Keys and checks, the primary key first. Checks that are NOT VALID come behind the rows, because
+/// not all rows may meet them.
+fn own_constraints(query: &mut Query<'_>, oid: &str) -> Result<Vec<String>> {
+    let found = query(&format!(
+        "SELECT 'CONSTRAINT ' || quote_ident(conname) || ' ' || pg_get_constraintdef(oid) \
+         FROM pg_constraint \
+         WHERE conrelid = {oid} AND contype IN ('p', 'u', 'c') AND convalidated \
+         ORDER BY contype <> 'p', conname"
+    ))?;
+    Ok(cells(found)?.into_iter().map(|[text]| text).collect())
+}
+
+/// PARTITION BY, where it is not what the primary key says.
+fn placement(query: &mut Query<'_>, tables: &mut [Table]) -> Result<()> {
+    let keys = query(
+        "SELECT t.relname, \
+         array_to_string(array_agg(quote_ident(a.attname) ORDER BY a.attnum), ', ') \
+         FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid \
+         JOIN pg_attribute a ON a.attrelid = i.indexrelid \
+         WHERE i.indisprimary GROUP BY t.relname",
+    )?;
+    let keys = cells::<2>(keys)?;
+    for row in query("SHOW TABLES")?.rows {
+        let [Some(name), _, _, Some(columns), ..] = row.as_slice() else {
+            continue;
+        };
+        let key = keys
+            .iter()
+            .find(|[table, _]| table == name)
+            .map(|[_, columns]| columns);
+        let Some(table) = tables.iter_mut().find(|table| table.name == *name) else {
+            continue;
+        };
+        if key.is_none_or(|key| key == columns) || !table.options.is_empty() {
+            continue;
+        }
+        table.partition_by = format!(" PARTITION BY ({columns})");
+    }
+    Ok(())
+}
+
+fn sequences(query: &mut Query<'_>) -> Result<Vec<Sequence>> {
+    let found = query(
+        "SELECT c.relname, format_type(s.seqtypid, NULL), s.seqincrement::text, \
+         s.seqstart::text, s.seqmin::text, s.seqmax::text \
+         FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid ORDER BY c.oid",
+    )?;
+    cells(found)?
+        .into_iter()
+        .map(|[name, ty, increment, start, min, max]: [String; 6]| {
+            Ok(Sequence {
+                increment: increment.parse().context("the increment of a sequence")?,
+                start: start.parse().context("the start of a sequence")?,
+                name,
+                min,
+                max,
+                ty,
+                identity: None,
+            })
+        })
+        .collect()
+}
+
+fn later(query: &mut Query<'_>) -> Result<Vec<Owned>> {
+    let indexes = query(
+        "SELECT t.relname, pg_get_indexdef(i.indexrelid) || ';' FROM pg_index i \
+         JOIN pg_class t ON t.oid = i.indrelid JOIN pg_class c ON c.oid = i.indexrelid \
+         WHERE t.relnamespace = 'public'::regnamespace AND NOT i.indisprimary AND NOT EXISTS \
+         (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype = 'u') \
+         ORDER BY c.relname",
+    )?;
+    let constraints = query(
+        "SELECT t.relname, 'ALTER TABLE ' || quote_ident(t.relname) || ' ADD CONSTRAINT ' \
+         || quote_ident(k.conname) || ' ' || pg_get_constraintdef(k.oid) || ';' \
+         FROM pg_constraint k JOIN pg_class t ON t.oid = k.conrelid \
+         WHERE k.contype = 'f' OR NOT k.convalidated ORDER BY t.relname, k.conname",
+    )?;
+    let mut found = owned(indexes)?;
+    found.extend(owned(constraints)?);
+    Ok(found)
+}
+
+fn comments(query: &mut Query<'_>, database: &str) -> Result<Vec<Owned>> {
+    let mut found = Vec::new();
+    for text in [
+        "SELECT c.relname, 'COMMENT ON TABLE ' || quote_ident(c.relname) || ' IS ' \
+         || quote_literal(obj_description(c.oid, 'pg_class')) || ';' FROM pg_class c \
+         WHERE c.relkind = 'r' AND obj_description(c.oid, 'pg_class') IS NOT NULL ORDER BY c.oid",
+        "SELECT c.relname, 'COMMENT ON COLUMN ' || quote_ident(c.relname) || '.' \
+         || quote_ident(a.attname) || ' IS ' || quote_literal(col_description(c.oid, a.attnum)) \
+         || ';' FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
+         WHERE a.attnum > 0 AND col_description(c.oid, a.attnum) IS NOT NULL \
+         ORDER BY c.oid, a.attnum",
+        "SELECT t.relname, 'COMMENT ON INDEX ' || quote_ident(c.relname) || ' IS ' \
+         || quote_literal(obj_description(c.oid, 'pg_class')) || ';' FROM pg_index i \
+         JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid \
+         WHERE obj_description(c.oid, 'pg_class') IS NOT NULL ORDER BY c.relname",
+        "SELECT t.relname, 'COMMENT ON CONSTRAINT ' || quote_ident(k.conname) || ' ON ' \
+         || quote_ident(t.relname) || ' IS ' \
+         || quote_literal(obj_description(k.oid, 'pg_constraint')) || ';' \
+         FROM pg_constraint k JOIN pg_class t ON t.oid = k.conrelid \
+         WHERE obj_description(k.oid, 'pg_constraint') IS NOT NULL ORDER BY t.relname, k.conname",
+        "SELECT NULL, 'COMMENT ON SEQUENCE ' || quote_ident(c.relname) || ' IS ' \
+         || quote_literal(obj_description(c.oid, 'pg_class')) || ';' FROM pg_class c \
+         WHERE c.relkind = 'S' AND obj_description(c.oid, 'pg_class') IS NOT NULL ORDER BY c.oid",
+        "SELECT NULL, 'COMMENT ON SCHEMA public IS ' \
+         || quote_literal(obj_description(n.oid, 'pg_namespace')) || ';' FROM pg_namespace n \
+         WHERE n.nspname = 'public' \
+         AND obj_description(n.oid, 'pg_namespace') <> 'standard public schema'",
+    ] {
+        found.extend(owned(query(text)?)?);
+    }
+    // The database that is made again may have another name.
+    let own = query(&format!(
+        "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = {}",
+        literal(database)
+    ))?;
+    if let Some(text) = own.rows.into_iter().flatten().flatten().next() {
+        let text = text.replace('\n', "\n-- ");
+        found.push(Owned {
+            table: None,
+            text: format!("-- The comment on the database: {text}"),
+        });
+    }
+    Ok(found)
+}
+
+fn owned(found: Rows) -> Result<Vec<Owned>> {
+    let row = |row: Vec<Option<String>>| {
+        let [table, text]: [Option<String>; 2] = row.try_into().ok()?;
+        Some(Owned { table, text: text? })
+    };
+    let all: Option<Vec<Owned>> = found.rows.into_iter().map(row).collect();
+    all.context("the catalog answers something else")
+}
+
+/// Rows of so many cells, none of them NULL.
+fn cells<const N: usize>(found: Rows) -> Result<Vec<[String; N]>> {
+    let row = |row: Vec<Option<String>>| -> Option<[String; N]> {
+        let row: Option<Vec<String>> = row.into_iter().collect();
+        row?.try_into().ok()
+    };
+    let all: Option<Vec<[String; N]>> = found.rows.into_iter().map(row).collect();
+    all.context("the catalog answers something else")
+}
+
+/// The name behind `schema.`, without quotes.
+fn unqualified(name: &str) -> String {
+    let name = name.strip_prefix("public.").unwrap_or(name);
+    match name
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+    {
+        Some(inner) => inner.replace("\"\"", "\""),
+        None => name.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_schema_and_quotes() {
+        assert_eq!(unqualified("public.\"A b_seq\""), "A b_seq");
+        assert_eq!(unqualified("public.a_seq"), "a_seq");
+    }
+}
