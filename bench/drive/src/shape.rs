@@ -7,7 +7,7 @@ use crate::error::DriveError;
 use crate::link::{Link, LinkError};
 use crate::run::tally::Acknowledged;
 use crate::view::Progress;
-use workload::tpcc::audit::Finding;
+use workload::finding::Finding;
 
 pub use workload::wire::{Done, Ending};
 

@@ -15,9 +15,9 @@ use crate::view::Progress;
 use crate::{answers::Answers, tpcc::gained};
 use std::sync::OnceLock;
 use std::time::Instant;
+use workload::finding::Finding;
 use workload::spread::{Job, Load, Plan, READ_COUNTER, Source};
 use workload::tpcc::Scale;
-use workload::tpcc::audit::Finding;
 use workload::wire::Session;
 
 /// Makes the tables of a plan and fills them. The database must exist and be empty.

@@ -8,6 +8,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`arrival`] | due times of an open-loop run, drawn before the run |
+//! | [`finding`] | what an audit has found |
 //! | [`history`] | workloads whose histories a checker judges |
 //! | [`spread`] | loads with a set share of work on other nodes |
 //! | [`stats`] | exact binomial intervals and the few float functions that `no_std` lacks |
@@ -23,6 +24,7 @@
 extern crate alloc;
 
 pub mod arrival;
+pub mod finding;
 pub mod history;
 pub mod spread;
 pub mod stats;

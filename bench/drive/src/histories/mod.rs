@@ -23,10 +23,10 @@ use check::{Demand, History, Judgement, Level, Verdict};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use workload::finding::Finding;
 use workload::history::plan::Plan;
 use workload::history::run::{Client, create, final_reads, final_shape};
 use workload::history::{Kind, SETUP_PROCESS, Shape, empty, judge};
-use workload::tpcc::audit::Finding;
 use workload::wire::Isolation;
 
 /// How to make a history.

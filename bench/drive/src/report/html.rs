@@ -8,7 +8,7 @@ use crate::run::{CLIENT_CPU_MAX, KindReport, RunReport, Second, describe_mode};
 use crate::view::duration;
 use hdrhistogram::Histogram;
 use std::fmt::Write;
-use workload::tpcc::audit::Verdict;
+use workload::finding::Verdict;
 
 const STYLE: &str = "body{font:14px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;\
 padding:0 1rem;color:#1d2430;background:#fff;overflow-wrap:break-word}h1{font-size:1.5rem}\

@@ -7,7 +7,7 @@ use crate::run::{KindReport, RunReport, describe_mode};
 use crate::shape::CheckReport;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
-use workload::tpcc::audit::Verdict;
+use workload::finding::Verdict;
 
 /// The version of the layout; larger when a field changes its meaning.
 const FORMAT: u32 = 1;
@@ -178,7 +178,7 @@ fn kind_json(kind: &KindReport, report: &RunReport, shown: bool) -> Value {
 }
 
 fn audits(report: &RunReport) -> Value {
-    let finding = |finding: &workload::tpcc::audit::Finding| {
+    let finding = |finding: &workload::finding::Finding| {
         json!({
             "clause": finding.clause,
             "title": finding.title,

@@ -6,7 +6,7 @@ use crate::shape::CheckReport;
 use crate::view::duration;
 use hdrhistogram::Histogram;
 use std::fmt::Write;
-use workload::tpcc::audit::Verdict;
+use workload::finding::Verdict;
 
 /// The run as text for a terminal.
 pub fn table(report: &RunReport) -> String {

@@ -29,7 +29,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tally::{Acknowledged, Share, Tally, histogram};
 use worker::Stage;
 use workload::arrival;
-use workload::tpcc::audit::{Finding, Verdict};
+use workload::finding::{Finding, Verdict};
 
 /// How long a run waits after its end for what is under way.
 pub const DRAIN: Duration = Duration::from_secs(5);

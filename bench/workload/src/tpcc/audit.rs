@@ -9,6 +9,7 @@
 use super::input::{Customer, Input};
 use super::random::c_last_distance_allowed;
 use super::{Kind, Scale};
+use crate::finding::{Finding, Verdict};
 use crate::stats::{binomial_interval, chi_square_uniform, sqrt};
 use alloc::{format, string::String, vec::Vec};
 
@@ -39,34 +40,6 @@ pub struct Audit {
     remote_payments: u64,
     payments_by_name: u64,
     statuses_by_name: u64,
-}
-
-/// What an audit says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Inside the limits.
-    Passed,
-    /// Outside.
-    Failed,
-    /// Nothing to audit: no samples, or one warehouse for a rule about others.
-    NotApplicable,
-}
-
-/// One audited number.
-#[derive(Clone, Debug)]
-pub struct Finding {
-    /// The clause.
-    pub clause: &'static str,
-    /// What was counted.
-    pub title: &'static str,
-    /// Size of the sample.
-    pub samples: u64,
-    /// What was observed, as text with its unit.
-    pub observed: String,
-    /// What is allowed, as text.
-    pub allowed: String,
-    /// The outcome.
-    pub verdict: Verdict,
 }
 
 impl Audit {
