@@ -1,5 +1,5 @@
-//! The scale model on the command line: `trellis sim calibrate` measures what this machine takes for a
-//! step, `trellis sim scale` computes clusters that nobody has at hand from such costs.
+//! The scale model on the command line: `trellis sim calibrate` measures what this machine takes
+//! for a step, `trellis sim scale` computes larger clusters from such costs.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,5 +1,5 @@
-//! A cluster of node processes on this machine: its directory, the start, watch and end of its nodes,
-//! and what Ctrl-C does meanwhile.
+//! A cluster of node processes on this machine: its directory, the start, watch and end of its
+//! nodes, and what Ctrl-C does meanwhile.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

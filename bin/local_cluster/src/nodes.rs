@@ -1,5 +1,5 @@
-//! What the directory of a local cluster tells of its nodes: which run, and whether they were told to
-//! stop.
+//! What the directory of a local cluster tells of its nodes: which run, and whether they were told
+//! to stop.
 
 use crate::dir;
 use anyhow::{Context, Result};

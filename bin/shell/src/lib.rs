@@ -1,4 +1,5 @@
-//! Clients of a database for a terminal: `trellis sql`, interactive or for scripts, and `trellis dump`.
+//! Clients of a database for a terminal: `trellis sql`, interactive or for scripts, and
+//! `trellis dump`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -11,7 +11,7 @@ impl Input {
     pub fn kind(&self) -> &'static str {
         match self {
             Input::Connect { .. } | Input::Disconnected { .. } => "client.connection",
-            Input::Client { message, .. } => message.kind(),
+            Input::Client { message, .. } => client_kind(message),
             Input::Drained { .. } => "host.drained",
             Input::Prepared(_) => "host.prepared",
             Input::Cancel { .. } => "client.cancel",
@@ -28,27 +28,25 @@ impl Input {
     }
 }
 
-impl ClientMessage {
-    fn kind(&self) -> &'static str {
-        match self {
-            ClientMessage::Query(_) => "client.query",
-            ClientMessage::Parse { .. } => "client.parse",
-            ClientMessage::Bind { .. } => "client.bind",
-            ClientMessage::Execute { .. } => "client.execute",
-            ClientMessage::Sync => "client.sync",
-            ClientMessage::CopyData(_) | ClientMessage::CopyDone | ClientMessage::CopyFail(_) => {
-                "client.copy"
-            }
-            ClientMessage::Startup { .. }
-            | ClientMessage::DescribeStatement(_)
-            | ClientMessage::DescribePortal(_)
-            | ClientMessage::CloseStatement(_)
-            | ClientMessage::ClosePortal(_)
-            | ClientMessage::Flush
-            | ClientMessage::Terminate
-            | ClientMessage::BadQuery(_)
-            | ClientMessage::Malformed { .. } => "client.other",
+fn client_kind(message: &ClientMessage) -> &'static str {
+    match message {
+        ClientMessage::Query(_) => "client.query",
+        ClientMessage::Parse { .. } => "client.parse",
+        ClientMessage::Bind { .. } => "client.bind",
+        ClientMessage::Execute { .. } => "client.execute",
+        ClientMessage::Sync => "client.sync",
+        ClientMessage::CopyData(_) | ClientMessage::CopyDone | ClientMessage::CopyFail(_) => {
+            "client.copy"
         }
+        ClientMessage::Startup { .. }
+        | ClientMessage::DescribeStatement(_)
+        | ClientMessage::DescribePortal(_)
+        | ClientMessage::CloseStatement(_)
+        | ClientMessage::ClosePortal(_)
+        | ClientMessage::Flush
+        | ClientMessage::Terminate
+        | ClientMessage::BadQuery(_)
+        | ClientMessage::Malformed { .. } => "client.other",
     }
 }
 
