@@ -61,11 +61,11 @@ pub(crate) const SHAPES: &[Shape] = &[
     },
     Shape {
         name: "texts that do not fit their format",
-        example: "SELECT to_number('$45', '9,999.9')",
+        example: "SELECT to_date('389460597', 'WW YYYY')",
         page: DIFFERENCES,
         shrunk: true,
         fits: |case| {
-            let reads = ["to_number(", "to_date(", "to_timestamp("];
+            let reads = ["to_date(", "to_timestamp("];
             let of = |answer: &Answer| {
                 let state = answer.state();
                 state.is_empty()

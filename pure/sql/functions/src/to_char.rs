@@ -4,6 +4,7 @@ mod moment;
 mod number;
 mod parse;
 mod pattern;
+mod reader;
 
 pub use parse::{Read, parse_moment};
 
@@ -55,5 +56,8 @@ pub fn to_char_in(local: i64, zone: (i64, String), pattern: &str) -> Result<Datu
 
 /// `to_number(text, pattern)`.
 pub(super) fn to_number(text: &str, pattern: &str) -> Result<Datum, SqlError> {
-    number::parse(text, pattern)
+    reader::parse(text, pattern)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,8 @@
-//! Numbers written and read by patterns.
+//! Numbers written by patterns.
 
 use super::pattern::{Pattern, Token, read};
 use crate::cast::out_of_range;
-use base::{Datum, Decimal, SqlError, SqlState, Type};
+use base::{Decimal, SqlError, SqlState, Type};
 
 /// The number cut to the digits of a pattern.
 struct Digits {
@@ -484,77 +484,4 @@ fn roman(value: Number, pattern: &Pattern) -> Result<String, SqlError> {
         }
     }
     Ok(out)
-}
-
-/// `to_number(text, pattern)`: the digits and the sign where the pattern expects them.
-pub(super) fn parse(text: &str, pattern: &str) -> Result<Datum, SqlError> {
-    let pattern = read(pattern)?;
-    let mut number = String::new();
-    let mut negative = text.contains('<') && pattern.has.brackets;
-    let mut rest = text.chars().peekable();
-    let mut behind_point = false;
-    for token in &pattern.tokens {
-        while rest.next_if(|c| c.is_whitespace()).is_some() {}
-        match token {
-            Token::Digit(_) => {
-                while let Some(sign) = rest.next_if(|c| matches!(c, '-' | '+' | '<')) {
-                    negative |= sign == '-';
-                }
-                match rest.peek() {
-                    Some(digit) if digit.is_ascii_digit() => number.extend(rest.next()),
-                    // The number has fewer digits before the point than the pattern.
-                    Some('.') if !behind_point => {}
-                    _ => {}
-                }
-            }
-            Token::Point => {
-                if rest.next_if_eq(&'.').is_some() {
-                    behind_point = true;
-                    number.push('.');
-                }
-            }
-            Token::Group => {
-                rest.next_if_eq(&',');
-            }
-            Token::Sign | Token::Minus | Token::Both | Token::Plus => {
-                if let Some(sign) = rest.next_if(|c| matches!(c, '-' | '+')) {
-                    negative |= sign == '-';
-                }
-            }
-            Token::Literal(text) => {
-                for _ in text.chars() {
-                    rest.next();
-                }
-            }
-            Token::Currency => {
-                rest.next_if(|c| !c.is_ascii_digit() && !matches!(c, '-' | '+' | '.' | ','));
-            }
-            Token::Brackets | Token::Ordinal(_) | Token::Shift => {}
-            Token::Blank | Token::Nothing => {}
-            Token::Roman(_) => return Err(not_for_input("RN")),
-            Token::Exponent => return Err(not_for_input("EEEE")),
-        }
-    }
-    if rest.any(|c| c == '-') && !pattern.has.plus {
-        negative = true;
-    }
-    if number.is_empty() || number == "." {
-        let message = format!("invalid input syntax for type numeric: \"{}\"", text.trim());
-        return Err(SqlError::new(SqlState::INVALID_TEXT, message));
-    }
-    let mut value: Decimal = number.trim_end_matches('.').parse()?;
-    if pattern.has.shift {
-        // PostgreSQL takes it times a power of ten with 16 digits.
-        let power = match pattern.shift {
-            shift @ ..=16 => Decimal::ONE.div(Decimal::from(10_i64.pow(shift as u32)))?,
-            _ => Decimal::from(0),
-        };
-        value = value.mul(power.round(16)?)?;
-    }
-    Ok(Datum::Decimal(if negative { value.neg() } else { value }))
-}
-
-fn not_for_input(word: &str) -> SqlError {
-    let message = format!("\"{word}\" not supported for input");
-    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
 }

@@ -257,10 +257,12 @@ impl Fields {
             let year = self.year.saturating_mul(era);
             return if year < 0 { year + 1 } else { year };
         }
+        // A year beyond the range stays beyond it.
+        let first_year = |centuries: i32| centuries.saturating_mul(100).saturating_add(1);
         match self.century.saturating_mul(era) {
             0 => 0,
-            century @ 1.. => (century.saturating_sub(1)).saturating_mul(100) + 1,
-            century => century.saturating_mul(100) + 1,
+            century @ 1.. => first_year(century - 1),
+            century => first_year(century),
         }
     }
 
