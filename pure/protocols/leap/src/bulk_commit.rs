@@ -1,4 +1,4 @@
-//! Commits of large write sets, in slices ([`txn::bulk`]).
+//! The record of a commit, and commits of large write sets, in slices ([`txn::bulk`]).
 //!
 //! ```text
 //! seal ──slices──> chunks in the journal ──> confirmations, if read locks are elsewhere
@@ -6,88 +6,46 @@
 //! ```
 
 use crate::job::Stop;
-use crate::txns::Txn;
-use crate::view::Drain;
 use crate::{Context, Leap};
-use alloc::boxed::Box;
 use base::{Key, Position, Ts, TxnId};
-use txn::bulk::{Frozen, Turn, Wanted, units};
-
-/// A large write set on its way into the journal.
-#[derive(Debug)]
-pub(crate) struct Freezing {
-    pub(crate) frozen: Frozen,
-    pub(crate) rest: Drain,
-}
-
-impl Txn {
-    /// Whether it has written rows.
-    #[inline]
-    pub(crate) fn has_written(&self) -> bool {
-        !self.writes.is_empty() || self.freezing.is_some()
-    }
-
-    /// Whether it has written this row.
-    pub(crate) fn writes_row(&self, key: &Key) -> bool {
-        let frozen = self.freezing.as_ref().is_some_and(|freezing| {
-            let taken = freezing.frozen.writes().get(key);
-            taken.is_some() || freezing.rest.get(key).is_some()
-        });
-        frozen || self.writes.get(key).is_some()
-    }
-
-    /// Whether it has written one of these rows; it is about to commit.
-    pub(crate) fn writes_any(&self, wanted: Wanted<'_>) -> bool {
-        let frozen = self.freezing.as_ref();
-        frozen.is_some_and(|freezing| wanted.meets(freezing.frozen.writes()))
-            || match wanted {
-                Wanted::Row(key) => self.writes.get(key).is_some(),
-                Wanted::Rows(..) => self.writes.keys().any(|key| wanted.has(key)),
-            }
-    }
-
-    /// Takes what it has written and will not commit, if that is much.
-    pub(crate) fn take_large(&mut self, slice_units: u64) -> Option<(Option<Frozen>, Drain)> {
-        if let Some(freezing) = self.freezing.take() {
-            let Freezing { frozen, rest } = *freezing;
-            return Some((Some(frozen), rest));
-        }
-        let large = units(self.writes.len(), 0) > slice_units;
-        large.then(|| (None, self.writes.drain()))
-    }
-}
+use journal::Record;
+use local::record::{append_commit, begin_install, install, install_slice};
+use store::Write;
+use txn::WriteList;
+use txn::bulk::Chunks;
 
 impl Leap {
+    pub(crate) fn append_record(&mut self, cx: &mut Context<'_>, record: &Record) -> Position {
+        self.recorded = cx.append(&mut self.scratch, |out| record.encode(out));
+        self.recorded
+    }
+
+    /// The record and the rows of a small commit.
+    pub(crate) fn commit_writes(
+        &mut self,
+        cx: &mut Context<'_>,
+        txn: TxnId,
+        commit_ts: Ts,
+        writes: &[(Key, Write)],
+    ) -> Position {
+        let position = append_commit(cx, &mut self.scratch, txn, commit_ts, writes, 0);
+        install(cx, &mut self.installed, txn, writes, commit_ts, position);
+        position
+    }
+
     /// Whether what `txn` has written goes in slices, and is not all in the journal yet.
     pub(crate) fn is_to_freeze(&self, txn: TxnId) -> bool {
-        let state = &self.txns[&txn];
-        match &state.freezing {
-            Some(freezing) => !freezing.frozen.is_whole(),
-            None => self.bulks.takes(state.writes.len(), state.bytes),
-        }
+        self.txns[&txn].written.is_to_freeze(&self.bulks)
     }
 
     /// Puts a large write set into the journal, a slice a turn, before its transaction commits.
     /// `Err`: there is more to do.
     pub(crate) fn freeze(&mut self, cx: &mut Context<'_>, txn: TxnId) -> Result<(), Stop> {
-        if self.is_to_freeze(txn) {
-            let state = self.txns.get_mut(&txn).expect("it commits");
-            if state.freezing.is_none() {
-                let frozen = self.bulks.freeze();
-                let rest = state.writes.drain();
-                state.freezing = Some(Box::new(Freezing { frozen, rest }));
-            }
-            let freezing = state.freezing.as_deref_mut().expect("made above");
-            let Freezing { frozen, rest } = freezing;
-            if cx.journal.is_behind() {
-                return Err(Stop::Journal);
-            }
-            if !frozen.take_slice(cx, txn, &mut self.scratch, &mut || rest.next()) {
-                return Err(Stop::Budget);
-            }
+        let written = &mut self.txns.get_mut(&txn).expect("it commits").written;
+        if written.is_to_freeze(&self.bulks) {
+            written.freeze(cx, txn, &self.bulks, &mut self.scratch)?;
         }
-        let state = &self.txns[&txn];
-        if state.freezing.is_some() && self.bulks.is_making_way() {
+        if written.is_freezing() && self.bulks.is_making_way() {
             return Err(Stop::Budget);
         }
         Ok(())
@@ -99,45 +57,23 @@ impl Leap {
         cx: &mut Context<'_>,
         txn: TxnId,
         commit_ts: Ts,
-        freezing: Freezing,
+        (writes, mut chunks): (WriteList, Chunks),
     ) -> Position {
-        let (writes, mut chunks) = freezing.frozen.into_parts();
-        let position = self.append_chunked(cx, txn, commit_ts, chunks.count);
+        let scratch = &mut self.scratch;
+        let position = append_commit(cx, scratch, txn, commit_ts, &[], chunks.count);
         chunks.free(cx.journal);
-        self.begin_install(cx, txn, commit_ts, position);
+        begin_install(cx, &mut self.installed, txn, commit_ts, position);
         self.bulks.begin(txn, commit_ts, writes, false);
         self.locks.end(txn);
         position
     }
 
-    /// Gives up what a transaction has written and nobody wants.
-    pub(crate) fn discard_writes(
-        &mut self,
-        cx: &mut Context<'_>,
-        frozen: Option<Frozen>,
-        rest: Drain,
-    ) {
-        if let Some(frozen) = frozen {
-            let (writes, mut chunks) = frozen.into_parts();
-            chunks.free(cx.journal);
-            self.bulks.discard(writes);
-        }
-        let (tree, few) = rest.into_parts();
-        self.bulks.discard_parts(tree, [few].into_iter());
-    }
-
     /// One slice of what large transactions leave to do.
     pub(crate) fn do_slice(&mut self, cx: &mut Context<'_>) {
-        if self.bulks.has_turns() {
-            match self.bulks.turn(cx) {
-                Turn::Open => {}
-                Turn::Journaled(commit_ts, position) => self.installed.insert(commit_ts, position),
-                Turn::Installed(txn) => {
-                    self.release_locks(txn);
-                    self.ask_again_for_recalls(cx, txn);
-                    self.wake_snapshots();
-                }
-            }
+        if let Some(txn) = install_slice(cx, &mut self.installed, &mut self.bulks) {
+            self.release_locks(txn);
+            self.ask_again_for_recalls(cx, txn);
+            self.wake_snapshots();
         }
         if self.locks.is_leaving() {
             cx.counters.units += self.locks.release_slice() as u64;

@@ -8,6 +8,7 @@ use crate::txns::Phase;
 use crate::{Context, Leap};
 use alloc::vec::Vec;
 use base::{ShardId, Ts, TxnId};
+use journal::Writes;
 use txn::{AbortReason, OpId, OpReply, OpResult, Outcome, Submitted};
 
 impl Leap {
@@ -47,19 +48,16 @@ impl Leap {
         result: OpResult,
     ) -> Submitted<OpReply> {
         let state = &self.txns[&txn];
-        let holds = state.planned.iter().all(|(index, planned)| {
-            (cx.schema_changed)(*index).is_some_and(|changed| changed <= *planned)
-        });
-        if !holds {
-            self.abort_txn(cx, txn, AbortReason::SchemaChanged);
-            return Submitted::Ready(OpReply::failed(AbortReason::SchemaChanged));
+        if let Err(reason) = state.written.check_schema(cx) {
+            self.abort_txn(cx, txn, reason.clone());
+            return Submitted::Ready(OpReply::failed(reason));
         }
         if let Some(owner) = self.is_stranded(txn) {
             let reason = AbortReason::ParticipantLost(owner);
             self.abort_txn(cx, txn, reason.clone());
             return Submitted::Ready(OpReply::failed(reason));
         }
-        let writes = state.has_written() || !state.shipped.is_empty();
+        let writes = !state.written.is_empty() || !state.shipped.is_empty();
         if cx.journal.is_full() && writes {
             let reason = AbortReason::DiskFull(self.shard);
             self.abort_txn(cx, txn, reason.clone());
@@ -173,8 +171,11 @@ impl Leap {
         result: OpResult,
     ) -> OpReply {
         let state = self.txns.get_mut(&txn).expect("it commits");
-        let frozen = state.freezing.take();
-        let mut writes = state.writes.take();
+        let frozen = state.written.is_freezing().then(|| state.written.take());
+        let mut writes = match frozen {
+            Some(_) => Writes::new(),
+            None => state.written.take_few(),
+        };
         let mut wait = state.wait;
         let shipments = self.shipments(txn, &mut writes);
         if !writes.is_empty() || !shipments.is_empty() || frozen.is_some() {
@@ -183,12 +184,8 @@ impl Leap {
                 self.append_shipped(cx, txn, &shipments);
             }
             let position = match frozen {
-                Some(frozen) => self.commit_frozen(cx, txn, commit_ts, *frozen),
-                None => {
-                    let position = self.append_commit(cx, txn, commit_ts, &writes);
-                    self.install(cx, txn, &writes, commit_ts, position);
-                    position
-                }
+                Some(frozen) => self.commit_frozen(cx, txn, commit_ts, frozen),
+                None => self.commit_writes(cx, txn, commit_ts, &writes),
             };
             if let Some(held) = held {
                 cx.journal.free(held);
@@ -200,7 +197,7 @@ impl Leap {
             let state = self.txns.get_mut(&txn).expect("looked up above");
             state.cost.forced_writes += 1;
             state.wait = wait;
-            state.writes.clear(Some(writes));
+            state.written.reuse(writes);
         }
         let outcome = Outcome::Committed { commit_ts };
         self.end_txn(cx, txn, outcome.clone());
@@ -241,8 +238,7 @@ impl Leap {
         let reads = core::mem::take(&mut state.reads);
         let told = self.take_visited(txn);
         let state = self.txns.get_mut(&txn).expect("looked up above");
-        let written = state.take_large(self.settings.slice_units);
-        state.writes.clear(None);
+        state.written.discard(cx.journal, &mut self.bulks);
         let node = self.shard.node();
         let remote = told.iter().filter(|shard| shard.node() != node).count() as u32;
         state.cost.messages_off_path += remote;
@@ -252,9 +248,6 @@ impl Leap {
         // A guest is counted where it came from.
         if state.guest.is_none() {
             cx.note_end(txn, &outcome, &cost);
-        }
-        if let Some((frozen, rest)) = written {
-            self.discard_writes(cx, frozen, rest);
         }
         for shard in told {
             // It tells its clock as well: later commits there lie above this one.
@@ -282,7 +275,7 @@ impl Leap {
             return;
         };
         for (id, job) in local {
-            self.jobs.remove(&job);
+            self.jobs.remove(job);
             let reply = match commits {
                 true => OpReply::ended(Outcome::Aborted(reason.clone()), wait),
                 false => OpReply::failed(reason.clone()),

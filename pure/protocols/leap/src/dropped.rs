@@ -122,7 +122,7 @@ impl Leap {
                 continue;
             }
             // A transaction that has written it cannot commit any more, but it is not over.
-            let written = |txn: &crate::txns::Txn| txn.writes_row(&key);
+            let written = |txn: &crate::txns::Txn| txn.written.get(&key).is_some();
             let installed = self.bulks.awaits(Ts::MAX, Wanted::Row(&key));
             let pending =
                 installed || self.pendings.has(&key) || self.release_of.contains_key(&key);

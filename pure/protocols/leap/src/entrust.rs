@@ -17,7 +17,7 @@
 //! * If that life ends, or nothing is heard, or the client cancels, the outcome is unknown.
 //! * A shard that keeps entrusting changes of a row that nobody else uses is told to take the row.
 
-use crate::job::{Job, Origin, Stop};
+use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Entrust, Performance, Performed};
 use crate::request::Standing;
 use crate::timers::Timer;
@@ -103,6 +103,11 @@ impl Errands {
         if !self.regulars.is_empty() {
             self.regulars.remove(key);
         }
+    }
+
+    /// Whether changes of a row of one bucket from `low` to `high`, both included, are counted.
+    pub(crate) fn has_between(&self, low: &Key, high: &Key) -> bool {
+        self.regulars.range(low..=high).next().is_some()
     }
 
     /// The row has gone there.
@@ -405,13 +410,13 @@ impl Leap {
         state.guest = here;
         state.ops = 1;
         self.txns.insert(txn, state);
-        job.id = self.new_job();
+        job.id = self.jobs.next_number();
         job.free = self.is_free(cx, txn, &entrust.op);
         job.op = Some(entrust.op);
         match self.run(cx, &mut job) {
             Ok(result) => self.end_errand(cx, &job, from, number, Ok(result)),
             Err(Stop::Fail(error)) => self.end_errand(cx, &job, from, number, Err(error)),
-            Err(Stop::Elsewhere) => self.decline(cx, &job, from, number),
+            Err(Stop::Wait(Wait::Elsewhere)) => self.decline(cx, &job, from, number),
             Err(stop) => self.park(cx, Box::new(job), &stop),
         }
     }
@@ -426,7 +431,7 @@ impl Leap {
         let number = entrust.number;
         let origin = Origin::Held { from, number };
         let mut job = Job::new(entrust.txn, entrust.options, entrust.planned, origin);
-        job.id = self.new_job();
+        job.id = self.jobs.next_number();
         let mine = entrust.op.key().is_some_and(|key| self.is_mine(key));
         let formula = matches!(entrust.op, Op::Formula { .. });
         job.op = Some(entrust.op);
@@ -692,14 +697,14 @@ impl Leap {
         let txn = message.txn;
         let mut job = Box::new(Job::new(txn, message.options, message.planned, origin));
         job.alone = !message.holds;
-        job.id = self.new_job();
+        job.id = self.jobs.next_number();
         job.op = Some(message.op);
         let state = self.txns.get_mut(&txn).expect("it runs");
         state.phase = Phase::Running;
         state.local.push((id, job.id));
-        self.ready.push_back(job.id);
+        self.jobs.wake(job.id);
         self.jobs.insert(job.id, job);
-        self.ready.extend(self.owings.waits.drain(..));
+        self.jobs.wake_all(self.owings.waits.drain(..));
     }
 
     /// Why an operation of another shard's transaction stops here instead of asking for its row.

@@ -1,11 +1,10 @@
 //! Rows of a scan that are with other owners: they are sent to the home, which merges them.
 
-use crate::job::{Job, Origin, Stop};
+use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Fetch, Fetched, FetchedRow};
 use crate::outage::cut_off;
 use crate::request::Standing;
 use crate::timers::Timer;
-use crate::view::look;
 use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -83,7 +82,7 @@ impl Leap {
             return;
         }
         let mut job = Box::new(Job::new(txn, fetch.options, u64::MAX, origin));
-        job.id = self.new_job();
+        job.id = self.jobs.next_number();
         job.fetch = Some(Box::new(FetchJob {
             at: fetch.at,
             guarded: fetch.guarded,
@@ -122,7 +121,7 @@ impl Leap {
                 let until = if fetch.guarded { Ts::MAX } else { ts };
                 let commits = |key| self.commits_below(until, Wanted::Row(key));
                 if fetch.keys.iter().any(commits) || self.awaits_outcomes(cx, job, until, reads)? {
-                    return Err(Stop::Commit);
+                    return Err(Stop::Wait(Wait::Commit));
                 }
                 job.commits_seen = true;
             }
@@ -132,7 +131,7 @@ impl Leap {
             && let Some(key) = fetch.keys.get(fetch.done)
         {
             match self.standing(key) {
-                Standing::Doubtful => return Err(Stop::Gate),
+                Standing::Doubtful => return Err(Stop::Wait(Wait::Gate)),
                 Standing::Elsewhere => {
                     fetch.moved.push(key.clone());
                     fetch.done += 1;
@@ -172,24 +171,22 @@ impl Leap {
 
     /// The row as the scan needs it.
     fn fetched_row(
-        &self,
+        &mut self,
         cx: &Context<'_>,
         job: &mut Job,
         fetch: &FetchJob,
         key: &Key,
     ) -> FetchedRow {
-        let own = self.txns.get(&job.txn).map(|state| &state.writes);
+        let mut access = self.access(job);
         let mut row = FetchedRow::default();
         let mut folded = Vec::new();
         if let Some(ts) = fetch.at {
-            let seen = look(own, cx.store, &self.installed, key, ts, &mut folded);
-            job.wait = job.wait.max(seen.wait);
+            let seen = access.see(cx.store, key, ts, &mut folded);
             row.at = seen.row.map(Box::from);
             row.version = seen.version;
         }
         if fetch.lock.is_some() {
-            let seen = look(own, cx.store, &self.installed, key, Ts::MAX, &mut folded);
-            job.wait = job.wait.max(seen.wait);
+            let seen = access.see(cx.store, key, Ts::MAX, &mut folded);
             row.newest = seen.row.map(Box::from);
             row.version = seen.version;
         }
@@ -247,7 +244,7 @@ impl Leap {
             }
         };
         let remote = self.is_remote(from);
-        let Some(job) = self.jobs.get_mut(&fetching.job) else {
+        let Some(job) = self.jobs.get_mut(fetching.job) else {
             return;
         };
         job.wait = job.wait.max(fetched.wait);
@@ -262,7 +259,7 @@ impl Leap {
             if core::mem::take(&mut scan.fetched_remotely) {
                 job.delays += 2;
             }
-            self.ready.push_back(fetching.job);
+            self.jobs.wake(fetching.job);
         }
     }
 }

@@ -180,7 +180,7 @@ impl Leap {
 
     /// Puts a request into the queue of its row.
     fn enqueue(&mut self, cx: &mut Context<'_>, from: ShardId, seq: u64, mut incoming: Incoming) {
-        let id = self.new_job();
+        let id = self.jobs.next_number();
         let acquired = self.dispatch.acquire(LockRequest {
             txn: Priority {
                 txn: place(from, incoming.incarnation, seq),

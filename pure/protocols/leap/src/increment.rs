@@ -17,7 +17,7 @@ use crate::txns::Phase;
 use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{IndexId, Key, Slot, Ts, TxnId};
+use base::{Key, Ts, TxnId};
 use store::{Formula, Write};
 use txn::increment::{Escrow, claim_of, claim_to_add};
 use txn::lock::{Claim, Item};
@@ -34,7 +34,7 @@ impl Leap {
     ) -> Claim {
         let held = self.pendings.of(txn, key);
         let held = held.map(|formula| Write::Formula(formula.clone()));
-        let own = self.txns.get(&txn).and_then(|state| state.writes.get(key));
+        let own = self.txns.get(&txn).and_then(|state| state.written.get(key));
         let own = held.as_ref().or(own);
         let newest = cx.store.get(key, Ts::MAX);
         let newest = newest.map(|newest| newest.value);
@@ -46,7 +46,7 @@ impl Leap {
         let mut escrow: Option<Escrow> = None;
         self.locks.each_incrementer(txn, key, &mut |other| {
             let state = self.txns.get(&other);
-            if let Some(Write::Formula(formula)) = state.and_then(|state| state.writes.get(key)) {
+            if let Some(Write::Formula(formula)) = state.and_then(|state| state.written.get(key)) {
                 escrow.get_or_insert_default().add(formula);
             } else if let Some(formula) = self.pendings.of(other, key) {
                 escrow.get_or_insert_default().add(formula);
@@ -82,7 +82,7 @@ impl Leap {
         result: &OpResult,
     ) -> Option<Submitted<OpReply>> {
         if !self.is_to_freeze(txn) {
-            let mut formulas = self.txns[&txn].writes.formulas();
+            let mut formulas = self.txns[&txn].written.writes().formulas();
             if !formulas.any(|(key, write)| self.is_unsealed(txn, key, write)) {
                 return None;
             }
@@ -91,7 +91,7 @@ impl Leap {
         let result = result.clone();
         state.phase = Phase::Sealing { id, result };
         let mut job = Box::new(Job::new(txn, state.options, u64::MAX, Origin::Seal));
-        job.id = self.new_job();
+        job.id = self.jobs.next_number();
         match self.run(cx, &mut job) {
             Ok(_) => {
                 let state = self.txns.get_mut(&txn).expect("it commits");
@@ -119,11 +119,8 @@ impl Leap {
         job: &mut Job,
     ) -> Result<OpResult, Stop> {
         let txn = job.txn;
-        let from = match job.sealing.take() {
-            Some(key) => *key,
-            None => Key::new(IndexId(0), Slot(0), Vec::new()),
-        };
-        let mut writes = self.txns[&txn].writes.formulas_from(&from);
+        let from = job.sealing.take().map(|key| *key);
+        let mut writes = self.txns[&txn].written.writes().formulas_from(from);
         let slice = writes.by_ref().take(self.settings.slice_units as usize);
         let mut passed = 0;
         let slice = slice.inspect(|_| passed += 1);

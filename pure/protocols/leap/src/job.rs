@@ -5,9 +5,10 @@ use crate::scan::ScanState;
 use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use base::{Key, Position, ShardId, SqlError, Time, Ts, TxnId};
-use txn::lock::{Acquired, Claim, Item, LockRequest, Settled};
-use txn::{AbortReason, LockMode, LockTable, Op, OpError, OpId, OpResult, Priority, TxnOptions};
+use base::{Key, Position, ShardId, Time, Ts, TxnId};
+use local::{Asker, Loading};
+use txn::lock::{Acquired, Claim, Item, LockRequest};
+use txn::{LockMode, LockTable, Op, OpError, OpId, OpResult, Priority, TxnOptions};
 
 /// Where the answer goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,65 +27,29 @@ pub(crate) enum Origin {
     Seal,
 }
 
-/// Why a job does not go on.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    /// It waits in a lock queue, under the job's number.
-    Lock,
-    /// It waits for a row that was asked for.
+/// What a job waits for besides locks, its turn and the journal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wait {
+    /// A row that was asked for.
     Row,
-    /// It waits until a restart is dealt with.
+    /// A restart is dealt with.
     Gate,
     /// It reads a snapshot below which a transaction may commit that awaits confirmations.
     Commit,
-    /// It waits until a row has arrived wherever it goes.
+    /// A row arrives wherever it goes.
     Moving,
-    /// It waits until copies of its row are gone.
+    /// Copies of its row are gone.
     Recall,
-    /// It waits until an owner has answered about a formula of its own transaction.
+    /// An owner answers about a formula of its own transaction.
     Shipping,
-    /// It waits for rows of other owners.
+    /// Rows of other owners.
     Fetch,
-    /// Others get their turn.
-    Budget,
-    /// It waits until the journal has caught up.
-    Journal,
-    /// The row of a snapshot is not here.
+    /// Nothing: the row of a snapshot is not here.
     Elsewhere,
-    /// It has failed.
-    Fail(OpError),
 }
 
-impl Stop {
-    pub(crate) fn aborted(reason: AbortReason) -> Stop {
-        Stop::Fail(OpError::Aborted(reason))
-    }
-}
-
-impl From<AbortReason> for Stop {
-    fn from(reason: AbortReason) -> Stop {
-        Stop::aborted(reason)
-    }
-}
-
-impl From<SqlError> for Stop {
-    fn from(error: SqlError) -> Stop {
-        Stop::Fail(OpError::Sql(error))
-    }
-}
-
-/// How far the insertion of many rows has come.
-#[derive(Debug, Default)]
-pub(crate) struct Inserting {
-    /// Bytes of [`txn::NewRows`] that are done.
-    pub(crate) at: usize,
-    /// Bytes whose rows were looked at, and asked for if they were away.
-    pub(crate) asked: usize,
-    /// Rows that are done.
-    pub(crate) count: u32,
-    /// Those of them that were there already.
-    pub(crate) present: Vec<u32>,
-}
+/// Why a job does not go on.
+pub(crate) type Stop = local::Stop<Wait>;
 
 /// One operation.
 #[derive(Debug)]
@@ -104,7 +69,9 @@ pub(crate) struct Job {
     pub(crate) reads_at: Option<Ts>,
     pub(crate) scan: Option<Box<ScanState>>,
     pub(crate) fetch: Option<Box<FetchJob>>,
-    pub(crate) inserting: Inserting,
+    pub(crate) loading: Loading,
+    /// Bytes of many new rows that were looked at, and asked for if they were away.
+    pub(crate) asked_ahead: usize,
     /// The row with which a seal goes on.
     pub(crate) sealing: Option<Box<Key>>,
     /// Since when it waits until a restart is dealt with.
@@ -134,7 +101,8 @@ impl Job {
             reads_at: None,
             scan: None,
             fetch: None,
-            inserting: Inserting::default(),
+            loading: Loading::default(),
+            asked_ahead: 0,
             sealing: None,
             gated: None,
             commits_seen: false,
@@ -195,30 +163,19 @@ impl Leap {
         if job.free {
             return Ok(());
         }
-        let timeout_us = job.options.lock_timeout_us;
-        let acquired = self.locks.acquire(LockRequest {
-            txn: job.priority(),
-            item: *item,
-            mode: claim.into(),
+        let asker = Asker {
             alone: job.alone,
-            ordered: false,
-            deadline: (timeout_us > 0).then(|| cx.now.after(timeout_us)),
-            now: cx.now,
-            request: job.id,
-        });
-        match acquired {
-            Acquired::Granted => Ok(()),
-            Acquired::Waiting => match self.doubt_in(item) {
+            ..Asker::new(job.id, job.txn, &job.options, cx.now)
+        };
+        match asker.ask(&mut self.locks, *item, claim) {
+            Err(Stop::Lock) => match self.doubt_in(item) {
                 None => Err(Stop::Lock),
                 Some(reason) => {
                     self.locks.withdraw(job.txn, job.id);
                     Err(Stop::aborted(reason))
                 }
             },
-            Acquired::Died(conflict) => Err(Stop::aborted(AbortReason::Die {
-                key: conflict.key,
-                holder: conflict.holder,
-            })),
+            asked => asked,
         }
     }
 
@@ -232,25 +189,14 @@ impl Leap {
             if self.settle_share(cx, event.request, &event.settled) {
                 continue;
             }
-            match event.settled {
-                Settled::Granted => self.ready.push_back(event.request),
-                Settled::Died(conflict) => {
-                    let reason = AbortReason::Die {
-                        key: conflict.key,
-                        holder: conflict.holder,
-                    };
-                    self.fail_job(cx, event.request, OpError::Aborted(reason));
-                }
-                Settled::TimedOut(key) => {
-                    let reason = AbortReason::LockTimeout(key);
-                    self.fail_job(cx, event.request, OpError::Aborted(reason));
-                }
+            if let Some(reason) = self.jobs.on_lock(event.request, event.settled) {
+                self.fail_job(cx, event.request, OpError::Aborted(reason));
             }
         }
     }
 
     pub(crate) fn fail_job(&mut self, cx: &mut Context<'_>, id: u64, error: OpError) {
-        if let Some(job) = self.jobs.remove(&id) {
+        if let Some(job) = self.jobs.remove(id) {
             self.end_job(cx, job, Err(error));
         }
     }
@@ -297,7 +243,7 @@ impl Leap {
     ) -> Result<OpResult, Stop> {
         self.fold_back(cx, job, op)?;
         match job.to {
-            Some(to) if self.reads_elsewhere(cx, op, to) => Err(Stop::Elsewhere),
+            Some(to) if self.reads_elsewhere(cx, op, to) => Err(Stop::Wait(Wait::Elsewhere)),
             Some(_) | None => self.run_op(cx, job, op),
         }
     }
@@ -329,7 +275,7 @@ impl Leap {
         match self.run(cx, &mut job) {
             Ok(result) => self.end_job(cx, job, Ok(result)),
             Err(Stop::Fail(error)) => self.end_job(cx, job, Err(error)),
-            Err(Stop::Elsewhere) => self.redirect(cx, job),
+            Err(Stop::Wait(Wait::Elsewhere)) => self.redirect(cx, job),
             Err(stop) => self.park(cx, job, &stop),
         }
     }
@@ -339,22 +285,22 @@ impl Leap {
         let Some(mut job) = self.looks_out(cx, job, stop) else {
             return;
         };
-        if matches!(stop, Stop::Gate) {
+        if matches!(stop, Stop::Wait(Wait::Gate)) {
             job.gated.get_or_insert(cx.now);
         }
         match stop {
             Stop::Lock => cx.counters.lock_waits += 1,
-            Stop::Row | Stop::Recall | Stop::Fetch => {}
-            Stop::Shipping => self.owings.waits.push(job.id),
-            Stop::Gate => self.gate_waits.push(job.id),
-            Stop::Commit => {
+            Stop::Budget => self.jobs.park(job.id),
+            Stop::Journal => self.jobs.await_journal(job.id),
+            Stop::Wait(Wait::Row | Wait::Recall | Wait::Fetch) => {}
+            Stop::Wait(Wait::Shipping) => self.owings.waits.push(job.id),
+            Stop::Wait(Wait::Gate) => self.gate_waits.push(job.id),
+            Stop::Wait(Wait::Commit) => {
                 cx.counters.snapshot_waits += 1;
                 self.commit_waits.push(job.id);
             }
-            Stop::Moving => self.moving_waits.push(job.id),
-            Stop::Budget => self.parked.push_back(job.id),
-            Stop::Journal => self.journal_waits.push(job.id),
-            Stop::Elsewhere | Stop::Fail(_) => unreachable!("answered by the caller"),
+            Stop::Wait(Wait::Moving) => self.moving_waits.push(job.id),
+            Stop::Wait(Wait::Elsewhere) | Stop::Fail(_) => unreachable!("answered by the caller"),
         }
         self.jobs.insert(job.id, job);
     }
@@ -388,15 +334,15 @@ impl Leap {
     }
 
     pub(crate) fn wake_gate(&mut self) {
-        self.ready.extend(self.gate_waits.drain(..));
+        self.jobs.wake_all(self.gate_waits.drain(..));
         self.wake_movers();
     }
 
     pub(crate) fn wake_movers(&mut self) {
-        self.ready.extend(self.moving_waits.drain(..));
+        self.jobs.wake_all(self.moving_waits.drain(..));
     }
 
     pub(crate) fn wake_snapshots(&mut self) {
-        self.ready.extend(self.commit_waits.drain(..));
+        self.jobs.wake_all(self.commit_waits.drain(..));
     }
 }

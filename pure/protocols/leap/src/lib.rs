@@ -16,7 +16,7 @@
 //! owner; `txns`, `commit`, `bulk_commit` transactions at their coordinator; `entrust` those that
 //! go to their row;
 //! `ship`, `pending` formulas of larger ones that do, at the coordinator and at the owner;
-//! `job`, `keyed`, `scan`, `increment` operations on rows; `listing`, `fetch` rows of a scan that
+//! `job`, `keyed`, `load`, `scan`, `increment` operations on rows; `listing`, `fetch` rows of a scan that
 //! are away; `since` since when histories are here; `share` copies; `heat` rows that go to and fro;
 //! `outage` nodes that cannot be reached;
 //! `visit` locks that transactions of other shards hold here; `checkpoint` what one keeps;
@@ -54,6 +54,7 @@ mod increment;
 mod job;
 mod keyed;
 mod listing;
+mod load;
 pub mod message;
 mod outage;
 mod owner;
@@ -61,7 +62,6 @@ mod peers;
 mod pending;
 mod protocol;
 mod rate;
-mod records;
 mod recovery;
 mod request;
 mod resolve;
@@ -73,7 +73,6 @@ mod show;
 mod since;
 mod timers;
 mod txns;
-mod view;
 mod visit;
 
 pub use checkpoint::AwayCursor;
@@ -90,6 +89,7 @@ use heat::{Exchange, Heat};
 use home::{Entry, Grant, Incoming, Settling};
 use job::Job;
 use journal::Otag;
+use local::Jobs;
 use owner::{Held, Releasing};
 use pending::Pendings;
 use rate::Rate;
@@ -175,14 +175,7 @@ pub struct Leap {
     #[expect(clippy::vec_box, reason = "boxes go to and from `txns` as they are")]
     spare_txns: Vec<Box<Txn>>,
     /// Operations that wait: for a lock, a row, or their turn.
-    jobs: BTreeMap<u64, Box<Job>>,
-    /// Jobs that can go on in this step.
-    ready: VecDeque<u64>,
-    /// Jobs that have used up their budget and go on in the next tick.
-    parked: VecDeque<u64>,
-    /// Jobs that go on when the journal has caught up.
-    journal_waits: Vec<u64>,
-    next_job: u64,
+    jobs: Jobs<Job>,
     /// Transactions whose commit timestamp is drawn while they wait for confirmations.
     committing: BTreeMap<TxnId, Ts>,
     /// Snapshot reads that wait for those.
@@ -297,11 +290,7 @@ impl Leap {
             bulks: Bulks::default(),
             txns: BTreeMap::new(),
             spare_txns: Vec::new(),
-            jobs: BTreeMap::new(),
-            ready: VecDeque::new(),
-            parked: VecDeque::new(),
-            journal_waits: Vec::new(),
-            next_job: 0,
+            jobs: Jobs::default(),
             committing: BTreeMap::new(),
             commit_waits: Vec::new(),
             gate_waits: Vec::new(),
@@ -388,11 +377,6 @@ impl Leap {
     #[cfg(test)]
     pub(crate) fn prints(&self, rule: base::Planted) -> bool {
         self.printed == Some(rule)
-    }
-
-    pub(crate) fn new_job(&mut self) -> u64 {
-        self.next_job += 1;
-        self.next_job
     }
 
     /// A position that every record of this shard lies behind: what waits for it waits for nothing.

@@ -1,7 +1,7 @@
 //! Rows of a scan that are away, at their home: which there are, and asking their owners for them.
 
 use crate::fetch::Fetching;
-use crate::job::{Job, Origin, Stop};
+use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::Fetch;
 use crate::scan::ScanState;
 use crate::timers::Timer;
@@ -113,7 +113,7 @@ impl Leap {
         state: &mut ScanState,
     ) -> Result<(), Stop> {
         if state.asked > 0 {
-            return Err(Stop::Fetch);
+            return Err(Stop::Wait(Wait::Fetch));
         }
         let next = state.next_missing(op);
         if let Some(reason) = next.iter().find_map(|key| self.hindrance(key)) {
@@ -152,9 +152,9 @@ impl Leap {
             state.asked += 1;
         }
         if state.asked > 0 {
-            Err(Stop::Fetch)
+            Err(Stop::Wait(Wait::Fetch))
         } else if waits {
-            Err(Stop::Moving)
+            Err(Stop::Wait(Wait::Moving))
         } else {
             Ok(())
         }

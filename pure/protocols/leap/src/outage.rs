@@ -17,7 +17,7 @@
 //! requester refuses it unless it has it, and the backup becomes the row again. Both are what
 //! happens when an owner restarts, so no rule is new.
 
-use crate::job::{Job, Origin, Stop};
+use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Fate, Inform};
 use crate::owner::Tenure;
 use crate::timers::Timer;
@@ -478,7 +478,7 @@ impl Leap {
     pub(crate) fn give_up_lock(&mut self, cx: &mut Context<'_>, id: u64, reason: &AbortReason) {
         if self.releasing.contains_key(&id) {
             self.call_off_release(cx, id, reason.clone());
-        } else if let Some(job) = self.jobs.get(&id) {
+        } else if let Some(job) = self.jobs.get(id) {
             let txn = job.txn;
             self.locks.withdraw(txn, id);
             self.fail_job(cx, id, OpError::Aborted(reason.clone()));
@@ -507,7 +507,7 @@ impl Leap {
             return;
         };
         let late = |id: &&u64| {
-            let since = self.jobs.get(id).and_then(|job| job.gated);
+            let since = self.jobs.get(**id).and_then(|job| job.gated);
             since.is_some_and(|since| cx.now.since(since) >= GATED_US_MAX)
         };
         let late: Vec<u64> = self.gate_waits.iter().filter(late).copied().collect();
@@ -526,21 +526,21 @@ impl Leap {
         stop: &Stop,
     ) -> Option<Box<Job>> {
         let reason = match stop {
-            Stop::Gate => self.gate_reason(&job),
-            Stop::Moving if job.scan.is_none() => {
+            Stop::Wait(Wait::Gate) => self.gate_reason(&job),
+            Stop::Wait(Wait::Moving) if job.scan.is_none() => {
                 let key = job.op.as_ref().and_then(Op::key);
                 key.and_then(|key| self.hindrance(key))
             }
             Stop::Lock
-            | Stop::Row
-            | Stop::Commit
-            | Stop::Moving
-            | Stop::Recall
-            | Stop::Shipping
-            | Stop::Fetch
+            | Stop::Wait(Wait::Row)
+            | Stop::Wait(Wait::Commit)
+            | Stop::Wait(Wait::Moving)
+            | Stop::Wait(Wait::Recall)
+            | Stop::Wait(Wait::Shipping)
+            | Stop::Wait(Wait::Fetch)
             | Stop::Budget
             | Stop::Journal
-            | Stop::Elsewhere
+            | Stop::Wait(Wait::Elsewhere)
             | Stop::Fail(_) => None,
         };
         let Some(reason) = reason else {

@@ -233,7 +233,7 @@ impl Leap {
 
     /// Waits for the local transactions, in the name of the one that wants the row.
     pub(crate) fn begin_release(&mut self, cx: &mut Context<'_>, mut releasing: Releasing) {
-        let id = self.new_job();
+        let id = self.jobs.next_number();
         self.withdraw(cx, releasing.priority.txn, &releasing.key);
         let key = &releasing.key;
         let remote = self.is_remote(releasing.to);

@@ -161,10 +161,8 @@ impl Leap {
                 self.take_lock_events(cx);
             } else if self.dispatch.has_events() {
                 self.take_dispatch_events(cx);
-            } else if let Some(id) = self.ready.pop_front() {
-                if let Some(job) = self.jobs.remove(&id) {
-                    self.advance(cx, job);
-                }
+            } else if let Some(job) = self.jobs.pop_ready() {
+                self.advance(cx, job);
             } else {
                 return;
             }

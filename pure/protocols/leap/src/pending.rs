@@ -17,7 +17,7 @@
 //! it has pending there and not committed. As versions are in order, a formula is missing if and
 //! only if the newest version of its row is older than it.
 
-use crate::job::{Job, Origin, Stop};
+use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Performance, Resolve};
 use crate::request::Standing;
 use crate::timers::Timer;
@@ -92,6 +92,12 @@ impl Pendings {
     #[inline]
     pub(crate) fn has(&self, key: &Key) -> bool {
         !self.rows.is_empty() && self.rows.contains_key(key)
+    }
+
+    /// Whether a row of one bucket from `low` to `high`, both included, has formulas.
+    pub(crate) fn has_between(&self, low: &Key, high: &Key) -> bool {
+        let pending = self.rows.range(low..=high).next().is_some();
+        pending || self.collected.range(low..=high).next().is_some()
     }
 
     /// The rows that have formulas.
@@ -178,8 +184,8 @@ impl Leap {
         }
         match self.standing(key) {
             Standing::Mine => {}
-            Standing::Elsewhere => return Err(Stop::Elsewhere),
-            Standing::Doubtful => return Err(Stop::Gate),
+            Standing::Elsewhere => return Err(Stop::Wait(Wait::Elsewhere)),
+            Standing::Doubtful => return Err(Stop::Wait(Wait::Gate)),
         }
         let claim = self.formula_claim(cx, job.txn, key, formula);
         let claim = self.placed_claim(key, claim);
@@ -407,8 +413,7 @@ impl Leap {
             return Self::NOTHING;
         }
         let writes = Vec::from([(key.clone(), Write::Formula(formula))]);
-        let position = self.append_commit(cx, txn, commit_ts, &writes);
-        self.install(cx, txn, &writes, commit_ts, position);
+        let position = self.commit_writes(cx, txn, commit_ts, &writes);
         cx.clock.merge(commit_ts);
         self.pendings.applied = position;
         position

@@ -61,13 +61,13 @@ impl Protocol for Leap {
 
     fn on_durable(&mut self, cx: &mut Context<'_>, durable: Position) {
         self.installed.forget(durable);
-        self.parked.extend(self.journal_waits.drain(..));
+        self.jobs.on_durable();
         self.arrivals_durable(cx, durable);
         self.end_step(cx);
     }
 
     fn awaits_durable(&self) -> bool {
-        !self.journal_waits.is_empty()
+        self.jobs.awaits_journal()
     }
 
     fn on_tick(&mut self, cx: &mut Context<'_>) {
@@ -76,8 +76,7 @@ impl Protocol for Leap {
         // Idle readers give way under this protocol as under any other that shares the table.
         cx.out.in_the_way.append(&mut self.locks.take_in_the_way());
         self.do_slice(cx);
-        // One of those that gave way gets a turn: what has come in between goes first.
-        self.ready.extend(self.parked.pop_front());
+        self.jobs.on_tick();
         self.claim(cx);
         self.resolve_slice(cx);
         let most = self.settings.slice_units as usize;
@@ -98,7 +97,7 @@ impl Protocol for Leap {
 
     fn deadline(&self) -> Option<Time> {
         let has_slices = self.bulks.has_turns() || self.locks.is_leaving();
-        if !self.parked.is_empty() || has_slices || self.rejoin.has_turns() {
+        if self.jobs.has_parked() || has_slices || self.rejoin.has_turns() {
             return Some(Time(0));
         }
         let timer = self.timers.first().map(|(at, _)| *at);

@@ -4,7 +4,7 @@
 //! one request per row and shard, those behind it wait in the lock queue, and when the row arrives
 //! it is locked already (the paper's "request lock", section 4.1.3).
 
-use crate::job::Stop;
+use crate::job::{Stop, Wait};
 use crate::message::{Body, Fate, Inform, OwnerRequest, Refused, Response};
 use crate::outage::cut_off;
 use crate::owner::{Held, Tenure};
@@ -101,7 +101,7 @@ impl Leap {
     ) -> Result<(), Stop> {
         match self.standing(key) {
             Standing::Mine => return Ok(()),
-            Standing::Doubtful => return Err(Stop::Gate),
+            Standing::Doubtful => return Err(Stop::Wait(Wait::Gate)),
             Standing::Elsewhere => {}
         }
         let home = self.home(key.slot);
@@ -128,10 +128,10 @@ impl Leap {
                 return Err(Stop::aborted(AbortReason::Die { key, holder }));
             }
             request.waiters.push(job);
-            return Err(Stop::Row);
+            return Err(Stop::Wait(Wait::Row));
         }
         self.ask(cx, key, Vec::from([job]), priority, mode);
-        Err(Stop::Row)
+        Err(Stop::Wait(Wait::Row))
     }
 
     /// Asks for a row that is locked here, in the name of the transaction that has locked it.
@@ -357,7 +357,7 @@ impl Leap {
         if let Some(request) = self.requests.remove(&seq) {
             self.wanted.remove(&request.key);
             self.timers.remove(&(request.again_at, Timer::Request(seq)));
-            self.ready.extend(request.waiters);
+            self.jobs.wake_all(request.waiters);
         }
     }
 
@@ -399,7 +399,7 @@ impl Leap {
         let reason = match reason {
             None if has_read => cut_off(&request.key, request.home, Tie::Home),
             None => {
-                self.ready.extend(request.waiters);
+                self.jobs.wake_all(request.waiters);
                 return;
             }
             Some(reason) => reason,
@@ -408,12 +408,12 @@ impl Leap {
         for id in request.waiters {
             let named = self
                 .jobs
-                .get(&id)
+                .get(id)
                 .is_some_and(|job| job.txn == request.priority.txn);
             if named {
                 self.fail_job(cx, id, OpError::Aborted(reason.clone()));
             } else {
-                self.ready.push_back(id);
+                self.jobs.wake(id);
             }
         }
         // It may have asked ahead and wait for something else.

@@ -1,11 +1,10 @@
 //! Scans, at the home of their slots: rows that are away are fetched from their owners first, then
 //! everything is visited in key order.
 
-use crate::job::{Job, Stop};
+use crate::job::{Job, Stop, Wait};
 use crate::keyed::waits_until;
 use crate::listing::{WINDOW_MAX, ahead_of};
 use crate::message::FetchedRow;
-use crate::view::{WriteSet, look};
 use crate::{Context, Leap, printed};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -13,6 +12,7 @@ use alloc::vec::Vec;
 use base::{Key, KeyRange, RowBatch, ShardId, Slot, SqlError, Ts};
 use core::fmt;
 use core::ops::ControlFlow;
+use local::WriteSet;
 use store::Window;
 use txn::bulk::Wanted;
 use txn::lock::{Claim, Item};
@@ -174,7 +174,7 @@ impl Leap {
     ) -> Result<OpResult, Stop> {
         cx.check_schema(op.index, job.planned)?;
         if !self.rejoin.is_serving() {
-            return Err(Stop::Gate);
+            return Err(Stop::Wait(Wait::Gate));
         }
         if job.scan.is_none() {
             self.begin_scan(cx, job, op)?;
@@ -183,7 +183,11 @@ impl Leap {
         let result = self.go_on(cx, job, op, &mut state);
         if matches!(
             result,
-            Err(Stop::Lock | Stop::Gate | Stop::Moving | Stop::Fetch | Stop::Budget)
+            Err(Stop::Lock
+                | Stop::Wait(Wait::Gate)
+                | Stop::Wait(Wait::Moving)
+                | Stop::Wait(Wait::Fetch)
+                | Stop::Budget)
         ) {
             job.scan = Some(state);
         }
@@ -198,7 +202,7 @@ impl Leap {
         state: &mut ScanState,
     ) -> Result<OpResult, Stop> {
         if state.asked > 0 {
-            return Err(Stop::Fetch);
+            return Err(Stop::Wait(Wait::Fetch));
         }
         if state.lists {
             self.list_away(cx, op, state)?;
@@ -268,7 +272,7 @@ impl Leap {
                     if self.commits_below(until, wanted)
                         || self.awaits_outcomes(cx, job, until, reads)?
                     {
-                        return Err(Stop::Commit);
+                        return Err(Stop::Wait(Wait::Commit));
                     }
                     job.commits_seen = true;
                 }
@@ -351,7 +355,7 @@ impl Leap {
     }
 
     fn writes_of(&self, job: &Job) -> Option<&WriteSet> {
-        let writes = &self.txns.get(&job.txn)?.writes;
+        let writes = self.txns.get(&job.txn)?.written.writes();
         (!writes.is_empty()).then_some(writes)
     }
 
@@ -439,13 +443,11 @@ impl Leap {
         let fetched = state.fetched.range(low.clone()..high.clone());
         let fetched = fetched.map(|(key, _)| key);
         let own = self.writes_of(job).into_iter();
-        let own = own.flat_map(|writes| writes.keys_in(low.clone()..high.clone()));
+        let own = own.flat_map(|writes| writes.range(low.clone(), high.clone(), op.reverse));
+        let own = own.map(|(key, _)| key).take(most);
         let mut extras: Vec<Key> = match op.reverse {
-            false => fetched.take(most).chain(own.take(most)).cloned().collect(),
-            true => {
-                let (fetched, own) = (fetched.rev().take(most), own.rev().take(most));
-                fetched.chain(own).cloned().collect()
-            }
+            false => fetched.take(most).chain(own).cloned().collect(),
+            true => fetched.rev().take(most).chain(own).cloned().collect(),
         };
         extras.sort_unstable();
         extras.dedup();
@@ -482,18 +484,9 @@ impl Leap {
         }
         let at = op.read.snapshot().map_or(Ts::MAX, |snapshot| snapshot.at);
         let mut folded = Vec::new();
-        let (row, wait) = {
-            let seen = look(
-                self.writes_of(job),
-                cx.store,
-                &self.installed,
-                key,
-                at,
-                &mut folded,
-            );
-            (seen.row.map(<[u8]>::to_vec), seen.wait)
-        };
-        job.wait = job.wait.max(wait);
+        let mut access = self.access(job);
+        let row = access.see(cx.store, key, at, &mut folded).row;
+        let row = row.map(<[u8]>::to_vec);
         match row {
             Some(row) => self.emit_row(cx, op, state, key, &row, budget),
             None => pass_nothing(cx, state, &key.bytes, budget),
@@ -548,9 +541,8 @@ impl Leap {
                     return Some(Halt::Stop(gathered.err().unwrap_or(Stop::Budget)));
                 }
                 let mut folded = Vec::new();
-                let own = self.writes_of(job);
-                let seen = look(own, cx.store, &self.installed, key, Ts::MAX, &mut folded);
-                job.wait = job.wait.max(seen.wait);
+                let mut access = self.access(job);
+                let seen = access.see(cx.store, key, Ts::MAX, &mut folded);
                 newest = Some(seen.row.map(<[u8]>::to_vec));
             }
         }

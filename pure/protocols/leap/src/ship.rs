@@ -10,7 +10,7 @@
 //!   committed by then is rolled back, before the owner is told what was committed.
 
 use crate::entrust::Errand;
-use crate::job::{Job, Origin, Stop};
+use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, Owed, Resolve};
 use crate::request::Standing;
 use crate::timers::Timer;
@@ -101,7 +101,7 @@ impl Leap {
             .txns
             .get_mut(&errand.message.txn)
             .expect("an errand belongs to its transaction");
-        state.note_plan(key.index, planned);
+        state.written.note_plan(key.index, planned);
         match state.shipped.iter_mut().find(|ship| ship.key == *key) {
             Some(ship) => {
                 let before = core::mem::replace(&mut ship.formula, Formula(Vec::new()));
@@ -141,11 +141,11 @@ impl Leap {
     pub(crate) fn fold_back(
         &mut self,
         cx: &mut Context<'_>,
-        job: &Job,
+        job: &mut Job,
         op: &Op,
     ) -> Result<(), Stop> {
         if self.touches_open_ships(job.txn, op) {
-            return Err(Stop::Shipping);
+            return Err(Stop::Wait(Wait::Shipping));
         }
         loop {
             let state = self.txns.get_mut(&job.txn).expect("a local job's");
@@ -165,7 +165,8 @@ impl Leap {
             if newest.is_none_or(|newest| formula.fold(newest.value, &mut folded).is_err()) {
                 return Err(Stop::aborted(AbortReason::ParticipantLost(owner)));
             }
-            self.write(cx, job, key, Write::Formula(formula))?;
+            self.access(job)
+                .write(cx, key, Write::Formula(formula), false)?;
         }
     }
 
@@ -443,7 +444,7 @@ impl Leap {
         if self.ended_op != Some(id) {
             cx.out.complete(txn, id, reply);
         }
-        self.ready.extend(self.owings.waits.drain(..));
+        self.jobs.wake_all(self.owings.waits.drain(..));
     }
 
     /// A node has a new life, or cannot be reached: transactions that wait for its answers to

@@ -246,7 +246,7 @@ impl Leap {
             assert_eq!(self.requests[seq].key, *key);
         }
         for (txn, state) in &self.txns {
-            for (key, write) in state.writes.iter() {
+            for (key, write) in state.written.writes().iter() {
                 let held = self.locks.holds(*txn, &Item::of(key), claim_of(write));
                 assert!(held, "{txn} has written {key:?} without its lock");
                 assert!(!self.rejoin.is_serving() || self.is_mine(key) || self.breaks_rules());
@@ -263,8 +263,8 @@ impl Leap {
             assert!(held, "{} has {key:?} pending without its lock", pending.txn);
             assert!(self.is_mine(key), "a row with pending formulas stays");
         }
-        for (id, job) in &self.jobs {
-            assert_eq!(*id, job.id);
+        for (id, job) in self.jobs.iter() {
+            assert_eq!(id, job.id);
         }
     }
 
@@ -310,7 +310,7 @@ impl Leap {
             writeln!(
                 f,
                 " writes {} jobs {}",
-                state.writes.len(),
+                state.written.len(),
                 state.local.len()
             )?;
         }

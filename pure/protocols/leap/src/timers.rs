@@ -148,7 +148,7 @@ impl Leap {
         let Some(fetching) = self.fetches.get_mut(&number) else {
             return;
         };
-        if !self.jobs.contains_key(&fetching.job) {
+        if !self.jobs.has(fetching.job) {
             self.fetches.remove(&number);
             return;
         }

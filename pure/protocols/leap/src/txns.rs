@@ -1,18 +1,16 @@
 //! Transactions at their coordinator: operations here, and reads elsewhere.
 
-use crate::bulk_commit::Freezing;
-use crate::job::{Job, Origin, Stop};
+use crate::job::{Job, Origin, Stop, Wait};
 use crate::message::{Body, ReadReply, ReadRequest};
 use crate::request::Standing;
 use crate::ship::Ship;
 use crate::timers::Timer;
-use crate::view::WriteSet;
 use crate::{Context, Leap};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use base::{IndexId, Key, NodeId, Position, ShardId, SqlError, SqlState, Time, Ts, TxnId};
-use store::{Store, Write};
+use base::{Key, NodeId, Position, ShardId, Time, Ts, TxnId};
+use local::Written;
 use txn::lock::Item;
 use txn::{
     AbortReason, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Read, Submitted, TxnCost,
@@ -49,13 +47,7 @@ pub(crate) struct Txn {
     pub(crate) options: TxnOptions,
     pub(crate) phase: Phase,
     pub(crate) outcome: Option<Outcome>,
-    /// One write per key, in key order.
-    pub(crate) writes: WriteSet,
-    /// Where the writes are if there are many and it commits.
-    pub(crate) freezing: Option<Box<Freezing>>,
-    pub(crate) bytes: usize,
-    /// Indexes written, with the oldest catalog version that a plan assumed.
-    pub(crate) planned: Vec<(IndexId, u64)>,
+    pub(crate) written: Written,
     /// Operations that wait here: (operation, job).
     pub(crate) local: Vec<(OpId, u64)>,
     /// Reads elsewhere that were not answered.
@@ -91,10 +83,7 @@ impl Txn {
             options,
             phase: Phase::Running,
             outcome: None,
-            writes: WriteSet::default(),
-            freezing: None,
-            bytes: 0,
-            planned: Vec::new(),
+            written: Written::default(),
             local: Vec::new(),
             reads: Vec::new(),
             visited: Vec::new(),
@@ -116,12 +105,10 @@ impl Txn {
     /// Makes it a new one; its lists keep their memory.
     fn reset(&mut self, options: TxnOptions) {
         let old = core::mem::replace(self, Txn::new(options));
-        let (mut planned, mut nodes) = (old.planned, old.nodes);
-        planned.clear();
+        let (mut written, mut nodes) = (old.written, old.nodes);
+        written.reset();
         nodes.clear();
-        let mut writes = old.writes;
-        writes.clear(None);
-        (self.planned, self.nodes, self.writes) = (planned, nodes, writes);
+        (self.written, self.nodes) = (written, nodes);
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -157,48 +144,6 @@ impl Txn {
         let mut held = held.filter(|ship| ship.owner.node() == node && ship.life < incarnation);
         let lost = lost.next().map(|(shard, _)| *shard);
         lost.or_else(|| held.next().map(|ship| ship.owner))
-    }
-
-    /// Notes that `index` was written by a plan of catalog version `planned`.
-    pub(crate) fn note_plan(&mut self, index: IndexId, planned: u64) {
-        match self.planned.iter_mut().find(|(noted, _)| *noted == index) {
-            Some((_, version)) => *version = planned.min(*version),
-            None => self.planned.push((index, planned)),
-        }
-    }
-
-    /// Adds a write behind those there are. `Err`: the transaction has become too large.
-    ///
-    /// A formula must have been folded once, so that it cannot fail here.
-    pub(crate) fn add(
-        &mut self,
-        store: &Store,
-        key: Key,
-        write: Write,
-        bytes_max: usize,
-    ) -> Result<(), SqlError> {
-        let size = key.bytes.len() + write.size_bytes();
-        if self.bytes + size > bytes_max {
-            let text = "transaction has written too much";
-            return Err(SqlError::new(SqlState::OUT_OF_MEMORY, text)
-                .hint("Split the work into several transactions."));
-        }
-        self.bytes += size;
-        let Some(before) = self.writes.remove(&key) else {
-            self.writes.add(key, write);
-            return Ok(());
-        };
-        let was_put = matches!(before, Write::Put(_));
-        let both = before
-            .then(write)
-            .expect("a formula was folded before it is added");
-        match both {
-            // A blind put of a new row and its removal leave nothing.
-            Some(Write::Delete) if was_put && store.get(&key, Ts::MAX).is_none() => {}
-            Some(both) => self.writes.add(key, both),
-            None => {}
-        }
-        Ok(())
     }
 }
 
@@ -299,7 +244,7 @@ impl Leap {
         };
         let mut job = Job::new(txn, options, planned, origin);
         job.alone = alone;
-        job.id = self.new_job();
+        job.id = self.jobs.next_number();
         let whole = alone && last;
         self.begin_job(cx, job, op, to, whole)
     }
@@ -334,7 +279,7 @@ impl Leap {
         match self.run(cx, &mut job) {
             Ok(result) => self.end_submitted(cx, &job, Ok(result)),
             Err(Stop::Fail(error)) => self.end_submitted(cx, &job, Err(error)),
-            Err(Stop::Elsewhere) => {
+            Err(Stop::Wait(Wait::Elsewhere)) => {
                 self.read_elsewhere(cx, Box::new(job), None);
                 Submitted::Pending
             }
@@ -419,7 +364,7 @@ impl Leap {
     /// The transaction is not alone any more.
     fn expose(&mut self, txn: TxnId) {
         for (_, job) in &self.txns[&txn].local {
-            if let Some(job) = self.jobs.get_mut(job) {
+            if let Some(job) = self.jobs.get_mut(*job) {
                 job.alone = false;
             }
         }
@@ -546,7 +491,7 @@ impl Leap {
             let state = self.txns.get_mut(&job.txn).expect("it runs");
             state.local.push((id, job.id));
             job.op = Some(op);
-            self.park(cx, job, &Stop::Moving);
+            self.park(cx, job, &Stop::Wait(Wait::Moving));
             return;
         };
         self.next_number += 1;
@@ -688,7 +633,7 @@ impl Leap {
         let request = reading.request;
         let origin = Origin::Local { id, last };
         let mut job = Box::new(Job::new(txn, request.options, request.planned, origin));
-        job.id = self.new_job();
+        job.id = self.jobs.next_number();
         let state = self
             .txns
             .get_mut(&txn)
@@ -696,7 +641,7 @@ impl Leap {
         state.reads.retain(|other| *other != number);
         state.local.push((id, job.id));
         job.op = Some(request.op);
-        self.ready.push_back(job.id);
+        self.jobs.wake(job.id);
         self.jobs.insert(job.id, job);
     }
 

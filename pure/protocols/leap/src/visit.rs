@@ -1,6 +1,6 @@
 //! Reads for transactions of other shards, and the locks that they leave here.
 
-use crate::job::{Job, Origin, Stop, acquire_row};
+use crate::job::{Job, Origin, Stop, Wait, acquire_row};
 use crate::message::{Body, Confirm, ReadReply, ReadRequest};
 use crate::request::Standing;
 use crate::timers::Timer;
@@ -42,7 +42,7 @@ impl Leap {
             self.open_visit(cx, txn);
         }
         let mut job = Box::new(Job::new(txn, request.options, request.planned, origin));
-        job.id = self.new_job();
+        job.id = self.jobs.next_number();
         job.alone = request.alone;
         job.op = Some(request.op);
         job.delays = request.delays + u32::from(self.is_remote(from));
@@ -117,9 +117,9 @@ impl Leap {
         match owner {
             None => {
                 let mut job = Box::new(Job::new(job.txn, job.options, job.planned, job.origin));
-                job.id = self.new_job();
+                job.id = self.jobs.next_number();
                 job.op = Some(op);
-                self.park(cx, job, &Stop::Moving);
+                self.park(cx, job, &Stop::Wait(Wait::Moving));
             }
             // Its own shard has it, or the home must be asked once more.
             Some(owner) if owner == job.txn.shard => self.reply(cx, job, number, None, Vec::new()),
@@ -189,7 +189,7 @@ impl Leap {
         let held = own.filter(|job| matches!(job.origin, Origin::Held { .. }));
         let held: Vec<u64> = held.map(|job| job.id).collect();
         for id in held {
-            let job = self.jobs.remove(&id).expect("just listed");
+            let job = self.jobs.remove(id).expect("just listed");
             self.drop_job(id);
             if let Origin::Held { from, number } = job.origin {
                 self.decline(cx, &job, from, number);
@@ -198,7 +198,7 @@ impl Leap {
     }
 
     pub(crate) fn drop_job(&mut self, id: u64) {
-        self.jobs.remove(&id);
+        self.jobs.remove(id);
         self.fetches.retain(|_, fetching| fetching.job != id);
     }
 
@@ -216,7 +216,7 @@ impl Leap {
             let Some(releasing) = self.releasing.remove(&before) else {
                 continue;
             };
-            let id = self.new_job();
+            let id = self.jobs.next_number();
             if self.release_of.get(&releasing.key) == Some(&before) {
                 self.release_of.insert(releasing.key.clone(), id);
             }

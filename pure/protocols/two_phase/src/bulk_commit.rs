@@ -10,20 +10,18 @@
 
 use crate::job::{Job, Stop};
 use crate::outcome::Committed;
-use crate::part::{Freezing, Part, Promise};
-use crate::records::Gathered;
+use crate::part::Promise;
 use crate::{Context, TwoPhase};
-use alloc::boxed::Box;
 use base::{Position, TxnId};
+use local::record::{append_commit, begin_install, install_slice};
 use txn::WriteList;
-use txn::bulk::{Chunks, Turn};
+use txn::bulk::Chunks;
 
 impl TwoPhase {
     /// Whether what `txn` has written here goes in slices.
     pub(crate) fn is_bulk(&self, txn: TxnId) -> bool {
-        self.parts.get(&txn).is_some_and(|part| {
-            part.freezing.is_some() || self.bulks.takes(part.writes.len(), part.bytes)
-        })
+        let part = self.parts.get(&txn);
+        part.is_some_and(|part| part.written.is_large(&self.bulks))
     }
 
     pub(crate) fn is_bulk_promise(&self, promise: &Promise) -> bool {
@@ -43,23 +41,13 @@ impl TwoPhase {
         if !self.is_bulk(txn) {
             return Ok(());
         }
-        let part = self.parts.get_mut(&txn).expect("just looked at");
-        if part.freezing.is_none() {
-            self.may_write(cx, txn).map_err(Stop::aborted)?;
-            let part = self.parts.get_mut(&txn).expect("just looked at");
-            let frozen = self.bulks.freeze();
-            let rest = part.writes.drain();
-            part.freezing = Some(Box::new(Freezing { frozen, rest }));
+        if !self.parts[&txn].written.is_freezing() {
+            self.may_write(cx, txn)?;
         }
         let part = self.parts.get_mut(&txn).expect("just looked at");
-        let freezing = part.freezing.as_deref_mut().expect("made above");
-        let Freezing { frozen, rest } = freezing;
-        if !frozen.is_whole() && cx.journal.is_behind() {
-            return Err(Stop::Journal);
-        }
-        let whole =
-            frozen.is_whole() || frozen.take_slice(cx, txn, &mut self.scratch, &mut || rest.next());
-        if !whole || (job.decides() && self.bulks.is_making_way()) {
+        let scratch = &mut self.scratch;
+        part.written.freeze(cx, txn, &self.bulks, scratch)?;
+        if job.decides() && self.bulks.is_making_way() {
             return Err(Stop::Budget);
         }
         Ok(())
@@ -75,10 +63,10 @@ impl TwoPhase {
         read: Position,
     ) -> Committed {
         let commit_ts = cx.clock.tick(cx.now);
-        let gathered = Gathered::one(self.shard, &[], chunks.count);
-        let position = Self::append_commit(&mut self.scratch, cx, txn, commit_ts, &gathered);
+        let scratch = &mut self.scratch;
+        let position = append_commit(cx, scratch, txn, commit_ts, &[], chunks.count);
         chunks.free(cx.journal);
-        self.begin_install(cx, txn, commit_ts, position);
+        begin_install(cx, &mut self.installed, txn, commit_ts, position);
         self.bulks.begin(txn, commit_ts, redo, false);
         self.locks.end(txn);
         Committed {
@@ -88,33 +76,11 @@ impl TwoPhase {
         }
     }
 
-    /// Gives up what a transaction has written and nobody wants.
-    pub(crate) fn discard_writes(&mut self, cx: &mut Context<'_>, part: &mut Part) {
-        let rest = match part.freezing.take() {
-            Some(freezing) => {
-                let (writes, mut chunks) = freezing.frozen.into_parts();
-                chunks.free(cx.journal);
-                self.bulks.discard(writes);
-                freezing.rest
-            }
-            None if self.bulks.takes(part.writes.len(), 0) => part.writes.drain(),
-            None => return,
-        };
-        let (tree, runs) = rest.into_parts();
-        self.bulks.discard_parts(tree, runs);
-    }
-
     /// One slice of what large transactions leave to do.
     pub(crate) fn do_slice(&mut self, cx: &mut Context<'_>) {
-        if self.bulks.has_turns() {
-            match self.bulks.turn(cx) {
-                Turn::Open => {}
-                Turn::Journaled(commit_ts, position) => self.installed.insert(commit_ts, position),
-                Turn::Installed(txn) => {
-                    self.locks.release(txn);
-                    self.wake_snapshots();
-                }
-            }
+        if let Some(txn) = install_slice(cx, &mut self.installed, &mut self.bulks) {
+            self.locks.release(txn);
+            self.wake_snapshots();
         }
         if self.locks.is_leaving() {
             cx.counters.units += self.locks.release_slice() as u64;

@@ -20,7 +20,10 @@ impl TwoPhase {
         id: OpId,
     ) -> Submitted<OpReply> {
         let own_here = self.parts.contains_key(&txn);
-        let own_wrote = self.parts.get(&txn).is_some_and(|part| part.has_written())
+        let own_wrote = self
+            .parts
+            .get(&txn)
+            .is_some_and(|part| !part.written.is_empty())
             || self.promises.contains_key(&txn);
         let coord = self
             .coords
@@ -152,7 +155,10 @@ impl TwoPhase {
         id: OpId,
         mut ride: Option<(ShardId, u64, Op)>,
     ) -> Result<(), AbortReason> {
-        let own_wrote = self.parts.get(&txn).is_some_and(|part| part.has_written());
+        let own_wrote = self
+            .parts
+            .get(&txn)
+            .is_some_and(|part| !part.written.is_empty());
         let coord = self
             .coords
             .get_mut(&txn)
@@ -548,7 +554,7 @@ impl TwoPhase {
         for (id, job) in local {
             let commits = self
                 .jobs
-                .remove(&job)
+                .remove(job)
                 .is_some_and(|job| matches!(job.origin, Origin::Commit { .. }));
             let purpose = if commits {
                 Purpose::Commit

@@ -115,7 +115,10 @@ impl TwoPhase {
             op,
             last,
         } = submission;
-        let own_wrote = self.parts.get(&txn).is_some_and(|part| part.has_written());
+        let own_wrote = self
+            .parts
+            .get(&txn)
+            .is_some_and(|part| !part.written.is_empty());
         // A commit must not be done twice by two lives of the participant, so it rides only
         // towards a life that is known.
         let acquainted = !self.is_remote(to) || self.peers.contains_key(&to.node());
@@ -300,7 +303,7 @@ impl TwoPhase {
             .expect("a coordinator sends for its transactions");
         let attempt = coord.options().attempt;
         for (_, job) in &coord.local {
-            if let Some(job) = self.jobs.get_mut(job) {
+            if let Some(job) = self.jobs.get_mut(*job) {
                 job.alone = false;
             }
         }
@@ -364,7 +367,7 @@ impl TwoPhase {
             self.expose_outstanding(cx, txn);
         }
         job.alone = alone;
-        job.id = self.next_job();
+        job.id = self.jobs.next_number();
         if !job.stateless {
             self.part(txn, options);
             self.coords

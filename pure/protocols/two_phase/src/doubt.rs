@@ -71,7 +71,7 @@ impl TwoPhase {
             }
         });
         for job in &self.promise_waits {
-            let Some(waiting) = self.jobs.get(job) else {
+            let Some(waiting) = self.jobs.get(*job) else {
                 continue;
             };
             let Some((index, since)) = waiting.awaits_promise() else {
@@ -100,7 +100,7 @@ impl TwoPhase {
         for wait in self.waits_for_doubts() {
             let limit_us = self
                 .jobs
-                .get(&wait.job)
+                .get(wait.job)
                 .map_or(0, |job| job.options.in_doubt_timeout_us);
             if limit_us == 0 || cx.now.since(wait.since) < limit_us {
                 continue;

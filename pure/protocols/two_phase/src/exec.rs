@@ -1,19 +1,17 @@
 //! Operations on single rows.
 
-use crate::job::{Asker, Job, Stop};
+use crate::job::{Job, Stop, Wait};
 use crate::part::{Part, Promise};
 use crate::snapshot::{Kept, arrive, raise};
 use crate::{Context, Settings, TwoPhase};
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
-use base::{Key, Planted, Position, RowBatch, Ts, TxnId, is_planted};
-use store::{Formula, Store, Write};
+use base::{Key, Planted, RowBatch, SqlError, Ts, TxnId, is_planted};
+use local::{Access, Asker};
 use txn::Installed;
 use txn::bulk::Wanted;
 use txn::increment::{Escrow, adds_only, claim_to_modify, claim_to_read};
 use txn::lock::Item;
-use txn::step::note_read;
-use txn::{Bulks, LockMode, LockTable, Modified, Op, OpResult, Program, Read, Snapshot};
+use txn::{Bulks, LockMode, LockTable, Op, OpResult, Program, Read, Snapshot};
 
 /// What an operation works with besides the context.
 pub(crate) struct Hands<'a> {
@@ -29,91 +27,6 @@ pub(crate) struct Hands<'a> {
     pub(crate) seals: bool,
     pub(crate) installed: &'a Installed,
     pub(crate) settings: Settings,
-}
-
-/// A row as the transaction sees it.
-pub(crate) struct Seen<'a> {
-    pub(crate) row: Option<&'a [u8]>,
-    pub(crate) ts: Ts,
-    own: bool,
-    /// The committed version that it rests on; zero if on none.
-    base: Ts,
-}
-
-/// The version at `at`, under the transaction's own write.
-pub(crate) fn see<'a>(
-    part: Option<&'a Part>,
-    store: &'a Store,
-    key: &Key,
-    at: Ts,
-    folded: &'a mut Vec<u8>,
-) -> Seen<'a> {
-    let own = part
-        .filter(|part| !part.writes.is_empty())
-        .and_then(|part| part.writes.get(key));
-    if let Some(write) = own {
-        return own_row(write, store, key, at, folded);
-    }
-    match store.get(key, at) {
-        Some(version) => Seen {
-            row: Some(version.value),
-            ts: version.commit_ts,
-            own: false,
-            base: version.commit_ts,
-        },
-        None => Seen {
-            row: None,
-            ts: Ts::ZERO,
-            own: false,
-            base: Ts::ZERO,
-        },
-    }
-}
-
-/// What an own write makes of its row. A formula is applied to the version at `at`, because others
-/// may have committed theirs since; to the newest one if that snapshot is older than the formula.
-pub(crate) fn own_row<'a>(
-    write: &'a Write,
-    store: &Store,
-    key: &Key,
-    at: Ts,
-    folded: &'a mut Vec<u8>,
-) -> Seen<'a> {
-    let (row, base) = match write {
-        Write::Insert(row) | Write::Put(row) => (Some(row.as_slice()), Ts::ZERO),
-        Write::Delete => (None, Ts::ZERO),
-        Write::Formula(formula) => {
-            let of = |at| store.get(key, at);
-            let mut fold = |value: &[u8]| {
-                folded.clear();
-                formula.fold(value, folded)
-            };
-            let base = match of(at) {
-                Some(base) if fold(base.value).is_ok() => base.commit_ts,
-                Some(_) | None => {
-                    let newest = of(Ts::MAX).expect("a locked row with a formula is present");
-                    fold(newest.value).expect("increments have their escrow, others their row");
-                    newest.commit_ts
-                }
-            };
-            (Some(folded.as_slice()), base)
-        }
-    };
-    Seen {
-        row,
-        ts: Ts::ZERO,
-        own: true,
-        base,
-    }
-}
-
-impl Seen<'_> {
-    pub(crate) fn position(&self, installed: &Installed) -> Position {
-        match (self.own, self.row) {
-            (true, _) | (false, Some(_)) => installed.of(self.base),
-            (false, None) => installed.all(),
-        }
-    }
 }
 
 impl TwoPhase {
@@ -162,7 +75,7 @@ impl Hands<'_> {
             cx.check_schema(key.index, job.planned)?;
             asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
             let (key, write) = job.writes.next().expect("just looked at");
-            self.add(cx, job, key, write, false)?;
+            self.access(job).write(cx, key, write, false)?;
         }
         let found = match job.found.take() {
             Some(found) => found,
@@ -191,7 +104,10 @@ impl Hands<'_> {
             return Ok(OpResult::Done);
         };
         let result = self.run_op(cx, job, asker, &mut op);
-        if matches!(result, Err(Stop::Lock | Stop::Promise | Stop::Budget)) {
+        if matches!(
+            result,
+            Err(Stop::Lock | Stop::Wait(Wait::Promise) | Stop::Budget)
+        ) {
             job.op = Some(op);
         }
         result
@@ -210,7 +126,11 @@ impl Hands<'_> {
         match op {
             Op::Clock(snapshot) => Ok(OpResult::Clock(arrive(cx, job, *snapshot))),
             Op::Get { key, read, program } => self.get(cx, job, asker, key, *read, program),
-            Op::Modify { key, program } => self.modify(cx, job, asker, key, program),
+            Op::Modify { key, program } => {
+                let program = program.live(cx.decode).map_err(SqlError::from)?;
+                asker.ask(self.locks, Item::of(key), claim_to_modify(&*program))?;
+                Ok(self.access(job).modify(cx, key, &*program)?)
+            }
             Op::Insert { key, row } => {
                 self.insert_one(cx, job, asker, key, || core::mem::take(row).into_vec())
             }
@@ -218,11 +138,12 @@ impl Hands<'_> {
             Op::Formula { key, formula } => {
                 let claim = self.formula_claim(cx, key, formula);
                 asker.ask(self.locks, Item::of(key), claim)?;
-                self.formula(cx, job, key, formula)
+                Ok(self.access(job).formula(cx, key, formula)?)
             }
             Op::Write { key, write } => {
                 asker.ask(self.locks, Item::of(key), LockMode::Exclusive)?;
-                self.add(cx, job, key.clone(), write.clone(), false)?;
+                self.access(job)
+                    .write(cx, key.clone(), write.clone(), false)?;
                 Ok(OpResult::Done)
             }
             Op::Scan(scan) => self.scan(cx, job, asker, scan),
@@ -260,9 +181,7 @@ impl Hands<'_> {
         read: Read,
         program: &Program,
     ) -> Result<OpResult, Stop> {
-        let program = program.live(cx.decode).map_err(base::SqlError::from)?;
-        let mut batch = RowBatch::new(program.width());
-        let mut folded = Vec::new();
+        let program = program.live(cx.decode).map_err(SqlError::from)?;
         let at = match read {
             Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => {
                 self.snapshot_of_row(cx, job, key, snapshot)?
@@ -280,120 +199,32 @@ impl Hands<'_> {
                 Ts::MAX
             }
         };
-        let seen = see(self.part.as_deref(), cx.store, key, at, &mut folded);
-        job.wait = job.wait.max(seen.position(self.installed));
-        let mut version = seen.ts;
-        let passed = match seen.row {
-            Some(row) => program.point(row, &mut batch)?,
-            None => false,
-        };
+        let mut batch = RowBatch::new(program.width());
+        let mut access = self.access(job);
+        let (passed, mut version) = access.point(cx.store, key, at, &*program, &mut batch)?;
         if let (Read::LockRows { mode, .. }, true) = (read, passed) {
             asker.ask(self.locks, Item::of(key), mode)?;
             batch = RowBatch::new(program.width());
-            let seen = see(self.part.as_deref(), cx.store, key, Ts::MAX, &mut folded);
-            job.wait = job.wait.max(seen.position(self.installed));
-            version = seen.ts;
-            if let Some(row) = seen.row {
-                program.point(row, &mut batch)?;
-            }
+            access = self.access(job);
+            (_, version) = access.point(cx.store, key, Ts::MAX, &*program, &mut batch)?;
         }
-        cx.counters.rows_read += 1;
-        cx.note_read(job.txn, key, version);
+        access.note_read(cx, key, version);
         Ok(OpResult::Rows {
             batch,
             resume: None,
         })
     }
 
-    fn modify(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &mut Job,
-        asker: &Asker,
-        key: &Key,
-        program: &Program,
-    ) -> Result<OpResult, Stop> {
-        let program = program.live(cx.decode).map_err(base::SqlError::from)?;
-        asker.ask(self.locks, Item::of(key), claim_to_modify(&*program))?;
-        let mut returning = RowBatch::new(program.width());
-        let mut folded = Vec::new();
-        let seen = see(self.part.as_deref(), cx.store, key, Ts::MAX, &mut folded);
-        job.wait = job.wait.max(seen.position(self.installed));
-        note_read(&mut cx.history, job.txn, key, seen.ts);
-        cx.counters.rows_read += 1;
-        let Some(row) = seen.row else {
-            return Ok(OpResult::Modified {
-                found: false,
-                written: false,
-                returning,
-            });
-        };
-        let write = match program.modify(row, &mut returning)? {
-            Modified::Skipped => None,
-            Modified::Put(row) => Some(match program.formula() {
-                Some(formula) => Write::Formula(formula.clone()),
-                None => Write::Put(row),
-            }),
-            Modified::Delete => Some(Write::Delete),
-        };
-        let written = write.is_some();
-        if let Some(write) = write {
-            self.add(cx, job, key.clone(), write, false)?;
+    /// The rows of the shard in the hands of the job's transaction.
+    #[inline]
+    pub(crate) fn access<'a>(&'a mut self, job: &'a mut Job) -> Access<'a> {
+        Access {
+            txn: job.txn,
+            planned: job.planned,
+            written: self.part.as_deref_mut().map(|part| &mut part.written),
+            installed: self.installed,
+            bytes_max: self.settings.txn_bytes_max,
+            wait: &mut job.wait,
         }
-        Ok(OpResult::Modified {
-            found: true,
-            written,
-            returning,
-        })
-    }
-
-    fn formula(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &mut Job,
-        key: &Key,
-        formula: &Formula,
-    ) -> Result<OpResult, Stop> {
-        let (mut folded, mut result) = (Vec::new(), Vec::new());
-        let returning = RowBatch::new(0);
-        let seen = see(self.part.as_deref(), cx.store, key, Ts::MAX, &mut folded);
-        job.wait = job.wait.max(seen.position(self.installed));
-        let Some(row) = seen.row else {
-            return Ok(OpResult::Modified {
-                found: false,
-                written: false,
-                returning,
-            });
-        };
-        // The result is not kept, but it must lie inside the type before the statement is answered.
-        formula.fold(row, &mut result)?;
-        self.add(cx, job, key.clone(), Write::Formula(formula.clone()), false)?;
-        Ok(OpResult::Modified {
-            found: true,
-            written: true,
-            returning,
-        })
-    }
-
-    /// `first`: the key has no write of this transaction yet.
-    pub(crate) fn add(
-        &mut self,
-        cx: &mut Context<'_>,
-        job: &Job,
-        key: Key,
-        write: Write,
-        first: bool,
-    ) -> Result<(), Stop> {
-        if let Some(reason) = cx.journal.refusal(cx.shard, &write) {
-            return Err(Stop::aborted(reason));
-        }
-        cx.note_write(job.txn, &key);
-        let part = self
-            .part
-            .as_deref_mut()
-            .expect("a transaction that writes has a part");
-        part.note_plan(key.index, job.planned);
-        part.add(cx.store, key, write, first, self.settings.txn_bytes_max)?;
-        Ok(())
     }
 }

@@ -14,11 +14,12 @@
 
 use crate::coord::{Ballot, Phase, Purpose};
 use crate::exec::Hands;
-use crate::job::{Asker, Job, Origin, Stop};
+use crate::job::{Job, Origin, Stop};
 use crate::message::Finish;
 use crate::{Context, Fault, TwoPhase};
 use alloc::boxed::Box;
 use base::{Key, Planted, Position, ShardId, Ts, TxnId, is_planted};
+use local::Asker;
 use store::{Formula, Write};
 use txn::increment::{Escrow, adds_only, claim_of, claim_to_add, columns_of};
 use txn::lock::{Claim, Item};
@@ -63,7 +64,7 @@ impl Hands<'_> {
         key: &Key,
         formula: &Formula,
     ) -> Claim {
-        let own = self.part.as_deref().and_then(|part| part.writes.get(key));
+        let own = self.part.as_deref().and_then(|part| part.written.get(key));
         let newest = cx.store.get(key, Ts::MAX);
         let newest = newest.map(|newest| newest.value);
         claim_to_add(formula, own, self.escrow.take(), newest)
@@ -81,11 +82,11 @@ impl Hands<'_> {
         let Some(part) = self.part.as_deref() else {
             return Ok(());
         };
-        if part.freezing.is_some() {
+        if part.written.is_freezing() {
             // It was sealed before.
             return Ok(());
         }
-        let bulk = txn::bulk::units(part.writes.len(), part.bytes) > self.settings.slice_units;
+        let bulk = part.written.is_large(self.bulks);
         let alone = self.promises.is_empty() && self.bulks.is_idle();
         if !job.prepares() && alone && !bulk {
             return Ok(());
@@ -97,7 +98,7 @@ impl Hands<'_> {
         if bulk {
             return self.seal_slice(cx, job, &asker);
         }
-        for (key, write) in part.writes.formulas() {
+        for (key, write) in part.written.writes().formulas() {
             if claim_of(write).mode() == LockMode::Increment {
                 asker.ask(self.locks, Item::of(key), promised_claim_of(write))?;
             }
@@ -114,10 +115,8 @@ impl Hands<'_> {
     ) -> Result<(), Stop> {
         let part = self.part.as_deref().expect("looked at by the caller");
         let mut left = self.settings.slice_units;
-        for (key, write) in part
-            .writes
-            .formulas_from(job.sealing.take().map(|key| *key))
-        {
+        let from = job.sealing.take().map(|key| *key);
+        for (key, write) in part.written.writes().formulas_from(from) {
             let stop = match left {
                 0 => Err(Stop::Budget),
                 _ if claim_of(write).mode() == LockMode::Increment => {
@@ -147,7 +146,7 @@ impl TwoPhase {
         self.locks.each_incrementer(txn, key, &mut |other| {
             let write = match (self.promises.get(&other), self.parts.get(&other)) {
                 (Some(promise), _) => promise.write(key),
-                (None, Some(part)) => part.pending(key),
+                (None, Some(part)) => part.written.get(key),
                 (None, None) => self.bulks.pending(other, key),
             };
             if let Some(Write::Formula(formula)) = write {
@@ -159,7 +158,7 @@ impl TwoPhase {
 
     pub(crate) fn has_increments(&self, txn: TxnId) -> bool {
         self.parts.get(&txn).is_some_and(|part| {
-            let mut formulas = part.writes.formulas();
+            let mut formulas = part.written.writes().formulas();
             formulas.any(|(_, write)| claim_of(write).mode() == LockMode::Increment)
         })
     }
@@ -172,7 +171,7 @@ impl TwoPhase {
             .expect("a transaction commits before it is forgotten")
             .options();
         let mut job = Box::new(Job::new(txn, options, u64::MAX, origin));
-        job.id = self.next_job();
+        job.id = self.jobs.next_number();
         job
     }
 

@@ -1,6 +1,5 @@
 //! One operation on this shard's rows, from its arrival to its answer.
 
-use crate::bulk::Inserting;
 use crate::message::{Finish, Reference};
 use crate::part::coordinator_node;
 use crate::scan::ScanState;
@@ -9,9 +8,9 @@ use crate::{Context, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::{self, Vec};
 use base::{IndexId, Key, Position, ShardId, Time, Ts, TxnId};
+use local::{Asker, Loading};
 use store::Write;
-use txn::lock::{Acquired, Claim, Item, LockRequest};
-use txn::{AbortReason, LockTable, Op, OpError, OpId, OpResult, Priority, TxnOptions};
+use txn::{Op, OpError, OpId, OpResult, TxnOptions};
 
 /// Where the answer goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,94 +27,15 @@ pub(crate) enum Origin {
     Gather { lead: ShardId },
 }
 
-/// Why a job does not go on.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    /// It waits in a lock queue, under the job's number.
-    Lock,
+/// What a job waits for besides locks, its turn and the journal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wait {
     /// It reads a snapshot below which a promise may commit.
     Promise,
-    /// Others get their turn.
-    Budget,
-    /// It waits until the journal has caught up.
-    Journal,
-    /// It has failed.
-    Fail(OpError),
 }
 
-impl Stop {
-    pub(crate) fn aborted(reason: AbortReason) -> Stop {
-        Stop::Fail(OpError::Aborted(reason))
-    }
-}
-
-impl From<AbortReason> for Stop {
-    fn from(reason: AbortReason) -> Stop {
-        Stop::aborted(reason)
-    }
-}
-
-impl From<base::SqlError> for Stop {
-    fn from(error: base::SqlError) -> Stop {
-        Stop::Fail(OpError::Sql(error))
-    }
-}
-
-/// Who asks for locks, and how.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Asker {
-    pub(crate) job: u64,
-    pub(crate) priority: Priority,
-    pub(crate) alone: bool,
-    /// See [`LockRequest::ordered`].
-    pub(crate) ordered: bool,
-    pub(crate) timeout_us: u64,
-    pub(crate) now: Time,
-    /// Everything is known to be free and the transaction ends in this step: no entries.
-    pub(crate) direct: bool,
-}
-
-impl Asker {
-    pub(crate) fn ask(
-        &self,
-        locks: &mut LockTable,
-        item: Item<'_>,
-        claim: impl Into<Claim>,
-    ) -> Result<(), Stop> {
-        self.ask_noting(locks, item, claim, &mut false)
-    }
-
-    /// As [`Asker::ask`]; sets `first` if the transaction held no part of the row before.
-    pub(crate) fn ask_noting(
-        &self,
-        locks: &mut LockTable,
-        item: Item<'_>,
-        claim: impl Into<Claim>,
-        first: &mut bool,
-    ) -> Result<(), Stop> {
-        if self.direct {
-            return Ok(());
-        }
-        let request = LockRequest::<Claim> {
-            txn: self.priority,
-            item,
-            mode: claim.into(),
-            alone: self.alone,
-            ordered: self.ordered,
-            deadline: (self.timeout_us > 0).then(|| self.now.after(self.timeout_us)),
-            now: self.now,
-            request: self.job,
-        };
-        match locks.acquire_noting(request, first) {
-            Acquired::Granted => Ok(()),
-            Acquired::Waiting => Err(Stop::Lock),
-            Acquired::Died(conflict) => Err(Stop::aborted(AbortReason::Die {
-                key: conflict.key,
-                holder: conflict.holder,
-            })),
-        }
-    }
-}
+/// Why a job does not go on.
+pub(crate) type Stop = local::Stop<Wait>;
 
 /// One operation, or the blind writes and the operation of one request.
 #[derive(Debug)]
@@ -137,7 +57,7 @@ pub(crate) struct Job {
     pub(crate) finish: Finish,
     pub(crate) origin: Origin,
     pub(crate) scan: Option<Box<ScanState>>,
-    pub(crate) inserting: Option<Inserting>,
+    pub(crate) loading: Loading,
     /// How far it has come into the snapshot that it reads.
     pub(crate) arrival: Arrival,
     /// The row with which a seal of many increments goes on.
@@ -165,7 +85,7 @@ impl Job {
             finish: Finish::No,
             origin,
             scan: None,
-            inserting: None,
+            loading: Loading::default(),
             arrival: Arrival::default(),
             sealing: None,
             promise_since: None,
@@ -227,19 +147,10 @@ impl Job {
     }
 
     pub(crate) fn asker(&self, now: Time) -> Asker {
-        let options = &self.options;
         Asker {
-            job: self.id,
-            priority: Priority {
-                urgent: options.urgent,
-                ts: options.priority_ts,
-                txn: self.txn,
-            },
             alone: self.alone,
-            ordered: false,
-            timeout_us: options.lock_timeout_us,
-            now,
             direct: self.direct,
+            ..Asker::new(self.id, self.txn, &self.options, now)
         }
     }
 
@@ -262,14 +173,10 @@ impl TwoPhase {
             if self.locks.has_events() {
                 self.take_lock_events(cx);
             }
-            let Some(id) = self.ready.pop_front() else {
-                if self.locks.has_events() {
-                    continue;
-                }
-                break;
-            };
-            if let Some(job) = self.jobs.remove(&id) {
-                self.advance(cx, job);
+            match self.jobs.pop_ready() {
+                Some(job) => self.advance(cx, job),
+                None if self.locks.has_events() => {}
+                None => break,
             }
         }
         if self.locks.has_in_the_way() {
@@ -278,34 +185,22 @@ impl TwoPhase {
     }
 
     fn take_lock_events(&mut self, cx: &mut Context<'_>) {
-        use txn::lock::Settled;
         for event in self.locks.take_events() {
             cx.counters.lock_wait_us += cx.now.since(event.since);
-            match event.settled {
-                Settled::Granted => self.ready.push_back(event.request),
-                Settled::Died(conflict) => {
-                    let reason = AbortReason::Die {
-                        key: conflict.key,
-                        holder: conflict.holder,
-                    };
-                    self.fail_job(cx, event.request, OpError::Aborted(reason));
-                }
-                Settled::TimedOut(key) => {
-                    let reason = AbortReason::LockTimeout(key);
-                    self.fail_job(cx, event.request, OpError::Aborted(reason));
-                }
+            if let Some(reason) = self.jobs.on_lock(event.request, event.settled) {
+                self.fail_job(cx, event.request, OpError::Aborted(reason));
             }
         }
     }
 
     pub(crate) fn fail_job(&mut self, cx: &mut Context<'_>, id: u64, error: OpError) {
-        if let Some(job) = self.jobs.remove(&id) {
+        if let Some(job) = self.jobs.remove(id) {
             self.end_job(cx, job, Err(error));
         }
     }
 
     /// Runs a job that is not in `jobs` until it ends or stops.
-    fn advance(&mut self, cx: &mut Context<'_>, mut job: Box<Job>) {
+    pub(crate) fn advance(&mut self, cx: &mut Context<'_>, mut job: Box<Job>) {
         match self.run(cx, &mut job) {
             Ok(result) => self.end_job(cx, job, Ok(result)),
             Err(Stop::Fail(error)) => self.end_job(cx, job, Err(error)),
@@ -317,27 +212,21 @@ impl TwoPhase {
     pub(crate) fn park(&mut self, cx: &mut Context<'_>, mut job: Box<Job>, stop: &Stop) {
         match stop {
             Stop::Lock => cx.counters.lock_waits += 1,
-            Stop::Promise => {
+            Stop::Wait(Wait::Promise) => {
                 cx.counters.snapshot_waits += 1;
                 job.promise_since.get_or_insert(cx.now);
                 self.promise_waits.push(job.id);
             }
-            Stop::Budget => self.parked.push_back(job.id),
-            Stop::Journal => self.journal_waits.push(job.id),
+            Stop::Budget => self.jobs.park(job.id),
+            Stop::Journal => self.jobs.await_journal(job.id),
             Stop::Fail(_) => unreachable!("a failed job is answered, not parked"),
         }
         self.jobs.insert(job.id, job);
         self.plan_doubt_look(cx.now);
     }
 
-    /// A number for a job that may have to wait.
-    pub(crate) fn next_job(&mut self) -> u64 {
-        self.next_job += 1;
-        self.next_job
-    }
-
     /// Wakes the snapshot reads that waited for promises.
     pub(crate) fn wake_snapshots(&mut self) {
-        self.ready.extend(self.promise_waits.drain(..));
+        self.jobs.wake_all(self.promise_waits.drain(..));
     }
 }

@@ -16,9 +16,8 @@
 //!
 //! Modules: [`message`] what shards say; `coordinator`, `commit`, `entrust`, `replies` the
 //! coordinator; `participant`, `outcome`, `lead` the participant; `job`, `exec`, `scan` operations
-//! on rows; `snapshot` reads without locks; `writes` what a transaction writes; `bulk_commit` large
-//! ones; `increment`
-//! formulas that add; `timers` what time makes happen; `peers` nodes that come and go, `doubt` what
+//! on rows; `snapshot` reads without locks; `bulk_commit` large write sets; `increment` formulas that
+//! add; `timers` what time makes happen; `peers` nodes that come and go, `doubt` what
 //! they leave behind;
 //! `recovery` what a restart leaves; `show` printing and checking.
 //!
@@ -64,7 +63,6 @@ mod show;
 mod single;
 mod snapshot;
 mod timers;
-mod writes;
 
 #[cfg(test)]
 mod tests;
@@ -73,12 +71,13 @@ pub use message::Message;
 pub use recovery::InDoubt;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use base::{NodeId, Position, ShardId, Time, TxnId};
 use coord::{Coord, Decision, VisitsOut};
 use entrust::Unsettled;
 use job::Job;
+use local::Jobs;
 use part::{Part, Promise, VisitsIn};
 use snapshot::Kept;
 use timers::Timer;
@@ -145,16 +144,9 @@ pub struct TwoPhase {
     /// Large transactions that are committed and not yet installed as a whole.
     bulks: Bulks,
     /// Operations that wait: for a lock, a promise, or their turn.
-    jobs: BTreeMap<u64, Box<Job>>,
-    /// Jobs that can go on in this step.
-    ready: VecDeque<u64>,
-    /// Jobs that have used up their budget and go on in the next tick.
-    parked: VecDeque<u64>,
-    /// Jobs that go on when the journal has caught up.
-    journal_waits: Vec<u64>,
+    jobs: Jobs<Job>,
     /// Snapshot reads that wait for promises.
     promise_waits: Vec<u64>,
-    next_job: u64,
     installed: Installed,
     /// Position of the last record that says how a promise ended: acknowledgements wait for it.
     resolved: Position,
@@ -210,12 +202,8 @@ impl TwoPhase {
             promises: BTreeMap::new(),
             kept: Kept::default(),
             bulks: Bulks::default(),
-            jobs: BTreeMap::new(),
-            ready: VecDeque::new(),
-            parked: VecDeque::new(),
-            journal_waits: Vec::new(),
+            jobs: Jobs::default(),
             promise_waits: Vec::new(),
-            next_job: 1,
             installed: Installed::default(),
             resolved: Position(0),
             visits_out: BTreeMap::new(),

@@ -2,12 +2,12 @@
 
 use crate::message::{Body, Decide, Message, Vote};
 use crate::part::{Part, Promise, Stage};
-use crate::records::Gathered;
 use crate::{Context, SPARES_MAX, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, Planted, Position, ShardId, Ts, TxnId, is_planted};
 use journal::{PrepareRef, Record, Writes};
+use local::record::{append_commit, begin_install, install};
 use store::Write;
 use txn::{AbortReason, TxnOptions};
 
@@ -43,24 +43,14 @@ impl TwoPhase {
         })
     }
 
-    /// Whether all tables that `txn` wrote here are still as its plans assumed.
-    fn schema_holds(&self, cx: &Context<'_>, txn: TxnId) -> bool {
-        let Some(part) = self.parts.get(&txn) else {
-            return true;
-        };
-        part.planned.iter().all(|(index, planned)| {
-            (cx.schema_changed)(*index).is_some_and(|changed| changed <= *planned)
-        })
-    }
-
     /// Whether what `txn` has written here may still become durable. A full disk keeps what room it
     /// has for the outcomes of transactions that have promised already.
     pub(crate) fn may_write(&self, cx: &Context<'_>, txn: TxnId) -> Result<(), AbortReason> {
-        if !self.schema_holds(cx, txn) {
-            return Err(AbortReason::SchemaChanged);
-        }
-        let part = self.parts.get(&txn);
-        if cx.journal.is_full() && part.is_some_and(|part| part.has_written()) {
+        let Some(part) = self.parts.get(&txn) else {
+            return Ok(());
+        };
+        part.written.check_schema(cx)?;
+        if cx.journal.is_full() && !part.written.is_empty() {
             return Err(AbortReason::DiskFull(self.shard));
         }
         Ok(())
@@ -92,7 +82,7 @@ impl TwoPhase {
         let prepare_ts = cx.clock.tick(cx.now);
         let mut vote = reader_vote(prepare_ts);
         let mut position = part.wait;
-        if !part.has_written() {
+        if part.written.is_empty() {
             part.stage = Stage::Voted;
             if is_planted(Planted::ReaderFreedAtVote) {
                 self.locks.release(txn);
@@ -100,7 +90,7 @@ impl TwoPhase {
             return Ok((vote, position));
         }
         part.stage = Stage::Promised;
-        let (redo, mut chunks) = part.take_redo();
+        let (redo, mut chunks) = part.written.take();
         let attempt = part.attempt;
         if durable {
             let prepare = PrepareRef {
@@ -155,10 +145,15 @@ impl TwoPhase {
             "operations end before commit"
         );
         let read = part.wait;
-        let (redo, chunks) = part.take_redo();
-        let committed = match chunks.count {
-            0 => self.commit_writes(cx, txn, redo.small(), read),
-            _ => self.commit_bulk(cx, txn, redo, chunks, read),
+        let committed = if part.written.is_freezing() {
+            let (redo, chunks) = part.written.take();
+            self.commit_bulk(cx, txn, redo, chunks, read)
+        } else {
+            let redo = part.written.take_few();
+            let committed = self.commit_writes(cx, txn, &redo, read);
+            let part = self.parts.get_mut(&txn).expect("looked up above");
+            part.written.reuse(redo);
+            committed
         };
         self.drop_part(cx, txn);
         Ok(committed)
@@ -180,9 +175,8 @@ impl TwoPhase {
             };
         }
         let commit_ts = cx.clock.tick(cx.now);
-        let gathered = Gathered::one(self.shard, redo, 0);
-        let position = Self::append_commit(&mut self.scratch, cx, txn, commit_ts, &gathered);
-        self.install(cx, txn, redo, commit_ts, position);
+        let position = append_commit(cx, &mut self.scratch, txn, commit_ts, redo, 0);
+        install(cx, &mut self.installed, txn, redo, commit_ts, position);
         Committed {
             commit_ts,
             forced: true,
@@ -195,9 +189,9 @@ impl TwoPhase {
     pub(crate) fn drop_part(&mut self, cx: &mut Context<'_>, txn: TxnId) {
         self.disarm_part(txn);
         if let Some(mut part) = self.parts.remove(&txn) {
-            self.discard_writes(cx, &mut part);
+            part.written.discard(cx.journal, &mut self.bulks);
             for job in part.jobs.drain(..) {
-                self.jobs.remove(&job);
+                self.jobs.remove(job);
             }
             if self.spare_parts.len() < SPARES_MAX {
                 part.reset();
@@ -264,18 +258,18 @@ impl TwoPhase {
                 );
                 self.resolved = known;
             } else if promise.journal_again && !bulk {
-                let gathered = Gathered::one(self.shard, promise.redo.small(), 0);
-                let scratch = &mut self.scratch;
-                readable = Self::append_commit(scratch, cx, txn, commit_ts, &gathered);
+                let (scratch, redo) = (&mut self.scratch, promise.redo.small());
+                readable = append_commit(cx, scratch, txn, commit_ts, redo, 0);
             }
             if bulk {
                 promise.chunks.free(cx.journal);
-                self.begin_install(cx, txn, commit_ts, readable);
+                begin_install(cx, &mut self.installed, txn, commit_ts, readable);
                 let again = promise.journal_again;
                 self.bulks.begin(txn, commit_ts, promise.redo, again);
                 self.locks.end(txn);
             } else {
-                self.install(cx, txn, promise.redo.small(), commit_ts, readable);
+                let redo = promise.redo.small();
+                install(cx, &mut self.installed, txn, redo, commit_ts, readable);
                 self.wake_snapshots();
             }
         }

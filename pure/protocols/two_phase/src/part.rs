@@ -2,14 +2,13 @@
 
 use crate::lead::Gathering;
 use crate::message::{Reply, Request};
-use crate::writes::{Drain, WriteSet};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use base::{IndexId, Key, NodeId, Position, ShardId, Slot, SqlError, SqlState, Time, Ts, TxnId};
-use store::{Store, Write};
-use txn::bulk::{Chunks, Frozen};
-use txn::rows::NewRow;
+use base::{Key, NodeId, Position, ShardId, Time, Ts, TxnId};
+use local::Written;
+use store::Write;
+use txn::bulk::Chunks;
 use txn::{TxnOptions, WriteList};
 
 /// How far a participant is.
@@ -24,26 +23,14 @@ pub(crate) enum Stage {
     Promised,
 }
 
-/// A large write set on its way into the journal.
-#[derive(Debug)]
-pub(crate) struct Freezing {
-    pub(crate) frozen: Frozen,
-    pub(crate) rest: Drain,
-}
-
 /// What a transaction holds and wants on one shard.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
     pub(crate) options: Option<TxnOptions>,
     pub(crate) attempt: u32,
     pub(crate) stage: Stage,
-    /// One write per key; moved into the promise by prepare.
-    pub(crate) writes: WriteSet,
-    /// Where the writes are if there are many and it is to vote or commit.
-    pub(crate) freezing: Option<Box<Freezing>>,
-    pub(crate) bytes: usize,
-    /// Indexes written, with the oldest catalog version that a plan assumed.
-    pub(crate) planned: Vec<(IndexId, u64)>,
+    /// Moved into the promise by prepare.
+    pub(crate) written: Written,
     /// Jobs of this transaction that have not ended.
     pub(crate) jobs: Vec<u64>,
     /// Largest position that was read.
@@ -68,125 +55,17 @@ pub(crate) struct Part {
 impl Part {
     /// Empties it for reuse; vectors keep their memory.
     pub(crate) fn reset(&mut self) {
-        let planned = core::mem::take(&mut self.planned);
+        let written = core::mem::take(&mut self.written);
         let jobs = core::mem::take(&mut self.jobs);
         *self = Part {
-            planned,
+            written,
             jobs,
             next_seq: 1,
             ..Part::default()
         };
-        self.planned.clear();
+        self.written.reset();
         self.jobs.clear();
     }
-
-    /// Whether there is something to commit.
-    #[inline]
-    pub(crate) fn has_written(&self) -> bool {
-        !self.writes.is_empty() || self.freezing.is_some()
-    }
-
-    /// Writes that there are, wherever.
-    pub(crate) fn write_count(&self) -> usize {
-        let frozen = self.freezing.as_ref();
-        self.writes.len() + frozen.map_or(0, |freezing| freezing.frozen.writes().len())
-    }
-
-    /// The formula that is pending on a row, if one is.
-    pub(crate) fn pending(&self, key: &Key) -> Option<&Write> {
-        let Some(freezing) = &self.freezing else {
-            return self.writes.get(key);
-        };
-        let taken = freezing.frozen.writes().get(key);
-        taken.or_else(|| freezing.rest.formula(key))
-    }
-
-    /// Takes the writes out, in key order, and the chunks in which they stand if they are many.
-    pub(crate) fn take_redo(&mut self) -> (WriteList, Chunks) {
-        match self.freezing.take() {
-            None => (WriteList::one(self.writes.take()), Chunks::default()),
-            Some(freezing) => {
-                assert!(
-                    freezing.frozen.is_whole(),
-                    "all of it stands in the journal"
-                );
-                freezing.frozen.into_parts()
-            }
-        }
-    }
-
-    /// Notes that `index` was written by a plan of catalog version `planned`.
-    pub(crate) fn note_plan(&mut self, index: IndexId, planned: u64) {
-        match self.planned.iter_mut().find(|(noted, _)| *noted == index) {
-            Some((_, version)) => *version = planned.min(*version),
-            None => self.planned.push((index, planned)),
-        }
-    }
-
-    /// Adds a write behind those there are; `first`: there is none of this key. `Err`: the
-    /// transaction has become too large.
-    ///
-    /// A formula must have been folded once, so that it cannot fail here.
-    pub(crate) fn add(
-        &mut self,
-        store: &Store,
-        key: Key,
-        write: Write,
-        first: bool,
-        bytes_max: usize,
-    ) -> Result<(), SqlError> {
-        let size = key.bytes.len() + write.size_bytes();
-        if self.bytes + size > bytes_max {
-            return Err(too_large(bytes_max));
-        }
-        self.bytes += size;
-        let before = match first {
-            true => None,
-            false => self.writes.remove(&key),
-        };
-        let Some(before) = before else {
-            self.writes.add_first(key, write);
-            return Ok(());
-        };
-        let was_put = matches!(before, Write::Put(_));
-        let both = before
-            .then(write)
-            .expect("a formula was folded before it is added");
-        match both {
-            // A blind put of a new row and its removal leave nothing.
-            Some(Write::Delete) if was_put && store.get(&key, Ts::MAX).is_none() => {}
-            Some(both) => {
-                self.writes.put_back(key, both);
-            }
-            None => {}
-        }
-        Ok(())
-    }
-
-    /// Adds inserts of rows of one bucket, in the order of their keys, which have no write.
-    pub(crate) fn add_rows(
-        &mut self,
-        index: IndexId,
-        slot: Slot,
-        rows: &[NewRow<'_>],
-        bytes_max: usize,
-    ) -> Result<(), SqlError> {
-        let size: usize = rows.iter().map(|row| row.key.len() + row.row.len()).sum();
-        if self.bytes + size > bytes_max {
-            return Err(too_large(bytes_max));
-        }
-        self.bytes += size;
-        self.writes.add_rows(index, slot, rows);
-        Ok(())
-    }
-}
-
-fn too_large(bytes_max: usize) -> SqlError {
-    SqlError::new(SqlState::OUT_OF_MEMORY, "transaction has written too much")
-        .detail(alloc::format!(
-            "The limit is {bytes_max} bytes of keys and rows per shard."
-        ))
-        .hint("Split the work into several transactions.")
 }
 
 /// What a participant has promised to install when told.

@@ -1,6 +1,6 @@
 //! Requests of other shards' transactions.
 
-use crate::job::{Job, Origin, Stop};
+use crate::job::{Job, Origin};
 use crate::lead::Led;
 use crate::message::{Body, Finish, Finished, Message, ReadRequest, Reference, Reply, Request};
 use crate::{Context, TwoPhase};
@@ -81,15 +81,11 @@ impl TwoPhase {
 
     /// Runs a new job; parks or ends it.
     pub(crate) fn start(&mut self, cx: &mut Context<'_>, mut job: Box<Job>) {
-        job.id = self.next_job();
+        job.id = self.jobs.next_number();
         if let (false, Some(part)) = (job.stateless, self.parts.get_mut(&job.txn)) {
             part.jobs.push(job.id);
         }
-        match self.run(cx, &mut job) {
-            Ok(result) => self.end_job(cx, job, Ok(result)),
-            Err(Stop::Fail(error)) => self.end_job(cx, job, Err(error)),
-            Err(stop) => self.park(cx, job, &stop),
-        }
+        self.advance(cx, job);
     }
 
     /// A numbered request: executed once, answered as often as it comes.
@@ -171,7 +167,7 @@ impl TwoPhase {
             };
             let jobs = &self.jobs;
             let held_up = part.jobs.iter().any(|id| {
-                jobs.get(id)
+                jobs.get(*id)
                     .is_some_and(|job| !job.writes.as_slice().is_empty())
             });
             let part = self.parts.get_mut(&txn).expect("looked up above");
@@ -217,7 +213,7 @@ impl TwoPhase {
         let running = part
             .jobs
             .iter()
-            .any(|id| jobs.get(id).is_some_and(|j| j.origin == origin));
+            .any(|id| jobs.get(*id).is_some_and(|j| j.origin == origin));
         if running || gathers {
             let working = self.message(cx, txn, message.attempt, Body::Working(reference));
             self.post(cx, from, working, Position(0));
@@ -263,7 +259,7 @@ impl TwoPhase {
     pub(crate) fn expose(&mut self, txn: TxnId) {
         if let Some(part) = self.parts.get(&txn) {
             for id in &part.jobs {
-                if let Some(job) = self.jobs.get_mut(id) {
+                if let Some(job) = self.jobs.get_mut(*id) {
                     job.alone = false;
                 }
             }
@@ -310,7 +306,10 @@ impl TwoPhase {
         result: Result<OpResult, OpError>,
     ) {
         let (txn, attempt) = (job.txn, job.attempt);
-        let wrote = self.parts.get(&txn).is_some_and(|part| part.has_written());
+        let wrote = self
+            .parts
+            .get(&txn)
+            .is_some_and(|part| !part.written.is_empty());
         let wait = job.wait;
         let mut reply = Reply {
             to: reference,

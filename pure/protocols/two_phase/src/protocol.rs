@@ -64,11 +64,11 @@ impl Protocol for TwoPhase {
 
     fn on_durable(&mut self, _cx: &mut Context<'_>, durable: Position) {
         self.installed.forget(durable);
-        self.parked.extend(self.journal_waits.drain(..));
+        self.jobs.on_durable();
     }
 
     fn awaits_durable(&self) -> bool {
-        !self.journal_waits.is_empty()
+        self.jobs.awaits_journal()
     }
 
     fn on_tick(&mut self, cx: &mut Context<'_>) {
@@ -76,8 +76,7 @@ impl Protocol for TwoPhase {
         self.locks.expire(cx.now);
         self.end_doubtful_waits(cx);
         self.do_slice(cx);
-        // One of those that gave way gets a turn: what has come in between goes first.
-        self.ready.extend(self.parked.pop_front());
+        self.jobs.on_tick();
         self.pump(cx);
     }
 
@@ -97,7 +96,7 @@ impl Protocol for TwoPhase {
     }
 
     fn deadline(&self) -> Option<Time> {
-        if !self.parked.is_empty() || self.bulks.has_turns() || self.locks.is_leaving() {
+        if self.jobs.has_parked() || self.bulks.has_turns() || self.locks.is_leaving() {
             return Some(Time(0));
         }
         let timer = self.timers.first().map(|(at, _)| *at);

@@ -1,4 +1,4 @@
-//! Appending to the journal, and installing what was appended.
+//! Appending to the journal what several shards have written, or promise.
 
 use crate::message::Vote;
 use crate::part::Promise;
@@ -7,8 +7,6 @@ use alloc::vec::Vec;
 use base::{Key, Position, ShardId, Ts, TxnId};
 use journal::{CommitRef, DecisionRef, PrepareRef, Record, WritesRef};
 use store::Write;
-use txn::Event;
-use txn::bulk::install_row;
 
 /// Writes of several shards as one record takes them: in itself, or in chunks that stand before.
 pub(crate) struct Gathered<'a> {
@@ -17,16 +15,6 @@ pub(crate) struct Gathered<'a> {
 }
 
 impl<'a> Gathered<'a> {
-    /// Those of one shard.
-    pub(crate) fn one(shard: ShardId, writes: &'a [(Key, Write)], chunks: u32) -> Gathered<'a> {
-        let mut gathered = Gathered {
-            inline: Vec::with_capacity(1),
-            chunks: Vec::new(),
-        };
-        gathered.add(shard, writes, chunks);
-        gathered
-    }
-
     fn add(&mut self, shard: ShardId, writes: &'a [(Key, Write)], chunks: u32) {
         if chunks > 0 {
             self.chunks.push((shard, chunks));
@@ -109,44 +97,5 @@ impl TwoPhase {
         prepare: PrepareRef<'_>,
     ) -> Position {
         cx.append(scratch, |out| journal::encode_prepare(prepare, out))
-    }
-
-    /// Makes committed writes visible. `position`: what their readers must wait for.
-    ///
-    /// Rows of an index that was dropped in the meantime are passed over.
-    pub(crate) fn install(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        redo: &[(Key, Write)],
-        commit_ts: Ts,
-        position: Position,
-    ) {
-        let mut gone = None;
-        for (key, write) in redo {
-            install_row(cx, key, write, commit_ts, &mut gone);
-        }
-        self.begin_install(cx, txn, commit_ts, position);
-    }
-
-    /// What is committed may be seen from here on, by whoever waits for `position`.
-    pub(crate) fn begin_install(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        commit_ts: Ts,
-        position: Position,
-    ) {
-        if position > cx.journal.durable() {
-            self.installed.insert(commit_ts, position);
-        }
-        if let Some(history) = &mut cx.history {
-            history.push(Event::Commit {
-                txn,
-                shard: self.shard,
-                commit_ts,
-                position,
-            });
-        }
     }
 }

@@ -1,15 +1,16 @@
 //! Scans: own writes merged in key order, row locks, batches, and turns for others.
 
 use crate::Context;
-use crate::exec::{Hands, own_row, see};
-use crate::job::{Asker, Job, Stop};
+use crate::exec::Hands;
+use crate::job::{Job, Stop};
 use crate::part::Part;
 use crate::snapshot::{raise, scan_misses};
-use crate::writes::Range;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, KeyRange, Planted, Position, RowBatch, Slot, SqlError, Ts, is_planted};
 use core::ops::ControlFlow;
+use local::write_set::Range;
+use local::{Asker, see, see_own};
 use store::{Store, Window, Write};
 use txn::Installed;
 use txn::bulk::Wanted;
@@ -32,9 +33,7 @@ const PIECES_MAX: u32 = 8;
 /// Whether the scan locks its range as far as it goes: it stops after a few rows, and what lies
 /// behind the last of them does not matter to it. Whoever adds rows there is not in its way.
 fn locks_piecewise(op: &ScanOp) -> bool {
-    matches!(op.read, Read::Lock(_))
-        && matches!(op.slots, txn::Slots::One(_))
-        && op.row_limit <= u64::from(PIECES_MAX)
+    matches!(op.read, Read::Lock(_)) && op.slot().is_some() && op.row_limit <= u64::from(PIECES_MAX)
 }
 
 /// Whether the scan locks each row that it gives, besides its range.
@@ -108,10 +107,7 @@ impl Hands<'_> {
         asker: &Asker,
         op: &ScanOp,
     ) -> Result<(), Stop> {
-        let slot = match op.slots {
-            txn::Slots::All => None,
-            txn::Slots::One(slot) => Some(slot),
-        };
+        let slot = op.slot();
         let program = op.program.live(cx.decode).map_err(SqlError::from)?;
         let piecewise =
             program.task().is_none() && locks_piecewise(op) && !is_planted(Planted::NoRangeLock);
@@ -181,8 +177,8 @@ fn all_slots(store: &Store, part: Option<&Part>, op: &ScanOp) -> Vec<Slot> {
         slots.push(slot);
         from = Slot(slot.0 + 1);
     }
-    if let Some(part) = part.filter(|part| !part.writes.is_empty()) {
-        slots.extend(part.writes.slots(op.index));
+    if let Some(part) = part.filter(|part| !part.written.is_empty()) {
+        slots.extend(part.written.writes().slots(op.index));
         slots.sort_unstable();
         slots.dedup();
     }
@@ -218,8 +214,8 @@ impl Visitor<'_, '_> {
         let window = Window::of(&range, op.reverse);
         let (low, high) = key_bounds(op, slot, &range);
         let writes = part
-            .filter(|part| !part.writes.is_empty())
-            .map(|part| &part.writes);
+            .map(|part| part.written.writes())
+            .filter(|writes| !writes.is_empty());
         let mut own = Own {
             range: writes.map(|writes| writes.range(low, high, op.reverse)),
             next: None,
@@ -264,8 +260,8 @@ impl Visitor<'_, '_> {
     fn own(&mut self, key: &Key, write: &Write) -> ControlFlow<()> {
         let mut folded = core::mem::take(&mut self.folded);
         let at = read_ts(self.op.read);
-        let seen = own_row(write, self.store, key, at, &mut folded);
-        *self.wait = (*self.wait).max(seen.position(self.installed));
+        let seen = see_own(write, self.store, self.installed, key, at, &mut folded);
+        *self.wait = (*self.wait).max(seen.wait);
         let flow = match seen.row {
             Some(row) => self.row(&key.bytes, row, Ts::ZERO, true),
             None => self.skip(&key.bytes),
@@ -395,8 +391,9 @@ impl Visitor<'_, '_> {
         if reread.is_some() {
             let key = Key::new(self.op.index, self.slot, key.to_vec());
             let mut folded = Vec::new();
-            let seen = see(self.part, self.store, &key, Ts::MAX, &mut folded);
-            *self.wait = (*self.wait).max(seen.position(self.installed));
+            let (own, store) = (self.part.map(|part| part.written.writes()), self.store);
+            let seen = see(own, store, self.installed, &key, Ts::MAX, &mut folded);
+            *self.wait = (*self.wait).max(seen.wait);
             return match seen.row {
                 Some(row) => Ok(self
                     .state

@@ -58,7 +58,7 @@ impl fmt::Display for TwoPhase {
             let writes = self
                 .promises
                 .get(txn)
-                .map_or(part.write_count(), |p| p.redo.len());
+                .map_or(part.written.len(), |p| p.redo.len());
             writeln!(
                 f,
                 "part {txn} {stage} writes {writes} jobs {}",
@@ -98,7 +98,7 @@ impl TwoPhase {
                 part.stage == Stage::Promised,
                 self.promises.contains_key(txn)
             );
-            for (key, write) in part.writes.iter() {
+            for (key, write) in part.written.writes().iter() {
                 let held = self.locks.holds(*txn, &Item::of(key), claim_of(write));
                 assert!(held, "{txn} has written {key:?} without its lock");
             }
@@ -114,8 +114,8 @@ impl TwoPhase {
                 );
             }
         }
-        for (id, job) in &self.jobs {
-            assert_eq!(*id, job.id);
+        for (id, job) in self.jobs.iter() {
+            assert_eq!(id, job.id);
             assert!(
                 job.stateless || self.parts.contains_key(&job.txn),
                 "a job has its part"
@@ -123,7 +123,7 @@ impl TwoPhase {
         }
         for txn in self.unsettled.keys() {
             let part = self.parts.get(txn).expect("it keeps its locks");
-            assert!(part.writes.is_empty(), "{txn} has written at home");
+            assert!(part.written.is_empty(), "{txn} has written at home");
         }
         for txn in self.decisions.keys() {
             assert!(
@@ -136,7 +136,7 @@ impl TwoPhase {
     /// Checks what [`txn::Protocol::validate`] checks, unless more than `locks_max` locks or writes
     /// are held; whether it did.
     pub fn validate_small(&self, locks_max: usize) -> bool {
-        let writes: usize = self.parts.values().map(|part| part.write_count()).sum();
+        let writes: usize = self.parts.values().map(|part| part.written.len()).sum();
         let small = self.locks.len() + writes <= locks_max;
         if small {
             self.check();
@@ -148,9 +148,8 @@ impl TwoPhase {
     pub fn is_writing(&self, indexes: &[IndexId]) -> bool {
         let written = |key: &Key| indexes.contains(&key.index);
         let planned = |part: &Part| {
-            part.planned
-                .iter()
-                .any(|(index, _)| indexes.contains(index))
+            let mut written = part.written.indexes();
+            written.any(|index| indexes.contains(&index))
         };
         if self.bulks.writes_to(indexes) {
             return true;

@@ -10,9 +10,7 @@ use base::Position;
 use journal::Writes;
 use txn::increment::{adds_only, claim_to_modify, claim_to_read, columns_of};
 use txn::lock::{Claim, Item};
-use txn::{
-    Columns, LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slots, Snapshot,
-};
+use txn::{Columns, LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Snapshot};
 
 impl TwoPhase {
     /// Runs and commits the job if everything it needs is free. `None`: nothing has happened, it
@@ -102,20 +100,22 @@ impl TwoPhase {
         let result = match hands.run(cx, job) {
             Ok(result) => Ok(result),
             Err(Stop::Fail(error)) => Err(error),
-            Err(Stop::Lock | Stop::Promise | Stop::Budget | Stop::Journal) => {
+            Err(Stop::Lock | Stop::Wait(_) | Stop::Budget | Stop::Journal) => {
                 unreachable!("a free operation on one row never waits")
             }
         };
         let redo: Writes = match &mut part {
-            Some(part) => part.writes.take(),
+            Some(part) => part.written.take_few(),
             None => Writes::new(),
         };
-        if let Some(part) = part
+        let reply = self.end_direct(cx, txn, job.wait, result, &redo);
+        if let Some(mut part) = part
             && self.spare_parts.len() < SPARES_MAX
         {
+            part.written.reuse(redo);
             self.spare_parts.push(part);
         }
-        self.end_direct(cx, txn, job.wait, result, &redo)
+        reply
     }
 
     fn end_direct(
@@ -172,13 +172,9 @@ fn claim_of_op(cx: &Context<'_>, op: &Op) -> Option<Claim> {
 }
 
 fn scan_is_free(protocol: &TwoPhase, txn: base::TxnId, scan: &ScanOp, claim: Claim) -> bool {
-    let slot = match scan.slots {
-        Slots::All => None,
-        Slots::One(slot) => Some(slot),
-    };
     let item = Item::Range {
         index: scan.index,
-        slot,
+        slot: scan.slot(),
         range: &scan.range,
     };
     protocol.locks.is_free(txn, &item, claim)

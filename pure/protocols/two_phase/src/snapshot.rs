@@ -3,7 +3,7 @@
 use crate::Context;
 use crate::coord::Coord;
 use crate::exec::Hands;
-use crate::job::{Job, Stop};
+use crate::job::{Job, Stop, Wait};
 use alloc::collections::BTreeMap;
 use base::{Planted, ShardId, Slot, Ts, is_planted};
 use core::ops::Bound;
@@ -103,7 +103,7 @@ impl Hands<'_> {
         }
         waits |= self.bulks.awaits(snapshot.at.max(bound), wanted);
         if waits {
-            return Err(Stop::Promise);
+            return Err(Stop::Wait(Wait::Promise));
         }
         let settled = if job.arrival.overtaken {
             cx.clock.reached()

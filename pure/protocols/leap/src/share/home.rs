@@ -30,7 +30,7 @@ impl Leap {
         seq: u64,
         incoming: &Incoming,
     ) {
-        let id = self.new_job();
+        let id = self.jobs.next_number();
         let (key, priority) = (incoming.key.clone(), incoming.priority);
         let acquired = acquire_row(
             &mut self.locks,
@@ -286,7 +286,7 @@ impl Leap {
         let (_, writers) = lent.recall.unzip();
         for writer in writers.into_iter().flatten() {
             match writer {
-                Writer::Job(id) => self.ready.push_back(id),
+                Writer::Job(id) => self.jobs.wake(id),
                 Writer::Release(id) => self.on_release_lock(cx, id, Settled::Granted),
             }
         }

@@ -121,6 +121,12 @@ impl Sharing {
         *reads
     }
 
+    /// Whether something is kept of a row of one bucket from `low` to `high`, both included.
+    pub(crate) fn has_between(&self, low: &Key, high: &Key) -> bool {
+        let kept = self.lent.range(low..=high).next().is_some();
+        kept || self.reads.range(low..=high).next().is_some()
+    }
+
     #[inline]
     pub(crate) fn is_lent(&self, key: &Key) -> bool {
         !self.lent.is_empty() && self.lent.contains_key(key)
@@ -212,7 +218,7 @@ impl Leap {
             let Some(recalling) = self.sharing.recalling.remove(&before) else {
                 continue;
             };
-            let id = self.new_job();
+            let id = self.jobs.next_number();
             let copy = self.sharing.copies.get_mut(&recalling.key);
             if let Some(copy) = copy.filter(|copy| copy.recall == Some(before)) {
                 copy.recall = Some(id);

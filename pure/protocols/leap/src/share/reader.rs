@@ -97,7 +97,7 @@ impl Leap {
         if pending.is_some_and(|pending| pending.priority.txn == priority.txn) {
             return;
         }
-        let id = self.new_job();
+        let id = self.jobs.next_number();
         let copy = self.sharing.copies.get_mut(&key).expect("looked up above");
         copy.recall = Some(id);
         let item = Item::of(&key);

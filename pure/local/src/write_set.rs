@@ -1,8 +1,13 @@
 //! What a transaction writes on one shard: one write per key, in key order.
 //!
-//! Loads write millions of new rows whose keys ascend in each bucket as a rule. Beyond
-//! [`RUNS_FROM`] writes, such rows are appended to a run per bucket; whatever comes out of order,
-//! or to a row written before, goes into a tree. Readers see both as one.
+//! ```text
+//! up to 32 writes  one list, which keeps its memory for the next transaction
+//! more             a tree; from 64 in it on, new keys that ascend in their bucket go to a run
+//! ```
+//!
+//! Most transactions write a few rows. Loads write millions of new rows, whose keys ascend in each
+//! bucket as a rule: they are appended to a run per bucket. What comes out of order, or to a row
+//! written before, goes into the tree. Readers see all as one.
 
 use alloc::collections::{BTreeMap, btree_map};
 use alloc::vec::{self, Vec};
@@ -12,34 +17,60 @@ use journal::Writes;
 use store::Write;
 use txn::rows::NewRow;
 
-/// Writes of small transactions stay in the tree, which costs less for a few.
+/// Writes up to which all are in one list.
+const FEW_MAX: usize = 32;
+
+/// Writes in the tree from which on ascending ones go to runs.
 const RUNS_FROM: usize = 64;
 
 type Run = Vec<(Key, Write)>;
 
-/// The writes; a key is in the tree or in its bucket's run.
+/// The writes. A key is in the list, in the tree, or in its bucket's run; while the list holds any,
+/// tree and runs are empty.
 #[derive(Debug, Default)]
-pub(crate) struct WriteSet {
+pub struct WriteSet {
+    /// Ascending.
+    few: Vec<(Key, Write)>,
     tree: BTreeMap<Key, Write>,
     /// By [`place`].
     runs: BTreeMap<u64, Run>,
     /// Writes in the runs.
     run_len: usize,
-    /// Formulas, all of them in the tree.
+    /// Formulas, none of them in a run.
     formula_count: usize,
 }
 
 impl WriteSet {
+    /// Whether there is no write.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.tree.is_empty() && self.run_len == 0
+    pub fn is_empty(&self) -> bool {
+        self.few.is_empty() && self.tree.is_empty() && self.run_len == 0
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.tree.len() + self.run_len
+    /// Number of writes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.few.len() + self.tree.len() + self.run_len
     }
 
-    pub(crate) fn get(&self, key: &Key) -> Option<&Write> {
+    /// The write of a key.
+    #[inline]
+    pub fn get(&self, key: &Key) -> Option<&Write> {
+        if !self.few.is_empty() {
+            return self.find_few(key).ok().map(|at| &self.few[at].1);
+        }
+        if self.tree.is_empty() && self.run_len == 0 {
+            return None;
+        }
+        self.get_of_many(key)
+    }
+
+    #[inline]
+    fn find_few(&self, key: &Key) -> Result<usize, usize> {
+        self.few.binary_search_by(|(other, _)| other.cmp(key))
+    }
+
+    fn get_of_many(&self, key: &Key) -> Option<&Write> {
         if let Some(write) = self.tree.get(key) {
             return Some(write);
         }
@@ -48,10 +79,17 @@ impl WriteSet {
     }
 
     /// Adds a write to a key that has none.
-    pub(crate) fn add_first(&mut self, key: Key, write: Write) {
+    pub fn add(&mut self, key: Key, write: Write) {
+        let is_formula = matches!(write, Write::Formula(_));
+        if self.few.len() < FEW_MAX && self.tree.is_empty() && self.run_len == 0 {
+            self.formula_count += usize::from(is_formula);
+            let at = self.find_few(&key).expect_err("the key has no write yet");
+            self.few.insert(at, (key, write));
+            return;
+        }
+        self.spill();
         // Formulas are looked for when the transaction commits, so they all lie in the tree.
-        let in_runs = self.tree.len() >= RUNS_FROM && !matches!(write, Write::Formula(_));
-        if in_runs {
+        if self.tree.len() >= RUNS_FROM && !is_formula {
             let run = self.runs.entry(place(key.index, key.slot)).or_default();
             if run.last().is_none_or(|(last, _)| last.bytes < key.bytes) {
                 run.push((key, write));
@@ -59,13 +97,22 @@ impl WriteSet {
                 return;
             }
         }
-        self.formula_count += usize::from(matches!(write, Write::Formula(_)));
+        self.formula_count += usize::from(is_formula);
         let before = self.tree.insert(key, write);
         assert!(before.is_none(), "the key has no write yet");
     }
 
+    /// They are not few any more.
+    fn spill(&mut self) {
+        self.tree.extend(self.few.drain(..));
+    }
+
     /// Whether there is a write to a key from `low` to `high`, both included, of one bucket.
-    pub(crate) fn has_between(&self, low: &Key, high: &Key) -> bool {
+    pub fn has_between(&self, low: &Key, high: &Key) -> bool {
+        let from = self.few.partition_point(|(key, _)| key < low);
+        if self.few.get(from).is_some_and(|(key, _)| key <= high) {
+            return true;
+        }
         let run = self.runs.get(&place(low.index, low.slot));
         let in_run = run.is_some_and(|run| {
             let from = run.partition_point(|(key, _)| key.bytes < low.bytes);
@@ -76,10 +123,11 @@ impl WriteSet {
     }
 
     /// Adds inserts to ascending keys of one bucket that have no write.
-    pub(crate) fn add_rows(&mut self, index: IndexId, slot: Slot, rows: &[NewRow<'_>]) {
+    pub fn add_rows(&mut self, index: IndexId, slot: Slot, rows: &[NewRow<'_>]) {
         let Some(first) = rows.first() else {
             return;
         };
+        self.spill();
         let entry = |row: &NewRow<'_>| {
             let key = Key::new(index, slot, row.key.to_vec());
             (key, Write::Insert(row.row.to_vec()))
@@ -98,7 +146,16 @@ impl WriteSet {
 
     /// Takes the write of a key out. A bucket's run from which a write is taken moves into the
     /// tree: whoever changes loaded rows changes many.
-    pub(crate) fn remove(&mut self, key: &Key) -> Option<Write> {
+    pub fn remove(&mut self, key: &Key) -> Option<Write> {
+        let write = match self.find_few(key) {
+            Ok(at) => self.few.remove(at).1,
+            Err(_) => self.remove_of_many(key)?,
+        };
+        self.formula_count -= usize::from(matches!(write, Write::Formula(_)));
+        Some(write)
+    }
+
+    fn remove_of_many(&mut self, key: &Key) -> Option<Write> {
         let place = place(key.index, key.slot);
         if self
             .runs
@@ -109,45 +166,54 @@ impl WriteSet {
             self.run_len -= run.len();
             self.tree.extend(run);
         }
-        let write = self.tree.remove(key)?;
-        self.formula_count -= usize::from(matches!(write, Write::Formula(_)));
-        Some(write)
+        self.tree.remove(key)
     }
 
     /// Puts a write that was changed back, to a key that has none now.
-    pub(crate) fn put_back(&mut self, key: Key, write: Write) {
+    pub fn put_back(&mut self, key: Key, write: Write) {
+        if self.tree.is_empty() && self.run_len == 0 {
+            return self.add(key, write);
+        }
         self.formula_count += usize::from(matches!(write, Write::Formula(_)));
         let before = self.tree.insert(key, write);
         assert!(before.is_none(), "it was taken out");
     }
 
     /// All formulas, in key order.
-    pub(crate) fn formulas(&self) -> impl Iterator<Item = (&Key, &Write)> {
+    pub fn formulas(&self) -> impl Iterator<Item = (&Key, &Write)> {
         let formula = |(_, write): &(&Key, &Write)| matches!(write, Write::Formula(_));
-        let all = self.tree.iter().filter(formula);
+        let all = few_of(&self.few).chain(&self.tree).filter(formula);
         all.take(self.formula_count)
     }
 
     /// Writes in key order from `from` on among which all formulas are; none if there are no
     /// formulas.
-    pub(crate) fn formulas_from(&self, from: Option<Key>) -> btree_map::Range<'_, Key, Write> {
+    pub fn formulas_from(&self, from: Option<Key>) -> impl Iterator<Item = (&Key, &Write)> {
         let from = from.unwrap_or_else(|| Key::new(IndexId(0), Slot(0), Vec::new()));
-        match self.formula_count {
+        let tree = match self.formula_count {
             0 => btree_map::Range::default(),
-            _ => self.tree.range(from..),
-        }
+            _ => self.tree.range(&from..),
+        };
+        let few = match self.formula_count {
+            0 => &[][..],
+            _ => &self.few[self.few.partition_point(|(key, _)| *key < from)..],
+        };
+        few_of(few).chain(tree)
     }
 
-    /// All keys and writes, those of the tree first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Write)> {
+    /// All keys and writes, those of runs last.
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &Write)> {
         let runs = self.runs.values().flatten();
-        self.tree
-            .iter()
-            .chain(runs.map(|(key, write)| (key, write)))
+        let runs = runs.map(|(key, write)| (key, write));
+        few_of(&self.few).chain(&self.tree).chain(runs)
     }
 
     /// The buckets of `index` that have writes; some may come twice. Takes a search per bucket.
-    pub(crate) fn slots(&self, index: IndexId) -> impl Iterator<Item = Slot> {
+    pub fn slots(&self, index: IndexId) -> impl Iterator<Item = Slot> {
+        let few = self.few.iter().map(|(key, _)| key);
+        let few = few
+            .filter(move |key| key.index == index)
+            .map(|key| key.slot);
         let mut from = Slot(0);
         let tree = core::iter::from_fn(move || {
             let low = Key::new(index, from, Vec::new());
@@ -158,13 +224,17 @@ impl WriteSet {
         });
         let places = place(index, Slot(0))..place(index, Slot(SLOT_COUNT));
         let runs = self.runs.range(places);
-        tree.chain(runs.map(|(place, _)| Slot(*place as u16)))
+        let runs = runs.map(|(place, _)| Slot(*place as u16));
+        few.chain(tree).chain(runs)
     }
 
     /// The writes of one bucket from `low` up to `high` (excluded), in key order or, if `reverse`,
     /// against it.
-    pub(crate) fn range(&self, low: Key, high: Key, reverse: bool) -> Range<'_> {
-        let run = self.runs.get(&place(low.index, low.slot));
+    pub fn range(&self, low: Key, high: Key, reverse: bool) -> Range<'_> {
+        let run = match self.few.is_empty() {
+            true => self.runs.get(&place(low.index, low.slot)),
+            false => Some(&self.few),
+        };
         let run = run.map_or(&[][..], |run| {
             let from = run.partition_point(|(key, _)| *key < low);
             let to = run.partition_point(|(key, _)| *key < high);
@@ -181,26 +251,25 @@ impl WriteSet {
     }
 
     /// Empties it, to be taken write by write.
-    pub(crate) fn drain(&mut self) -> Drain {
+    pub fn drain(&mut self) -> Drain {
         let all = core::mem::take(self);
         Drain {
             tree: all.tree,
             runs: all.runs,
-            run: Vec::new().into_iter(),
+            run: all.few.into_iter(),
         }
     }
 
-    /// Empties it into a list in key order.
-    pub(crate) fn take(&mut self) -> Writes {
+    /// Empties it into a list in key order. [`WriteSet::reuse`] gives the memory of a short one
+    /// back.
+    pub fn take(&mut self) -> Writes {
         self.formula_count = 0;
-        let tree = core::mem::take(&mut self.tree);
-        if self.run_len == 0 {
-            self.runs.clear();
-            return tree.into_iter().collect();
+        if self.tree.is_empty() && self.run_len == 0 {
+            return core::mem::take(&mut self.few);
         }
-        let mut all = Writes::with_capacity(tree.len() + self.run_len);
+        let mut all = Writes::with_capacity(self.tree.len() + self.run_len);
+        let mut tree = core::mem::take(&mut self.tree).into_iter().peekable();
         self.run_len = 0;
-        let mut tree = tree.into_iter().peekable();
         for write in core::mem::take(&mut self.runs).into_values().flatten() {
             while let Some(before) = tree.next_if(|(key, _)| *key < write.0) {
                 all.push(before);
@@ -210,25 +279,55 @@ impl WriteSet {
         all.extend(tree);
         all
     }
+
+    /// Takes the memory of a list that came from [`WriteSet::take`], unless there is some.
+    pub fn reuse(&mut self, mut taken: Writes) {
+        if self.few.capacity() == 0 && taken.capacity() <= FEW_MAX {
+            taken.clear();
+            self.few = taken;
+        }
+    }
+
+    /// Empties it; a short list keeps its memory.
+    pub fn clear(&mut self) {
+        self.few.clear();
+        self.tree.clear();
+        self.runs.clear();
+        (self.run_len, self.formula_count) = (0, 0);
+    }
+}
+
+/// Entries of a list as those of a tree.
+fn few_of(few: &[(Key, Write)]) -> impl Iterator<Item = (&Key, &Write)> {
+    few.iter().map(|(key, write)| (key, write))
 }
 
 /// What is left of a write set whose writes are taken one by one, in key order.
 #[derive(Debug)]
-pub(crate) struct Drain {
+pub struct Drain {
     tree: BTreeMap<Key, Write>,
     runs: BTreeMap<u64, Run>,
-    /// The rest of the run whose turn it is.
+    /// The rest of the run whose turn it is, or of a short list.
     run: vec::IntoIter<(Key, Write)>,
 }
 
 impl Drain {
-    /// The write of a key, if it is a formula and was not taken yet.
-    pub(crate) fn formula(&self, key: &Key) -> Option<&Write> {
-        self.tree.get(key)
+    /// The write of a key, if it was not taken yet.
+    pub fn get(&self, key: &Key) -> Option<&Write> {
+        if let Some(write) = self.tree.get(key) {
+            return Some(write);
+        }
+        let in_run = |run: &[(Key, Write)]| run.binary_search_by(|(other, _)| other.cmp(key));
+        let run = self.run.as_slice();
+        if let Ok(at) = in_run(run) {
+            return Some(&run[at].1);
+        }
+        let run = self.runs.get(&place(key.index, key.slot))?;
+        in_run(run).ok().map(|at| &run[at].1)
     }
 
-    /// All that is left.
-    pub(crate) fn into_parts(self) -> (BTreeMap<Key, Write>, impl Iterator<Item = Run>) {
+    /// All that is left, to be freed: a tree and lists.
+    pub fn into_parts(self) -> (BTreeMap<Key, Write>, impl Iterator<Item = Writes>) {
         let rest: Run = self.run.collect();
         (self.tree, self.runs.into_values().chain([rest]))
     }
@@ -269,7 +368,7 @@ fn find(run: &Run, key: &Key) -> Option<usize> {
 }
 
 /// See [`WriteSet::range`].
-pub(crate) struct Range<'a> {
+pub struct Range<'a> {
     tree: btree_map::Range<'a, Key, Write>,
     run: &'a [(Key, Write)],
     reverse: bool,
@@ -376,7 +475,7 @@ mod tests {
                     }
                     None => {
                         assert!(!model.contains_key(&key));
-                        writes.add_first(key.clone(), write.clone());
+                        writes.add(key.clone(), write.clone());
                         model.insert(key, write);
                     }
                 }
@@ -404,6 +503,55 @@ mod tests {
                 assert!(writes.drain().eq(model));
             }
             assert!(writes.is_empty() && writes.iter().next().is_none());
+        }
+    }
+
+    #[test]
+    fn a_short_list_keeps_its_memory() {
+        let mut writes = WriteSet::default();
+        for round in 0..3 {
+            for name in [5, 3, 9, 1] {
+                writes.add(key(0, name), Write::Delete);
+            }
+            let first = core::ptr::from_ref(&writes.few[0]);
+            let taken = writes.take();
+            let names: Vec<u8> = taken.iter().map(|(key, _)| key.bytes[0]).collect();
+            assert_eq!(names, [1, 3, 5, 9], "round {round}");
+            writes.reuse(taken);
+            writes.add(key(0, 7), Write::Delete);
+            assert_eq!(core::ptr::from_ref(&writes.few[0]), first);
+            writes.clear();
+        }
+    }
+
+    /// However many there are, a write is found until it is taken, and formulas are found first.
+    #[test]
+    fn what_is_left_is_found() {
+        for count in [3, FEW_MAX, FEW_MAX + 1, RUNS_FROM + 50] {
+            let mut writes = WriteSet::default();
+            let formula = || Write::Formula(store::Formula(Vec::new()));
+            for name in 0..count {
+                let write = match name % 3 {
+                    0 => formula(),
+                    _ => Write::Delete,
+                };
+                writes.add(key(1, name as u8), write);
+            }
+            let formulas = count.div_ceil(3);
+            assert_eq!(writes.formulas().count(), formulas);
+            let behind = writes.formulas_from(Some(key(1, 1)));
+            let behind = behind.filter(|(_, write)| **write == formula());
+            assert_eq!(behind.count(), formulas - 1);
+            let mut rest = writes.drain();
+            for name in 0..count {
+                let left = |name: usize| rest.get(&key(1, name as u8)).is_some();
+                assert!((0..count).all(|other| left(other) == (other >= name)));
+                assert_eq!(
+                    rest.next().map(|(key, _)| key.bytes),
+                    Some(vec![name as u8])
+                );
+            }
+            assert!(rest.next().is_none());
         }
     }
 }

@@ -1,0 +1,258 @@
+//! Operations on single rows that a transaction may use: their locks are held, or their protocol
+//! has no locks.
+
+use crate::seen::{Seen, see};
+use crate::write_set::WriteSet;
+use crate::written::Written;
+use alloc::vec::Vec;
+use base::{Key, Position, RowBatch, Slot, SqlError, Ts, TxnId};
+use store::{Formula, Store, Write};
+use txn::rows::NewRow;
+use txn::{Cx, Installed, Modified, OpError, OpResult, RowProgram};
+
+/// The rows of this shard in the hands of one transaction.
+#[derive(Debug)]
+pub struct Access<'a> {
+    /// Which.
+    pub txn: TxnId,
+    /// Catalog version of the plan.
+    pub planned: u64,
+    /// What it has written here; `None`: nothing, and it only reads.
+    pub written: Option<&'a mut Written>,
+    /// Which versions are not durable.
+    pub installed: &'a Installed,
+    /// Bytes that it may write here.
+    pub bytes_max: usize,
+    /// Grows to the largest position that an answer waits for.
+    pub wait: &'a mut Position,
+}
+
+impl Access<'_> {
+    /// Its writes.
+    #[inline]
+    pub fn writes(&self) -> Option<&WriteSet> {
+        self.written.as_deref().map(Written::writes)
+    }
+
+    /// The row as it is for the transaction at `at`.
+    #[inline]
+    pub fn see<'s>(
+        &'s mut self,
+        store: &'s Store,
+        key: &Key,
+        at: Ts,
+        folded: &'s mut Vec<u8>,
+    ) -> Seen<'s> {
+        let writes = self.written.as_deref().map(Written::writes);
+        let seen = see(writes, store, self.installed, key, at, folded);
+        *self.wait = (*self.wait).max(seen.wait);
+        seen
+    }
+
+    /// Gives the row at `at` to the program. Returns whether it passed, and its version; the caller
+    /// notes the read ([`Access::note_read`]).
+    ///
+    /// # Errors
+    /// As [`RowProgram::point`].
+    #[inline]
+    pub fn point(
+        &mut self,
+        store: &Store,
+        key: &Key,
+        at: Ts,
+        program: &dyn RowProgram,
+        batch: &mut RowBatch,
+    ) -> Result<(bool, Ts), SqlError> {
+        let mut folded = Vec::new();
+        let seen = self.see(store, key, at, &mut folded);
+        let passed = match seen.row {
+            Some(row) => program.point(row, batch)?,
+            None => false,
+        };
+        Ok((passed, seen.version))
+    }
+
+    /// Counts a read of a row, and tells the history.
+    #[inline]
+    pub fn note_read<M>(&self, cx: &mut Cx<'_, M>, key: &Key, version: Ts) {
+        cx.counters.rows_read += 1;
+        cx.note_read(self.txn, key, version);
+    }
+
+    /// `Op::Get` of the row at `at`.
+    ///
+    /// # Errors
+    /// As [`RowProgram::point`].
+    #[inline]
+    pub fn get<M>(
+        &mut self,
+        cx: &mut Cx<'_, M>,
+        key: &Key,
+        at: Ts,
+        program: &dyn RowProgram,
+    ) -> Result<OpResult, OpError> {
+        let mut batch = RowBatch::new(program.width());
+        let (_, version) = self
+            .point(cx.store, key, at, program, &mut batch)
+            .map_err(OpError::Sql)?;
+        self.note_read(cx, key, version);
+        Ok(OpResult::Rows {
+            batch,
+            resume: None,
+        })
+    }
+
+    /// `Op::Modify` of the newest version.
+    ///
+    /// # Errors
+    /// As [`RowProgram::modify`] and [`Access::write`].
+    #[inline]
+    pub fn modify<M>(
+        &mut self,
+        cx: &mut Cx<'_, M>,
+        key: &Key,
+        program: &dyn RowProgram,
+    ) -> Result<OpResult, OpError> {
+        let mut returning = RowBatch::new(program.width());
+        let mut folded = Vec::new();
+        let seen = self.see(cx.store, key, Ts::MAX, &mut folded);
+        let version = seen.version;
+        let modified = match seen.row {
+            Some(row) => Some(program.modify(row, &mut returning)),
+            None => None,
+        };
+        self.note_read(cx, key, version);
+        let Some(modified) = modified else {
+            return Ok(OpResult::Modified {
+                found: false,
+                written: false,
+                returning,
+            });
+        };
+        let write = match modified.map_err(OpError::Sql)? {
+            Modified::Skipped => None,
+            Modified::Put(row) => Some(match program.formula() {
+                Some(formula) => Write::Formula(formula.clone()),
+                None => Write::Put(row),
+            }),
+            Modified::Delete => Some(Write::Delete),
+        };
+        let written = write.is_some();
+        if let Some(write) = write {
+            self.write(cx, key.clone(), write, false)?;
+        }
+        Ok(OpResult::Modified {
+            found: true,
+            written,
+            returning,
+        })
+    }
+
+    /// `Op::Formula`.
+    ///
+    /// # Errors
+    /// As [`Formula::fold`] and [`Access::write`].
+    #[inline]
+    pub fn formula<M>(
+        &mut self,
+        cx: &mut Cx<'_, M>,
+        key: &Key,
+        formula: &Formula,
+    ) -> Result<OpResult, OpError> {
+        let (mut folded, mut result) = (Vec::new(), Vec::new());
+        let row = self.see(cx.store, key, Ts::MAX, &mut folded).row;
+        let found = row.is_some();
+        if let Some(row) = row {
+            // The result is not kept, but it must lie inside the type before the statement is
+            // answered.
+            formula.fold(row, &mut result).map_err(OpError::Sql)?;
+            self.write(cx, key.clone(), Write::Formula(formula.clone()), false)?;
+        }
+        Ok(OpResult::Modified {
+            found,
+            written: found,
+            returning: RowBatch::new(0),
+        })
+    }
+
+    /// `Op::Insert` of the row that `row` gives, if there is none. `key` is given away then.
+    /// `first`: the transaction has no write of this key yet.
+    ///
+    /// # Errors
+    /// As [`Access::write`].
+    #[inline]
+    pub fn insert<M>(
+        &mut self,
+        cx: &mut Cx<'_, M>,
+        key: &mut Key,
+        row: impl FnOnce() -> Vec<u8>,
+        first: bool,
+    ) -> Result<OpResult, OpError> {
+        let mut folded = Vec::new();
+        let writes = self.writes().filter(|_| !first);
+        let seen = see(writes, cx.store, self.installed, key, Ts::MAX, &mut folded);
+        let (present, version, wait) = (seen.row.is_some(), seen.version, seen.wait);
+        *self.wait = (*self.wait).max(wait);
+        cx.note_read(self.txn, key, version);
+        if present {
+            return Ok(OpResult::Exists);
+        }
+        let bytes = core::mem::take(&mut key.bytes);
+        let key = Key::new(key.index, key.slot, bytes);
+        self.write(cx, key, Write::Insert(row()), first)?;
+        Ok(OpResult::Done)
+    }
+
+    /// Adds a write. `first`: the transaction has none of this key yet.
+    ///
+    /// # Errors
+    /// [`txn::AbortReason::DiskFull`] and [`txn::AbortReason::MemoryFull`]; 53200 as [`Written::add`].
+    #[inline]
+    pub fn write<M>(
+        &mut self,
+        cx: &mut Cx<'_, M>,
+        key: Key,
+        write: Write,
+        first: bool,
+    ) -> Result<(), OpError> {
+        if let Some(reason) = cx.journal.refusal(cx.shard, &write) {
+            return Err(OpError::Aborted(reason));
+        }
+        cx.note_write(self.txn, &key);
+        let written = self.written.as_deref_mut();
+        let written = written.expect("a transaction that writes has a place for it");
+        written.note_plan(key.index, self.planned);
+        written
+            .add(cx.store, key, write, first, self.bytes_max)
+            .map_err(OpError::Sql)
+    }
+
+    /// Inserts of new rows of one slot, ascending, none of which is there or was written before.
+    ///
+    /// # Errors
+    /// 53200 as [`Written::add`].
+    pub fn write_rows<M>(
+        &mut self,
+        cx: &mut Cx<'_, M>,
+        index: base::IndexId,
+        slot: Slot,
+        rows: &[NewRow<'_>],
+    ) -> Result<(), OpError> {
+        let written = self.written.as_deref_mut();
+        let written = written.expect("a transaction that writes has a place for it");
+        written.note_plan(index, self.planned);
+        written
+            .add_rows(index, slot, rows, self.bytes_max)
+            .map_err(OpError::Sql)?;
+        // They may be missing because of deletions that are not durable.
+        *self.wait = (*self.wait).max(self.installed.all());
+        if cx.history.is_some() {
+            for row in rows {
+                let key = Key::new(index, slot, row.key.to_vec());
+                cx.note_read(self.txn, &key, Ts::ZERO);
+                cx.note_write(self.txn, &key);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! Asking for locks in the name of a job.
+
+use crate::stop::Stop;
+use base::{Time, TxnId};
+use txn::lock::{Acquired, Claim, Item, LockRequest};
+use txn::{AbortReason, LockTable, Priority, TxnOptions};
+
+/// Who asks for locks, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker {
+    /// The number of the job that waits.
+    pub job: u64,
+    /// Of its transaction.
+    pub priority: Priority,
+    /// See [`LockRequest::alone`].
+    pub alone: bool,
+    /// See [`LockRequest::ordered`].
+    pub ordered: bool,
+    /// Longest wait in microseconds; 0: no limit.
+    pub timeout_us: u64,
+    /// Time of this step.
+    pub now: Time,
+    /// All that is asked for is known to be free and the transaction ends in this step: it enters
+    /// no lock.
+    pub direct: bool,
+}
+
+impl Asker {
+    /// A job of `txn`, which has other operations.
+    #[inline]
+    pub fn new(job: u64, txn: TxnId, options: &TxnOptions, now: Time) -> Asker {
+        Asker {
+            job,
+            priority: Priority {
+                urgent: options.urgent,
+                ts: options.priority_ts,
+                txn,
+            },
+            alone: false,
+            ordered: false,
+            timeout_us: options.lock_timeout_us,
+            now,
+            direct: false,
+        }
+    }
+
+    /// Asks for a lock.
+    ///
+    /// # Errors
+    /// [`Stop::Lock`]: it has to wait; [`Stop::Fail`]: it dies.
+    #[inline]
+    pub fn ask<W>(
+        &self,
+        locks: &mut LockTable,
+        item: Item<'_>,
+        claim: impl Into<Claim>,
+    ) -> Result<(), Stop<W>> {
+        self.ask_noting(locks, item, claim, &mut false)
+    }
+
+    /// As [`Asker::ask`]; sets `first` if the transaction held no part of the row before.
+    ///
+    /// # Errors
+    /// As [`Asker::ask`].
+    #[inline]
+    pub fn ask_noting<W>(
+        &self,
+        locks: &mut LockTable,
+        item: Item<'_>,
+        claim: impl Into<Claim>,
+        first: &mut bool,
+    ) -> Result<(), Stop<W>> {
+        if self.direct {
+            return Ok(());
+        }
+        let request = LockRequest::<Claim> {
+            txn: self.priority,
+            item,
+            mode: claim.into(),
+            alone: self.alone,
+            ordered: self.ordered,
+            deadline: (self.timeout_us > 0).then(|| self.now.after(self.timeout_us)),
+            now: self.now,
+            request: self.job,
+        };
+        match locks.acquire_noting(request, first) {
+            Acquired::Granted => Ok(()),
+            Acquired::Waiting => Err(Stop::Lock),
+            Acquired::Died(conflict) => Err(Stop::from(AbortReason::Die {
+                key: conflict.key,
+                holder: conflict.holder,
+            })),
+        }
+    }
+}

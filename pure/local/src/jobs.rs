@@ -1,0 +1,186 @@
+//! The jobs of a shard that do not go on for now: what they wait for, and whose turn it is.
+//!
+//! ```text
+//! next_number ──> runs ──stops──> insert ──> parked         a turn per tick        ─┐
+//!                  ^                         journal waits  the journal caught up  ─┤
+//!                  │                         the protocol's own lists, lock queues ─┤
+//!                  └──────── pop_ready <──────────── ready <─── wake ───────────────┘
+//! ```
+//!
+//! A job is taken out while it runs, and is known by its number in all lists: a number whose job
+//! is gone is passed over.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use txn::AbortReason;
+use txn::lock::Settled;
+
+/// Jobs by their number.
+#[derive(Debug)]
+pub struct Jobs<J> {
+    all: BTreeMap<u64, Box<J>>,
+    /// Those that can go on in this step.
+    ready: VecDeque<u64>,
+    /// Those that have used up their budget and go on in the next tick.
+    parked: VecDeque<u64>,
+    /// Those that go on when the journal has caught up.
+    journal_waits: Vec<u64>,
+    last_number: u64,
+}
+
+impl<J> Default for Jobs<J> {
+    fn default() -> Jobs<J> {
+        Jobs {
+            all: BTreeMap::new(),
+            ready: VecDeque::new(),
+            parked: VecDeque::new(),
+            journal_waits: Vec::new(),
+            last_number: 0,
+        }
+    }
+}
+
+impl<J> Jobs<J> {
+    /// A number for a job that may have to wait, or for a lock request without a job.
+    #[inline]
+    pub fn next_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    /// Keeps a job that does not go on.
+    pub fn insert(&mut self, number: u64, job: Box<J>) {
+        self.all.insert(number, job);
+    }
+
+    /// Takes a job out, for good or to run it.
+    pub fn remove(&mut self, number: u64) -> Option<Box<J>> {
+        self.all.remove(&number)
+    }
+
+    /// The job with this number.
+    pub fn get(&self, number: u64) -> Option<&J> {
+        self.all.get(&number).map(|job| &**job)
+    }
+
+    /// As [`Jobs::get`], to be changed.
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut J> {
+        self.all.get_mut(&number).map(|job| &mut **job)
+    }
+
+    /// Whether there is a job with this number.
+    pub fn has(&self, number: u64) -> bool {
+        self.all.contains_key(&number)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// All of them with their numbers, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &J)> {
+        self.all.iter().map(|(number, job)| (*number, &**job))
+    }
+
+    /// All of them, in the order of their numbers.
+    pub fn values(&self) -> impl Iterator<Item = &J> {
+        self.all.values().map(|job| &**job)
+    }
+
+    /// The job goes on in this step.
+    pub fn wake(&mut self, number: u64) {
+        self.ready.push_back(number);
+    }
+
+    /// These jobs go on in this step.
+    pub fn wake_all(&mut self, numbers: impl IntoIterator<Item = u64>) {
+        self.ready.extend(numbers);
+    }
+
+    /// The next job that can go on, taken out.
+    #[inline]
+    pub fn pop_ready(&mut self) -> Option<Box<J>> {
+        while let Some(number) = self.ready.pop_front() {
+            if let Some(job) = self.all.remove(&number) {
+                return Some(job);
+            }
+        }
+        None
+    }
+
+    /// The job goes on in a later tick: [`crate::Stop::Budget`].
+    pub fn park(&mut self, number: u64) {
+        self.parked.push_back(number);
+    }
+
+    /// The job goes on when the journal has caught up: [`crate::Stop::Journal`].
+    pub fn await_journal(&mut self, number: u64) {
+        self.journal_waits.push(number);
+    }
+
+    /// Whether a job waits for the journal.
+    pub fn awaits_journal(&self) -> bool {
+        !self.journal_waits.is_empty()
+    }
+
+    /// The journal has caught up.
+    pub fn on_durable(&mut self) {
+        self.parked.extend(self.journal_waits.drain(..));
+    }
+
+    /// Whether a job waits for its turn.
+    pub fn has_parked(&self) -> bool {
+        !self.parked.is_empty()
+    }
+
+    /// A tick: one of those that gave way gets a turn. What has come in between goes first.
+    pub fn on_tick(&mut self) {
+        self.ready.extend(self.parked.pop_front());
+    }
+
+    /// A wait for a lock is over. `Some`: the job with this number fails for that reason.
+    pub fn on_lock(&mut self, number: u64, settled: Settled) -> Option<AbortReason> {
+        match settled {
+            Settled::Granted => {
+                self.wake(number);
+                None
+            }
+            Settled::Died(conflict) => Some(AbortReason::Die {
+                key: conflict.key,
+                holder: conflict.holder,
+            }),
+            Settled::TimedOut(key) => Some(AbortReason::LockTimeout(key)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_go_on_in_the_order_in_which_they_were_woken() {
+        let mut jobs = Jobs::default();
+        for name in ["a", "b", "c", "d"] {
+            let number = jobs.next_number();
+            jobs.insert(number, Box::new(name));
+        }
+        jobs.wake_all([3, 1]);
+        jobs.remove(1);
+        assert_eq!(jobs.pop_ready().as_deref(), Some(&"c"));
+        assert_eq!(jobs.pop_ready(), None, "the other one is gone");
+        jobs.park(2);
+        jobs.await_journal(4);
+        assert!(jobs.awaits_journal() && jobs.pop_ready().is_none());
+        jobs.on_durable();
+        assert!(!jobs.awaits_journal());
+        jobs.on_tick();
+        assert_eq!(jobs.pop_ready().as_deref(), Some(&"b"));
+        assert_eq!(jobs.pop_ready(), None, "one a tick");
+        jobs.on_tick();
+        assert_eq!(jobs.pop_ready().as_deref(), Some(&"d"));
+        assert!(jobs.is_empty() && !jobs.has_parked());
+    }
+}

@@ -1,0 +1,50 @@
+//! What every protocol does with the rows of one shard, whatever it does about those of others.
+//!
+//! ```text
+//! operation ──> Access: see the row ──> Written: one write per key ──> record ──> install
+//!                 │      own write over      │                         of one
+//!                 │      the committed one   └─ many: slices into      shard
+//!                 └─ Load: many new rows        the journal first
+//! Jobs   operations that wait, and whose turn it is
+//! Asker  how a job asks for a lock, in protocols that lock
+//! ```
+//!
+//! Modules: [`write_set`] one write per key, in key order; [`written`] what a transaction has
+//! written, up to its record; [`seen`] a row under one's own write; [`access`] operations on
+//! single rows; [`load`] many new rows; [`record`] the commit of one shard; [`jobs`], [`stop`] and
+//! [`ask`] operations that wait.
+//!
+//! Invariants:
+//! * a transaction has one write per key (`store::Write::then`), and sees it over every version;
+//! * who builds on a version that is not durable waits for its position ([`Seen::wait`]), also
+//!   where it lies under an own formula;
+//! * a write set that was begun to be frozen gets no further writes.
+//!
+//! Row view, write set and records know no locks: whether a transaction may use a row, and which
+//! version it reads, is its protocol's affair. It is not the place where transactions are decided,
+//! and it sends nothing.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
+extern crate alloc;
+
+pub mod access;
+pub mod ask;
+pub mod jobs;
+pub mod load;
+pub mod record;
+pub mod seen;
+pub mod stop;
+pub mod write_set;
+pub mod written;
+
+pub use access::Access;
+pub use ask::Asker;
+pub use jobs::Jobs;
+pub use load::{Group, Load, Loading};
+pub use seen::{Seen, see, see_own};
+pub use stop::Stop;
+pub use write_set::{Drain, WriteSet};
+pub use written::Written;

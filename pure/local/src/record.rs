@@ -1,0 +1,90 @@
+//! The record of a commit on one shard, and installing what it says.
+
+use alloc::vec::Vec;
+use base::{Key, Position, Ts, TxnId};
+use journal::CommitRef;
+use store::Write;
+use txn::bulk::{Turn, install_row};
+use txn::{Bulks, Cx, Event, Installed};
+
+/// Appends the commit of a transaction that wrote on this shard alone: its writes, or the number of
+/// chunks in which they stand.
+#[inline]
+pub fn append_commit<M>(
+    cx: &mut Cx<'_, M>,
+    scratch: &mut Vec<u8>,
+    txn: TxnId,
+    commit_ts: Ts,
+    writes: &[(Key, Write)],
+    chunks: u32,
+) -> Position {
+    let (whole, in_chunks) = ([(cx.shard, writes)], [(cx.shard, chunks)]);
+    let commit = CommitRef {
+        txn,
+        commit_ts,
+        writes: if chunks == 0 { &whole } else { &[] },
+        chunks: if chunks == 0 { &[] } else { &in_chunks },
+    };
+    cx.append(scratch, |out| journal::encode_commit(commit, out))
+}
+
+/// Makes committed writes visible. `position`: what their readers must wait for.
+///
+/// Rows of an index that was dropped in the meantime are passed over.
+#[inline]
+pub fn install<M>(
+    cx: &mut Cx<'_, M>,
+    installed: &mut Installed,
+    txn: TxnId,
+    writes: &[(Key, Write)],
+    commit_ts: Ts,
+    position: Position,
+) {
+    let mut gone = None;
+    for (key, write) in writes {
+        install_row(cx, key, write, commit_ts, &mut gone);
+    }
+    begin_install(cx, installed, txn, commit_ts, position);
+}
+
+/// What is committed may be seen from here on, by whoever waits for `position`.
+#[inline]
+pub fn begin_install<M>(
+    cx: &mut Cx<'_, M>,
+    installed: &mut Installed,
+    txn: TxnId,
+    commit_ts: Ts,
+    position: Position,
+) {
+    if position > cx.journal.durable() {
+        installed.insert(commit_ts, position);
+    }
+    if let Some(history) = &mut cx.history {
+        history.push(Event::Commit {
+            txn,
+            shard: cx.shard,
+            commit_ts,
+            position,
+        });
+    }
+}
+
+/// One slice of what large transactions leave to do. `Some`: all rows of this one are installed,
+/// and its locks may go.
+pub fn install_slice<M>(
+    cx: &mut Cx<'_, M>,
+    installed: &mut Installed,
+    bulks: &mut Bulks,
+) -> Option<TxnId> {
+    if !bulks.has_turns() {
+        return None;
+    }
+    match bulks.turn(cx) {
+        Turn::Open => None,
+        Turn::Journaled(commit_ts, position) => {
+            installed.insert(commit_ts, position);
+            None
+        }
+        Turn::Installed(txn) => Some(txn),
+    }
+}

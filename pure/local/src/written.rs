@@ -1,0 +1,269 @@
+//! What a transaction has written on one shard, from its first write to its commit record.
+//!
+//! ```text
+//! add ──> write set ──take──> the record of a small transaction
+//!              └──freeze, a slice a turn──> chunks in the journal ──take──> the record that names them
+//! ```
+
+use crate::stop::Stop;
+use crate::write_set::{Drain, WriteSet};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use base::{IndexId, Key, Slot, SqlError, SqlState, Ts, TxnId};
+use journal::Writes;
+use store::{Store, Write};
+use txn::bulk::{Chunks, Frozen, Wanted};
+use txn::rows::NewRow;
+use txn::{AbortReason, Bulks, Cx, JournalPort, WriteList};
+
+/// A large write set on its way into the journal.
+#[derive(Debug)]
+struct Freezing {
+    frozen: Frozen,
+    rest: Drain,
+}
+
+/// The writes of one transaction on one shard, and what they assume.
+#[derive(Debug, Default)]
+pub struct Written {
+    writes: WriteSet,
+    /// Where the writes are if there are many and it is to vote or commit.
+    freezing: Option<Box<Freezing>>,
+    /// Bytes of keys and rows, those included that were written over.
+    bytes: usize,
+    /// Indexes written, with the oldest catalog version that a plan assumed.
+    planned: Vec<(IndexId, u64)>,
+}
+
+impl Written {
+    /// Empties it for another transaction; short lists keep their memory.
+    pub fn reset(&mut self) {
+        self.writes.clear();
+        self.freezing = None;
+        self.bytes = 0;
+        self.planned.clear();
+    }
+
+    /// Whether there is nothing to commit.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.freezing.is_none()
+    }
+
+    /// Number of writes, wherever they are.
+    pub fn len(&self) -> usize {
+        let frozen = self.freezing.as_ref();
+        self.writes.len() + frozen.map_or(0, |freezing| freezing.frozen.writes().len())
+    }
+
+    /// The writes that are not on their way into the journal: all of them before the commit.
+    #[inline]
+    pub fn writes(&self) -> &WriteSet {
+        &self.writes
+    }
+
+    /// The write of a key, wherever it is.
+    #[inline]
+    pub fn get(&self, key: &Key) -> Option<&Write> {
+        let Some(freezing) = &self.freezing else {
+            return self.writes.get(key);
+        };
+        let taken = freezing.frozen.writes().get(key);
+        taken.or_else(|| freezing.rest.get(key))
+    }
+
+    /// Whether one of these rows is written. A large write set stands in the journal by then.
+    pub fn meets(&self, wanted: Wanted<'_>) -> bool {
+        let frozen = self.freezing.as_ref();
+        frozen.is_some_and(|freezing| wanted.meets(freezing.frozen.writes()))
+            || match wanted {
+                Wanted::Row(key) => self.writes.get(key).is_some(),
+                Wanted::Rows(..) => self.writes.iter().any(|(key, _)| wanted.has(key)),
+            }
+    }
+
+    /// Notes that `index` was written by a plan of catalog version `planned`.
+    pub fn note_plan(&mut self, index: IndexId, planned: u64) {
+        match self.planned.iter_mut().find(|(noted, _)| *noted == index) {
+            Some((_, version)) => *version = planned.min(*version),
+            None => self.planned.push((index, planned)),
+        }
+    }
+
+    /// The indexes that were written, or were to be.
+    pub fn indexes(&self) -> impl Iterator<Item = IndexId> {
+        self.planned.iter().map(|(index, _)| *index)
+    }
+
+    /// Whether all tables that were written are still as their plans assumed.
+    ///
+    /// # Errors
+    /// [`AbortReason::SchemaChanged`].
+    #[inline]
+    pub fn check_schema<M>(&self, cx: &Cx<'_, M>) -> Result<(), AbortReason> {
+        let mut plans = self.planned.iter();
+        plans.try_for_each(|(index, planned)| cx.check_schema(*index, *planned))
+    }
+
+    /// Adds a write behind those there are; `first`: there is none of this key.
+    ///
+    /// A formula must have been folded once, so that it cannot fail here.
+    ///
+    /// # Errors
+    /// 53200: the transaction has written more than `bytes_max` bytes of keys and rows.
+    pub fn add(
+        &mut self,
+        store: &Store,
+        key: Key,
+        write: Write,
+        first: bool,
+        bytes_max: usize,
+    ) -> Result<(), SqlError> {
+        self.claim(key.bytes.len() + write.size_bytes(), bytes_max)?;
+        let before = match first {
+            true => None,
+            false => self.writes.remove(&key),
+        };
+        let Some(before) = before else {
+            self.writes.add(key, write);
+            return Ok(());
+        };
+        let was_put = matches!(before, Write::Put(_));
+        let both = before
+            .then(write)
+            .expect("a formula was folded before it is added");
+        match both {
+            // A blind put of a new row and its removal leave nothing.
+            Some(Write::Delete) if was_put && store.get(&key, Ts::MAX).is_none() => {}
+            Some(both) => self.writes.put_back(key, both),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Adds inserts of rows of one bucket, in the order of their keys, which have no write.
+    ///
+    /// # Errors
+    /// As [`Written::add`].
+    pub fn add_rows(
+        &mut self,
+        index: IndexId,
+        slot: Slot,
+        rows: &[NewRow<'_>],
+        bytes_max: usize,
+    ) -> Result<(), SqlError> {
+        let sizes = rows.iter().map(|row| row.key.len() + row.row.len());
+        self.claim(sizes.sum(), bytes_max)?;
+        self.writes.add_rows(index, slot, rows);
+        Ok(())
+    }
+
+    fn claim(&mut self, size: usize, bytes_max: usize) -> Result<(), SqlError> {
+        if self.bytes + size > bytes_max {
+            return Err(too_large(bytes_max));
+        }
+        self.bytes += size;
+        Ok(())
+    }
+
+    /// Whether it goes into the journal in slices.
+    #[inline]
+    pub fn is_large(&self, bulks: &Bulks) -> bool {
+        self.freezing.is_some() || bulks.takes(self.writes.len(), self.bytes)
+    }
+
+    /// Whether a slice of it has been taken.
+    #[inline]
+    pub fn is_freezing(&self) -> bool {
+        self.freezing.is_some()
+    }
+
+    /// Whether it goes into the journal in slices, and is not all there yet.
+    pub fn is_to_freeze(&self, bulks: &Bulks) -> bool {
+        match &self.freezing {
+            Some(freezing) => !freezing.frozen.is_whole(),
+            None => bulks.takes(self.writes.len(), self.bytes),
+        }
+    }
+
+    /// Puts the next slice of a large write set of `txn` into the journal. All writes are made by
+    /// then, and their transaction is about to vote or commit.
+    ///
+    /// # Errors
+    /// [`Stop::Budget`] and [`Stop::Journal`]: there is more to do.
+    pub fn freeze<M, W>(
+        &mut self,
+        cx: &mut Cx<'_, M>,
+        txn: TxnId,
+        bulks: &Bulks,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), Stop<W>> {
+        let freezing = self.freezing.get_or_insert_with(|| {
+            Box::new(Freezing {
+                frozen: bulks.freeze(),
+                rest: self.writes.drain(),
+            })
+        });
+        let Freezing { frozen, rest } = &mut **freezing;
+        if frozen.is_whole() {
+            return Ok(());
+        }
+        if cx.journal.is_behind() {
+            return Err(Stop::Journal);
+        }
+        match frozen.take_slice(cx, txn, scratch, &mut || rest.next()) {
+            true => Ok(()),
+            false => Err(Stop::Budget),
+        }
+    }
+
+    /// Takes the writes of a small transaction out, in key order. [`Written::reuse`] gives their
+    /// memory back.
+    #[inline]
+    pub fn take_few(&mut self) -> Writes {
+        assert!(self.freezing.is_none(), "it stands in chunks");
+        self.writes.take()
+    }
+
+    /// Takes the memory of a short list of writes that were committed.
+    #[inline]
+    pub fn reuse(&mut self, taken: Writes) {
+        self.writes.reuse(taken);
+    }
+
+    /// Takes the writes out, in key order, and the chunks in which they stand if they are many.
+    pub fn take(&mut self) -> (WriteList, Chunks) {
+        match self.freezing.take() {
+            None => (WriteList::one(self.writes.take()), Chunks::default()),
+            Some(freezing) => {
+                let whole = freezing.frozen.is_whole();
+                assert!(whole, "all of it stands in the journal");
+                freezing.frozen.into_parts()
+            }
+        }
+    }
+
+    /// Gives up what will not be committed; large ones are freed in slices.
+    pub fn discard(&mut self, journal: &mut dyn JournalPort, bulks: &mut Bulks) {
+        let rest = match self.freezing.take() {
+            Some(freezing) => {
+                let (writes, mut chunks) = freezing.frozen.into_parts();
+                chunks.free(journal);
+                bulks.discard(writes);
+                freezing.rest
+            }
+            None if bulks.takes(self.writes.len(), 0) => self.writes.drain(),
+            None => return self.writes.clear(),
+        };
+        let (tree, lists) = rest.into_parts();
+        bulks.discard_parts(tree, lists);
+    }
+}
+
+fn too_large(bytes_max: usize) -> SqlError {
+    SqlError::new(SqlState::OUT_OF_MEMORY, "transaction has written too much")
+        .detail(alloc::format!(
+            "The limit is {bytes_max} bytes of keys and rows per shard."
+        ))
+        .hint("Split the work into several transactions.")
+}

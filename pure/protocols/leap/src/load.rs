@@ -1,0 +1,129 @@
+//! Many new rows in one operation.
+//!
+//! Rows whose home is here and none of which is away, lent or wanted by others are locked and
+//! written together. All others go one by one: a row that is away has to come first, and with it
+//! those behind it are asked for.
+
+use crate::job::{Job, Stop, Wait};
+use crate::message::Message;
+use crate::request::Standing;
+use crate::{Context, Leap};
+use alloc::vec::Vec;
+use base::Key;
+use local::{Group, Load};
+use txn::lock::{Item, Taken};
+use txn::{Cx, LockMode, NewRows, OpResult};
+
+/// Rows that a bulk insertion asks for beside the one that it waits for. Delays are so much rarer
+/// then that the messages cost more; each row that is asked for takes some hundred bytes here and
+/// at its home until it has come.
+const AHEAD_MAX: usize = 63;
+
+/// A job that inserts.
+struct Loader<'l> {
+    leap: &'l mut Leap,
+    job: &'l mut Job,
+}
+
+impl Load<Message> for Loader<'_> {
+    type Wait = Wait;
+
+    const GROUPS_FROM: usize = if cfg!(test) {
+        4
+    } else {
+        local::load::GROUPS_FROM
+    };
+
+    fn insert_one(
+        &mut self,
+        cx: &mut Cx<'_, Message>,
+        key: &mut Key,
+        row: &[u8],
+    ) -> Result<OpResult, Stop> {
+        self.leap.take(cx, self.job, key, LockMode::Exclusive)?;
+        let mut access = self.leap.access(self.job);
+        Ok(access.insert(cx, key, || row.to_vec(), false)?)
+    }
+
+    fn insert_group(&mut self, cx: &mut Cx<'_, Message>, group: &Group<'_>) -> Result<bool, Stop> {
+        let (low, high) = group.ends();
+        if !self.leap.is_quiet_between(&low, &high) {
+            return Ok(false);
+        }
+        let (index, slot, priority) = (group.index, group.slot, self.job.priority());
+        let locks = &mut self.leap.locks;
+        let taken = locks.take_rows(priority, index, slot, &group.keys());
+        let mut access = self.leap.access(self.job);
+        match taken {
+            Taken::New => {}
+            Taken::Covered => {
+                let writes = access.writes();
+                if writes.is_some_and(|writes| writes.has_between(&low, &high)) {
+                    return Ok(false);
+                }
+            }
+            Taken::No => return Ok(false),
+        }
+        access.write_rows(cx, index, slot, &group.rows)?;
+        Ok(true)
+    }
+}
+
+impl Leap {
+    /// Inserts many rows; goes on where it stopped.
+    pub(crate) fn insert_many(
+        &mut self,
+        cx: &mut Context<'_>,
+        job: &mut Job,
+        rows: &NewRows,
+    ) -> Result<OpResult, Stop> {
+        let mut loading = core::mem::take(&mut job.loading);
+        let rows_max = self.settings.scan_rows_max;
+        let mut loader = Loader { leap: self, job };
+        let result = loading.go_on(cx, &mut loader, rows, rows_max);
+        if matches!(result, Err(Stop::Wait(Wait::Row))) {
+            self.ask_ahead(cx, job, rows, loading.at());
+        }
+        job.loading = loading;
+        result
+    }
+
+    /// Whether the rows of one bucket from `low` to `high` are at home here, and nothing is kept
+    /// of any of them that a write would have to mind.
+    fn is_quiet_between(&self, low: &Key, high: &Key) -> bool {
+        self.is_home(low)
+            && self.rejoin.is_serving()
+            && self.table.range(low..=high).next().is_none()
+            && !self.sharing.has_between(low, high)
+            && !self.pendings.has_between(low, high)
+            && !self.errands.has_between(low, high)
+    }
+
+    /// The job waits for its present row, at `at`: the next ones that are away are asked for, too,
+    /// so that a delay between nodes is paid once for many. Rows that somebody is in the way of are
+    /// left for later. Nobody waits for the answers: the job comes to the rows by itself, and what
+    /// was refused is asked for again then.
+    fn ask_ahead(&mut self, cx: &mut Context<'_>, job: &mut Job, rows: &NewRows, at: usize) {
+        if at < job.asked_ahead || cx.journal.is_memory_full() {
+            return;
+        }
+        let mut rest = rows.from(at);
+        for row in rest.by_ref().take(AHEAD_MAX + 1) {
+            let key = Key::new(rows.index(), row.slot, row.key.to_vec());
+            let is_away = self.standing(&key) == Standing::Elsewhere
+                && !self.is_down(self.home(key.slot))
+                && self.hindrance(&key).is_none();
+            let (item, mode) = (Item::of(&key), LockMode::Exclusive);
+            if !is_away
+                || self.wanted.contains_key(&key)
+                || !self.locks.is_free(job.txn, &item, mode)
+            {
+                continue;
+            }
+            let locked = self.lock(cx, job, &item, mode);
+            assert!(locked.is_ok(), "a free lock is granted");
+            self.ask(cx, &key, Vec::new(), job.priority(), mode);
+        }
+        job.asked_ahead = rest.at();
+    }
+}
