@@ -1,13 +1,13 @@
 //! Operations on single rows that a transaction may use: their locks are held, or their protocol
 //! has no locks.
 
+use crate::load::Group;
 use crate::seen::{Seen, see};
 use crate::write_set::WriteSet;
 use crate::written::Written;
 use alloc::vec::Vec;
-use base::{Key, Position, RowBatch, Slot, SqlError, Ts, TxnId};
+use base::{Key, Position, RowBatch, SqlError, Ts, TxnId};
 use store::{Formula, Store, Write};
-use txn::rows::NewRow;
 use txn::{Cx, Installed, Modified, OpError, OpResult, RowProgram};
 
 /// The rows of this shard in the hands of one transaction.
@@ -117,10 +117,7 @@ impl Access<'_> {
         let mut folded = Vec::new();
         let seen = self.see(cx.store, key, Ts::MAX, &mut folded);
         let version = seen.version;
-        let modified = match seen.row {
-            Some(row) => Some(program.modify(row, &mut returning)),
-            None => None,
-        };
+        let modified = seen.row.map(|row| program.modify(row, &mut returning));
         self.note_read(cx, key, version);
         let Some(modified) = modified else {
             return Ok(OpResult::Modified {
@@ -227,28 +224,23 @@ impl Access<'_> {
             .map_err(OpError::Sql)
     }
 
-    /// Inserts of new rows of one slot, ascending, none of which is there or was written before.
+    /// Inserts of new rows, ascending, none of which is there or was written before.
     ///
     /// # Errors
     /// 53200 as [`Written::add`].
-    pub fn write_rows<M>(
-        &mut self,
-        cx: &mut Cx<'_, M>,
-        index: base::IndexId,
-        slot: Slot,
-        rows: &[NewRow<'_>],
-    ) -> Result<(), OpError> {
+    pub fn write_rows<M>(&mut self, cx: &mut Cx<'_, M>, group: &Group<'_>) -> Result<(), OpError> {
+        let Group { index, slot, rows } = group;
         let written = self.written.as_deref_mut();
         let written = written.expect("a transaction that writes has a place for it");
-        written.note_plan(index, self.planned);
+        written.note_plan(*index, self.planned);
         written
-            .add_rows(index, slot, rows, self.bytes_max)
+            .add_rows(*index, *slot, rows, self.bytes_max)
             .map_err(OpError::Sql)?;
         // They may be missing because of deletions that are not durable.
         *self.wait = (*self.wait).max(self.installed.all());
         if cx.history.is_some() {
             for row in rows {
-                let key = Key::new(index, slot, row.key.to_vec());
+                let key = Key::new(*index, *slot, row.key.to_vec());
                 cx.note_read(self.txn, &key, Ts::ZERO);
                 cx.note_write(self.txn, &key);
             }

@@ -1,8 +1,10 @@
 //! Asking for locks in the name of a job.
 
+use crate::load::Group;
 use crate::stop::Stop;
+use crate::write_set::WriteSet;
 use base::{Time, TxnId};
-use txn::lock::{Acquired, Claim, Item, LockRequest};
+use txn::lock::{Acquired, Claim, Item, LockRequest, Taken};
 use txn::{AbortReason, LockTable, Priority, TxnOptions};
 
 /// Who asks for locks, and how.
@@ -91,5 +93,23 @@ impl Asker {
                 holder: conflict.holder,
             })),
         }
+    }
+}
+
+/// Locks new rows together, if nobody holds, wants or surrounds any of them and the transaction,
+/// which has written `writes`, has written none of them. `false`: ask for each row.
+pub fn take_group(
+    locks: &mut LockTable,
+    txn: Priority,
+    group: &Group<'_>,
+    writes: Option<&WriteSet>,
+) -> bool {
+    match locks.take_rows(txn, group.index, group.slot, &group.keys()) {
+        Taken::New => true,
+        Taken::Covered => {
+            let (low, high) = group.ends();
+            writes.is_none_or(|writes| !writes.has_between(&low, &high))
+        }
+        Taken::No => false,
     }
 }

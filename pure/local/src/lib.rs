@@ -11,7 +11,7 @@
 //!
 //! Modules: [`write_set`] one write per key, in key order; [`written`] what a transaction has
 //! written, up to its record; [`seen`] a row under one's own write; [`access`] operations on
-//! single rows; [`load`] many new rows; [`record`] the commit of one shard; [`jobs`], [`stop`] and
+//! single rows; [`scan`] of many; [`load`] many new ones; [`record`] the commit of one shard; [`jobs`], [`stop`] and
 //! [`ask`] operations that wait.
 //!
 //! Invariants:
@@ -35,6 +35,7 @@ pub mod ask;
 pub mod jobs;
 pub mod load;
 pub mod record;
+pub mod scan;
 pub mod seen;
 pub mod stop;
 pub mod write_set;
@@ -44,6 +45,7 @@ pub use access::Access;
 pub use ask::Asker;
 pub use jobs::Jobs;
 pub use load::{Group, Load, Loading};
+pub use scan::Overlay;
 pub use seen::{Seen, see, see_own};
 pub use stop::Stop;
 pub use write_set::{Drain, WriteSet};

@@ -267,3 +267,80 @@ fn too_large(bytes_max: usize) -> SqlError {
         ))
         .hint("Split the work into several transactions.")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use base::{Datum, Prng, Type};
+    use store::{ColumnFormula, Formula, FormulaOp};
+
+    fn key(name: u64) -> Key {
+        Key::new(IndexId(1), Slot(name as u16 % 3), vec![name as u8])
+    }
+
+    fn row(value: i64) -> Vec<u8> {
+        base::row::to_vec(&[Datum::Int(value)])
+    }
+
+    fn adding(operand: i64) -> Write {
+        let change = ColumnFormula::new(0, Type::Int8, FormulaOp::Add(Datum::Int(operand)));
+        Write::Formula(Formula(vec![change.expect("integers add exactly")]))
+    }
+
+    /// Random changes of rows, some of which are there: committed as one write per key, they leave
+    /// what they leave one after the other.
+    #[test]
+    fn writes_of_a_key_become_one_that_does_the_same() {
+        for seed in 0..200 {
+            let mut prng = Prng::new(seed);
+            let (mut store, mut model) = (Store::new(), BTreeMap::new());
+            for name in 0..12 {
+                if prng.below(2) == 0 {
+                    let write = Write::Insert(row(0));
+                    store.apply(&key(name), &write, Ts(1), Ts::ZERO);
+                    model.insert(key(name), 0);
+                }
+            }
+            let mut written = Written::default();
+            for value in 1..prng.below(80) as i64 {
+                let key = key(prng.below(12));
+                let (write, after) = match (model.get(&key), prng.below(3)) {
+                    (None, _) => (Write::Insert(row(value)), Some(value)),
+                    (Some(_), 0) => (Write::Delete, None),
+                    (Some(_), 1) => (Write::Put(row(value)), Some(value)),
+                    (Some(before), _) => (adding(value), Some(before + value)),
+                };
+                match after {
+                    Some(after) => model.insert(key.clone(), after),
+                    None => model.remove(&key),
+                };
+                let added = written.add(&store, key, write, false, usize::MAX);
+                assert!(added.is_ok());
+            }
+            let (list, _) = written.take();
+            let keys: Vec<&Key> = list.iter().map(|(key, _)| key).collect();
+            assert!(keys.windows(2).all(|pair| pair[0] < pair[1]));
+            for (key, write) in list.iter() {
+                store.apply(key, write, Ts(2), Ts::ZERO);
+            }
+            for name in 0..12 {
+                let found = store.get(&key(name), Ts::MAX);
+                let found = found.map(|version| version.value.to_vec());
+                assert_eq!(found, model.get(&key(name)).map(|value| row(*value)));
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_written_over_counts_against_the_limit() {
+        let (store, mut written) = (Store::new(), Written::default());
+        let bytes_max = 2 * (1 + row(0).len() + 1);
+        let mut put = |name| written.add(&store, key(name), Write::Put(row(0)), false, bytes_max);
+        assert!(put(1).is_ok() && put(1).is_ok());
+        let refused = put(2).map_err(|error| error.state());
+        assert_eq!(refused, Err(SqlState::OUT_OF_MEMORY));
+        written.reset();
+        assert!(written.is_empty());
+    }
+}

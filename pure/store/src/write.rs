@@ -55,6 +55,15 @@ impl Write {
         Ok(Some(both))
     }
 
+    /// The formula, if it is one.
+    #[inline]
+    pub fn formula(&self) -> Option<&Formula> {
+        match self {
+            Write::Formula(formula) => Some(formula),
+            Write::Insert(_) | Write::Put(_) | Write::Delete => None,
+        }
+    }
+
     /// Bytes of row or operands, for memory accounting and record limits; at least 1.
     pub fn size_bytes(&self) -> usize {
         match self {

@@ -6,10 +6,10 @@
 //! the row is each protocol's own matter.
 
 use crate::columns::Columns;
-use crate::lock::{Claim, LockMode};
+use crate::lock::{Claim, LockMode, LockTable};
 use crate::program::RowProgram;
 use alloc::vec::Vec;
-use base::Datum;
+use base::{Datum, Key, TxnId};
 use store::{ColumnFormula, Formula, FormulaClass, FormulaOp, Write};
 
 /// Whether the formula only adds, so that it commutes with all others that do.
@@ -78,6 +78,23 @@ impl Default for Escrow {
 }
 
 impl Escrow {
+    /// What transactions other than `txn` have pending on the row, each of which holds an increment
+    /// lock there; `None`: nothing. `pending` tells the formula of one of them.
+    pub fn of_others<'a>(
+        locks: &LockTable,
+        txn: TxnId,
+        key: &Key,
+        pending: impl Fn(TxnId) -> Option<&'a Formula>,
+    ) -> Option<Escrow> {
+        let mut escrow: Option<Escrow> = None;
+        locks.each_incrementer(txn, key, &mut |other| {
+            if let Some(formula) = pending(other) {
+                escrow.get_or_insert_default().add(formula);
+            }
+        });
+        escrow
+    }
+
     /// Joins what a transaction has pending, which only adds.
     pub fn add(&mut self, formula: &Formula) {
         for change in &formula.0 {

@@ -3,7 +3,7 @@
 use crate::contract::{AbortReason, Op, OpError, OpReply, OpResult, Outcome, Read, ScanOp, Slots};
 use crate::program::Program;
 use crate::snapshot::Snapshot;
-use base::{IndexId, Key, Position, Slot};
+use base::{IndexId, Key, Position, Slot, Ts};
 
 impl Op {
     /// The row of an operation on one row.
@@ -148,6 +148,16 @@ impl ScanOp {
 }
 
 impl Read {
+    /// The versions that are read, or found first, are the newest ones at or below this.
+    #[inline]
+    #[must_use]
+    pub fn at(&self) -> Ts {
+        match self {
+            Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => snapshot.at,
+            Read::Lock(_) => Ts::MAX,
+        }
+    }
+
     /// The snapshot in which rows are read or found.
     pub fn snapshot(&self) -> Option<Snapshot> {
         match self {

@@ -43,16 +43,11 @@ impl Leap {
 
     /// What other transactions have pending on the row; `None`: nothing.
     fn escrow(&self, txn: TxnId, key: &Key) -> Option<Escrow> {
-        let mut escrow: Option<Escrow> = None;
-        self.locks.each_incrementer(txn, key, &mut |other| {
-            let state = self.txns.get(&other);
-            if let Some(Write::Formula(formula)) = state.and_then(|state| state.written.get(key)) {
-                escrow.get_or_insert_default().add(formula);
-            } else if let Some(formula) = self.pendings.of(other, key) {
-                escrow.get_or_insert_default().add(formula);
-            }
-        });
-        escrow
+        Escrow::of_others(&self.locks, txn, key, |other| {
+            let written = self.txns.get(&other).map(|state| &state.written);
+            let own = written.and_then(|written| written.get(key)?.formula());
+            own.or_else(|| self.pendings.of(other, key))
+        })
     }
 
     /// A row is incremented where it is, and as long as nobody has a copy of it.

@@ -10,8 +10,9 @@ use crate::request::Standing;
 use crate::{Context, Leap};
 use alloc::vec::Vec;
 use base::Key;
+use local::ask::take_group;
 use local::{Group, Load};
-use txn::lock::{Item, Taken};
+use txn::lock::Item;
 use txn::{Cx, LockMode, NewRows, OpResult};
 
 /// Rows that a bulk insertion asks for beside the one that it waits for. Delays are so much rarer
@@ -50,21 +51,12 @@ impl Load<Message> for Loader<'_> {
         if !self.leap.is_quiet_between(&low, &high) {
             return Ok(false);
         }
-        let (index, slot, priority) = (group.index, group.slot, self.job.priority());
-        let locks = &mut self.leap.locks;
-        let taken = locks.take_rows(priority, index, slot, &group.keys());
-        let mut access = self.leap.access(self.job);
-        match taken {
-            Taken::New => {}
-            Taken::Covered => {
-                let writes = access.writes();
-                if writes.is_some_and(|writes| writes.has_between(&low, &high)) {
-                    return Ok(false);
-                }
-            }
-            Taken::No => return Ok(false),
+        let state = self.leap.txns.get(&self.job.txn);
+        let writes = state.map(|state| state.written.writes());
+        if !take_group(&mut self.leap.locks, self.job.priority(), group, writes) {
+            return Ok(false);
         }
-        access.write_rows(cx, index, slot, &group.rows)?;
+        self.leap.access(self.job).write_rows(cx, group)?;
         Ok(true)
     }
 }

@@ -12,42 +12,22 @@ use alloc::vec::Vec;
 use base::{Key, KeyRange, RowBatch, ShardId, Slot, SqlError, Ts};
 use core::fmt;
 use core::ops::ControlFlow;
-use local::WriteSet;
+use local::scan::{misses, store_slots};
+use local::{Overlay, WriteSet};
 use store::Window;
 use txn::bulk::Wanted;
 use txn::lock::{Claim, Item};
 use txn::scan::{Full, key_bounds};
 use txn::{AbortReason, Event, LockMode, OpResult, Read, ScanOp, ScanRun, Slots, Snapshot};
 
-/// Rows per slot of which a scan with a guarded snapshot looks for newer versions.
-const SEARCH_ROWS_MAX: u32 = 4_096;
-
 /// Refuses a scan of which a guarded snapshot may miss a version: of rows here, also of such as
 /// have come since it began. Others are looked at where they are.
 fn look_out_in(cx: &Context<'_>, op: &ScanOp) -> Result<(), Stop> {
-    let Some(snapshot) = op.read.snapshot().filter(Snapshot::is_guarded) else {
-        return Ok(());
-    };
-    let window = Window::of(&op.range, op.reverse);
-    let misses = |slot| {
-        let (at, mut budget) = (snapshot.at, SEARCH_ROWS_MAX);
-        cx.store
-            .has_newer(op.index, slot, window, at, Ts::MAX, &mut budget)
-    };
-    let mut next = match op.slots {
-        Slots::One(slot) => Some(slot),
-        Slots::All => cx.store.next_slot(op.index, Slot(0)),
-    };
-    while let Some(slot) = next {
-        if misses(slot) {
-            return Err(Stop::aborted(AbortReason::SnapshotMisses));
-        }
-        next = match op.slots {
-            Slots::One(_) => None,
-            Slots::All => cx.store.next_slot(op.index, Slot(slot.0 + 1)),
-        };
+    let guarded = op.read.snapshot().filter(Snapshot::is_guarded);
+    match guarded.is_some_and(|snapshot| misses(cx.store, op, snapshot.at, Ts::MAX)) {
+        true => Err(Stop::aborted(AbortReason::SnapshotMisses)),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// Where a scan stands between its turns.
@@ -329,14 +309,9 @@ impl Leap {
             }
             Slots::All => {
                 let (low, high) = ahead_of(op);
-                let mut from = low.slot;
-                while let Some(slot) = cx.store.next_slot(op.index, from) {
-                    // Rows that live here but belong elsewhere are scanned at their home.
-                    if self.home(slot) == self.shard {
-                        slots.insert(slot);
-                    }
-                    from = Slot(slot.0 + 1);
-                }
+                // Rows that live here but belong elsewhere are scanned at their home.
+                let here = |slot: &Slot| self.home(*slot) == self.shard;
+                slots.extend(store_slots(cx.store, op, low.slot).filter(here));
                 let mut from = low;
                 while let Some((key, _)) = self.table.range(from..high.clone()).next() {
                     slots.insert(key.slot);
@@ -346,8 +321,7 @@ impl Leap {
                     }
                 }
                 if let Some(writes) = self.writes_of(job) {
-                    let own = writes.slots(op.index);
-                    slots.extend(own.filter(|slot| self.home(*slot) == self.shard));
+                    slots.extend(writes.slots(op.index).filter(here));
                 }
             }
         }
@@ -372,13 +346,11 @@ impl Leap {
         if state.is_unlisted(op, slot) {
             return Some(Halt::Away);
         }
-        let at = op.read.snapshot().map_or(Ts::MAX, |snapshot| snapshot.at);
+        let at = op.read.at();
         let away = state.first_missing(op, slot);
         let most = *budget as usize + 1;
-        let mut extras = self
-            .extras_of(job, op, state, (slot, most))
-            .into_iter()
-            .peekable();
+        let extras = self.extras_of(job, op, state, (slot, most));
+        let mut extras = Overlay::new(extras.iter().map(|key| (key, ())), op.reverse);
         let mut found: Vec<(Vec<u8>, Option<Vec<u8>>, Ts)> = Vec::new();
         loop {
             // Rows of the store, some at a time, because visiting them changes what they lie in.
@@ -397,17 +369,11 @@ impl Leap {
                     }
                 });
             for (key, row, ts) in &found {
-                while let Some(extra) = extras.peek() {
-                    let order = extra.bytes.cmp(key);
-                    let order = if op.reverse { order.reverse() } else { order };
-                    if order.is_gt() {
-                        break;
-                    }
-                    let extra = extras.next().expect("just looked at");
-                    if let Some(halt) = self.visit_extra(cx, job, op, state, &extra, budget) {
+                while let Some((extra, (), replaces)) = extras.up_to(key) {
+                    if let Some(halt) = self.visit_extra(cx, job, op, state, extra, budget) {
                         return Some(halt);
                     }
-                    if order.is_eq() {
+                    if replaces {
                         break;
                     }
                 }
@@ -425,8 +391,12 @@ impl Leap {
                 break;
             }
         }
-        let halt = extras.find_map(|extra| self.visit_extra(cx, job, op, state, &extra, budget));
-        halt.or(away.map(|_| Halt::Away))
+        while let Some((extra, ())) = extras.rest() {
+            if let Some(halt) = self.visit_extra(cx, job, op, state, extra, budget) {
+                return Some(halt);
+            }
+        }
+        away.map(|_| Halt::Away)
     }
 
     /// What replaces the next rows of the store in the slot: those of other owners, and own writes.
@@ -482,7 +452,7 @@ impl Leap {
                 None => pass_nothing(cx, state, &key.bytes, budget),
             };
         }
-        let at = op.read.snapshot().map_or(Ts::MAX, |snapshot| snapshot.at);
+        let at = op.read.at();
         let mut folded = Vec::new();
         let mut access = self.access(job);
         let row = access.see(cx.store, key, at, &mut folded).row;

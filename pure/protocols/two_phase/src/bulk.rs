@@ -7,8 +7,9 @@ use crate::job::{Job, Stop, Wait};
 use crate::message::Message;
 use alloc::vec::Vec;
 use base::Key;
+use local::ask::take_group;
 use local::{Asker, Group, Load};
-use txn::lock::{Item, Taken};
+use txn::lock::Item;
 use txn::rows::NewRows;
 use txn::{Cx, LockMode, OpResult};
 
@@ -39,21 +40,11 @@ impl Load<Message> for Loader<'_, '_> {
     }
 
     fn insert_group(&mut self, cx: &mut Cx<'_, Message>, group: &Group<'_>) -> Result<bool, Stop> {
-        let (index, slot) = (group.index, group.slot);
-        let locks = &mut *self.hands.locks;
-        match locks.take_rows(self.asker.priority, index, slot, &group.keys()) {
-            Taken::New => {}
-            Taken::Covered => {
-                let (low, high) = group.ends();
-                let part = self.hands.part.as_deref();
-                if part.is_some_and(|part| part.written.writes().has_between(&low, &high)) {
-                    return Ok(false);
-                }
-            }
-            Taken::No => return Ok(false),
+        let writes = self.hands.part.as_deref().map(|part| part.written.writes());
+        if !take_group(self.hands.locks, self.asker.priority, group, writes) {
+            return Ok(false);
         }
-        let mut access = self.hands.access(self.job);
-        access.write_rows(cx, index, slot, &group.rows)?;
+        self.hands.access(self.job).write_rows(cx, group)?;
         Ok(true)
     }
 }

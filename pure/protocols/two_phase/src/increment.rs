@@ -142,18 +142,14 @@ impl TwoPhase {
 
     /// What other transactions have pending on the row; `None`: nothing.
     pub(crate) fn escrow(&self, txn: TxnId, key: &Key) -> Option<Escrow> {
-        let mut escrow: Option<Escrow> = None;
-        self.locks.each_incrementer(txn, key, &mut |other| {
+        Escrow::of_others(&self.locks, txn, key, |other| {
             let write = match (self.promises.get(&other), self.parts.get(&other)) {
                 (Some(promise), _) => promise.write(key),
                 (None, Some(part)) => part.written.get(key),
                 (None, None) => self.bulks.pending(other, key),
             };
-            if let Some(Write::Formula(formula)) = write {
-                escrow.get_or_insert_with(Escrow::default).add(formula);
-            }
-        });
-        escrow
+            write.and_then(Write::formula)
+        })
     }
 
     pub(crate) fn has_increments(&self, txn: TxnId) -> bool {

@@ -9,8 +9,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{Key, KeyRange, Planted, Position, RowBatch, Slot, SqlError, Ts, is_planted};
 use core::ops::ControlFlow;
-use local::write_set::Range;
-use local::{Asker, see, see_own};
+use local::scan::slots_of;
+use local::{Asker, Overlay, see, see_own};
 use store::{Store, Window, Write};
 use txn::Installed;
 use txn::bulk::Wanted;
@@ -63,7 +63,7 @@ impl Hands<'_> {
         }
         let mut state = job.scan.take().expect("begun above");
         let mut budget = self.settings.scan_rows_max;
-        let at = read_ts(op.read);
+        let at = op.read.at();
         while let Some(slot) = state.run.slot() {
             let mut visitor = Visitor {
                 state: &mut state,
@@ -137,7 +137,10 @@ impl Hands<'_> {
         }
         let slots = match slot {
             Some(slot) => alloc::vec![slot],
-            None => all_slots(cx.store, self.part.as_deref(), op),
+            None => {
+                let own = self.part.as_deref().map(|part| part.written.writes());
+                slots_of(cx.store, own, op)
+            }
         };
         let mut run = ScanRun::new(program);
         run.visit(op, slots);
@@ -159,30 +162,6 @@ fn note_range(
         let range = range.clone();
         history.push(Event::ReadRange { txn, index, range });
     }
-}
-
-/// Which versions the scan visits.
-fn read_ts(read: Read) -> Ts {
-    match read {
-        Read::Snapshot(snapshot) | Read::LockRows { snapshot, .. } => snapshot.at,
-        Read::Lock(_) => Ts::MAX,
-    }
-}
-
-/// The slots in which the index has rows or the transaction writes, ascending.
-fn all_slots(store: &Store, part: Option<&Part>, op: &ScanOp) -> Vec<Slot> {
-    let mut slots = Vec::new();
-    let mut from = Slot(0);
-    while let Some(slot) = store.next_slot(op.index, from) {
-        slots.push(slot);
-        from = Slot(slot.0 + 1);
-    }
-    if let Some(part) = part.filter(|part| !part.written.is_empty()) {
-        slots.extend(part.written.writes().slots(op.index));
-        slots.sort_unstable();
-        slots.dedup();
-    }
-    slots
 }
 
 struct Visitor<'v, 'h> {
@@ -213,29 +192,15 @@ impl Visitor<'_, '_> {
         let range = self.state.run.rest(op);
         let window = Window::of(&range, op.reverse);
         let (low, high) = key_bounds(op, slot, &range);
-        let writes = part
-            .map(|part| part.written.writes())
-            .filter(|writes| !writes.is_empty());
-        let mut own = Own {
-            range: writes.map(|writes| writes.range(low, high, op.reverse)),
-            next: None,
-        };
-        own.step();
+        let writes = part.map(|part| part.written.writes());
+        let writes = writes.filter(|writes| !writes.is_empty());
+        let own = writes.map(|writes| writes.range(low, high, op.reverse));
+        let mut own = Overlay::new(own.into_iter().flatten(), op.reverse);
         let flow = store.scan_keys(op.index, slot, window, at, &mut |key, row, ts| {
-            while let Some((own_key, write)) = own.next {
-                let order = own_key.bytes.as_slice().cmp(key);
-                let order = if op.reverse { order.reverse() } else { order };
-                match order {
-                    core::cmp::Ordering::Less => {
-                        self.own(own_key, write)?;
-                        own.step();
-                    }
-                    core::cmp::Ordering::Equal => {
-                        self.own(own_key, write)?;
-                        own.step();
-                        return ControlFlow::Continue(());
-                    }
-                    core::cmp::Ordering::Greater => break,
+            while let Some((own_key, write, replaces)) = own.up_to(key) {
+                self.own(own_key, write)?;
+                if replaces {
+                    return ControlFlow::Continue(());
                 }
             }
             match row {
@@ -246,11 +211,10 @@ impl Visitor<'_, '_> {
         if flow.is_break() {
             return;
         }
-        while let Some((key, write)) = own.next {
+        while let Some((key, write)) = own.rest() {
             if self.own(key, write).is_break() {
                 return;
             }
-            own.step();
         }
         if let Err(stop) = self.lock_piece(None) {
             let _ = self.stop(Halt::Stop(stop));
@@ -259,7 +223,7 @@ impl Visitor<'_, '_> {
 
     fn own(&mut self, key: &Key, write: &Write) -> ControlFlow<()> {
         let mut folded = core::mem::take(&mut self.folded);
-        let at = read_ts(self.op.read);
+        let at = self.op.read.at();
         let seen = see_own(write, self.store, self.installed, key, at, &mut folded);
         *self.wait = (*self.wait).max(seen.wait);
         let flow = match seen.row {
@@ -407,17 +371,5 @@ impl Visitor<'_, '_> {
         batch.rows += self.scratch.rows;
         batch.datums.append(&mut self.scratch.datums);
         Ok(true)
-    }
-}
-
-/// Own writes of the slot in scan order, one ahead.
-struct Own<'a> {
-    range: Option<Range<'a>>,
-    next: Option<(&'a Key, &'a Write)>,
-}
-
-impl Own<'_> {
-    fn step(&mut self) {
-        self.next = self.range.as_mut().and_then(Range::next);
     }
 }

@@ -5,15 +5,11 @@ use crate::coord::Coord;
 use crate::exec::Hands;
 use crate::job::{Job, Stop, Wait};
 use alloc::collections::BTreeMap;
-use base::{Planted, ShardId, Slot, Ts, is_planted};
+use base::{Planted, ShardId, Ts, is_planted};
 use core::ops::Bound;
-use store::{Store, Window};
+use store::Store;
 use txn::bulk::Wanted;
-use txn::{AbortReason, Contact, OpError, ScanOp, Slots, Snapshot};
-
-/// Rows of a range that are looked at to find out whether a snapshot misses one of them. If there
-/// are more, it is taken to miss one as soon as anything was written in the slot.
-const SEARCH_ROWS_MAX: u32 = 256;
+use txn::{AbortReason, Contact, OpError, ScanOp, Snapshot};
 
 /// Shards that a transaction's readers came to and whose clocks are remembered. Whoever is
 /// forgotten is come to for the first time again, which costs a restart at worst.
@@ -147,25 +143,9 @@ pub(crate) fn raise(cx: &mut Context<'_>, bound: Ts) -> Stop {
 /// Whether a scan at `at` misses a version up to `bound`, as far as can be said cheaply.
 pub(crate) fn scan_misses(store: &Store, op: &ScanOp, at: Ts, bound: Ts) -> bool {
     // A scan that goes on was looked through as a whole when it began.
-    if bound <= at || op.after.is_some() || is_planted(Planted::SnapshotNotRaised) {
-        return false;
-    }
-    let window = Window::of(&op.range, op.reverse);
-    let mut budget = SEARCH_ROWS_MAX;
-    let mut misses = |slot| store.has_newer(op.index, slot, window, at, bound, &mut budget);
-    match op.slots {
-        Slots::One(slot) => misses(slot),
-        Slots::All => {
-            let mut from = Slot(0);
-            while let Some(slot) = store.next_slot(op.index, from) {
-                if misses(slot) {
-                    return true;
-                }
-                from = Slot(slot.0 + 1);
-            }
-            false
-        }
-    }
+    op.after.is_none()
+        && !is_planted(Planted::SnapshotNotRaised)
+        && local::scan::misses(store, op, at, bound)
 }
 
 /// The clock of a shard as a reader found it.

@@ -71,7 +71,7 @@ pub(crate) fn run(world: &mut World, at: u16, op: Op) -> (TxnId, OpReply) {
     (txn, reply)
 }
 
-fn committed(reply: &OpReply) -> bool {
+pub(crate) fn committed(reply: &OpReply) -> bool {
     matches!(reply.outcome, Some(Outcome::Committed { .. }))
 }
 

@@ -6,6 +6,7 @@ mod faults;
 mod formulas;
 mod hot;
 mod increments;
+mod load;
 mod local;
 mod outages;
 mod random;
