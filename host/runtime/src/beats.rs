@@ -350,7 +350,7 @@ mod tests {
     }
 
     /// Turns that come late one after the other, as on a machine with too little CPU: the others
-    /// have so many turns to answer as if they came in time.
+    /// have as many turns to answer as if they came in time.
     #[test]
     fn late_turns_count_for_little() {
         let start = Instant::now();

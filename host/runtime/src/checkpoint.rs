@@ -121,7 +121,7 @@ impl Checkpoints {
     }
 
     /// Starts a checkpoint of all shards, unless its files cannot be created: then the old one
-    /// stays in use, and this is said in the log. `hurry`: nobody else works.
+    /// stays in use, and this is said in the log. `hurry`: no client is served.
     pub(crate) fn begin(&mut self, hurry: bool) {
         let now = Instant::now();
         let journal_bytes = self.keeper.journal_bytes(self.journal.end());

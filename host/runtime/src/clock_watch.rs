@@ -7,7 +7,7 @@ const WORTH_US: u64 = 1_000_000;
 /// What there is to say of the clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ClockNews {
-    /// The node's time is so many microseconds ahead of the wall clock.
+    /// The node's time is this many microseconds ahead of the wall clock.
     Ahead(u64),
     /// It is no longer.
     CaughtUp,

@@ -11,9 +11,9 @@ pub(crate) const READ_BYTES: usize = 64 << 10;
 /// A client whose unsent replies exceed this is drained before it gets more; the session's credit
 /// keeps producers from running far ahead of it.
 pub(crate) const UNSENT_BYTES_LOW: usize = 64 << 10;
-/// Nothing more is read from a client that has so many bytes of replies still to take.
+/// Bytes of replies that a client has still to take above which its socket is not read.
 const UNSENT_BYTES_MAX: usize = 1 << 20;
-/// Nor from one with so many replies that wait for the journal.
+/// Replies of a client that wait for the journal above which its socket is not read.
 const HELD_REPLIES_MAX: usize = 8192;
 
 pub(crate) struct ClientConn {

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use txn::RowProgram;
 
-/// How often programs that nobody needs any more are looked for.
+/// Pause between two searches for programs that are not needed any more.
 const SWEEP: Duration = Duration::from_millis(100);
 
 /// A message with a long program, of the connection `token` of the shard with this index.

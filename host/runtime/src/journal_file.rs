@@ -11,7 +11,7 @@ use std::time::Duration;
 use storage::{DiskFault, JournalBuffer, JournalWriter, MarkWriter};
 use txn::JournalPort;
 
-/// Records that nobody waits for are flushed at least this often.
+/// Longest time until a record is flushed for which no effect waits.
 const LAZY_FLUSH: Duration = Duration::from_millis(100);
 
 /// Bytes of records without a place on disk beyond which large commits wait.
@@ -184,7 +184,7 @@ fn leave_hint(mark: &SharedMark, durable: Position) {
     }
 }
 
-/// Waits for records that somebody waits for, or for the lazy flush; takes them.
+/// Sleeps until an effect waits for records, or the lazy flush is due; takes the records.
 fn next_batch(journal: &Journal, spare: &mut Vec<u8>) -> (Vec<u8>, bool) {
     let mut buffer = journal.lock();
     if !buffer.records.is_urgent() && !buffer.stopping {

@@ -31,7 +31,7 @@ pub(crate) enum Mail {
     Memory(Memory),
     /// Begin a checkpoint.
     Checkpoint(u64),
-    /// Write so many bytes of it.
+    /// Write this many bytes of it.
     CheckpointPiece(usize),
     /// To the first shard: the sender serves clients from now on.
     Ready,

@@ -23,7 +23,7 @@ const RESERVE_PERCENT: u64 = 15;
 const RESUME_PERCENT: u64 = 95;
 /// Bytes per second that a load takes at most: as long as they would last is not looked again.
 const GROWTH_BYTES_PER_S: u64 = 1 << 30;
-/// Part of the limit that nobody may have, in percent: what is not asked for before it is taken.
+/// Part of the limit that is granted to no request, in percent: for what is taken unasked.
 const MARGIN_PERCENT: u64 = 10;
 /// Least margin, in bytes.
 const MARGIN_BYTES_MIN: u64 = 48 << 20;

@@ -148,7 +148,7 @@ mod tests {
     /// Of a program that is long.
     const LONG: usize = 300 << 10;
 
-    /// A read with this number and a program of so many bytes.
+    /// A read with this number and a program of this many bytes.
     fn frame_of(read: u64, bytes: usize) -> Vec<u8> {
         let key = Key {
             index: IndexId(1),
@@ -264,7 +264,7 @@ mod tests {
             panic!("no long message comes")
         }
 
-        /// Reads until so many messages were given out, or the connection is closed (`false`).
+        /// Reads until this many messages were given out, or the connection is closed (`false`).
         fn until_given(&mut self, count: usize) -> bool {
             for _ in 0..10_000 {
                 if !self.read() {

@@ -1,6 +1,6 @@
 //! Removing large files: their names go at once, their bytes piece by piece on a thread of its own.
 //!
-//! To give 8 GB back to the file system in one call keeps everybody who syncs waiting for some
+//! To give 8 GB back to the file system in one call holds every sync up for some
 //! tenths of a second. A file without a name is gone after a crash, too.
 
 use std::fs::{File, OpenOptions};

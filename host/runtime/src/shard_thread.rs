@@ -39,9 +39,9 @@ const FIRST_OTHER: usize = 128;
 const SLEEP_MAX: Duration = Duration::from_millis(500);
 /// Reads of one client's socket before others get their turn.
 const READS_MAX: usize = 4;
-/// Nothing more is read from a client that has sent so many bytes ahead of its session,
+/// Bytes that a client has sent ahead of its session above which its socket is not read.
 const BACKLOG_BYTES_MAX: usize = 256 << 10;
-/// which is looked at once in so many messages.
+/// Messages of a client between two checks of that limit.
 const MESSAGES_UNTIL_LOOK: usize = 16;
 /// How often a shard checks its invariants.
 const VALIDATE_EVERY_US: u64 = 10_000_000;

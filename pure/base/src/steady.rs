@@ -13,7 +13,7 @@ pub struct SteadyClock {
 }
 
 impl SteadyClock {
-    /// The time, given what the machine's clocks show: microseconds of a clock that nobody sets,
+    /// The time, given what the machine's clocks show: microseconds of a clock that is never set,
     /// and the wall clock.
     pub fn read(&mut self, monotonic_us: u64, wall: Time) -> Time {
         let passed = monotonic_us.saturating_sub(self.monotonic_us);

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use jiff::Timestamp;
 use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
 
-/// After so many days the rules of every zone repeat: 400 years of the calendar.
+/// Days after which the rules of every zone repeat: 400 years of the calendar.
 const CYCLE_MICROS: i64 = 146_097 * MICROS_PER_DAY;
 /// The years for which the database is asked lie between these moments since 1970 (about the years
 /// -9000 and 9000); later ones are like those one or more cycles before.

@@ -1,8 +1,8 @@
 //! Changes that close something: a database that changes its protocol, a table that is frozen while
 //! its rows are written anew.
 //!
-//! A catalog says which change keeps it closed and how far that is, so whoever has the catalog can
-//! end the change and tell what came of it: node 1, or the others in its place (`node::register`).
+//! A catalog says which change keeps it closed and how far that is. So a node that has the catalog
+//! can end the change and tell the outcome: node 1, or the others in its place (`node::register`).
 
 use crate::command::Command;
 use crate::desc::{Catalog, ProtocolKind, Switching};
@@ -22,9 +22,9 @@ pub struct ChangeId {
 /// How far a change is that has closed something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Stage {
-    /// If nobody goes on with it, it is undone.
+    /// If no node goes on with it, it is undone.
     Undecided,
-    /// If nobody goes on with it, it is finished.
+    /// If no node goes on with it, it is finished.
     Decided,
     /// It is finished, and nothing is closed.
     Done,

@@ -224,7 +224,7 @@ pub struct Check {
 pub enum Validity {
     /// They do.
     Valid,
-    /// Nobody has looked (`NOT VALID`).
+    /// Not checked (`NOT VALID`).
     NotValid,
     /// ADD CONSTRAINT looks through them; if one does not, the constraint goes.
     Adding,

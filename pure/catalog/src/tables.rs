@@ -237,9 +237,9 @@ impl Catalog {
     /// The step before [`Catalog::drop_indexes`]: what may be refused is refused here.
     ///
     /// While shards take the next version into use one after the other, some writers would keep the
-    /// index and others not, and a reader of it would miss rows. So nobody reads it any more before
-    /// the first writer leaves it alone, and those who still write to it expect to find it in the
-    /// state of one that is being built.
+    /// index and others not, and a reader of it would miss rows. So no statement reads it any more
+    /// before the first writer leaves it alone, and those that still write to it expect to find it
+    /// in the state of one that is being built.
     pub(crate) fn retire_indexes(
         &mut self,
         database: &str,

@@ -26,7 +26,7 @@ pub struct Tail {
 }
 
 /// Bytes at the end of a segment that are no whole record and are followed by none: a write that
-/// a crash interrupted, so nobody was told of it.
+/// a crash interrupted, so no client was told of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Torn {
     /// The segment.

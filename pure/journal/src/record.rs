@@ -29,7 +29,7 @@ pub const FRAME_BYTES: usize = 8;
 /// One journal record. The position of a record is that of its END: an effect that waits for it
 /// may leave once the journal is durable to there.
 ///
-/// Presumed abort: there is no record for an abort that nobody prepared for.
+/// Presumed abort: there is no record for an abort without a prepared participant.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Record {
     /// The node started. First record of every life.

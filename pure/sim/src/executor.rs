@@ -150,7 +150,7 @@ impl SimCx {
         self.shared.stopping.get()
     }
 
-    /// Waits so many virtual microseconds.
+    /// Waits this many virtual microseconds.
     pub async fn sleep(&self, micros: u64) {
         let at_ns = self.shared.now_ns.get() + micros.max(1) * 1_000;
         let mut asked = false;
@@ -167,7 +167,7 @@ impl SimCx {
         .await;
     }
 
-    /// Waits until nothing happens in the world any more but by timers: whoever waits then is
+    /// Waits until nothing happens in the world any more but by timers: a task that waits then is
     /// blocked. Other tasks that sleep count as timers.
     pub async fn quiet(&self) {
         let mut asked = false;

@@ -248,16 +248,16 @@ pub(crate) struct Hosted {
     /// Starts in this run.
     pub(crate) starts: u32,
     pub(crate) running: Option<Running>,
-    /// Recovered, and not to serve anybody before this virtual time.
+    /// Recovered, and not to serve clients before this virtual time.
     pub(crate) waiting: Option<(u64, Recovered<SimDisk>)>,
     pub(crate) paused_until_ns: u64,
     pub(crate) slow_disk: u64,
-    /// The power goes during the next flush, for so many microseconds; the flush takes so many
-    /// times as long as others.
+    /// The power goes during the next flush: for how many microseconds, and how many times longer
+    /// than others that flush takes.
     pub(crate) power_at_flush: Option<(u64, u64)>,
-    /// From the next flush on nothing that the node sends arrives, for so many microseconds.
+    /// Microseconds for which nothing that the node sends arrives, from the next flush on.
     pub(crate) mute_at_flush: Option<u64>,
-    /// The power goes when the next checkpoint is in use, for so many microseconds.
+    /// Microseconds without power, from when the next checkpoint is in use.
     pub(crate) power_at_checkpoint: Option<u64>,
     /// The next start is to find a flipped bit.
     pub(crate) flip: bool,

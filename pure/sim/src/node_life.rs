@@ -20,11 +20,11 @@ use storage::{
 };
 use txn::contract::Outgoing;
 
-/// How often a node looks whether a checkpoint is due, and flushes what nobody waits for.
+/// Pause until a node looks whether a checkpoint is due, and flushes what no effect waits for.
 pub(crate) const HOUSEKEEPING_NS: u64 = 100_000_000;
-/// Invariants of a shard are checked every so many of its steps.
+/// Steps of a shard between two checks of its invariants.
 const VALIDATE_STEPS: u64 = 512;
-/// Owners of rows are compared after so many steps of all shards together.
+/// Steps of all shards together between two comparisons of the owners of rows.
 const OWNERS_STEPS: u64 = 2_048;
 
 impl World {
@@ -604,7 +604,7 @@ impl World {
         );
     }
 
-    /// Draws whether something of this kind happens, so many times in a million.
+    /// Draws whether something of this kind happens, with this chance in a million.
     fn happens(&mut self, kind: Kind, in_million: u64) -> bool {
         let happens = in_million > 0 && self.prng.below(1_000_000) < in_million;
         if happens {

@@ -110,7 +110,7 @@ pub struct Fault {
 pub enum Moment {
     /// At once.
     Now,
-    /// During the next flush, which takes so many times as long as others.
+    /// During the next flush, which takes this many times as long as others.
     Flush(u64),
     /// When the next checkpoint has just come into use: the next start relies on it.
     Checkpoint,

@@ -59,7 +59,7 @@ pub(crate) enum Event {
     },
     /// The sync that was begun is over.
     FlushDone { node: usize, life: Life },
-    /// Records that nobody waits for are flushed too; checkpoints that are due begin.
+    /// Records for which no effect waits are flushed too; checkpoints that are due begin.
     Housekeeping { node: usize, life: Life },
     /// The next piece of a shard's checkpoint is asked for.
     CheckpointPiece {
@@ -99,7 +99,7 @@ pub(crate) enum Event {
     Wake(TaskId),
     /// A fault of the plan begins.
     Fault(usize),
-    /// The power goes, for so many microseconds.
+    /// The power goes, for this many microseconds.
     PowerCut {
         node: usize,
         life: Life,

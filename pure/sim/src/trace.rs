@@ -5,7 +5,7 @@ use std::fmt;
 /// Takes a line for people.
 pub type Sink = Box<dyn FnMut(&str)>;
 
-/// Order-dependent hash of everything that happened, and somebody who may want to read it.
+/// Order-dependent hash of everything that happened, and a reader of it, if there is one.
 pub(crate) struct Trace {
     hash: u64,
     sink: Option<Sink>,
@@ -26,7 +26,7 @@ impl Trace {
         self.hash
     }
 
-    /// Writes a line if somebody reads.
+    /// Writes a line if there is a reader.
     pub(crate) fn say(&mut self, now_ns: u64, line: impl FnOnce() -> String) {
         if let Some(sink) = &mut self.sink {
             sink(&format!("{:>13} {}", Stamp(now_ns), line()));

@@ -11,7 +11,7 @@ pub struct JournalBuffer {
     bytes: Vec<u8>,
     /// Position behind the last appended record.
     end: Position,
-    /// Somebody waits for what is in `bytes`.
+    /// An effect waits for what is in `bytes`.
     urgent: bool,
     /// Positions from which on the journal is kept for records that count only with a later one.
     held: Vec<Position>,
@@ -39,7 +39,7 @@ impl JournalBuffer {
         self.end
     }
 
-    /// Nobody needs the journal from `held` on any more; as often as it was held.
+    /// The journal from `held` on is not needed any more; as often as it was held.
     pub fn free(&mut self, held: Position) {
         let found = self.held.iter().position(|other| *other == held);
         self.held
@@ -74,12 +74,12 @@ impl JournalBuffer {
         self.bytes.is_empty()
     }
 
-    /// Somebody waits for what is here.
+    /// An effect waits for what is here.
     pub fn is_urgent(&self) -> bool {
         self.urgent
     }
 
-    /// Notes that somebody waits; whether that is news.
+    /// Notes that an effect waits; whether that is news.
     pub fn hurry(&mut self) -> bool {
         !self.bytes.is_empty() && !core::mem::replace(&mut self.urgent, true)
     }

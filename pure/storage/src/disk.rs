@@ -54,7 +54,7 @@ pub trait Disk: Clone {
     /// Makes the content of a file durable, and its length if it has grown.
     ///
     /// # Errors
-    /// A failure: what was written may be gone for good. Nobody may try again.
+    /// A failure: what was written may be gone for good. No caller may try again.
     fn sync(&self, file: &Self::File) -> Result<(), DiskError>;
 
     /// Gives a file another name, in place of what has that name.

@@ -15,8 +15,8 @@ use journal::checkpoint::checkpoint_name;
 use journal::manifest::MANIFEST_NAME;
 use journal::segment::parse_segment_name;
 
-/// A file is synced whenever so many bytes were added: a sync at the end of all of it would keep
-/// those of the journal waiting.
+/// Bytes between two syncs of a file: one sync at the end of all of it would keep those of the
+/// journal waiting.
 const SYNC_BYTES: u64 = 4 << 20;
 
 struct CheckpointFile<F> {
@@ -168,7 +168,7 @@ impl<D: Disk> CheckpointKeeper<D> {
         let file = &mut running.files[usize::from(index)];
         if let Err(error) = file.add(&disk, bytes) {
             running.failed = true;
-            // Whoever waits for room on the disk gets it now.
+            // What waits for room on the disk gets it now.
             self.remove_new();
             return Err(error);
         }

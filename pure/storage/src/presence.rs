@@ -1,7 +1,7 @@
 //! Which files of a node are there, and whether it may start with them: the table in
 //! docs/formats.md, whose rows a test walks.
 //!
-//! A node that starts without a file that it once had goes on as somebody else: rows are missing
+//! A node that starts without a file that it once had goes on as another one: rows are missing
 //! that were acknowledged, and numbers are given out twice. So what is missing stops it.
 
 use base::Position;

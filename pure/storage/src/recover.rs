@@ -24,7 +24,7 @@ const BOUND_AHEAD_US: u64 = 1_000_000;
 /// more is not waited for.
 const WAIT_US_MAX: u64 = 2_000_000;
 
-/// Progress is told after so many bytes of the journal.
+/// Bytes of the journal between two reports of progress.
 const PROGRESS_BYTES: u64 = 1 << 20;
 
 /// Whose files these must be.
@@ -73,7 +73,7 @@ pub struct Recovered<D: Disk> {
 
 impl<D: Disk> Recovered<D> {
     /// Microseconds until the wall clock, which shows `now`, has passed every timestamp of former
-    /// lives; the node serves nobody before that.
+    /// lives; the node serves no client before that.
     ///
     /// Clocks start above their bound and so ahead of the wall clock. Until it has caught up, two
     /// shards would not agree about the time, and a snapshot read by way of one would miss what

@@ -47,7 +47,7 @@ pub struct JournalWriter<D: Disk> {
 }
 
 impl<D: Disk> JournalWriter<D> {
-    /// Continues at `end`, which lies in the segment `last` with so many bytes of records and
+    /// Continues at `end`, which lies in the segment `last` with this many bytes of records and
     /// header; without a segment a new one begins. What follows `end` there is cut, durably.
     ///
     /// # Errors

@@ -48,7 +48,7 @@ pub struct VersionRef<'a> {
 /// Called with key, row and commit timestamp of each row of a scan.
 pub type RowVisitor<'v> = dyn FnMut(&[u8], &[u8], Ts) -> ControlFlow<()> + 'v;
 
-/// Called with key, row and commit timestamp of each key of a scan; `None`: nobody sees a row.
+/// Called with key, row and commit timestamp of each key of a scan; `None`: no reader sees a row.
 pub type KeyVisitor<'v> = dyn FnMut(&[u8], Option<&[u8]>, Ts) -> ControlFlow<()> + 'v;
 
 /// The keys that a scan still has to visit. A scan holds no borrow between calls: to go on after
@@ -172,7 +172,7 @@ impl<S: Default> Store<S> {
     }
 
     /// As [`Store::scan_next`] for all keys, those included that have no row at `at`: deleted rows
-    /// whose versions are still kept, and later ones. Whoever goes over many keys counts them.
+    /// whose versions are still kept, and later ones. A caller that visits many keys counts them.
     pub fn scan_keys(
         &self,
         index: IndexId,
@@ -327,7 +327,7 @@ impl<S: Default> Store<S> {
         present
     }
 
-    /// Forgets all rows of `index`. Nobody sees them any more; [`Store::free_dropped`] frees their
+    /// Forgets all rows of `index`. No reader sees them now; [`Store::free_dropped`] frees their
     /// memory, and until then they count in [`Store::counts`].
     pub fn drop_index(&mut self, index: IndexId) {
         let rows = self.indexes.remove(&index);
@@ -456,7 +456,7 @@ fn supersede<S: Default>(
     );
     let old_bytes = leaf.value(i).map(<[u8]>::len);
     counts.rows -= usize::from(old_bytes.is_some());
-    // Somebody between the old and the new version may still come; an absent row needs no record.
+    // A reader between the old and the new version may still come; an absent row needs no record.
     let visible = commit_ts > horizon && (old_bytes.is_some() || leaf.chain(i).is_some());
     if visible {
         leaf.keep_newest(i);

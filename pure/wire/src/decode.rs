@@ -64,7 +64,7 @@ pub struct Decoder {
     buffer: Vec<u8>,
     /// Those before it are decoded.
     start: usize,
-    /// A message that is too large, of which so many bytes are still to come: they are dropped.
+    /// A message that is too large, of which this many bytes are still to come: they are dropped.
     dropping: Option<Dropping>,
     /// Said next, before more is read.
     pending: Option<Incoming>,

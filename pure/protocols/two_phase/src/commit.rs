@@ -60,7 +60,7 @@ impl TwoPhase {
                     return Submitted::Ready(OpReply::ended(Outcome::Aborted(reason), Position(0)));
                 }
                 let coord = &self.coords[&txn];
-                // Whoever has written leads; then the answer is known to matter or not.
+                // A writer leads; then the answer is known to matter or not.
                 let mut writers = coord.members.iter();
                 let lead = writers
                     .find(|member| member.wrote || !member.queue.is_empty())
@@ -81,7 +81,7 @@ impl TwoPhase {
         }
     }
 
-    /// Why no commit of `txn` can be asked for: somebody who takes part is known to be away.
+    /// Why no commit of `txn` can be asked for: a participant is known to be away.
     fn cut_off(&self, txn: TxnId) -> Option<AbortReason> {
         let mut members = self.coords[&txn].members.iter();
         let away = members.find(|member| {
@@ -274,7 +274,7 @@ impl TwoPhase {
         })
     }
 
-    /// Everybody has promised: draws the timestamp, writes the record, tells the participants.
+    /// All have promised: draws the timestamp, writes the record, tells the participants (C4, C5).
     fn decide(&mut self, cx: &mut Context<'_>, txn: TxnId) -> OpReply {
         let coord = self
             .coords
@@ -547,7 +547,7 @@ impl TwoPhase {
             Outcome::Committed { commit_ts } => {
                 self.keep_promise(cx, txn, *commit_ts, Position(0));
             }
-            // What was read here stays locked as long as somebody else may commit it.
+            // What was read here stays locked as long as another shard may commit it (C11).
             Outcome::Unknown if self.unsettled.contains_key(&txn) => {}
             Outcome::Aborted(_) | Outcome::Unknown => self.rollback(cx, txn),
         }
@@ -567,7 +567,7 @@ impl TwoPhase {
         if let (true, Phase::Preparing { id, rides, .. }) = (sealing, &phase)
             && outstanding.iter().all(|request| request.id != *id)
         {
-            // Nobody but the own shard was waited for.
+            // Only the own shard was waited for.
             let purpose = if *rides {
                 Purpose::OpPrepare
             } else {

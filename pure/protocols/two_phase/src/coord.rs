@@ -204,7 +204,7 @@ impl Coord {
         }
     }
 
-    /// Nobody but `shard` has anything to commit or to be told.
+    /// Only `shard` has anything to commit or to be told.
     pub(crate) fn is_only(&self, shard: ShardId) -> bool {
         let aside = |m: &Member| m.shard == shard || (!m.stateful && m.queue.is_empty());
         self.members.iter().all(aside)

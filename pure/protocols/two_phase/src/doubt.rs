@@ -1,11 +1,11 @@
-//! Transactions in doubt: what they hold here cannot be given up, and whoever knows their outcome
-//! cannot be reached.
+//! Transactions in doubt: what they hold here cannot be given up, and the shard that knows their
+//! outcome cannot be reached (rule C15).
 //!
 //! A participant that has voted, and a coordinator that has entrusted a commit, must keep locks
-//! until they are told (invariants of the crate). Nobody else may decide. But others need not wait
-//! for that without end: who has waited for such a transaction for its
-//! [`txn::TxnOptions::in_doubt_timeout_us`] fails with [`AbortReason::InDoubt`], which says for
-//! whom and since when.
+//! until they are told (rules C1 and C11). No other shard may decide. But other transactions need
+//! not wait for that without end: one that has waited for
+//! [`txn::TxnOptions::in_doubt_timeout_us`] fails with [`AbortReason::InDoubt`], which names the
+//! transaction in doubt and how long its coordinator has been away.
 
 use crate::part::{Stage, coordinator_node};
 use crate::{Context, TwoPhase};
@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use base::{Key, NodeId, Time, TxnId};
 use txn::{AbortReason, Doubt, DoubtfulWait, OpError};
 
-/// Pause between two looks at who waits for a transaction in doubt. Microseconds.
+/// Microseconds between two checks of the requests that wait for a transaction in doubt.
 const LOOK_US: u64 = 200_000;
 
 impl TwoPhase {
@@ -121,7 +121,7 @@ impl TwoPhase {
         self.plan_doubt_look(cx.now);
     }
 
-    /// While nodes cannot be reached and somebody waits, waits are looked at now and then.
+    /// While nodes cannot be reached and a request waits, waits are checked now and then.
     pub(crate) fn plan_doubt_look(&mut self, now: Time) {
         let waits = !self.down.is_empty() && !self.jobs.is_empty();
         if waits && self.doubt_look.is_none() {

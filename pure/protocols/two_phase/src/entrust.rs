@@ -13,8 +13,8 @@
 //!
 //! If the coordinator's node dies, its read locks die with it. So the lead commits only at a
 //! timestamp not above the durable bound of the coordinator's clock: whatever the next life of
-//! that node commits lies above, and whoever has seen some of it carries a clock that keeps the
-//! lead from committing. Then the lead hands the commit back, and it takes two phases.
+//! that node commits lies above, and a lead that has seen some of it has a clock that keeps it from
+//! committing. Then the lead hands the commit back, and it takes two phases (rule C10).
 
 use crate::coord::{Coord, Phase, Purpose};
 use crate::message::{Body, Decide, Finish, Share, Trust};

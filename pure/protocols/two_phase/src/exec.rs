@@ -166,7 +166,7 @@ impl Hands<'_> {
         let newer = cx.store.newer(key, snapshot.at, bound);
         match newer {
             None => Ok(snapshot.at),
-            // Whoever promises to write the row now promises above its newest version.
+            // A promise to write the row from now on lies above its newest version.
             Some(newer) if snapshot.sole => Ok(newer),
             Some(_) => Err(raise(cx, bound)),
         }

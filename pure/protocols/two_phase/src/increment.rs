@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Invariants:
-//! * *escrow*: a fold never fails, whoever commits and in whatever order ([`txn::increment`]);
+//! * *escrow*: a fold never fails, whichever commit and in whatever order (rule R9);
 //! * *order*: while a promise increments a row, no other version of the row appears. So versions
 //!   and their records follow each other in the order of their timestamps. [`Hands::seal`] takes
 //!   care of it before a vote and before a commit in one phase.
@@ -71,8 +71,8 @@ impl Hands<'_> {
     }
 
     /// Takes what a commit or vote needs: increments exclude other commits of their rows from here
-    /// on. A commit in one phase ends in this step; it need not ask if nobody has promised, and no
-    /// commit below it is still being installed.
+    /// on. A commit in one phase ends in this step; it need not ask if no promise is there, and no
+    /// commit below it is still being installed (rule C8).
     pub(crate) fn seal(
         &mut self,
         cx: &mut Context<'_>,

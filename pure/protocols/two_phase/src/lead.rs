@@ -9,7 +9,7 @@
 //!
 //! Shares and lead die together, and recovery finds the record or nothing. Until the record the
 //! coordinator may still call the commit off, at the lead only: a share that has promised to its
-//! lead hears nobody else.
+//! lead hears the lead alone (rule C12).
 
 use crate::job::{Job, Origin};
 use crate::message::{Body, Decide, Finish, Finished, Gather, Gathered, Message, Reply, Share};
@@ -40,7 +40,7 @@ pub(crate) enum Led {
 }
 
 impl TwoPhase {
-    /// The operation is done: commits if nobody else takes part, else collects the promises.
+    /// The operation is done: commits if no other shard takes part, else collects the promises.
     pub(crate) fn lead_commit(
         &mut self,
         cx: &mut Context<'_>,
@@ -214,7 +214,7 @@ impl TwoPhase {
         }
     }
 
-    /// The lead cannot commit: everybody is rolled back and the coordinator told.
+    /// The lead cannot commit: it rolls back, with all shares, and tells the coordinator.
     fn call_off(&mut self, cx: &mut Context<'_>, txn: TxnId, reason: AbortReason) {
         let part = self.parts.get_mut(&txn).expect("looked up by the caller");
         let (visit, attempt) = (part.visit, part.attempt);
@@ -226,7 +226,7 @@ impl TwoPhase {
         self.send_reply(cx, txn.shard, txn, attempt, reply);
     }
 
-    /// Everybody has promised: one record, and everybody is told.
+    /// All shares have promised: one record, then the shares are told.
     fn decide_gathered(&mut self, cx: &mut Context<'_>, txn: TxnId) {
         let part = self.parts.get_mut(&txn).expect("looked up by the caller");
         let (visit, attempt) = (part.visit, part.attempt);

@@ -132,7 +132,7 @@ impl TwoPhase {
     }
 
     /// Commits a transaction whose writes are all here: one record, installed at once; the locks
-    /// go before the flush, because whoever gets them shares the journal or waits for it.
+    /// go before the flush, because the next holder writes to the same journal or waits for it.
     pub(crate) fn commit_here(
         &mut self,
         cx: &mut Context<'_>,

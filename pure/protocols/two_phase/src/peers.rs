@@ -8,7 +8,7 @@
 //! | coordinates, and awaits an operation or a vote | rolls back ([`AbortReason::Unreachable`]) |
 //! | coordinates, and has entrusted the commit | waits `reconnect_us`, then does not know |
 //! | takes part and has not voted | rolls its part back, and refuses what comes for it later |
-//! | gets a request that was under way | does not begin it: nobody would end it here |
+//! | gets a request that was under way | does not begin it: no message would end it here |
 //! | takes part and has voted | keeps its locks until it is told: they are in doubt |
 //!
 //! A participant may roll back by itself until it has voted. It notes that the visit is over, so a

@@ -159,7 +159,7 @@ impl TwoPhase {
         }
     }
 
-    /// Whoever was entrusted with the commit has done it.
+    /// The lead that was entrusted with the commit has done it.
     fn on_committed(
         &mut self,
         cx: &mut Context<'_>,
@@ -241,7 +241,7 @@ impl TwoPhase {
             }
             Purpose::Prepare => {
                 // It has written too much: nothing else can fail without an operation. The end
-                // answers the commit, also if nobody else is asked at the moment.
+                // answers the commit, also if no other shard is asked at the moment.
                 coord.sealing = true;
                 self.abort_txn(cx, txn, AbortReason::Requested);
                 return;
@@ -279,7 +279,7 @@ impl TwoPhase {
             }
         }
         if before == 0 {
-            // First contact: nobody here has had to do with a former life.
+            // First contact: no transaction here has had to do with a former life.
             self.tell_decisions_to(cx, node);
             return;
         }

@@ -22,7 +22,7 @@ use txn::{Counters, Event, LockMode, LockTable, OpResult, Read, ScanOp, ScanRun}
 #[derive(Debug)]
 pub(crate) struct ScanState {
     run: ScanRun,
-    /// Locks on the part of the range that was visited, so many more; then on all the rest.
+    /// Locks to take on parts of the range as they are visited, before one on all the rest.
     /// `None`: the whole range is locked, or nothing needs to be.
     pieces_left: Option<u32>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct ScanState {
 const PIECES_MAX: u32 = 8;
 
 /// Whether the scan locks its range as far as it goes: it stops after a few rows, and what lies
-/// behind the last of them does not matter to it. Whoever adds rows there is not in its way.
+/// behind the last of them does not matter to it. A writer that adds rows there is not in its way.
 fn locks_piecewise(op: &ScanOp) -> bool {
     matches!(op.read, Read::Lock(_)) && op.slot().is_some() && op.row_limit <= u64::from(PIECES_MAX)
 }

@@ -164,7 +164,7 @@ impl TwoPhase {
         self.locks.len()
     }
 
-    /// Whether nobody holds, waits for or owes anything here.
+    /// Whether no transaction holds, waits for or owes anything here.
     pub fn is_idle(&self) -> bool {
         self.locks.is_empty()
             && self.parts.is_empty()

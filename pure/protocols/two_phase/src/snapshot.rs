@@ -11,8 +11,8 @@ use store::Store;
 use txn::bulk::Wanted;
 use txn::{AbortReason, Contact, OpError, ScanOp, Snapshot};
 
-/// Shards that a transaction's readers came to and whose clocks are remembered. Whoever is
-/// forgotten is come to for the first time again, which costs a restart at worst.
+/// Shards that a transaction's readers came to and whose clocks are remembered. A reader
+/// comes to a forgotten shard for the first time again, which costs a restart at worst.
 const CONTACTS_MAX: usize = 1_024;
 
 /// Promises that were kept above their own timestamp, and may concern readers.
@@ -29,7 +29,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// A promise is kept. Nobody reads below `horizon` any more.
+    /// A promise is kept. No reader reads below `horizon` any more.
     pub(crate) fn note(&mut self, prepare_ts: Ts, commit_ts: Ts, horizon: Ts) {
         while let Some(first) = self.promised.first_entry()
             && *first.key() <= horizon

@@ -1,7 +1,7 @@
 //! What time makes happen: messages sent again, coordinators asked, silent shards given up.
 //!
 //! Only messages to other nodes have timers; a database of one node never sets one (but lock
-//! timeouts, if somebody asked for them).
+//! timeouts, where a client set them).
 
 use crate::coord::{Outstanding, Purpose};
 use crate::message::Body;

@@ -2,7 +2,7 @@
 //! soon, and those whose rows only their own node needs go on.
 //!
 //! Every client stays at its node. What it does is small and has no pauses inside transactions, so
-//! whoever waits for a lock waits for somebody who is at work, or for an outage.
+//! a statement that waits for a lock waits for a client that is at work, or for an outage.
 
 use super::histories::{is_excusable, patiently};
 use super::{Entry, Scale, Verdict, Workload};
