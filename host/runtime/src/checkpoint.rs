@@ -1,4 +1,4 @@
-//! Checkpoints of a running node, on its main thread: `storage::CheckpointKeeper` with the mail to
+//! Checkpoints of a running node, on its main thread: `storage::Checkpointer` with the mail to
 //! the shards and the waits.
 //!
 //! The main thread sets the pace: it asks the shards for one small piece after the other, at a
@@ -14,9 +14,9 @@ use node::CheckpointPart;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use storage::{CheckpointKeeper, Completion, DiskError, Ended};
+use storage::{Checkpointer, Completion, DiskError, Ended};
 
-/// News of a shard for the keeper.
+/// News of a shard for the checkpointer.
 pub(crate) enum CheckpointNews {
     /// Next bytes of the file of the shard with this index.
     Bytes { index: u16, bytes: Vec<u8> },
@@ -69,7 +69,7 @@ const RATE_MAX: f64 = (256 << 20) as f64;
 
 /// The checkpoints of this node.
 pub(crate) struct Checkpoints {
-    pub(crate) keeper: CheckpointKeeper<FsDisk>,
+    pub(crate) checkpointer: Checkpointer<FsDisk>,
     pub(crate) journal: Journal,
     pub(crate) mailboxes: Mailboxes,
     /// Bytes of the last whole checkpoint.
@@ -87,13 +87,13 @@ pub(crate) struct Checkpoints {
 impl Checkpoints {
     /// `last_bytes`: size of the checkpoint in use.
     pub(crate) fn new(
-        keeper: CheckpointKeeper<FsDisk>,
+        checkpointer: Checkpointer<FsDisk>,
         journal: Journal,
         mailboxes: Mailboxes,
         last_bytes: u64,
     ) -> Checkpoints {
         Checkpoints {
-            keeper,
+            checkpointer,
             journal,
             mailboxes,
             last_bytes,
@@ -111,25 +111,25 @@ impl Checkpoints {
 
     /// Whether a checkpoint is due.
     pub(crate) fn is_due(&self) -> bool {
-        let journal_bytes = self.keeper.journal_bytes(self.journal.end());
+        let journal_bytes = self.checkpointer.journal_bytes(self.journal.end());
         !self.is_running() && journal_bytes > self.due_bytes()
     }
 
     /// Whether a checkpoint is being written.
     pub(crate) fn is_running(&self) -> bool {
-        self.keeper.is_running()
+        self.checkpointer.is_running()
     }
 
     /// Starts a checkpoint of all shards, unless its files cannot be created: then the old one
     /// stays in use, and this is said in the log. `hurry`: no client is served.
     pub(crate) fn begin(&mut self, hurry: bool) {
         let now = Instant::now();
-        let journal_bytes = self.keeper.journal_bytes(self.journal.end());
+        let journal_bytes = self.checkpointer.journal_bytes(self.journal.end());
         let bytes = self.last_bytes.max(journal_bytes);
         self.rate = (!hurry).then(|| rate(bytes, now - self.began));
         self.began = now;
         self.next_at = now;
-        match self.keeper.begin(self.journal.end()) {
+        match self.checkpointer.begin(self.journal.end()) {
             Ok(number) => {
                 self.mailboxes.all(|| Mail::Checkpoint(number));
                 self.ready.extend(0..self.mailboxes.len() as u16);
@@ -163,13 +163,13 @@ impl Checkpoints {
 
     /// The rate, raised once the journal has grown so much meanwhile that the next one is due.
     fn present_rate(&self) -> Option<f64> {
-        let late = self.keeper.journal_bytes(self.journal.end()) > self.due_bytes();
+        let late = self.checkpointer.journal_bytes(self.journal.end()) > self.due_bytes();
         self.rate.map(|rate| if late { RATE_MAX } else { rate })
     }
 
     /// Takes bytes of a file. A checkpoint that cannot be written is given up.
     pub(crate) fn on_bytes(&mut self, index: u16, bytes: &[u8]) {
-        if let Err(error) = self.keeper.on_bytes(index, bytes) {
+        if let Err(error) = self.checkpointer.on_bytes(index, bytes) {
             given_up(&error);
         }
         self.ready.push_back(index);
@@ -187,12 +187,12 @@ impl Checkpoints {
         journal_from: Position,
     ) -> Result<(), DiskError> {
         self.ready.retain(|index| *index != shard.index());
-        let bytes = self.keeper.written_bytes();
-        if self.keeper.on_end(shard, start, journal_from) != Ended::Whole {
+        let bytes = self.checkpointer.written_bytes();
+        if self.checkpointer.on_end(shard, start, journal_from) != Ended::Whole {
             return Ok(());
         }
         self.wait_durable(self.journal.end());
-        match self.keeper.complete()? {
+        match self.checkpointer.complete()? {
             Completion::InUse(number) => {
                 self.last_bytes = bytes;
                 let seconds = self.began.elapsed().as_secs_f64();

@@ -24,7 +24,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use storage::{Acquaintances, CheckpointKeeper, DiskFault, Recovered};
+use storage::{Acquaintances, Checkpointer, DiskFault, Recovered};
 
 /// Expressions and messages nest up to fixed depths (`base::codec::DEPTH_MAX`, the binder's), for
 /// which this is enough without optimisation, too. What is not used takes no memory.
@@ -176,10 +176,11 @@ impl NodeProcess {
         let first_shard = ShardId::new(node, 0);
         let disk = FsDisk::new(&path);
         let met = Acquaintances::read(&disk)?;
-        let keeper =
-            CheckpointKeeper::new(disk, manifest, incarnation, first_shard, cluster.shards);
+        let checkpointer =
+            Checkpointer::new(disk, manifest, incarnation, first_shard, cluster.shards);
         let in_use = checkpoint_bytes(&path);
-        let own_checkpoints = Checkpoints::new(keeper, journal.clone(), mailboxes.clone(), in_use);
+        let own_checkpoints =
+            Checkpoints::new(checkpointer, journal.clone(), mailboxes.clone(), in_use);
         let seed = ShardSeed {
             cluster: cluster.clone(),
             hello,
@@ -272,7 +273,7 @@ impl NodeProcess {
                 catalog,
                 clock_bound,
             } => {
-                self.checkpoints.keeper.note(&catalog, clock_bound);
+                self.checkpoints.checkpointer.note(&catalog, clock_bound);
                 self.checkpoints.on_end(shard, start, journal_from)?;
             }
             CheckpointNews::Drained => return Ok(true),

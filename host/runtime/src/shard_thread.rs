@@ -367,7 +367,7 @@ impl ShardThread {
             self.preparer.give(preparation);
         }
         for part in rare.checkpoint {
-            // The keeper of checkpoints ends only after the shards.
+            // The checkpointer ends only after the shards.
             let _ = (self.start.checkpoints).send(CheckpointNews::of(part, self.start.id));
         }
         if rare.drained {

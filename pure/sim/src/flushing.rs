@@ -160,9 +160,9 @@ impl World {
         // A fault that waits for a checkpoint brings it about.
         let wanted = self.nodes[node].power_at_checkpoint.is_some();
         let running = self.nodes[node].running.as_mut().expect("just seen");
-        let due = wanted || running.keeper.journal_bytes(end) > self.plan.checkpoint_bytes;
-        if due && !running.keeper.is_running() {
-            let begun = running.keeper.begin(end);
+        let due = wanted || running.checkpointer.journal_bytes(end) > self.plan.checkpoint_bytes;
+        if due && !running.checkpointer.is_running() {
+            let begun = running.checkpointer.begin(end);
             if self.power_if_dead(node) {
                 return;
             }
@@ -193,8 +193,8 @@ impl World {
         };
         match part {
             CheckpointPart::Bytes(bytes) => {
-                // The keeper gives up a checkpoint that finds no room.
-                let _ = running.keeper.on_bytes(shard as u16, &bytes);
+                // The checkpointer gives up a checkpoint that finds no room.
+                let _ = running.checkpointer.on_bytes(shard as u16, &bytes);
             }
             CheckpointPart::End {
                 start,
@@ -202,9 +202,9 @@ impl World {
                 catalog,
                 clock_bound,
             } => {
-                running.keeper.note(&catalog, clock_bound);
+                running.checkpointer.note(&catalog, clock_bound);
                 let id = ShardId::new(NodeId(node as u16 + 1), shard as u16);
-                if running.keeper.on_end(id, start, journal_from) == Ended::Whole {
+                if running.checkpointer.on_end(id, start, journal_from) == Ended::Whole {
                     let end = running.buffer.borrow().end();
                     running.checkpoint_wait = Some(end);
                     let durable = running.durable.get();
@@ -244,7 +244,7 @@ impl World {
         {
             return;
         }
-        let completed = running.keeper.complete();
+        let completed = running.checkpointer.complete();
         if self.power_if_dead(node) {
             return;
         }

@@ -9,7 +9,7 @@ use node::{ConnId, Effects, Input, Message, Shard};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use storage::{CheckpointKeeper, JournalBuffer, JournalWriter, Recovered};
+use storage::{Checkpointer, JournalBuffer, JournalWriter, Recovered};
 use txn::JournalPort;
 use txn::contract::Outgoing;
 use wire::Reply;
@@ -171,7 +171,7 @@ pub(crate) struct Running {
     pub(crate) writer: JournalWriter<SimDisk>,
     pub(crate) flushing: bool,
     pub(crate) full: bool,
-    pub(crate) keeper: CheckpointKeeper<SimDisk>,
+    pub(crate) checkpointer: Checkpointer<SimDisk>,
     /// A whole checkpoint waits for the journal.
     pub(crate) checkpoint_wait: Option<Position>,
     /// Round robin of clients over shards.

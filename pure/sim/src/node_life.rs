@@ -16,7 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use storage::{
-    CheckpointKeeper, DiskFault, Identity, JournalBuffer, JournalLimits, Recovered, StorageError,
+    Checkpointer, DiskFault, Identity, JournalBuffer, JournalLimits, Recovered, StorageError,
 };
 use txn::contract::Outgoing;
 
@@ -98,7 +98,7 @@ impl World {
         let durable = Rc::new(Cell::new(position));
         let answered = Rc::new(Cell::new(Ts::ZERO));
         let first = ShardId::new(self.nodes[node].id, 0);
-        let keeper = CheckpointKeeper::new(
+        let checkpointer = Checkpointer::new(
             self.nodes[node].disk.clone(),
             recovered.manifest,
             recovered.incarnation,
@@ -132,7 +132,7 @@ impl World {
             writer: recovered.writer,
             flushing: false,
             full: false,
-            keeper,
+            checkpointer,
             checkpoint_wait: None,
             next_shard: 0,
         });

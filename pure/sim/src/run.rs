@@ -292,7 +292,7 @@ impl World {
             };
             !running.flushing
                 && running.buffer.borrow().is_empty()
-                && !running.keeper.is_running()
+                && !running.checkpointer.is_running()
                 && running.shards.iter().all(|shard| shard.machine.is_idle())
         })
     }

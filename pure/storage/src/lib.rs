@@ -12,7 +12,7 @@
 //!
 //! * [`recover::open`] reads the directory to its end and makes the start of this life durable;
 //! * [`JournalBuffer`] is what shards append to, [`JournalWriter`] what a flush writes;
-//! * [`CheckpointKeeper`] takes what shards say of their checkpoints, and replaces the manifest.
+//! * [`Checkpointer`] takes what shards say of their checkpoints, and replaces the manifest.
 //!
 //! Formats are the business of `journal`; this crate knows names, order and syncs.
 #![cfg_attr(not(test), no_std)]
@@ -23,9 +23,9 @@ extern crate alloc;
 
 pub mod acquaintance;
 pub mod buffer;
+pub mod checkpointer;
 pub mod disk;
 pub mod error;
-pub mod keeper;
 pub mod mark;
 pub mod presence;
 pub mod recover;
@@ -33,9 +33,9 @@ pub mod writer;
 
 pub use acquaintance::{Acquaintances, Introduction, Stranger};
 pub use buffer::JournalBuffer;
+pub use checkpointer::{Checkpointer, Completion, Ended};
 pub use disk::{Disk, DiskError, DiskFault};
 pub use error::StorageError;
-pub use keeper::{CheckpointKeeper, Completion, Ended};
 pub use mark::MarkWriter;
 pub use presence::Missing;
 pub use recover::{Identity, Progress, Recovered, open};

@@ -1,5 +1,5 @@
-//! The keeper of checkpoints: writes their files, puts them into use, and removes what they
-//! replace.
+//! The checkpointer: writes the files of checkpoints, puts them into use, and removes the files of
+//! those before.
 //!
 //! ```text
 //! begin -> shards walk -> on_bytes ... on_end per shard -> journal durable to its end -> complete
@@ -39,7 +39,7 @@ struct Running<F> {
 pub enum Ended {
     /// Others are not complete yet.
     Waiting,
-    /// All are complete: call [`CheckpointKeeper::complete`] when the journal is durable to where
+    /// All are complete: call [`Checkpointer::complete`] when the journal is durable to where
     /// it ends now.
     Whole,
     /// All are complete, but the checkpoint was given up before.
@@ -56,7 +56,7 @@ pub enum Completion {
 }
 
 /// State between two checkpoints.
-pub struct CheckpointKeeper<D: Disk> {
+pub struct Checkpointer<D: Disk> {
     disk: D,
     manifest: Manifest,
     first_shard: ShardId,
@@ -79,8 +79,8 @@ impl<F> CheckpointFile<F> {
     }
 }
 
-impl<D: Disk> CheckpointKeeper<D> {
-    /// A keeper of the shards from `first_shard` on, with the manifest that is in use, in this
+impl<D: Disk> Checkpointer<D> {
+    /// A checkpointer of the shards from `first_shard` on, with the manifest that is in use, in this
     /// incarnation.
     pub fn new(
         disk: D,
@@ -88,10 +88,10 @@ impl<D: Disk> CheckpointKeeper<D> {
         incarnation: u32,
         first_shard: ShardId,
         shards: u16,
-    ) -> CheckpointKeeper<D> {
+    ) -> Checkpointer<D> {
         let last_start = manifest.journal_from;
         manifest.incarnation = incarnation;
-        CheckpointKeeper {
+        Checkpointer {
             disk,
             manifest,
             first_shard,
