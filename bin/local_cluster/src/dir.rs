@@ -31,7 +31,7 @@ pub fn open(dir: &Path, shape: &Shape) -> Result<(PathBuf, ClusterFile)> {
     if !path.exists() {
         let file = new_file(shape)?;
         if let Some(address) = taken(&file) {
-            bail!("somebody listens on {address} already; --port names other ports");
+            bail!("the address {address} is taken; --port names other ports");
         }
         std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
         file.write(&path)?;
@@ -68,7 +68,7 @@ pub fn open(dir: &Path, shape: &Shape) -> Result<(PathBuf, ClusterFile)> {
     Ok((path, file))
 }
 
-/// An address of the cluster that somebody listens on at this moment.
+/// An address of the cluster that is taken at this moment.
 pub fn taken(file: &ClusterFile) -> Option<SocketAddr> {
     let mut addresses = file.nodes.iter().flat_map(|node| [node.sql, node.peer]);
     addresses.find(|address| {

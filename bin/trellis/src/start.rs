@@ -132,7 +132,7 @@ fn run_cluster(args: &StartArgs) -> Result<()> {
     }
     if let Some(address) = dir::taken(&file) {
         let path = path.display();
-        bail!("somebody listens on {address} already; {path} says which ports the nodes have");
+        bail!("the address {address} is taken; {path} says which ports the nodes have");
     }
     nodes::forget(dir)?;
     let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;

@@ -176,14 +176,14 @@ pub(crate) fn end_of(change: ChangeId, catalog: &Catalog) -> Option<Answered> {
 pub(crate) fn unknown() -> SqlError {
     let text = "node 1 was lost while the schema change was under way";
     SqlError::new(SqlState::TXN_UNKNOWN, text)
-        .hint("Look whether it has happened before you run the statement again.")
+        .hint("Check whether the change has happened before you run the statement again.")
 }
 
 fn undecided() -> SqlError {
     let text = "too few nodes can be reached to decide what becomes of the schema change";
     SqlError::new(SqlState::TXN_UNKNOWN, text)
-        .detail("What it has closed is opened when enough nodes are back.")
-        .hint("Look whether it has happened before you run the statement again.")
+        .detail("What the change has closed is opened when enough nodes are back.")
+        .hint("Check whether the change has happened before you run the statement again.")
 }
 
 fn undone() -> SqlError {
@@ -732,15 +732,15 @@ fn node_away(reason: &AbortReason) -> Option<NodeId> {
 fn rows_away(node: NodeId) -> SqlError {
     let text = format!("node {} cannot be reached by all others", node.0);
     SqlError::new(SqlState::OBJECT_NOT_READY, text)
-        .detail("The schema change needs rows that are there. It has been undone.")
+        .detail("The schema change needs rows of that node. The change has been undone.")
         .hint("Run the statement again when all nodes reach one another.")
 }
 
 fn parted(one: NodeId, other: NodeId) -> SqlError {
     let text = format!("node {} cannot reach node {}", one.0, other.0);
     SqlError::new(SqlState::OBJECT_NOT_READY, text)
-        .detail("The change needs nodes that reach one another. It has been undone.")
-        .hint("Run the statement again when they do.")
+        .detail("The change needs nodes that reach one another. The change has been undone.")
+        .hint("Run the statement again when all nodes reach one another.")
 }
 
 /// Whether trying again at once is of no use, because a node has no room.

@@ -54,7 +54,7 @@ impl Planning {
 /// 53200: what a text becomes would take more memory than the node has.
 pub(crate) fn no_room(here: ShardId) -> SqlError {
     crate::port::memory_used_up(here.node())
-        .detail("It has no room to parse and plan a statement of this many words.")
+        .detail("There is no room to parse and plan a statement of this many words.")
         .hint("Use COPY, parameters, or several statements.")
 }
 

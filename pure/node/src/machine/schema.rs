@@ -127,7 +127,7 @@ impl Shard {
             } else {
                 let error = SqlError::new(SqlState::OBJECT_NOT_READY, "node 1 cannot be reached")
                     .detail("Schema changes go through node 1. Nothing was changed.")
-                    .hint("Run the statement again when it is back.");
+                    .hint("Run the statement again when node 1 is back.");
                 self.with_session(conn, |session, cx| session.on_ddl(cx, Err(error)));
             }
         }

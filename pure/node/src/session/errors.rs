@@ -145,9 +145,8 @@ pub(crate) fn aborted(reason: &AbortReason, database: Option<&Database>) -> SqlE
         AbortReason::SchemaChanged => {
             conflict("could not serialize access due to a concurrent schema change")
         }
-        AbortReason::SnapshotTooOld => {
-            conflict("snapshot too old").detail("Row versions that it needs are no longer kept.")
-        }
+        AbortReason::SnapshotTooOld => conflict("snapshot too old")
+            .detail("Row versions that the snapshot needs are no longer kept."),
         AbortReason::SnapshotMisses => conflict("could not serialize access due to clock skew")
             .detail("A commit of another node lies above the transaction's snapshot."),
         AbortReason::GaveWay => conflict("could not serialize access due to concurrent update")
