@@ -7,9 +7,9 @@ use crate::protocols::clocks_suffice;
 use crate::snapshot::{Held, raise_to_clocks};
 use crate::txns::Running;
 use base::{RowBatch, Ts};
-use sql::plan::{Plan, PlanKind};
-use sql::port::{ExecError, Params};
-use sql::{Completed, Fast};
+use exec::port::{ExecError, Params};
+use exec::{Completed, Fast};
+use plan::{Plan, PlanKind};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -70,8 +70,8 @@ pub(crate) fn start(plan: Arc<Plan>, params: Params, port: Rc<StatementPort>) ->
         matches!(plan.kind, PlanKind::Run(_)),
         "only Run plans reach a transaction"
     );
-    match sql::execute_fast(&plan, &params, &*port) {
-        None => Start::Running(sql::execute(plan, params, port)),
+    match exec::execute_fast(&plan, &params, &*port) {
+        None => Start::Running(exec::execute(plan, params, port)),
         Some(Err(error)) => Start::Over(Err(error)),
         Some(Ok(Fast::Done(rows, completed))) => {
             hand_over(&port, rows);

@@ -3,8 +3,8 @@
 use crate::port::StatementPort;
 use crate::txns::Running;
 use catalog::{Column, Index};
-use sql::fill::FillPosition;
-use sql::{Completed, Tag};
+use exec::fill::FillPosition;
+use exec::{Completed, Tag};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -33,15 +33,15 @@ pub(crate) fn batch(
     Box::pin(async move {
         let found = match work {
             Work::Index { table, index } => {
-                sql::fill::index(port, &table, &index, position).await?
+                exec::fill::index(port, &table, &index, position).await?
             }
             Work::PrimaryKey {
                 table,
                 primary,
                 columns,
-            } => sql::fill::primary_key(port, &table, &primary, &columns, position).await?,
+            } => exec::fill::primary_key(port, &table, &primary, &columns, position).await?,
             Work::Validate { table, constraint } => {
-                sql::fill::validate(port, &table, &constraint, position).await?
+                exec::fill::validate(port, &table, &constraint, position).await?
             }
         };
         *next.borrow_mut() = found;

@@ -43,9 +43,9 @@ use base::{
     is_planted,
 };
 use catalog::{Catalog, ProtocolKind};
+use exec::fill::FillPosition;
 pub(crate) use quiesce::QUIESCE_US;
 use quiesce::Quiescing;
-use sql::fill::FillPosition;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;

@@ -5,9 +5,10 @@ use crate::input::ConnId;
 use crate::register::Word;
 use base::{NodeId, Position, RowBatch, ShardId, SqlError, SqlState, TableId, Time, Ts};
 use catalog::{Catalog, Command, Database};
+use exec::port::Params;
+use parse::session::Isolation;
+use plan::{Fill, Plan};
 use serde::{Deserialize, Serialize};
-use sql::plan::{Fill, Isolation, Plan};
-use sql::port::Params;
 use std::sync::Arc;
 use txn::{AbortReason, Outcome};
 use wire::Tag;
@@ -121,7 +122,7 @@ pub enum WireMessage {
     },
 }
 
-/// Serialisable form of [`sql::port::Show`].
+/// Serialisable form of [`parse::show::Show`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum ShowKind {
@@ -147,7 +148,7 @@ pub enum ShowKind {
     },
 }
 
-/// The steps of a schema change (see [`sql::plan::DdlPlan`]).
+/// The steps of a schema change (see [`plan::DdlPlan`]).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DdlWork {
     /// Applied first.
@@ -207,7 +208,7 @@ pub struct Quiesce {
 #[derive(Debug)]
 pub enum DdlCall {
     /// A change of the schema; the database that its names refer to.
-    Ask(ConnId, String, sql::plan::DdlPlan),
+    Ask(ConnId, String, plan::DdlPlan),
     /// The one that this session has asked for is not wanted any more.
     Stop(ConnId, DdlStop),
 }

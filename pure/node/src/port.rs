@@ -1,4 +1,4 @@
-//! The executor's view of its transaction: [`sql::Port`] over the shard's core.
+//! The executor's view of its transaction: [`exec::Port`] over the shard's core.
 
 use crate::barrier::behind;
 use crate::core::Core;
@@ -13,10 +13,14 @@ use base::{
     DatabaseId, IndexId, NodeId, Planted, Position, RowBatch, ShardId, Slot, SqlError, SqlState,
     Time, Ts, TxnId, is_planted,
 };
+use bind::PlanCx;
+use bind::rel::Signal;
 use catalog::{Catalog, Database, ProtocolKind, Sequence};
-use sql::plan::{Isolation, Plan};
-use sql::port::{ExecError, OpAnswer, Show, Signal, Started};
-use sql::{PlanCx, Statement};
+use exec::port::{ExecError, OpAnswer, Started};
+use parse::Statement;
+use parse::session::Isolation;
+use parse::show::Show;
+use plan::Plan;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -88,7 +92,7 @@ pub(crate) struct Events {
     /// Statements that gave way and want to run again, in the order in which they did.
     pub(crate) yielded: VecDeque<(TxnHandle, StatementNo)>,
     /// Memory of statements that are over.
-    pub(crate) waste: Vec<sql::port::Waste>,
+    pub(crate) waste: Vec<exec::port::Waste>,
     /// Statements that sleep, and until when; entries of those that were ended are passed over.
     pub(crate) sleeping: BTreeSet<(Time, TxnHandle, StatementNo)>,
 }
@@ -222,7 +226,7 @@ impl StatementPort {
         if let Some(limit) = self.memory.bytes_max.get() {
             return limit;
         }
-        let value = sql::Port::setting(self, SETTING);
+        let value = exec::Port::setting(self, SETTING);
         let kib = value.and_then(|value| pg_catalog::settings::integer(SETTING, &value));
         let limit = kib.expect("a setting that exists and was checked") * 1024;
         self.memory.bytes_max.set(Some(limit));
@@ -298,7 +302,7 @@ impl Drop for StatementPort {
     }
 }
 
-impl sql::Port for StatementPort {
+impl exec::Port for StatementPort {
     fn submit(&self, to: ShardId, planned: u64, op: Op, last: bool) -> Started {
         let mut core = self.txn.core.borrow_mut();
         if core.journal.full && op.is_write() {
@@ -463,7 +467,7 @@ impl sql::Port for StatementPort {
         };
         let value = value.map_or_else(default, str::to_owned);
         let value = pg_catalog::settings::validate(&name, &value)?;
-        let before = sql::Port::setting(self, &name);
+        let before = exec::Port::setting(self, &name);
         let text = match (&*name, &*value) {
             _ if before.as_ref() == Some(&value) => None,
             ("transaction_isolation", _) => {
@@ -560,7 +564,7 @@ impl sql::Port for StatementPort {
             .next()
     }
 
-    fn discard(&self, waste: sql::port::Waste) {
+    fn discard(&self, waste: exec::port::Waste) {
         self.events.borrow_mut().waste.push(waste);
     }
 
@@ -597,7 +601,7 @@ impl sql::Port for StatementPort {
 
     fn plan(&self, statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlError> {
         let barrier = self.txn.core.borrow().config.barrier;
-        behind(barrier, statement.text(), || sql::plan(statement, cx))
+        behind(barrier, statement.text(), || plan::plan(statement, cx))
     }
 
     fn poll_signal(

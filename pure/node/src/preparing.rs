@@ -4,18 +4,19 @@
 //! shard is touched. A statement of a million words takes seconds, in which a shard that did it
 //! itself would serve nobody. So the session gives it away as a [`Preparation`] and goes on when
 //! the host brings its result. What is left of a long statement goes the same way: to free a
-//! million words takes some 50 ms. Texts below [`sql::LONG_BYTES`] are not worth the way; they are
+//! million words takes some 50 ms. Texts below [`parse::LONG_BYTES`] are not worth the way; they are
 //! kept in the cache of plans.
 
 use crate::barrier::{Barrier, behind};
 use crate::input::ConnId;
 use base::{Planted, ShardId, SqlError, TableId, Type, is_planted};
+use bind::PlanCx;
 use catalog::{Catalog, Database};
 use core::any::Any;
 use core::cell::RefCell;
 use core::fmt;
-use sql::plan::Plan;
-use sql::{PlanCx, Statement};
+use parse::Statement;
+use plan::Plan;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
@@ -37,7 +38,7 @@ impl Planning {
     /// Makes the plan.
     ///
     /// # Errors
-    /// Those of [`sql::plan()`]; XX000 if it panics.
+    /// Those of [`plan::plan()`]; XX000 if it panics.
     pub(crate) fn run(&self, barrier: Barrier) -> PlanResult {
         let rows = |table| self.rows.get(&table).copied();
         let cx = PlanCx {
@@ -61,7 +62,7 @@ pub(crate) fn no_room(here: ShardId) -> SqlError {
 /// Plans a statement behind the barrier.
 ///
 /// # Errors
-/// Those of [`sql::plan()`]; XX000 if it panics.
+/// Those of [`plan::plan()`]; XX000 if it panics.
 pub(crate) fn plan(
     barrier: Barrier,
     statement: &Statement,
@@ -69,7 +70,7 @@ pub(crate) fn plan(
 ) -> Result<Arc<Plan>, SqlError> {
     behind(barrier, statement.text(), || {
         assert!(!is_planted(Planted::PlanPanics), "planted");
-        sql::plan(statement, cx)
+        plan::plan(statement, cx)
     })
 }
 
@@ -145,10 +146,10 @@ impl Preparation {
             }
             _ if !is_wanted => return None,
             Work::Weigh(text) => {
-                let bytes = sql::memory_bytes(&text);
+                let bytes = parse::memory_bytes(&text);
                 Made::Weighed(text, bytes)
             }
-            Work::Parse(text) => Made::Parsed(behind(self.barrier, &text, || sql::parse(&text))),
+            Work::Parse(text) => Made::Parsed(behind(self.barrier, &text, || parse::parse(&text))),
             Work::Plan(planning) => {
                 let plan = planning.run(self.barrier);
                 Made::Planned(planning, plan)

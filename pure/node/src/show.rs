@@ -4,7 +4,9 @@
 use crate::input::pid_shard;
 use crate::message::ShowKind;
 use base::{Datum, RowBatch, ShardId, Time};
-use sql::port::{ExecError, Show, Signal};
+use bind::rel::Signal;
+use exec::port::ExecError;
+use parse::show::Show;
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::Poll;
 

@@ -10,8 +10,8 @@
 use crate::port::StatementPort;
 use crate::protocols::clocks_suffice;
 use base::{Planted, Ts, is_planted};
-use sql::Port;
-use sql::port::{ExecError, OpFuture};
+use exec::Port;
+use exec::port::{ExecError, OpFuture};
 use txn::{Op, OpResult, Snapshot};
 
 /// The snapshot of a statement or transaction.

@@ -16,10 +16,11 @@ use crate::snapshot::Held;
 use crate::used::Used;
 use base::{LookupMap, Position, SqlError, SqlState, Time, TxnId};
 use catalog::{Database, Execution, ProtocolKind};
+use exec::Completed;
+use exec::port::ExecError;
 use give_way::Ended;
-use sql::Completed;
-use sql::plan::{Isolation, Plan};
-use sql::port::ExecError;
+use parse::session::Isolation;
+use plan::Plan;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
@@ -48,7 +49,7 @@ const FIRST_STATEMENT: StatementNo = 1;
 struct Statement {
     port: Rc<StatementPort>,
     /// What to execute again at a later snapshot.
-    again: Option<(Arc<Plan>, sql::port::Params)>,
+    again: Option<(Arc<Plan>, exec::port::Params)>,
     /// `None` once it has ended and only its commit is outstanding.
     future: Option<Running>,
     deadline: Option<Time>,
@@ -788,11 +789,11 @@ impl Txns {
 
 fn tag_of(completed: Completed) -> Tag {
     match completed.tag {
-        sql::Tag::Select(rows) => Tag::Count("SELECT", rows),
-        sql::Tag::Insert(rows) => Tag::Insert(rows),
-        sql::Tag::Update(rows) => Tag::Count("UPDATE", rows),
-        sql::Tag::Delete(rows) => Tag::Count("DELETE", rows),
-        sql::Tag::Copy(rows) => Tag::Count("COPY", rows),
-        sql::Tag::Word(word) => Tag::Word(word),
+        exec::Tag::Select(rows) => Tag::Count("SELECT", rows),
+        exec::Tag::Insert(rows) => Tag::Insert(rows),
+        exec::Tag::Update(rows) => Tag::Count("UPDATE", rows),
+        exec::Tag::Delete(rows) => Tag::Count("DELETE", rows),
+        exec::Tag::Copy(rows) => Tag::Count("COPY", rows),
+        exec::Tag::Word(word) => Tag::Word(word),
     }
 }

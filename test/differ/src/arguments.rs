@@ -169,7 +169,7 @@ pub(crate) const LEFT_OUT: &[(&str, &str)] = &[
         "overlaps",
         "no call in PostgreSQL: `(a, b) OVERLAPS (c, d)` is drawn",
     ),
-    ("now", "pure/sql/tests: the session's time"),
+    ("now", "pure/sql/exec/tests: the session's time"),
     ("transaction_timestamp", "the session's time"),
     ("current_timestamp", "the session's time"),
     ("localtimestamp", "the session's time"),

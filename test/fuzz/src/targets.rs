@@ -87,7 +87,7 @@ pub const PLANTED: Target = Target {
 /// Parses text; statements must lie inside of it.
 fn sql_text(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    if let Ok(statements) = sql::parse(&text) {
+    if let Ok(statements) = parse::parse(&text) {
         for statement in statements {
             let part = statement.text();
             assert!(!part.trim().is_empty(), "an empty statement");

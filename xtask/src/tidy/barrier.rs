@@ -53,10 +53,10 @@ mod tests {
         let call = format!("let result = std::panic::{CATCH}work);\n");
         let good = [(PLACE, &*call), ("pure/x/src/tests/random.rs", &*call)];
         assert_eq!(check_texts(&good), []);
-        let other = check_texts(&[(PLACE, &call), ("pure/sql/src/lib.rs", &call)]);
+        let other = check_texts(&[(PLACE, &call), ("pure/sql/plan/src/lib.rs", &call)]);
         assert_eq!((other.len(), other[0].line), (1, 1));
         let twice = format!("{call}{call}");
         assert_eq!(check_texts(&[(PLACE, &twice)]).len(), 1);
-        assert_eq!(check_texts(&[("pure/sql/src/lib.rs", "")]).len(), 1);
+        assert_eq!(check_texts(&[("pure/sql/plan/src/lib.rs", "")]).len(), 1);
     }
 }

@@ -22,10 +22,10 @@
 
 use super::*;
 use crate::message::{Done, Failure};
+use bind::PlanCx;
 use catalog::{Execution, Placement, ProtocolKind, Validity};
 use golden::Machine;
-use sql::PlanCx;
-use sql::plan::PlanKind;
+use plan::PlanKind;
 use std::fmt::Write;
 use std::path::Path;
 use wire::Tag;
@@ -110,7 +110,7 @@ impl World {
     }
 
     fn work(&self, text: &str) -> DdlWork {
-        let statements = sql::parse(text).expect("SQL");
+        let statements = parse::parse(text).expect("SQL");
         let cx = PlanCx {
             catalog: &self.catalog,
             database: &self.catalog.databases["shop"],
@@ -118,7 +118,7 @@ impl World {
             zone: "",
             rows: &|_| None,
         };
-        let plan = sql::plan(&statements[0], &cx).expect("a statement that can be planned");
+        let plan = plan::plan(&statements[0], &cx).expect("a statement that can be planned");
         let PlanKind::Ddl(plan) = &plan.kind else {
             panic!("{text} changes no schema");
         };

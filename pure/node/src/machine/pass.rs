@@ -93,9 +93,9 @@ impl Shard {
             self.draws.remove(&handle);
             let result = match done.result {
                 Ok(_) => Ok(()),
-                Err(crate::message::Failure::Sql(error)) => Err(sql::port::ExecError::Sql(error)),
+                Err(crate::message::Failure::Sql(error)) => Err(exec::port::ExecError::Sql(error)),
                 Err(crate::message::Failure::Aborted(reason)) => {
-                    Err(sql::port::ExecError::Aborted(reason))
+                    Err(exec::port::ExecError::Aborted(reason))
                 }
             };
             self.sequences.borrow_mut().on_drawn(sequence, result);

@@ -5,7 +5,7 @@ use crate::input::{ConnId, pid_shard};
 use crate::message::{LocalMessage, Message};
 use crate::session::{Session, SessionCx};
 use base::{Position, Time};
-use sql::port::Show;
+use parse::show::Show;
 use std::task::Poll;
 use txn::JournalPort;
 
@@ -21,7 +21,7 @@ impl Shard {
         let (shards, here) = (core.catalog.placement.shards(), core.config.shard);
         let mut shows = self.shows.borrow_mut();
         if let Poll::Ready(answer) = shows.poll(Show::Rows, &database, shards, here, ticket) {
-            let counts = answer.map(|batch| sql::row_counts(&batch)).ok();
+            let counts = answer.map(|batch| exec::row_counts(&batch)).ok();
             let complete = counts.filter(|(_, answered)| *answered == shards.len());
             self.statistics.on_answer(complete.map(|(rows, _)| rows));
             let databases = &core.catalog.databases;

@@ -7,8 +7,9 @@ use super::portal::PortalState;
 use super::{Activity, QueryString, Session, SessionCx, errors};
 use crate::preparing::{self, Made, PlanResult, Planning, Preparation, PreparationResult, Work};
 use base::{Position, SqlError, Time, Type};
-use sql::plan::{Plan, PlanKind, SessionCommand};
-use sql::{LONG_BYTES, Statement};
+use parse::session::SessionCommand;
+use parse::{LONG_BYTES, Statement};
+use plan::{Plan, PlanKind};
 use std::sync::Arc;
 use wire::ClientMessage;
 

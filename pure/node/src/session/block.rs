@@ -4,7 +4,7 @@ use super::run::Ending;
 use super::{Activity, Session, SessionCx, errors};
 use crate::message::ToTxn;
 use base::{Planted, Position, ShardId, SqlError, SqlState, is_planted};
-use sql::plan::{Isolation, SessionCommand, TxnModes};
+use parse::session::{Isolation, SessionCommand, TxnModes};
 use txn::{AbortReason, Outcome};
 use wire::{Reply, Severity, Tag, TxnStatus};
 

@@ -7,9 +7,10 @@ use super::{Block, Session, SessionCx, errors};
 use crate::message::SettingChange;
 use base::{Datum, Position, RowBatch, SqlError, SqlState, Type};
 use catalog::Execution;
+use parse::Statement;
+use parse::session::{Isolation, SessionCommand, TxnModes};
 use pg_catalog::settings::{self as known, SETTINGS};
-use sql::Statement;
-use sql::plan::{Isolation, Plan, PlanKind, SessionCommand, TxnModes};
+use plan::{Plan, PlanKind};
 use std::rc::Rc;
 use std::sync::Arc;
 use wire::Tag;
@@ -259,7 +260,7 @@ impl Session {
         match name {
             Some(name) => {
                 let value = self.setting(name).or_else(|| self.database_fact(cx, name));
-                let value = value.ok_or_else(|| sql::exec::unknown_to_show(name))?;
+                let value = value.ok_or_else(|| parse::show::unknown_to_show(name))?;
                 rows.push([Datum::from(value)]);
             }
             None => {
@@ -350,7 +351,7 @@ impl Session {
         cx: &mut SessionCx<'_>,
         name: &str,
         args: &[Datum],
-    ) -> Result<(Rc<super::Prepared>, sql::port::Params), SqlError> {
+    ) -> Result<(Rc<super::Prepared>, exec::port::Params), SqlError> {
         let prepared = self.find(name)?.clone();
         let prepared = self.fresh(cx, name, prepared)?;
         let plan = prepared

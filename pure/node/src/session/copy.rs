@@ -3,7 +3,7 @@
 use super::{Activity, Session, SessionCx, errors};
 use crate::message::{StatementNo, ToTxn};
 use base::{Position, SqlError, SqlState};
-use sql::plan::Plan;
+use plan::Plan;
 use wire::{ClientMessage, Format, Reply, Severity};
 
 /// Where a statement stands as a COPY.

@@ -3,7 +3,7 @@
 use super::{Activity, Session, SessionCx};
 use crate::message::{DdlCall, DdlStop};
 use base::{Position, SqlError, SqlState, Time};
-use sql::plan::DdlPlan;
+use plan::DdlPlan;
 use wire::{Reply, Severity, Tag};
 
 /// A schema change that this session waits for. Its answer is what was done, whatever the client

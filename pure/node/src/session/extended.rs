@@ -4,9 +4,10 @@ use super::plans::Prepared;
 use super::portal::{Portal, PortalState, check_counts, decode_params};
 use super::run::{Ending, Start};
 use super::{Block, Session, SessionCx, copy, errors};
-use base::{Position, RowBatch, SqlError, SqlState, Type};
-use sql::LONG_BYTES;
-use sql::plan::{OutColumn, PlanKind, SessionCommand};
+use base::{OutColumn, Position, RowBatch, SqlError, SqlState, Type};
+use parse::LONG_BYTES;
+use parse::session::SessionCommand;
+use plan::PlanKind;
 use std::rc::Rc;
 use std::sync::Arc;
 use wire::{ClientMessage, Format, Reply, Tag};
@@ -183,7 +184,7 @@ impl Session {
             let columns = self.columns_of(prepared).unwrap_or_default();
             let mut formats = asked.iter().cycle().zip(columns.iter());
             formats.try_for_each(|(format, column)| match format {
-                Format::Binary => sql::output::check_binary(column.ty),
+                Format::Binary => pg_catalog::output::check_binary(column.ty),
                 Format::Text => Ok(()),
             })?;
         }

@@ -1,10 +1,9 @@
 //! Values on their way from and to the client whose text form the catalog knows.
 
 use super::{Session, SessionCx};
-use base::{Datum, RowBatch, SqlError, Type};
+use base::{Datum, OutColumn, RowBatch, SqlError, Type};
 use pg_catalog::CatalogCx;
-use sql::output;
-use sql::plan::OutColumn;
+use pg_catalog::output;
 use wire::Format;
 
 impl Session {

@@ -8,8 +8,8 @@ use crate::preparing::Leftovers;
 use crate::statistics::Statistics;
 use base::lookup::FixedHasher;
 use base::{DatabaseId, LookupMap, Type};
-use sql::Statement;
-use sql::plan::Plan;
+use parse::Statement;
+use plan::Plan;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -155,7 +155,7 @@ impl PlanCache {
     /// Takes note of a statement just planned; it is kept from its second time on.
     pub(crate) fn offer(&mut self, prepared: &Rc<Prepared>) {
         // They are bulk loads, not statements of a program.
-        if prepared.text.len() >= sql::LONG_BYTES {
+        if prepared.text.len() >= parse::LONG_BYTES {
             return;
         }
         let hash = hash_of(

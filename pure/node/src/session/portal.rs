@@ -5,7 +5,7 @@ use super::run::{Start, Step};
 use super::{Activity, Session, SessionCx};
 use crate::message::{Done, StatementNo, ToTxn};
 use base::{Datum, Position, RowBatch, SqlError, SqlState, Type};
-use sql::port::Params;
+use exec::port::Params;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;

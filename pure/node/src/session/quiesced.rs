@@ -7,7 +7,7 @@ use super::run::Start;
 use super::{Activity, Session, SessionCx, errors};
 use crate::message::Quiesce;
 use base::{Position, SqlError, TableId, Time};
-use sql::plan::Plan;
+use plan::Plan;
 
 /// A statement that waits.
 pub(super) struct Quiesced {

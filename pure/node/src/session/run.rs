@@ -10,8 +10,8 @@ use crate::message::{
 };
 use base::{Planted, Position, RowBatch, ShardId, SqlError, SqlState, Time, Ts, is_planted};
 use catalog::ProtocolKind;
-use sql::plan::{DdlPlan, Plan, PlanKind};
-use sql::port::Params;
+use exec::port::Params;
+use plan::{DdlPlan, Plan, PlanKind};
 use std::rc::Rc;
 use std::sync::Arc;
 use txn::{AbortReason, Outcome};
@@ -256,7 +256,7 @@ impl Session {
         (priority_ts, attempt): (Option<Ts>, u32),
         tries: u32,
     ) {
-        let home = sql::home_slot(plan, params).map(|slot| cx.catalog.placement.home(slot));
+        let home = exec::home_slot(plan, params).map(|slot| cx.catalog.placement.home(slot));
         let coordinator = home.map_or(cx.here, |home| self.coordinator(cx, home));
         self.txn_count += 1;
         if tries == 1 && self.retry.is_none() {

@@ -6,8 +6,8 @@
 use base::SqlError;
 use base::zone::Zone;
 use expr::zoned;
+use parse::session::Isolation;
 use pg_catalog::settings::{self as known, SETTINGS};
-use sql::plan::Isolation;
 use std::collections::BTreeMap;
 use wire::Severity;
 

@@ -6,8 +6,9 @@ use super::{Block, Session, SessionCx, errors};
 use crate::barrier::behind;
 use crate::preparing;
 use base::{Position, SqlError, SqlState, Type};
-use sql::plan::Plan;
-use sql::{LONG_BYTES, PlanCx, Statement};
+use bind::PlanCx;
+use parse::{LONG_BYTES, Statement};
+use plan::Plan;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -186,10 +187,10 @@ impl Session {
         if let Some(parsed) = self.take_parsed() {
             return parsed;
         }
-        if text.len() >= LONG_BYTES && !(cx.claim_memory)(sql::memory_bytes(text)) {
+        if text.len() >= LONG_BYTES && !(cx.claim_memory)(parse::memory_bytes(text)) {
             return Err(preparing::no_room(cx.here));
         }
-        behind(cx.barrier, text, || sql::parse(text))
+        behind(cx.barrier, text, || parse::parse(text))
     }
 
     fn cached(
@@ -263,6 +264,6 @@ impl QueryString {
 }
 
 /// No parameters. Allocates nothing: the standard library shares one empty slice.
-pub(super) fn no_params() -> sql::port::Params {
+pub(super) fn no_params() -> exec::port::Params {
     Arc::default()
 }

@@ -5,7 +5,7 @@ use crate::core::Core;
 use crate::message::RunRequest;
 use base::{Planted, is_planted};
 use catalog::ProtocolKind;
-use sql::plan::Reads;
+use plan::Reads;
 use txn::JournalPort;
 
 /// Whether the statement that is asked for reads a snapshot, whatever its level; `begins`: its

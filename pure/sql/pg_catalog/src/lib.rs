@@ -15,6 +15,7 @@
 //! | [`names`] | names to oids and back (`regclass`, `regtype`, ...) |
 //! | `definitions` | SQL text of indexes and constraints |
 //! | [`functions`] | functions over the catalog |
+//! | [`output`] | values of results as text |
 //! | [`rewrite`] | client queries that need SQL features of their own |
 //! | [`settings`] | settings of a session: names, values, defaults |
 //!
@@ -33,6 +34,7 @@ pub mod functions;
 mod keywords;
 mod list;
 pub mod names;
+pub mod output;
 mod procs;
 mod relations;
 pub mod rewrite;

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! NULL is `NULL`. `#` begins a comment line. `onlyif SERVER` and `skipif SERVER` before a block
-//! choose by server: `trellis`, `postgres`. The same files run without a server in `pure/sql`.
+//! choose by server: `trellis`, `postgres`. The same files run without a server in `pure/sql/exec`.
 #![expect(clippy::print_stderr, reason = "prints what differs")]
 #![expect(clippy::unwrap_used, reason = "a test program: a panic is its verdict")]
 

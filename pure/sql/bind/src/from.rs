@@ -1,0 +1,782 @@
+//! FROM: tables, catalog tables, functions, derived tables and joins.
+
+use super::rel::{Binds, JoinKind, Rel, TableFunction};
+use super::scope::{
+    Scope, ScopeColumn, catalog_scope, check_database, check_reserved, ident, name_position,
+    not_lateral, object_name, table_scope,
+};
+use super::{Binder, BoundQuery, conjuncts, place_calls, unsupported};
+use base::{SqlError, SqlState, Type};
+use catalog::Table;
+use expr::Expr;
+use expr::resolve::{self, Context};
+use sqlparser::ast::{
+    self, FunctionArg, FunctionArgExpr, Join, JoinConstraint, JoinOperator, Spanned, TableAlias,
+    TableFactor, TableWithJoins,
+};
+use std::sync::Arc;
+use txn::LockMode;
+
+/// Which tables of a query are locked as they are read.
+#[derive(Clone, Default)]
+pub(crate) struct Locking {
+    pub(crate) mode: Option<LockMode>,
+    /// The clause, for errors.
+    pub(crate) clause: Option<&'static str>,
+    /// Aliases; empty: all.
+    pub(crate) of: Vec<String>,
+}
+
+impl Locking {
+    fn of_table(&self, alias: &str) -> Option<LockMode> {
+        let named = self.of.is_empty() || self.of.iter().any(|name| name == alias);
+        if named { self.mode } else { None }
+    }
+}
+
+/// A relation with the names of its columns.
+type Named = (Rel, Scope);
+
+/// A FROM entry and the slots of earlier entries' columns that it reads.
+struct Factor {
+    rel: Rel,
+    scope: Scope,
+    binds: Binds,
+}
+
+impl Binder<'_> {
+    /// Binds a FROM list; without entries one row of no columns.
+    ///
+    /// # Errors
+    /// 42P01 and other errors of names, 42712 for an alias that occurs twice.
+    pub(crate) fn bind_from(
+        &mut self,
+        items: &[TableWithJoins],
+        locking: &Locking,
+    ) -> Result<Named, SqlError> {
+        let mut all: Option<Named> = None;
+        for item in items {
+            all = Some(self.bind_from_item(all, item, locking)?);
+        }
+        Ok(all.unwrap_or((Rel::One, Scope::default())))
+    }
+
+    /// Adds the FROM entry `item` to the entries before it.
+    pub(crate) fn bind_from_item(
+        &mut self,
+        before: Option<Named>,
+        item: &TableWithJoins,
+        locking: &Locking,
+    ) -> Result<Named, SqlError> {
+        let TableWithJoins { relation, joins } = item;
+        // Rows of earlier entries must not take part in right and full joins: those are bound
+        // before they meet the entries.
+        let leaning = |join: &Join| {
+            !matches!(
+                join.join_operator,
+                JoinOperator::Right(_) | JoinOperator::RightOuter(_) | JoinOperator::FullOuter(_)
+            )
+        };
+        let apart = joins.iter().rposition(|join| !leaning(join));
+        let (Some(last), Some((left, before))) = (apart, &before) else {
+            return self.chain(before, relation, joins, locking);
+        };
+        let (first, rest) = joins.split_at(last + 1);
+        let (alone, binds) = self.inside(before, |binder| {
+            binder.chain(None, relation, first, locking)
+        })?;
+        let scope = alone.1.shifted(left.width());
+        let rel = self.attach(JoinKind::Inner, left.clone(), alone.0, binds, Vec::new())?;
+        self.joined(rel, before.clone(), scope, rest, locking)
+    }
+
+    /// Binds a part of FROM as a level of its own; its LATERAL items see `around`. Gives also the
+    /// slots that they read.
+    fn inside(
+        &mut self,
+        around: &Scope,
+        bind: impl FnOnce(&mut Self) -> Result<Named, SqlError>,
+    ) -> Result<(Named, Binds), SqlError> {
+        let around = around.clone();
+        let (named, binds, _) = self.nested(|binder| {
+            binder.level().around = Some(around);
+            bind(binder)
+        })?;
+        Ok((named, binds))
+    }
+
+    /// `before, a JOIN b ON .. JOIN c ON ..` as one chain that leans left. Conditions see only
+    /// the names of their own entry.
+    fn chain(
+        &mut self,
+        before: Option<Named>,
+        relation: &TableFactor,
+        joins: &[Join],
+        locking: &Locking,
+    ) -> Result<Named, SqlError> {
+        let (left, before) = match before {
+            Some((rel, scope)) => (Some(rel), scope),
+            None => (None, Scope::default()),
+        };
+        let factor = self.factor(relation, &before, locking)?;
+        let width = left.as_ref().map_or(0, Rel::width);
+        let scope = factor.scope.shifted(width);
+        let rel = match left {
+            None => factor.rel,
+            Some(left) => self.attach(JoinKind::Inner, left, factor.rel, factor.binds, vec![])?,
+        };
+        self.joined(rel, before, scope, joins, locking)
+    }
+
+    /// Goes on with the joins of an entry of which `scope` has the names so far.
+    fn joined(
+        &mut self,
+        mut rel: Rel,
+        mut before: Scope,
+        mut scope: Scope,
+        joins: &[Join],
+        locking: &Locking,
+    ) -> Result<Named, SqlError> {
+        for join in joins {
+            let Join {
+                relation,
+                global,
+                join_operator,
+            } = join;
+            self.no(*global, "GLOBAL")?;
+            // A table reads no names; a copy of all of them for each one takes long.
+            let mut visible = Scope::default();
+            if !is_table(relation) {
+                self.work += (before.columns.len() + scope.columns.len()) as u64;
+                visible = before.clone();
+                visible.append(scope.clone())?;
+            }
+            let factor = self.factor(relation, &visible, locking)?;
+            let right_scope = factor.scope.shifted(rel.width());
+            let (kind, constraint) = self.join_kind(join_operator)?;
+            if matches!(constraint, JoinConstraint::None)
+                && !matches!(join_operator, JoinOperator::CrossJoin)
+            {
+                return Err(self.source.misplaced_after(relation.span().end));
+            }
+            if matches!(kind, JoinKind::Right | JoinKind::Full)
+                && let Some((_, read)) = factor.binds.first()
+            {
+                return Err(not_lateral(&visible, read));
+            }
+            let on;
+            (scope, on) = self.join_scope(kind, scope, right_scope, constraint)?;
+            rel = self.attach(kind, rel, factor.rel, factor.binds, on)?;
+        }
+        before.append(scope)?;
+        Ok((rel, before))
+    }
+
+    pub(super) fn attach(
+        &mut self,
+        kind: JoinKind,
+        left: Rel,
+        right: Rel,
+        binds: Binds,
+        on: Vec<Expr>,
+    ) -> Result<Rel, SqlError> {
+        let calls = self.take_calls();
+        if !calls.is_empty() {
+            return self.attach_calls(kind, (left, right), binds, on, calls);
+        }
+        if binds.is_empty() {
+            return Ok(joined(kind, left, right, on));
+        }
+        let outer = match kind {
+            JoinKind::Inner => false,
+            JoinKind::Left => true,
+            _ => return Err(unsupported("LATERAL in a right or full join")),
+        };
+        let (left, right) = (Box::new(left), Box::new(right));
+        Ok(Rel::Lateral {
+            outer,
+            left,
+            right,
+            binds,
+            on,
+        })
+    }
+
+    /// The names visible after a join, and its condition.
+    fn join_scope(
+        &mut self,
+        kind: JoinKind,
+        mut left: Scope,
+        mut right: Scope,
+        constraint: &JoinConstraint,
+    ) -> Result<(Scope, Vec<Expr>), SqlError> {
+        let shared: Vec<String> = match constraint {
+            JoinConstraint::On(condition) => {
+                left.append(right)?;
+                let outer = self.set_scope(left);
+                let clause = self.level().aggregates_in.replace("JOIN conditions");
+                let bound = self.condition(condition, "JOIN/ON");
+                self.level().aggregates_in = clause;
+                let scope = self.set_scope(outer);
+                let bound = bound?;
+                let mut on = Vec::new();
+                conjuncts(bound, &mut on);
+                return Ok((scope, on));
+            }
+            JoinConstraint::None => {
+                left.append(right)?;
+                return Ok((left, Vec::new()));
+            }
+            JoinConstraint::Using(names) => names.iter().map(|name| object_name(name).1).collect(),
+            JoinConstraint::Natural => {
+                let visible = |scope: &Scope, name: &str| {
+                    scope
+                        .columns
+                        .iter()
+                        .any(|c| !c.shadowed && !c.hidden && c.name == name)
+                };
+                let names = left.columns.iter().filter(|c| !c.shadowed && !c.hidden);
+                names
+                    .map(|c| c.name.clone())
+                    .filter(|name| visible(&right, name))
+                    .collect()
+            }
+        };
+        let (mut merged, mut on) = (Vec::new(), Vec::new());
+        for name in &shared {
+            let l = shared_column(&mut left, name, "left")?;
+            let r = shared_column(&mut right, name, "right")?;
+            on.push(self.binary("=", l.expr.clone(), r.expr.clone())?);
+            let expr = match kind {
+                JoinKind::Right => r.expr.clone(),
+                JoinKind::Full => {
+                    let ty = resolve::common_type(&[l.expr.ty(), r.expr.ty()])?;
+                    let sides = [l.expr.clone(), r.expr.clone()].into_iter();
+                    let sides = sides.map(|side| resolve::coerce(side, ty, Context::Implicit));
+                    Expr::Coalesce(sides.collect::<Result<_, _>>()?, ty)
+                }
+                _ => l.expr.clone(),
+            };
+            merged.push(ScopeColumn {
+                relation: String::new(),
+                name: name.clone(),
+                expr,
+                shadowed: false,
+                hidden: false,
+                origin: l.origin,
+            });
+        }
+        left.append(right)?;
+        merged.append(&mut left.columns);
+        left.columns = merged;
+        Ok((left, on))
+    }
+
+    /// One FROM item; `visible` are the names that it may read if it is lateral.
+    fn factor(
+        &mut self,
+        factor: &TableFactor,
+        visible: &Scope,
+        locking: &Locking,
+    ) -> Result<Factor, SqlError> {
+        let plain = |(rel, scope): Named| Factor {
+            rel,
+            scope,
+            binds: Vec::new(),
+        };
+        match factor {
+            TableFactor::Table {
+                name,
+                alias,
+                args,
+                with_hints,
+                version,
+                with_ordinality,
+                partitions,
+                json_path,
+                sample,
+                index_hints,
+            } => {
+                self.no(!with_hints.is_empty(), "WITH")?;
+                self.no(version.is_some(), "FOR")?;
+                self.no(!partitions.is_empty(), "PARTITION")?;
+                self.no(json_path.is_some(), "[")?;
+                self.no(!index_hints.is_empty(), "INDEX")?;
+                if sample.is_some() {
+                    return Err(unsupported("TABLESAMPLE"));
+                }
+                ordinality(*with_ordinality)?;
+                match args {
+                    None => Ok(plain(self.table_factor(name, alias.as_ref(), locking)?)),
+                    Some(ast::TableFunctionArgs { args, settings }) => {
+                        self.no(settings.is_some(), "SETTINGS")?;
+                        self.function_factor(name, args, alias.as_ref(), visible)
+                    }
+                }
+            }
+            // Functions see the entries before them with LATERAL and without.
+            TableFactor::Function {
+                lateral: _,
+                name,
+                args,
+                alias,
+            } => self.function_factor(name, args, alias.as_ref(), visible),
+            TableFactor::UNNEST {
+                alias,
+                array_exprs,
+                with_offset,
+                with_offset_alias,
+                with_ordinality,
+            } => {
+                self.no(*with_offset || with_offset_alias.is_some(), "WITH")?;
+                ordinality(*with_ordinality)?;
+                let [array] = array_exprs.as_slice() else {
+                    return Err(unsupported("unnest of several arrays"));
+                };
+                self.table_function("unnest", &[array], alias.as_ref(), visible)
+            }
+            TableFactor::Derived {
+                lateral,
+                subquery,
+                alias,
+            } => {
+                let seen = if *lateral {
+                    visible.clone()
+                } else {
+                    Scope::default()
+                };
+                let name = match alias {
+                    None => String::new(),
+                    Some(alias) => self.relation_name(&alias.name)?,
+                };
+                let mode = locking.of_table(&name);
+                self.inherited = mode.zip(locking.clause);
+                let outer = self.set_scope(seen);
+                if *lateral {
+                    self.swap_around();
+                }
+                let bound = self.nested(|binder| binder.query(subquery));
+                if *lateral {
+                    self.swap_around();
+                }
+                self.set_scope(outer);
+                let (BoundQuery { rel, columns }, binds, _) = bound?;
+                let columns = columns
+                    .into_iter()
+                    .map(|c| (c.name, c.ty, (c.table, c.attribute)));
+                let mut scope = Scope::of_relation(&name, columns, 0);
+                self.rename(&mut scope, alias.as_ref())?;
+                Ok(Factor { rel, scope, binds })
+            }
+            TableFactor::NestedJoin {
+                table_with_joins,
+                alias,
+            } => self.nested_join(table_with_joins, alias.as_ref(), visible, locking),
+            TableFactor::TableFunction { expr: _, alias: _ } => Err(self.source.misplaced("TABLE")),
+            other => Err(unsupported(&format!("the FROM item {other}"))),
+        }
+    }
+
+    /// Joins in parentheses.
+    fn nested_join(
+        &mut self,
+        table_with_joins: &TableWithJoins,
+        alias: Option<&TableAlias>,
+        visible: &Scope,
+        locking: &Locking,
+    ) -> Result<Factor, SqlError> {
+        let ((rel, mut scope), binds) = self.inside(visible, |binder| {
+            binder.bind_from_item(None, table_with_joins, locking)
+        })?;
+        if let Some(alias) = alias {
+            let name = self.relation_name(&alias.name)?;
+            scope.relations = vec![name.clone()];
+            scope.columns.retain(|column| !column.shadowed);
+            for column in &mut scope.columns {
+                column.relation.clone_from(&name);
+            }
+            self.rename(&mut scope, Some(alias))?;
+        }
+        Ok(Factor { rel, scope, binds })
+    }
+
+    /// The name that an alias gives to a relation.
+    ///
+    /// # Errors
+    /// 42601 for a reserved word, which the parser lets pass behind AS.
+    pub(super) fn relation_name(&self, name: &ast::Ident) -> Result<String, SqlError> {
+        let folded = ident(name);
+        let bare = name.quote_style.is_none();
+        self.no(
+            bare && functions::keywords::is_reserved(&folded),
+            &name.value,
+        )?;
+        Ok(folded)
+    }
+
+    /// Finds a table of the user's schema.
+    ///
+    /// # Errors
+    /// 42P01; 42809 if it is an index or a sequence.
+    pub fn find_table(&self, name: &ast::ObjectName) -> Result<Arc<Table>, SqlError> {
+        let (schema, table) = object_name(name);
+        let position = name_position(&self.source, name);
+        check_reserved(name)
+            .and_then(|()| check_database(&self.cx.database.name, name))
+            .map_err(|error| error.at(position))?;
+        self.find_table_named(schema.as_deref(), &table)
+            .map_err(|error| error.at(position))
+    }
+
+    /// The table of that name, to be written or described.
+    ///
+    /// # Errors
+    /// 42P01 if there is none, 42501 if it belongs to the system catalog.
+    pub fn find_table_named(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+    ) -> Result<Arc<Table>, SqlError> {
+        let found = self.cx.database.tables.get(name);
+        match (schema, found) {
+            (None | Some("public"), Some(table)) => return Ok(table.clone()),
+            _ if pg_catalog::lookup(schema, name).is_some() => {
+                let message = format!("permission denied for table {name}");
+                return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+            }
+            _ => {}
+        }
+        let shown = match schema {
+            Some(schema) => format!("{schema}.{name}"),
+            None => name.to_string(),
+        };
+        let message = format!("relation \"{shown}\" does not exist");
+        Err(SqlError::new(SqlState::UNDEFINED_TABLE, message))
+    }
+
+    fn table_factor(
+        &mut self,
+        name: &ast::ObjectName,
+        alias: Option<&TableAlias>,
+        locking: &Locking,
+    ) -> Result<Named, SqlError> {
+        check_database(&self.cx.database.name, name)
+            .map_err(|error| error.at(name_position(&self.source, name)))?;
+        let (schema, table) = object_name(name);
+        let shown = match alias {
+            None => table.clone(),
+            Some(alias) => self.relation_name(&alias.name)?,
+        };
+        let named = if schema.as_deref() != Some("public")
+            && let Some(found) = pg_catalog::lookup(schema.as_deref(), &table)
+        {
+            (Rel::Virtual(found), catalog_scope(found, &shown))
+        } else {
+            let table = self.find_table(name)?;
+            let scope = table_scope(&table, &shown);
+            (
+                Rel::Table {
+                    table,
+                    lock: locking.of_table(&shown),
+                },
+                scope,
+            )
+        };
+        let (rel, mut scope) = named;
+        self.rename(&mut scope, alias)?;
+        Ok((rel, scope))
+    }
+
+    fn function_factor(
+        &mut self,
+        name: &ast::ObjectName,
+        args: &[FunctionArg],
+        alias: Option<&TableAlias>,
+        visible: &Scope,
+    ) -> Result<Factor, SqlError> {
+        let (schema, function) = object_name(name);
+        if args.is_empty()
+            && let Some(found) = pg_catalog::lookup(schema.as_deref(), &function)
+        {
+            let shown = match alias {
+                None => function.clone(),
+                Some(alias) => self.relation_name(&alias.name)?,
+            };
+            let columns = found
+                .columns
+                .iter()
+                .map(|c| (c.name.to_string(), c.ty, (0, 0)));
+            let mut scope = Scope::of_relation(&shown, columns, 0);
+            self.rename(&mut scope, alias)?;
+            return Ok(Factor {
+                rel: Rel::Virtual(found),
+                scope,
+                binds: Vec::new(),
+            });
+        }
+        let args = args
+            .iter()
+            .map(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => Ok(arg),
+                _ => Err(unsupported("this form of function argument")),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        self.table_function(&function, &args, alias, visible)
+    }
+
+    fn table_function(
+        &mut self,
+        name: &str,
+        args: &[&ast::Expr],
+        alias: Option<&TableAlias>,
+        visible: &Scope,
+    ) -> Result<Factor, SqlError> {
+        let outer = self.set_scope(visible.clone());
+        self.swap_around();
+        let bound = self.nested(|binder| {
+            let args = args
+                .iter()
+                .map(|arg| binder.expr(arg))
+                .collect::<Result<Vec<_>, _>>()?;
+            let bound = binder.bind_table_function(name, args)?;
+            let calls = binder.take_calls();
+            Ok((bound, calls))
+        });
+        self.swap_around();
+        self.set_scope(outer);
+        let (((function, args, ty), calls), binds, _) = bound?;
+        let mut rel = Rel::Function {
+            function,
+            args,
+            types: vec![ty],
+        };
+        if !calls.is_empty() {
+            // An argument holds a dependent subquery: compute it in a row of its own.
+            let Rel::Function { args, .. } = &mut rel else {
+                unreachable!("made above")
+            };
+            let mut inner = Vec::new();
+            for arg in args.iter_mut() {
+                place_calls(arg, 0);
+                let slot = self.new_slot();
+                let ty = arg.ty();
+                inner.push((slot, core::mem::replace(arg, Expr::Param(slot, ty))));
+            }
+            let width = calls.len() as u32;
+            let lateral = Rel::Lateral {
+                outer: false,
+                left: Box::new(Rel::One.applied(calls)),
+                right: Box::new(rel),
+                binds: inner,
+                on: Vec::new(),
+            };
+            rel = lateral.projected(vec![Expr::Column(width, ty)]);
+        }
+        let shown = match alias {
+            None => name.to_string(),
+            Some(alias) => self.relation_name(&alias.name)?,
+        };
+        // A function of one column names it as the alias does.
+        let mut scope = Scope::of_relation(&shown, [(shown.clone(), ty, (0, 0))], 0);
+        self.rename(&mut scope, alias)?;
+        Ok(Factor { rel, scope, binds })
+    }
+
+    fn bind_table_function(
+        &mut self,
+        name: &str,
+        args: Vec<Expr>,
+    ) -> Result<(TableFunction, Vec<Expr>, Type), SqlError> {
+        match name {
+            "unnest" => {
+                let [array] = <[Expr; 1]>::try_from(args).map_err(|_| unsupported("unnest"))?;
+                let Some(element) = array.ty().element() else {
+                    return Err(SqlError::new(
+                        SqlState::UNDEFINED_FUNCTION,
+                        format!("function unnest({}) does not exist", array.ty().name()),
+                    ));
+                };
+                Ok((TableFunction::Unnest, vec![array], element))
+            }
+            "generate_series" if (2..=3).contains(&args.len()) => {
+                let types: Vec<Type> = args[..2].iter().map(Expr::ty).collect();
+                let mut ty = resolve::common_type(&types)?.without_modifiers();
+                if ty.is_datetime() && ty == Type::Date {
+                    ty = Type::Timestamptz(None);
+                }
+                if matches!(ty, Type::Unknown | Type::Int2) {
+                    ty = Type::Int4;
+                }
+                if let Some(step) = args.get(2)
+                    && step.ty().is_numeric()
+                {
+                    ty = resolve::common_type(&[ty, step.ty()])?.without_modifiers();
+                }
+                let supported = matches!(
+                    ty,
+                    Type::Int4
+                        | Type::Int8
+                        | Type::Numeric(_)
+                        | Type::Timestamp(_)
+                        | Type::Timestamptz(_)
+                );
+                if !supported || (ty.is_datetime() && args.len() == 2) {
+                    let shown: Vec<String> = args.iter().map(|arg| arg.ty().name()).collect();
+                    return Err(SqlError::new(
+                        SqlState::UNDEFINED_FUNCTION,
+                        format!(
+                            "function generate_series({}) does not exist",
+                            shown.join(", ")
+                        ),
+                    ));
+                }
+                let mut coerced = Vec::new();
+                for (i, arg) in args.into_iter().enumerate() {
+                    let to = if i == 2 && ty.is_datetime() {
+                        Type::Interval
+                    } else {
+                        ty
+                    };
+                    let arg = resolve::coerce(arg, to, Context::Implicit)?;
+                    self.note(&arg);
+                    coerced.push(arg);
+                }
+                Ok((TableFunction::Series, coerced, ty))
+            }
+            _ => {
+                let call = resolve::function(name, args)?;
+                let ty = call.ty();
+                Ok((TableFunction::Scalar, vec![call], ty))
+            }
+        }
+    }
+}
+
+fn joined(kind: JoinKind, left: Rel, right: Rel, on: Vec<Expr>) -> Rel {
+    Rel::Join {
+        kind,
+        left: Box::new(left),
+        right: Box::new(right),
+        on,
+    }
+}
+
+/// Whether a FROM item is a table, which reads no other item's columns.
+fn is_table(factor: &TableFactor) -> bool {
+    matches!(
+        factor,
+        TableFactor::Table {
+            name: _,
+            alias: _,
+            args: None,
+            with_hints: _,
+            version: _,
+            with_ordinality: _,
+            partitions: _,
+            json_path: _,
+            sample: _,
+            index_hints: _,
+        }
+    )
+}
+
+/// WITH ORDINALITY is not there yet.
+fn ordinality(wanted: bool) -> Result<(), SqlError> {
+    if wanted {
+        Err(unsupported("WITH ORDINALITY"))
+    } else {
+        Ok(())
+    }
+}
+
+impl Binder<'_> {
+    fn join_kind<'j>(
+        &self,
+        operator: &'j JoinOperator,
+    ) -> Result<(JoinKind, &'j JoinConstraint), SqlError> {
+        Ok(match operator {
+            JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => {
+                (JoinKind::Inner, constraint)
+            }
+            JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => {
+                (JoinKind::Left, constraint)
+            }
+            JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => {
+                (JoinKind::Right, constraint)
+            }
+            JoinOperator::FullOuter(constraint) => (JoinKind::Full, constraint),
+            JoinOperator::CrossJoin => (JoinKind::Inner, &JoinConstraint::None),
+            JoinOperator::CrossApply | JoinOperator::OuterApply => {
+                return Err(self.source.misplaced("APPLY"));
+            }
+            JoinOperator::AsOf {
+                match_condition: _,
+                constraint: _,
+            } => return Err(self.source.misplaced("ASOF")),
+            JoinOperator::Semi(_) | JoinOperator::LeftSemi(_) | JoinOperator::RightSemi(_) => {
+                return Err(self.source.misplaced("SEMI"));
+            }
+            JoinOperator::Anti(_) | JoinOperator::LeftAnti(_) | JoinOperator::RightAnti(_) => {
+                return Err(self.source.misplaced("ANTI"));
+            }
+        })
+    }
+
+    /// Applies the column names of an alias.
+    fn rename(&self, scope: &mut Scope, alias: Option<&TableAlias>) -> Result<(), SqlError> {
+        let Some(TableAlias { name, columns }) = alias else {
+            return Ok(());
+        };
+        let visible = scope.columns.iter_mut().filter(|column| !column.hidden);
+        let count = visible.count();
+        if columns.len() > count {
+            return Err(SqlError::new(
+                SqlState::INVALID_COLUMN_REFERENCE,
+                format!(
+                    "table \"{}\" has {count} columns available but {} columns specified",
+                    ident(name),
+                    columns.len()
+                ),
+            ));
+        }
+        let visible = scope.columns.iter_mut().filter(|column| !column.hidden);
+        for (column, ast::TableAliasColumnDef { name, data_type }) in visible.zip(columns) {
+            if let Some(data_type) = data_type {
+                let first = data_type.to_string().to_lowercase();
+                return Err(self.source.misplaced(&first));
+            }
+            column.name = ident(name);
+        }
+        Ok(())
+    }
+}
+
+/// Finds a USING column in one side and shadows it.
+fn shared_column(scope: &mut Scope, name: &str, side: &str) -> Result<ScopeColumn, SqlError> {
+    let mut fitting = scope
+        .columns
+        .iter_mut()
+        .filter(|c| !c.shadowed && c.name == name);
+    let Some(found) = fitting.next() else {
+        return Err(SqlError::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{name}\" specified in USING clause does not exist in {side} table"),
+        ));
+    };
+    if fitting.next().is_some() {
+        return Err(SqlError::new(
+            SqlState::AMBIGUOUS_COLUMN,
+            format!("common column name \"{name}\" appears more than once in {side} table"),
+        ));
+    }
+    // A merged column of an earlier USING disappears; its sides are already shadowed.
+    found.shadowed = true;
+    let copy = found.clone();
+    if copy.relation.is_empty() {
+        let merged = copy.name.clone();
+        scope
+            .columns
+            .retain(|c| !(c.relation.is_empty() && c.name == merged));
+    }
+    Ok(copy)
+}

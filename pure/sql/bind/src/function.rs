@@ -1,0 +1,329 @@
+//! Function calls: scalar functions, functions with syntax of their own, sequences, aggregates.
+
+use super::aggregate::AggregateCall;
+use super::expr::string_of;
+use super::rel::{CallKind, InitValue};
+use super::{Binder, at, unsupported};
+use crate::rel::Signal;
+use base::{Datum, SqlError, SqlState, Type};
+use catalog::Sequence;
+use expr::resolve;
+use expr::walk;
+use expr::{Expr, Func, SessionFunc, Volatility};
+use pg_catalog::names::{in_known_schema, known_schema};
+use sqlparser::ast::{
+    self, CastKind, DataType, DuplicateTreatment, Expr as Ast, ExtractSyntax, FunctionArg,
+    FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
+};
+use std::sync::Arc;
+
+impl Binder<'_> {
+    pub(super) fn function(&mut self, function: &ast::Function) -> Result<Expr, SqlError> {
+        self.call_of(function).map_err(|error| {
+            // Where the name stands is looked up only for an error.
+            let position = super::scope::name_position(&self.source, &function.name);
+            at(error, position)
+        })
+    }
+
+    fn call_of(&mut self, function: &ast::Function) -> Result<Expr, SqlError> {
+        let ast::Function {
+            name,
+            uses_odbc_syntax,
+            parameters,
+            args,
+            filter,
+            null_treatment,
+            over,
+            within_group,
+        } = function;
+        let (schema, name) = self.name_of(name)?;
+        self.no(*uses_odbc_syntax, "{")?;
+        self.no(!matches!(parameters, FunctionArguments::None), "(")?;
+        self.no(null_treatment.is_some(), "NULLS")?;
+        if over.is_some() {
+            return Err(unsupported("a window function"));
+        }
+        if let FunctionArguments::Subquery(query) = args {
+            return if name == "array" {
+                self.array_subquery(query)
+            } else {
+                Err(unsupported("a subquery as function argument"))
+            };
+        }
+        known_schema(schema.as_deref())?;
+        if expr::aggregate::is_aggregate(&name) {
+            let call = AggregateCall {
+                arguments: args,
+                filter: filter.as_deref(),
+                within_group,
+            };
+            return self.aggregate(&name, call);
+        }
+        if !within_group.is_empty() {
+            if let "percentile_cont" | "percentile_disc" | "mode" = name.as_str() {
+                return Err(unsupported(&format!("the aggregate {name}")));
+            }
+            return Err(only_aggregates(&name, "WITHIN GROUP"));
+        }
+        if filter.is_some() {
+            return Err(only_aggregates(&name, "FILTER"));
+        }
+        let args = self.plain_arguments(&name, args)?;
+        if let "nextval" | "currval" | "setval" | "lastval" = name.as_str() {
+            return self.sequence_call(&name, &args);
+        }
+        let bound = args
+            .iter()
+            .map(|arg| self.expr(arg))
+            .collect::<Result<Vec<_>, _>>()?;
+        if name == "pg_sleep" {
+            let [seconds] = <[Expr; 1]>::try_from(bound).map_err(|_| unsupported("pg_sleep"))?;
+            let seconds = self.explicit(seconds, Type::Float8)?;
+            self.note(&seconds);
+            return Ok(self.volatile_call(CallKind::Sleep(seconds), Type::Text));
+        }
+        if let (Some(signal), [pid]) = (signal_of(&name), bound.as_slice()) {
+            let pid = self.explicit(pid.clone(), Type::Int4)?;
+            self.note(&pid);
+            return Ok(self.volatile_call(CallKind::Signal(pid, signal), Type::Bool));
+        }
+        if let "generate_series" | "unnest" = name.as_str() {
+            return Err(unsupported("a set-returning function outside of FROM"));
+        }
+        let call = resolve::function(&name, bound)?;
+        self.sizes |= is_size(&call);
+        self.note(&call);
+        self.computed(call)
+    }
+
+    /// The arguments of a call that is none of an aggregate.
+    fn plain_arguments<'a>(
+        &self,
+        name: &str,
+        args: &'a FunctionArguments,
+    ) -> Result<Vec<&'a Ast>, SqlError> {
+        let list = match args {
+            FunctionArguments::List(ast::FunctionArgumentList {
+                duplicate_treatment,
+                args,
+                clauses,
+            }) => {
+                if matches!(duplicate_treatment, Some(DuplicateTreatment::Distinct)) {
+                    return Err(only_aggregates(name, "DISTINCT"));
+                }
+                match clauses.first() {
+                    None => {}
+                    Some(FunctionArgumentClause::OrderBy(_)) => {
+                        return Err(only_aggregates(name, "ORDER BY"));
+                    }
+                    Some(other) => return Err(self.source.misplaced(&first_word(other))),
+                }
+                args
+            }
+            FunctionArguments::None | FunctionArguments::Subquery(_) => return Ok(Vec::new()),
+        };
+        list.iter()
+            .map(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => Ok(arg),
+                FunctionArg::Unnamed(_) => Err(SqlError::new(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!("{name}(*) specified, but {name} is not an aggregate function"),
+                )),
+                FunctionArg::Named {
+                    name: _,
+                    arg: _,
+                    operator: _,
+                }
+                | FunctionArg::ExprNamed {
+                    name: _,
+                    arg: _,
+                    operator: _,
+                } => Err(unsupported("named arguments")),
+            })
+            .collect()
+    }
+
+    /// A call as it stands in expressions: what is the same for all rows of a statement, but only
+    /// known when it runs, becomes a slot.
+    pub(super) fn computed(&mut self, mut call: Expr) -> Result<Expr, SqlError> {
+        if let Expr::Call(func @ Func::Session(SessionFunc::Setting), _, _) = &mut call
+            && self.source.0.to_ascii_lowercase().contains("set_config")
+        {
+            *func = Func::Session(SessionFunc::SettingNow);
+        }
+        let stable = matches!(&call, Expr::Call(func, _, _)
+            if func.volatility() == Volatility::Stable);
+        if stable && walk::is_row_independent(&call) && !reads_row_slots(&call, self.params.len()) {
+            let ty = call.ty();
+            return Ok(self.init(InitValue::Expr(call), ty));
+        }
+        Ok(call)
+    }
+
+    fn sequence_call(&mut self, name: &str, args: &[&Ast]) -> Result<Expr, SqlError> {
+        if name == "setval" || name == "lastval" {
+            return Err(unsupported(name));
+        }
+        let [arg] = args else {
+            return Err(SqlError::new(
+                SqlState::UNDEFINED_FUNCTION,
+                format!("function {name} does not exist"),
+            ));
+        };
+        let mut inner = *arg;
+        loop {
+            inner = match inner {
+                Ast::Nested(expr) => expr,
+                Ast::Cast {
+                    kind: CastKind::Cast | CastKind::DoubleColon,
+                    expr,
+                    data_type: DataType::Regclass | DataType::Text,
+                    format: None,
+                } => expr,
+                _ => break,
+            };
+        }
+        let text = match inner {
+            Ast::Value(value) => string_of(&value.value),
+            _ => None,
+        };
+        let Some(text) = text else {
+            return Err(unsupported(&format!("{name} of anything but a literal")));
+        };
+        let sequence = Arc::new(self.sequence(text)?.clone());
+        let kind = if name == "nextval" {
+            CallKind::Nextval(sequence)
+        } else {
+            CallKind::Currval(sequence)
+        };
+        Ok(self.volatile_call(kind, Type::Int8))
+    }
+
+    /// A sequence by the text of its name, which may have a schema and quotes.
+    pub(super) fn sequence(&self, text: &str) -> Result<&Sequence, SqlError> {
+        let parts = pg_catalog::names::parts(text)?;
+        let (schema, name) = in_known_schema(&self.cx.database.name, parts)?;
+        if schema.as_ref().is_some_and(|schema| schema != "public") {
+            let message = format!("relation \"{text}\" does not exist");
+            return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+        }
+        self.cx.database.sequences.get(&name).ok_or_else(|| {
+            if self.cx.database.tables.contains_key(&name) {
+                let message = format!("\"{name}\" is not a sequence");
+                return SqlError::new(SqlState::WRONG_OBJECT_TYPE, message);
+            }
+            let message = format!("relation \"{text}\" does not exist");
+            SqlError::new(SqlState::UNDEFINED_TABLE, message)
+        })
+    }
+
+    /// Functions that the grammar knows; `None` for other expressions.
+    pub(super) fn special_function(&mut self, ast: &Ast) -> Result<Option<Expr>, SqlError> {
+        let (name, args): (&str, Vec<&Ast>) = match ast {
+            Ast::Extract {
+                field,
+                syntax,
+                expr,
+            } => {
+                self.no(*syntax != ExtractSyntax::From, ",")?;
+                let field = Expr::literal(&field.to_string().to_lowercase().replace('\'', ""));
+                let value = self.expr(expr)?;
+                return resolve::function("extract", vec![field, value]).map(Some);
+            }
+            Ast::Position { expr, r#in } => ("strpos", vec![r#in, expr]),
+            Ast::Substring {
+                expr,
+                substring_from,
+                substring_for,
+                // Whether commas stand in place of the words.
+                special: _,
+            } => {
+                let value = self.expr(expr)?;
+                let from = match substring_from {
+                    Some(from) => self.expr(from)?,
+                    None => Expr::Const(Datum::Int(1), Type::Int4),
+                };
+                let mut args = vec![value, from];
+                if let Some(length) = substring_for {
+                    args.push(self.expr(length)?);
+                }
+                let call = resolve::function("substring", args)?;
+                self.note(&call);
+                return Ok(Some(call));
+            }
+            Ast::Trim {
+                expr,
+                trim_where,
+                trim_what,
+                trim_characters,
+            } => {
+                let name = match trim_where {
+                    Some(ast::TrimWhereField::Leading) => "ltrim",
+                    Some(ast::TrimWhereField::Trailing) => "rtrim",
+                    Some(ast::TrimWhereField::Both) | None => "btrim",
+                };
+                let mut args: Vec<&Ast> = vec![expr];
+                args.extend(trim_what.as_deref());
+                args.extend(trim_characters.iter().flatten());
+                (name, args)
+            }
+            Ast::Overlay {
+                expr,
+                overlay_what,
+                overlay_from,
+                overlay_for,
+            } => {
+                let mut args: Vec<&Ast> = vec![expr, overlay_what, overlay_from];
+                args.extend(overlay_for.as_deref());
+                ("overlay", args)
+            }
+            _ => return Ok(None),
+        };
+        let args = args
+            .into_iter()
+            .map(|arg| self.expr(arg))
+            .collect::<Result<Vec<_>, _>>()?;
+        let call = resolve::function(name, args)?;
+        self.note(&call);
+        Ok(Some(call))
+    }
+}
+
+/// The error of a clause that calls of aggregates have.
+fn only_aggregates(name: &str, clause: &str) -> SqlError {
+    let message = format!("{clause} specified, but {name} is not an aggregate function");
+    SqlError::new(SqlState::WRONG_OBJECT_TYPE, message)
+}
+
+/// The word that a clause starts with.
+pub(super) fn first_word(clause: &impl core::fmt::Display) -> String {
+    let text = clause.to_string();
+    text.split(' ').next().unwrap_or_default().to_string()
+}
+
+/// Whether a call asks how much memory rows take up.
+fn is_size(call: &Expr) -> bool {
+    matches!(call, Expr::Call(Func::Catalog(name), ..)
+        if pg_catalog::functions::is_size(name))
+}
+
+/// Whether the expression reads slots behind the client's parameters: they may belong to rows of
+/// an enclosing query.
+fn reads_row_slots(expr: &Expr, params: usize) -> bool {
+    walk::any(expr, &|node| match node {
+        Expr::Param(slot, _) => *slot as usize >= params,
+        Expr::Outer(..) => true,
+        Expr::Call(Func::NextVal | Func::Sleep, _, _) => true,
+        _ => false,
+    })
+}
+
+/// What a function does to another session, if it is such a function.
+fn signal_of(name: &str) -> Option<Signal> {
+    match name {
+        "pg_cancel_backend" => Some(Signal::Cancel),
+        "pg_terminate_backend" => Some(Signal::Terminate),
+        _ => None,
+    }
+}

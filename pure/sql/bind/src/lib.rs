@@ -1,0 +1,364 @@
+//! Names and types: syntax trees to bound relations and expressions.
+//!
+//! Columns of enclosing queries and values that are computed once per statement become parameter
+//! slots behind the client's own parameters: a dependent query runs again with other slot values,
+//! and its expressions need no rewriting.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod aggregate;
+mod calls;
+mod clauses;
+mod conflict;
+mod dml;
+mod expr;
+mod form;
+mod from;
+mod function;
+mod group;
+mod join;
+mod names;
+mod predicate;
+pub mod rel;
+pub mod scope;
+mod select;
+mod target;
+pub mod types;
+
+pub use calls::is_subquery;
+pub use conflict::{Conflict, ConflictAction};
+pub use dml::{BoundAssignment, BoundInsert, BoundWrite};
+pub use expr::check_collation;
+pub use target::Target;
+
+/// The names of a table's columns, under its own name.
+pub fn scope_of(table: &Arc<catalog::Table>) -> Scope {
+    scope::table_scope(table, &table.name)
+}
+
+use ::expr::{Expr, zoned};
+use base::{OutColumn, SqlError, SqlState, TableId, Type};
+use catalog::{Catalog, Database};
+use core::cell::Cell;
+pub use parse::unsupported;
+use parse::{Source, Statement, too_complex};
+use rel::{Aggregate, Binds, Call, Init, InitValue, Rel};
+use scope::Scope;
+use std::sync::Arc;
+
+/// What planning needs to know.
+pub struct PlanCx<'a> {
+    /// The catalog to plan with.
+    pub catalog: &'a Arc<Catalog>,
+    /// The session's database in it.
+    pub database: &'a Arc<Database>,
+    /// Types of `$1..` that the client declared; `Unknown`: infer.
+    pub param_types: &'a [Type],
+    /// The time zone of the session ([`zoned::of_setting`]).
+    pub zone: &'a str,
+    /// Rows of a table in the whole cluster, as far as they are known.
+    pub rows: &'a dyn Fn(TableId) -> Option<u64>,
+}
+
+/// The first field of an [`Expr::Outer`] that stands for an aggregate while its query is bound.
+pub(crate) const AGGREGATE: u32 = u32::MAX;
+
+/// Where aggregates are forbidden without a clause that has a name.
+const ELSEWHERE: Option<&str> = Some("this clause");
+
+/// One query level that is being bound.
+struct Level {
+    /// What its expressions see.
+    scope: Scope,
+    /// For a part of FROM that is bound as a level of its own: what LATERAL items in it see of the
+    /// level above, which shows it to them only.
+    around: Option<Scope>,
+    /// Columns of the enclosing query that it (or a query in it) reads, with their slots.
+    captures: Binds,
+    /// Its value differs between rows of an enclosing query.
+    dependent: bool,
+    /// Calls of the clause that is being bound; `Expr::Subquery(n)` stands for the n-th.
+    calls: Vec<Call<Rel>>,
+    /// Calls inside of aggregate arguments and GROUP BY.
+    inner_calls: Vec<Call<Rel>>,
+    /// Aggregates found so far; `Expr::Outer(AGGREGATE, n, _)` stands for the n-th.
+    aggregates: Vec<Aggregate>,
+    /// Whether aggregates may stand here, or the clause that forbids them.
+    aggregates_in: Option<&'static str>,
+}
+
+impl Default for Level {
+    fn default() -> Level {
+        Level {
+            scope: Scope::default(),
+            around: None,
+            captures: Vec::new(),
+            dependent: false,
+            calls: Vec::new(),
+            inner_calls: Vec::new(),
+            aggregates: Vec::new(),
+            aggregates_in: ELSEWHERE,
+        }
+    }
+}
+
+/// A bound query.
+#[allow(missing_docs)]
+pub struct BoundQuery {
+    pub rel: Rel,
+    pub columns: Vec<OutColumn>,
+}
+
+/// What becomes of the columns of a query that are literals, NULL or parameters without a type.
+#[derive(Default)]
+pub(crate) enum Untyped {
+    /// They become text.
+    #[default]
+    Text,
+    /// They become of the types of the columns to which an INSERT assigns them.
+    Assigned(Vec<Type>),
+    /// They stay without a type: those of the other sides of a UNION decide.
+    Kept,
+}
+
+/// Binds the parts of one statement.
+#[allow(missing_docs)]
+pub struct Binder<'a> {
+    pub cx: &'a PlanCx<'a>,
+    source: Source,
+    /// Types of the client's parameters as far as they are known.
+    pub params: Vec<Type>,
+    next_slot: u32,
+    levels: Vec<Level>,
+    /// Values that are computed when the statement starts.
+    pub inits: Vec<Init<Rel>>,
+    /// Calls so far that must be made for every row.
+    effects: u64,
+    depth: u32,
+    /// Operators of the chains that are being bound, one inside the other.
+    chained: u32,
+    /// A query has FOR UPDATE or FOR SHARE.
+    pub locks: bool,
+    /// The name of the first column of the scalar subquery that was bound last.
+    subquery_name: String,
+    /// The locks that the query to be bound next takes over from the one around it.
+    inherited: Option<(txn::LockMode, &'static str)>,
+    /// A parameter, its type, and another one as which an expression takes it.
+    conflict: Cell<Option<(u32, Type, Type)>>,
+    /// What becomes of the columns without a type of the query to be bound next.
+    untyped: Untyped,
+    /// A function asks how much memory rows take up.
+    pub sizes: bool,
+    /// The session's time zone; empty for UTC.
+    pub zone: Box<str>,
+    /// The numbers of rows of tables have decided how it is planned.
+    pub by_rows: bool,
+    /// What binding and planning have looked at: names, expressions, conditions, inputs of joins.
+    pub work: u64,
+}
+
+impl<'a> Binder<'a> {
+    /// Nothing is bound yet.
+    pub fn new(cx: &'a PlanCx<'a>, statement: &Statement) -> Binder<'a> {
+        let count = (statement.parameters() as usize).max(cx.param_types.len());
+        let mut params = cx.param_types.to_vec();
+        params.resize(count, Type::Unknown);
+        Binder {
+            cx,
+            source: statement.source().clone(),
+            next_slot: count as u32,
+            params,
+            levels: vec![Level::default()],
+            inits: Vec::new(),
+            effects: 0,
+            depth: 0,
+            chained: 0,
+            locks: false,
+            inherited: None,
+            conflict: Cell::new(None),
+            untyped: Untyped::Text,
+            subquery_name: String::new(),
+            sizes: false,
+            zone: cx.zone.into(),
+            by_rows: false,
+            work: 0,
+        }
+    }
+
+    /// Slots in use: the client's parameters and the hidden ones behind them.
+    pub fn slots(&self) -> u32 {
+        self.next_slot
+    }
+
+    /// A parameter slot behind those of the client.
+    pub fn new_slot(&mut self) -> u32 {
+        let slot = self.next_slot;
+        self.next_slot += 1;
+        slot
+    }
+
+    fn level(&mut self) -> &mut Level {
+        self.levels
+            .last_mut()
+            .expect("the outermost level is never popped")
+    }
+
+    /// Replaces the visible names of the current level.
+    pub fn set_scope(&mut self, scope: Scope) -> Scope {
+        core::mem::replace(&mut self.level().scope, scope)
+    }
+
+    /// Hides or shows what stands before the parts of FROM that are being bound.
+    fn swap_around(&mut self) {
+        for depth in (1..self.levels.len()).rev() {
+            let (above, below) = self.levels.split_at_mut(depth);
+            let Some(around) = &mut below[0].around else {
+                return;
+            };
+            core::mem::swap(around, &mut above[depth - 1].scope);
+        }
+    }
+
+    /// Runs `bind` at one more level of recursion.
+    fn deeper<T>(
+        &mut self,
+        bind: impl FnOnce(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        if self.depth >= parse::DEPTH_MAX {
+            return Err(too_complex());
+        }
+        self.depth += 1;
+        let result = parse::stack::grown(|| bind(self));
+        self.depth -= 1;
+        result
+    }
+
+    /// Binds a query one level deeper; gives also the slots that depend on this level's row and
+    /// whether it depends on any row at all.
+    fn nested<T>(
+        &mut self,
+        bind: impl FnOnce(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<(T, Binds, bool), SqlError> {
+        self.levels.push(Level::default());
+        let result = self.deeper(bind);
+        let level = self.levels.pop().expect("pushed above");
+        Ok((result?, level.captures, level.dependent))
+    }
+
+    /// The calls that the expressions bound since the last time stand for.
+    pub fn take_calls(&mut self) -> Vec<Call<Rel>> {
+        core::mem::take(&mut self.level().calls)
+    }
+
+    /// A slot whose value is computed when the statement starts.
+    pub fn init(&mut self, value: InitValue<Rel>, ty: Type) -> Expr {
+        let slot = self.new_slot();
+        self.inits.push(Init { slot, value });
+        Expr::Param(slot, ty)
+    }
+
+    /// Takes note of parameter types that resolution has given to the operands of `expr`.
+    fn note(&mut self, expr: &Expr) {
+        let mut typed = Vec::new();
+        let mut look = |node: &Expr| {
+            if let Expr::Param(index, ty) = node
+                && *ty != Type::Unknown
+            {
+                typed.push((*index as usize, *ty));
+            }
+        };
+        look(expr);
+        expr.each_child(&mut |child| {
+            look(child);
+            child.each_child(&mut look);
+        });
+        for (index, ty) in typed {
+            if self.params.get(index) == Some(&Type::Unknown) {
+                self.params[index] = ty.without_modifiers();
+            }
+        }
+    }
+
+    /// Sets the types of parameters that stand in expressions bound before the type was known, and
+    /// puts the session's time zone in. [`Binder::check_params`] tells of a parameter to which two
+    /// places have given different types.
+    pub fn settle(&self, expr: &mut Expr) {
+        ::expr::walk::map(expr, &mut |node| {
+            zoned::read_literal(node, &self.zone);
+            let Expr::Param(index, ty) = node else { return };
+            let Some(known) = self.params.get(*index as usize) else {
+                return;
+            };
+            if *ty == Type::Unknown {
+                *ty = *known;
+            } else if ty.without_modifiers() != known.without_modifiers() {
+                self.conflict.set(Some((*index, *known, *ty)));
+            }
+        });
+        if !self.zone.is_empty() {
+            zoned::localize(expr, &self.zone);
+        }
+    }
+
+    /// Fails if a parameter's type is still open, or if a settled expression takes it for another.
+    ///
+    /// # Errors
+    /// 42P18, 42P08.
+    pub fn check_params(&self) -> Result<(), SqlError> {
+        if let Some((index, known, other)) = self.conflict.get() {
+            let message = format!("inconsistent types deduced for parameter ${}", index + 1);
+            let detail = format!("{} versus {}", known.name(), other.name());
+            return Err(SqlError::new(SqlState::AMBIGUOUS_PARAMETER, message).detail(detail));
+        }
+        match self.params.iter().position(|ty| *ty == Type::Unknown) {
+            Some(index) => Err(SqlError::new(
+                SqlState::INDETERMINATE_DATATYPE,
+                format!("could not determine data type of parameter ${}", index + 1),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a clause that PostgreSQL's grammar does not have, if it is there.
+    ///
+    /// # Errors
+    /// 42601 at the clause's word.
+    pub fn no(&self, there: bool, word: &str) -> Result<(), SqlError> {
+        if there {
+            Err(self.source.misplaced(word))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn position(&self, span: sqlparser::tokenizer::Span) -> u32 {
+        self.source.position(span.start)
+    }
+}
+
+/// Adds a position to an error that has none.
+pub fn at(error: SqlError, position: u32) -> SqlError {
+    if error.fields().position == 0 {
+        error.at(position)
+    } else {
+        error
+    }
+}
+
+/// The conjuncts of a condition.
+pub fn conjuncts(condition: Expr, into: &mut Vec<Expr>) {
+    match condition {
+        Expr::And(parts) => parts.into_iter().for_each(|part| conjuncts(part, into)),
+        other => into.push(other),
+    }
+}
+
+/// Replaces the placeholders of a clause's calls by the columns that [`Rel::Apply`] appends
+/// behind `width` columns.
+pub(crate) fn place_calls(expr: &mut Expr, width: u32) {
+    ::expr::walk::map(expr, &mut |node| {
+        if let Expr::Subquery(number, ty) = node {
+            *node = Expr::Column(width + *number, *ty);
+        }
+    });
+}

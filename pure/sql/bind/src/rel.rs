@@ -1,0 +1,602 @@
+//! Bound queries before planning: what is computed, not how.
+//!
+//! Every relation gives rows of a fixed width; expressions above it refer to its columns by
+//! position. Subqueries and other calls that the evaluator cannot make itself are computed by
+//! [`Rel::Apply`], which appends their values as columns; so all other expressions are plain.
+
+use base::Type;
+use catalog::{Sequence, Table};
+use expr::Expr;
+use expr::aggregate::AggFunc;
+use pg_catalog::VirtualTable;
+use std::sync::Arc;
+use txn::LockMode;
+
+/// What one session can do to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// Its statement ends with 57014 (pg_cancel_backend).
+    Cancel,
+    /// It ends with 57P01 (pg_terminate_backend).
+    Terminate,
+}
+
+/// A bound relation.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum Rel {
+    /// One row of no columns.
+    One,
+    /// All columns of a table, the hidden one included.
+    Table {
+        table: Arc<Table>,
+        lock: Option<LockMode>,
+    },
+    /// A table of the system catalog.
+    Virtual(&'static VirtualTable),
+    /// Rows of expressions without columns. Calls are numbered over all rows.
+    Values {
+        rows: Vec<Vec<Expr>>,
+        types: Vec<Type>,
+        calls: Vec<Call<Rel>>,
+    },
+    /// A function in FROM.
+    Function {
+        function: TableFunction,
+        args: Vec<Expr>,
+        types: Vec<Type>,
+    },
+    /// Left columns, then right columns (only left ones for semi and anti joins).
+    Join {
+        kind: JoinKind,
+        left: Box<Rel>,
+        right: Box<Rel>,
+        on: Vec<Expr>,
+    },
+    /// As Join, for a right side that depends on the left row: `binds` are slots that it reads.
+    Lateral {
+        outer: bool,
+        left: Box<Rel>,
+        right: Box<Rel>,
+        binds: Binds,
+        on: Vec<Expr>,
+    },
+    /// Rows for which all conditions are true.
+    Filter {
+        input: Box<Rel>,
+        conditions: Vec<Expr>,
+    },
+    /// One column per expression.
+    Project { input: Box<Rel>, exprs: Vec<Expr> },
+    /// The input's columns and one for each call.
+    Apply {
+        input: Box<Rel>,
+        calls: Vec<Call<Rel>>,
+    },
+    /// Group columns, then aggregates. Without groups exactly one row.
+    Aggregate {
+        input: Box<Rel>,
+        group: Vec<Expr>,
+        aggregates: Vec<Aggregate>,
+    },
+    /// Rows that differ in the columns `keys` (the first of each in input order).
+    Distinct { input: Box<Rel>, keys: Vec<u32> },
+    /// In order of columns.
+    Sort { input: Box<Rel>, keys: Vec<SortKey> },
+    /// Some rows: `limit` after `offset`; the expressions have no columns.
+    Limit {
+        input: Box<Rel>,
+        limit: Option<Expr>,
+        offset: Option<Expr>,
+    },
+    /// All rows of all inputs.
+    Union { inputs: Vec<Rel> },
+}
+
+/// Parameter slots that are set from a row before a dependent relation runs.
+pub type Binds = Vec<(u32, Expr)>;
+
+/// Functions that give rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TableFunction {
+    /// `generate_series(start, stop [, step])` over integers, numerics or timestamps.
+    Series,
+    /// `unnest(array)`
+    Unnest,
+    /// One row with the value of the argument: a scalar function in FROM.
+    Scalar,
+}
+
+/// Kinds of joins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum JoinKind {
+    Inner,
+    Left,
+    Right,
+    Full,
+    /// Left rows with a partner.
+    Semi,
+    /// Left rows without one.
+    Anti,
+}
+
+/// A sort key: a column of the input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub struct SortKey {
+    pub column: u32,
+    pub descending: bool,
+    pub nulls_first: bool,
+}
+
+/// One aggregate of an Aggregate relation.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs)]
+pub struct Aggregate {
+    pub func: AggFunc,
+    pub args: Vec<Expr>,
+    pub distinct: bool,
+    pub filter: Option<Expr>,
+    pub order: Vec<(Expr, bool, bool)>,
+    pub ty: Type,
+}
+
+/// A value that the executor computes for a row before expressions are evaluated. `R` is the form
+/// of queries: bound or planned.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Call<R> {
+    pub kind: CallKind<R>,
+    pub ty: Type,
+    /// It gives the same for rows with the same values of what it reads of them.
+    pub repeats: bool,
+}
+
+/// Of which rows of a query a condition must be true.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Quantifier {
+    Any,
+    All,
+    /// The only one; NULL if there is none.
+    One,
+}
+
+/// Kinds of calls.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum CallKind<R> {
+    /// The one column of the one row; NULL without a row.
+    Scalar { query: R, binds: Binds },
+    /// Whether there is a row.
+    Exists { query: R, binds: Binds },
+    /// Whether the left values are among the rows (three-valued).
+    In {
+        left: Vec<Expr>,
+        query: R,
+        binds: Binds,
+    },
+    /// `left op ANY|ALL (query)`, `(a, b) op (query)`; the condition is over the columns of left,
+    /// then those of the query.
+    Quantified {
+        left: Vec<Expr>,
+        condition: Expr,
+        quantifier: Quantifier,
+        query: R,
+        binds: Binds,
+    },
+    /// All values of the one column as an array.
+    Array { query: R, binds: Binds },
+    /// Draws from a sequence.
+    Nextval(Arc<Sequence>),
+    /// What the session drew last.
+    Currval(Arc<Sequence>),
+    /// Waits so many seconds.
+    Sleep(Expr),
+    /// Cancels or ends the session with this number.
+    Signal(Expr, Signal),
+}
+
+impl<R> CallKind<R> {
+    /// The expressions over the outer row.
+    pub fn outer_exprs_mut(&mut self) -> Vec<&mut Expr> {
+        let (lefts, binds): (Vec<&mut Expr>, Option<&mut Binds>) = match self {
+            CallKind::Scalar { binds, .. }
+            | CallKind::Exists { binds, .. }
+            | CallKind::Array { binds, .. } => (Vec::new(), Some(binds)),
+            CallKind::In { left, binds, .. } | CallKind::Quantified { left, binds, .. } => {
+                (left.iter_mut().collect(), Some(binds))
+            }
+            CallKind::Sleep(expr) | CallKind::Signal(expr, _) => (vec![expr], None),
+            CallKind::Nextval(_) | CallKind::Currval(_) => (Vec::new(), None),
+        };
+        let mut all = lefts;
+        if let Some(binds) = binds {
+            all.extend(binds.iter_mut().map(|(_, expr)| expr));
+        }
+        all
+    }
+
+    /// As [`CallKind::outer_exprs_mut`], to look at.
+    pub fn outer_exprs(&self) -> Vec<&Expr> {
+        let (mut all, binds): (Vec<&Expr>, Option<&Binds>) = match self {
+            CallKind::Scalar { binds, .. }
+            | CallKind::Exists { binds, .. }
+            | CallKind::Array { binds, .. } => (Vec::new(), Some(binds)),
+            CallKind::In { left, binds, .. } | CallKind::Quantified { left, binds, .. } => {
+                (left.iter().collect(), Some(binds))
+            }
+            CallKind::Sleep(expr) | CallKind::Signal(expr, _) => (vec![expr], None),
+            CallKind::Nextval(_) | CallKind::Currval(_) => (Vec::new(), None),
+        };
+        all.extend(binds.into_iter().flatten().map(|(_, expr)| expr));
+        all
+    }
+
+    /// Whether it runs a query that reads the outer row.
+    pub fn binds_row(&self) -> bool {
+        match self {
+            CallKind::Scalar { binds, .. }
+            | CallKind::Exists { binds, .. }
+            | CallKind::Array { binds, .. }
+            | CallKind::In { binds, .. }
+            | CallKind::Quantified { binds, .. } => !binds.is_empty(),
+            CallKind::Sleep(_)
+            | CallKind::Signal(..)
+            | CallKind::Nextval(_)
+            | CallKind::Currval(_) => false,
+        }
+    }
+
+    /// The values that are compared with those of the query, or are arguments.
+    pub fn left_mut(&mut self) -> &mut [Expr] {
+        match self {
+            CallKind::In { left, .. } | CallKind::Quantified { left, .. } => left,
+            CallKind::Sleep(left) | CallKind::Signal(left, _) => core::slice::from_mut(left),
+            CallKind::Scalar { .. }
+            | CallKind::Exists { .. }
+            | CallKind::Array { .. }
+            | CallKind::Nextval(_)
+            | CallKind::Currval(_) => &mut [],
+        }
+    }
+
+    /// The slots that are set from the outer row.
+    pub fn binds_mut(&mut self) -> Option<&mut Binds> {
+        match self {
+            CallKind::Scalar { binds, .. }
+            | CallKind::Exists { binds, .. }
+            | CallKind::Array { binds, .. }
+            | CallKind::In { binds, .. }
+            | CallKind::Quantified { binds, .. } => Some(binds),
+            CallKind::Nextval(_)
+            | CallKind::Currval(_)
+            | CallKind::Sleep(_)
+            | CallKind::Signal(..) => None,
+        }
+    }
+
+    /// The query, if there is one.
+    pub fn query_mut(&mut self) -> Option<&mut R> {
+        match self {
+            CallKind::Scalar { query, .. }
+            | CallKind::Exists { query, .. }
+            | CallKind::Array { query, .. }
+            | CallKind::In { query, .. }
+            | CallKind::Quantified { query, .. } => Some(query),
+            CallKind::Nextval(_)
+            | CallKind::Currval(_)
+            | CallKind::Sleep(_)
+            | CallKind::Signal(..) => None,
+        }
+    }
+
+    /// The query and the slots that it reads, if there is one.
+    pub fn query(&self) -> Option<(&R, &Binds)> {
+        match self {
+            CallKind::Scalar { query, binds }
+            | CallKind::Exists { query, binds }
+            | CallKind::In { query, binds, .. }
+            | CallKind::Quantified { query, binds, .. }
+            | CallKind::Array { query, binds } => Some((query, binds)),
+            CallKind::Nextval(_)
+            | CallKind::Currval(_)
+            | CallKind::Sleep(_)
+            | CallKind::Signal(..) => None,
+        }
+    }
+
+    /// The same call with its query in another form.
+    pub fn try_map<S, E>(self, plan: &mut dyn FnMut(R) -> Result<S, E>) -> Result<CallKind<S>, E> {
+        Ok(match self {
+            CallKind::Scalar { query, binds } => CallKind::Scalar {
+                query: plan(query)?,
+                binds,
+            },
+            CallKind::Exists { query, binds } => CallKind::Exists {
+                query: plan(query)?,
+                binds,
+            },
+            CallKind::In { left, query, binds } => CallKind::In {
+                left,
+                query: plan(query)?,
+                binds,
+            },
+            CallKind::Quantified {
+                left,
+                condition,
+                quantifier,
+                query,
+                binds,
+            } => CallKind::Quantified {
+                left,
+                condition,
+                quantifier,
+                query: plan(query)?,
+                binds,
+            },
+            CallKind::Array { query, binds } => CallKind::Array {
+                query: plan(query)?,
+                binds,
+            },
+            CallKind::Nextval(sequence) => CallKind::Nextval(sequence),
+            CallKind::Currval(sequence) => CallKind::Currval(sequence),
+            CallKind::Sleep(seconds) => CallKind::Sleep(seconds),
+            CallKind::Signal(pid, signal) => CallKind::Signal(pid, signal),
+        })
+    }
+}
+
+/// A parameter slot that is filled when the statement starts.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Init<R> {
+    pub slot: u32,
+    pub value: InitValue<R>,
+}
+
+/// Where the value of a slot comes from.
+#[derive(Clone, Debug)]
+pub enum InitValue<R> {
+    /// An expression without columns (it may read earlier slots).
+    Expr(Expr),
+    /// A call without outer references.
+    Call(Call<R>),
+}
+
+impl Rel {
+    /// Number of columns.
+    pub fn width(&self) -> u32 {
+        match self {
+            Rel::One => 0,
+            Rel::Table { table, .. } => table.columns.len() as u32,
+            Rel::Virtual(table) => table.columns.len() as u32,
+            Rel::Values { types, .. } | Rel::Function { types, .. } => types.len() as u32,
+            Rel::Join {
+                kind: JoinKind::Semi | JoinKind::Anti,
+                left,
+                ..
+            } => left.width(),
+            Rel::Join { left, right, .. } | Rel::Lateral { left, right, .. } => {
+                left.width() + right.width()
+            }
+            Rel::Filter { input, .. }
+            | Rel::Distinct { input, .. }
+            | Rel::Sort { input, .. }
+            | Rel::Limit { input, .. } => input.width(),
+            Rel::Project { exprs, .. } => exprs.len() as u32,
+            Rel::Apply { input, calls } => input.width() + calls.len() as u32,
+            Rel::Aggregate {
+                group, aggregates, ..
+            } => (group.len() + aggregates.len()) as u32,
+            Rel::Union { inputs } => inputs.first().map_or(0, Rel::width),
+        }
+    }
+
+    /// The rows that pass all `conditions`.
+    pub fn filtered(self, conditions: Vec<Expr>) -> Rel {
+        if conditions.is_empty() {
+            self
+        } else {
+            Rel::Filter {
+                input: Box::new(self),
+                conditions,
+            }
+        }
+    }
+
+    /// The input with the values of `calls` appended. A call may read the ones before it.
+    pub fn applied(self, mut calls: Vec<Call<Rel>>) -> Rel {
+        if calls.is_empty() {
+            self
+        } else {
+            let width = self.width();
+            for call in &mut calls {
+                let exprs = call.kind.outer_exprs_mut().into_iter();
+                exprs.for_each(|expr| super::place_calls(expr, width));
+            }
+            Rel::Apply {
+                input: Box::new(self),
+                calls,
+            }
+        }
+    }
+
+    /// The same columns without a row.
+    pub fn emptied(self) -> Rel {
+        Rel::Values {
+            rows: Vec::new(),
+            types: vec![Type::Unknown; self.width() as usize],
+            calls: Vec::new(),
+        }
+    }
+
+    /// These expressions over its columns.
+    pub fn projected(self, exprs: Vec<Expr>) -> Rel {
+        Rel::Project {
+            input: Box::new(self),
+            exprs,
+        }
+    }
+
+    /// The value without a type that makes a column of a bound query; what passes it on takes it to
+    /// be of type `ty` from now on.
+    pub fn untyped(&mut self, column: u32, ty: Type) -> Option<&mut Expr> {
+        match self {
+            Rel::Project { input, exprs } => match &mut exprs[column as usize] {
+                Expr::Column(at, of @ Type::Unknown) => {
+                    *of = ty;
+                    input.untyped(*at, ty)
+                }
+                value => (value.ty() == Type::Unknown).then_some(value),
+            },
+            Rel::Sort { input, keys: _ }
+            | Rel::Distinct { input, keys: _ }
+            | Rel::Limit {
+                input,
+                limit: _,
+                offset: _,
+            } => input.untyped(column, ty),
+            Rel::One
+            | Rel::Table { .. }
+            | Rel::Virtual(_)
+            | Rel::Values { .. }
+            | Rel::Function { .. }
+            | Rel::Join { .. }
+            | Rel::Lateral { .. }
+            | Rel::Filter { .. }
+            | Rel::Apply { .. }
+            | Rel::Aggregate { .. }
+            | Rel::Union { .. } => None,
+        }
+    }
+
+    /// Every expression of this relation and the ones below it.
+    pub fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        let calls = |calls: &mut Vec<Call<Rel>>, visit: &mut dyn FnMut(&mut Expr)| {
+            for call in calls {
+                call.kind
+                    .outer_exprs_mut()
+                    .into_iter()
+                    .for_each(&mut *visit);
+                if let Some(query) = call.kind.query_mut() {
+                    query.each_expr_mut(visit);
+                }
+            }
+        };
+        match self {
+            Rel::One | Rel::Table { .. } | Rel::Virtual(_) => {}
+            Rel::Values {
+                rows, calls: list, ..
+            } => {
+                rows.iter_mut().flatten().for_each(&mut *visit);
+                calls(list, visit);
+            }
+            Rel::Function { args, .. } => args.iter_mut().for_each(visit),
+            Rel::Join {
+                left, right, on, ..
+            } => {
+                on.iter_mut().for_each(&mut *visit);
+                left.each_expr_mut(visit);
+                right.each_expr_mut(visit);
+            }
+            Rel::Lateral {
+                left,
+                right,
+                binds,
+                on,
+                ..
+            } => {
+                on.iter_mut().for_each(&mut *visit);
+                binds.iter_mut().for_each(|(_, expr)| visit(expr));
+                left.each_expr_mut(visit);
+                right.each_expr_mut(visit);
+            }
+            Rel::Filter {
+                input,
+                conditions: exprs,
+            }
+            | Rel::Project { input, exprs } => {
+                exprs.iter_mut().for_each(&mut *visit);
+                input.each_expr_mut(visit);
+            }
+            Rel::Apply { input, calls: list } => {
+                calls(list, visit);
+                input.each_expr_mut(visit);
+            }
+            Rel::Aggregate {
+                input,
+                group,
+                aggregates,
+            } => {
+                group.iter_mut().for_each(&mut *visit);
+                for aggregate in aggregates {
+                    aggregate.args.iter_mut().for_each(&mut *visit);
+                    aggregate.filter.iter_mut().for_each(&mut *visit);
+                    aggregate
+                        .order
+                        .iter_mut()
+                        .for_each(|(expr, _, _)| visit(expr));
+                }
+                input.each_expr_mut(visit);
+            }
+            Rel::Distinct { input, .. } | Rel::Sort { input, .. } => input.each_expr_mut(visit),
+            Rel::Limit {
+                input,
+                limit,
+                offset,
+            } => {
+                limit.iter_mut().for_each(&mut *visit);
+                offset.iter_mut().for_each(&mut *visit);
+                input.each_expr_mut(visit);
+            }
+            Rel::Union { inputs } => {
+                inputs
+                    .iter_mut()
+                    .for_each(|input| input.each_expr_mut(visit));
+            }
+        }
+    }
+
+    /// Every list of slots that a relation or call in it sets.
+    pub fn each_binds_mut(&mut self, visit: &mut dyn FnMut(&mut Binds)) {
+        let calls = |calls: &mut Vec<Call<Rel>>, visit: &mut dyn FnMut(&mut Binds)| {
+            for call in calls {
+                call.kind.binds_mut().into_iter().for_each(&mut *visit);
+                if let Some(query) = call.kind.query_mut() {
+                    query.each_binds_mut(visit);
+                }
+            }
+        };
+        match self {
+            Rel::One | Rel::Table { .. } | Rel::Virtual(_) | Rel::Function { .. } => {}
+            Rel::Values { calls: list, .. } => calls(list, visit),
+            Rel::Join { left, right, .. } => {
+                left.each_binds_mut(visit);
+                right.each_binds_mut(visit);
+            }
+            Rel::Lateral {
+                left, right, binds, ..
+            } => {
+                visit(binds);
+                left.each_binds_mut(visit);
+                right.each_binds_mut(visit);
+            }
+            Rel::Apply { input, calls: list } => {
+                calls(list, visit);
+                input.each_binds_mut(visit);
+            }
+            Rel::Filter { input, .. }
+            | Rel::Project { input, .. }
+            | Rel::Aggregate { input, .. }
+            | Rel::Distinct { input, .. }
+            | Rel::Sort { input, .. }
+            | Rel::Limit { input, .. } => input.each_binds_mut(visit),
+            Rel::Union { inputs } => {
+                let inputs = inputs.iter_mut();
+                inputs.for_each(|input| input.each_binds_mut(visit));
+            }
+        }
+    }
+}

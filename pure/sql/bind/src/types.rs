@@ -1,0 +1,281 @@
+//! Type names of SQL text.
+
+use super::scope::object_name;
+use base::types::SECOND_DIGITS_MAX;
+use base::{ArrayKind, Reg, SqlError, SqlState, Type};
+use sqlparser::ast::{ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
+
+/// A type as written: plain, or one of the names that stand for more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum NamedType {
+    Plain(Type),
+    /// `serial` and its like: the integer type behind it.
+    Serial(Type),
+}
+
+/// The type of a column, cast or parameter.
+///
+/// # Errors
+/// 42704 for an unknown name, 0A000 for a type that is known but not supported, 22023 and 42601 for
+/// bad modifiers.
+pub fn bind_type(ty: &DataType) -> Result<Type, SqlError> {
+    match named_type(ty)? {
+        NamedType::Plain(ty) => Ok(ty),
+        NamedType::Serial(_) => Err(undefined(&ty.to_string().to_lowercase())),
+    }
+}
+
+/// As [`bind_type`], telling apart names that mean more than a type.
+pub fn named_type(ty: &DataType) -> Result<NamedType, SqlError> {
+    use DataType as D;
+    let plain = match ty {
+        D::Bool | D::Boolean => Type::Bool,
+        D::Int2(None) | D::SmallInt(None) => Type::Int2,
+        D::Int(None) | D::Int4(None) | D::Integer(None) => Type::Int4,
+        D::Int8(None) | D::BigInt(None) => Type::Int8,
+        D::Int2(Some(_)) | D::SmallInt(Some(_)) => return Err(no_modifier("int2")),
+        D::Int(Some(_)) | D::Int4(Some(_)) | D::Integer(Some(_)) => {
+            return Err(no_modifier("int4"));
+        }
+        D::Int8(Some(_)) | D::BigInt(Some(_)) => return Err(no_modifier("int8")),
+        D::Real | D::Float4 => Type::Float4,
+        D::Float8 | D::DoublePrecision | D::Double(ExactNumberInfo::None) => Type::Float8,
+        D::Float(bits) => float(*bits)?,
+        D::Numeric(modifier) | D::Decimal(modifier) | D::Dec(modifier) => numeric(modifier)?,
+        D::Text => Type::Text,
+        D::Varchar(length) | D::CharacterVarying(length) | D::CharVarying(length) => {
+            Type::Varchar(characters(length, "varchar")?)
+        }
+        D::Char(length) | D::Character(length) => {
+            Type::Char(characters(length, "char")?.unwrap_or(1))
+        }
+        D::Bytea => Type::Bytea,
+        D::Date => Type::Date,
+        D::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            Type::Timestamp(second_digits(*digits, "")?)
+        }
+        D::Timestamp(digits, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
+            Type::Timestamptz(second_digits(*digits, " WITH TIME ZONE")?)
+        }
+        D::Uuid => Type::Uuid,
+        D::Interval => Type::Interval,
+        D::Regclass => Type::Reg(Reg::Class),
+        // The size of an array is not enforced, as in PostgreSQL.
+        D::Array(ArrayElemTypeDef::SquareBracket(element, _)) => {
+            let element = bind_type(element)?;
+            element
+                .array_of()
+                .ok_or_else(|| unsupported(&format!("{}[]", element.name())))?
+        }
+        D::Custom(name, modifiers) => {
+            if name.0.len() > 2 {
+                return Err(unsupported("a database in the name of a type"));
+            }
+            let (schema, name) = object_name(name);
+            check_schema(schema.as_deref(), ty)?;
+            return custom(&name, modifiers);
+        }
+        D::JSON | D::JSONB | D::Time(_, _) | D::Bit(_) | D::BitVarying(_) | D::VarBit(_) => {
+            return Err(unsupported(&ty.to_string().to_lowercase()));
+        }
+        other => return Err(undefined(&other.to_string().to_lowercase())),
+    };
+    Ok(NamedType::Plain(plain))
+}
+
+/// All types are in `pg_catalog`.
+fn check_schema(schema: Option<&str>, ty: &DataType) -> Result<(), SqlError> {
+    match schema {
+        None | Some("pg_catalog") => Ok(()),
+        Some("public" | "information_schema") => Err(undefined(&ty.to_string().to_lowercase())),
+        Some(schema) => {
+            let message = format!("schema \"{schema}\" does not exist");
+            Err(SqlError::new(SqlState::INVALID_SCHEMA, message))
+        }
+    }
+}
+
+fn custom(name: &str, modifiers: &[String]) -> Result<NamedType, SqlError> {
+    let numbers = || {
+        let numbers = modifiers.iter().map(|text| {
+            text.parse::<u64>().map_err(|_| {
+                let message = format!("invalid input syntax for type integer: \"{text}\"");
+                SqlError::new(SqlState::INVALID_TEXT, message)
+            })
+        });
+        numbers.collect::<Result<Vec<u64>, SqlError>>()
+    };
+    let length = || match *numbers()?.as_slice() {
+        [] => Ok(None),
+        [length] => length_of(length, name).map(Some),
+        _ => Err(invalid_modifier()),
+    };
+    let digits = |zone| match *numbers()?.as_slice() {
+        [] => Ok(None),
+        [digits] => second_digits(Some(digits), zone),
+        _ => Err(invalid_modifier()),
+    };
+    let plain = match name {
+        "bpchar" => Type::Char(length()?.unwrap_or(0)),
+        "varchar" => Type::Varchar(length()?),
+        "numeric" => match *numbers()?.as_slice() {
+            [] => Type::Numeric(None),
+            [precision] => numeric(&ExactNumberInfo::Precision(precision))?,
+            [precision, scale] => numeric(&ExactNumberInfo::PrecisionAndScale(precision, scale))?,
+            _ => return Err(invalid_modifier()),
+        },
+        "timestamp" => Type::Timestamp(digits("")?),
+        "timestamptz" => Type::Timestamptz(digits(" WITH TIME ZONE")?),
+        _ if !modifiers.is_empty() => {
+            unmodified(name)?;
+            return Err(no_modifier(name));
+        }
+        _ => return unmodified(name),
+    };
+    Ok(NamedType::Plain(plain))
+}
+
+/// A type by its name in pg_type.
+fn unmodified(name: &str) -> Result<NamedType, SqlError> {
+    let plain = match name {
+        "serial" | "serial4" => return Ok(NamedType::Serial(Type::Int4)),
+        "bigserial" | "serial8" => return Ok(NamedType::Serial(Type::Int8)),
+        "smallserial" | "serial2" => return Ok(NamedType::Serial(Type::Int2)),
+        "char" => Type::InternalChar,
+        "name" => Type::Name,
+        "oid" | "cid" => Type::Oid,
+        "xid" => Type::Xid,
+        "tid" => Type::Tid,
+        "bool" => Type::Bool,
+        "int2" => Type::Int2,
+        "int4" | "int" | "integer" => Type::Int4,
+        "int8" | "bigint" => Type::Int8,
+        "float4" => Type::Float4,
+        "float8" => Type::Float8,
+        "text" => Type::Text,
+        "bytea" => Type::Bytea,
+        "date" => Type::Date,
+        "uuid" => Type::Uuid,
+        "interval" => Type::Interval,
+        "unknown" => Type::Unknown,
+        "int2vector" => Type::Array(ArrayKind::Int2),
+        "oidvector" => Type::Array(ArrayKind::Oid),
+        "regoper" | "regoperator" | "regconfig" | "regdictionary" | "regcollation" | "json"
+        | "jsonb" | "xml" | "money" | "inet" | "cidr" | "macaddr" | "point" | "time" | "timetz"
+        | "bit" | "varbit" | "tsvector" | "tsquery" => return Err(unsupported(name)),
+        other => {
+            if let Some(reg) = Reg::ALL.into_iter().find(|reg| reg.name() == other) {
+                return Ok(NamedType::Plain(Type::Reg(reg)));
+            }
+            match other.strip_prefix('_').map(|element| custom(element, &[])) {
+                Some(Ok(NamedType::Plain(element))) => {
+                    element.array_of().ok_or_else(|| undefined(name))?
+                }
+                _ => return Err(undefined(name)),
+            }
+        }
+    };
+    Ok(NamedType::Plain(plain))
+}
+
+/// Digits of a second's fraction. PostgreSQL reduces more than six with a warning.
+fn second_digits(digits: Option<u64>, zone: &str) -> Result<Option<u8>, SqlError> {
+    let max = SECOND_DIGITS_MAX;
+    match digits {
+        None => Ok(None),
+        Some(digits) if digits <= u64::from(max) => Ok(Some(digits as u8)),
+        Some(digits) => Err(bad_modifier(&format!(
+            "TIMESTAMP({digits}){zone} precision must not exceed the maximum allowed, {max}"
+        ))),
+    }
+}
+
+fn characters(length: &Option<CharacterLength>, name: &str) -> Result<Option<u32>, SqlError> {
+    match length {
+        None => Ok(None),
+        Some(CharacterLength::IntegerLength { length, unit: None }) => {
+            length_of(*length, name).map(Some)
+        }
+        Some(CharacterLength::IntegerLength {
+            length: _,
+            unit: Some(unit),
+        }) => Err(unsupported(&format!("{name} with a length in {unit}"))),
+        Some(CharacterLength::Max) => Err(SqlError::new(
+            SqlState::INVALID_TEXT,
+            "invalid input syntax for type integer: \"max\"",
+        )),
+    }
+}
+
+fn length_of(length: u64, name: &str) -> Result<u32, SqlError> {
+    let max = base::limits::CHARACTERS_MAX;
+    let name = if name == "bpchar" { "char" } else { name };
+    match u32::try_from(length) {
+        Ok(length) if (1..=max).contains(&length) => Ok(length),
+        Ok(0) => Err(bad_modifier(&format!(
+            "length for type {name} must be at least 1"
+        ))),
+        _ => Err(bad_modifier(&format!(
+            "length for type {name} cannot exceed {max}"
+        ))),
+    }
+}
+
+fn numeric(modifier: &ExactNumberInfo) -> Result<Type, SqlError> {
+    let (precision, scale) = match modifier {
+        ExactNumberInfo::None => return Ok(Type::Numeric(None)),
+        ExactNumberInfo::Precision(precision) => (*precision, 0),
+        ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
+    };
+    let max = u64::from(base::limits::NUMERIC_DIGITS_MAX);
+    if !(1..=max).contains(&precision) {
+        let message = format!("NUMERIC precision {precision} must be between 1 and {max}");
+        return Err(bad_modifier(&message));
+    }
+    if scale > precision {
+        let message = format!("NUMERIC scale {scale} must be between 0 and precision {precision}");
+        return Err(bad_modifier(&message));
+    }
+    Ok(Type::Numeric(Some((precision as u8, scale as u8))))
+}
+
+fn float(bits: Option<u64>) -> Result<Type, SqlError> {
+    match bits {
+        None | Some(25..=53) => Ok(Type::Float8),
+        Some(1..=24) => Ok(Type::Float4),
+        Some(0) => Err(bad_modifier(
+            "precision for type float must be at least 1 bit",
+        )),
+        Some(_) => Err(bad_modifier(
+            "precision for type float must be less than 54 bits",
+        )),
+    }
+}
+
+fn invalid_modifier() -> SqlError {
+    bad_modifier("invalid type modifier")
+}
+
+fn no_modifier(name: &str) -> SqlError {
+    let message = format!("type modifier is not allowed for type \"{name}\"");
+    SqlError::new(SqlState::SYNTAX, message)
+}
+
+fn bad_modifier(message: &str) -> SqlError {
+    SqlError::new(SqlState::INVALID_PARAMETER, message)
+}
+
+fn undefined(name: &str) -> SqlError {
+    SqlError::new(
+        SqlState::UNDEFINED_OBJECT,
+        format!("type \"{name}\" does not exist"),
+    )
+}
+
+fn unsupported(name: &str) -> SqlError {
+    SqlError::new(
+        SqlState::FEATURE_NOT_SUPPORTED,
+        format!("type {name} is not supported"),
+    )
+}

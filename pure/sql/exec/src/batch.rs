@@ -1,0 +1,199 @@
+//! Batches of rows for schema changes.
+
+use super::request::get;
+use super::scan::{primary_key, rows_of};
+use super::write::duplicate;
+use super::{BATCH_ROWS, Cx, bulk, foreign};
+use crate::keys::entry_key;
+use crate::port::{ExecError, OpFuture, Port};
+use base::{Datum, KeyRange, RowBatch, Slot, SqlError, SqlState};
+use catalog::Table;
+use expr::Expr;
+use expr::eval;
+use expr::program::{Body, ProgramPlan};
+use plan::step::{Action, Run, Writer};
+use txn::{LockMode, Op, OpResult, ScanOp, Slots as ScanSlots};
+
+/// Rows of one batch: few enough for a transaction of some milliseconds, enough for the flush at
+/// its end to cost little.
+const FILL_ROWS: u32 = 8192;
+
+/// Where the next batch of a schema change starts.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FillPosition {
+    /// Position in the list of shards.
+    shard: usize,
+    after: Option<(Slot, Vec<u8>)>,
+}
+
+/// Rows of a table and where to go on.
+pub(crate) struct Batch {
+    pub(crate) rows: RowBatch,
+    pub(crate) next: Option<FillPosition>,
+}
+
+/// The executor's view for one batch.
+pub(crate) struct FillCx<'a>(Cx<'a>);
+
+impl<'a> FillCx<'a> {
+    pub(crate) fn new(port: &'a dyn Port) -> FillCx<'a> {
+        let run = Run {
+            inits: Vec::new(),
+            slots: 0,
+            planned: port.catalog().version,
+            action: Action::Truncate(Vec::new()),
+            steps: 1,
+            sizes: false,
+        };
+        FillCx(Cx::new(port, &run, false))
+    }
+
+    /// Reads a batch of full rows under shared locks.
+    pub(crate) async fn rows(
+        &self,
+        table: &Table,
+        position: Option<FillPosition>,
+    ) -> Result<Batch, ExecError> {
+        let port = self.0.port;
+        let position = position.unwrap_or_default();
+        let shards = if table.replicated {
+            vec![port.here()]
+        } else {
+            port.shards().to_vec()
+        };
+        let Some(shard) = shards.get(position.shard) else {
+            return Ok(Batch {
+                rows: RowBatch::default(),
+                next: None,
+            });
+        };
+        let columns = table.columns.iter().enumerate();
+        let projection = columns.map(|(i, c)| Expr::Column(i as u32, c.ty)).collect();
+        let program = ProgramPlan::new(Body::Rows {
+            filter: None,
+            projection,
+        })
+        .bind(&[]);
+        let op = Op::Scan(ScanOp {
+            index: table.primary.id,
+            slots: ScanSlots::All,
+            range: KeyRange::all(),
+            reverse: false,
+            read: port.read_locking(LockMode::Shared),
+            program,
+            row_limit: u64::MAX,
+            batch_rows: FILL_ROWS,
+            after: position.after,
+        });
+        let answer = OpFuture::start(port, *shard, self.0.planned, op, false).await?;
+        let OpResult::Rows { batch, resume } = answer else {
+            panic!("a scan was not answered by rows");
+        };
+        let next = match resume {
+            Some(after) => Some(FillPosition {
+                shard: position.shard,
+                after: Some(after),
+            }),
+            None if position.shard + 1 < shards.len() => Some(FillPosition {
+                shard: position.shard + 1,
+                after: None,
+            }),
+            None => None,
+        };
+        Ok(Batch { rows: batch, next })
+    }
+
+    /// Inserts the entry of every row in index `number`; answers the rows whose entry existed.
+    async fn insert(
+        &self,
+        table: &Table,
+        number: usize,
+        rows: &[&[Datum]],
+    ) -> Result<Vec<usize>, ExecError> {
+        let inserted = bulk::insert_entries(&self.0, table, number, rows).await;
+        inserted.map_err(|failed| failed.error)
+    }
+
+    /// Writes the entries of index `number`. An entry of the same row may be there already: its
+    /// writer knew of the index.
+    pub(crate) async fn write_entries(
+        &self,
+        table: &Table,
+        number: usize,
+        rows: &[&[Datum]],
+    ) -> Result<(), ExecError> {
+        let index = plan::step::table_index(table, number);
+        let existing = self.insert(table, number, rows).await?;
+        let keys = table.primary.columns.iter().enumerate();
+        let projection: Vec<Expr> = keys
+            .map(|(i, key)| Expr::Column(i as u32, table.column_at(key.column).ty))
+            .collect();
+        let program = ProgramPlan::new(Body::Rows {
+            filter: None,
+            projection,
+        });
+        for i in existing {
+            let row = rows[i];
+            let read = txn::Read::Lock(LockMode::Exclusive);
+            let key = entry_key(table, index, row);
+            let found = get(&self.0, 0, table, key, read, program.bind(&[])).await;
+            let found = rows_of(found)?;
+            let own = entry_key(table, &table.primary, row);
+            if found.rows == 0 || primary_key(table, found.row(0)) != own {
+                return Err(duplicate(table, number, row).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes whole rows into the primary key space of `table`.
+    pub(crate) async fn write_rows(
+        &self,
+        table: &Table,
+        rows: &[&[Datum]],
+    ) -> Result<(), ExecError> {
+        match self.insert(table, 0, rows).await?.first() {
+            Some(i) => {
+                let message = format!("could not create unique index \"{}\"", table.primary.name);
+                let found = duplicate(table, 0, rows[*i]);
+                let detail = found
+                    .fields()
+                    .detail
+                    .replace("already exists", "is duplicated");
+                Err(SqlError::new(SqlState::UNIQUE, message)
+                    .detail(detail)
+                    .table(&table.name)
+                    .constraint(&table.primary.name)
+                    .into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Looks whether rows that are there meet the one constraint of `writer`.
+    pub(crate) async fn validate(
+        &self,
+        writer: &Writer,
+        rows: &[&[Datum]],
+    ) -> Result<(), ExecError> {
+        let table = &writer.table.name;
+        for some in rows.chunks(BATCH_ROWS) {
+            for (name, check) in &writer.checks {
+                for row in some {
+                    if eval(check, row, &self.0.env(&[]))? == Datum::Bool(false) {
+                        let message = format!(
+                            "check constraint \"{name}\" of relation \"{table}\" is violated by \
+                             some row"
+                        );
+                        return Err(SqlError::new(SqlState::CHECK, message)
+                            .table(table)
+                            .constraint(name)
+                            .into());
+                    }
+                }
+            }
+            self.0.breathe(some.len()).await;
+        }
+        foreign::have_parents(&self.0, writer, rows).await
+    }
+}

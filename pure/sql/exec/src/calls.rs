@@ -1,0 +1,381 @@
+//! Values that are computed for a row before its expressions: subqueries, sequences, waiting.
+
+use super::long::Long;
+use super::source::{RowList, append_rows, open};
+use super::{Charge, Cx, Local, Slots};
+use crate::port::ExecError;
+use base::{Datum, SqlError, SqlState};
+use bind::rel::{Binds, Call, CallKind, Quantifier};
+use catalog::Sequence;
+use core::future::poll_fn;
+use expr::rows::{GroupKey, datum_heap_bytes, entry_bytes, heap_bytes};
+use expr::{Columns, Env, Expr, eval, eval_bool};
+use plan::step::Step;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// Rows that are compared before others of the shard have their turn.
+const QUANTIFIED_ROWS: usize = 1_000;
+
+/// What is known of a call from rows before.
+#[derive(Default)]
+pub(super) enum InCache<'a> {
+    #[default]
+    Empty,
+    /// Results of a query that depends on the row.
+    Memo(Memo<'a>),
+    /// The rows of a query that does not.
+    Set(InSet<'a>),
+    Rows {
+        rows: Long<'a, RowList>,
+        /// Their memory.
+        _charge: Charge<'a>,
+    },
+}
+
+/// Results of a call by the values that it reads of the row, as bytes: equal values can look
+/// different (1.0 and 1.00).
+pub(super) struct Memo<'a> {
+    results: BTreeMap<Vec<u8>, Datum>,
+    bytes: usize,
+    charge: Charge<'a>,
+}
+
+/// Results are forgotten when they hold more.
+const MEMO_BYTES: usize = 1 << 20;
+
+impl<'a> Memo<'a> {
+    fn new(cx: &Cx<'a>) -> Memo<'a> {
+        Memo {
+            results: BTreeMap::new(),
+            bytes: 0,
+            charge: Charge::new(cx.port),
+        }
+    }
+
+    fn add(&mut self, key: Vec<u8>, result: &Datum) -> Result<(), SqlError> {
+        let entry = entry_bytes(size_of::<(Vec<u8>, Datum)>());
+        let bytes = heap_bytes(key.len()) + datum_heap_bytes(result) + entry;
+        if self.bytes + bytes > MEMO_BYTES {
+            self.results.clear();
+            self.charge.sub(core::mem::take(&mut self.bytes));
+        }
+        if bytes <= MEMO_BYTES {
+            self.charge.add(bytes)?;
+            self.bytes += bytes;
+            self.results.insert(key, result.clone());
+        }
+        Ok(())
+    }
+}
+
+pub(super) struct InSet<'a> {
+    rows: Long<'a, BTreeSet<GroupKey>>,
+    /// Rows that hold a NULL.
+    with_null: Long<'a, RowList>,
+    /// The memory of both.
+    charge: Charge<'a>,
+}
+
+/// The value of a call for a row.
+pub(super) fn value<'b>(
+    cx: &'b Cx<'_>,
+    call: &'b Call<Step>,
+    row: &'b dyn Columns,
+    env: &'b Env<'b>,
+    slots: &'b Slots,
+) -> Local<'b, Result<Datum, ExecError>> {
+    Box::pin(async move {
+        let mut cache = InCache::default();
+        cached_value(cx, call, row, env, slots, &mut cache).await
+    })
+}
+
+/// As [`value`], keeping what other rows can use. `env` is what the call's own expressions see.
+pub(super) async fn cached_value<'a>(
+    cx: &Cx<'a>,
+    call: &Call<Step>,
+    row: &dyn Columns,
+    env: &Env<'_>,
+    slots: &Slots,
+    cache: &mut InCache<'a>,
+) -> Result<Datum, ExecError> {
+    if !call.repeats || !call.kind.binds_row() {
+        return computed(cx, call, row, env, slots, cache).await;
+    }
+    let read = call.kind.outer_exprs().into_iter();
+    let read = read.map(|expr| eval(expr, row, env));
+    let key = base::row::to_vec(&read.collect::<Result<Vec<Datum>, _>>()?);
+    if let InCache::Memo(memo) = cache
+        && let Some(known) = memo.results.get(&key)
+    {
+        return Ok(known.clone());
+    }
+    let mut own = InCache::default();
+    let result = computed(cx, call, row, env, slots, &mut own).await?;
+    if !matches!(cache, InCache::Memo(_)) {
+        *cache = InCache::Memo(Memo::new(cx));
+    }
+    if let InCache::Memo(memo) = cache {
+        memo.add(key, &result)?;
+    }
+    Ok(result)
+}
+
+/// Makes the call.
+async fn computed<'a>(
+    cx: &Cx<'a>,
+    call: &Call<Step>,
+    row: &dyn Columns,
+    env: &Env<'_>,
+    slots: &Slots,
+    cache: &mut InCache<'a>,
+) -> Result<Datum, ExecError> {
+    match &call.kind {
+        CallKind::Scalar { query, binds } => {
+            let slots = bound(cx, binds, row, slots)?;
+            let mut charge = Charge::new(cx.port);
+            let rows = limited(cx, query, &slots, 2, &mut charge).await?;
+            only_one(&rows)?;
+            Ok(rows.iter().flatten().next().cloned().unwrap_or(Datum::Null))
+        }
+        CallKind::Exists { query, binds } => {
+            let slots = bound(cx, binds, row, slots)?;
+            let row = open(cx, query, &slots).next().await?;
+            Ok(Datum::Bool(row.is_some()))
+        }
+        CallKind::Array { query, binds } => {
+            let slots = bound(cx, binds, row, slots)?;
+            let mut charge = Charge::new(cx.port);
+            let mut rows = limited(cx, query, &slots, usize::MAX, &mut charge).await?;
+            charge.room(rows.len() * size_of::<Datum>())?;
+            let items = rows.iter_mut().flat_map(core::mem::take);
+            Ok(Datum::Array(items.collect()))
+        }
+        CallKind::In { left, query, binds } => {
+            let left = left
+                .iter()
+                .map(|expr| eval(expr, row, env))
+                .collect::<Result<Vec<_>, _>>();
+            let left = left?;
+            if let InCache::Set(set) = cache
+                && binds.is_empty()
+            {
+                return Ok(set.contains(cx, left).await);
+            }
+            let slots = bound(cx, binds, row, slots)?;
+            let set = InSet::read(cx, query, &slots).await?;
+            let found = set.contains(cx, left).await;
+            *cache = InCache::Set(set);
+            Ok(found)
+        }
+        CallKind::Quantified {
+            left,
+            condition,
+            quantifier,
+            query,
+            binds,
+        } => {
+            let left = left.iter().map(|expr| eval(expr, row, env));
+            let left = left.collect::<Result<Vec<_>, _>>()?;
+            let compared = (left, condition, *quantifier);
+            if let InCache::Rows { rows, .. } = cache
+                && binds.is_empty()
+            {
+                return Ok(quantified(cx, rows, compared, env).await?);
+            }
+            let inner = bound(cx, binds, row, slots)?;
+            let mut charge = Charge::new(cx.port);
+            let rows = rows_of_query(cx, query, &inner, *quantifier, &mut charge).await?;
+            let holds = quantified(cx, &rows, compared, env).await?;
+            *cache = InCache::Rows {
+                rows,
+                _charge: charge,
+            };
+            Ok(holds)
+        }
+        CallKind::Nextval(sequence) => Ok(Datum::Int(nextval(cx, sequence).await?)),
+        CallKind::Currval(sequence) => match cx.port.currval(sequence) {
+            Some(value) => Ok(Datum::Int(value)),
+            None => {
+                let message = format!(
+                    "currval of sequence \"{}\" is not yet defined in this session",
+                    sequence.name
+                );
+                Err(SqlError::new(SqlState::OBJECT_NOT_READY, message).into())
+            }
+        },
+        CallKind::Sleep(seconds) => {
+            let seconds = eval(seconds, row, env)?.as_float().unwrap_or(0.0);
+            let end = cx.port.now().after((seconds.max(0.0) * 1e6) as u64);
+            let mut asked = false;
+            poll_fn(|_| cx.port.poll_sleep(end, &mut asked)).await;
+            Ok(Datum::Text("".into()))
+        }
+        CallKind::Signal(pid, signal) => {
+            let Datum::Int(pid) = eval(pid, row, &cx.env(slots))? else {
+                return Ok(Datum::Null);
+            };
+            let mut ticket = None;
+            let heard = poll_fn(|_| cx.port.poll_signal(pid as i32, *signal, &mut ticket)).await?;
+            Ok(Datum::Bool(heard))
+        }
+    }
+}
+
+/// The rows of a subquery of which only one may be.
+fn only_one(rows: &RowList) -> Result<(), SqlError> {
+    if rows.len() > 1 {
+        let message = "more than one row returned by a subquery used as an expression";
+        return Err(SqlError::new(SqlState::CARDINALITY_VIOLATION, message));
+    }
+    Ok(())
+}
+
+/// The rows that a condition is looked at for.
+async fn rows_of_query<'a>(
+    cx: &Cx<'a>,
+    query: &Step,
+    slots: &Slots,
+    quantifier: Quantifier,
+    charge: &mut Charge<'_>,
+) -> Result<Long<'a, RowList>, ExecError> {
+    if quantifier != Quantifier::One {
+        return limited(cx, query, slots, usize::MAX, charge).await;
+    }
+    let rows = limited(cx, query, slots, 2, charge).await?;
+    only_one(&rows)?;
+    Ok(rows)
+}
+
+/// Whether the condition holds for the values on the left and the rows of a query.
+async fn quantified(
+    cx: &Cx<'_>,
+    rows: &RowList,
+    (left, condition, quantifier): (Vec<Datum>, &Expr, Quantifier),
+    env: &Env<'_>,
+) -> Result<Datum, SqlError> {
+    cx.breathe(rows.len().min(QUANTIFIED_ROWS)).await;
+    let all = quantifier == Quantifier::All;
+    let mut unknown = quantifier == Quantifier::One && rows.is_empty();
+    let mut both = left;
+    let width = both.len();
+    for (i, row) in rows.iter().enumerate() {
+        both.truncate(width);
+        both.extend_from_slice(row);
+        match eval_bool(condition, &both.as_slice(), env)? {
+            Some(holds) if holds != all => return Ok(Datum::Bool(holds)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+        if i % QUANTIFIED_ROWS == QUANTIFIED_ROWS - 1 {
+            cx.breathe(QUANTIFIED_ROWS).await;
+        }
+    }
+    Ok(match unknown {
+        true => Datum::Null,
+        false => Datum::Bool(all),
+    })
+}
+
+impl<'a> InSet<'a> {
+    /// The rows of a query, each once.
+    async fn read(cx: &Cx<'a>, query: &Step, slots: &Slots) -> Result<InSet<'a>, ExecError> {
+        const ENTRY: usize = entry_bytes(size_of::<GroupKey>());
+        let mut set = InSet {
+            rows: Long::new(cx.port, BTreeSet::new()),
+            with_null: Long::new(cx.port, RowList::new()),
+            charge: Charge::new(cx.port),
+        };
+        let mut source = open(cx, query, slots);
+        while let Some(batch) = source.next().await? {
+            for row in batch.iter() {
+                let key = GroupKey(row.to_vec());
+                let bytes = key.bytes();
+                if row.iter().any(Datum::is_null) {
+                    set.charge.add(bytes + 2 * size_of::<Vec<Datum>>())?;
+                    set.with_null.push(key.0);
+                } else if set.rows.insert(key) {
+                    set.charge.add(bytes + ENTRY)?;
+                }
+            }
+            cx.breathe(batch.rows as usize).await;
+        }
+        Ok(set)
+    }
+
+    async fn contains(&self, cx: &Cx<'_>, left: Vec<Datum>) -> Datum {
+        if self.rows.is_empty() && self.with_null.is_empty() {
+            return Datum::Bool(false);
+        }
+        let left_null = left.iter().any(Datum::is_null);
+        let key = GroupKey(left);
+        if !left_null && self.rows.contains(&key) {
+            return Datum::Bool(true);
+        }
+        // A row that differs nowhere for certain makes the answer unknown.
+        let may_equal = |row: &[Datum]| {
+            row.iter().zip(&key.0).all(|(a, b)| {
+                a.is_null() || b.is_null() || a.compare(b) == core::cmp::Ordering::Equal
+            })
+        };
+        let whole = self.rows.iter().filter(|_| left_null).map(|row| &row.0);
+        let mut compared = 0;
+        for row in self.with_null.iter().chain(whole) {
+            if may_equal(row) {
+                return Datum::Null;
+            }
+            compared += 1;
+            if compared % QUANTIFIED_ROWS == 0 {
+                cx.breathe(QUANTIFIED_ROWS).await;
+            }
+        }
+        cx.breathe(compared % QUANTIFIED_ROWS).await;
+        Datum::Bool(false)
+    }
+}
+
+/// The slots with the values that a query reads of the row.
+pub(super) fn bound(
+    cx: &Cx<'_>,
+    binds: &Binds,
+    row: &dyn Columns,
+    slots: &Slots,
+) -> Result<Slots, SqlError> {
+    if binds.is_empty() {
+        return Ok(slots.clone());
+    }
+    let env = cx.env(slots);
+    let mut values = (**slots).clone();
+    for (slot, expr) in binds {
+        values[*slot as usize] = match expr {
+            Expr::Column(column, ty) => row.column(*column, *ty)?,
+            other => eval(other, row, &env)?,
+        };
+    }
+    Ok(Rc::new(values))
+}
+
+/// The first rows of a query.
+async fn limited<'a>(
+    cx: &Cx<'a>,
+    query: &Step,
+    slots: &Slots,
+    limit: usize,
+    charge: &mut Charge<'_>,
+) -> Result<Long<'a, RowList>, ExecError> {
+    let mut source = open(cx, query, slots);
+    let mut rows = Long::new(cx.port, RowList::new());
+    while rows.len() < limit
+        && let Some(batch) = source.next().await?
+    {
+        append_rows(batch, &mut rows, charge)?;
+    }
+    Ok(rows)
+}
+
+/// Draws from a sequence.
+pub(super) async fn nextval(cx: &Cx<'_>, sequence: &Sequence) -> Result<i64, ExecError> {
+    let mut ticket = None;
+    poll_fn(|_| cx.port.poll_nextval(sequence, &mut ticket)).await
+}

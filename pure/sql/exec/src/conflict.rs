@@ -1,0 +1,175 @@
+//! INSERT ... ON CONFLICT.
+
+use super::long::Long;
+use super::request::get;
+use super::scan::{primary_key, rows_of};
+use super::write::{Change, Changes, apply, check_row, locked_row};
+use super::{Charge, Cx, Slots};
+use crate::keys::entry_key;
+use crate::port::{ExecError, Port};
+use base::{Datum, Key, SqlError, SqlState};
+use catalog::Table;
+use expr::program::{Body, ProgramPlan};
+use expr::rows::{entry_bytes, heap_bytes};
+use expr::{Expr, eval, eval_bool};
+use plan::step::{ConflictPlan, ConflictUpdate, Writer, table_index};
+use std::collections::BTreeSet;
+use txn::{LockMode, Read};
+
+/// Rows that the statement has written so far, by their keys.
+pub(super) struct Touched<'a> {
+    keys: Long<'a, BTreeSet<Vec<u8>>>,
+    charge: Charge<'a>,
+}
+
+impl<'a> Touched<'a> {
+    pub(super) fn new(port: &'a dyn Port) -> Touched<'a> {
+        Touched {
+            keys: Long::new(port, BTreeSet::new()),
+            charge: Charge::new(port),
+        }
+    }
+
+    /// Whether the statement has written the row.
+    fn contains(&self, key: &Vec<u8>) -> bool {
+        self.keys.contains(key)
+    }
+
+    /// Adds a row.
+    fn insert(&mut self, key: Vec<u8>) -> Result<(), SqlError> {
+        let own = heap_bytes(key.capacity()) + entry_bytes(size_of::<Vec<u8>>());
+        if self.keys.insert(key) {
+            self.charge.add(own)?;
+        }
+        Ok(())
+    }
+}
+
+/// Inserts a row, or does what the statement says if it exists. Gives the row that was written.
+///
+/// The entries that may conflict are locked exclusively before anything is written, so nobody can
+/// insert them in between.
+pub(super) async fn insert(
+    cx: &Cx<'_>,
+    writers: &[Writer],
+    plan: &ConflictPlan,
+    row: Vec<Datum>,
+    slots: &Slots,
+    touched: &mut Touched<'_>,
+) -> Result<Option<Vec<Datum>>, ExecError> {
+    let writer = &writers[0];
+    let table = &*writer.table;
+    check_row(cx, writer, &row)?;
+    let arbiters: Vec<usize> = match plan.arbiter {
+        Some(arbiter) => vec![arbiter],
+        None => table
+            .indexes()
+            .enumerate()
+            .filter(|(_, i)| i.unique)
+            .map(|(n, _)| n)
+            .collect(),
+    };
+    let mut existing = None;
+    for number in arbiters {
+        if let Some(key) = find(cx, table, number, &row).await? {
+            existing = Some(key);
+            break;
+        }
+    }
+    let Some(key) = existing else {
+        touched.insert(entry_key(table, &table.primary, &row).bytes)?;
+        let changes = [Change {
+            old: None,
+            new: Some(row),
+        }];
+        apply(cx, writers, 0, Changes::few(&changes), slots).await?;
+        let [change] = changes;
+        return Ok(change.new);
+    };
+    let Some(ConflictUpdate {
+        assignments,
+        condition,
+    }) = &plan.update
+    else {
+        return Ok(None);
+    };
+    if touched.contains(&key.bytes) {
+        return Err(met_again().into());
+    }
+    let bytes = key.bytes.clone();
+    let Some(old) = locked_row(cx, table, key).await? else {
+        return Ok(None);
+    };
+    let both: Vec<Datum> = old.iter().chain(&row).cloned().collect();
+    let env = cx.env(slots);
+    if let Some(condition) = condition
+        && eval_bool(condition, &both.as_slice(), &env)? != Some(true)
+    {
+        return Ok(None);
+    }
+    touched.insert(bytes)?;
+    let mut new = old.clone();
+    for (column, value) in assignments {
+        new[usize::from(*column)] = eval(value, &both.as_slice(), &env)?;
+    }
+    let changes = [Change {
+        old: Some(old),
+        new: Some(new),
+    }];
+    apply(cx, writers, 0, Changes::few(&changes), slots).await?;
+    let [change] = changes;
+    Ok(change.new)
+}
+
+/// 21000.
+fn met_again() -> SqlError {
+    let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
+    SqlError::new(SqlState::CARDINALITY_VIOLATION, message).hint(
+        "Ensure that no rows proposed for insertion within the same command have duplicate \
+         constrained values.",
+    )
+}
+
+/// The primary key of the row that has the same entry in a unique index, if there is one. The
+/// entry is locked either way.
+async fn find(
+    cx: &Cx<'_>,
+    table: &Table,
+    number: usize,
+    row: &[Datum],
+) -> Result<Option<Key>, ExecError> {
+    let index = table_index(table, number);
+    if index
+        .columns
+        .iter()
+        .any(|key| row[usize::from(key.column)].is_null())
+    {
+        return Ok(None);
+    }
+    let key = entry_key(table, index, row);
+    let read = Read::Lock(LockMode::Exclusive);
+    let columns = &table.primary.columns;
+    let projection: Vec<Expr> = if number == 0 {
+        Vec::new()
+    } else {
+        let types = columns.iter().map(|key| table.column_at(key.column).ty);
+        types
+            .enumerate()
+            .map(|(i, ty)| Expr::Column(i as u32, ty))
+            .collect()
+    };
+    let program = ProgramPlan::new(Body::Rows {
+        filter: None,
+        projection,
+    })
+    .bind(&[]);
+    let found = rows_of(get(cx, 0, table, key.clone(), read, program).await)?;
+    if found.rows == 0 {
+        return Ok(None);
+    }
+    Ok(Some(if number == 0 {
+        key
+    } else {
+        primary_key(table, found.row(0))
+    }))
+}

@@ -1,0 +1,275 @@
+//! COPY FROM and TO.
+
+use super::source::{collect, open};
+use super::write::{Change, Changes, check_row};
+use super::{Charge, Cx, Slots, bulk, foreign, insert};
+use crate::copy_data::{Decoder, Encoder, Fields, in_column, in_line};
+use crate::port::ExecError;
+use base::zone::Zone;
+use base::{Datum, SqlError, Type};
+use catalog::Table;
+use core::future::poll_fn;
+use expr::zoned;
+use parse::copy::Format;
+use pg_catalog::output::{in_zone, is_zoned};
+use plan::step::{CopyFromPlan, CopyToPlan, Writer};
+
+/// Rows that are written at a time: enough that some lie in each slot.
+const COPY_ROWS: usize = 4096;
+/// Bytes of fields beyond which no more rows are added to those.
+const COPY_BYTES: usize = 1 << 20;
+/// Bytes of a chunk to the client, about.
+const CHUNK_BYTES: usize = 64 << 10;
+
+pub(super) async fn from(
+    cx: &Cx<'_>,
+    plan: &CopyFromPlan,
+    slots: &Slots,
+) -> Result<u64, ExecError> {
+    let table = &*plan.writers[0].table;
+    let names = plan
+        .columns
+        .iter()
+        .map(|column| table.column_at(*column).name.clone());
+    let mut decoder = Decoder::new(plan.options.clone(), &table.name, names);
+    let binary = plan.options.format == Format::Binary;
+    let zone = session_zone(cx, slots);
+    let mut defaults: Option<Vec<Datum>> = None;
+    let mut batch = Batch::default();
+    let mut count = 0;
+    let mut end = false;
+    loop {
+        // The fields are lent by the decoder, so they become a row before anything is awaited.
+        let parsed = match decoder.next_row()? {
+            Some(fields) => {
+                let (line, size) = (fields.line, fields.size_bytes());
+                Some((
+                    line,
+                    size,
+                    parse_row(table, &plan.columns, &fields, (binary, zone.as_ref()))?,
+                ))
+            }
+            None => None,
+        };
+        if let Some((line, size, given)) = parsed {
+            if defaults.is_none() || !plan.constant_defaults {
+                let mut charge = Charge::new(cx.port);
+                let rows = collect(cx, &plan.defaults, slots, &mut charge).await?;
+                defaults = rows.get(0).cloned();
+            }
+            let defaults = defaults.as_deref();
+            let defaults = defaults.expect("the source of defaults gives one row");
+            let mut row = full_row(defaults, &plan.columns, given);
+            insert::number_row(cx, table.rowid(), &mut row);
+            batch.push(line, size, row);
+            if !batch.is_full() {
+                continue;
+            }
+        } else if !end {
+            let data = poll_fn(|_| cx.port.poll_copy_data()).await;
+            let at_line = |error| in_line(error, &table.name, decoder.line() + 1);
+            match data.map_err(at_line)? {
+                Some(chunk) => decoder.push(chunk),
+                None => {
+                    decoder.end();
+                    end = true;
+                }
+            }
+            continue;
+        }
+        let full = batch.is_full();
+        count += batch.write(cx, &plan.writers[0]).await?;
+        if end && !full {
+            return Ok(count);
+        }
+    }
+}
+
+/// The given values in their columns, the rest by default.
+fn full_row(defaults: &[Datum], columns: &[u16], given: Vec<Datum>) -> Vec<Datum> {
+    let in_order = (0..).zip(columns).all(|(i, column)| i == *column);
+    if in_order {
+        let mut row = given;
+        row.extend_from_slice(&defaults[row.len()..]);
+        return row;
+    }
+    let mut row = defaults.to_vec();
+    for (column, value) in columns.iter().zip(given) {
+        row[usize::from(*column)] = value;
+    }
+    row
+}
+
+/// Rows that were read and are not written yet.
+#[derive(Default)]
+struct Batch {
+    changes: Vec<Change>,
+    lines: Vec<u64>,
+    size_bytes: usize,
+}
+
+impl Batch {
+    fn push(&mut self, line: u64, size_bytes: usize, row: Vec<Datum>) {
+        self.lines.push(line);
+        self.size_bytes += size_bytes;
+        self.changes.push(Change {
+            old: None,
+            new: Some(row),
+        });
+    }
+
+    fn is_full(&self) -> bool {
+        self.changes.len() >= COPY_ROWS || self.size_bytes >= COPY_BYTES
+    }
+
+    /// Writes the rows and empties the batch; gives their number.
+    ///
+    /// # Errors
+    /// Those of a row name its line. What is wrong with a row itself is found first.
+    async fn write(&mut self, cx: &Cx<'_>, writer: &Writer) -> Result<u64, ExecError> {
+        let table = &*writer.table;
+        let rows: Vec<&[Datum]> = self
+            .changes
+            .iter()
+            .filter_map(|change| change.new.as_deref())
+            .collect();
+        for (row, line) in rows.iter().zip(&self.lines) {
+            check_row(cx, writer, row).map_err(|error| in_line(error, &table.name, *line))?;
+        }
+        bulk::insert(cx, table, &rows).await.map_err(|failed| {
+            match (failed.row, failed.error) {
+                (Some(row), ExecError::Sql(error)) => {
+                    ExecError::Sql(in_line(error, &table.name, self.lines[row]))
+                }
+                (_, error) => error,
+            }
+        })?;
+        foreign::check_parents(cx, writer, Changes::few(&self.changes)).await?;
+        let count = self.changes.len();
+        cx.breathe(count).await;
+        self.changes.clear();
+        self.lines.clear();
+        self.size_bytes = 0;
+        Ok(count as u64)
+    }
+}
+
+fn parse_row(
+    table: &Table,
+    columns: &[u16],
+    fields: &Fields<'_>,
+    form: (bool, Option<&Zone>),
+) -> Result<Vec<Datum>, SqlError> {
+    let mut row = Vec::with_capacity(table.columns.len());
+    for (i, column) in columns.iter().enumerate() {
+        let described = table.column_at(*column);
+        let value = field(described.ty, fields, i, form).map_err(|error| {
+            in_column(
+                error,
+                &table.name,
+                fields.line,
+                &described.name,
+                fields.bytes(i),
+            )
+        })?;
+        row.push(value);
+    }
+    Ok(row)
+}
+
+fn field(
+    ty: Type,
+    fields: &Fields<'_>,
+    i: usize,
+    (binary, zone): (bool, Option<&Zone>),
+) -> Result<Datum, SqlError> {
+    let value = if binary {
+        match fields.bytes(i) {
+            None => return Ok(Datum::Null),
+            Some(bytes) => base::wire::decode(ty.without_modifiers(), bytes)?,
+        }
+    } else {
+        match fields.text(i)? {
+            None => return Ok(Datum::Null),
+            Some(text) => match zone {
+                Some(zone) => base::text::parse_in(zone, ty.without_modifiers(), text)?,
+                None => base::text::parse(ty.without_modifiers(), text)?,
+            },
+        }
+    };
+    base::text::fit(ty, value)
+}
+
+pub(super) async fn to(cx: &Cx<'_>, plan: &CopyToPlan, slots: &Slots) -> Result<u64, ExecError> {
+    let mut encoder = Encoder::new(plan.options.clone(), plan.columns.iter().cloned());
+    let mut out = Vec::new();
+    // What goes before the rows travels with the first of them, as in PostgreSQL.
+    let mut first = true;
+    let mut source = open(cx, &plan.query, slots);
+    let zone = match plan.options.format {
+        Format::Binary => None,
+        Format::Text | Format::Csv => session_zone(cx, slots),
+    };
+    let mut count = 0;
+    while let Some(batch) = source.next().await? {
+        let mut batch = batch;
+        if let Some(zone) = &zone {
+            let width = plan.columns.len();
+            for (at, _) in plan
+                .columns
+                .iter()
+                .enumerate()
+                .filter(|(_, (_, ty))| is_zoned(*ty))
+            {
+                let values = batch.datums.iter_mut().skip(at).step_by(width);
+                values.for_each(|value| in_zone(zone, value));
+            }
+        }
+        for row in batch.iter() {
+            part(&mut out, |out| {
+                if core::mem::take(&mut first) {
+                    encoder.start(out);
+                }
+                encoder.row(row, out);
+            });
+            count += 1;
+            if out.len() >= CHUNK_BYTES {
+                send(cx, core::mem::take(&mut out)).await;
+            }
+        }
+    }
+    part(&mut out, |out| {
+        if first {
+            encoder.start(out);
+        }
+        encoder.finish(out);
+    });
+    if !out.is_empty() {
+        send(cx, out).await;
+    }
+    Ok(count)
+}
+
+/// The session's time zone; `None` is UTC.
+fn session_zone(cx: &Cx<'_>, slots: &Slots) -> Option<Zone> {
+    let setting = cx.env(slots).session.setting("timezone");
+    Zone::named(zoned::of_setting(setting.as_deref()))
+}
+
+/// Appends what `write` gives behind its length (u32, little-endian); nothing if it gives nothing.
+fn part(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    write(out);
+    let length = out.len() - start - 4;
+    if length == 0 {
+        out.truncate(start);
+    } else {
+        out[start..start + 4].copy_from_slice(&(length as u32).to_le_bytes());
+    }
+}
+
+async fn send(cx: &Cx<'_>, bytes: Vec<u8>) {
+    let mut bytes = Some(bytes);
+    poll_fn(|_| cx.port.poll_emit_copy(&mut bytes)).await;
+}

@@ -1,0 +1,541 @@
+//! EXPLAIN: the steps as a tree, with what they did if they were run.
+
+use super::explain_text::{
+    Names, access_text, column_name, column_text, expr_text, key_count, scan_column, some_of,
+};
+use super::show::{fetch, row_counts};
+use super::{Cx, StepStats, Tag, statement};
+use crate::port::ExecError;
+use base::{Datum, RowBatch, TableId, Type};
+use bind::PlanCx;
+use bind::rel::Signal;
+use bind::rel::{Call, CallKind, InitValue, JoinKind, SortKey};
+use core::fmt::Write;
+use expr::program::Body;
+use expr::{Expr, zoned};
+use parse::show::Show;
+use parse::{ExplainOptions, Statement};
+use plan::step::{Action, PointOp, Run, Scan, Step, StepOp};
+use plan::{Plan, PlanKind};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Rows of the tables of the session's database.
+struct RowCounts {
+    rows: BTreeMap<TableId, u64>,
+    /// Shards that could not be asked.
+    missing: usize,
+}
+
+impl RowCounts {
+    async fn ask(cx: &Cx<'_>) -> Result<RowCounts, ExecError> {
+        let shards = cx.port.shards().len();
+        let batch = fetch(cx, Show::Rows).await?;
+        let (rows, answered) = row_counts(&batch);
+        let missing = shards.saturating_sub(answered);
+        Ok(RowCounts { rows, missing })
+    }
+
+    /// Says that some are missing.
+    fn gap(&self) -> Option<String> {
+        let missing = self.missing;
+        (missing > 0).then(|| {
+            format!("Row estimates without those of {missing} shards, which cannot be reached")
+        })
+    }
+}
+
+/// The explained statement, planned with the numbers of rows of this moment.
+struct Planned {
+    plan: Arc<Plan>,
+    counts: RowCounts,
+    took_ns: u64,
+}
+
+impl Planned {
+    async fn make(
+        cx: &Cx<'_>,
+        statement: &Statement,
+        types: &[Type],
+    ) -> Result<Planned, ExecError> {
+        let counts = RowCounts::ask(cx).await?;
+        let zone = cx.port.setting("timezone");
+        let before = cx.port.stopwatch_ns();
+        let plan_cx = PlanCx {
+            catalog: cx.port.catalog(),
+            database: cx.port.database(),
+            param_types: types,
+            zone: zoned::of_setting(zone.as_deref()),
+            rows: &|table| counts.rows.get(&table).copied(),
+        };
+        let plan = cx.port.plan(statement, &plan_cx)?;
+        let took_ns = cx.port.stopwatch_ns().saturating_sub(before);
+        Ok(Planned {
+            plan,
+            counts,
+            took_ns,
+        })
+    }
+}
+
+/// Gives the lines; with `analyze` runs the statement first, without sending its rows.
+pub(super) async fn run(
+    cx: &Cx<'_>,
+    known: &Run,
+    again: Option<&(Statement, Box<[Type]>)>,
+    options: ExplainOptions,
+    params: &[Datum],
+) -> Result<Tag, ExecError> {
+    let planned = match again {
+        Some((statement, types)) => Some(Planned::make(cx, statement, types).await?),
+        None => None,
+    };
+    let run = match planned.as_ref().map(|planned| &planned.plan.kind) {
+        Some(PlanKind::Run(run)) => run,
+        Some(_) => unreachable!("it was planned as one before"),
+        None => known,
+    };
+    let inner = Cx::new(cx.port, run, options.analyze);
+    let start = cx.port.stopwatch_ns();
+    let mut tag = None;
+    if options.analyze {
+        tag = Some(statement(&inner, run, params, false).await?);
+    }
+    let took_ns = cx.port.stopwatch_ns().saturating_sub(start);
+    let stats = inner.stats.as_ref().map(|stats| stats.borrow().clone());
+    let mut lines = Lines {
+        out: Vec::new(),
+        stats: stats.as_deref(),
+        options,
+    };
+    lines.run(run);
+    let gap = planned.as_ref().and_then(|planned| planned.counts.gap());
+    lines.out.extend(gap);
+    if let Some(tag) = tag {
+        let cost = cx.port.cost();
+        lines.out.push(format!("Result: {tag}"));
+        lines.out.push(format!(
+            "Transaction: shards={} nodes={} messages={} in-node messages={} bytes={}",
+            cost.shards,
+            cost.nodes,
+            cost.messages_on_path + cost.messages_off_path,
+            cost.messages_in_node,
+            cost.message_bytes
+        ));
+        if cost.rows_moved > 0 {
+            lines.out.push(format!(
+                "Transfers: rows={} waited={:.3} ms",
+                cost.rows_moved,
+                cost.move_wait_us as f64 / 1000.0
+            ));
+        }
+    }
+    if options.summary {
+        let mut time = |what: &str, ns: u64| {
+            let line = format!("{what} Time: {:.3} ms", ns as f64 / 1e6);
+            lines.out.push(line);
+        };
+        if let Some(planned) = &planned {
+            time("Planning", planned.took_ns);
+        }
+        if options.analyze {
+            time("Execution", took_ns);
+        }
+    }
+    let mut batch = RowBatch::new(1);
+    for line in &lines.out {
+        batch.push([Datum::Text(line.as_str().into())]);
+    }
+    cx.emit(batch).await;
+    Ok(Tag::Word("EXPLAIN"))
+}
+
+struct Lines<'s> {
+    out: Vec<String>,
+    stats: Option<&'s [StepStats]>,
+    options: ExplainOptions,
+}
+
+impl Lines<'_> {
+    fn line(&mut self, depth: usize, text: &str) {
+        let arrow = if depth > 0 { "->  " } else { "" };
+        let indent = depth.saturating_sub(1) * 6 + if depth > 0 { 2 } else { 0 };
+        self.out.push(format!("{:indent$}{arrow}{text}", ""));
+    }
+
+    fn detail(&mut self, depth: usize, text: &str) {
+        let indent = depth * 6 + 2;
+        self.out.push(format!("{:indent$}{text}", ""));
+    }
+
+    fn run(&mut self, run: &Run) {
+        match &run.action {
+            Action::Query(step) => self.step(step, 0),
+            Action::Point(point) => {
+                let table = &point.table;
+                let name = match &point.op {
+                    PointOp::Get { lock: Some(_), .. } => "Locking Point Read on",
+                    PointOp::Get { .. } => "Point Read on",
+                    PointOp::Modify { delete: true, .. } => "Point Delete on",
+                    PointOp::Modify { .. } => "Point Update on",
+                    PointOp::Formula { .. } => "Formula Update on",
+                    PointOp::Insert { .. } => "Point Insert on",
+                };
+                self.line(
+                    0,
+                    &format!("{name} {}  (one operation on one shard)", table.name),
+                );
+                let keys = table.primary.columns.iter().zip(&point.key);
+                let text: Vec<String> = keys
+                    .map(|(key, value)| {
+                        let name = column_name(table, key.column);
+                        format!("{name} = {}", expr_text(value, &unnamed))
+                    })
+                    .collect();
+                self.detail(0, &format!("Key: ({})", text.join(" AND ")));
+            }
+            Action::Insert(plan) => {
+                self.line(0, &format!("Insert on {}", plan.writers[0].table.name));
+                if plan.conflict.is_some() {
+                    self.detail(0, "On Conflict");
+                }
+                self.step(&plan.source, 1);
+            }
+            Action::Write(plan) => {
+                let verb = if plan.assignments.is_some() {
+                    "Update"
+                } else {
+                    "Delete"
+                };
+                self.line(0, &format!("{verb} on {}", plan.writers[0].table.name));
+                self.step(&plan.rows, 1);
+            }
+            Action::Truncate(plans) => {
+                for plan in plans {
+                    self.line(0, &format!("Truncate {}", plan.writers[0].table.name));
+                }
+            }
+            Action::CopyFrom(plan) => {
+                self.line(0, &format!("Copy into {}", plan.writers[0].table.name));
+            }
+            Action::CopyTo(plan) => {
+                self.line(0, "Copy to client");
+                self.step(&plan.query, 1);
+            }
+            Action::Show(_) => self.line(0, "Show"),
+            Action::Explain { run, .. } => self.run(run),
+        }
+        for init in &run.inits {
+            if let InitValue::Call(call) = &init.value
+                && let Some((query, _)) = call.kind.query()
+            {
+                self.line(1, &format!("Once, as ${}", init.slot + 1));
+                self.step(query, 2);
+            }
+        }
+    }
+
+    fn title(&mut self, step: &Step, depth: usize, text: &str) {
+        let mut title = text.to_owned();
+        if self.options.costs {
+            let _ = write!(title, "  (rows={:.0})", step.rows.max(1.0));
+        }
+        if let Some(stats) = self.stats {
+            let stats = &stats[step.id as usize];
+            if stats.loops == 0 {
+                title.push_str(" (never executed)");
+            } else {
+                let _ = write!(title, " (actual rows={} loops={}", stats.rows, stats.loops);
+                if self.options.timing {
+                    let _ = write!(title, " time={:.3} ms", stats.nanos as f64 / 1e6);
+                }
+                if stats.ops > 0 {
+                    let _ = write!(
+                        title,
+                        " operations={} shards={}",
+                        stats.ops,
+                        stats.shards.len()
+                    );
+                }
+                title.push(')');
+            }
+        }
+        self.line(depth, &title);
+    }
+
+    fn step(&mut self, step: &Step, depth: usize) {
+        match &step.op {
+            StepOp::One => self.title(step, depth, "Result"),
+            StepOp::Values { rows, .. } => self.title(step, depth, values_title(rows.len())),
+            StepOp::Virtual(table) => {
+                self.title(step, depth, &format!("System Catalog {}", table.name));
+            }
+            StepOp::Function { function, .. } => {
+                self.title(step, depth, &format!("Function {function:?}"));
+            }
+            StepOp::Scan(scan) => {
+                let title = scan_title(scan);
+                self.title(step, depth, &title);
+                self.scan(scan, depth, &unnamed);
+            }
+            StepOp::Filter { input, filter } => {
+                self.title(step, depth, "Filter");
+                self.condition(depth, filter, input);
+                self.step(input, depth + 1);
+            }
+            StepOp::Project { input, .. } => {
+                self.title(step, depth, "Project");
+                self.step(input, depth + 1);
+            }
+            StepOp::Apply { input, calls } => {
+                self.title(step, depth, "Compute per Row");
+                self.step(input, depth + 1);
+                calls.iter().for_each(|call| self.call(call, depth + 1));
+            }
+            StepOp::Lookup {
+                kind,
+                left,
+                scan,
+                filter,
+            } => {
+                let title = format!("{} by Key Lookup: {}", join_name(*kind), scan_title(scan));
+                self.title(step, depth, &title);
+                self.scan(scan, depth, &|column| column_text(left, column));
+                if let Some(filter) = filter {
+                    let text = expr_text(filter, &|column| joined_text(left, scan, column));
+                    self.detail(depth, &format!("Join Filter: {text}"));
+                }
+                self.step(left, depth + 1);
+            }
+            StepOp::Hash {
+                kind,
+                left,
+                right,
+                keys,
+                filter,
+            } => {
+                let how = if keys.is_empty() {
+                    "Nested Loop"
+                } else {
+                    "Hash"
+                };
+                self.title(step, depth, &format!("{how} {}", join_name(*kind)));
+                self.pairs((left, right), keys, filter.as_ref(), depth);
+                self.step(left, depth + 1);
+                self.step(right, depth + 1);
+            }
+            StepOp::Lateral { left, right, .. } => {
+                self.title(step, depth, "Lateral Join");
+                self.step(left, depth + 1);
+                self.step(right, depth + 1);
+            }
+            StepOp::Aggregate {
+                input,
+                group,
+                merge,
+                ..
+            } => {
+                let name = match (group.is_empty(), merge) {
+                    (_, true) => "Combine Partial Aggregates",
+                    (true, false) => "Aggregate",
+                    (false, false) => "Group Aggregate",
+                };
+                self.title(step, depth, name);
+                let keys = (0..group.len() as u32).map(|column| column_text(step, column));
+                self.list(depth, "Group Key", keys.collect());
+                self.step(input, depth + 1);
+            }
+            StepOp::Distinct { input, keys } => {
+                self.title(step, depth, "Distinct");
+                let keys = keys.iter().map(|column| column_text(input, *column));
+                self.list(depth, "Distinct Key", keys.collect());
+                self.step(input, depth + 1);
+            }
+            StepOp::Sort { input, limit, keys } => {
+                self.title(
+                    step,
+                    depth,
+                    if limit.is_some() {
+                        "Top-N Sort"
+                    } else {
+                        "Sort"
+                    },
+                );
+                self.list(depth, "Sort Key", sort_texts(input, keys));
+                self.step(input, depth + 1);
+            }
+            StepOp::Limit { input, .. } => {
+                self.title(step, depth, "Limit");
+                self.step(input, depth + 1);
+            }
+            StepOp::Union { inputs } => {
+                self.title(step, depth, "Append");
+                inputs.iter().for_each(|input| self.step(input, depth + 1));
+            }
+        }
+    }
+
+    fn call(&mut self, call: &Call<Step>, depth: usize) {
+        let name = match &call.kind {
+            CallKind::Scalar { .. } => "Scalar Subquery",
+            CallKind::Exists { .. } => "Exists",
+            CallKind::In { .. } => "In",
+            CallKind::Quantified { .. } => "Any or All",
+            CallKind::Array { .. } => "Array",
+            CallKind::Nextval(_) => "Next Sequence Value",
+            CallKind::Currval(_) => "Current Sequence Value",
+            CallKind::Sleep(_) => "Sleep",
+            CallKind::Signal(_, Signal::Cancel) => "Cancel Session",
+            CallKind::Signal(_, Signal::Terminate) => "End Session",
+        };
+        self.line(depth, name);
+        if let Some((query, _)) = call.kind.query() {
+            self.step(query, depth + 1);
+        }
+    }
+
+    /// The keys and the filter of a join of two steps.
+    fn pairs(
+        &mut self,
+        (left, right): (&Step, &Step),
+        keys: &[(Expr, Expr)],
+        filter: Option<&Expr>,
+        depth: usize,
+    ) {
+        let of_left = |column| column_text(left, column);
+        let of_right = |column| column_text(right, column);
+        for (left, right) in keys {
+            let (left, right) = (expr_text(left, &of_left), expr_text(right, &of_right));
+            self.detail(depth, &format!("Hash Key: {left} = {right}"));
+        }
+        if let Some(filter) = filter {
+            let text = expr_text(filter, &|column| match column.checked_sub(left.width) {
+                None => of_left(column),
+                Some(column) => of_right(column),
+            });
+            self.detail(depth, &format!("Join Filter: {text}"));
+        }
+    }
+
+    fn condition(&mut self, depth: usize, filter: &Expr, input: &Step) {
+        let text = expr_text(filter, &|column| column_text(input, column));
+        self.detail(depth, &format!("Condition: {text}"));
+    }
+
+    /// A line of names, cut off where there are very many.
+    fn list(&mut self, depth: usize, what: &str, names: Vec<String>) {
+        if !names.is_empty() {
+            let names = some_of(&names, String::clone);
+            self.detail(depth, &format!("{what}: {names}"));
+        }
+    }
+
+    /// What a scan reads; `outer` names the columns of the row that its keys are over.
+    fn scan(&mut self, scan: &Scan, depth: usize, outer: Names<'_>) {
+        let names = |column: u32| column_name(&scan.table, column as u16).into();
+        if let Some(text) = access_text(&scan.table, &scan.access, outer) {
+            self.detail(depth, &format!("Key: {text}"));
+        }
+        if scan.access.point {
+            match key_count(&scan.access) {
+                Some(1) => {}
+                Some(count) => self.detail(depth, &format!("Keys: {count}")),
+                None => self.detail(depth, "Keys: as many as the array has values"),
+            }
+        }
+        if let Some(gate) = &scan.gate {
+            self.detail(depth, &format!("Only if: {}", expr_text(gate, &unnamed)));
+        }
+        match scan.program.unbound() {
+            Body::Rows { filter, .. }
+            | Body::Top { filter, .. }
+            | Body::First { filter, .. }
+            | Body::Aggregate { filter, .. } => {
+                if let Some(filter) = filter {
+                    self.detail(
+                        depth,
+                        &format!("Filter on shard: {}", expr_text(&filter, &names)),
+                    );
+                }
+            }
+            Body::Modify(_) => {}
+        }
+    }
+}
+
+/// Sort keys over the rows of a step.
+fn sort_texts(input: &Step, keys: &[SortKey]) -> Vec<String> {
+    let key = |key: &SortKey| {
+        let name = column_text(input, key.column);
+        let down = if key.descending { " DESC" } else { "" };
+        let nulls = match (key.nulls_first, key.descending) {
+            (true, false) => " NULLS FIRST",
+            (false, true) => " NULLS LAST",
+            _ => "",
+        };
+        format!("{name}{down}{nulls}")
+    };
+    keys.iter().map(key).collect()
+}
+
+fn values_title(rows: usize) -> &'static str {
+    match rows {
+        0 => "Nothing: no row can pass",
+        _ => "Values",
+    }
+}
+
+/// Keys of a plain scan are over no row.
+fn unnamed(column: u32) -> String {
+    format!("#{}", column + 1)
+}
+
+/// A column of a left row and the columns that a scan adds.
+fn joined_text(left: &Step, scan: &Scan, column: u32) -> String {
+    match column.checked_sub(left.width) {
+        None => column_text(left, column),
+        Some(column) => scan_column(scan, column),
+    }
+}
+
+fn join_name(kind: JoinKind) -> &'static str {
+    match kind {
+        JoinKind::Inner => "Join",
+        JoinKind::Left => "Left Join",
+        JoinKind::Right => "Right Join",
+        JoinKind::Full => "Full Join",
+        JoinKind::Semi => "Semi Join",
+        JoinKind::Anti => "Anti Join",
+    }
+}
+
+fn scan_title(scan: &Scan) -> String {
+    let access = &scan.access;
+    let index = scan.index();
+    let what = match scan.program.body() {
+        Body::Aggregate { .. } => "Partial Aggregate of ",
+        Body::Top { .. } => "Top-N of ",
+        Body::First { .. } => "First Rows of ",
+        Body::Rows { .. } | Body::Modify(_) => "",
+    };
+    let how = if access.point && access.index == 0 {
+        "Point Reads"
+    } else if access.prefix.is_empty() && access.low.is_none() && access.high.is_none() {
+        "Scan"
+    } else {
+        "Range Scan"
+    };
+    let back = if access.reverse { " Backward" } else { "" };
+    let using = if access.index == 0 {
+        String::new()
+    } else {
+        format!(" using {}", index.name)
+    };
+    let place = match (&access.slot, scan.table.replicated) {
+        (_, true) => "local copy",
+        (Some(_), _) => "one slot",
+        (None, _) if scan.merges => "all shards, merged",
+        (None, _) => "all shards",
+    };
+    format!("{what}{how}{back}{using} on {}  [{place}]", scan.table.name)
+}

@@ -1,0 +1,234 @@
+//! Point statements without a future: one operation, and the answer at once if it is there.
+
+use super::{Completed, Cx, Tag, point};
+use crate::port::{ExecError, OpAnswer, Params, Port, Started};
+use base::key::{encode_datum, slot_of};
+use base::{Datum, RowBatch, Slot};
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::Poll;
+use expr::{Env, Expr, NoColumns, NoSession, eval, walk};
+use plan::step::{Action, PointPlan, Run, Step, StepOp};
+use plan::{Plan, PlanKind};
+use std::rc::Rc;
+use std::sync::Arc;
+use txn::OpId;
+
+/// A point statement that has been started.
+pub enum Fast {
+    /// Done: its rows, if it returns any, and how it ended.
+    Done(Option<RowBatch>, Completed),
+    /// Its operation is pending.
+    Pending(FastWait),
+}
+
+/// The rows of a point statement, if it returns any, and how it ended.
+pub type FastEnd = Result<(Option<RowBatch>, Completed), ExecError>;
+
+/// A pending point statement; poll it when the machine has news for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FastWait {
+    op: OpId,
+}
+
+impl FastWait {
+    /// The rows and the end of the statement, once the operation is answered.
+    ///
+    /// `plan` and `params` are those that [`execute_fast`] was called with.
+    ///
+    /// # Errors
+    /// As [`super::execute`].
+    pub fn poll(&self, plan: &Plan, params: &[Datum], port: &dyn Port) -> Poll<FastEnd> {
+        let Poll::Ready(answer) = port.poll_op(self.op) else {
+            return Poll::Pending;
+        };
+        let (run, point) = point_of(plan).expect("it was started for this plan");
+        Poll::Ready(finished(run, point, params, port, answer))
+    }
+
+    /// The same as a future.
+    pub fn wait(
+        self,
+        plan: Arc<Plan>,
+        params: Params,
+        port: Rc<dyn Port>,
+    ) -> Pin<Box<dyn Future<Output = FastEnd>>> {
+        Box::pin(async move { poll_fn(|_| self.poll(&plan, &params, &*port)).await })
+    }
+}
+
+fn point_of(plan: &Plan) -> Option<(&Run, &PointPlan)> {
+    match &plan.kind {
+        PlanKind::Run(run) if run.inits.is_empty() => match &run.action {
+            Action::Point(point) => Some((run, point)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn finished(
+    run: &Run,
+    plan: &PointPlan,
+    params: &[Datum],
+    port: &dyn Port,
+    answer: OpAnswer,
+) -> FastEnd {
+    let cx = Cx::new(port, run, false);
+    let (batch, tag) = point::finish(&cx, plan, params, answer?)?;
+    Ok((batch, Completed { tag }))
+}
+
+/// Starts a statement that is one operation on one row: point SELECT, UPDATE and DELETE by full
+/// primary key, and plain single-row INSERT. `None`: it is not one; run it with
+/// [`super::execute`].
+///
+/// Rows of the result are handed over, not emitted.
+pub fn execute_fast(
+    plan: &Plan,
+    params: &[Datum],
+    port: &dyn Port,
+) -> Option<Result<Fast, ExecError>> {
+    let (run, point) = point_of(plan)?;
+    let cx = Cx::new(port, run, false);
+    Some(start(&cx, run, point, params))
+}
+
+fn start(cx: &Cx<'_>, run: &Run, plan: &PointPlan, params: &[Datum]) -> Result<Fast, ExecError> {
+    let Some(prepared) = point::prepare(cx, plan, params)? else {
+        let (batch, tag) = point::nothing(plan);
+        return Ok(Fast::Done(batch, Completed { tag }));
+    };
+    match cx.port.submit(prepared.to, run.planned, prepared.op, true) {
+        Started::Ready(answer) | Started::Late(answer, _) => {
+            let answer = answer.expect("an answer that nobody has taken yet");
+            let (batch, tag) = point::finish(cx, plan, params, answer?)?;
+            Ok(Fast::Done(batch, Completed { tag }))
+        }
+        Started::Pending(op) => Ok(Fast::Pending(FastWait { op })),
+    }
+}
+
+/// The slot of the first keyed access of a plan, from which the coordinator is chosen; `None` if
+/// the plan names no slot or the value is not known before it runs.
+pub fn home_slot(plan: &Plan, params: &[Datum]) -> Option<Slot> {
+    let PlanKind::Run(run) = &plan.kind else {
+        return None;
+    };
+    let env = Env {
+        params,
+        subqueries: &[],
+        session: &NoSession::ROWS,
+    };
+    run_slot(run, &env)
+}
+
+fn run_slot(run: &Run, env: &Env<'_>) -> Option<Slot> {
+    match &run.action {
+        Action::Point(point) if point.table.replicated => None,
+        Action::Point(point) => {
+            let exprs: Vec<&Expr> = point.slot.iter().map(|place| &point.key[*place]).collect();
+            slot_from(&exprs, env)
+        }
+        Action::Query(step) => step_slot(step, env),
+        Action::Write(write) => step_slot(&write.rows, env),
+        Action::Insert(insert) => {
+            let StepOp::Values { rows, .. } = &insert.source.op else {
+                return step_slot(&insert.source, env);
+            };
+            if insert.writers[0].table.replicated {
+                return None;
+            }
+            let primary = &insert.writers[0].table.primary;
+            let row = rows.first()?;
+            let exprs: Vec<&Expr> = primary
+                .slot_columns
+                .iter()
+                .map(|column| &row[usize::from(*column)])
+                .collect();
+            slot_from(&exprs, env)
+        }
+        Action::Explain { run, .. } => run_slot(run, env),
+        Action::Truncate(_) | Action::CopyFrom(_) | Action::CopyTo(_) | Action::Show(_) => None,
+    }
+}
+
+fn step_slot(step: &Step, env: &Env<'_>) -> Option<Slot> {
+    match &step.op {
+        StepOp::Scan(scan) => {
+            if scan.table.replicated {
+                return None;
+            }
+            let exprs: Option<Vec<&Expr>> = scan
+                .access
+                .slot
+                .as_ref()?
+                .iter()
+                .map(|part| slot_expr(scan, part))
+                .collect();
+            slot_from(&exprs?, env)
+        }
+        StepOp::Filter { input, .. }
+        | StepOp::Project { input, .. }
+        | StepOp::Apply { input, .. }
+        | StepOp::Aggregate { input, .. }
+        | StepOp::Distinct { input, .. }
+        | StepOp::Sort { input, .. }
+        | StepOp::Limit { input, .. }
+        | StepOp::Lookup { left: input, .. } => step_slot(input, env),
+        StepOp::Hash { left, right, .. } | StepOp::Lateral { left, right, .. } => {
+            step_slot(left, env).or_else(|| step_slot(right, env))
+        }
+        StepOp::Union { inputs } => inputs.iter().find_map(|input| step_slot(input, env)),
+        StepOp::One | StepOp::Values { .. } | StepOp::Virtual(_) | StepOp::Function { .. } => None,
+    }
+}
+
+fn slot_expr<'s>(scan: &'s plan::step::Scan, part: &'s plan::step::SlotPart) -> Option<&'s Expr> {
+    use plan::step::{KeyPart, SlotPart};
+    match part {
+        SlotPart::Value(value) => Some(value),
+        SlotPart::Prefix(place) => match &scan.access.prefix[*place] {
+            KeyPart::One(value) => Some(value),
+            KeyPart::List(values) => values.first(),
+            KeyPart::Array(_) => None,
+            KeyPart::Row(place) => scan.access.rows.first().map(|row| &row[*place]),
+        },
+    }
+}
+
+fn slot_from(exprs: &[&Expr], env: &Env<'_>) -> Option<Slot> {
+    let known = |expr: &Expr| {
+        !walk::any(expr, &|node| match node {
+            Expr::Column(..) | Expr::Subquery(..) | Expr::Outer(..) => true,
+            Expr::Param(slot, _) => *slot as usize >= env.params.len(),
+            Expr::Call(func, _, _) => func.volatility() != expr::Volatility::Immutable,
+            _ => false,
+        })
+    };
+    let mut bytes = Vec::with_capacity(16);
+    for expr in exprs {
+        if !known(expr) {
+            return None;
+        }
+        let value = eval(expr, &NoColumns, env)
+            .ok()
+            .filter(|value| *value != Datum::Null)?;
+        encode_datum(&mut bytes, &value, false);
+    }
+    Some(slot_of(&bytes))
+}
+
+impl Completed {
+    /// Rows that were returned or changed.
+    pub fn rows(&self) -> u64 {
+        match self.tag {
+            Tag::Select(rows)
+            | Tag::Insert(rows)
+            | Tag::Update(rows)
+            | Tag::Delete(rows)
+            | Tag::Copy(rows) => rows,
+            Tag::Word(_) => 0,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Work over existing rows that a schema change needs. Each call does one batch inside the
+//! transaction of its port; the caller commits it and calls again with the position that it got.
+
+use crate::batch::{Batch, FillCx};
+use crate::port::{ExecError, Port};
+use base::{Datum, SqlError, SqlState};
+use bind::PlanCx;
+use catalog::{Column, Index, Table};
+use expr::zoned;
+use std::rc::Rc;
+use std::sync::Arc;
+
+pub use crate::batch::FillPosition;
+
+/// The table `name` of the port's database.
+fn table(port: &dyn Port, name: &str) -> Result<Arc<Table>, SqlError> {
+    port.database().table(name).cloned().ok_or_else(|| {
+        let message = format!("relation \"{name}\" does not exist");
+        SqlError::new(SqlState::UNDEFINED_TABLE, message)
+    })
+}
+
+/// Writes entries of an index that is being built, for the rows from `position` on (`None`: from
+/// the start). Gives where to go on, `None` at the end.
+///
+/// # Errors
+/// 23505 if two rows have the same entry of a unique index.
+pub async fn index(
+    port: Rc<dyn Port>,
+    table_name: &str,
+    index_name: &str,
+    position: Option<FillPosition>,
+) -> Result<Option<FillPosition>, ExecError> {
+    let table = table(&*port, table_name)?;
+    let number = table.indexes().position(|index| index.name == index_name);
+    let Some(number) = number else {
+        let message = format!("index \"{index_name}\" does not exist");
+        return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message).into());
+    };
+    let cx = FillCx::new(&*port);
+    let Batch { rows, next } = cx.rows(&table, position).await?;
+    let rows: Vec<&[Datum]> = rows.iter().collect();
+    cx.write_entries(&table, number, &rows).await?;
+    Ok(next)
+}
+
+/// Copies rows of a table without primary key into the key space `primary`, whose key columns are
+/// set, as rows of `columns`. Nobody may write the table meanwhile.
+///
+/// # Errors
+/// 23502 for a NULL in a key column, 23505 for a key that occurs twice.
+pub async fn primary_key(
+    port: Rc<dyn Port>,
+    table_name: &str,
+    primary: &Index,
+    columns: &[Column],
+    position: Option<FillPosition>,
+) -> Result<Option<FillPosition>, ExecError> {
+    let table = table(&*port, table_name)?;
+    let target = Table {
+        primary: primary.clone(),
+        columns: columns.to_vec(),
+        primary_constraint: Some(primary.name.clone()),
+        secondary: Vec::new(),
+        ..(*table).clone()
+    };
+    let cx = FillCx::new(&*port);
+    let Batch { rows, next } = cx.rows(&table, position).await?;
+    let rows: Vec<&[Datum]> = rows.iter().map(|row| &row[..columns.len()]).collect();
+    for row in &rows {
+        for key in &primary.columns {
+            if row[usize::from(key.column)] == Datum::Null {
+                let name = &columns[usize::from(key.column)].name;
+                let message =
+                    format!("column \"{name}\" of relation \"{table_name}\" contains null values");
+                return Err(SqlError::new(SqlState::NOT_NULL, message)
+                    .table(table_name)
+                    .column(name)
+                    .into());
+            }
+        }
+    }
+    cx.write_rows(&target, &rows).await?;
+    Ok(next)
+}
+
+/// Looks whether the rows from `position` on meet a check or foreign key. Gives where to go on,
+/// `None` at the end. New rows are checked by their writers already.
+///
+/// # Errors
+/// 23514, 23503 for a row that does not, and those of computing a check.
+pub async fn validate(
+    port: Rc<dyn Port>,
+    table_name: &str,
+    constraint: &str,
+    position: Option<FillPosition>,
+) -> Result<Option<FillPosition>, ExecError> {
+    let table = table(&*port, table_name)?;
+    let zone = port.setting("timezone");
+    let plan_cx = PlanCx {
+        catalog: port.catalog(),
+        database: port.database(),
+        param_types: &[],
+        zone: zoned::of_setting(zone.as_deref()),
+        rows: &|_| None,
+    };
+    let writer = plan::constraint_writer(&plan_cx, &table, constraint)?;
+    let cx = FillCx::new(&*port);
+    let Batch { rows, next } = cx.rows(&table, position).await?;
+    let rows: Vec<&[Datum]> = rows.iter().collect();
+    cx.validate(&writer, &rows).await?;
+    Ok(next)
+}

@@ -1,0 +1,285 @@
+//! Foreign keys: the parents of new rows must be there; the children of old rows follow.
+
+use super::long::Long;
+use super::request::get;
+use super::scan::rows_of;
+use super::source::collect;
+use super::write::{Change, Changes, apply};
+use super::{BATCH_ROWS, Charge, Cx, Local, Slots, WINDOW};
+use crate::port::{ExecError, OpFuture};
+use base::key::{encode_datum, slot_of};
+use base::{Datum, Key, Pieces, SqlError, SqlState};
+use catalog::{Action, Table};
+use expr::program::{Body, ProgramPlan};
+use expr::rows::{GroupKey, shown_key};
+use plan::step::{ChildKey, ParentKey, Writer, table_index};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+use txn::{LockMode, Read};
+
+fn values(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
+    columns
+        .iter()
+        .map(|column| row[usize::from(*column)].clone())
+        .collect()
+}
+
+fn key_text(table: &Table, columns: &[u16], row: &[Datum]) -> String {
+    let names: Vec<&str> = columns
+        .iter()
+        .map(|column| table.column_at(*column).name.as_str())
+        .collect();
+    let values: Vec<_> = columns
+        .iter()
+        .map(|column| (table.column_at(*column).ty, &row[usize::from(*column)]))
+        .collect();
+    shown_key(&names, &values)
+}
+
+/// Checks that the parents of new rows exist, under shared locks.
+pub(super) async fn check_parents(
+    cx: &Cx<'_>,
+    writer: &Writer,
+    changes: Changes<'_>,
+) -> Result<(), ExecError> {
+    for parent in &writer.parents {
+        let mut wanted = Wanted::new(cx, writer, parent);
+        for (i, change) in changes.iter().enumerate() {
+            if let Some(new) = &change.new {
+                wanted.add(i, new, change.old.as_deref())?;
+            }
+            if i % BATCH_ROWS == BATCH_ROWS - 1 {
+                cx.breathe(BATCH_ROWS).await;
+            }
+        }
+        let row = |number| changes.get(number).new.as_deref();
+        wanted.ask(cx, &row).await?;
+    }
+    Ok(())
+}
+
+/// As [`check_parents`] for rows that are there.
+pub(super) async fn have_parents(
+    cx: &Cx<'_>,
+    writer: &Writer,
+    rows: &[&[Datum]],
+) -> Result<(), ExecError> {
+    for parent in &writer.parents {
+        let mut wanted = Wanted::new(cx, writer, parent);
+        for (i, row) in rows.iter().enumerate() {
+            wanted.add(i, row, None)?;
+        }
+        wanted.ask(cx, &|number| Some(rows[number])).await?;
+    }
+    Ok(())
+}
+
+/// The parents that rows want by one foreign key. Rows with one parent ask once.
+struct Wanted<'a> {
+    table: &'a Table,
+    parent: &'a ParentKey,
+    /// With the number of the first row that wants each.
+    keys: Long<'a, BTreeMap<Vec<u8>, (Key, usize)>>,
+}
+
+impl<'a> Wanted<'a> {
+    fn new(cx: &Cx<'a>, writer: &'a Writer, parent: &'a ParentKey) -> Wanted<'a> {
+        Wanted {
+            table: &writer.table,
+            parent,
+            keys: Long::new(cx.port, BTreeMap::new()),
+        }
+    }
+
+    /// Adds what a row wants that was `old` before.
+    ///
+    /// # Errors
+    /// 23503 for a key that is NULL in part, if it is MATCH FULL.
+    fn add(&mut self, number: usize, row: &[Datum], old: Option<&[Datum]>) -> Result<(), SqlError> {
+        let key = values(row, &self.parent.columns);
+        let nulls = key.iter().filter(|value| value.is_null()).count();
+        if nulls > 0 {
+            if self.parent.match_full && nulls < key.len() {
+                let detail = "MATCH FULL does not allow mixing of null and nonnull key values.";
+                return Err(violation(self.table, self.parent).detail(detail));
+            }
+            return Ok(());
+        }
+        // What has not changed need not be asked for.
+        if old.is_none_or(|old| values(old, &self.parent.columns) != key) {
+            let key = parent_key(self.parent, &key);
+            let bytes = key.bytes.clone();
+            self.keys.entry(bytes).or_insert((key, number));
+        }
+        Ok(())
+    }
+
+    /// Asks for all of them; `row` gives the row with a number.
+    async fn ask<'r>(
+        mut self,
+        cx: &Cx<'_>,
+        row: &dyn Fn(usize) -> Option<&'r [Datum]>,
+    ) -> Result<(), ExecError> {
+        if self.keys.is_empty() {
+            return Ok(());
+        }
+        // A parent that was committed after the statement's snapshot is a parent.
+        let read = Read::Lock(LockMode::Shared);
+        let program = ProgramPlan::new(Body::Rows {
+            filter: None,
+            projection: Vec::new(),
+        })
+        .bind(&[]);
+        let mut started: VecDeque<(usize, OpFuture<'_>)> = VecDeque::new();
+        loop {
+            while started.len() < WINDOW
+                && let Some((_, (key, number))) = self.keys.pop_first()
+            {
+                let future = get(cx, 0, &self.parent.parent, key, read, program.clone());
+                started.push_back((number, future));
+            }
+            let Some((number, future)) = started.pop_front() else {
+                return Ok(());
+            };
+            if rows_of(future.await)?.rows == 0 {
+                let row = row(number).expect("a row that wants a parent is there");
+                return Err(missing_parent(self.table, self.parent, row).into());
+            }
+            cx.breathe(1).await;
+        }
+    }
+}
+
+fn parent_key(parent: &ParentKey, key: &[Datum]) -> Key {
+    let index = table_index(&parent.parent, parent.index);
+    let mut bytes = Vec::with_capacity(crate::keys::key_capacity(key.len()));
+    for (column, value) in index.columns.iter().zip(key) {
+        encode_datum(&mut bytes, value, column.descending);
+    }
+    let mut partition = Vec::with_capacity(16);
+    for place in &parent.slot {
+        encode_datum(&mut partition, &key[*place], false);
+    }
+    Key::new(index.id, slot_of(&partition), bytes)
+}
+
+fn violation(table: &Table, parent: &ParentKey) -> SqlError {
+    let message = format!(
+        "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+        table.name, parent.name
+    );
+    SqlError::new(SqlState::FOREIGN_KEY, message)
+        .table(&table.name)
+        .constraint(&parent.name)
+}
+
+fn missing_parent(table: &Table, parent: &ParentKey, row: &[Datum]) -> SqlError {
+    let key = key_text(table, &parent.declared, row);
+    let detail = format!("{key} is not present in table \"{}\".", parent.parent.name);
+    violation(table, parent).detail(detail)
+}
+
+/// What happens to the children of rows that went away or changed their keys.
+pub(super) fn follow_children<'b>(
+    cx: &'b Cx<'_>,
+    writers: &'b [Writer],
+    number: usize,
+    changes: Changes<'b>,
+    slots: &'b Slots,
+) -> Local<'b, Result<(), ExecError>> {
+    Box::pin(async move {
+        for child in &writers[number].children {
+            // Keys that rows of the statement have taken over.
+            let mut kept = Long::new(cx.port, BTreeSet::new());
+            for new in changes.iter().filter_map(|change| change.new.as_ref()) {
+                kept.insert(GroupKey(values(new, &child.parent_columns)));
+                cx.breathe(1).await;
+            }
+            for change in changes.iter() {
+                cx.breathe(1).await;
+                let Some(old) = &change.old else { continue };
+                let key = values(old, &child.parent_columns);
+                let new_key = change
+                    .new
+                    .as_ref()
+                    .map(|new| values(new, &child.parent_columns));
+                if new_key.as_ref() == Some(&key) || key.iter().any(Datum::is_null) {
+                    continue;
+                }
+                let key = GroupKey(key);
+                if kept.contains(&key) {
+                    continue;
+                }
+                let key = key.0;
+                one_key(cx, writers, number, child, (old, key, new_key), slots).await?;
+            }
+        }
+        Ok(())
+    })
+}
+
+async fn one_key(
+    cx: &Cx<'_>,
+    writers: &[Writer],
+    number: usize,
+    child: &ChildKey,
+    (old, key, new_key): (&[Datum], Vec<Datum>, Option<Vec<Datum>>),
+    slots: &Slots,
+) -> Result<(), ExecError> {
+    let mut values = (**slots).clone();
+    for (slot, value) in child.slots.iter().zip(key) {
+        values[*slot as usize] = value;
+    }
+    let slots: Slots = Rc::new(values);
+    let mut charge = Charge::new(cx.port);
+    let mut rows = collect(cx, &child.rows, &slots, &mut charge).await?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let action = if new_key.is_some() {
+        child.on_update
+    } else {
+        child.on_delete
+    };
+    let rows = rows.iter_mut().map(core::mem::take);
+    let changes: Pieces<Change> = match action {
+        Action::NoAction | Action::Restrict | Action::SetDefault => {
+            let (parent, table) = (&writers[number].table, &writers[child.writer].table);
+            let message = format!(
+                "update or delete on table \"{}\" violates foreign key constraint \"{}\" on \
+                 table \"{}\"",
+                parent.name, child.name, table.name
+            );
+            let key = key_text(parent, &child.parent_columns, old);
+            let detail = format!("{key} is still referenced from table \"{}\".", table.name);
+            return Err(SqlError::new(SqlState::FOREIGN_KEY, message)
+                .detail(detail)
+                .table(&table.name)
+                .constraint(&child.name)
+                .into());
+        }
+        Action::Cascade if new_key.is_none() => rows
+            .map(|row| Change {
+                old: Some(row),
+                new: None,
+            })
+            .collect(),
+        Action::Cascade | Action::SetNull => rows
+            .map(|row| {
+                let mut new = row.clone();
+                for (i, column) in child.child_columns.iter().enumerate() {
+                    new[usize::from(*column)] = match (&new_key, action) {
+                        (Some(key), Action::Cascade) => key[i].clone(),
+                        _ => Datum::Null,
+                    };
+                }
+                Change {
+                    old: Some(row),
+                    new: Some(new),
+                }
+            })
+            .collect(),
+    };
+    let changes = Long::new(cx.port, changes);
+    apply(cx, writers, child.writer, Changes::many(&changes), &slots).await
+}

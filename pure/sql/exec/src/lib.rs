@@ -1,0 +1,328 @@
+//! Runs planned statements.
+//!
+//! ```text
+//! text -- parse --> Statement -- bind --> relations -- plan --> Plan (steps, or one operation)
+//!                                                                 |
+//!                       rows of all shards <-- Port <-- exec -----+
+//!                                              |
+//!                                    row programs travel to the rows
+//! ```
+//!
+//! A plan runs as an `async fn` that the node's machine polls; no waker is used. It reaches rows
+//! only through [`Port`]. A statement that is one operation on one row takes [`execute_fast`],
+//! which has no future. Steps pull batches of rows from the steps below; a future is boxed per step
+//! and batch, never per row. Operations on several shards are started together and awaited
+//! afterwards.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+mod aggregate;
+mod batch;
+mod bulk;
+mod calls;
+mod conflict;
+mod copy;
+pub mod copy_data;
+mod explain;
+mod explain_text;
+mod fast;
+pub mod fill;
+mod filter;
+mod foreign;
+mod insert;
+mod join;
+mod keys;
+mod long;
+mod merged;
+mod ordered;
+mod point;
+pub mod port;
+mod request;
+mod scan;
+mod session;
+mod show;
+mod sort;
+mod source;
+mod write;
+
+pub use fast::{Fast, FastEnd, FastWait, execute_fast, home_slot};
+pub use port::Port;
+pub use show::row_counts;
+
+use crate::port::{ExecError, Params};
+use base::{Datum, RowBatch, SqlError};
+use bind::rel::InitValue;
+use core::cell::{Cell, RefCell};
+use core::fmt;
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use expr::{Env, Expr, NoColumns, eval};
+use plan::step::{Action, Run, Step};
+use plan::{Plan, PlanKind};
+use session::Facts;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// How a statement ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Completed {
+    /// Its command tag.
+    pub tag: Tag,
+}
+
+/// A command tag; its `Display` is what clients get.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Tag {
+    Select(u64),
+    Insert(u64),
+    Update(u64),
+    Delete(u64),
+    Copy(u64),
+    Word(&'static str),
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Tag::Select(rows) => write!(f, "SELECT {rows}"),
+            Tag::Insert(rows) => write!(f, "INSERT 0 {rows}"),
+            Tag::Update(rows) => write!(f, "UPDATE {rows}"),
+            Tag::Delete(rows) => write!(f, "DELETE {rows}"),
+            Tag::Copy(rows) => write!(f, "COPY {rows}"),
+            Tag::Word(word) => f.write_str(word),
+        }
+    }
+}
+
+/// A future on the shard's own thread.
+type Local<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// Values of the parameter slots.
+type Slots = Rc<Vec<Datum>>;
+
+/// Rows after which a step lets other work run.
+const YIELD_ROWS: u32 = 1000;
+/// Rows of a batch, about.
+const BATCH_ROWS: usize = 1000;
+/// Bytes that the values of a batch hold, about.
+const BATCH_BYTES: usize = 1 << 20;
+/// Operations that one statement has under way at a time.
+const WINDOW: usize = 256;
+
+/// What one step has done, for EXPLAIN ANALYZE.
+#[derive(Clone, Default)]
+struct StepStats {
+    /// Times that it was started.
+    loops: u64,
+    rows: u64,
+    /// Operations that it sent.
+    ops: u64,
+    /// Shards that it sent operations to.
+    shards: std::collections::BTreeSet<base::ShardId>,
+    /// Time from its start to its end, children included.
+    nanos: u64,
+}
+
+/// What all steps of one execution share.
+struct Cx<'a> {
+    port: &'a dyn Port,
+    /// Catalog version of the plan.
+    planned: u64,
+    facts: Facts<'a>,
+    since_yield: Cell<u32>,
+    stats: Option<RefCell<Vec<StepStats>>>,
+}
+
+impl<'a> Cx<'a> {
+    fn new(port: &'a dyn Port, run: &Run, measure: bool) -> Cx<'a> {
+        Cx {
+            port,
+            planned: run.planned,
+            facts: Facts::new(port),
+            since_yield: Cell::new(0),
+            stats: measure.then(|| RefCell::new(vec![StepStats::default(); run.steps as usize])),
+        }
+    }
+
+    /// What expressions over one row see. Long values that were made for the row before are not
+    /// accounted for any more.
+    fn env<'e>(&'e self, slots: &'e [Datum]) -> Env<'e> {
+        self.facts.release();
+        Env {
+            params: slots,
+            subqueries: &[],
+            session: &self.facts,
+        }
+    }
+
+    /// Value of an expression without columns.
+    fn value(&self, expr: &Expr, slots: &[Datum]) -> Result<Datum, SqlError> {
+        eval(expr, &NoColumns, &self.env(slots))
+    }
+
+    /// Counts rows of work and lets other work of the shard run when there were many.
+    async fn breathe(&self, rows: usize) {
+        let count = self.since_yield.get().saturating_add(rows as u32);
+        if count < YIELD_ROWS {
+            self.since_yield.set(count);
+            return;
+        }
+        self.since_yield.set(0);
+        let mut yielded = false;
+        poll_fn(|_| self.port.poll_yield(&mut yielded)).await;
+    }
+
+    /// Notes an operation of a step.
+    fn note_op(&self, step: u32, to: base::ShardId) {
+        if let Some(stats) = &self.stats {
+            let mut stats = stats.borrow_mut();
+            let stats = &mut stats[step as usize];
+            stats.ops += 1;
+            stats.shards.insert(to);
+        }
+    }
+
+    async fn emit(&self, batch: RowBatch) {
+        if batch.rows == 0 {
+            return;
+        }
+        let mut batch = Some(batch);
+        poll_fn(|_| self.port.poll_emit(&mut batch)).await;
+    }
+}
+
+/// Memory taken from the statement's budget, given back when dropped.
+struct Charge<'a> {
+    port: &'a dyn Port,
+    bytes: i64,
+}
+
+impl<'a> Charge<'a> {
+    fn new(port: &'a dyn Port) -> Charge<'a> {
+        Charge { port, bytes: 0 }
+    }
+
+    fn add(&mut self, bytes: usize) -> Result<(), SqlError> {
+        self.port.charge(bytes as i64)?;
+        self.bytes += bytes as i64;
+        Ok(())
+    }
+
+    /// Gives so many bytes back.
+    fn sub(&mut self, bytes: usize) {
+        let bytes = bytes as i64;
+        assert!(bytes <= self.bytes, "what is given back was charged");
+        self.bytes -= bytes;
+        let given_back = self.port.charge(-bytes);
+        debug_assert!(given_back.is_ok(), "giving memory back cannot fail");
+    }
+
+    /// What took `before` bytes takes `after` bytes now.
+    fn change(&mut self, before: usize, after: usize) -> Result<(), SqlError> {
+        if after >= before {
+            return self.add(after - before);
+        }
+        self.sub(before - after);
+        Ok(())
+    }
+
+    /// Whether so many bytes could be charged: before something is made that takes them.
+    fn room(&self, bytes: usize) -> Result<(), SqlError> {
+        self.port.charge(bytes as i64)?;
+        self.port.charge(-(bytes as i64))
+    }
+}
+
+impl Drop for Charge<'_> {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            let given_back = self.port.charge(-self.bytes);
+            debug_assert!(given_back.is_ok(), "giving memory back cannot fail");
+        }
+    }
+}
+
+/// Runs a plan of kind [`PlanKind::Run`] inside the transaction that `port` stands for.
+///
+/// Rows go to the client through [`Port::poll_emit`]. After an error the transaction can only be
+/// rolled back.
+pub fn execute(
+    plan: Arc<Plan>,
+    params: Params,
+    port: Rc<dyn Port>,
+) -> Pin<Box<dyn Future<Output = Result<Completed, ExecError>>>> {
+    Box::pin(async move {
+        let PlanKind::Run(run) = &plan.kind else {
+            panic!("only plans of kind Run are executed");
+        };
+        let cx = Cx::new(&*port, run, false);
+        let tag = statement(&cx, run, &params, true).await?;
+        Ok(Completed { tag })
+    })
+}
+
+/// Runs a statement; its rows are sent to the client if `emit`.
+async fn statement(cx: &Cx<'_>, run: &Run, params: &[Datum], emit: bool) -> Result<Tag, ExecError> {
+    if run.sizes {
+        let sizes = show::fetch(cx, parse::show::Show::Sizes).await?;
+        cx.facts.take_sizes(&sizes);
+    }
+    let mut values = params.to_vec();
+    values.resize(run.slots as usize, Datum::Null);
+    for init in &run.inits {
+        let slots = Rc::new(core::mem::take(&mut values));
+        let value = match &init.value {
+            InitValue::Expr(expr) => cx.value(expr, &slots)?,
+            InitValue::Call(call) => {
+                let env = cx.env(&slots);
+                calls::value(cx, call, &NoColumns, &env, &slots).await?
+            }
+        };
+        values = Rc::try_unwrap(slots).unwrap_or_else(|shared| (*shared).clone());
+        values[init.slot as usize] = value;
+    }
+    let slots: Slots = Rc::new(values);
+    let tag = match &run.action {
+        Action::Query(step) => Tag::Select(query(cx, step, &slots, emit).await?),
+        Action::Point(point) => point::run(cx, point, &slots, emit).await?,
+        Action::Insert(plan) => Tag::Insert(insert::run(cx, plan, &slots, emit).await?),
+        Action::Write(plan) => {
+            let count = write::run(cx, plan, &slots, emit).await?;
+            match plan.assignments {
+                Some(_) => Tag::Update(count),
+                None => Tag::Delete(count),
+            }
+        }
+        Action::Truncate(plans) => {
+            for plan in plans {
+                write::run(cx, plan, &slots, false).await?;
+            }
+            Tag::Word("TRUNCATE TABLE")
+        }
+        Action::CopyFrom(plan) => Tag::Copy(copy::from(cx, plan, &slots).await?),
+        Action::CopyTo(plan) => Tag::Copy(copy::to(cx, plan, &slots).await?),
+        Action::Show(show) => Tag::Select(show::run(cx, *show).await?),
+        Action::Explain {
+            run,
+            again,
+            options,
+        } => Box::pin(explain::run(cx, run, again.as_ref(), *options, params)).await?,
+    };
+    Ok(tag)
+}
+
+/// Runs a query to its end.
+async fn query(cx: &Cx<'_>, step: &Step, slots: &Slots, emit: bool) -> Result<u64, ExecError> {
+    let mut rows = source::open(cx, step, slots);
+    let mut count = 0;
+    while let Some(batch) = rows.next().await? {
+        count += u64::from(batch.rows);
+        if emit {
+            cx.emit(batch).await;
+        }
+    }
+    Ok(count)
+}

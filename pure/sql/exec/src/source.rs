@@ -1,0 +1,706 @@
+//! Sources of rows: one per kind of step.
+
+use super::aggregate::AggregateRows;
+use super::calls::{self, InCache};
+use super::filter::{FilterRows, retain};
+use super::join::{HashRows, LateralRows, LookupRows};
+use super::long::Long;
+use super::scan::ScanRows;
+use super::sort::SortRows;
+use super::{BATCH_BYTES, BATCH_ROWS, Charge, Cx, Local, Slots};
+use crate::port::ExecError;
+use base::{Datum, Pieces, RowBatch, SqlError, SqlState, Type};
+use bind::rel::{Call, TableFunction};
+use expr::list::{self, units_of_row};
+use expr::rows::{GroupKey, datum_heap_bytes, entry_bytes, row_bytes};
+use expr::{Env, Expr, Func, NoColumns, eval, zoned};
+use parse::show::Show;
+use pg_catalog::VirtualTable;
+use plan::step::{Step, StepOp};
+use std::collections::BTreeSet;
+
+/// Rows with values of so many bytes are charged while a batch is made of them.
+const LONG_BYTES: usize = 64 << 10;
+
+/// Gives batches of rows until it answers `None`. A batch may be small, but not empty.
+pub(super) trait Rows {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>>;
+}
+
+/// A source that is under way.
+pub(super) type Source<'a> = Box<dyn Rows + 'a>;
+
+/// Starts a step with these values of the parameter slots.
+pub(super) fn open<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<'a> {
+    let source: Source<'a> = match &step.op {
+        StepOp::One => Box::new(Fixed(Some(one_row()))),
+        StepOp::Values { rows, calls } => Box::new(ValuesRows {
+            cx,
+            rows,
+            calls,
+            at: 0,
+            slots: slots.clone(),
+        }),
+        StepOp::Virtual(table) => Box::new(VirtualRows {
+            cx,
+            table: Some(table),
+        }),
+        StepOp::Function { function, args, ty } => {
+            let (function, ty) = (*function, *ty);
+            Box::new(FunctionRows {
+                cx,
+                function,
+                args,
+                ty,
+                slots: slots.clone(),
+                state: None,
+                zone: (ty == Type::Timestamptz(None))
+                    .then(|| cx.env(slots).session.setting("timezone"))
+                    .flatten()
+                    .filter(|zone| !zoned::of_setting(Some(zone)).is_empty()),
+                charge: Charge::new(cx.port),
+            })
+        }
+        StepOp::Scan(_) => Box::new(ScanRows::new(cx, step, slots)),
+        StepOp::Lookup { .. } => Box::new(LookupRows::new(cx, step, slots)),
+        StepOp::Hash { .. } => Box::new(HashRows::new(cx, step, slots)),
+        StepOp::Lateral { .. } => Box::new(LateralRows::new(cx, step, slots)),
+        StepOp::Aggregate { .. } => Box::new(AggregateRows::new(cx, step, slots)),
+        StepOp::Union { inputs } => Box::new(UnionRows {
+            cx,
+            inputs: inputs.iter(),
+            current: None,
+            slots: slots.clone(),
+        }),
+        _ => open_over(cx, step, slots),
+    };
+    match &cx.stats {
+        None => source,
+        Some(stats) => {
+            stats.borrow_mut()[step.id as usize].loops += 1;
+            Box::new(Measured {
+                cx,
+                step: step.id,
+                inner: source,
+            })
+        }
+    }
+}
+
+/// As [`open`] for the steps that do something with the rows of one input.
+fn open_over<'a>(cx: &'a Cx<'a>, step: &'a Step, slots: &Slots) -> Source<'a> {
+    match &step.op {
+        StepOp::Filter { input, filter } => {
+            let input = open(cx, input, slots);
+            Box::new(FilterRows::new(cx, input, filter, slots))
+        }
+        StepOp::Project { input, exprs } => Box::new(ProjectRows {
+            cx,
+            input: open(cx, input, slots),
+            exprs,
+            units: units_of_row(exprs.iter().map(list::nodes).sum()),
+            slots: slots.clone(),
+            rest: None,
+        }),
+        StepOp::Apply { input, calls } => Box::new(ApplyRows {
+            cx,
+            input: open(cx, input, slots),
+            caches: calls.iter().map(|_| InCache::default()).collect(),
+            calls,
+            slots: slots.clone(),
+            rest: None,
+            given: 0,
+        }),
+        StepOp::Distinct { input, keys } => Box::new(DistinctRows {
+            cx,
+            input: open(cx, input, slots),
+            keys,
+            seen: Long::new(cx.port, BTreeSet::new()),
+            charge: Charge::new(cx.port),
+        }),
+        StepOp::Sort { .. } => Box::new(SortRows::new(cx, step, slots)),
+        StepOp::Limit {
+            input,
+            limit,
+            offset,
+        } => Box::new(LimitRows {
+            cx,
+            input: Some(open(cx, input, slots)),
+            window: None,
+            limit: limit.as_ref(),
+            offset: offset.as_ref(),
+            slots: slots.clone(),
+        }),
+        _ => unreachable!("steps of other kinds are opened by `open`"),
+    }
+}
+
+fn one_row() -> RowBatch {
+    RowBatch {
+        width: 0,
+        rows: 1,
+        datums: Vec::new(),
+    }
+}
+
+/// Counts what a source gives.
+struct Measured<'a> {
+    cx: &'a Cx<'a>,
+    step: u32,
+    inner: Source<'a>,
+}
+
+impl Rows for Measured<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(async {
+            let start = self.cx.port.stopwatch_ns();
+            let batch = self.inner.next().await?;
+            if let Some(stats) = &self.cx.stats {
+                let mut stats = stats.borrow_mut();
+                let stats = &mut stats[self.step as usize];
+                stats.rows += batch.as_ref().map_or(0, |batch| u64::from(batch.rows));
+                stats.nanos += self.cx.port.stopwatch_ns().saturating_sub(start);
+            }
+            Ok(batch)
+        })
+    }
+}
+
+/// One batch that is there already.
+struct Fixed(Option<RowBatch>);
+
+impl Rows for Fixed {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        let batch = self.0.take().filter(|batch| batch.rows > 0);
+        Box::pin(core::future::ready(Ok(batch)))
+    }
+}
+
+struct ValuesRows<'a> {
+    cx: &'a Cx<'a>,
+    rows: &'a [Vec<Expr>],
+    calls: &'a [Call<Step>],
+    at: usize,
+    slots: Slots,
+}
+
+impl ValuesRows<'_> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        let Some(first) = self.rows.get(self.at) else {
+            return Ok(None);
+        };
+        let mut out = RowBatch::new(first.len());
+        let mut made = vec![Datum::Null; self.calls.len()];
+        while let Some(row) = self.rows.get(self.at)
+            && (out.rows as usize) < BATCH_ROWS
+        {
+            self.at += 1;
+            // Each call stands in one row only.
+            for number in call_numbers(row, self.calls) {
+                let call = &self.calls[number as usize];
+                let env = Env {
+                    subqueries: &made,
+                    ..self.cx.env(&self.slots)
+                };
+                made[number as usize] =
+                    calls::value(self.cx, call, &NoColumns, &env, &self.slots).await?;
+            }
+            let env = Env {
+                subqueries: &made,
+                ..self.cx.env(&self.slots)
+            };
+            for value in row {
+                out.datums.push(eval(value, &NoColumns, &env)?);
+            }
+            out.rows += 1;
+        }
+        self.cx.breathe(out.rows as usize).await;
+        Ok(Some(out))
+    }
+}
+
+/// Calls that the expressions of a row read, behind those that they read themselves.
+fn call_numbers(row: &[Expr], calls: &[Call<Step>]) -> Vec<u32> {
+    let mut found = Vec::new();
+    if !calls.is_empty() {
+        row.iter()
+            .for_each(|value| add_calls(value, calls, &mut found));
+    }
+    found
+}
+
+fn add_calls(value: &Expr, calls: &[Call<Step>], found: &mut Vec<u32>) {
+    expr::walk::walk(value, &mut |node| {
+        if let Expr::Subquery(number, _) = node
+            && !found.contains(number)
+        {
+            for expr in calls[*number as usize].kind.outer_exprs() {
+                add_calls(expr, calls, found);
+            }
+            found.push(*number);
+        }
+    });
+}
+
+impl Rows for ValuesRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct VirtualRows<'a> {
+    cx: &'a Cx<'a>,
+    table: Option<&'a VirtualTable>,
+}
+
+impl VirtualRows<'_> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        let Some(table) = self.table.take() else {
+            return Ok(None);
+        };
+        let sessions = if table.needs_sessions() {
+            Some(super::show::fetch(self.cx, Show::Activity).await?)
+        } else {
+            None
+        };
+        let batch = self
+            .cx
+            .facts
+            .with_catalog(sessions.as_ref(), |cx| table.rows(cx));
+        self.cx.breathe(batch.rows as usize).await;
+        Ok((batch.rows > 0).then_some(batch))
+    }
+}
+
+impl Rows for VirtualRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct FunctionRows<'a> {
+    cx: &'a Cx<'a>,
+    function: TableFunction,
+    args: &'a [Expr],
+    ty: Type,
+    slots: Slots,
+    state: Option<Series>,
+    /// The session's time zone, for series of moments; `None` is UTC.
+    zone: Option<String>,
+    charge: Charge<'a>,
+}
+
+/// What a function has still to give.
+enum Series {
+    Values(std::vec::IntoIter<Datum>),
+    Numbers {
+        next: Datum,
+        stop: Datum,
+        step: Datum,
+        up: bool,
+    },
+    Done,
+}
+
+impl FunctionRows<'_> {
+    fn start(&mut self) -> Result<Series, SqlError> {
+        let mut args = Vec::new();
+        for arg in self.args {
+            let value = self.cx.value(arg, &self.slots)?;
+            self.charge.add(datum_heap_bytes(&value))?;
+            args.push(value);
+        }
+        Ok(match self.function {
+            TableFunction::Scalar => Series::Values(args.into_iter()),
+            TableFunction::Unnest => match args.into_iter().next() {
+                Some(Datum::Array(items)) => Series::Values(items.into_vec().into_iter()),
+                _ => Series::Done,
+            },
+            TableFunction::Series if args.iter().any(Datum::is_null) => Series::Done,
+            TableFunction::Series => {
+                let mut args = args.into_iter();
+                let next = args.next().expect("a series has a start");
+                let stop = args.next().expect("a series has an end");
+                let step = args.next().unwrap_or(match self.ty {
+                    Type::Numeric(_) => Datum::Decimal(base::Decimal::ONE),
+                    _ => Datum::Int(1),
+                });
+                let sign = match &step {
+                    Datum::Int(value) => value.signum() as i128,
+                    Datum::Decimal(value) => value.signum().unscaled(),
+                    Datum::Interval(value) => value.total_micros().signum(),
+                    _ => 1,
+                };
+                if sign == 0 {
+                    let message = "step size cannot equal zero";
+                    return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
+                }
+                Series::Numbers {
+                    next,
+                    stop,
+                    step,
+                    up: sign > 0,
+                }
+            }
+        })
+    }
+
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        let mut state = match self.state.take() {
+            Some(state) => state,
+            None => self.start()?,
+        };
+        let mut out = RowBatch::new(1);
+        let mut bytes = 0;
+        while (out.rows as usize) < BATCH_ROWS && bytes < BATCH_BYTES {
+            match &mut state {
+                Series::Done => break,
+                Series::Values(values) => match values.next() {
+                    Some(value) => {
+                        bytes += datum_heap_bytes(&value);
+                        out.push([value]);
+                    }
+                    None => state = Series::Done,
+                },
+                Series::Numbers {
+                    next,
+                    stop,
+                    step,
+                    up,
+                } => {
+                    let order = next.compare(stop);
+                    if (*up && order.is_gt()) || (!*up && order.is_lt()) {
+                        state = Series::Done;
+                        continue;
+                    }
+                    out.push([next.clone()]);
+                    if let (Type::Timestamptz(_), Some(zone)) = (self.ty, &self.zone) {
+                        match zoned::step(next, step, zone) {
+                            Ok(value) => *next = value,
+                            Err(_) => state = Series::Done,
+                        }
+                        continue;
+                    }
+                    let step_ty = if matches!(step, Datum::Interval(_)) {
+                        Type::Interval
+                    } else {
+                        self.ty
+                    };
+                    let sum = Expr::Call(
+                        Func::Add,
+                        vec![
+                            Expr::Const(next.clone(), self.ty),
+                            Expr::Const(step.clone(), step_ty),
+                        ],
+                        self.ty,
+                    );
+                    match eval(&sum, &NoColumns, &Env::NONE) {
+                        Ok(value) => *next = value,
+                        // The end of the type ends the series.
+                        Err(_) => state = Series::Done,
+                    }
+                }
+            }
+        }
+        self.state = Some(state);
+        self.cx.breathe(out.rows as usize).await;
+        Ok((out.rows > 0).then_some(out))
+    }
+}
+
+impl Rows for FunctionRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct ProjectRows<'a> {
+    cx: &'a Cx<'a>,
+    input: Source<'a>,
+    exprs: &'a [Expr],
+    /// Units of work for a row.
+    units: u32,
+    slots: Slots,
+    /// Input rows that have not been dealt with.
+    rest: Option<(RowBatch, usize)>,
+}
+
+impl ProjectRows<'_> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        let (batch, mut at) = match self.rest.take() {
+            Some(rest) => rest,
+            None => match self.input.next().await? {
+                Some(batch) => (batch, 0),
+                None => return Ok(None),
+            },
+        };
+        let mut out = RowBatch::new(self.exprs.len());
+        let left = batch.rows as usize - at;
+        out.datums.reserve(self.exprs.len() * left);
+        // Values may be much longer than what they are made of.
+        let mut charge = Charge::new(self.cx.port);
+        let mut bytes = 0;
+        while at < batch.rows as usize && bytes < BATCH_BYTES {
+            let row = batch.row(at);
+            at += 1;
+            let env = self.cx.env(&self.slots);
+            let mut size = 0;
+            for expr in self.exprs {
+                let value = match expr {
+                    Expr::Column(column, _) => row[*column as usize].clone(),
+                    other => eval(other, &row, &env)?,
+                };
+                size += datum_heap_bytes(&value);
+                out.datums.push(value);
+            }
+            out.rows += 1;
+            bytes += size;
+            if size > LONG_BYTES {
+                self.cx.facts.release();
+                charge.add(size)?;
+            }
+            if self.units > 1 {
+                self.cx.breathe(self.units as usize).await;
+            }
+        }
+        if at < batch.rows as usize {
+            self.rest = Some((batch, at));
+        }
+        self.cx.breathe(out.rows as usize).await;
+        Ok(Some(out))
+    }
+}
+
+impl Rows for ProjectRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct ApplyRows<'a> {
+    cx: &'a Cx<'a>,
+    input: Source<'a>,
+    calls: &'a [Call<Step>],
+    caches: Vec<InCache<'a>>,
+    slots: Slots,
+    /// Input rows that have not been dealt with.
+    rest: Option<(RowBatch, usize)>,
+    /// Rows that have been given.
+    given: usize,
+}
+
+/// The first rows are given one by one and the next in batches of this part of what was given, for
+/// a limit above may want no more: each row can cost a query, or draw from a sequence.
+const GIVEN_PART: usize = 16;
+
+impl ApplyRows<'_> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        let (batch, mut at) = match self.rest.take() {
+            Some(rest) => rest,
+            None => match self.input.next().await? {
+                Some(batch) => (batch, 0),
+                None => return Ok(None),
+            },
+        };
+        let mut out = RowBatch::new(batch.width as usize + self.calls.len());
+        let most = (self.given / GIVEN_PART).max(1);
+        while at < batch.rows as usize && (out.rows as usize) < most {
+            let row = batch.row(at);
+            at += 1;
+            let start = out.datums.len();
+            out.datums.extend_from_slice(row);
+            for (call, cache) in self.calls.iter().zip(&mut self.caches) {
+                // A call may read the values of those before it.
+                let row = &out.datums[start..];
+                let env = self.cx.env(&self.slots);
+                let value = calls::cached_value(self.cx, call, &row, &env, &self.slots, cache);
+                let value = value.await?;
+                out.datums.push(value);
+            }
+            out.rows += 1;
+        }
+        if at < batch.rows as usize {
+            self.rest = Some((batch, at));
+        }
+        self.given += out.rows as usize;
+        self.cx.breathe(out.rows as usize).await;
+        Ok(Some(out))
+    }
+}
+
+impl Rows for ApplyRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct DistinctRows<'a> {
+    cx: &'a Cx<'a>,
+    input: Source<'a>,
+    keys: &'a [u32],
+    seen: Long<'a, BTreeSet<GroupKey>>,
+    charge: Charge<'a>,
+}
+
+impl DistinctRows<'_> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        while let Some(mut batch) = self.input.next().await? {
+            let (keys, seen, charge) = (self.keys, &mut self.seen, &mut self.charge);
+            retain(&mut batch, |row| {
+                let key = GroupKey(keys.iter().map(|key| row[*key as usize].clone()).collect());
+                if seen.contains(&key) {
+                    return Ok(false);
+                }
+                charge.add(key.bytes() + entry_bytes(size_of::<GroupKey>()))?;
+                seen.insert(key);
+                Ok(true)
+            })?;
+            self.cx.breathe(batch.rows as usize).await;
+            if batch.rows > 0 {
+                return Ok(Some(batch));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Rows for DistinctRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct LimitRows<'a> {
+    cx: &'a Cx<'a>,
+    /// Dropped when no more rows are wanted, so that nothing is read ahead any more.
+    input: Option<Source<'a>>,
+    /// Rows to skip and rows to give.
+    window: Option<(u64, u64)>,
+    limit: Option<&'a Expr>,
+    offset: Option<&'a Expr>,
+    slots: Slots,
+}
+
+impl LimitRows<'_> {
+    fn count(
+        &self,
+        expr: Option<&Expr>,
+        none: u64,
+        state: SqlState,
+        clause: &str,
+    ) -> Result<u64, SqlError> {
+        let Some(expr) = expr else { return Ok(none) };
+        match self.cx.value(expr, &self.slots)?.as_int() {
+            None => Ok(none),
+            Some(count) => u64::try_from(count)
+                .map_err(|_| SqlError::new(state, format!("{clause} must not be negative"))),
+        }
+    }
+
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        let (mut skip, mut left) = match self.window {
+            Some(window) => window,
+            None => (
+                self.count(self.offset, 0, SqlState::NEGATIVE_OFFSET, "OFFSET")?,
+                self.count(self.limit, u64::MAX, SqlState::NEGATIVE_LIMIT, "LIMIT")?,
+            ),
+        };
+        while left > 0
+            && let Some(input) = &mut self.input
+        {
+            let Some(mut batch) = input.next().await? else {
+                break;
+            };
+            let skipped = skip.min(u64::from(batch.rows));
+            skip -= skipped;
+            let kept = (u64::from(batch.rows) - skipped).min(left);
+            left -= kept;
+            if kept == 0 {
+                continue;
+            }
+            let width = batch.width as usize;
+            batch.datums.drain(..skipped as usize * width);
+            batch.datums.truncate(kept as usize * width);
+            batch.rows = kept as u32;
+            self.window = Some((skip, left));
+            return Ok(Some(batch));
+        }
+        self.window = Some((skip, 0));
+        self.input = None;
+        Ok(None)
+    }
+}
+
+impl Rows for LimitRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+struct UnionRows<'a> {
+    cx: &'a Cx<'a>,
+    inputs: std::slice::Iter<'a, Step>,
+    current: Option<Source<'a>>,
+    slots: Slots,
+}
+
+impl UnionRows<'_> {
+    async fn pull(&mut self) -> Result<Option<RowBatch>, ExecError> {
+        loop {
+            if let Some(current) = &mut self.current
+                && let Some(batch) = current.next().await?
+            {
+                return Ok(Some(batch));
+            }
+            match self.inputs.next() {
+                Some(step) => self.current = Some(open(self.cx, step, &self.slots)),
+                None => {
+                    self.current = None;
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
+
+impl Rows for UnionRows<'_> {
+    fn next(&mut self) -> Local<'_, Result<Option<RowBatch>, ExecError>> {
+        Box::pin(self.pull())
+    }
+}
+
+/// All rows of a step, in memory that is charged.
+pub(super) async fn collect<'a>(
+    cx: &'a Cx<'a>,
+    step: &'a Step,
+    slots: &Slots,
+    charge: &mut Charge<'_>,
+) -> Result<Long<'a, RowList>, ExecError> {
+    let mut source = open(cx, step, slots);
+    let mut rows = Long::new(cx.port, RowList::new());
+    while let Some(batch) = source.next().await? {
+        append_rows(batch, &mut rows, charge)?;
+    }
+    Ok(rows)
+}
+
+/// Rows in memory, however many.
+pub(super) type RowList = Pieces<Vec<Datum>>;
+
+/// Appends the rows of a batch to rows whose memory is charged.
+pub(super) fn append_rows(
+    batch: RowBatch,
+    rows: &mut RowList,
+    charge: &mut Charge<'_>,
+) -> Result<(), SqlError> {
+    let before = rows.capacity_bytes();
+    let width = batch.width as usize;
+    let mut datums = batch.datums.into_iter();
+    let mut bytes = 0;
+    for _ in 0..batch.rows {
+        let row: Vec<Datum> = datums.by_ref().take(width).collect();
+        bytes += row_bytes(&row);
+        rows.push(row);
+    }
+    charge.add(bytes + rows.capacity_bytes() - before)
+}

@@ -1,0 +1,590 @@
+//! Statements of the session and the cluster: transactions, settings, PREPARE, COPY, EXPLAIN,
+//! databases, SHOW.
+
+use super::words::Words;
+use super::{Kind, comment, maintenance, nested, tables, with_library};
+use crate::copy::OptionValue;
+use crate::session::{Isolation, SessionCommand, TxnModes};
+use crate::show::{Show, TOPICS, show_hint};
+use base::{SqlError, SqlState};
+use sqlparser::ast;
+use sqlparser::tokenizer::Token;
+
+/// What SHOW names.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs)]
+pub enum ShowWhat {
+    Cluster(Show),
+    /// `None`: all settings.
+    Setting(Option<String>),
+}
+
+/// Options of CREATE DATABASE that mean something here.
+#[derive(Clone, PartialEq, Debug, Default)]
+#[allow(missing_docs)]
+pub struct DatabaseOptions {
+    pub protocol: Option<String>,
+    pub execution: Option<String>,
+    pub if_not_exists: bool,
+}
+
+/// COPY.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct CopyStatement {
+    pub source: CopySource,
+    pub from: bool,
+    /// Names and values in the order of the text.
+    pub options: Vec<(String, OptionValue)>,
+}
+
+/// What is copied.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub enum CopySource {
+    Table {
+        /// The parts of its name.
+        name: Vec<String>,
+        columns: Vec<String>,
+        position: u32,
+    },
+    Query(Box<ast::Query>),
+}
+
+/// Parses the statement if its first words are ours; `None` leaves it to the library.
+pub(super) fn parse(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
+    let first = match words.peek() {
+        Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_uppercase(),
+        _ => return Ok(None),
+    };
+    let session = |command: SessionCommand| Ok(Some(Kind::Session(command)));
+    match first.as_str() {
+        "BEGIN" | "START" => session(begin(words)?),
+        "COMMIT" | "END" => session(end(words, true)?),
+        "ROLLBACK" | "ABORT" => session(end(words, false)?),
+        "SAVEPOINT" | "RELEASE" => Err(savepoints(words)),
+        "SET" => session(set(words)?),
+        "RESET" => {
+            words.at += 1;
+            let name = if words.take(&["ALL"]) {
+                None
+            } else {
+                Some(setting_name(words)?)
+            };
+            words.expect_end()?;
+            session(SessionCommand::Reset(name))
+        }
+        "SHOW" => show(words).map(Some),
+        "DISCARD" => {
+            words.at += 1;
+            let what = words.take_any(&["ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"]);
+            let what = what.ok_or_else(|| words.unexpected())?;
+            words.expect_end()?;
+            match what {
+                "ALL" => session(SessionCommand::Discard),
+                _ => Ok(Some(Kind::Nothing("DISCARD"))),
+            }
+        }
+        "PREPARE" => prepare(words).map(Some),
+        "EXECUTE" => execute(words).map(Some),
+        "DEALLOCATE" => {
+            words.at += 1;
+            words.take(&["PREPARE"]);
+            let name = if words.take(&["ALL"]) {
+                None
+            } else {
+                Some(words.identifier()?)
+            };
+            words.expect_end()?;
+            session(SessionCommand::Deallocate(name))
+        }
+        "COPY" => copy(words).map(Some),
+        "EXPLAIN" => super::explain::explain(words).map(Some),
+        "VACUUM" => maintenance::vacuum(words).map(Some),
+        "ANALYZE" | "ANALYSE" => maintenance::analyze(words).map(Some),
+        "CHECKPOINT" => maintenance::checkpoint(words).map(Some),
+        "COMMENT" => comment::comment(words).map(Some),
+        "LISTEN" | "UNLISTEN" | "NOTIFY" | "DECLARE" | "FETCH" | "MOVE" | "CLOSE" | "LOCK"
+        | "GRANT" | "REVOKE" | "DO" | "CALL" | "MERGE" | "IMPORT" | "SECURITY" | "REFRESH"
+        | "LOAD" | "WITH" | "REINDEX" | "CLUSTER" => Err(words.unsupported(&first)),
+        // INSERT OVERWRITE, INSERT OR REPLACE, UPDATE OR IGNORE, DELETE t FROM ...
+        "INSERT" if !words.is_at(1, "INTO") => Err(words.unexpected_at(1)),
+        "DELETE" if !words.is_at(1, "FROM") => Err(words.unexpected_at(1)),
+        "UPDATE" if words.is_at(1, "OR") => Err(words.unexpected_at(1)),
+        "CREATE" if words.is(&["CREATE", "DATABASE"]) => create_database(words).map(Some),
+        "CREATE" if tables::is_create_table(words) => tables::create_table(words).map(Some),
+        "CREATE" => create_other(words),
+        "DROP" if words.is(&["DROP", "DATABASE"]) => drop_database(words).map(Some),
+        "ALTER" if words.is(&["ALTER", "DATABASE"]) => alter_database(words).map(Some),
+        "ALTER" if !words.is(&["ALTER", "TABLE"]) => Err(words.unsupported("ALTER")),
+        _ => Ok(None),
+    }
+}
+
+/// Leaves what the library knows of CREATE to it, and refuses the rest.
+fn create_other(words: &mut Words<'_>) -> Result<Option<Kind>, SqlError> {
+    let Token::Word(word) = words.peek_at(1) else {
+        words.at += 1;
+        return Err(words.unexpected());
+    };
+    if words.is_at(1, "OR") && words.is_at(2, "REPLACE") && words.is_at(3, "TABLE") {
+        words.at += 3;
+        return Err(words.unexpected());
+    }
+    match word.value.to_ascii_uppercase().as_str() {
+        "INDEX" | "UNIQUE" | "SEQUENCE" => Ok(None),
+        what => Err(words.unsupported(&format!("CREATE {what}"))),
+    }
+}
+
+fn savepoints(words: &Words<'_>) -> SqlError {
+    words.unsupported("SAVEPOINT")
+}
+
+/// Modes as they follow BEGIN, SET TRANSACTION and SET SESSION CHARACTERISTICS.
+fn modes(words: &mut Words<'_>) -> Result<TxnModes, SqlError> {
+    let mut modes = TxnModes::default();
+    while !words.at_end() {
+        words.take_token(&Token::Comma);
+        if words.take(&["ISOLATION", "LEVEL"]) {
+            modes.isolation = Some(if words.take(&["SERIALIZABLE"]) {
+                Isolation::Serializable
+            } else if words.take(&["REPEATABLE", "READ"]) {
+                Isolation::RepeatableRead
+            } else if words.take(&["READ", "COMMITTED"]) {
+                Isolation::ReadCommitted
+            } else if words.take(&["READ", "UNCOMMITTED"]) {
+                Isolation::ReadUncommitted
+            } else {
+                return Err(words.unexpected());
+            });
+        } else if words.take(&["READ", "ONLY"]) {
+            modes.read_only = Some(true);
+        } else if words.take(&["READ", "WRITE"]) {
+            modes.read_only = Some(false);
+        } else if !words.take(&["NOT", "DEFERRABLE"]) && !words.take(&["DEFERRABLE"]) {
+            return Err(words.unexpected());
+        }
+    }
+    Ok(modes)
+}
+
+fn begin(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
+    if words.take(&["START"]) {
+        words.expect(&["TRANSACTION"])?;
+        return Ok(SessionCommand::Start(modes(words)?));
+    }
+    words.at += 1;
+    let _ = words.take_any(&["WORK", "TRANSACTION"]);
+    Ok(SessionCommand::Begin(modes(words)?))
+}
+
+fn end(words: &mut Words<'_>, commit: bool) -> Result<SessionCommand, SqlError> {
+    words.at += 1;
+    if words.is(&["PREPARED"]) {
+        return Err(words.unsupported("PREPARE TRANSACTION"));
+    }
+    let _ = words.take_any(&["WORK", "TRANSACTION"]);
+    if words.is(&["TO"]) {
+        return Err(savepoints(words));
+    }
+    let mut chain = false;
+    if words.take(&["AND"]) {
+        chain = !words.take(&["NO"]);
+        words.expect(&["CHAIN"])?;
+    }
+    words.expect_end()?;
+    Ok(if commit {
+        SessionCommand::Commit { chain }
+    } else {
+        SessionCommand::Rollback { chain }
+    })
+}
+
+/// A setting's name in lower case; `a.b` is a name too.
+fn setting_name(words: &mut Words<'_>) -> Result<String, SqlError> {
+    if words.take(&["TIME", "ZONE"]) {
+        return Ok("timezone".into());
+    }
+    if words.take(&["TRANSACTION", "ISOLATION", "LEVEL"]) {
+        return Ok("transaction_isolation".into());
+    }
+    if words.take(&["SESSION", "AUTHORIZATION"]) {
+        return Ok("session_authorization".into());
+    }
+    let mut name = words.identifier()?;
+    while words.take_token(&Token::Period) {
+        name.push('.');
+        name.push_str(&words.identifier()?);
+    }
+    Ok(name.to_ascii_lowercase())
+}
+
+fn set(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
+    words.expect(&["SET"])?;
+    if words.take(&["SESSION", "CHARACTERISTICS", "AS", "TRANSACTION"]) {
+        return Ok(SessionCommand::SetSessionModes(modes(words)?));
+    }
+    if words.take(&["TRANSACTION"]) || words.take(&["LOCAL", "TRANSACTION"]) {
+        if words.is(&["SNAPSHOT"]) {
+            return Err(words.unsupported("SET TRANSACTION SNAPSHOT"));
+        }
+        return Ok(SessionCommand::SetTransaction(modes(words)?));
+    }
+    let local = matches!(words.take_any(&["LOCAL", "SESSION"]), Some("LOCAL"));
+    if words.take(&["TIME", "ZONE"]) {
+        let value = if words.take(&["DEFAULT"]) || words.take(&["LOCAL"]) {
+            None
+        } else if words.take(&["INTERVAL"]) {
+            let text = words.string()?;
+            words.at = words.tokens.len();
+            Some(text)
+        } else {
+            Some(words.value()?)
+        };
+        words.expect_end()?;
+        return Ok(SessionCommand::Set {
+            name: "timezone".into(),
+            value,
+            local,
+        });
+    }
+    if words.take(&["SCHEMA"]) {
+        let value = Some(words.string()?);
+        words.expect_end()?;
+        return Ok(SessionCommand::Set {
+            name: "search_path".into(),
+            value,
+            local,
+        });
+    }
+    if words.take(&["NAMES"]) {
+        let value = if words.at_end() || words.take(&["DEFAULT"]) {
+            None
+        } else {
+            Some(words.value()?)
+        };
+        words.expect_end()?;
+        return Ok(SessionCommand::Set {
+            name: "client_encoding".into(),
+            value,
+            local,
+        });
+    }
+    if words.is(&["ROLE"]) || words.is(&["CONSTRAINTS"]) || words.is(&["AUTHORIZATION"]) {
+        return Err(words.unsupported("SET ROLE, AUTHORIZATION or CONSTRAINTS"));
+    }
+    let name = setting_name(words)?;
+    if !words.take(&["TO"]) {
+        words.expect_token(&Token::Eq)?;
+    }
+    let value = if words.take(&["DEFAULT"]) {
+        None
+    } else {
+        let mut list = words.value()?;
+        while words.take_token(&Token::Comma) {
+            list.push_str(", ");
+            list.push_str(&words.value()?);
+        }
+        Some(list)
+    };
+    words.expect_end()?;
+    Ok(SessionCommand::Set { name, value, local })
+}
+
+fn show(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["SHOW"])?;
+    let what = if let Some((_, what)) = TOPICS.iter().find(|(topic, _)| words.take(topic)) {
+        ShowWhat::Cluster(*what)
+    } else if words.take(&["ALL"]) {
+        ShowWhat::Setting(None)
+    } else {
+        let name = setting_name(words).map_err(|error| error.hint(show_hint()))?;
+        ShowWhat::Setting(Some(name))
+    };
+    words.expect_end()?;
+    Ok(Kind::Show(what))
+}
+
+fn prepare(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["PREPARE"])?;
+    if words.is(&["TRANSACTION"]) {
+        return Err(words.unsupported("PREPARE TRANSACTION"));
+    }
+    let name = words.identifier()?;
+    let mut types = Vec::new();
+    if words.peek() == &Token::LParen {
+        let group = words.group()?;
+        for piece in split_commas(group) {
+            types.push(with_library(words.source, piece, |parser| {
+                parser.parse_data_type()
+            })?);
+        }
+    }
+    words.expect(&["AS"])?;
+    // What is prepared or explained prepares and explains nothing.
+    if words.is(&["PREPARE"]) || words.is(&["EXPLAIN"]) {
+        return Err(words.unexpected());
+    }
+    let statement = nested(
+        words.source,
+        &words.tokens[words.at.min(words.tokens.len())..],
+    )?;
+    if !matches!(statement.kind(), Kind::Sql(_) | Kind::Insert(..)) {
+        return Err(words.unexpected());
+    }
+    Ok(Kind::Prepare {
+        name,
+        types,
+        statement,
+    })
+}
+
+fn execute(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["EXECUTE"])?;
+    let name = words.identifier()?;
+    let mut args = Vec::new();
+    if words.peek() == &Token::LParen {
+        let group = words.group()?;
+        for piece in split_commas(group) {
+            args.push(with_library(words.source, piece, |parser| {
+                parser.parse_expr()
+            })?);
+        }
+    }
+    words.expect_end()?;
+    Ok(Kind::Execute { name, args })
+}
+
+/// Pieces between the commas that are not inside parentheses or brackets.
+pub(super) fn split_commas(
+    tokens: &[sqlparser::tokenizer::TokenWithSpan],
+) -> Vec<&[sqlparser::tokenizer::TokenWithSpan]> {
+    if tokens.is_empty() {
+        return Vec::new();
+    }
+    let mut depth = 0;
+    tokens
+        .split(|token| {
+            match token.token {
+                Token::LParen | Token::LBracket => depth += 1,
+                Token::RParen | Token::RBracket => depth -= 1,
+                _ => {}
+            }
+            depth == 0 && token.token == Token::Comma
+        })
+        .collect()
+}
+
+fn create_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["CREATE", "DATABASE"])?;
+    let mut options = DatabaseOptions {
+        if_not_exists: words.take(&["IF", "NOT", "EXISTS"]),
+        ..DatabaseOptions::default()
+    };
+    let name = words.identifier()?;
+    words.take(&["WITH"]);
+    let parenthesised = words.take_token(&Token::LParen);
+    while !words.at_end() {
+        if parenthesised && words.take_token(&Token::RParen) {
+            break;
+        }
+        let option = words.identifier()?;
+        if option == "connection" {
+            words.expect(&["LIMIT"])?;
+        }
+        words.take_token(&Token::Eq);
+        let value = words.value()?;
+        match option.as_str() {
+            "protocol" => options.protocol = Some(value.to_lowercase()),
+            "execution" => options.execution = Some(value.to_lowercase()),
+            "encoding"
+                if !matches!(value.to_lowercase().as_str(), "utf8" | "utf-8" | "default") =>
+            {
+                return Err(words.unsupported("an encoding other than UTF8"));
+            }
+            "owner" | "template" | "encoding" | "lc_collate" | "lc_ctype" | "locale"
+            | "locale_provider" | "icu_locale" | "tablespace" | "allow_connections"
+            | "connection" | "is_template" | "strategy" | "collation_version" | "oid" => {}
+            _ => {
+                let message = format!("option \"{option}\" not recognized");
+                return Err(SqlError::new(SqlState::SYNTAX, message));
+            }
+        }
+        if parenthesised {
+            words.take_token(&Token::Comma);
+        }
+    }
+    words.expect_end()?;
+    Ok(Kind::CreateDatabase { name, options })
+}
+
+/// `ALTER DATABASE name SET (protocol = 'leap')`, with or without parentheses.
+fn alter_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["ALTER", "DATABASE"])?;
+    let name = words.identifier()?;
+    if !words.take(&["SET"]) {
+        return Err(words.unsupported("ALTER DATABASE of anything but its protocol"));
+    }
+    let parenthesised = words.take_token(&Token::LParen);
+    let option = words.identifier()?;
+    if option != "protocol" {
+        return Err(words.unsupported("ALTER DATABASE of anything but its protocol"));
+    }
+    if !words.take_token(&Token::Eq) {
+        words.expect(&["TO"])?;
+    }
+    let protocol = words.value()?.to_lowercase();
+    if parenthesised && !words.take_token(&Token::RParen) {
+        return Err(words.unexpected());
+    }
+    words.expect_end()?;
+    Ok(Kind::AlterDatabase { name, protocol })
+}
+
+fn drop_database(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["DROP", "DATABASE"])?;
+    let if_exists = words.take(&["IF", "EXISTS"]);
+    let name = words.identifier()?;
+    let with = words.take(&["WITH"]);
+    if with || words.peek() == &Token::LParen {
+        // Its sessions are ended in any case.
+        for piece in split_commas(words.group()?) {
+            let mut option = Words::new(piece, words.source);
+            option.expect(&["FORCE"])?;
+            option.expect_end()?;
+        }
+    }
+    words.expect_end()?;
+    Ok(Kind::DropDatabase { name, if_exists })
+}
+
+fn copy(words: &mut Words<'_>) -> Result<Kind, SqlError> {
+    words.expect(&["COPY"])?;
+    let source = if words.peek() == &Token::LParen {
+        let group = words.group()?;
+        let query = with_library(words.source, group, |parser| parser.parse_query())?;
+        CopySource::Query(query)
+    } else {
+        let position = words
+            .tokens
+            .get(words.at)
+            .map_or(0, |token| words.source.position(token.span.start));
+        let mut name = vec![words.identifier()?];
+        while words.take_token(&Token::Period) {
+            name.push(words.identifier()?);
+        }
+        let columns = if words.peek() == &Token::LParen {
+            identifiers(words)?
+        } else {
+            Vec::new()
+        };
+        CopySource::Table {
+            name,
+            columns,
+            position,
+        }
+    };
+    let from = match words.take_any(&["FROM", "TO"]) {
+        Some("FROM") if !matches!(source, CopySource::Query(_)) => true,
+        Some("TO") => false,
+        _ => return Err(words.unexpected()),
+    };
+    if !words.take(&[if from { "STDIN" } else { "STDOUT" }]) {
+        return match words.peek() {
+            Token::EscapedStringLiteral(_) | Token::Word(_) => {
+                Err(words.unsupported("COPY with files or programs of the server"))
+            }
+            _ => Err(words.unexpected()),
+        };
+    }
+    words.take(&["WITH"]);
+    let mut options = Vec::new();
+    if words.peek() == &Token::LParen {
+        let group = words.group()?;
+        for piece in split_commas(group) {
+            copy_option(&mut Words::new(piece, words.source), &mut options)?;
+        }
+    } else {
+        while !words.at_end() && !words.is(&["WHERE"]) {
+            legacy_copy_option(words, &mut options)?;
+        }
+    }
+    if words.is(&["WHERE"]) {
+        return Err(words.unsupported("COPY FROM ... WHERE"));
+    }
+    words.expect_end()?;
+    Ok(Kind::Copy(Box::new(CopyStatement {
+        source,
+        from,
+        options,
+    })))
+}
+
+/// `(a, b, c)`
+pub(super) fn identifiers(words: &mut Words<'_>) -> Result<Vec<String>, SqlError> {
+    words.expect_token(&Token::LParen)?;
+    let mut names = vec![words.identifier()?];
+    while words.take_token(&Token::Comma) {
+        names.push(words.identifier()?);
+    }
+    words.expect_token(&Token::RParen)?;
+    Ok(names)
+}
+
+fn copy_option(
+    words: &mut Words<'_>,
+    options: &mut Vec<(String, OptionValue)>,
+) -> Result<(), SqlError> {
+    let name = words.identifier()?;
+    let value = if words.at_end() {
+        OptionValue::None
+    } else if words.take_token(&Token::Mul) {
+        OptionValue::Star
+    } else if words.peek() == &Token::LParen {
+        OptionValue::List(identifiers(words)?)
+    } else {
+        OptionValue::Text(words.value()?)
+    };
+    words.expect_end()?;
+    options.push((name, value));
+    Ok(())
+}
+
+fn legacy_copy_option(
+    words: &mut Words<'_>,
+    options: &mut Vec<(String, OptionValue)>,
+) -> Result<(), SqlError> {
+    let flags = ["BINARY", "CSV", "HEADER", "FREEZE"];
+    if let Some(flag) = words.take_any(&flags) {
+        options.push((flag.to_lowercase(), OptionValue::None));
+        return Ok(());
+    }
+    if let Some(name) = words.take_any(&["DELIMITER", "DELIMITERS", "NULL", "QUOTE", "ESCAPE"]) {
+        words.take(&["AS"]);
+        options.push((name.to_lowercase(), OptionValue::Text(words.string()?)));
+        return Ok(());
+    }
+    if words.take(&["FORCE"]) {
+        let name = if words.take(&["QUOTE"]) {
+            "force_quote"
+        } else if words.take(&["NOT", "NULL"]) {
+            "force_not_null"
+        } else {
+            words.expect(&["NULL"])?;
+            "force_null"
+        };
+        let value = if words.take_token(&Token::Mul) {
+            OptionValue::Star
+        } else {
+            let mut names = vec![words.identifier()?];
+            while words.take_token(&Token::Comma) {
+                names.push(words.identifier()?);
+            }
+            OptionValue::List(names)
+        };
+        options.push((name.into(), value));
+        return Ok(());
+    }
+    Err(words.unexpected())
+}

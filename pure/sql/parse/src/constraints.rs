@@ -1,0 +1,234 @@
+//! What PostgreSQL's grammar of constraints has and the library's has not: MATCH, NOT VALID,
+//! VALIDATE CONSTRAINT.
+//!
+//! The words are taken out of the tokens, and what they say goes beside the library's tree.
+
+use super::source::Source;
+use base::{SqlError, SqlState};
+use sqlparser::ast;
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+
+/// What stands in a CREATE TABLE or ALTER TABLE besides the library's tree.
+#[derive(Debug, Default)]
+pub struct Marks {
+    /// Where the names of parents stand whose foreign keys are MATCH FULL.
+    full: Vec<Location>,
+    /// The constraint that is added is NOT VALID.
+    pub not_valid: bool,
+    /// VALIDATE CONSTRAINT, which the tree has as DROP CONSTRAINT.
+    pub validate: bool,
+}
+
+impl Marks {
+    /// Whether the foreign key that names this parent is MATCH FULL.
+    pub fn is_full(&self, parent: &ast::ObjectName) -> bool {
+        let first = parent.0.first().and_then(|part| part.as_ident());
+        first.is_some_and(|name| self.full.contains(&name.span.start))
+    }
+}
+
+/// ALTER TABLE.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct AlterStatement {
+    pub statement: ast::Statement,
+    pub marks: Marks,
+}
+
+/// A statement whose list of constraints has the words taken out.
+pub(super) struct Simplified {
+    pub(super) tokens: Vec<TokenWithSpan>,
+    pub(super) marks: Marks,
+}
+
+/// The tokens of a CREATE TABLE or ALTER TABLE, and what was taken out of them.
+///
+/// # Errors
+/// 0A000 for MATCH PARTIAL, NO INHERIT and keys that are NOT VALID; 42601 for words in the wrong
+/// place.
+pub(super) fn simplified(
+    source: &Source,
+    tokens: &[TokenWithSpan],
+) -> Result<Simplified, SqlError> {
+    let mut reader = Reader {
+        source,
+        tokens,
+        at: 0,
+        kept: Vec::with_capacity(tokens.len()),
+        marks: Marks::default(),
+        is_alter: is_word(tokens, 0, "ALTER"),
+    };
+    reader.run()?;
+    Ok(Simplified {
+        tokens: reader.kept,
+        marks: reader.marks,
+    })
+}
+
+pub(super) fn is_word(tokens: &[TokenWithSpan], at: usize, word: &str) -> bool {
+    matches!(tokens.get(at).map(|token| &token.token), Some(Token::Word(found))
+        if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
+}
+
+struct Reader<'a> {
+    source: &'a Source,
+    tokens: &'a [TokenWithSpan],
+    at: usize,
+    kept: Vec<TokenWithSpan>,
+    marks: Marks,
+    is_alter: bool,
+}
+
+impl Reader<'_> {
+    fn is(&self, ahead: usize, word: &str) -> bool {
+        is_word(self.tokens, self.at + ahead, word)
+    }
+
+    fn token(&self) -> Option<&Token> {
+        self.tokens.get(self.at).map(|token| &token.token)
+    }
+
+    fn keep(&mut self) {
+        self.kept.push(self.tokens[self.at].clone());
+        self.at += 1;
+    }
+
+    fn refused(&self, at: usize, message: String) -> SqlError {
+        let place = self.source.position(self.tokens[at].span.start);
+        SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).at(place)
+    }
+
+    fn run(&mut self) -> Result<(), SqlError> {
+        // Constraints stand in the list of columns, or behind ALTER TABLE without parentheses.
+        let wanted = usize::from(!self.is_alter);
+        let (mut depth, mut element) = (0, 0);
+        while let Some(token) = self.token() {
+            let (is_comma, opens, closes) = (
+                *token == Token::Comma,
+                *token == Token::LParen,
+                *token == Token::RParen,
+            );
+            if depth == wanted && self.is(0, "REFERENCES") {
+                self.references()?;
+            } else if depth == wanted && self.is(0, "NO") && self.is(1, "INHERIT") {
+                let message = "NO INHERIT is not supported".into();
+                return Err(self.refused(self.at, message));
+            } else if depth == wanted && self.is(0, "NOT") && self.is(1, "VALID") {
+                self.not_valid(element)?;
+            } else if self.is_alter && depth == 0 && self.is(0, "VALIDATE") {
+                self.validate()?;
+            } else {
+                depth = match (opens, closes) {
+                    (true, _) => depth + 1,
+                    (_, true) => depth.saturating_sub(1),
+                    _ => depth,
+                };
+                self.keep();
+                if depth == wanted && (is_comma || opens) {
+                    element = self.at;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `REFERENCES name [(columns)] [MATCH FULL | PARTIAL | SIMPLE]`
+    fn references(&mut self) -> Result<(), SqlError> {
+        self.keep();
+        let parent = self.tokens.get(self.at).map(|token| token.span.start);
+        while let Some(Token::Word(_)) = self.token() {
+            self.keep();
+            if self.token() != Some(&Token::Period) {
+                break;
+            }
+            self.keep();
+        }
+        if self.token() == Some(&Token::LParen) {
+            while self.token().is_some_and(|token| *token != Token::RParen) {
+                self.keep();
+            }
+            if self.token().is_some() {
+                self.keep();
+            }
+        }
+        if !self.is(0, "MATCH") {
+            return Ok(());
+        }
+        if self.is(1, "PARTIAL") {
+            return Err(self.refused(self.at, "MATCH PARTIAL not yet implemented".into()));
+        }
+        if self.is(1, "FULL") {
+            self.marks.full.extend(parent);
+        } else if !self.is(1, "SIMPLE") {
+            return Err(self.source.unexpected(self.tokens.get(self.at + 1)));
+        }
+        self.at += 2;
+        Ok(())
+    }
+
+    /// NOT VALID of the constraint whose element of the list begins at `element`. A new table has
+    /// no rows: its constraints are valid, as in PostgreSQL.
+    fn not_valid(&mut self, element: usize) -> Result<(), SqlError> {
+        let mut first = element;
+        if self.is_alter {
+            let adds = |at: &usize| {
+                let kinds = ["CONSTRAINT", "CHECK", "FOREIGN", "UNIQUE", "PRIMARY"];
+                let mut kinds = kinds.iter();
+                is_word(self.tokens, *at, "ADD")
+                    && kinds.any(|kind| is_word(self.tokens, at + 1, kind))
+            };
+            first = (element..self.at).find(adds).map_or(self.at, |at| at + 1);
+        }
+        if is_word(self.tokens, first, "CONSTRAINT") {
+            first += 2;
+        }
+        let is = |word| is_word(self.tokens, first, word);
+        let behind = |at: &usize| {
+            let attributes = ["NOT", "DEFERRABLE", "INITIALLY", "IMMEDIATE", "DEFERRED"];
+            attributes
+                .iter()
+                .any(|word| is_word(self.tokens, *at, word))
+        };
+        let end = (self.at + 2..).find(|at| !behind(at)).expect("tokens end");
+        let is_last = match self.tokens.get(end).map(|token| &token.token) {
+            None => true,
+            Some(token) => matches!(token, Token::Comma | Token::RParen),
+        };
+        for kind in ["UNIQUE", "PRIMARY"] {
+            if is(kind) && is_last {
+                let kind = if kind == "PRIMARY" {
+                    "PRIMARY KEY"
+                } else {
+                    kind
+                };
+                let message = format!("{kind} constraints cannot be marked NOT VALID");
+                return Err(self.refused(self.at, message));
+            }
+        }
+        if !is_last || !(is("CHECK") || is("FOREIGN")) {
+            return Err(self.source.unexpected(self.tokens.get(self.at + 1)));
+        }
+        self.marks.not_valid = true;
+        self.at += 2;
+        Ok(())
+    }
+
+    /// `VALIDATE CONSTRAINT name`, to the end.
+    fn validate(&mut self) -> Result<(), SqlError> {
+        if !self.is(1, "CONSTRAINT") {
+            self.keep();
+            return Ok(());
+        }
+        if self.tokens.len() > self.at + 3 {
+            let comma = self.tokens[self.at + 3].token == Token::Comma;
+            if !comma {
+                return Err(self.source.unexpected(self.tokens.get(self.at + 3)));
+            }
+        }
+        let drop = TokenWithSpan::new(super::word("DROP"), self.tokens[self.at].span);
+        self.kept.push(drop);
+        self.at += 1;
+        self.marks.validate = true;
+        Ok(())
+    }
+}

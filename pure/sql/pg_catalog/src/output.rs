@@ -1,0 +1,108 @@
+//! Text forms that depend on the session and the catalog: the names behind `reg...` types.
+//!
+//! Inside, such a value is an oid. What goes to a client as text gets its name at the very end, so
+//! that everything before compares and sorts oids, as PostgreSQL does.
+
+use crate::{CatalogCx, functions};
+use base::zone::Zone;
+use base::{ArrayKind, Datum, OutColumn, Reg, RowBatch, SqlError, SqlState, Type};
+
+/// What the oids of a type stand for, if it is a `reg...` type or an array of one.
+pub fn reg(ty: Type) -> Option<Reg> {
+    match ty.element().unwrap_or(ty) {
+        Type::Reg(reg) => Some(reg),
+        _ => None,
+    }
+}
+
+/// Whether a value of the type has a text form of its own ([`base::text`]); others go through
+/// [`put_names`].
+pub fn is_plain(ty: Type) -> bool {
+    reg(ty).is_none()
+}
+
+/// Refuses to give values of a type in the binary format.
+///
+/// # Errors
+/// 0A000 for `tid`: PostgreSQL's form of it has 6 bytes, the numbers of rows here need 8.
+pub fn check_binary(ty: Type) -> Result<(), SqlError> {
+    if ty.element().unwrap_or(ty) != Type::Tid {
+        return Ok(());
+    }
+    let message = format!("the binary format of type {} is not supported", ty.name());
+    Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("Ask for its text."))
+}
+
+/// Whether the text form of a type shows the session's time zone.
+pub fn is_zoned(ty: Type) -> bool {
+    matches!(ty.element().unwrap_or(ty), Type::Timestamptz(_))
+}
+
+/// A value whose text form is that of the value in a zone.
+pub fn in_zone(zone: &Zone, value: &mut Datum) {
+    match value {
+        Datum::Timestamp(at) => {
+            let mut out = Vec::new();
+            base::text::format_zoned(*at, zone, &mut out);
+            let text = String::from_utf8(out).expect("text forms are UTF-8");
+            *value = text.into();
+        }
+        Datum::Array(items) => items.iter_mut().for_each(|item| in_zone(zone, item)),
+        _ => {}
+    }
+}
+
+/// Puts the texts of moments in a zone in the place of the moments, as [`put_names`] does with
+/// names.
+pub fn put_zone(
+    zone: &Zone,
+    columns: &[OutColumn],
+    as_text: &dyn Fn(usize) -> bool,
+    batch: &mut RowBatch,
+) {
+    for (at, _) in columns
+        .iter()
+        .enumerate()
+        .filter(|(at, column)| is_zoned(column.ty) && as_text(*at))
+    {
+        let values = batch.datums.iter_mut().skip(at).step_by(columns.len());
+        values.for_each(|value| in_zone(zone, value));
+    }
+}
+
+/// Puts names in the place of oids in the columns for which `as_text` says that the client reads
+/// them as text.
+pub fn put_names(
+    cx: &CatalogCx<'_>,
+    columns: &[OutColumn],
+    as_text: &dyn Fn(usize) -> bool,
+    batch: &mut RowBatch,
+) {
+    for (at, column) in columns.iter().enumerate() {
+        let Some(reg) = reg(column.ty).filter(|_| as_text(at)) else {
+            continue;
+        };
+        let values = batch.datums.iter_mut().skip(at).step_by(columns.len());
+        values.for_each(|value| *value = functions::named(cx, reg, value));
+    }
+}
+
+/// A value from its text form.
+///
+/// # Errors
+/// Those of [`base::text::parse`]; 42P01 and its like for a name of nothing.
+pub fn read(cx: &CatalogCx<'_>, ty: Type, text: &str) -> Result<Datum, SqlError> {
+    match (reg(ty), ty.element()) {
+        (None, _) => base::text::parse(ty, text),
+        (Some(reg), None) => functions::resolved(cx, reg, text),
+        (Some(reg), Some(_)) => {
+            let texts = base::text::parse(Type::Array(ArrayKind::Text), text)?;
+            let items = texts.as_array().unwrap_or_default().iter();
+            let items = items.map(|item| match item.as_str() {
+                Some(name) => functions::resolved(cx, reg, name),
+                None => Ok(Datum::Null),
+            });
+            Ok(Datum::Array(items.collect::<Result<_, _>>()?))
+        }
+    }
+}

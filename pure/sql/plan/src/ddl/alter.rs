@@ -1,0 +1,325 @@
+//! ALTER TABLE: what can be added to a table that exists.
+
+use super::table::{
+    check_immediate, check_nulls, check_text, foreign_key, foreign_of, key_columns,
+};
+use super::{build_index, index, names, own_name, simple};
+use crate::plan::{DdlPlan, Fill};
+use base::{SqlError, SqlState};
+use bind::scope::ident;
+use bind::{Binder, unsupported};
+use catalog::{Check, Command, Index, Table, Validity};
+use parse::{AlterStatement, Marks};
+use sqlparser::ast::{self, AlterTableOperation, DropBehavior, KeyOrIndexDisplay, TableConstraint};
+use std::sync::Arc;
+
+const TAG: &str = "ALTER TABLE";
+
+pub(super) fn plan(altered: &AlterStatement, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
+    let AlterStatement { statement, marks } = altered;
+    let ast::Statement::AlterTable {
+        name,
+        if_exists,
+        // No table has children.
+        only: _,
+        operations,
+        location,
+        on_cluster,
+    } = statement
+    else {
+        return Err(unsupported("this ALTER TABLE"));
+    };
+    binder.no(location.is_some(), "LOCATION")?;
+    binder.no(on_cluster.is_some(), "ON")?;
+    own_name(name, binder)?;
+    let table = match binder.find_table(name) {
+        Err(error) if *if_exists && error.state() == SqlState::UNDEFINED_TABLE => {
+            return Ok(simple(TAG, Vec::new()));
+        }
+        other => other?,
+    };
+    let [operation] = operations.as_slice() else {
+        return Err(unsupported("several changes in one ALTER TABLE"));
+    };
+    match operation {
+        AlterTableOperation::AddConstraint(constraint) => add(&table, constraint, marks, binder),
+        AlterTableOperation::DropConstraint {
+            if_exists,
+            name,
+            drop_behavior,
+        } => {
+            let name = ident(name);
+            if marks.validate {
+                return validate(&table, name, binder);
+            }
+            // Nothing depends on a check or a foreign key.
+            let (None | Some(DropBehavior::Restrict | DropBehavior::Cascade)) = drop_behavior;
+            drop_constraint(&table, name, *if_exists, binder)
+        }
+        // There is one role, so owners do not matter.
+        AlterTableOperation::OwnerTo { new_owner: _ } => Ok(simple(TAG, Vec::new())),
+        other => {
+            let text = other.to_string();
+            let words: Vec<&str> = text.split_whitespace().take(2).collect();
+            Err(unsupported(&format!("ALTER TABLE ... {}", words.join(" "))))
+        }
+    }
+}
+
+fn validate(table: &Table, constraint: String, binder: &Binder<'_>) -> Result<DdlPlan, SqlError> {
+    match table.validity(&constraint) {
+        Some(Validity::Valid) => return Ok(simple(TAG, Vec::new())),
+        Some(_) => {}
+        None if table.has_constraint(&constraint) => {
+            let message = format!(
+                "constraint \"{constraint}\" of relation \"{}\" is not a foreign key or check \
+                 constraint",
+                table.name
+            );
+            return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, message));
+        }
+        None => return Err(table.no_constraint(&constraint)),
+    }
+    let set = |validity| Command::SetValidity {
+        database: binder.cx.database.name.clone(),
+        table: table.name.clone(),
+        constraint: constraint.clone(),
+        validity,
+    };
+    Ok(DdlPlan {
+        tag: TAG,
+        before: vec![set(Validity::Validating)],
+        fill: Some(Fill::Validate {
+            table: table.name.clone(),
+            constraint: constraint.clone(),
+        }),
+        after: vec![set(Validity::Valid)],
+        undo: vec![set(Validity::NotValid)],
+    })
+}
+
+fn drop_constraint(
+    table: &Table,
+    constraint: String,
+    if_exists: bool,
+    binder: &Binder<'_>,
+) -> Result<DdlPlan, SqlError> {
+    if table.has_constraint(&constraint) && table.validity(&constraint).is_none() {
+        return Err(unsupported("dropping a primary key or unique constraint"));
+    }
+    let command = Command::DropConstraint {
+        database: binder.cx.database.name.clone(),
+        table: table.name.clone(),
+        constraint,
+        if_exists,
+    };
+    Ok(simple(TAG, vec![command]))
+}
+
+/// Adds a check or a foreign key. Writers check it from the first step on, so that the rows that
+/// were there before can be looked through in batches while others write.
+fn added(
+    table: &Table,
+    constraint: &str,
+    validity: Validity,
+    add: Command,
+    binder: &Binder<'_>,
+) -> DdlPlan {
+    if validity == Validity::NotValid {
+        return simple(TAG, vec![add]);
+    }
+    let database = binder.cx.database.name.clone();
+    let (table, constraint) = (table.name.clone(), constraint.to_string());
+    DdlPlan {
+        tag: TAG,
+        before: vec![add],
+        fill: Some(Fill::Validate {
+            table: table.clone(),
+            constraint: constraint.clone(),
+        }),
+        after: vec![Command::SetValidity {
+            database: database.clone(),
+            table: table.clone(),
+            constraint: constraint.clone(),
+            validity: Validity::Valid,
+        }],
+        undo: vec![Command::DropConstraint {
+            database,
+            table,
+            constraint,
+            if_exists: true,
+        }],
+    }
+}
+
+fn add(
+    table: &Arc<Table>,
+    constraint: &TableConstraint,
+    marks: &Marks,
+    binder: &mut Binder<'_>,
+) -> Result<DdlPlan, SqlError> {
+    let database = binder.cx.database.clone();
+    let validity = match marks.not_valid {
+        true => Validity::NotValid,
+        false => Validity::Adding,
+    };
+    match constraint {
+        TableConstraint::PrimaryKey {
+            name,
+            index_name,
+            index_type,
+            columns,
+            index_options,
+            characteristics,
+        } => {
+            binder.no(index_name.is_some() || index_type.is_some(), "KEY")?;
+            binder.no(!index_options.is_empty(), "USING")?;
+            check_immediate(characteristics, binder)?;
+            let columns: Vec<String> = columns.iter().map(ident).collect();
+            primary_key(table, name.as_ref().map(ident), &columns, binder)
+        }
+        TableConstraint::Unique {
+            name,
+            index_name,
+            index_type_display,
+            index_type,
+            columns,
+            index_options,
+            characteristics,
+            nulls_distinct,
+        } => {
+            let plain = *index_type_display == KeyOrIndexDisplay::None;
+            binder.no(index_name.is_some() || !plain, "UNIQUE")?;
+            binder.no(index_type.is_some() || !index_options.is_empty(), "USING")?;
+            check_immediate(characteristics, binder)?;
+            check_nulls(nulls_distinct)?;
+            let columns: Vec<String> = columns.iter().map(ident).collect();
+            let keys = key_columns(table, &columns)?;
+            let name = match name {
+                Some(name) => ident(name),
+                None => names::free_name(&database, &table.name, &columns, "key"),
+            };
+            let index = index(name, keys, true, true);
+            Ok(build_index(TAG, &database.name, &table.name, index, false))
+        }
+        TableConstraint::ForeignKey {
+            name: _,
+            columns: _,
+            foreign_table: _,
+            referred_columns: _,
+            on_delete: _,
+            on_update: _,
+            characteristics: _,
+        } => {
+            let written = foreign_of(constraint, marks, binder)?;
+            let mut key = foreign_key(table, &written, binder)?;
+            key.validity = validity;
+            if key.name.is_empty() {
+                key.name = names::constraint_name(table, &written.columns, "fkey");
+            }
+            let name = key.name.clone();
+            let add = Command::AddForeignKey {
+                database: database.name.clone(),
+                table: table.name.clone(),
+                foreign_key: key,
+            };
+            Ok(added(table, &name, validity, add, binder))
+        }
+        TableConstraint::Check { name, expr } => {
+            let expression = check_text(table, expr, binder)?;
+            let name = match name {
+                Some(name) => ident(name),
+                None => table.check_name(&expression),
+            };
+            let check = Check {
+                name: name.clone(),
+                expression,
+                validity,
+            };
+            let add = Command::AddCheck {
+                database: database.name.clone(),
+                table: table.name.clone(),
+                check,
+            };
+            Ok(added(table, &name, validity, add, binder))
+        }
+        other => Err(unsupported(&format!("the constraint {other}"))),
+    }
+}
+
+/// A change while which nobody writes the table.
+fn frozen(database: &str, table: &Table, fill: Fill, after: Command) -> DdlPlan {
+    let freeze = |frozen| Command::Freeze {
+        database: database.to_string(),
+        table: table.name.clone(),
+        frozen,
+    };
+    DdlPlan {
+        tag: TAG,
+        before: vec![freeze(true)],
+        fill: Some(fill),
+        after: vec![after, freeze(false)],
+        undo: vec![freeze(false)],
+    }
+}
+
+fn primary_key(
+    table: &Arc<Table>,
+    name: Option<String>,
+    columns: &[String],
+    binder: &mut Binder<'_>,
+) -> Result<DdlPlan, SqlError> {
+    if table.primary_constraint.is_some() {
+        let message = format!(
+            "multiple primary keys for table \"{}\" are not allowed",
+            table.name
+        );
+        return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    }
+    let keys = key_columns(table, columns)?;
+    let rowid = table.rowid();
+    let partition: Vec<u16> = table
+        .partition
+        .iter()
+        .copied()
+        .filter(|column| Some(*column) != rowid)
+        .collect();
+    let slot_columns = if partition.is_empty() {
+        vec![keys[0].column]
+    } else {
+        partition.clone()
+    };
+    let missing = slot_columns
+        .iter()
+        .any(|c| !keys.iter().any(|key| key.column == *c));
+    if missing {
+        let message = "primary key must include all partition columns";
+        return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    }
+    let mut rows = table.columns.clone();
+    rows.retain(|column| !column.hidden);
+    for key in &keys {
+        rows[usize::from(key.column)].not_null = true;
+    }
+    let database = binder.cx.database.clone();
+    let constraint = match name {
+        Some(name) => name,
+        None => names::free_name(&database, &table.name, &[], "pkey"),
+    };
+    let primary = Index {
+        slot_columns,
+        ..index(constraint.clone(), keys, true, true)
+    };
+    let after = Command::SetPrimaryKey {
+        database: database.name.clone(),
+        table: table.name.clone(),
+        constraint,
+        primary,
+        columns: rows,
+        partition,
+    };
+    let fill = Fill::PrimaryKey {
+        table: table.name.clone(),
+    };
+    Ok(frozen(&database.name, table, fill, after))
+}

@@ -1,0 +1,431 @@
+//! Schema changes: statements to catalog commands and work over existing rows.
+
+mod alter;
+mod default;
+mod names;
+mod shown;
+mod table;
+
+use crate::plan::{DdlPlan, Fill};
+use base::{IndexId, SqlError, SqlState, Type};
+use bind::scope::{check_database, check_reserved, ident, object_name};
+use bind::{Binder, unsupported};
+use catalog::{Command, Execution, Index, IndexColumn, ProtocolKind, Sequence, Switching, Table};
+use parse::{Comment, DatabaseOptions, Kind};
+use pg_catalog::names::known_schema;
+use sqlparser::ast::{self, ObjectType, SequenceOptions};
+
+/// Plans a schema change.
+///
+/// # Errors
+/// Those of names and types; 0A000 for changes of later releases. Conflicts with other objects are
+/// found when the catalog applies the commands.
+pub(crate) fn plan(kind: &Kind, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
+    match kind {
+        Kind::CreateTable(statement) => table::create(statement, binder),
+        Kind::AlterTable(statement) => alter::plan(statement, binder),
+        Kind::CreateDatabase { name, options } => create_database(name, options),
+        Kind::AlterDatabase { name, protocol } => alter_database(name, protocol),
+        Kind::Comment(comment) => Ok(simple("COMMENT", vec![comment_on(comment, binder)])),
+        Kind::DropDatabase { name, if_exists } => {
+            if *name == binder.cx.database.name {
+                let message = "cannot drop the currently open database";
+                return Err(SqlError::new(SqlState::OBJECT_IN_USE, message));
+            }
+            let command = Command::DropDatabase {
+                name: name.clone(),
+                if_exists: *if_exists,
+            };
+            Ok(simple("DROP DATABASE", vec![command]))
+        }
+        Kind::Sql(ast) => match ast.as_ref() {
+            ast::Statement::CreateIndex(create) => create_index(create, binder),
+            ast::Statement::CreateSequence {
+                if_not_exists,
+                name,
+                sequence_options,
+                temporary,
+                data_type,
+                owned_by,
+            } => {
+                if *temporary {
+                    return Err(unsupported("CREATE TEMPORARY SEQUENCE"));
+                }
+                if owned_by.as_ref().is_some_and(|owner| !is_none(owner)) {
+                    return Err(unsupported("OWNED BY"));
+                }
+                let ty = match data_type {
+                    None => Type::Int8,
+                    Some(ty) => bind::types::bind_type(ty)?,
+                };
+                let name = own_name(name, binder)?;
+                let sequence = sequence(name, ty, sequence_options)?;
+                let command = Command::CreateSequence {
+                    database: binder.cx.database.name.clone(),
+                    sequence,
+                    if_not_exists: *if_not_exists,
+                };
+                Ok(simple("CREATE SEQUENCE", vec![command]))
+            }
+            ast::Statement::Drop {
+                object_type,
+                if_exists,
+                names,
+                cascade,
+                // The default.
+                restrict: _,
+                purge,
+                temporary,
+            } => {
+                binder.no(*purge, "PURGE")?;
+                binder.no(*temporary, "TEMPORARY")?;
+                drop_objects(*object_type, *if_exists, names, *cascade, binder)
+            }
+            other => {
+                let text = other.to_string();
+                let words: Vec<&str> = text.split_whitespace().take(2).collect();
+                Err(unsupported(&words.join(" ")))
+            }
+        },
+        _ => unreachable!("the planner sends only schema changes here"),
+    }
+}
+
+/// OWNED BY NONE
+fn is_none(name: &ast::ObjectName) -> bool {
+    name.0.len() == 1 && object_name(name).1 == "none"
+}
+
+fn comment_on(comment: &Comment, binder: &Binder<'_>) -> Command {
+    let Comment {
+        database,
+        subject,
+        text,
+    } = comment;
+    let own = &binder.cx.database.name;
+    Command::Comment {
+        database: database.as_ref().unwrap_or(own).clone(),
+        subject: subject.clone(),
+        text: text.clone(),
+    }
+}
+
+/// A change that is done when the catalog is.
+fn simple(tag: &'static str, before: Vec<Command>) -> DdlPlan {
+    DdlPlan {
+        tag,
+        before,
+        fill: None,
+        after: Vec::new(),
+        undo: Vec::new(),
+    }
+}
+
+/// The name of an object of the schema `public`.
+fn own_name(name: &ast::ObjectName, binder: &Binder<'_>) -> Result<String, SqlError> {
+    check_reserved(name)?;
+    check_database(&binder.cx.database.name, name)?;
+    match object_name(name) {
+        (None, name) => Ok(name),
+        (Some(schema), name) if schema == "public" => Ok(name),
+        (Some(schema), _) if schema == "pg_catalog" || schema == "information_schema" => {
+            let message = format!("permission denied for schema {schema}");
+            Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
+        }
+        (Some(schema), name) => known_schema(Some(&schema)).map(|()| name),
+    }
+}
+
+fn create_database(name: &str, options: &DatabaseOptions) -> Result<DdlPlan, SqlError> {
+    let protocol = protocol(options.protocol.as_deref().unwrap_or("two_phase"))?;
+    let execution = match options.execution.as_deref() {
+        None | Some("interleaved") => Execution::Interleaved,
+        Some("serial") => Execution::Serial,
+        Some(other) => return Err(unknown("execution", other, "interleaved, serial")),
+    };
+    if protocol != ProtocolKind::TwoPhase && execution == Execution::Serial {
+        let text = format!("execution \"serial\" of protocol {}", protocol.name());
+        return Err(unsupported(&text).hint("Only two_phase databases execute serially."));
+    }
+    let command = Command::CreateDatabase {
+        name: name.to_string(),
+        protocol,
+        execution,
+        if_not_exists: options.if_not_exists,
+    };
+    Ok(simple("CREATE DATABASE", vec![command]))
+}
+
+/// Closes the database, brings its rows home, and opens it under the other protocol.
+fn alter_database(name: &str, text: &str) -> Result<DdlPlan, SqlError> {
+    let protocol = protocol(text)?;
+    let database = name.to_string();
+    let switch = |switching| Command::Switch {
+        database: database.clone(),
+        protocol,
+        switching,
+    };
+    let before = vec![
+        switch(Some(Switching::Draining)),
+        switch(Some(Switching::Gathering)),
+        Command::SetProtocol {
+            database: database.clone(),
+            protocol,
+        },
+        switch(None),
+    ];
+    Ok(DdlPlan {
+        undo: vec![switch(None)],
+        ..simple("ALTER DATABASE", before)
+    })
+}
+
+fn unknown(what: &str, value: &str, known: &str) -> SqlError {
+    let text = format!("unrecognized {what} \"{value}\"");
+    SqlError::new(SqlState::INVALID_PARAMETER, text).hint(format!("Available: {known}."))
+}
+
+fn protocol(text: &str) -> Result<ProtocolKind, SqlError> {
+    match text {
+        "two_phase" => Ok(ProtocolKind::TwoPhase),
+        "leap" => Ok(ProtocolKind::Leap),
+        "formula" | "epoch" => Err(unsupported(&format!("protocol {text}"))),
+        other => Err(unknown("protocol", other, "two_phase, leap")),
+    }
+}
+
+/// A column of a table by name.
+///
+/// # Errors
+/// 42703.
+fn key_column(table: &Table, name: &str) -> Result<u16, SqlError> {
+    match table.column(name).filter(|(_, column)| !column.hidden) {
+        Some((place, _)) => Ok(place),
+        None => {
+            let message = format!("column \"{name}\" does not exist");
+            Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message))
+        }
+    }
+}
+
+/// An index of a command; the catalog completes it.
+fn index(name: String, columns: Vec<IndexColumn>, unique: bool, constraint: bool) -> Index {
+    Index {
+        id: IndexId(0),
+        name,
+        columns,
+        unique,
+        constraint,
+        slot_columns: Vec::new(),
+        building: false,
+    }
+}
+
+fn create_index(create: &ast::CreateIndex, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
+    let ast::CreateIndex {
+        name,
+        table_name,
+        using,
+        columns: keys,
+        unique,
+        // Nobody is locked out either way.
+        concurrently: _,
+        if_not_exists,
+        include,
+        nulls_distinct,
+        with,
+        predicate,
+    } = create;
+    if predicate.is_some() {
+        return Err(unsupported("a partial index"));
+    }
+    if !include.is_empty() {
+        return Err(unsupported("INCLUDE"));
+    }
+    if *nulls_distinct == Some(false) {
+        return Err(unsupported("NULLS NOT DISTINCT"));
+    }
+    if !with.is_empty() {
+        return Err(unsupported("storage parameters of an index"));
+    }
+    if let Some(method) = using
+        && ident(method) != "btree"
+    {
+        return Err(unsupported(&format!("index method {}", ident(method))));
+    }
+    known_schema(object_name(table_name).0.as_deref())?;
+    let table = binder.find_table(table_name)?;
+    let mut columns = Vec::new();
+    for key in keys {
+        let (descending, nulls_first) = binder.sort_order(key)?;
+        let mut expr = &key.expr;
+        if let ast::Expr::Collate {
+            expr: inner,
+            collation,
+        } = expr
+        {
+            bind::check_collation(collation)?;
+            expr = inner;
+        }
+        let ast::Expr::Identifier(name) = expr else {
+            return Err(unsupported("an index on an expression"));
+        };
+        if nulls_first != descending {
+            return Err(unsupported("an index with NULLS in the unusual place"));
+        }
+        columns.push(IndexColumn {
+            column: key_column(&table, &ident(name))?,
+            descending,
+        });
+    }
+    let database = binder.cx.database.clone();
+    let name = match name {
+        Some(name) => own_name(name, binder)?,
+        None => {
+            let parts = table.column_names(columns.iter().map(|key| key.column));
+            names::free_name(&database, &table.name, &parts, "idx")
+        }
+    };
+    // Whether there is one is seen when the turn of the change has come.
+    let index = index(name, columns, *unique, false);
+    Ok(build_index(
+        "CREATE INDEX",
+        &database.name,
+        &table.name,
+        index,
+        *if_not_exists,
+    ))
+}
+
+/// A new index, filled from the rows that are there.
+fn build_index(
+    tag: &'static str,
+    database: &str,
+    table: &str,
+    index: Index,
+    if_not_exists: bool,
+) -> DdlPlan {
+    let name = index.name.clone();
+    let (database, table) = (database.to_string(), table.to_string());
+    DdlPlan {
+        tag,
+        before: vec![Command::CreateIndex {
+            database: database.clone(),
+            table: table.clone(),
+            index,
+            if_not_exists,
+        }],
+        fill: Some(Fill::Index {
+            table: table.clone(),
+            index: name.clone(),
+        }),
+        after: vec![Command::FinishIndex {
+            database: database.clone(),
+            table,
+            index: name.clone(),
+        }],
+        undo: vec![Command::DropIndex {
+            database,
+            names: vec![name],
+            if_exists: true,
+        }],
+    }
+}
+
+/// A sequence with PostgreSQL's defaults for its type.
+fn sequence(name: String, ty: Type, options: &[SequenceOptions]) -> Result<Sequence, SqlError> {
+    let (type_min, type_max) = match ty {
+        Type::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        Type::Int4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        Type::Int8 => (i64::MIN, i64::MAX),
+        _ => {
+            let message = "sequence type must be smallint, integer, or bigint";
+            return Err(SqlError::new(SqlState::INVALID_PARAMETER, message));
+        }
+    };
+    let (mut increment, mut start, mut min, mut max) = (1, None, None, None);
+    for option in options {
+        match option {
+            SequenceOptions::IncrementBy(value, _) => increment = integer(value)?,
+            SequenceOptions::MinValue(value) => min = value.as_ref().map(integer).transpose()?,
+            SequenceOptions::MaxValue(value) => max = value.as_ref().map(integer).transpose()?,
+            SequenceOptions::StartWith(value, _) => start = Some(integer(value)?),
+            // Shards draw blocks of numbers whatever the size of the cache.
+            SequenceOptions::Cache(_) => {}
+            SequenceOptions::Cycle(no) if *no => {}
+            SequenceOptions::Cycle(_) => return Err(unsupported("a cycling sequence")),
+        }
+    }
+    let ascending = increment > 0;
+    let min = min.unwrap_or(if ascending { 1 } else { type_min });
+    let max = max.unwrap_or(if ascending { type_max } else { -1 });
+    let start = start.unwrap_or(if ascending { min } else { max });
+    Ok(Sequence {
+        id: IndexId(0),
+        name,
+        start,
+        increment,
+        min,
+        max,
+        owned_by: None,
+    })
+}
+
+fn integer(ast: &ast::Expr) -> Result<i64, SqlError> {
+    let text = ast.to_string().replace(' ', "");
+    text.parse().map_err(|_| {
+        let message = format!("invalid value \"{text}\" of a sequence option");
+        SqlError::new(SqlState::INVALID_PARAMETER, message)
+    })
+}
+
+fn drop_objects(
+    object: ObjectType,
+    if_exists: bool,
+    names: &[ast::ObjectName],
+    cascade: bool,
+    binder: &mut Binder<'_>,
+) -> Result<DdlPlan, SqlError> {
+    let names = names.iter().map(|name| own_name(name, binder));
+    // What is in a schema that is not there does not exist.
+    let names = names.filter(|name| {
+        !if_exists || !matches!(name, Err(error) if error.state() == SqlState::INVALID_SCHEMA)
+    });
+    let names = names.collect::<Result<Vec<_>, _>>()?;
+    let database = binder.cx.database.name.clone();
+    Ok(match object {
+        ObjectType::Table => simple(
+            "DROP TABLE",
+            vec![Command::DropTable {
+                database,
+                names,
+                if_exists,
+                cascade,
+            }],
+        ),
+        ObjectType::Index => simple(
+            "DROP INDEX",
+            vec![
+                Command::RetireIndex {
+                    database: database.clone(),
+                    names: names.clone(),
+                    if_exists,
+                },
+                Command::DropIndex {
+                    database,
+                    names,
+                    if_exists,
+                },
+            ],
+        ),
+        ObjectType::Sequence => simple(
+            "DROP SEQUENCE",
+            vec![Command::DropSequence {
+                database,
+                names,
+                if_exists,
+            }],
+        ),
+        other => return Err(unsupported(&format!("DROP {other}"))),
+    })
+}

@@ -1,0 +1,709 @@
+//! CREATE TABLE.
+
+use super::default::default_text;
+use super::{index, key_column, own_name, sequence, simple};
+use crate::plan::DdlPlan;
+use base::{SqlError, SqlState, TableId, Type};
+use bind::scope::{check_database, ident, object_name};
+use bind::types::{NamedType, named_type};
+use bind::{Binder, scope_of, unsupported};
+use catalog::{
+    Action, Check, Column, Command, ForeignKey, Identity, IndexColumn, Sequence, Table, Validity,
+};
+use expr::resolve::{self, Context};
+use expr::{Expr, Func, walk};
+use parse::{Marks, TableStatement};
+use sqlparser::ast::{
+    self, ColumnOption, ConstraintCharacteristics, DeferrableInitial, GeneratedAs,
+    HiveDistributionStyle, HiveFormat, KeyOrIndexDisplay, NullsDistinctOption, ReferentialAction,
+    TableConstraint,
+};
+use std::sync::Arc;
+
+/// What is known of a table while its definition is read.
+struct Definition {
+    table: Table,
+    sequences: Vec<Sequence>,
+    /// Primary key: name and columns.
+    primary: Option<(String, Vec<String>)>,
+    uniques: Vec<(String, Vec<String>)>,
+    foreign: Vec<Foreign>,
+    checks: Vec<(String, ast::Expr)>,
+}
+
+impl Definition {
+    /// Adds a sequence that belongs to a column.
+    fn own(&mut self, sequence: Sequence, column: &str) {
+        self.sequences.push(Sequence {
+            owned_by: Some((self.table.name.clone(), column.to_string())),
+            ..sequence
+        });
+    }
+}
+
+/// A foreign key as written.
+pub(super) struct Foreign {
+    pub(super) name: String,
+    pub(super) columns: Vec<String>,
+    pub(super) parent: ast::ObjectName,
+    pub(super) parent_columns: Vec<String>,
+    pub(super) on_delete: Option<ReferentialAction>,
+    pub(super) on_update: Option<ReferentialAction>,
+    pub(super) match_full: bool,
+}
+
+pub(super) fn create(
+    statement: &TableStatement,
+    binder: &mut Binder<'_>,
+) -> Result<DdlPlan, SqlError> {
+    let TableStatement {
+        table,
+        partition,
+        replicated,
+        // A new table has no rows, so NOT VALID says nothing about it.
+        marks,
+    } = statement;
+    let Written {
+        name,
+        if_not_exists,
+        columns,
+        constraints,
+    } = written(table, binder)?;
+    let name = own_name(name, binder)?;
+    let mut definition = Definition {
+        table: empty_table(name.clone(), *replicated),
+        sequences: Vec::new(),
+        primary: None,
+        uniques: Vec::new(),
+        foreign: Vec::new(),
+        checks: Vec::new(),
+    };
+    for column in columns {
+        add_column(&mut definition, column, marks, binder)?;
+    }
+    for constraint in constraints {
+        add_constraint(&mut definition, constraint, marks, binder)?;
+    }
+    let Definition {
+        mut table,
+        sequences,
+        primary,
+        uniques,
+        foreign,
+        checks,
+    } = definition;
+    if let Some((constraint, columns)) = primary {
+        table.primary = index(
+            constraint.clone(),
+            key_columns(&table, &columns)?,
+            true,
+            true,
+        );
+        table.primary_constraint = Some(constraint);
+        for key in &table.primary.columns {
+            table.columns[usize::from(key.column)].not_null = true;
+        }
+    }
+    for (constraint, columns) in uniques {
+        table.secondary.push(index(
+            constraint,
+            key_columns(&table, &columns)?,
+            true,
+            true,
+        ));
+    }
+    for name in partition {
+        table.partition.push(key_column(&table, name)?);
+    }
+    add_checks(&mut table, checks, binder)?;
+    for key in foreign {
+        table.foreign_keys.push(foreign_key(&table, &key, binder)?);
+    }
+    let command = Command::CreateTable {
+        database: binder.cx.database.name.clone(),
+        table,
+        sequences,
+        if_not_exists,
+    };
+    Ok(simple("CREATE TABLE", vec![command]))
+}
+
+fn add_checks(
+    table: &mut Table,
+    checks: Vec<(String, ast::Expr)>,
+    binder: &mut Binder<'_>,
+) -> Result<(), SqlError> {
+    for (name, check) in checks {
+        let expression = check_text(table, &check, binder)?;
+        table.checks.push(Check {
+            name,
+            expression,
+            validity: Validity::Valid,
+        });
+    }
+    Ok(())
+}
+
+/// What a CREATE TABLE says in PostgreSQL's grammar.
+struct Written<'a> {
+    name: &'a ast::ObjectName,
+    if_not_exists: bool,
+    columns: &'a [ast::ColumnDef],
+    constraints: &'a [TableConstraint],
+}
+
+/// Refuses the clauses of other databases.
+fn written<'a>(table: &'a ast::CreateTable, binder: &Binder<'_>) -> Result<Written<'a>, SqlError> {
+    let ast::CreateTable {
+        or_replace,
+        temporary,
+        external,
+        global,
+        if_not_exists,
+        transient,
+        volatile,
+        iceberg,
+        name,
+        columns,
+        constraints,
+        hive_distribution,
+        hive_formats,
+        table_properties,
+        with_options,
+        file_format,
+        location,
+        query,
+        without_rowid,
+        like,
+        clone,
+        engine,
+        comment,
+        auto_increment_offset,
+        default_charset,
+        collation,
+        on_commit,
+        on_cluster,
+        primary_key,
+        order_by,
+        partition_by,
+        cluster_by,
+        clustered_by,
+        options,
+        strict,
+        copy_grants,
+        enable_schema_evolution,
+        change_tracking,
+        data_retention_time_in_days,
+        max_data_extension_time_in_days,
+        default_ddl_collation,
+        with_aggregation_policy,
+        with_row_access_policy,
+        with_tags,
+        external_volume,
+        base_location,
+        catalog,
+        catalog_sync,
+        storage_serialization_policy,
+    } = table;
+    if query.is_some() {
+        return Err(unsupported("CREATE TABLE AS"));
+    }
+    if *temporary || on_commit.is_some() || global.is_some() {
+        return Err(unsupported("CREATE TEMPORARY TABLE"));
+    }
+    if like.is_some() {
+        return Err(unsupported("CREATE TABLE ... LIKE"));
+    }
+    // The library makes an empty one where there is none.
+    let formats = hive_formats.as_ref().is_some_and(|formats| {
+        let HiveFormat {
+            row_format,
+            serde_properties,
+            storage,
+            location,
+        } = formats;
+        row_format.is_some()
+            || serde_properties.is_some()
+            || storage.is_some()
+            || location.is_some()
+    });
+    for (there, word) in [
+        (*or_replace, "REPLACE"),
+        (*external, "EXTERNAL"),
+        (*transient, "TRANSIENT"),
+        (*volatile, "VOLATILE"),
+        (*iceberg, "ICEBERG"),
+        (
+            *hive_distribution != HiveDistributionStyle::NONE,
+            "PARTITIONED",
+        ),
+        (formats, "STORED"),
+        (!table_properties.is_empty(), "TBLPROPERTIES"),
+        (!with_options.is_empty(), "WITH"),
+        (file_format.is_some(), "STORED"),
+        (location.is_some(), "LOCATION"),
+        (*without_rowid, "ROWID"),
+        (clone.is_some(), "CLONE"),
+        (engine.is_some(), "ENGINE"),
+        (comment.is_some(), "COMMENT"),
+        (auto_increment_offset.is_some(), "AUTO_INCREMENT"),
+        (default_charset.is_some(), "CHARSET"),
+        (collation.is_some(), "COLLATE"),
+        (on_cluster.is_some(), "ON"),
+        (primary_key.is_some(), "PRIMARY"),
+        (order_by.is_some(), "ORDER"),
+        (partition_by.is_some(), "PARTITION"),
+        (cluster_by.is_some() || clustered_by.is_some(), "CLUSTER"),
+        (options.is_some(), "OPTIONS"),
+        (*strict, "STRICT"),
+        (*copy_grants, "COPY"),
+        (enable_schema_evolution.is_some(), "ENABLE_SCHEMA_EVOLUTION"),
+        (change_tracking.is_some(), "CHANGE_TRACKING"),
+        (
+            data_retention_time_in_days.is_some(),
+            "DATA_RETENTION_TIME_IN_DAYS",
+        ),
+        (
+            max_data_extension_time_in_days.is_some(),
+            "MAX_DATA_EXTENSION_TIME_IN_DAYS",
+        ),
+        (default_ddl_collation.is_some(), "DEFAULT_DDL_COLLATION"),
+        (with_aggregation_policy.is_some(), "AGGREGATION"),
+        (with_row_access_policy.is_some(), "ROW"),
+        (with_tags.is_some(), "TAG"),
+        (external_volume.is_some(), "EXTERNAL_VOLUME"),
+        (base_location.is_some(), "BASE_LOCATION"),
+        (catalog.is_some() || catalog_sync.is_some(), "CATALOG"),
+        (
+            storage_serialization_policy.is_some(),
+            "STORAGE_SERIALIZATION_POLICY",
+        ),
+    ] {
+        binder.no(there, word)?;
+    }
+    Ok(Written {
+        name,
+        if_not_exists: *if_not_exists,
+        columns,
+        constraints,
+    })
+}
+
+fn empty_table(name: String, replicated: bool) -> Table {
+    Table {
+        id: TableId(0),
+        name,
+        changed: 0,
+        columns: Vec::new(),
+        primary: index(String::new(), Vec::new(), true, false),
+        primary_constraint: None,
+        secondary: Vec::new(),
+        partition: Vec::new(),
+        replicated,
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
+        frozen: false,
+    }
+}
+
+pub(super) fn key_columns(table: &Table, names: &[String]) -> Result<Vec<IndexColumn>, SqlError> {
+    names
+        .iter()
+        .map(|name| match key_column(table, name) {
+            Ok(column) => Ok(IndexColumn {
+                column,
+                descending: false,
+            }),
+            Err(_) => {
+                let message = format!("column \"{name}\" named in key does not exist");
+                Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message))
+            }
+        })
+        .collect()
+}
+
+/// Deferred checking would need work at commit.
+pub(super) fn check_immediate(
+    characteristics: &Option<ConstraintCharacteristics>,
+    binder: &Binder<'_>,
+) -> Result<(), SqlError> {
+    let Some(ConstraintCharacteristics {
+        // Without SET CONSTRAINTS nothing is ever put off.
+        deferrable: _,
+        initially,
+        enforced,
+    }) = characteristics
+    else {
+        return Ok(());
+    };
+    binder.no(enforced.is_some(), "ENFORCED")?;
+    match initially {
+        Some(DeferrableInitial::Deferred) => Err(unsupported("INITIALLY DEFERRED")),
+        Some(DeferrableInitial::Immediate) | None => Ok(()),
+    }
+}
+
+/// NULLs differ from each other in every unique index.
+pub(super) fn check_nulls(nulls: &NullsDistinctOption) -> Result<(), SqlError> {
+    match nulls {
+        NullsDistinctOption::None | NullsDistinctOption::Distinct => Ok(()),
+        NullsDistinctOption::NotDistinct => Err(unsupported("NULLS NOT DISTINCT")),
+    }
+}
+
+/// Rows are read where no catalog is: names for the oids of `reg...` types would be missing there.
+/// What xid and tid tell of a row, they tell only while it is read.
+fn check_storable(name: &str, ty: Type) -> Result<(), SqlError> {
+    match ty.element().unwrap_or(ty) {
+        Type::Reg(_) | Type::Xid | Type::Tid => {
+            Err(unsupported(&format!("a column of type {}", ty.name())))
+        }
+        Type::Unknown => {
+            let message = format!("column \"{name}\" has pseudo-type unknown");
+            Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn add_column(
+    definition: &mut Definition,
+    ast: &ast::ColumnDef,
+    marks: &Marks,
+    binder: &mut Binder<'_>,
+) -> Result<(), SqlError> {
+    let ast::ColumnDef {
+        name,
+        data_type,
+        options,
+    } = ast;
+    let name = ident(name);
+    let (ty, serial) = match named_type(data_type)? {
+        NamedType::Plain(ty) => (ty, false),
+        NamedType::Serial(ty) => (ty, true),
+    };
+    check_storable(&name, ty)?;
+    let mut column = Column {
+        name: name.clone(),
+        ty,
+        not_null: serial,
+        default: None,
+        identity: None,
+        hidden: false,
+    };
+    if serial {
+        let drawn = sequence(String::new(), ty, &[])?;
+        definition.own(drawn, &name);
+    }
+    for ast::ColumnOptionDef {
+        name: constraint,
+        option,
+    } in options
+    {
+        let constraint = constraint.as_ref().map_or_else(String::new, ident);
+        match option {
+            ColumnOption::Null => {}
+            ColumnOption::NotNull => column.not_null = true,
+            ColumnOption::Default(value) => {
+                if serial {
+                    let message = format!(
+                        "multiple default values specified for column \"{name}\" of table \"{}\"",
+                        definition.table.name
+                    );
+                    return Err(SqlError::new(SqlState::SYNTAX, message));
+                }
+                column.default = Some(default_text(&column, value, binder)?);
+            }
+            ColumnOption::Unique {
+                is_primary,
+                characteristics,
+            } => {
+                check_immediate(characteristics, binder)?;
+                if *is_primary {
+                    set_primary(definition, constraint, vec![name.clone()])?;
+                } else {
+                    definition.uniques.push((constraint, vec![name.clone()]));
+                }
+            }
+            ColumnOption::ForeignKey {
+                foreign_table,
+                referred_columns,
+                on_delete,
+                on_update,
+                characteristics,
+            } => {
+                check_immediate(characteristics, binder)?;
+                definition.foreign.push(Foreign {
+                    name: constraint,
+                    columns: vec![name.clone()],
+                    parent: foreign_table.clone(),
+                    parent_columns: referred_columns.iter().map(ident).collect(),
+                    on_delete: *on_delete,
+                    on_update: *on_update,
+                    match_full: marks.is_full(foreign_table),
+                });
+            }
+            ColumnOption::Check(check) => definition.checks.push((constraint, check.clone())),
+            ColumnOption::Collation(collation) => {
+                binder.collated(Expr::null(ty), collation)?;
+            }
+            ColumnOption::Generated {
+                generated_as,
+                sequence_options,
+                generation_expr,
+                generation_expr_mode,
+                generated_keyword,
+            } => {
+                if generation_expr.is_some() || generation_expr_mode.is_some() {
+                    return Err(unsupported("a generated column"));
+                }
+                binder.no(!generated_keyword, "AS")?;
+                let kind = match generated_as {
+                    GeneratedAs::Always => Identity::Always,
+                    GeneratedAs::ByDefault => Identity::ByDefault,
+                    GeneratedAs::ExpStored => return Err(unsupported("a generated column")),
+                };
+                let options = sequence_options.as_deref().unwrap_or(&[]);
+                let drawn = sequence(String::new(), ty, options).map_err(|error| {
+                    if ty.is_integer() {
+                        return error;
+                    }
+                    let message = "identity column type must be smallint, integer, or bigint";
+                    SqlError::new(SqlState::INVALID_PARAMETER, message)
+                })?;
+                definition.own(drawn, &name);
+                column.identity = Some(kind);
+                column.not_null = true;
+            }
+            other => return Err(unsupported(&format!("the column option {other}"))),
+        }
+    }
+    definition.table.columns.push(column);
+    Ok(())
+}
+
+fn set_primary(
+    definition: &mut Definition,
+    name: String,
+    columns: Vec<String>,
+) -> Result<(), SqlError> {
+    if definition.primary.replace((name, columns)).is_some() {
+        let message = format!(
+            "multiple primary keys for table \"{}\" are not allowed",
+            definition.table.name
+        );
+        return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    }
+    Ok(())
+}
+
+fn add_constraint(
+    definition: &mut Definition,
+    constraint: &TableConstraint,
+    marks: &Marks,
+    binder: &Binder<'_>,
+) -> Result<(), SqlError> {
+    let named = |name: &Option<ast::Ident>| name.as_ref().map_or_else(String::new, ident);
+    let idents = |names: &[ast::Ident]| names.iter().map(ident).collect::<Vec<_>>();
+    match constraint {
+        TableConstraint::PrimaryKey {
+            name,
+            index_name,
+            index_type,
+            columns,
+            index_options,
+            characteristics,
+        } => {
+            binder.no(index_name.is_some() || index_type.is_some(), "KEY")?;
+            binder.no(!index_options.is_empty(), "USING")?;
+            check_immediate(characteristics, binder)?;
+            set_primary(definition, named(name), idents(columns))
+        }
+        TableConstraint::Unique {
+            name,
+            index_name,
+            index_type_display,
+            index_type,
+            columns,
+            index_options,
+            characteristics,
+            nulls_distinct,
+        } => {
+            let plain = *index_type_display == KeyOrIndexDisplay::None;
+            binder.no(index_name.is_some() || !plain, "UNIQUE")?;
+            binder.no(index_type.is_some() || !index_options.is_empty(), "USING")?;
+            check_immediate(characteristics, binder)?;
+            check_nulls(nulls_distinct)?;
+            definition.uniques.push((named(name), idents(columns)));
+            Ok(())
+        }
+        TableConstraint::ForeignKey {
+            name: _,
+            columns: _,
+            foreign_table: _,
+            referred_columns: _,
+            on_delete: _,
+            on_update: _,
+            characteristics: _,
+        } => {
+            definition
+                .foreign
+                .push(foreign_of(constraint, marks, binder)?);
+            Ok(())
+        }
+        TableConstraint::Check { name, expr } => {
+            definition.checks.push((named(name), (**expr).clone()));
+            Ok(())
+        }
+        other => Err(unsupported(&format!("the constraint {other}"))),
+    }
+}
+
+/// A table constraint FOREIGN KEY as written.
+pub(super) fn foreign_of(
+    constraint: &TableConstraint,
+    marks: &Marks,
+    binder: &Binder<'_>,
+) -> Result<Foreign, SqlError> {
+    let TableConstraint::ForeignKey {
+        name,
+        columns,
+        foreign_table,
+        referred_columns,
+        on_delete,
+        on_update,
+        characteristics,
+    } = constraint
+    else {
+        unreachable!("the caller has looked at the kind");
+    };
+    check_immediate(characteristics, binder)?;
+    Ok(Foreign {
+        name: name.as_ref().map_or_else(String::new, ident),
+        columns: columns.iter().map(ident).collect(),
+        parent: foreign_table.clone(),
+        parent_columns: referred_columns.iter().map(ident).collect(),
+        on_delete: *on_delete,
+        on_update: *on_update,
+        match_full: marks.is_full(foreign_table),
+    })
+}
+
+fn action(action: Option<ReferentialAction>) -> Result<Action, SqlError> {
+    Ok(match action {
+        None | Some(ReferentialAction::NoAction) => Action::NoAction,
+        Some(ReferentialAction::Restrict) => Action::Restrict,
+        Some(ReferentialAction::Cascade) => Action::Cascade,
+        Some(ReferentialAction::SetNull) => Action::SetNull,
+        Some(ReferentialAction::SetDefault) => return Err(unsupported("SET DEFAULT")),
+    })
+}
+
+/// Whether a column of type `own` can refer to one of type `other`: both compare as one family of
+/// types, or the first becomes the second by itself.
+fn can_refer(own: Type, other: Type) -> bool {
+    let family = |ty: Type| match ty {
+        Type::Int2 | Type::Int4 | Type::Int8 => 1,
+        Type::Text | Type::Varchar(_) | Type::Name => 2,
+        Type::Date | Type::Timestamp(_) | Type::Timestamptz(_) => 3,
+        Type::Float4 | Type::Float8 => 4,
+        _ => 0,
+    };
+    (family(own) > 0 && family(own) == family(other))
+        || resolve::can_coerce(own, other, Context::Implicit)
+}
+
+/// Columns that a foreign key names, of either table.
+fn foreign_columns(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlError> {
+    let column = |name: &String| {
+        key_column(table, name).map_err(|_| {
+            let message =
+                format!("column \"{name}\" referenced in foreign key constraint does not exist");
+            SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+        })
+    };
+    names.iter().map(column).collect()
+}
+
+/// The catalog's form of a foreign key of `table`.
+pub(super) fn foreign_key(
+    table: &Table,
+    key: &Foreign,
+    binder: &Binder<'_>,
+) -> Result<ForeignKey, SqlError> {
+    let columns = foreign_columns(table, &key.columns)?;
+    check_database(&binder.cx.database.name, &key.parent)?;
+    let (_, parent_name) = object_name(&key.parent);
+    let itself = parent_name == table.name;
+    let found;
+    let parent: &Table = if itself {
+        table
+    } else {
+        found = binder.find_table(&key.parent)?;
+        &found
+    };
+    let parent_columns = foreign_columns(parent, &key.parent_columns)?;
+    let of_key = parent.primary.columns.iter().map(|key| key.column);
+    let referenced: Vec<u16> = match parent_columns.is_empty() {
+        true if parent.primary_constraint.is_some() => of_key.collect(),
+        _ => parent_columns.clone(),
+    };
+    for (own, other) in columns.iter().zip(&referenced) {
+        let (own, other) = (table.column_at(*own), parent.column_at(*other));
+        if !can_refer(own.ty, other.ty) {
+            let name = match key.name.is_empty() {
+                true => format!("{}_{}_fkey", table.name, key.columns.join("_")),
+                false => key.name.clone(),
+            };
+            let message = format!("foreign key constraint \"{name}\" cannot be implemented");
+            let detail = format!(
+                "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
+                own.name,
+                other.name,
+                own.ty.base_name(),
+                other.ty.base_name()
+            );
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).detail(detail));
+        }
+    }
+    Ok(ForeignKey {
+        name: key.name.clone(),
+        columns,
+        parent: parent_name,
+        parent_columns,
+        on_delete: action(key.on_delete)?,
+        on_update: action(key.on_update)?,
+        match_full: key.match_full,
+        validity: Validity::Valid,
+    })
+}
+
+/// Checks that a condition binds over the table, and gives its text for the catalog.
+pub(super) fn check_text(
+    table: &Table,
+    check: &ast::Expr,
+    binder: &mut Binder<'_>,
+) -> Result<String, SqlError> {
+    let outer = binder.set_scope(scope_of(&Arc::new(table.clone())));
+    let bound = binder.condition(check, "CHECK");
+    binder.set_scope(outer);
+    let bound = bound?;
+    let version = |node: &Expr| matches!(node, Expr::Call(Func::RowVersion, ..));
+    let place = |node: &Expr| matches!(node, Expr::Column(_, Type::Tid));
+    for (name, is_read) in [
+        ("xmin", walk::any(&bound, &version)),
+        ("ctid", walk::any(&bound, &place)),
+    ] {
+        if is_read {
+            let message =
+                format!("system column \"{name}\" reference in check constraint is invalid");
+            return Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        }
+    }
+    if !binder.take_calls().is_empty() || !binder.inits.is_empty() {
+        let message = "cannot use subquery or session functions in check constraint";
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    Ok(super::shown::text(check))
+}

@@ -1,0 +1,24 @@
+//! Statements to plans.
+//!
+//! A plan is made once per statement and catalog version, shared, and run many times by `exec`.
+//!
+//! | module | what |
+//! |---|---|
+//! | `plan` | a plan, and what the session must know about it |
+//! | [`step`] | the steps of a statement that runs inside a transaction |
+//! | `planner` | bound queries and changes to steps |
+//! | `reads` | whether a statement may read without locks |
+//! | `ddl` | schema changes to commands of the catalog |
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+mod ddl;
+mod plan;
+mod planner;
+mod reads;
+pub mod step;
+
+pub use plan::{DdlPlan, Fill, Plan, PlanKind, Reads};
+pub use planner::{CopyShape, constraint_writer, plan};

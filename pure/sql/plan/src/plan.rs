@@ -1,0 +1,120 @@
+//! What planning gives: the plan of one statement and what the session must know about it.
+
+use alloc::sync::Arc;
+use base::{OutColumn, TableId, Type};
+use catalog::{Command, Table};
+use parse::session::SessionCommand;
+use serde::{Deserialize, Serialize};
+
+/// A planned statement; immutable and shared between sessions and shards of a node.
+pub struct Plan {
+    /// What to do.
+    pub kind: PlanKind,
+    /// Types of `$1..`.
+    pub params: Vec<Type>,
+    /// Result columns; empty for statements without a result.
+    pub columns: Arc<[OutColumn]>,
+    /// Whether it returns rows (also with no columns).
+    pub returns_rows: bool,
+    /// Catalog version it was made with; it must be made again when the database's tables that it
+    /// uses have changed.
+    pub catalog_version: u64,
+    /// Whether it writes rows (refused in READ ONLY transactions).
+    pub writes: bool,
+    /// Whether it takes locks under snapshot isolation levels too (FOR UPDATE).
+    pub locks: bool,
+    /// What it reads, if that is all it does.
+    pub reads: Reads,
+    /// The time zone of the session that it was made for; empty for UTC.
+    pub zone: Box<str>,
+    /// The numbers of rows of its tables have decided how it goes about: with others another plan
+    /// may be better.
+    pub by_rows: bool,
+    /// What planning has looked at: names, expressions, conditions, inputs of joins.
+    pub work: u64,
+}
+
+impl Plan {
+    /// Tells of the tables whose rows it may write, those that follow by foreign keys included.
+    pub fn each_written(&self, told: &mut dyn FnMut(TableId)) {
+        if let (PlanKind::Run(run), true) = (&self.kind, self.writes) {
+            run.action.each_written(&mut |table: &Table| told(table.id));
+        }
+    }
+}
+
+/// What a statement reads. A transaction of one statement that only reads ranges need not lock
+/// them (docs/adr/0015-reads-of-one-statement.md).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reads {
+    /// Nothing, or single rows by their whole keys; or it writes, locks rows or has other effects.
+    Keys,
+    /// Ranges, and it does nothing else.
+    Ranges,
+}
+
+/// Kinds of statements by who runs them.
+pub enum PlanKind {
+    /// Run by `exec` inside a transaction: SELECT, INSERT, UPDATE, DELETE, VALUES,
+    /// EXPLAIN, SHOW of server facts, TRUNCATE, COPY.
+    Run(crate::step::Run),
+    /// Run by the session: transaction control and settings.
+    Session(SessionCommand),
+    /// Run by the node as a schema change.
+    Ddl(DdlPlan),
+    /// Accepted without effect (VACUUM, ANALYZE, CHECKPOINT, ...): the command tag.
+    Nothing(&'static str),
+}
+
+/// A schema change in steps: commands, then work over existing rows, then commands.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DdlPlan {
+    /// Command tag, for example `CREATE TABLE`.
+    pub tag: &'static str,
+    /// Applied first, as one catalog version each.
+    pub before: Vec<Command>,
+    /// Work over existing rows, after all nodes have the version of `before`.
+    pub fill: Option<Fill>,
+    /// Applied when the work succeeded.
+    pub after: Vec<Command>,
+    /// Applied when it failed.
+    pub undo: Vec<Command>,
+}
+
+impl Fill {
+    /// The table whose rows it goes through.
+    pub fn table(&self) -> &str {
+        match self {
+            Fill::Index { table, .. }
+            | Fill::PrimaryKey { table }
+            | Fill::Validate { table, .. } => table,
+        }
+    }
+}
+
+/// Work over existing rows. Names refer to the catalog after `before`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Fill {
+    /// Writes the entries of a building index (23505 if two rows collide).
+    Index {
+        /// Table.
+        table: String,
+        /// Index.
+        index: String,
+    },
+    /// Copies the rows of a table without primary key into a new key space; the number of the new
+    /// space is reserved by the node and put into the `SetPrimaryKey` command of `after` (its
+    /// `primary.id`).
+    PrimaryKey {
+        /// Table.
+        table: String,
+    },
+    /// Looks whether all rows meet a check or foreign key (23514, 23503), which new rows are
+    /// checked for already.
+    Validate {
+        /// Table.
+        table: String,
+        /// Constraint.
+        constraint: String,
+    },
+}

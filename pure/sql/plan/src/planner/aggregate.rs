@@ -1,0 +1,217 @@
+//! Grouping: what shards can aggregate themselves, and minima that an index knows.
+
+use super::access::is_repeatable;
+use super::query::{Planned, Wish, one, only_below, pushable, substitute};
+use super::{Planner, columns_of, estimate, remap};
+use crate::step::{Step, StepOp};
+use base::{SqlError, Type};
+use bind::rel::{Aggregate, Rel, SortKey};
+use expr::program::{Body, PartialAggregate, ProgramPlan};
+use expr::{Expr, walk};
+
+impl Planner<'_, '_> {
+    pub(super) fn aggregate(
+        &mut self,
+        input: Rel,
+        group: Vec<Expr>,
+        aggregates: Vec<Aggregate>,
+        conditions: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
+        let groups = group.len() as u32;
+        let (mut below, above): (Vec<Expr>, Vec<Expr>) =
+            conditions.into_iter().partition(|condition| {
+                groups > 0
+                    && !walk::columns(condition).is_empty()
+                    && only_below(condition, groups)
+                    && group.iter().all(is_repeatable)
+            });
+        below
+            .iter_mut()
+            .for_each(|condition| substitute(condition, &group));
+        let width = groups + aggregates.len() as u32;
+        let layout: Vec<u32> = (0..width).collect();
+        let mut need = columns_of(&group);
+        for aggregate in &aggregates {
+            need.extend(columns_of(&aggregate.args));
+            need.extend(aggregate.filter.iter().flat_map(walk::columns));
+            need.extend(
+                aggregate
+                    .order
+                    .iter()
+                    .flat_map(|(key, _, _)| walk::columns(key)),
+            );
+        }
+        let wish = extreme_wish(&input, &group, &aggregates);
+        let extreme = wish.limit.clone();
+        let mut planned = self.rel(input, below, &need, wish)?;
+        planned.send_first(extreme.as_ref());
+        let (mut group, mut aggregates) = (group, aggregates);
+        group.iter_mut().for_each(|key| remap(key, &planned.layout));
+        for aggregate in &mut aggregates {
+            let keys = aggregate.order.iter_mut().map(|(key, _, _)| key);
+            let exprs = aggregate
+                .args
+                .iter_mut()
+                .chain(&mut aggregate.filter)
+                .chain(keys);
+            exprs.for_each(|expr| remap(expr, &planned.layout));
+        }
+        let merge = partial_scan(&mut planned.step, &group, &aggregates);
+        if !merge {
+            planned.step = self.sorted_for(planned.step, &aggregates);
+        }
+        let rows = if groups == 0 {
+            1.0
+        } else {
+            estimate::groups(planned.step.rows, group.len())
+        };
+        let input = Box::new(planned.step);
+        let op = StepOp::Aggregate {
+            input,
+            group,
+            aggregates,
+            merge,
+        };
+        let step = self.step(width, rows, op);
+        let ordered = groups == 0;
+        Ok(self.finish(
+            Planned {
+                step,
+                layout,
+                ordered,
+            },
+            above,
+        ))
+    }
+
+    /// Sorts the input of aggregates with an ORDER BY of their own.
+    fn sorted_for(&mut self, input: Step, aggregates: &[Aggregate]) -> Step {
+        let Some(ordered) = aggregates.iter().find(|a| !a.order.is_empty()) else {
+            return input;
+        };
+        let width = input.width;
+        let mut exprs: Vec<Expr> = (0..width).map(|i| Expr::Column(i, Type::Unknown)).collect();
+        let mut keys = Vec::new();
+        for (key, descending, nulls_first) in &ordered.order {
+            let (descending, nulls_first) = (*descending, *nulls_first);
+            keys.push(SortKey {
+                column: exprs.len() as u32,
+                descending,
+                nulls_first,
+            });
+            exprs.push(key.clone());
+        }
+        let rows = input.rows;
+        let input = self.project_above(input, exprs);
+        let width = input.width;
+        self.step(
+            width,
+            rows,
+            StepOp::Sort {
+                input: Box::new(input),
+                keys,
+                limit: None,
+            },
+        )
+    }
+
+    /// A projection that is not folded.
+    fn project_above(&mut self, input: Step, exprs: Vec<Expr>) -> Step {
+        let (width, rows) = (exprs.len() as u32, input.rows);
+        self.step(
+            width,
+            rows,
+            StepOp::Project {
+                input: Box::new(input),
+                exprs,
+            },
+        )
+    }
+}
+
+/// min(x) and max(x) alone: an order by x with one row answers them, if an index has it.
+fn extreme_wish(input: &Rel, group: &[Expr], aggregates: &[Aggregate]) -> Wish {
+    use expr::aggregate::AggFunc;
+    let ([], [only]) = (group, aggregates) else {
+        return Wish::default();
+    };
+    let descending = match only.func {
+        AggFunc::Min => false,
+        AggFunc::Max => true,
+        _ => return Wish::default(),
+    };
+    let (None, [Expr::Column(column, _)]) = (&only.filter, only.args.as_slice()) else {
+        return Wish::default();
+    };
+    let mut below = input;
+    while let Rel::Filter { input, .. } = below {
+        below = input;
+    }
+    let Rel::Table { table, .. } = below else {
+        return Wish::default();
+    };
+    // NULL comes first from the back.
+    if !table.columns[*column as usize].not_null {
+        return Wish::default();
+    }
+    let key = SortKey {
+        column: *column,
+        descending,
+        nulls_first: descending,
+    };
+    Wish {
+        order: vec![key],
+        limit: Some(one()),
+    }
+}
+
+/// Lets the shards aggregate what they scan. Returns whether they do.
+fn partial_scan(step: &mut Step, group: &[Expr], aggregates: &[Aggregate]) -> bool {
+    let StepOp::Scan(scan) = &mut step.op else {
+        return false;
+    };
+    let plain = scan.lock.is_none()
+        && scan.limit.is_none()
+        && scan.access.index == 0
+        && !scan.access.point
+        && group.iter().all(pushable)
+        && aggregates.iter().all(|aggregate| {
+            aggregate.order.is_empty()
+                && aggregate.args.iter().chain(&aggregate.filter).all(pushable)
+        });
+    let Body::Rows { filter, projection } = scan.program.unbound() else {
+        return false;
+    };
+    if !plain {
+        return false;
+    }
+    let over_row = |expr: &Expr| {
+        let mut expr = expr.clone();
+        substitute(&mut expr, &projection);
+        expr
+    };
+    let body = Body::Aggregate {
+        filter,
+        group: group.iter().map(over_row).collect(),
+        aggregates: aggregates
+            .iter()
+            .map(|aggregate| PartialAggregate {
+                func: aggregate.func,
+                args: aggregate.args.iter().map(over_row).collect(),
+                distinct: aggregate.distinct && !aggregate.func.ignores_repetition(),
+                filter: aggregate.filter.as_ref().map(over_row),
+            })
+            .collect(),
+    };
+    let states: usize = aggregates
+        .iter()
+        .map(|a| {
+            a.func
+                .partial_width(a.distinct && !a.func.ignores_repetition())
+        })
+        .sum();
+    scan.width = (group.len() + states) as u32;
+    scan.program = ProgramPlan::new(body);
+    step.width = scan.width;
+    true
+}

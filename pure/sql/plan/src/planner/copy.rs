@@ -1,0 +1,187 @@
+//! COPY.
+
+use super::write::Purpose;
+use super::{Planner, bound_query, run_plan};
+use crate::plan::{Plan, PlanKind};
+use crate::step::{Action, CopyFromPlan, CopyToPlan, StepOp};
+use base::{SqlError, SqlState, Type};
+use bind::rel::Rel;
+use bind::{Binder, BoundQuery};
+use catalog::Table;
+use expr::resolve::{self, Context};
+use expr::{Expr, walk};
+use parse::copy::{CopyOptions, Direction, Format};
+use parse::{CopySource, CopyStatement};
+use pg_catalog::names::in_known_schema;
+
+/// What a client must be told before COPY data flows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CopyShape {
+    /// From the client (CopyInResponse), otherwise to it.
+    pub from_client: bool,
+    /// The binary format.
+    pub binary: bool,
+    /// Number of columns.
+    pub columns: usize,
+}
+
+impl Plan {
+    /// For COPY: which way, and the form of the data.
+    pub fn copy_shape(&self) -> Option<CopyShape> {
+        let PlanKind::Run(run) = &self.kind else {
+            return None;
+        };
+        match &run.action {
+            Action::CopyFrom(plan) => Some(CopyShape {
+                from_client: true,
+                binary: plan.options.format == Format::Binary,
+                columns: plan.columns.len(),
+            }),
+            Action::CopyTo(plan) => Some(CopyShape {
+                from_client: false,
+                binary: plan.options.format == Format::Binary,
+                columns: plan.columns.len(),
+            }),
+            _ => None,
+        }
+    }
+}
+
+fn column_positions(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlError> {
+    if names.is_empty() {
+        let visible = table
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| !column.hidden);
+        return Ok(visible.map(|(i, _)| i as u16).collect());
+    }
+    let mut found = Vec::new();
+    for name in names {
+        let place = table.column(name).filter(|(_, column)| !column.hidden);
+        let Some((place, _)) = place else {
+            let message = format!(
+                "column \"{name}\" of relation \"{}\" does not exist",
+                table.name
+            );
+            return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
+        };
+        if found.contains(&place) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        found.push(place);
+    }
+    Ok(found)
+}
+
+/// Columns of `reg...` types are copied as the names that their oids stand for.
+fn named_columns(mut query: BoundQuery, format: Format) -> Result<BoundQuery, SqlError> {
+    let is_named = |ty: Type| matches!(ty.element().unwrap_or(ty), Type::Reg(_));
+    if format == Format::Binary {
+        let mut columns = query.columns.iter();
+        columns.try_for_each(|column| pg_catalog::output::check_binary(column.ty))?;
+    }
+    if format == Format::Binary || !query.columns.iter().any(|column| is_named(column.ty)) {
+        return Ok(query);
+    }
+    let mut values = Vec::with_capacity(query.columns.len());
+    for (i, column) in query.columns.iter_mut().enumerate() {
+        let value = Expr::Column(i as u32, column.ty);
+        values.push(match is_named(column.ty) {
+            true => resolve::coerce(value, Type::Text, Context::Explicit)?,
+            false => value,
+        });
+        column.ty = values[i].ty();
+    }
+    query.rel = query.rel.projected(values);
+    Ok(query)
+}
+
+pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
+    let direction = if copy.from {
+        Direction::From
+    } else {
+        Direction::To
+    };
+    let options = CopyOptions::new(&copy.options, direction)?;
+    match &copy.source {
+        CopySource::Query(query) => {
+            let bound = named_columns(binder.query(query)?, options.format)?;
+            let columns = bound
+                .columns
+                .iter()
+                .map(|c| (c.name.clone(), c.ty))
+                .collect();
+            let (query, inits, steps) = bound_query(bound, binder)?;
+            let action = Action::CopyTo(Box::new(CopyToPlan {
+                query,
+                columns,
+                options,
+            }));
+            run_plan(binder, action, inits, steps)
+        }
+        CopySource::Table {
+            name,
+            columns,
+            position,
+        } => {
+            let table = in_known_schema(&binder.cx.database.name, name.clone())
+                .and_then(|(schema, name)| binder.find_table_named(schema.as_deref(), &name))
+                .map_err(|error| error.at(*position))?;
+            let places = column_positions(&table, columns)?;
+            let mut planner = Planner::new(binder);
+            let action = if copy.from {
+                let writers = planner.writers(&table, Purpose::Insert)?;
+                let mut row = Vec::new();
+                for (i, column) in table.columns.iter().enumerate() {
+                    row.push(if places.contains(&(i as u16)) {
+                        Expr::null(column.ty)
+                    } else {
+                        planner.binder.default_value(&table, column)?
+                    });
+                }
+                let constant = row.iter().all(walk::is_row_independent);
+                let calls = planner.binder.take_calls();
+                let types = table.columns.iter().map(|column| column.ty).collect();
+                let source = planner.settled(Rel::Values {
+                    rows: vec![row],
+                    types,
+                    calls,
+                });
+                let wanted: Vec<u32> = (0..table.columns.len() as u32).collect();
+                let defaults = planner.rows(source, &wanted)?;
+                debug_assert!(matches!(defaults.op, StepOp::Values { .. }));
+                Action::CopyFrom(Box::new(CopyFromPlan {
+                    writers,
+                    columns: places,
+                    defaults,
+                    constant_defaults: constant,
+                    options,
+                }))
+            } else {
+                let wanted: Vec<u32> = places.iter().map(|place| u32::from(*place)).collect();
+                let columns = places
+                    .iter()
+                    .map(|place| {
+                        let column = table.column_at(*place);
+                        (column.name.clone(), column.ty)
+                    })
+                    .collect();
+                let rel = Rel::Table {
+                    table: table.clone(),
+                    lock: None,
+                };
+                let query = planner.rows(rel, &wanted)?;
+                Action::CopyTo(Box::new(CopyToPlan {
+                    query,
+                    columns,
+                    options,
+                }))
+            };
+            let inits = planner.inits()?;
+            let steps = planner.next_step;
+            run_plan(binder, action, inits, steps)
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! Statements to plans.
+
+mod access;
+mod aggregate;
+mod constant;
+mod copy;
+mod estimate;
+mod join;
+mod normal;
+mod order;
+mod point;
+mod query;
+mod semi;
+mod write;
+
+use crate::plan::{Plan, PlanKind, Reads};
+use crate::step::{Action, Run, Step, StepOp};
+use base::{Datum, OutColumn, SqlError, SqlState, Type};
+use bind::rel::{Init, InitValue, Rel};
+use bind::{Binder, BoundQuery, PlanCx};
+use catalog::Table;
+use expr::{Expr, walk};
+use parse::session::SessionCommand;
+use parse::{ExplainOptions, InsertWords, Kind, LONG_BYTES, Named, ShowWhat, Statement};
+use pg_catalog::names::{known_schema, qualified};
+use query::Need;
+
+pub use copy::CopyShape;
+use sqlparser::ast;
+use std::sync::Arc;
+pub use write::constraint_writer;
+
+/// Binds and plans one statement.
+///
+/// # Errors
+/// Those of names, types and privileges, with PostgreSQL's SQLSTATE and, where it is known, the
+/// position in the text; 0A000 for what later releases will do.
+pub fn plan(statement: &Statement, cx: &PlanCx<'_>) -> Result<Arc<Plan>, SqlError> {
+    let mut binder = Binder::new(cx, statement);
+    let mut planned = dispatch(statement, &mut binder)?;
+    planned.zone = binder.zone;
+    Ok(Arc::new(planned))
+}
+
+/// A plan of a statement without parameters and result.
+fn plain(binder: &Binder<'_>, kind: PlanKind) -> Plan {
+    Plan {
+        kind,
+        params: Vec::new(),
+        columns: Arc::from([]),
+        returns_rows: false,
+        catalog_version: binder.cx.catalog.version,
+        writes: false,
+        locks: false,
+        reads: Reads::Keys,
+        zone: Box::default(),
+        work: 0,
+        by_rows: false,
+    }
+}
+
+fn dispatch(statement: &Statement, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
+    Ok(match statement.kind() {
+        Kind::Session(command) => plain(binder, PlanKind::Session(command.clone())),
+        Kind::Nothing(tag) => plain(binder, PlanKind::Nothing(tag)),
+        Kind::Maintenance(tag, named) => {
+            named
+                .iter()
+                .try_for_each(|named| check_named(named, binder))?;
+            plain(binder, PlanKind::Nothing(tag))
+        }
+        Kind::Show(what) => show(what, binder)?,
+        Kind::Prepare {
+            name,
+            types,
+            statement,
+        } => {
+            let types = types.iter().map(bind::types::bind_type);
+            let command = SessionCommand::Prepare {
+                name: name.clone(),
+                types: types.collect::<Result<_, _>>()?,
+                statement: statement.clone(),
+            };
+            plain(binder, PlanKind::Session(command))
+        }
+        Kind::Execute { name, args } => {
+            let command = SessionCommand::Execute {
+                name: name.clone(),
+                args: constants(args, binder)?,
+            };
+            plain(binder, PlanKind::Session(command))
+        }
+        Kind::Explain { options, statement } => explain(statement, *options, binder)?,
+        Kind::Copy(copy) => copy::plan(copy, binder)?,
+        Kind::CreateDatabase { .. }
+        | Kind::DropDatabase { .. }
+        | Kind::AlterDatabase { .. }
+        | Kind::Comment(_)
+        | Kind::CreateTable(_)
+        | Kind::AlterTable(_) => {
+            let change = crate::ddl::plan(statement.kind(), binder)?;
+            plain(binder, PlanKind::Ddl(change))
+        }
+        Kind::Insert(ast, words) => match ast.as_ref() {
+            ast::Statement::Insert(insert) => write::insert(insert, words, binder)?,
+            _ => {
+                let message = "syntax error at or near \"OVERRIDING\"";
+                return Err(SqlError::new(SqlState::SYNTAX, message));
+            }
+        },
+        Kind::Sql(ast) => match rows_statement(ast, binder)? {
+            Some(plan) => plan,
+            None => {
+                let change = crate::ddl::plan(statement.kind(), binder)?;
+                plain(binder, PlanKind::Ddl(change))
+            }
+        },
+    })
+}
+
+/// Plans a statement over rows; `None` for other statements.
+fn rows_statement(ast: &ast::Statement, binder: &mut Binder<'_>) -> Result<Option<Plan>, SqlError> {
+    Ok(Some(match ast {
+        ast::Statement::Query(query) => query_plan(query, binder)?,
+        ast::Statement::Insert(insert) => write::insert(insert, &InsertWords::default(), binder)?,
+        ast::Statement::Update {
+            table,
+            assignments,
+            from,
+            selection,
+            returning,
+            or,
+        } => {
+            binder.no(or.is_some(), "OR")?;
+            let (from, selection) = (from.as_ref(), selection.as_ref());
+            let returning = returning.as_deref();
+            let bound = binder.update(table, assignments, from, selection, returning)?;
+            write::write(bound, binder)?
+        }
+        ast::Statement::Delete(delete) => {
+            let bound = binder.delete(delete)?;
+            write::write(bound, binder)?
+        }
+        ast::Statement::Truncate {
+            table_names,
+            partitions,
+            // The word is PostgreSQL's, too, and no table has children.
+            table: _,
+            only: _,
+            identity,
+            cascade,
+            on_cluster,
+        } => {
+            binder.no(partitions.is_some(), "PARTITION")?;
+            binder.no(on_cluster.is_some(), "ON")?;
+            if matches!(identity, Some(ast::TruncateIdentityOption::Restart)) {
+                return Err(SqlError::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "RESTART IDENTITY is not supported",
+                ));
+            }
+            let names: Vec<_> = table_names
+                .iter()
+                .map(|ast::TruncateTableTarget { name }| name)
+                .collect();
+            let cascade = matches!(cascade, Some(ast::CascadeOption::Cascade));
+            write::truncate(&names, cascade, binder)?
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn show(what: &ShowWhat, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
+    let mut plan = match what {
+        ShowWhat::Setting(name) => {
+            let command = SessionCommand::ShowSetting(name.clone());
+            let known = name.as_deref().and_then(pg_catalog::settings::lookup);
+            let names: &[&str] = match name {
+                Some(_) if known.is_some() => &[known.map_or("", |setting| setting.name)],
+                Some(name) => &[name],
+                None => &["name", "setting", "description"],
+            };
+            let mut plan = plain(binder, PlanKind::Session(command));
+            plan.columns = names.iter().map(|name| text_column(name)).collect();
+            plan
+        }
+        ShowWhat::Cluster(show) => {
+            let mut plan = run_plan(binder, Action::Show(*show), Vec::new(), 0)?;
+            plan.columns = parse::show::show_columns(*show).into();
+            plan
+        }
+    };
+    plan.returns_rows = true;
+    Ok(plan)
+}
+
+/// Values of the arguments of EXECUTE.
+fn constants(args: &[ast::Expr], binder: &mut Binder<'_>) -> Result<Vec<Datum>, SqlError> {
+    let mut values = Vec::with_capacity(args.len());
+    for arg in args {
+        let mut bound = binder.expr(arg)?;
+        binder.settle(&mut bound);
+        let open = |node: &Expr| matches!(node, Expr::Param(..) | Expr::Subquery(..));
+        if walk::any(&bound, &open) {
+            return Err(bind::unsupported("an argument that is not a constant"));
+        }
+        values.push(expr::fold::constant(&bound)?);
+    }
+    Ok(values)
+}
+
+fn text_column(name: &str) -> OutColumn {
+    OutColumn {
+        name: name.into(),
+        ty: Type::Text,
+        table: 0,
+        attribute: 0,
+    }
+}
+
+/// A Run plan around an action whose parts have been planned with `binder`.
+fn run_plan(
+    binder: &mut Binder<'_>,
+    action: Action,
+    inits: Vec<Init<Step>>,
+    steps: u32,
+) -> Result<Plan, SqlError> {
+    binder.check_params()?;
+    let version = binder.cx.catalog.version;
+    let writes = matches!(
+        action,
+        Action::Insert(_) | Action::Write(_) | Action::Truncate(_) | Action::CopyFrom(_)
+    ) || matches!(&action, Action::Point(point) if point.writes())
+        || inits.iter().any(|init| {
+            matches!(&init.value, InitValue::Call(call)
+            if matches!(call.kind, bind::rel::CallKind::Nextval(_)))
+        });
+    let slots = binder.slots();
+    let run = Run {
+        inits,
+        slots,
+        planned: version,
+        action,
+        steps,
+        sizes: binder.sizes,
+    };
+    let reads = if writes || binder.locks {
+        Reads::Keys
+    } else {
+        run.reads()
+    };
+    Ok(Plan {
+        kind: PlanKind::Run(run),
+        params: binder.params.clone(),
+        columns: Arc::from([]),
+        returns_rows: false,
+        catalog_version: version,
+        writes,
+        locks: binder.locks,
+        reads,
+        zone: Box::default(),
+        work: binder.work,
+        by_rows: binder.by_rows,
+    })
+}
+
+fn query_plan(query: &ast::Query, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
+    let bound = binder.query(query)?;
+    let columns: Arc<[OutColumn]> = bound.columns.clone().into();
+    let (step, inits, steps) = bound_query(bound, binder)?;
+    let action = match point::query(&step) {
+        Some(point) => Action::Point(point),
+        None => Action::Query(step),
+    };
+    let mut plan = run_plan(binder, action, inits, steps)?;
+    plan.columns = columns;
+    plan.returns_rows = true;
+    Ok(plan)
+}
+
+/// Plans a bound query and the values it needs first.
+fn bound_query(
+    bound: BoundQuery,
+    binder: &mut Binder<'_>,
+) -> Result<(Step, Vec<Init<Step>>, u32), SqlError> {
+    let mut planner = Planner::new(binder);
+    let wanted: Vec<u32> = (0..bound.columns.len() as u32).collect();
+    let rel = planner.settled(bound.rel);
+    let step = planner.rows(rel, &wanted)?;
+    let inits = planner.inits()?;
+    Ok((step, inits, planner.next_step))
+}
+
+fn explain(
+    statement: &Statement,
+    options: ExplainOptions,
+    binder: &mut Binder<'_>,
+) -> Result<Plan, SqlError> {
+    let inner = dispatch(statement, binder)?;
+    let PlanKind::Run(run) = inner.kind else {
+        return Err(SqlError::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            "EXPLAIN of this kind of statement is not supported",
+        ));
+    };
+    let steps = run.steps;
+    let types = inner.params.clone().into();
+    let outer = Run {
+        inits: Vec::new(),
+        slots: run.slots,
+        planned: run.planned,
+        steps,
+        sizes: false,
+        action: Action::Explain {
+            run: Box::new(run),
+            again: (statement.text().len() < LONG_BYTES).then(|| (statement.clone(), types)),
+            options,
+        },
+    };
+    let analyze = options.analyze;
+    let reads = if analyze { inner.reads } else { Reads::Keys };
+    Ok(Plan {
+        kind: PlanKind::Run(outer),
+        columns: Arc::from([text_column("QUERY PLAN")]),
+        returns_rows: true,
+        writes: inner.writes && analyze,
+        locks: inner.locks && analyze,
+        reads,
+        ..inner
+    })
+}
+
+/// Whether what VACUUM and the like name exists.
+///
+/// # Errors
+/// 42P01, 3F000, 0A000 for another database, 42703 and 42701 for columns.
+fn check_named(named: &Named, binder: &Binder<'_>) -> Result<(), SqlError> {
+    let (schema, name) = qualified(&binder.cx.database.name, named.table.clone())?;
+    known_schema(schema.as_deref())?;
+    if schema.as_deref() != Some("public") && pg_catalog::lookup(schema.as_deref(), &name).is_some()
+    {
+        return Ok(());
+    }
+    let table = binder.find_table_named(schema.as_deref(), &name)?;
+    for (i, column) in named.columns.iter().enumerate() {
+        let found = table
+            .columns
+            .iter()
+            .any(|known| !known.hidden && known.name == *column);
+        let (state, what) = match (found, named.columns[..i].contains(column)) {
+            (true, false) => continue,
+            (true, true) => (SqlState::DUPLICATE_COLUMN, "appears more than once"),
+            (false, _) => (SqlState::UNDEFINED_COLUMN, "does not exist"),
+        };
+        let message = format!("column \"{column}\" of relation \"{name}\" {what}");
+        return Err(SqlError::new(state, message));
+    }
+    Ok(())
+}
+
+/// Plans relations; numbers the steps.
+pub(crate) struct Planner<'b, 'a> {
+    pub(crate) binder: &'b mut Binder<'a>,
+    pub(crate) next_step: u32,
+    /// Relations that are being planned, one inside the other.
+    depth: u32,
+}
+
+/// Deepest nesting of relations: planning and running them recurse.
+const DEPTH_MAX: u32 = 250;
+
+impl<'b, 'a> Planner<'b, 'a> {
+    pub(crate) fn new(binder: &'b mut Binder<'a>) -> Planner<'b, 'a> {
+        Planner {
+            binder,
+            next_step: 0,
+            depth: 0,
+        }
+    }
+
+    fn step(&mut self, width: u32, rows: f64, op: StepOp) -> Step {
+        let id = self.next_step;
+        self.next_step += 1;
+        Step {
+            id,
+            width,
+            rows,
+            op,
+        }
+    }
+
+    /// Rows of a table, about.
+    pub(super) fn rows_of(&self, table: &Table) -> f64 {
+        let known = (self.binder.cx.rows)(table.id);
+        known.map_or(estimate::UNKNOWN_ROWS, |rows| rows as f64)
+    }
+
+    /// The relation with all parameter types known and constants computed.
+    pub(crate) fn settled(&self, mut rel: Rel) -> Rel {
+        rel.each_expr_mut(&mut |expr| {
+            self.binder.settle(expr);
+            expr::fold::fold(expr);
+        });
+        rel
+    }
+
+    /// As [`Planner::settled`] for a single expression, which a row will reach.
+    ///
+    /// # Errors
+    /// Those of computing constants.
+    pub(crate) fn settled_expr(&self, mut expr: Expr) -> Result<Expr, SqlError> {
+        self.binder.settle(&mut expr);
+        expr::fold::fold(&mut expr);
+        expr::fold::check(&expr)?;
+        Ok(expr)
+    }
+
+    /// Plans the values that are computed when the statement starts.
+    fn inits(&mut self) -> Result<Vec<Init<Step>>, SqlError> {
+        let inits = core::mem::take(&mut self.binder.inits);
+        let mut planned = Vec::new();
+        for Init { slot, value } in inits {
+            let value = match value {
+                InitValue::Expr(expr) => InitValue::Expr(self.settled_expr(expr)?),
+                InitValue::Call(call) => {
+                    let mut boxed = Rel::One.applied(vec![call]);
+                    boxed = self.settled(boxed);
+                    let Rel::Apply { mut calls, .. } = boxed else {
+                        unreachable!("made with a call");
+                    };
+                    InitValue::Call(self.call(calls.pop().expect("one call"))?)
+                }
+            };
+            planned.push(Init { slot, value });
+        }
+        Ok(planned)
+    }
+}
+
+/// Columns that expressions read.
+fn columns_of<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> Need {
+    exprs.into_iter().flat_map(walk::columns).collect()
+}
+
+/// Renumbers columns to their places in a layout.
+fn remap(expr: &mut Expr, layout: &[u32]) {
+    walk::map(expr, &mut |node| {
+        if let Expr::Column(column, _) = node {
+            *column = query::position(layout, *column);
+        }
+    });
+}

@@ -1,0 +1,112 @@
+//! EXISTS and IN as semi joins.
+
+use super::access;
+use bind::rel::{Binds, Call, CallKind, JoinKind, Rel};
+use expr::{Compare, Expr, Func, walk};
+
+/// EXISTS or IN as a semi join (NOT: anti join), if its dependence on the outer row is only in
+/// conditions that can become join conditions: the kind, the right side, the conditions over
+/// both rows.
+pub(super) fn semi_join(call: &Call<Rel>, anti: bool) -> Option<(JoinKind, Rel, Vec<Expr>)> {
+    let kind = if anti { JoinKind::Anti } else { JoinKind::Semi };
+    match &call.kind {
+        CallKind::Exists { query, binds } => {
+            let outer = binds
+                .iter()
+                .map(|(_, expr)| expr.clone())
+                .collect::<Vec<_>>();
+            // Only the number of rows matters: projections and orders are dropped.
+            let mut inner = query;
+            while let Rel::Project { input, .. } | Rel::Sort { input, .. } = inner {
+                inner = input;
+            }
+            let Rel::Filter { input, conditions } = inner else {
+                return None;
+            };
+            if reads_slots(input, binds) {
+                return None;
+            }
+            parts_of(input, conditions, binds, &outer, kind)
+        }
+        // NOT IN is not an anti join: a NULL on either side makes it unknown.
+        CallKind::In { left, query, binds } if !anti && binds.is_empty() => {
+            Some((kind, query.clone(), in_conditions(left)))
+        }
+        _ => None,
+    }
+}
+
+/// Marks right columns by their distance from the top, because the left width is not known yet.
+const RIGHT: u32 = 1 << 30;
+
+fn in_conditions(left: &[Expr]) -> Vec<Expr> {
+    let conditions = left.iter().enumerate().map(|(i, key)| {
+        let right = Expr::Column(RIGHT + i as u32, key.ty());
+        let sides = vec![key.clone(), right];
+        Expr::Call(Func::Compare(Compare::Eq), sides, base::Type::Bool)
+    });
+    conditions.collect()
+}
+
+fn parts_of(
+    input: &Rel,
+    conditions: &[Expr],
+    binds: &Binds,
+    outer: &[Expr],
+    kind: JoinKind,
+) -> Option<(JoinKind, Rel, Vec<Expr>)> {
+    let (mut inner, mut on) = (Vec::new(), Vec::new());
+    for condition in conditions {
+        let mut reads = false;
+        walk::walk(condition, &mut |node| {
+            if let Expr::Param(slot, _) = node {
+                reads |= binds.iter().any(|(bound, _)| bound == slot);
+            }
+        });
+        if !reads {
+            inner.push(condition.clone());
+            continue;
+        }
+        if !access::is_repeatable(condition) {
+            return None;
+        }
+        let mut condition = condition.clone();
+        walk::map(&mut condition, &mut |node| match node {
+            Expr::Column(column, _) => *column += RIGHT,
+            Expr::Param(slot, _) => {
+                if let Some(place) = binds.iter().position(|(bound, _)| bound == slot) {
+                    *node = outer[place].clone();
+                }
+            }
+            _ => {}
+        });
+        on.push(condition);
+    }
+    Some((kind, input.clone().filtered(inner), on))
+}
+
+/// Puts real numbers for the columns that [`semi_join`] has marked.
+pub(super) fn place_right(on: &mut [Expr], left_width: u32) {
+    for condition in on {
+        walk::map(condition, &mut |node| {
+            if let Expr::Column(column, _) = node
+                && *column >= RIGHT
+            {
+                *column = *column - RIGHT + left_width;
+            }
+        });
+    }
+}
+
+/// Whether a relation reads any of the slots.
+fn reads_slots(rel: &Rel, binds: &Binds) -> bool {
+    let mut found = false;
+    rel.clone().each_expr_mut(&mut |expr| {
+        walk::walk(expr, &mut |node| {
+            if let Expr::Param(slot, _) = node {
+                found |= binds.iter().any(|(bound, _)| bound == slot);
+            }
+        });
+    });
+    found
+}

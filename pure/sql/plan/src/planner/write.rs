@@ -1,0 +1,480 @@
+//! INSERT, UPDATE, DELETE, TRUNCATE: sources of rows and how tables are written.
+
+use super::{Planner, point, run_plan};
+use crate::plan::Plan;
+use crate::step::{
+    Action, ChildKey, ConflictPlan, ConflictUpdate, InsertPlan, ParentKey, StepOp, WritePlan,
+    Writer, table_index,
+};
+use base::{OutColumn, SqlError, SqlState, Type};
+use bind::PlanCx;
+use bind::rel::Rel;
+use bind::scope::object_name;
+use bind::{Binder, BoundWrite, Conflict, ConflictAction};
+use catalog::{ForeignKey, Table, Validity};
+use expr::program::TableShape;
+use expr::{Compare, Expr, Func};
+use parse::{InsertWords, Statement};
+use pg_catalog::names::known_schema;
+use sqlparser::ast;
+use std::sync::Arc;
+use txn::LockMode;
+
+/// What a statement does with its table; decides which constraints can be concerned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Insert,
+    Change,
+}
+
+pub(super) fn shape(table: &Table) -> TableShape {
+    TableShape {
+        table: table.name.clone(),
+        columns: table
+            .columns
+            .iter()
+            .map(|c| (c.name.clone(), c.ty))
+            .collect(),
+        not_null: table
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| column.not_null && !column.hidden)
+            .map(|(i, _)| i as u16)
+            .collect(),
+    }
+}
+
+impl Planner<'_, '_> {
+    /// How the rows of `table` are written, and the tables that follow from it.
+    pub(super) fn writers(
+        &mut self,
+        table: &Arc<Table>,
+        purpose: Purpose,
+    ) -> Result<Arc<[Writer]>, SqlError> {
+        let mut writers: Vec<Writer> = Vec::new();
+        let mut names = vec![table.clone()];
+        while writers.len() < names.len() {
+            let table = names[writers.len()].clone();
+            let change = purpose == Purpose::Change || !writers.is_empty();
+            let writer = self.writer(&table, change, &mut names)?;
+            writers.push(writer);
+        }
+        Ok(writers.into())
+    }
+
+    fn writer(
+        &mut self,
+        table: &Arc<Table>,
+        change: bool,
+        names: &mut Vec<Arc<Table>>,
+    ) -> Result<Writer, SqlError> {
+        if table.frozen {
+            let message = format!("table \"{}\" is being changed", table.name);
+            return Err(SqlError::new(SqlState::SERIALIZATION, message)
+                .hint("The transaction may be tried again."));
+        }
+        let mut checks = Vec::new();
+        for check in &table.checks {
+            checks.push((check.name.clone(), self.check(table, &check.expression)?));
+        }
+        let parents = table
+            .foreign_keys
+            .iter()
+            .map(|key| self.parent(key))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut children = Vec::new();
+        if change {
+            for (child, name) in &table.referenced_by {
+                let child = self.binder.find_table_named(None, child)?;
+                let key = child.foreign_keys.iter().find(|key| key.name == *name);
+                let key = key.expect("both tables know the foreign key").clone();
+                let writer = match names.iter().position(|known| known.id == child.id) {
+                    Some(number) => number,
+                    None => {
+                        names.push(child.clone());
+                        names.len() - 1
+                    }
+                };
+                children.push(self.child(&child, &key, writer)?);
+            }
+        }
+        Ok(Writer {
+            shape: shape(table),
+            table: table.clone(),
+            checks,
+            all_valid: table
+                .checks
+                .iter()
+                .all(|check| check.validity == Validity::Valid),
+            parents,
+            children,
+        })
+    }
+
+    /// What checks rows of `table` for one check or foreign key, and for nothing else.
+    fn constraint_writer(
+        &mut self,
+        table: &Arc<Table>,
+        constraint: &str,
+    ) -> Result<Writer, SqlError> {
+        let (mut checks, mut parents) = (Vec::new(), Vec::new());
+        for check in table.checks.iter().filter(|check| check.name == constraint) {
+            checks.push((check.name.clone(), self.check(table, &check.expression)?));
+        }
+        for key in table
+            .foreign_keys
+            .iter()
+            .filter(|key| key.name == constraint)
+        {
+            parents.push(self.parent(key)?);
+        }
+        if checks.is_empty() && parents.is_empty() {
+            return Err(table.no_constraint(constraint));
+        }
+        Ok(Writer {
+            shape: shape(table),
+            table: table.clone(),
+            checks,
+            all_valid: false,
+            parents,
+            children: Vec::new(),
+        })
+    }
+
+    /// A check's condition over the table's columns.
+    pub(super) fn check(&mut self, table: &Arc<Table>, text: &str) -> Result<Expr, SqlError> {
+        let ast = parse::expression(text)?;
+        let outer = self.binder.set_scope(bind::scope_of(table));
+        let bound = self.binder.condition(&ast, "CHECK");
+        self.binder.set_scope(outer);
+        self.settled_expr(bound?)
+    }
+
+    fn parent(&mut self, key: &ForeignKey) -> Result<ParentKey, SqlError> {
+        let parent = self.binder.find_table_named(None, &key.parent)?;
+        let index = parent
+            .indexes()
+            .position(|index| index.unique && index.covers_exactly(&key.parent_columns))
+            .ok_or_else(|| {
+                let message = format!(
+                    "there is no unique constraint matching given keys for referenced table \"{}\"",
+                    key.parent
+                );
+                SqlError::new(SqlState::INVALID_FOREIGN_KEY, message)
+            })?;
+        let described = table_index(&parent, index);
+        let columns: Vec<u16> = described
+            .columns
+            .iter()
+            .map(|column| {
+                let place = key.parent_columns.iter().position(|c| *c == column.column);
+                key.columns[place.expect("the index covers exactly these columns")]
+            })
+            .collect();
+        let slot = described
+            .slot_columns
+            .iter()
+            .map(|column| {
+                let place = described
+                    .columns
+                    .iter()
+                    .position(|key| key.column == *column);
+                place.expect("slot columns are key columns")
+            })
+            .collect();
+        Ok(ParentKey {
+            name: key.name.clone(),
+            index,
+            columns,
+            declared: key.columns.clone(),
+            slot,
+            match_full: key.match_full,
+            has_mixed: key.match_full && key.validity != Validity::Valid,
+            parent,
+        })
+    }
+
+    fn child(
+        &mut self,
+        child: &Arc<Table>,
+        key: &ForeignKey,
+        writer: usize,
+    ) -> Result<ChildKey, SqlError> {
+        let mut slots = Vec::new();
+        let mut conditions = Vec::new();
+        for column in &key.columns {
+            let slot = self.binder.new_slot();
+            slots.push(slot);
+            let ty = child.columns[usize::from(*column)].ty;
+            let sides = vec![Expr::Column(u32::from(*column), ty), Expr::Param(slot, ty)];
+            conditions.push(Expr::Call(Func::Compare(Compare::Eq), sides, Type::Bool));
+        }
+        let table = Rel::Table {
+            table: child.clone(),
+            lock: Some(LockMode::Exclusive),
+        };
+        let wanted: Vec<u32> = (0..child.columns.len() as u32).collect();
+        let mut rows = self.rows(table.filtered(conditions), &wanted)?;
+        let StepOp::Scan(scan) = &mut rows.op else {
+            unreachable!("comparisons with parameters are part of the scan");
+        };
+        scan.newest = true;
+        Ok(ChildKey {
+            name: key.name.clone(),
+            writer,
+            parent_columns: key.parent_columns.clone(),
+            child_columns: key.columns.clone(),
+            on_delete: key.on_delete,
+            on_update: key.on_update,
+            slots,
+            rows,
+        })
+    }
+}
+
+/// What looks whether rows of `table` meet one of its checks or foreign keys.
+pub fn constraint_writer(
+    cx: &PlanCx<'_>,
+    table: &Arc<Table>,
+    constraint: &str,
+) -> Result<Writer, SqlError> {
+    let mut binder = Binder::new(cx, &Statement::none());
+    Planner::new(&mut binder).constraint_writer(table, constraint)
+}
+
+fn out_columns(targets: Option<&Vec<bind::Target>>) -> Arc<[OutColumn]> {
+    targets
+        .into_iter()
+        .flatten()
+        .map(bind::Target::column)
+        .collect()
+}
+
+/// Whether a relation reads a table.
+fn reads(rel: &Rel, table: &Table) -> bool {
+    match rel {
+        Rel::Values { .. } | Rel::One => false,
+        Rel::Table { table: read, .. } => read.id == table.id,
+        Rel::Virtual(_) | Rel::Function { .. } => false,
+        Rel::Filter { input, .. }
+        | Rel::Project { input, .. }
+        | Rel::Distinct { input, .. }
+        | Rel::Sort { input, .. }
+        | Rel::Limit { input, .. }
+        | Rel::Aggregate { input, .. } => reads(input, table),
+        Rel::Apply { input, calls } => {
+            reads(input, table)
+                || calls
+                    .iter()
+                    .any(|call| call.kind.query().is_some_and(|(q, _)| reads(q, table)))
+        }
+        Rel::Join { left, right, .. } | Rel::Lateral { left, right, .. } => {
+            reads(left, table) || reads(right, table)
+        }
+        Rel::Union { inputs } => inputs.iter().any(|input| reads(input, table)),
+    }
+}
+
+pub(super) fn insert(
+    insert: &ast::Insert,
+    words: &InsertWords,
+    binder: &mut Binder<'_>,
+) -> Result<Plan, SqlError> {
+    let bound = binder.insert(insert, words)?;
+    let columns = out_columns(bound.returning.as_ref());
+    let returns_rows = bound.returning.is_some();
+    let table = bound.table;
+    let mut planner = Planner::new(binder);
+    let updates = bound
+        .conflict
+        .as_ref()
+        .is_some_and(|c| matches!(c.action, ConflictAction::Update { .. }));
+    let purpose = if updates {
+        Purpose::Change
+    } else {
+        Purpose::Insert
+    };
+    let writers = planner.writers(&table, purpose)?;
+    let source = planner.settled(bound.source);
+    let plain = bound.conflict.is_none() && !returns_rows;
+    let single = match &source {
+        Rel::Values { rows, calls, .. } if plain && calls.is_empty() => match rows.as_slice() {
+            [row] => point::insert(&writers[0], row),
+            _ => None,
+        },
+        _ => None,
+    };
+    let action = match single {
+        Some(point) => Action::Point(point),
+        None => {
+            let materialize = reads(&source, &table);
+            let wanted: Vec<u32> = (0..table.columns.len() as u32).collect();
+            let step = planner.rows(source, &wanted)?;
+            let conflict = bound
+                .conflict
+                .map(|conflict| on_conflict(&planner, conflict));
+            let conflict = conflict.transpose()?;
+            let returning = bound.returning.map(|targets| {
+                let exprs = targets.into_iter().map(|t| planner.settled_expr(t.expr));
+                exprs.collect::<Result<_, _>>()
+            });
+            let returning = returning.transpose()?;
+            Action::Insert(Box::new(InsertPlan {
+                writers,
+                source: step,
+                materialize,
+                conflict,
+                returning,
+            }))
+        }
+    };
+    let inits = planner.inits()?;
+    let steps = planner.next_step;
+    let mut plan = run_plan(binder, action, inits, steps)?;
+    plan.columns = columns;
+    plan.returns_rows = returns_rows;
+    Ok(plan)
+}
+
+/// What ON CONFLICT does.
+fn on_conflict(planner: &Planner<'_, '_>, conflict: Conflict) -> Result<ConflictPlan, SqlError> {
+    let update = match conflict.action {
+        ConflictAction::Nothing => None,
+        ConflictAction::Update {
+            assignments,
+            condition,
+        } => Some(ConflictUpdate {
+            assignments: assignments
+                .into_iter()
+                .map(|a| Ok((a.column, planner.settled_expr(a.value)?)))
+                .collect::<Result<_, SqlError>>()?,
+            condition: condition
+                .map(|condition| planner.settled_expr(condition))
+                .transpose()?,
+        }),
+    };
+    Ok(ConflictPlan {
+        arbiter: conflict.arbiter,
+        update,
+    })
+}
+
+pub(super) fn write(bound: BoundWrite, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
+    let columns = out_columns(bound.returning.as_ref());
+    let returns_rows = bound.returning.is_some();
+    let mut planner = Planner::new(binder);
+    let writers = planner.writers(&bound.table, Purpose::Change)?;
+    let width = bound.table.columns.len() as u32;
+    let assignments = bound.assignments.map(|list| {
+        list.into_iter()
+            .map(|a| Ok((a.column, planner.settled_expr(a.value)?)))
+            .collect::<Result<Vec<(u16, Expr)>, SqlError>>()
+    });
+    let assignments = assignments.transpose()?;
+    let returning = bound.returning.map(|list| {
+        let exprs = list.into_iter().map(|t| planner.settled_expr(t.expr));
+        exprs.collect::<Result<Vec<Expr>, SqlError>>()
+    });
+    let returning = returning.transpose()?;
+    // The target's columns, then what assignments and RETURNING read of other tables.
+    let mut wanted: Vec<u32> = (0..width).collect();
+    let exprs = assignments.iter().flatten().map(|(_, value)| value);
+    let exprs = exprs.chain(returning.iter().flatten());
+    wanted.extend(
+        super::columns_of(exprs)
+            .into_iter()
+            .filter(|column| *column >= width),
+    );
+    let rows = planner.settled(bound.rows);
+    let step = planner.rows(rows, &wanted)?;
+    let place = |expr: &mut Expr| super::remap(expr, &wanted);
+    let assignments = assignments.map(|mut list| {
+        list.iter_mut().for_each(|(_, value)| place(value));
+        list
+    });
+    let returning = returning.map(|mut list| {
+        list.iter_mut().for_each(place);
+        list
+    });
+    let point = point::write(
+        &step,
+        &writers[0],
+        assignments.as_deref(),
+        returning.as_deref(),
+    );
+    let action = match point {
+        Some(point) => Action::Point(point),
+        None => Action::Write(Box::new(WritePlan {
+            writers,
+            rows: step,
+            assignments,
+            returning,
+        })),
+    };
+    let inits = planner.inits()?;
+    let steps = planner.next_step;
+    let mut plan = run_plan(binder, action, inits, steps)?;
+    plan.columns = columns;
+    plan.returns_rows = returns_rows;
+    Ok(plan)
+}
+
+/// TRUNCATE deletes row by row: it can be rolled back and read around like any change.
+pub(super) fn truncate(
+    names: &[&ast::ObjectName],
+    cascade: bool,
+    binder: &mut Binder<'_>,
+) -> Result<Plan, SqlError> {
+    let mut tables = names
+        .iter()
+        .map(|name| {
+            known_schema(object_name(name).0.as_deref())?;
+            binder.find_table(name)
+        })
+        .collect::<Result<Vec<_>, SqlError>>()?;
+    let mut at = 0;
+    while at < tables.len() {
+        let table = tables[at].clone();
+        for (child, constraint) in &table.referenced_by {
+            if tables.iter().any(|known| known.name == *child) {
+                continue;
+            }
+            if !cascade {
+                return Err(SqlError::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "cannot truncate a table referenced in a foreign key constraint",
+                )
+                .detail(format!(
+                    "Table \"{child}\" references \"{}\" via foreign key constraint \
+                     \"{constraint}\".",
+                    table.name
+                ))
+                .hint(format!(
+                    "Truncate table \"{child}\" at the same time, or use TRUNCATE ... CASCADE."
+                )));
+            }
+            tables.push(binder.find_table_named(None, child)?);
+        }
+        at += 1;
+    }
+    let mut planner = Planner::new(binder);
+    let mut plans = Vec::new();
+    for table in &tables {
+        let writers = planner.writers(table, Purpose::Insert)?;
+        let rel = Rel::Table {
+            table: table.clone(),
+            lock: Some(LockMode::Exclusive),
+        };
+        let wanted: Vec<u32> = (0..table.columns.len() as u32).collect();
+        let rows = planner.rows(rel, &wanted)?;
+        plans.push(WritePlan {
+            writers,
+            rows,
+            assignments: None,
+            returning: None,
+        });
+    }
+    let steps = planner.next_step;
+    run_plan(binder, Action::Truncate(plans), Vec::new(), steps)
+}

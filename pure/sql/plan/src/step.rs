@@ -1,0 +1,400 @@
+//! Planned statements: the tree of steps that the executor runs.
+
+use base::Type;
+use bind::rel::{Aggregate, Binds, Call, Init, JoinKind, SortKey, TableFunction};
+use catalog::{Index, Table};
+use expr::Expr;
+use expr::program::{FormulaChange, ProgramPlan, TableShape};
+use parse::copy::CopyOptions;
+use parse::show::Show;
+use parse::{ExplainOptions, Statement};
+use pg_catalog::VirtualTable;
+use std::sync::Arc;
+use txn::LockMode;
+
+/// A statement that runs inside a transaction.
+pub struct Run {
+    /// Values computed first, into slots behind the client's parameters.
+    pub inits: Vec<Init<Step>>,
+    /// Number of parameter slots.
+    pub slots: u32,
+    /// Catalog version of the plan: operations carry it.
+    pub planned: u64,
+    /// What is done.
+    pub action: Action,
+    /// Number of steps, for their statistics.
+    pub steps: u32,
+    /// It asks how much memory rows take up (`pg_table_size` and its like).
+    pub sizes: bool,
+}
+
+/// What a statement does.
+#[allow(missing_docs)]
+pub enum Action {
+    Query(Step),
+    /// One operation on one row.
+    Point(PointPlan),
+    Insert(Box<InsertPlan>),
+    Write(Box<WritePlan>),
+    Truncate(Vec<WritePlan>),
+    CopyFrom(Box<CopyFromPlan>),
+    CopyTo(Box<CopyToPlan>),
+    Show(Show),
+    Explain {
+        /// The plan with the numbers of rows that were known before.
+        run: Box<Run>,
+        /// The statement and the types of its parameters, if it is planned again when all shards
+        /// have told their numbers of rows: not if it is long.
+        again: Option<(Statement, Box<[Type]>)>,
+        options: ExplainOptions,
+    },
+}
+
+/// A step of a query: gives rows.
+#[derive(Clone)]
+#[allow(missing_docs)]
+pub struct Step {
+    /// Number in the statement, for statistics.
+    pub id: u32,
+    /// Columns of its rows.
+    pub width: u32,
+    /// How many rows the planner expects.
+    pub rows: f64,
+    pub op: StepOp,
+}
+
+/// Kinds of steps.
+#[derive(Clone)]
+#[allow(missing_docs)]
+pub enum StepOp {
+    One,
+    Values {
+        rows: Arc<[Vec<Expr>]>,
+        calls: Vec<Call<Step>>,
+    },
+    Virtual(&'static VirtualTable),
+    Function {
+        function: TableFunction,
+        args: Vec<Expr>,
+        ty: Type,
+    },
+    Scan(Box<Scan>),
+    /// A filter without columns is looked at once, before the input.
+    Filter {
+        input: Box<Step>,
+        filter: Expr,
+    },
+    Project {
+        input: Box<Step>,
+        exprs: Vec<Expr>,
+    },
+    Apply {
+        input: Box<Step>,
+        calls: Vec<Call<Step>>,
+    },
+    /// Table access once per left row: `scan`'s access is over the left row; `filter` over left
+    /// and right columns.
+    Lookup {
+        kind: JoinKind,
+        left: Box<Step>,
+        scan: Box<Scan>,
+        filter: Option<Expr>,
+    },
+    /// Equal keys; without keys every pair. `filter` is over left and right columns.
+    Hash {
+        kind: JoinKind,
+        left: Box<Step>,
+        right: Box<Step>,
+        keys: Vec<(Expr, Expr)>,
+        filter: Option<Expr>,
+    },
+    /// The right side runs once per left row.
+    Lateral {
+        outer: bool,
+        left: Box<Step>,
+        right: Box<Step>,
+        binds: Binds,
+        filter: Option<Expr>,
+    },
+    /// All of the input at once; `merge` if it gives partial states.
+    Aggregate {
+        input: Box<Step>,
+        group: Vec<Expr>,
+        aggregates: Vec<Aggregate>,
+        merge: bool,
+    },
+    Distinct {
+        input: Box<Step>,
+        keys: Vec<u32>,
+    },
+    /// `limit`: only so many first rows are wanted.
+    Sort {
+        input: Box<Step>,
+        keys: Vec<SortKey>,
+        limit: Option<Expr>,
+    },
+    Limit {
+        input: Box<Step>,
+        limit: Option<Expr>,
+        offset: Option<Expr>,
+    },
+    Union {
+        inputs: Vec<Step>,
+    },
+}
+
+/// Access to the rows of one table.
+#[derive(Clone)]
+#[allow(missing_docs)]
+pub struct Scan {
+    pub table: Arc<Table>,
+    pub access: Access,
+    pub lock: Option<LockMode>,
+    /// Reads the newest versions under locks whatever the isolation level: constraints do not hold
+    /// on a snapshot.
+    pub newest: bool,
+    /// What is done with each row where it is.
+    pub program: ProgramPlan,
+    pub width: u32,
+    /// Nothing is read unless this is true (an expression without columns).
+    pub gate: Option<Expr>,
+    /// Rows that are wanted at most (an expression without columns).
+    pub limit: Option<Expr>,
+    /// Entries of a secondary index come in the order of their keys from all slots. Only with a
+    /// limit.
+    pub merges: bool,
+}
+
+/// Which entries of which index are read.
+#[derive(Clone)]
+#[allow(missing_docs)]
+pub struct Access {
+    /// 0: primary; n: secondary n - 1.
+    pub index: usize,
+    /// Values of the leading key columns.
+    pub prefix: Vec<KeyPart>,
+    /// Values that belong together: `(a, b) IN ((1, 5), (1, 7))`. [`KeyPart::Row`] reads them.
+    pub rows: Vec<Vec<Expr>>,
+    /// Bounds of the next key columns.
+    pub low: Option<Bound>,
+    pub high: Option<Bound>,
+    /// Where each slot column's value comes from; `None`: all slots.
+    pub slot: Option<Vec<SlotPart>>,
+    /// The prefix names one entry of a unique key.
+    pub point: bool,
+    pub reverse: bool,
+    /// The keys that it names come in the wanted order inside of each slot.
+    pub in_order: bool,
+}
+
+/// Possible values of a key column, without NULL.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum KeyPart {
+    One(Expr),
+    /// `IN (...)`
+    List(Vec<Expr>),
+    /// `= ANY (array)`
+    Array(Expr),
+    /// This place of each of [`Access::rows`].
+    Row(usize),
+}
+
+/// Value of a slot column.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum SlotPart {
+    /// That of a prefix column.
+    Prefix(usize),
+    Value(Expr),
+}
+
+/// End of a range: values of one or more key columns, compared as a row.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Bound {
+    pub values: Vec<Expr>,
+    pub inclusive: bool,
+}
+
+/// One operation on one row given by its full primary key.
+#[allow(missing_docs)]
+pub struct PointPlan {
+    pub table: Arc<Table>,
+    /// Value of each key column, in key order.
+    pub key: Vec<Expr>,
+    /// Slot columns as positions in the key.
+    pub slot: Vec<usize>,
+    /// The slot columns are the first key columns, ascending: their encoding is a prefix.
+    pub slot_is_prefix: bool,
+    pub op: PointOp,
+}
+
+impl Action {
+    /// Tells of the tables whose rows are written.
+    pub fn each_written(&self, told: &mut dyn FnMut(&Table)) {
+        let mut all = |writers: &[Writer]| writers.iter().for_each(|writer| told(&writer.table));
+        match self {
+            Action::Insert(plan) => all(&plan.writers),
+            Action::Write(plan) => all(&plan.writers),
+            Action::Truncate(plans) => plans.iter().for_each(|plan| all(&plan.writers)),
+            Action::CopyFrom(plan) => all(&plan.writers),
+            Action::Point(plan) => told(&plan.table),
+            Action::Explain { run, .. } => run.action.each_written(told),
+            Action::Query(_) | Action::CopyTo(_) | Action::Show(_) => {}
+        }
+    }
+}
+
+/// What is done with the row.
+#[allow(missing_docs)]
+pub enum PointOp {
+    Get {
+        program: ProgramPlan,
+        lock: Option<LockMode>,
+    },
+    Modify {
+        program: ProgramPlan,
+        delete: bool,
+        returning: bool,
+    },
+    /// `otherwise` does the same where the operands' values do not fit a formula.
+    Formula {
+        changes: Vec<FormulaChange>,
+        otherwise: ProgramPlan,
+    },
+    /// A whole row; `key` is taken from it.
+    Insert {
+        row: Vec<Expr>,
+        shape: TableShape,
+        checks: Vec<(String, Expr)>,
+        rowid: Option<u16>,
+    },
+}
+
+/// INSERT in its general form.
+#[allow(missing_docs)]
+pub struct InsertPlan {
+    pub writers: Arc<[Writer]>,
+    /// Gives full rows.
+    pub source: Step,
+    /// All rows must be read before the first is written.
+    pub materialize: bool,
+    pub conflict: Option<ConflictPlan>,
+    pub returning: Option<Vec<Expr>>,
+}
+
+/// ON CONFLICT.
+#[allow(missing_docs)]
+pub struct ConflictPlan {
+    pub arbiter: Option<usize>,
+    /// `None`: do nothing.
+    pub update: Option<ConflictUpdate>,
+}
+
+/// DO UPDATE; expressions are over the existing row, then the proposed one.
+#[allow(missing_docs)]
+pub struct ConflictUpdate {
+    pub assignments: Vec<(u16, Expr)>,
+    pub condition: Option<Expr>,
+}
+
+/// UPDATE or DELETE in its general form.
+#[allow(missing_docs)]
+pub struct WritePlan {
+    pub writers: Arc<[Writer]>,
+    /// Gives the target's columns first.
+    pub rows: Step,
+    /// Over `rows`; `None`: delete.
+    pub assignments: Option<Vec<(u16, Expr)>>,
+    /// Over `rows` with new values in the target's columns.
+    pub returning: Option<Vec<Expr>>,
+}
+
+/// COPY FROM.
+#[allow(missing_docs)]
+pub struct CopyFromPlan {
+    pub writers: Arc<[Writer]>,
+    /// Table columns in the order of the data.
+    pub columns: Vec<u16>,
+    /// A full row of defaults, as a source of one row.
+    pub defaults: Step,
+    pub constant_defaults: bool,
+    pub options: CopyOptions,
+}
+
+/// COPY TO.
+#[allow(missing_docs)]
+pub struct CopyToPlan {
+    pub query: Step,
+    pub columns: Vec<(String, Type)>,
+    pub options: CopyOptions,
+}
+
+/// How rows of one table are written: entry 0 of a list is the statement's own table, the others
+/// are tables that referential actions reach.
+#[allow(missing_docs)]
+pub struct Writer {
+    pub table: Arc<Table>,
+    pub shape: TableShape,
+    pub checks: Vec<(String, Expr)>,
+    /// Every row of the table meets the checks: those that read nothing that changes need not be
+    /// computed.
+    pub all_valid: bool,
+    /// Foreign keys of this table.
+    pub parents: Vec<ParentKey>,
+    /// Foreign keys that point to this table.
+    pub children: Vec<ChildKey>,
+}
+
+/// A foreign key as an insert or update of the child sees it.
+#[allow(missing_docs)]
+pub struct ParentKey {
+    pub name: String,
+    pub parent: Arc<Table>,
+    /// Index of the parent (0: primary).
+    pub index: usize,
+    /// Child columns in the order of that index's key columns.
+    pub columns: Vec<u16>,
+    /// Child and parent columns as declared, for the message.
+    pub declared: Vec<u16>,
+    /// Slot columns of the parent's index as positions in `columns`.
+    pub slot: Vec<usize>,
+    /// MATCH FULL.
+    pub match_full: bool,
+    /// There may be rows that are NULL in part although it is MATCH FULL: any change of such a
+    /// row fails.
+    pub has_mixed: bool,
+}
+
+/// A foreign key as a delete or update of the parent sees it.
+#[allow(missing_docs)]
+pub struct ChildKey {
+    pub name: String,
+    /// Number of the child's writer.
+    pub writer: usize,
+    /// Parent columns and, in the same order, child columns.
+    pub parent_columns: Vec<u16>,
+    pub child_columns: Vec<u16>,
+    pub on_delete: catalog::Action,
+    pub on_update: catalog::Action,
+    /// Slots of the parent key's values that `rows` reads.
+    pub slots: Vec<u32>,
+    /// The child rows (all columns), locked.
+    pub rows: Step,
+}
+
+impl Scan {
+    /// The index that is read.
+    pub fn index(&self) -> &Index {
+        table_index(&self.table, self.access.index)
+    }
+}
+
+/// The primary (0) or a secondary index of a table.
+pub fn table_index(table: &Table, number: usize) -> &Index {
+    match number {
+        0 => &table.primary,
+        n => &table.secondary[n - 1],
+    }
+}
