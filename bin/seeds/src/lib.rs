@@ -1,6 +1,6 @@
 //! `trellis sim`: whole clusters in virtual time, under faults, from a seed.
 //!
-//! Runs happen in child processes ([`worker`]): an assertion of the product that fails ends the
+//! Runs happen in child processes (`worker`): an assertion of the product that fails ends the
 //! process, and its seed is a failed one like any other.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
