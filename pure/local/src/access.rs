@@ -203,7 +203,8 @@ impl Access<'_> {
     /// Adds a write. `first`: the transaction has none of this key yet.
     ///
     /// # Errors
-    /// [`txn::AbortReason::DiskFull`] and [`txn::AbortReason::MemoryFull`]; 53200 as [`Written::add`].
+    /// [`txn::AbortReason::DiskFull`] and [`txn::AbortReason::MemoryFull`]; 53200 as
+    /// [`Written::add`].
     #[inline]
     pub fn write<M>(
         &mut self,

@@ -11,8 +11,8 @@
 //!
 //! Modules: [`write_set`] one write per key, in key order; [`written`] what a transaction has
 //! written, up to its record; [`seen`] a row under one's own write; [`access`] operations on
-//! single rows; [`scan`] of many; [`load`] many new ones; [`record`] the commit of one shard; [`jobs`], [`stop`] and
-//! [`ask`] operations that wait.
+//! single rows; [`scan`] of many; [`load`] many new ones; [`record`] the commit of one shard;
+//! [`jobs`], [`stop`] and [`ask`] operations that wait.
 //!
 //! Invariants:
 //! * a transaction has one write per key (`store::Write::then`), and sees it over every version;

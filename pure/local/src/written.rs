@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! add ──> write set ──take──> the record of a small transaction
-//!              └──freeze, a slice a turn──> chunks in the journal ──take──> the record that names them
+//!              └─freeze, a slice a turn─> chunks in the journal ─take─> the record that names them
 //! ```
 
 use crate::stop::Stop;

@@ -35,9 +35,11 @@ impl Leap {
         job: &mut Job,
         op: &mut Op,
     ) -> Result<OpResult, Stop> {
+        if let Some(index) = op.index() {
+            cx.check_schema(index, job.planned)?;
+        }
         match op {
             Op::Get { key, read, program } => {
-                cx.check_schema(key.index, job.planned)?;
                 // A row does not move for a reader on another shard, which it cannot come to.
                 let visits = matches!(job.origin, Origin::Read { .. });
                 if visits && self.standing(key) == Standing::Elsewhere {
@@ -58,13 +60,11 @@ impl Leap {
                 }
             }
             Op::Modify { key, program } => {
-                cx.check_schema(key.index, job.planned)?;
                 let live = program.live(cx.decode).map_err(SqlError::from)?;
                 self.take(cx, job, key, claim_to_modify(&*live))?;
                 Ok(self.access(job).modify(cx, key, &*live)?)
             }
             Op::Insert { key, row } => {
-                cx.check_schema(key.index, job.planned)?;
                 if printed!(self, LeapAbsentNotOwned) && self.standing(key) == Standing::Elsewhere {
                     self.lock(cx, job, &Item::of(key), LockMode::Exclusive)?;
                 } else {
@@ -73,18 +73,13 @@ impl Leap {
                 let row = || core::mem::take(row).into_vec();
                 Ok(self.access(job).insert(cx, key, row, false)?)
             }
-            Op::InsertMany(rows) => {
-                cx.check_schema(rows.index(), job.planned)?;
-                self.insert_many(cx, job, rows)
-            }
+            Op::InsertMany(rows) => self.insert_many(cx, job, rows),
             Op::Formula { key, formula } => {
-                cx.check_schema(key.index, job.planned)?;
                 let claim = self.formula_claim(cx, job.txn, key, formula);
                 self.take(cx, job, key, claim)?;
                 Ok(self.access(job).formula(cx, key, formula)?)
             }
             Op::Write { key, write } => {
-                cx.check_schema(key.index, job.planned)?;
                 self.take(cx, job, key, LockMode::Exclusive)?;
                 let mut access = self.access(job);
                 access.write(cx, key.clone(), write.clone(), false)?;

@@ -16,8 +16,9 @@
 //! owner; `txns`, `commit`, `bulk_commit` transactions at their coordinator; `entrust` those that
 //! go to their row;
 //! `ship`, `pending` formulas of larger ones that do, at the coordinator and at the owner;
-//! `job`, `keyed`, `load`, `scan`, `increment` operations on rows; `listing`, `fetch` rows of a scan that
-//! are away; `since` since when histories are here; `share` copies; `heat` rows that go to and fro;
+//! `job`, `keyed`, `load`, `scan`, `increment` operations on rows; `listing`, `fetch` rows of a
+//! scan that are away; `since` since when histories are here; `share` copies; `heat` rows that go
+//! to and fro;
 //! `outage` nodes that cannot be reached;
 //! `visit` locks that transactions of other shards hold here; `checkpoint` what one keeps;
 //! `recovery` what a restart leaves; `timers` what time makes happen; `show` printing and checking.

@@ -16,8 +16,8 @@
 //!
 //! Modules: [`message`] what shards say; `coordinator`, `commit`, `entrust`, `replies` the
 //! coordinator; `participant`, `outcome`, `lead` the participant; `job`, `exec`, `scan` operations
-//! on rows; `snapshot` reads without locks; `bulk_commit` large write sets; `increment` formulas that
-//! add; `timers` what time makes happen; `peers` nodes that come and go, `doubt` what
+//! on rows; `snapshot` reads without locks; `bulk_commit` large write sets; `increment` formulas
+//! that add; `timers` what time makes happen; `peers` nodes that come and go, `doubt` what
 //! they leave behind;
 //! `recovery` what a restart leaves; `show` printing and checking.
 //!
