@@ -137,6 +137,7 @@ mod tests {
     use crate::fs_disk::FsDisk;
     use base::{IndexId, Key, ShardId, Slot, Ts, TxnId};
     use node::WireMessage;
+    use node::message::ProtocolWord;
     use std::io::Write;
     use std::path::PathBuf;
     use std::sync::{Arc, Mutex};
@@ -181,12 +182,12 @@ mod tests {
             body: Body::Read(Box::new(request)),
         };
         let mut frame = Vec::new();
-        frame::encode_message(from, to, &WireMessage::TwoPhase(message), &mut frame);
+        frame::encode_message(from, to, &WireMessage::from(message), &mut frame);
         frame
     }
 
     fn number(arrived: &Arrived) -> u64 {
-        let WireMessage::TwoPhase(message) = &arrived.message else {
+        let WireMessage::Protocol(ProtocolWord::TwoPhase(message)) = &arrived.message else {
             panic!("no such message was sent")
         };
         let Body::Read(request) = &message.body else {

@@ -55,8 +55,9 @@ impl Catalog {
     /// decided. Its version is larger by more than one if that takes several commands; the versions
     /// between do not exist.
     ///
-    /// A database that was about to be opened under leap goes back to `two_phase`: a node that is
-    /// away may not know of leap, and could be the home of rows that move.
+    /// A database that was about to be opened under a protocol that moves rows goes back to
+    /// [`ProtocolKind::COMMON`]: a node that is away may not know of the change, and could be the
+    /// home of rows that move.
     #[must_use]
     pub fn opened(&self) -> Catalog {
         let mut next = self.clone();
@@ -78,8 +79,8 @@ impl Catalog {
         let mut commands = Vec::new();
         for (name, database) in &self.databases {
             let (name, mut protocol) = (name.clone(), database.protocol);
-            if database.switching == Some(Switching::Opening) && protocol == ProtocolKind::Leap {
-                protocol = ProtocolKind::TwoPhase;
+            if database.switching == Some(Switching::Opening) && protocol.moves_rows() {
+                protocol = ProtocolKind::COMMON;
                 let database = name.clone();
                 commands.push(Command::SetProtocol { database, protocol });
             }

@@ -42,6 +42,25 @@ pub enum ProtocolKind {
 impl ProtocolKind {
     /// All protocols that are built.
     pub const ALL: [ProtocolKind; 2] = [ProtocolKind::TwoPhase, ProtocolKind::Leap];
+    /// The one that every node knows and under which no row ever moves: counters of sequences
+    /// follow it, and a database whose change to another cannot be completed.
+    pub const COMMON: ProtocolKind = ProtocolKind::TwoPhase;
+
+    /// The protocol of this name.
+    pub fn of_name(name: &str) -> Option<ProtocolKind> {
+        ProtocolKind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+
+    /// Whether rows move to the shards that want them. Such a row has one place, so tables are not
+    /// replicated, and a client's transactions run on the client's node.
+    pub fn moves_rows(self) -> bool {
+        match self {
+            ProtocolKind::TwoPhase => false,
+            ProtocolKind::Leap => true,
+        }
+    }
 
     /// As it is written in `CREATE DATABASE … WITH (protocol = …)`.
     pub fn name(self) -> &'static str {

@@ -56,7 +56,7 @@ impl Catalog {
         database: &str,
         table: &mut Table,
     ) -> Result<Vec<String>, CatalogError> {
-        let moves = self.database_mut(database)?.protocol == ProtocolKind::Leap;
+        let moves = self.database_mut(database)?.protocol.moves_rows();
         if !(table.replicated && moves) {
             return Ok(Vec::new());
         }

@@ -9,7 +9,6 @@ use crate::core::Core;
 use crate::input::CheckpointPart;
 use base::{Position, Ts};
 use journal::{CheckpointHeader, CheckpointTables, CheckpointWriter, Prepared, Record, Writes};
-use leap::AwayCursor;
 use std::sync::Arc;
 use std::vec;
 use store::CheckpointCursor;
@@ -28,8 +27,6 @@ pub(crate) struct CheckpointRun {
     /// Slices of large promises that are not written yet.
     sliced: vec::IntoIter<(Prepared, Arc<Writes>)>,
     cursor: CheckpointCursor,
-    /// Rows that are away, behind all that are here.
-    away: AwayCursor,
     start: Position,
     journal_from: Position,
     /// Bytes of rows that the host has asked for and not got.
@@ -50,7 +47,7 @@ impl CheckpointRun {
             start,
             clock_floor: core.clock.last(),
         };
-        let (mut tables, away) = core.protocols.checkpoint_begins();
+        let mut tables = core.protocols.checkpoint_begins();
         let sliced = core::mem::take(&mut tables.sliced).into_iter();
         let mut header_bytes = Vec::new();
         let writer = CheckpointWriter::new(header, &mut header_bytes);
@@ -60,7 +57,6 @@ impl CheckpointRun {
             tables,
             sliced,
             cursor: CheckpointCursor::default(),
-            away,
             start,
             journal_from: core
                 .journal
@@ -122,7 +118,7 @@ impl CheckpointRun {
     fn write_away(&mut self, core: &mut Core, budget: usize, bytes: &mut Vec<u8>) -> bool {
         let writer = self.writer.as_mut().expect(WRITING);
         while bytes.len() < budget {
-            let Some(piece) = core.protocols.checkpoint_next(&mut self.away, AWAY_MAX) else {
+            let Some(piece) = core.protocols.checkpoint_next(AWAY_MAX) else {
                 return true;
             };
             core.counters.units += piece.rows() as u64;

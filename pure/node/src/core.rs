@@ -228,10 +228,10 @@ impl Core {
         for (index, changed) in &after {
             self.schema.insert(*index, *changed);
         }
-        let left = left_leap(&self.catalog, &catalog);
+        let left = left_protocols(&self.catalog, &catalog);
         self.catalog = catalog;
-        for index in left {
-            self.leave_leap(index);
+        for (protocol, index) in left {
+            self.leave(protocol, index);
         }
         for index in before.keys().filter(|index| !after.contains_key(index)) {
             self.forget_index(*index);
@@ -296,15 +296,17 @@ impl Core {
     }
 }
 
-/// Key spaces of databases that run leap before, and another protocol after.
-fn left_leap(before: &Catalog, after: &Catalog) -> Vec<IndexId> {
-    let left = after.databases.iter().filter(|(name, database)| {
-        let known = before.databases.get(*name);
-        database.protocol != ProtocolKind::Leap
-            && known.is_some_and(|known| known.protocol == ProtocolKind::Leap)
+/// Key spaces of databases that change their protocol, with the one that they leave.
+fn left_protocols(before: &Catalog, after: &Catalog) -> Vec<(ProtocolKind, IndexId)> {
+    let left = after.databases.iter().filter_map(|(name, database)| {
+        let known = before.databases.get(name)?;
+        (database.protocol != known.protocol).then_some((known.protocol, database))
     });
-    left.flat_map(|(_, database)| database.key_spaces())
-        .collect()
+    let spaces = left.flat_map(|(protocol, database)| {
+        let spaces = database.key_spaces().into_iter();
+        spaces.map(move |index| (protocol, index))
+    });
+    spaces.collect()
 }
 
 /// All key spaces of a catalog with the version at which their table last changed.

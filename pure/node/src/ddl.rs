@@ -18,7 +18,7 @@
 //! |---|---|
 //! | work over rows, or another step while a database is closed | it is undone and fails |
 //! | commands only | its records have decided: it is carried out |
-//! | the opening under leap, of which the node may not know | back to two_phase, and it fails |
+//! | the opening under a protocol that moves rows, unknown there | two_phase again; it fails |
 //!
 //! A node that is up, and cannot reach another one which is up, too, may never be through with a
 //! database that closes; it says so ([`Ddl::on_stuck`]), and the change is undone.
@@ -137,9 +137,9 @@ struct Change {
     reserved: Option<IndexId>,
     position: Option<FillPosition>,
     waiting: Waiting,
-    /// The database that has just become one of leap, and may be opened as such when every node
-    /// knows.
-    to_leap: Option<String>,
+    /// The database that has just got a protocol under which rows move, and may be opened as such
+    /// when every node knows.
+    to_moving: Option<String>,
     /// A batch to roll back.
     unwanted: Option<TxnHandle>,
     /// The catalog version whose tables have been quiesced last; no others are once it is `MAX`.
@@ -521,7 +521,7 @@ impl Change {
             reserved: None,
             position: None,
             waiting: Waiting::Nothing,
-            to_leap: None,
+            to_moving: None,
             unwanted: None,
             quiesced: 0,
             unquiesce: false,
@@ -543,7 +543,7 @@ impl Change {
         };
         let mut steps = self.steps.iter();
         fills
-            || self.to_leap.is_some()
+            || self.to_moving.is_some()
             || steps.any(|step| match step {
                 Step::Fill(_) => true,
                 Step::Command(command) => closes(command),
@@ -586,8 +586,8 @@ impl Change {
             }
             self.failure = Some(error);
             self.steps.clear();
-            if let Some(database) = self.to_leap.take() {
-                let protocol = ProtocolKind::TwoPhase;
+            if let Some(database) = self.to_moving.take() {
+                let protocol = ProtocolKind::COMMON;
                 let back = Command::SetProtocol { database, protocol };
                 self.steps.push_back(Step::from(back));
             }
@@ -623,13 +623,11 @@ impl Change {
                 }
                 self.notices.extend(applied.notices);
                 self.applied += 1;
-                self.to_leap = None;
-                if let Command::SetProtocol {
-                    database,
-                    protocol: ProtocolKind::Leap,
-                } = command
+                self.to_moving = None;
+                if let Command::SetProtocol { database, protocol } = command
+                    && protocol.moves_rows()
                 {
-                    self.to_leap = Some(database.clone());
+                    self.to_moving = Some(database.clone());
                 }
                 self.sign(catalog, &mut next);
                 self.waiting = Waiting::Acks {

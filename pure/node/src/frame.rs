@@ -14,7 +14,7 @@ use base::{NodeId, ShardId};
 use core::fmt;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use txn::{Program, RowProgram};
+use txn::{Program, ProtocolMessage, RowProgram};
 
 /// Version of the protocol between nodes.
 pub const PEER_VERSION: u32 = 6;
@@ -201,8 +201,7 @@ impl Arrived {
 
     fn program_mut(&mut self) -> Option<&mut Program> {
         let op = match &mut self.message {
-            WireMessage::TwoPhase(message) => message.op_mut(),
-            WireMessage::Leap(message) => message.op_mut(),
+            WireMessage::Protocol(word) => word.op_mut(),
             WireMessage::Ddl { .. }
             | WireMessage::DdlDone { .. }
             | WireMessage::DdlHeard { .. }

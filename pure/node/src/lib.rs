@@ -44,7 +44,6 @@ pub use barrier::Barrier;
 pub use input::{
     CheckpointPart, ConnId, Effects, Ends, Input, Link, RareEffects, connections_default,
 };
-pub use leap::Moves;
 pub use machine::{Shard, ShardConfig, ShardRecovered};
 pub use message::{LocalMessage, Message, WireMessage};
 pub use preparing::{Leftovers, Preparation, PreparationResult};

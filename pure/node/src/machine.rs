@@ -87,10 +87,8 @@ pub struct ShardRecovered {
     pub clock_floor: Ts,
     /// Timestamps up to here may be drawn without another record.
     pub clock_bound: Ts,
-    /// Undecided and untold transactions (two_phase).
-    pub in_doubt: two_phase::InDoubt,
-    /// Rows away from the shard of their slot (leap).
-    pub ownership: journal::Ownership,
+    /// What transactions have left open: promises, decisions, rows away from home.
+    pub tables: journal::CheckpointTables,
     /// Of the node, on its first shard: on the catalog that follows this one.
     pub vote: Option<journal::Vote>,
 }
@@ -188,13 +186,12 @@ impl Shard {
             catalog,
             clock_floor,
             clock_bound,
-            in_doubt,
-            ownership,
+            tables,
             vote: _,
         } = recovered;
         let mut core = Core::new(config, journal, clock_floor, store, catalog);
         core.clock_bound = clock_bound;
-        core.recover(in_doubt, ownership);
+        core.recover(tables);
         let core = Rc::new(RefCell::new(core));
         let events = Rc::<RefCell<Events>>::default();
         let shows = Rc::<RefCell<Shows>>::default();
@@ -334,16 +331,10 @@ impl Shard {
             return;
         };
         match message {
-            Message::Wire(WireMessage::TwoPhase(message)) => {
+            Message::Wire(WireMessage::Protocol(word)) => {
                 self.stages.count(Stage::Transaction, 1);
                 let start = self.stages.start();
-                self.core.borrow_mut().on_two_phase(from, message);
-                self.stages.stop(Stage::Transaction, start);
-            }
-            Message::Wire(WireMessage::Leap(message)) => {
-                self.stages.count(Stage::Transaction, 1);
-                let start = self.stages.start();
-                self.core.borrow_mut().on_leap(from, message);
+                self.core.borrow_mut().on_protocol(from, word);
                 self.stages.stop(Stage::Transaction, start);
             }
             Message::Wire(message) => self.on_wire(from, message),
@@ -359,9 +350,7 @@ impl Shard {
 
     fn on_wire(&mut self, from: ShardId, message: WireMessage) {
         match message {
-            WireMessage::TwoPhase(_) | WireMessage::Leap(_) => {
-                unreachable!("handled by the caller")
-            }
+            WireMessage::Protocol(_) => unreachable!("handled by the caller"),
             WireMessage::Ddl { id, database, work } => {
                 self.ddl.request(Origin::Shard(from, id), database, work);
             }
@@ -466,7 +455,7 @@ impl Shard {
             let id = sequence.id;
             let database = self.any_database();
             // Counters never move, whatever the protocol of the sequence's database.
-            let protocol = ProtocolKind::TwoPhase;
+            let protocol = ProtocolKind::COMMON;
             let handle = self.txns.spawn(database, protocol, move |port| {
                 draw_block(port, draws, sequence)
             });

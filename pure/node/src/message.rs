@@ -2,6 +2,7 @@
 //! other.
 
 use crate::input::ConnId;
+pub use crate::protocols::ProtocolWord;
 use crate::register::Word;
 use base::{NodeId, Position, RowBatch, ShardId, SqlError, SqlState, TableId, Time, Ts};
 use catalog::{Catalog, Command, Database};
@@ -25,8 +26,8 @@ pub enum Message {
 /// A message that may cross nodes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum WireMessage {
-    /// The two_phase protocol's.
-    TwoPhase(two_phase::Message),
+    /// A transaction protocol's.
+    Protocol(ProtocolWord),
     /// A schema change for node 1; answered by `DdlDone` with the same id.
     Ddl {
         /// Chosen by the asking shard; never used again, by its later lives either.
@@ -86,8 +87,6 @@ pub enum WireMessage {
     },
     /// To node 1's first shard, from the first shard of a node: its disk is full, or has room.
     DiskFull(bool),
-    /// The leap protocol's.
-    Leap(leap::Message),
     /// Of `Ddl` with this id: it is not wanted any more.
     DdlStop {
         /// Of the request.
@@ -321,6 +320,8 @@ pub struct BeginRequest {
     pub lock_timeout_us: u64,
     /// Longest wait for a transaction in doubt, microseconds; 0: no limit.
     pub in_doubt_timeout_us: u64,
+    /// The bytes of its messages are to be known: it begins with EXPLAIN ANALYZE.
+    pub measured: bool,
     /// Largest commit timestamp that this session has seen: the transaction's timestamps lie above
     /// it, so that a session reads what it wrote whichever shard coordinates.
     pub seen: Ts,
@@ -410,7 +411,7 @@ impl WireMessage {
     /// A short name for traces.
     pub fn name(&self) -> &'static str {
         match self {
-            WireMessage::TwoPhase(_) => "two_phase",
+            WireMessage::Protocol(word) => word.protocol().name(),
             WireMessage::Ddl { .. } => "ddl",
             WireMessage::DdlDone { .. } => "ddl_done",
             WireMessage::DdlHeard { .. } => "ddl_heard",
@@ -422,7 +423,6 @@ impl WireMessage {
             WireMessage::ShowRows { .. } => "show_rows",
             WireMessage::OldestRead { .. } => "oldest_read",
             WireMessage::DiskFull(_) => "disk_full",
-            WireMessage::Leap(_) => "leap",
             WireMessage::InTheWay(_) => "in_the_way",
             WireMessage::DdlStop { .. } => "ddl_stop",
             WireMessage::Register(_) => "register",

@@ -3,7 +3,6 @@
 use crate::barrier::behind;
 use crate::core::Core;
 use crate::message::{FromTxn, SessionFacts, SettingChange, StatementNo, TxnHandle};
-use crate::protocols::Submission;
 use crate::sequence::{SequenceDraws, draw};
 use crate::show::Shows;
 use crate::snapshot::Held;
@@ -28,7 +27,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use txn::contract::Submitted;
 use txn::{
-    JournalPort, LockMode, Op, OpError, OpId, OpReply, Outcome, Program, Read, Snapshot, TxnCost,
+    JournalPort, LockMode, Op, OpError, OpId, OpReply, Outcome, Program, Read, Snapshot,
+    Submission, TxnCost,
 };
 
 /// Bytes that all statements of one shard may hold (53200 beyond).

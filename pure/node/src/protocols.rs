@@ -1,56 +1,57 @@
 //! The transaction protocols of one shard, side by side over one store, one clock and one journal.
 //!
 //! A transaction follows the protocol of its database from its begin to its end; key spaces belong
-//! to databases, so protocols never meet at a row. Nothing else in this crate names a protocol but
-//! what is here, the messages that cross nodes, and their names: another protocol is one more lane
-//! and one more arm of `route` and `each`.
+//! to databases, so protocols never meet at a row. Nothing else in this crate names a protocol:
+//! another one is one more line in the list below, and its [`ProtocolKind`].
 
 use crate::core::Core;
 use crate::message::{Message, WireMessage};
 use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
 use catalog::{Catalog, ProtocolKind};
 use journal::{CheckpointTables, Ownership};
-use leap::{AwayCursor, Leap};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use store::Store;
-use two_phase::{InDoubt, TwoPhase};
-use txn::contract::{Outgoing, Submitted};
-use txn::{Cx, Doubt, Op, OpId, OpReply, Outbox, Protocol, TxnCost, TxnOptions};
+use txn::contract::{Outgoing, ProtocolMessage, Submitted};
+use txn::{
+    Cx, Doubt, Moves, MovingRows, Op, OpId, OpReply, Outbox, Protocol, Submission, TxnCost,
+    TxnOptions,
+};
 
-/// Locks up to which a server checks its open transactions: well below a millisecond.
-const LOCKS_CHECKED_MAX: usize = 1_000;
+/// Locks and writes up to which a server checks its open transactions: well below a millisecond.
+const OPEN_CHECKED_MAX: usize = 1_000;
 
 /// Answers to operations that were pending.
 pub(crate) type Completions = Vec<(TxnId, OpId, OpReply)>;
-
-/// Whether what was answered lies at or below the clock of the shard that has the row, on which no
-/// outcome is awaited elsewhere: the clocks of all shards name a snapshot which misses nothing.
-/// Such a protocol refuses every other snapshot that is neither guarded nor a statement's only
-/// read.
-pub(crate) fn clocks_suffice(protocol: ProtocolKind) -> bool {
-    match protocol {
-        ProtocolKind::Leap => true,
-        ProtocolKind::TwoPhase => false,
-    }
-}
 
 /// A protocol and what its last calls want done.
 struct Lane<P: Protocol> {
     machine: P,
     out: Outbox<P::Message>,
+    /// Of the checkpoint under way.
+    cursor: Option<P::Cursor>,
+    wrap: fn(P::Message) -> ProtocolWord,
 }
 
 impl<P: Protocol> Lane<P> {
-    fn new(machine: P) -> Lane<P> {
-        let out = Outbox::default();
-        Lane { machine, out }
+    fn new(machine: P, wrap: fn(P::Message) -> ProtocolWord) -> Lane<P> {
+        Lane {
+            machine,
+            out: Outbox::default(),
+            cursor: None,
+            wrap,
+        }
     }
-}
 
-/// The protocols of a shard.
-pub(crate) struct Protocols {
-    two_phase: Lane<TwoPhase>,
-    leap: Lane<Leap>,
+    fn drain(&mut self, floor: Position, out: &mut Vec<Outgoing<Message>>) {
+        let wrap = self.wrap;
+        let messages = self.out.messages.drain(..);
+        out.extend(messages.map(|outgoing| Outgoing {
+            to: outgoing.to,
+            message: Message::Wire(WireMessage::Protocol(wrap(outgoing.message))),
+            wait: outgoing.wait.max(floor),
+        }));
+    }
 }
 
 /// Calls one protocol with everything that it may touch.
@@ -82,220 +83,313 @@ macro_rules! enter {
     }};
 }
 
-/// Calls the protocol that a transaction follows.
-macro_rules! route {
-    ($core:expr, $kind:expr, |$machine:ident, $cx:ident| $call:expr) => {
-        match $kind {
-            ProtocolKind::TwoPhase => enter!($core, two_phase, |$machine, $cx| $call),
-            ProtocolKind::Leap => enter!($core, leap, |$machine, $cx| $call),
+/// Makes a lane of each protocol of the list: its crate, its type, which has the name of its
+/// [`ProtocolKind`], and how it is made for a shard of a cluster with these homes.
+macro_rules! protocols {
+    ($($lane:ident :: $kind:ident = |$shard:ident, $homes:ident| $make:expr;)*) => {
+        /// A message of a protocol, as it crosses nodes.
+        #[derive(Clone, Debug, Serialize, Deserialize)]
+        pub enum ProtocolWord {
+            $(
+                #[doc = concat!("Of `", stringify!($lane), "`.")]
+                $kind($lane::Message),
+            )*
+        }
+
+        impl ProtocolWord {
+            /// Of which protocol.
+            pub fn protocol(&self) -> ProtocolKind {
+                match self { $(ProtocolWord::$kind(_) => ProtocolKind::$kind,)* }
+            }
+        }
+
+        impl ProtocolMessage for ProtocolWord {
+            fn catalog(&self) -> u64 {
+                match self { $(ProtocolWord::$kind(message) => message.catalog(),)* }
+            }
+            fn op_mut(&mut self) -> Option<&mut Op> {
+                match self { $(ProtocolWord::$kind(message) => message.op_mut(),)* }
+            }
+            fn kind(&self) -> &'static str {
+                match self { $(ProtocolWord::$kind(message) => message.kind(),)* }
+            }
+        }
+
+        $(
+            impl From<$lane::Message> for WireMessage {
+                fn from(message: $lane::Message) -> WireMessage {
+                    WireMessage::Protocol(ProtocolWord::$kind(message))
+                }
+            }
+        )*
+
+        /// The protocols of a shard.
+        pub(crate) struct Protocols {
+            $($lane: Lane<$lane::$kind>,)*
+        }
+
+        impl Protocols {
+            /// Those of `shard`, with nothing in doubt. `homes` are the shards of the cluster in
+            /// the order of placement.
+            pub(crate) fn new(shard: ShardId, homes: &[ShardId]) -> Protocols {
+                Protocols {
+                    $($lane: {
+                        let ($shard, $homes) = (shard, homes);
+                        Lane::new($make, ProtocolWord::$kind)
+                    },)*
+                }
+            }
+        }
+
+        /// See [`Protocol::CLOCKS_SUFFICE`].
+        pub(crate) fn clocks_suffice(protocol: ProtocolKind) -> bool {
+            match protocol { $(ProtocolKind::$kind => $lane::$kind::CLOCKS_SUFFICE,)* }
+        }
+
+        /// Asks the protocol of one kind.
+        macro_rules! one {
+            ($protocols:expr, $which:expr, |$it:ident| $call:expr) => {
+                match $which {
+                    $(ProtocolKind::$kind => {
+                        let $it = &$protocols.$lane.machine;
+                        $call
+                    })*
+                }
+            };
+        }
+
+        /// Does something with every lane, in the order of the list.
+        macro_rules! every {
+            ($protocols:expr, |$it:ident| $call:expr) => {{
+                $({
+                    let $it = &$protocols.$lane;
+                    $call;
+                })*
+            }};
+        }
+
+        /// As [`every`], with lanes that may be changed.
+        macro_rules! every_mut {
+            ($protocols:expr, |$it:ident| $call:expr) => {{
+                $({
+                    let $it = &mut $protocols.$lane;
+                    $call;
+                })*
+            }};
+        }
+
+        /// Calls the protocol that a transaction follows.
+        macro_rules! route {
+            ($core:expr, $which:expr, |$it:ident, $cx:ident| $call:expr) => {
+                match $which {
+                    $(ProtocolKind::$kind => enter!($core, $lane, |$it, $cx| $call),)*
+                }
+            };
+        }
+
+        /// Calls every protocol.
+        macro_rules! each {
+            ($core:expr, |$it:ident, $cx:ident| $call:expr) => {{
+                $(enter!($core, $lane, |$it, $cx| $call);)*
+            }};
+        }
+
+        impl Core {
+            /// A message of a protocol has arrived.
+            pub(crate) fn on_protocol(&mut self, from: ShardId, word: ProtocolWord) {
+                match word {
+                    $(ProtocolWord::$kind(message) => {
+                        enter!(self, $lane, |machine, cx| machine.on_message(cx, from, message));
+                    })*
+                }
+            }
         }
     };
 }
 
-/// Calls every protocol.
-macro_rules! each {
-    ($core:expr, |$machine:ident, $cx:ident| $call:expr) => {{
-        enter!($core, two_phase, |$machine, $cx| $call);
-        enter!($core, leap, |$machine, $cx| $call);
-    }};
-}
-
-/// An operation and its place in a statement; see [`Protocol::submit`].
-pub(crate) struct Submission {
-    pub(crate) txn: TxnId,
-    pub(crate) id: OpId,
-    pub(crate) to: ShardId,
-    pub(crate) planned: u64,
-    pub(crate) op: Op,
-    pub(crate) last: bool,
+protocols! {
+    two_phase::TwoPhase = |shard, _homes| two_phase::TwoPhase::new(shard);
+    leap::Leap = |shard, homes| leap::Leap::new(shard, homes);
 }
 
 impl Protocols {
-    /// Those of `shard`, with nothing in doubt. `homes` are the shards of the cluster in the order
-    /// of placement.
-    pub(crate) fn new(shard: ShardId, homes: &[ShardId]) -> Protocols {
-        Protocols {
-            two_phase: Lane::new(TwoPhase::new(shard)),
-            leap: Lane::new(Leap::new(shard, homes)),
-        }
-    }
-
     /// Takes the answers that have come; give the buffer back with
     /// [`Protocols::reuse_completions`].
     ///
     /// Without answers, and most often there are none, nothing is taken.
     pub(crate) fn take_completions(&mut self) -> Option<Completions> {
-        if self.two_phase.out.completions.is_empty() && self.leap.out.completions.is_empty() {
-            return None;
-        }
-        let mut all = core::mem::take(&mut self.two_phase.out.completions);
-        if !self.leap.out.completions.is_empty() {
-            all.append(&mut self.leap.out.completions);
-        }
-        Some(all)
+        let mut all: Option<Completions> = None;
+        every_mut!(self, |lane| if !lane.out.completions.is_empty() {
+            let mut these = core::mem::take(&mut lane.out.completions);
+            match &mut all {
+                Some(all) => all.append(&mut these),
+                None => all = Some(these),
+            }
+        });
+        all
     }
 
     /// Takes the transactions that keep writers waiting; see [`Outbox::in_the_way`].
     #[inline]
     pub(crate) fn take_in_the_way(&mut self) -> Vec<TxnId> {
-        if self.two_phase.out.in_the_way.is_empty() {
-            return core::mem::take(&mut self.leap.out.in_the_way);
-        }
-        let mut all = core::mem::take(&mut self.two_phase.out.in_the_way);
-        all.append(&mut self.leap.out.in_the_way);
+        let mut all = Vec::new();
+        every_mut!(self, |lane| if !lane.out.in_the_way.is_empty() {
+            all.append(&mut lane.out.in_the_way);
+        });
         all
     }
 
-    /// Keeps an empty buffer for the next answers.
+    /// Keeps an empty buffer for the next answers of a protocol that has none.
     pub(crate) fn reuse_completions(&mut self, buffer: Completions) {
-        if self.two_phase.out.completions.is_empty() {
-            self.two_phase.out.completions = buffer;
-        }
+        let mut buffer = Some(buffer);
+        every_mut!(self, |lane| if lane.out.completions.capacity() == 0
+            && let Some(buffer) = buffer.take()
+        {
+            lane.out.completions = buffer;
+        });
     }
 
     /// Moves what is to be sent to `out`; nothing leaves before the journal is durable to `floor`.
     pub(crate) fn drain_messages(&mut self, floor: Position, out: &mut Vec<Outgoing<Message>>) {
-        if !self.two_phase.out.messages.is_empty() {
-            let two_phase = self.two_phase.out.messages.drain(..);
-            out.extend(two_phase.map(|o| on_wire(o, WireMessage::TwoPhase, floor)));
-        }
-        if !self.leap.out.messages.is_empty() {
-            let leap = self.leap.out.messages.drain(..);
-            out.extend(leap.map(|o| on_wire(o, WireMessage::Leap, floor)));
-        }
+        every_mut!(self, |lane| if !lane.out.messages.is_empty() {
+            lane.drain(floor, out);
+        });
     }
 
     /// See [`Protocol::awaits_durable`].
     pub(crate) fn awaits_durable(&self) -> bool {
-        self.two_phase.machine.awaits_durable() || self.leap.machine.awaits_durable()
+        let mut any = false;
+        every!(self, |lane| any |= lane.machine.awaits_durable());
+        any
     }
 
     /// When the first of them wants a tick.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        let (first, second) = (
-            self.two_phase.machine.deadline(),
-            self.leap.machine.deadline(),
-        );
-        first.into_iter().chain(second).min()
+        let mut first: Option<Time> = None;
+        every!(self, |lane| if let Some(at) = lane.machine.deadline()
+            && first.is_none_or(|known| at < known)
+        {
+            first = Some(at);
+        });
+        first
     }
 
     /// None of them reads below the result; see [`Protocol::oldest_read`].
     pub(crate) fn oldest_read(&self, now_ts: Ts) -> Ts {
-        let first = self.two_phase.machine.oldest_read(now_ts);
-        first.min(self.leap.machine.oldest_read(now_ts))
+        let mut oldest = now_ts;
+        every!(self, |lane| oldest =
+            oldest.min(lane.machine.oldest_read(now_ts)));
+        oldest
     }
 
     /// What a transaction has cost so far; `None` if it is not known here.
     pub(crate) fn cost(&self, kind: ProtocolKind, txn: TxnId) -> Option<TxnCost> {
-        match kind {
-            ProtocolKind::TwoPhase => self.two_phase.machine.cost(txn),
-            ProtocolKind::Leap => self.leap.machine.cost(txn),
-        }
+        one!(self, kind, |machine| machine.cost(txn))
     }
 
-    /// The caller is done with an ended transaction.
-    pub(crate) fn forget(&mut self, kind: ProtocolKind, txn: TxnId) {
-        match kind {
-            ProtocolKind::TwoPhase => self.two_phase.machine.forget(txn),
-            ProtocolKind::Leap => self.leap.machine.forget(txn),
-        }
+    /// Whether a checkpoint may begin; asked when one wants to, again and again until it may. Each
+    /// protocol is asked, because each makes way then.
+    pub(crate) fn checkpoint_may_begin(&mut self) -> bool {
+        let mut all = true;
+        every_mut!(self, |lane| all &= lane.machine.checkpoint_may_begin());
+        all
     }
 
     /// What a checkpoint that begins now must keep, but for rows that are away, which
     /// [`Protocols::checkpoint_next`] walks.
-    pub(crate) fn checkpoint_begins(&mut self) -> (CheckpointTables, AwayCursor) {
-        let (ownership, away) = self.leap.machine.checkpoint_begins();
-        let tables = CheckpointTables {
-            ownership,
-            ..self.two_phase.machine.checkpoint_tables()
-        };
-        (tables, away)
+    pub(crate) fn checkpoint_begins(&mut self) -> CheckpointTables {
+        let mut tables = CheckpointTables::default();
+        every_mut!(self, |lane| lane.cursor =
+            lane.machine.checkpoint_begin(&mut tables));
+        tables
     }
 
     /// The next rows that are away, `max` or fewer; `None` at the end.
-    pub(crate) fn checkpoint_next(&self, away: &mut AwayCursor, max: usize) -> Option<Ownership> {
-        self.leap.machine.checkpoint_next(away, max)
-    }
-
-    /// Transactions in doubt here. (Under leap nothing is: a transaction commits where it runs.)
-    pub(crate) fn doubts(&self, now: Time) -> Vec<Doubt> {
-        let mut doubts = self.two_phase.machine.doubts(now);
-        doubts.extend(self.leap.machine.doubts(now));
-        doubts
-    }
-
-    /// Who knows which rows have moved.
-    pub(crate) fn leap(&self) -> &Leap {
-        &self.leap.machine
-    }
-
-    /// Rows that have moved.
-    pub(crate) fn moves(&self) -> leap::Moves {
-        self.leap.machine.moves()
-    }
-
-    /// Whether a checkpoint may begin; asked when one wants to, again and again until it may.
-    pub(crate) fn checkpoint_may_begin(&mut self) -> bool {
-        let first = self.two_phase.machine.checkpoint_may_begin();
-        self.leap.machine.checkpoint_may_begin() && first
-    }
-
-    /// Changes how much a slice of a large transaction takes.
-    pub(crate) fn set_slice(&mut self, slice_units: u64) {
-        let settings = self.two_phase.machine.settings();
-        self.two_phase.machine.set_settings(two_phase::Settings {
-            slice_units,
-            ..settings
+    pub(crate) fn checkpoint_next(&mut self, max: usize) -> Option<Ownership> {
+        every_mut!(self, |lane| if let Some(cursor) = &mut lane.cursor {
+            match lane.machine.checkpoint_next(cursor, max) {
+                Some(piece) => return Some(piece),
+                None => lane.cursor = None,
+            }
         });
-        let settings = self.leap.machine.settings();
-        self.leap.machine.set_settings(leap::Settings {
-            slice_units,
-            ..settings
-        });
+        None
     }
 
     /// Whether everything that counts as committed at the start of a checkpoint is in the store.
     pub(crate) fn checkpoint_may_end(&self) -> bool {
-        self.two_phase.machine.checkpoint_may_end() && self.leap.machine.checkpoint_may_end()
+        let mut all = true;
+        every!(self, |lane| all &= lane.machine.checkpoint_may_end());
+        all
+    }
+
+    /// Transactions in doubt here.
+    pub(crate) fn doubts(&self, now: Time) -> Vec<Doubt> {
+        let mut doubts = Vec::new();
+        every!(self, |lane| doubts.extend(lane.machine.doubts(now)));
+        doubts
+    }
+
+    /// What the protocols know whose rows move.
+    pub(crate) fn moving(&self) -> Vec<&dyn MovingRows> {
+        let mut moving = Vec::new();
+        every!(self, |lane| moving.extend(lane.machine.moving()));
+        moving
+    }
+
+    /// Counts and sizes of rows that move, of all protocols.
+    pub(crate) fn moves(&self) -> Moves {
+        let mut sum = Moves::default();
+        for rows in self.moving() {
+            sum.add(&rows.moves());
+        }
+        sum
+    }
+
+    /// What a protocol knows of its rows that move.
+    pub(crate) fn moving_of(&self, kind: ProtocolKind) -> Option<&dyn MovingRows> {
+        one!(self, kind, |machine| machine.moving())
+    }
+
+    /// Changes how much a slice of a large transaction takes.
+    pub(crate) fn set_slice(&mut self, units: u64) {
+        every_mut!(self, |lane| lane.machine.set_slice(units));
     }
 
     /// Checks the invariants of all; panics with a description of what is broken.
     pub(crate) fn validate(&self, store: &Store) {
-        self.two_phase.machine.validate(store);
-        self.leap.machine.validate(store);
+        every!(self, |lane| lane.machine.validate(store));
     }
 
     /// As [`Protocols::validate`] for what is open, while it is little.
     pub(crate) fn validate_open(&self) {
-        self.two_phase.machine.validate_small(LOCKS_CHECKED_MAX);
+        every!(self, |lane| lane.machine.validate_open(OPEN_CHECKED_MAX));
     }
 
     /// Whether no write to these indexes is under way here, and none of their rows is away from
     /// home: they may be handed to another protocol.
     pub(crate) fn is_quiet(&self, kind: ProtocolKind, indexes: &[IndexId]) -> bool {
-        match kind {
-            ProtocolKind::TwoPhase => !self.two_phase.machine.is_writing(indexes),
-            ProtocolKind::Leap => {
-                let leap = &self.leap.machine;
-                indexes.iter().all(|index| leap.is_gathered(*index))
-            }
-        }
+        one!(self, kind, |machine| machine.is_quiet(indexes))
     }
 
     /// Whether no transaction holds, waits for or owes anything.
     pub(crate) fn is_idle(&self) -> bool {
-        self.two_phase.machine.is_idle() && self.leap.machine.is_idle()
+        let mut all = true;
+        every!(self, |lane| all &= lane.machine.is_idle());
+        all
     }
 
     /// Number of items that are locked here.
     pub(crate) fn lock_count(&self) -> usize {
-        self.two_phase.machine.lock_count() + self.leap.machine.lock_count()
+        let mut count = 0;
+        every!(self, |lane| count += lane.machine.lock_count());
+        count
     }
 }
 
 impl core::fmt::Display for Protocols {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{}{}", self.two_phase.machine, self.leap.machine)
+        every!(self, |lane| write!(f, "{}", lane.machine)?);
+        Ok(())
     }
 }
 
@@ -309,47 +403,36 @@ fn moving_indexes(catalog: &Catalog) -> BTreeSet<IndexId> {
     indexes.map(|index| index.id).collect()
 }
 
-fn on_wire<M>(
-    outgoing: Outgoing<M>,
-    wrap: fn(M) -> WireMessage,
-    floor: Position,
-) -> Outgoing<Message> {
-    Outgoing {
-        to: outgoing.to,
-        message: Message::Wire(wrap(outgoing.message)),
-        wait: outgoing.wait.max(floor),
-    }
-}
-
 impl Core {
     /// Continues what a former life of the shard has left open. Before the first step.
-    pub(crate) fn recover(&mut self, in_doubt: InDoubt, mut ownership: Ownership) {
+    pub(crate) fn recover(&mut self, mut tables: CheckpointTables) {
         self.purge_unknown_indexes();
-        // Rows of these came home before their database left leap, or have never moved.
+        // Rows of these came home before their database left its protocol, or have never moved.
         let databases = self.catalog.databases.values();
-        let fixed = databases.filter(|database| database.protocol != ProtocolKind::Leap);
+        let fixed = databases.filter(|database| !database.protocol.moves_rows());
         let fixed: BTreeSet<IndexId> = fixed.flat_map(|database| database.key_spaces()).collect();
         let placement = &self.catalog.placement;
         let here = self.config.shard;
-        ownership.held.retain(|held| {
+        tables.ownership.held.retain(|held| {
             placement.home(held.key.slot) == here || !fixed.contains(&held.key.index)
         });
-        enter!(self, two_phase, |machine, cx| machine.recover(cx, in_doubt));
         let moving = moving_indexes(&self.catalog);
-        enter!(self, leap, |machine, cx| {
-            let moves = |index| moving.contains(&index);
-            machine.recover(cx, ownership, &moves);
-        });
+        let moving = |index| moving.contains(&index);
+        each!(self, |machine, cx| machine.recover(
+            cx,
+            &mut tables,
+            &moving
+        ));
     }
 
-    /// The rows of an index follow another protocol than leap from here on.
-    pub(crate) fn leave_leap(&mut self, index: IndexId) {
-        enter!(self, leap, |machine, cx| machine.leave(cx, index));
+    /// The rows of an index follow another protocol than this one from here on.
+    pub(crate) fn leave(&mut self, kind: ProtocolKind, index: IndexId) {
+        route!(self, kind, |machine, cx| machine.leave(cx, index));
     }
 
     /// The catalog does not know an index any more; its rows are removed.
     pub(crate) fn forget_index(&mut self, index: IndexId) {
-        enter!(self, leap, |machine, cx| machine.forget_index(cx, index));
+        each!(self, |machine, cx| machine.forget_index(cx, index));
     }
 
     /// See [`Protocol::begin`].
@@ -363,16 +446,7 @@ impl Core {
         kind: ProtocolKind,
         submission: Submission,
     ) -> Submitted<OpReply> {
-        let Submission {
-            txn,
-            id,
-            to,
-            planned,
-            op,
-            last,
-        } = submission;
-        route!(self, kind, |machine, cx| machine
-            .submit(cx, txn, id, to, planned, op, last))
+        route!(self, kind, |machine, cx| machine.submit(cx, submission))
     }
 
     /// See [`Protocol::commit`].
@@ -390,16 +464,9 @@ impl Core {
         route!(self, kind, |machine, cx| machine.abort(cx, txn));
     }
 
-    /// A message of two_phase has arrived.
-    pub(crate) fn on_two_phase(&mut self, from: ShardId, message: two_phase::Message) {
-        enter!(self, two_phase, |machine, cx| machine
-            .on_message(cx, from, message));
-    }
-
-    /// A message of leap has arrived.
-    pub(crate) fn on_leap(&mut self, from: ShardId, message: leap::Message) {
-        enter!(self, leap, |machine, cx| machine
-            .on_message(cx, from, message));
+    /// The caller is done with an ended transaction.
+    pub(crate) fn forget(&mut self, kind: ProtocolKind, txn: TxnId) {
+        route!(self, kind, |machine, _cx| machine.forget(txn));
     }
 
     /// See [`Protocol::on_durable`].

@@ -69,9 +69,13 @@ pub(crate) fn memory(core: &Core) -> RowBatch {
 /// One row of SHOW OWNERSHIP: what has moved to, from and through this shard.
 pub(crate) fn ownership(core: &Core) -> RowBatch {
     let mut batch = RowBatch::new(13);
-    let leap = core.protocols.leap();
-    let moves = leap.moves();
-    let (per_second_in, per_second_out) = leap.moves_per_second(core.now);
+    let moves = core.protocols.moves();
+    let (mut per_second_in, mut per_second_out) = (0, 0);
+    for rows in core.protocols.moving() {
+        let (moved_in, moved_out) = rows.moves_per_second(core.now);
+        per_second_in += moved_in;
+        per_second_out += moved_out;
+    }
     let counts = [
         moves.rows_away,
         moves.rows_here,
@@ -118,7 +122,8 @@ pub(crate) fn hottest(core: &Core, database: &str) -> RowBatch {
     };
     let home = text(&core.config.shard.to_string());
     // Rows of other databases may be among them: a few more are looked at.
-    for hot in core.protocols.leap().hottest(4 * HOTTEST_ROWS) {
+    let moving = core.protocols.moving().into_iter();
+    for hot in moving.flat_map(|rows| rows.hottest(4 * HOTTEST_ROWS)) {
         let tables = database.tables.values();
         let mut indexes = tables.flat_map(|table| {
             let all = core::iter::once(&table.primary).chain(&table.secondary);

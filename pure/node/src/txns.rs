@@ -259,12 +259,15 @@ impl Txns {
             core.hold_snapshot(held.at);
         }
         let options = TxnOptions {
+            isolation: begin.isolation,
+            read_only: begin.read_only,
             priority_ts,
             urgent: begin.attempt > ATTEMPTS_UNTIL_URGENT,
             attempt: begin.attempt,
             serial: database.execution == Execution::Serial,
             lock_timeout_us: begin.lock_timeout_us,
             in_doubt_timeout_us: begin.in_doubt_timeout_us,
+            measured: begin.measured,
         };
         core.begin(protocol, id, options);
         drop(core);
@@ -359,6 +362,7 @@ impl Txns {
             txn_time,
             lock_timeout_us: 0,
             in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
+            measured: false,
             seen: base::Ts::ZERO,
         };
         self.begin(handle, begin, false, protocol, &database);
@@ -635,9 +639,8 @@ impl Txns {
                 ending.is_none(),
                 "an autocommit statement ends inside its transaction"
             );
-            let outcome = Outcome::Aborted(AbortReason::Requested);
             let ended = FromTxn::Ended {
-                outcome,
+                outcome: Outcome::Aborted(AbortReason::Requested),
                 wait: Position(0),
             };
             self.events
@@ -655,8 +658,7 @@ impl Txns {
         }
         let mut core = self.core.borrow_mut();
         let id = core.next_op();
-        let txn_id = txn.shared.id;
-        let submitted = core.commit(txn.shared.protocol, txn_id, id);
+        let submitted = core.commit(txn.shared.protocol, txn.shared.id, id);
         drop(core);
         match submitted {
             Submitted::Ready(reply) => self.ended(handle, reply, ending),
@@ -700,9 +702,8 @@ impl Txns {
             }
             None => {}
         }
-        let outcome = Outcome::Aborted(AbortReason::Requested);
         let ended = FromTxn::Ended {
-            outcome,
+            outcome: Outcome::Aborted(AbortReason::Requested),
             wait: Position(0),
         };
         self.events
@@ -719,8 +720,8 @@ impl Txns {
         for statement in txn.statements.values_mut() {
             statement.future = None;
         }
-        let (protocol, id) = (txn.shared.protocol, txn.shared.id);
-        self.core.borrow_mut().abort(protocol, id);
+        let shared = &txn.shared;
+        self.core.borrow_mut().abort(shared.protocol, shared.id);
     }
 
     fn forget(&mut self, handle: TxnHandle) {
@@ -734,7 +735,7 @@ impl Txns {
             core.release_snapshot(held.at);
         }
         core.note_answered();
-        core.protocols.forget(txn.shared.protocol, txn.shared.id);
+        core.forget(txn.shared.protocol, txn.shared.id);
         self.by_id.remove(&txn.shared.id);
     }
 

@@ -9,7 +9,8 @@
 
 use base::{Datum, IndexId, NodeId, Position, Prng, ShardId, Time, Ts};
 use catalog::{Catalog, Placement, ProtocolKind};
-use journal::{Ownership, Record};
+use journal::{CheckpointTables, Record};
+use node::frame::encode_message;
 use node::{ConnId, Effects, Input, Message, Shard, ShardConfig, ShardRecovered, WireMessage};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -113,6 +114,8 @@ struct World {
     clients: Clients,
     /// The largest count.
     counted: i64,
+    /// Bytes of all frames between nodes.
+    framed_bytes: u64,
 }
 
 /// What clients do; one of them changes the schema.
@@ -143,8 +146,7 @@ fn machine(shard: ShardId, journal: &Rc<RefCell<Records>>) -> Shard {
         catalog: Arc::default(),
         clock_floor: Ts(1),
         clock_bound: Ts(1),
-        in_doubt: two_phase::InDoubt::default(),
-        ownership: Ownership::default(),
+        tables: CheckpointTables::default(),
         vote: None,
     };
     Shard::new(config, Box::new(Port(journal.clone())), recovered)
@@ -163,6 +165,7 @@ impl World {
             next_key: 0,
             clients,
             counted: 0,
+            framed_bytes: 0,
         };
         for node in (1..=NODES).map(NodeId) {
             let journal = Rc::new(RefCell::new(Records::default()));
@@ -208,6 +211,14 @@ impl World {
             host.replies.push_back((reply, wait));
         }
         for outgoing in out.messages {
+            if let Message::Wire(message) = &outgoing.message
+                && outgoing.to.node() != shard.node()
+            {
+                let mut frame = Vec::new();
+                let bytes = encode_message(shard, outgoing.to, message, &mut frame) as u64;
+                host.machine.note_sent(bytes);
+                self.framed_bytes += bytes;
+            }
             let queue = self.queues.entry((shard, outgoing.to)).or_default();
             queue.push_back(outgoing);
         }
@@ -333,6 +344,13 @@ impl World {
                 )
             }
         }
+    }
+
+    /// Bytes that shards count are those of the frames, each once.
+    fn check_bytes(&self) {
+        let hosts = self.hosts.values();
+        let counted = hosts.map(|host| host.machine.counters().message_bytes);
+        assert_eq!(counted.sum::<u64>(), self.framed_bytes);
     }
 
     fn check(&self) {
@@ -478,6 +496,7 @@ fn run(clients: Clients) {
             Clients::Index => 3 * STEPS,
         };
         (0..steps).for_each(|_| world.step());
+        world.check_bytes();
         changes += world.changes;
         inserts += world.inserts;
         let journals = world.journals.values();

@@ -93,8 +93,7 @@ impl World {
             catalog: Arc::new(Catalog::default()),
             clock_floor: Ts::ZERO,
             clock_bound: Ts::from_time(now.after(3_600_000_000)),
-            in_doubt: two_phase::InDoubt::default(),
-            ownership: Default::default(),
+            tables: Default::default(),
             vote: None,
         };
         let mut shard = Shard::new(config, Box::new(journal.clone()), recovered);

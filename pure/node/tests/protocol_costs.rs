@@ -119,11 +119,7 @@ impl<P: Protocol> World<P> {
         self.call(|protocol, cx| {
             let options = TxnOptions {
                 priority_ts: cx.clock.tick(cx.now),
-                urgent: false,
-                attempt: 1,
-                serial: false,
-                lock_timeout_us: 0,
-                in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
+                ..TxnOptions::default()
             };
             protocol.begin(cx, txn, options);
         });
@@ -133,7 +129,19 @@ impl<P: Protocol> World<P> {
     fn submit(&mut self, txn: TxnId, op: Op, last: bool) -> OpReply {
         self.ops += 1;
         let id = OpId(self.ops);
-        let submitted = self.call(|protocol, cx| protocol.submit(cx, txn, id, HERE, 1, op, last));
+        let submitted = self.call(|protocol, cx| {
+            protocol.submit(
+                cx,
+                txn::Submission {
+                    txn,
+                    id,
+                    to: HERE,
+                    planned: 1,
+                    op,
+                    last,
+                },
+            )
+        });
         ready(submitted)
     }
 
@@ -211,7 +219,9 @@ fn modify(program: &Program) -> Op {
 fn rows_at_home_cost_no_more_under_leap() {
     let two_phase = World::new(TwoPhase::new(HERE)).costs();
     let mut world = World::new(Leap::new(HERE, &[HERE]));
-    world.call(|protocol, cx| protocol.recover(cx, journal::Ownership::default(), &|_| true));
+    world.call(|protocol, cx| {
+        protocol.recover(cx, &mut journal::CheckpointTables::default(), &|_| true);
+    });
     let leap = world.costs();
     for ((leap, two_phase), what) in leap
         .into_iter()

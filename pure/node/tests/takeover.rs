@@ -4,7 +4,7 @@
 
 use base::{NodeId, Position, Prng, ShardId, Time, Ts};
 use catalog::{Catalog, Placement, ProtocolKind};
-use journal::{Entry, Ownership, Record, ReplayStart};
+use journal::{CheckpointTables, Entry, Record, ReplayStart};
 use node::{ConnId, Effects, Input, Message, Shard, ShardConfig, ShardRecovered};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -148,8 +148,7 @@ impl World {
                 catalog: catalog.clone(),
                 clock_floor: floor,
                 clock_bound: floor,
-                in_doubt: two_phase::InDoubt::default(),
-                ownership: Ownership::default(),
+                tables: CheckpointTables::default(),
                 vote: recovery.vote.clone().filter(|_| index == 0),
             };
             let host = Host {

@@ -548,7 +548,7 @@ impl World {
         }
         // What a protocol must live with; everything else travels in order or breaks with its
         // connection.
-        let is_robust = matches!(message, WireMessage::TwoPhase(_) | WireMessage::Leap(_));
+        let is_robust = matches!(message, WireMessage::Protocol(_));
         let may_suffer = is_robust && !self.healed;
         if may_suffer && self.happens(Kind::Loss, self.plan.loss) {
             return;

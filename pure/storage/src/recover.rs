@@ -447,21 +447,20 @@ fn split(
                 recovery.clock_floor
             },
             clock_bound: bound,
-            in_doubt: two_phase::InDoubt::default(),
-            ownership: journal::Ownership::default(),
+            tables: journal::CheckpointTables::default(),
             vote: None,
         })
         .collect();
     shards[0].vote = recovery.vote;
     let index = |shard: ShardId| usize::from(shard.index());
     for held in recovery.held {
-        shards[index(held.shard)].in_doubt.held.push(held);
+        shards[index(held.shard)].tables.prepared.push(held);
     }
     for owed in recovery.owed {
-        shards[index(owed.txn.shard)].in_doubt.owed.push(owed);
+        shards[index(owed.txn.shard)].tables.owed.push(owed);
     }
     for (shard, ownership) in recovery.ownership {
-        shards[index(shard)].ownership = ownership;
+        shards[index(shard)].tables.ownership = ownership;
     }
     shards
 }

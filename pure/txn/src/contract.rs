@@ -3,14 +3,18 @@
 use crate::counters::Counters;
 use crate::history::Event;
 use crate::lock::LockMode;
+use crate::moving::MovingRows;
 use crate::program::{DecodeProgram, Program};
 use crate::rows::NewRows;
 use crate::snapshot::Snapshot;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{
-    Clock, IndexId, Key, KeyRange, Position, RowBatch, ShardId, Slot, SqlError, Time, Ts, TxnId,
+    Clock, IndexId, Isolation, Key, KeyRange, Position, RowBatch, ShardId, Slot, SqlError, Time,
+    Ts, TxnId,
 };
+use core::fmt;
+use journal::{CheckpointTables, Ownership};
 use serde::{Deserialize, Serialize};
 use store::{Formula, Store, Write};
 
@@ -303,6 +307,11 @@ pub enum Submitted<T> {
 /// What a transaction asked for at its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TxnOptions {
+    /// Level that its client was given. How each operation reads follows from it
+    /// ([`Read`]); a protocol that orders transactions by other means than locks decides by it.
+    pub isolation: Isolation,
+    /// It writes nothing.
+    pub read_only: bool,
     /// Timestamp for wait-die; a restarted transaction passes its first one.
     pub priority_ts: Ts,
     /// It has died too often: it goes before all that are not urgent.
@@ -317,6 +326,27 @@ pub struct TxnOptions {
     /// Waits for a transaction in doubt, whose outcome only a node knows that cannot be reached,
     /// longer than this many microseconds give [`AbortReason::InDoubt`]; 0: no limit.
     pub in_doubt_timeout_us: u64,
+    /// The coordinator measures its messages ([`TxnCost::message_bytes`]), which encodes each of
+    /// them once more: for EXPLAIN ANALYZE. Not told to other shards.
+    #[serde(skip)]
+    pub measured: bool,
+}
+
+impl Default for TxnOptions {
+    /// A first attempt under SERIALIZABLE without a limit for locks.
+    fn default() -> TxnOptions {
+        TxnOptions {
+            isolation: Isolation::Serializable,
+            read_only: false,
+            priority_ts: Ts::ZERO,
+            urgent: false,
+            attempt: 1,
+            serial: false,
+            lock_timeout_us: 0,
+            in_doubt_timeout_us: IN_DOUBT_TIMEOUT_US,
+            measured: false,
+        }
+    }
 }
 
 /// [`TxnOptions::in_doubt_timeout_us`] of work that no client asked for.
@@ -335,7 +365,7 @@ pub struct TxnCost {
     pub messages_off_path: u32,
     /// Messages between shards of one node.
     pub messages_in_node: u32,
-    /// Bytes of messages between nodes.
+    /// Bytes of messages between nodes, without their frames; 0 unless [`TxnOptions::measured`].
     pub message_bytes: u64,
     /// One-way delays between nodes until the answer.
     pub delays: u32,
@@ -345,6 +375,33 @@ pub struct TxnCost {
     pub rows_moved: u32,
     /// Sum of the waits for them, microseconds; waits at the same time count each.
     pub move_wait_us: u64,
+}
+
+impl TxnCost {
+    /// Counts the bytes of a message to or from another node, if `options` ask for that.
+    pub fn measure(&mut self, options: &TxnOptions, message: &(impl Serialize + ?Sized)) {
+        if options.measured {
+            self.message_bytes += base::codec::to_vec(message).len() as u64;
+        }
+    }
+}
+
+/// One operation of a transaction, and its place in a statement.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// Whose.
+    pub txn: TxnId,
+    /// Names the operation.
+    pub id: OpId,
+    /// The shard whose rows it is about.
+    pub to: ShardId,
+    /// Catalog version of the statement's plan.
+    pub planned: u64,
+    /// What is done.
+    pub op: Op,
+    /// The transaction consists of this one operation (or this is its only outstanding and last
+    /// one), and the commit may ride on it: the reply then carries the outcome.
+    pub last: bool,
 }
 
 /// A message of a protocol on its way to another shard.
@@ -510,34 +567,52 @@ pub struct Cx<'a, M> {
     pub history: Option<&'a mut Vec<Event>>,
 }
 
-/// A transaction protocol on one shard.
+/// What a host may know about a message of a protocol.
+pub trait ProtocolMessage {
+    /// Version of the catalog that the sender used.
+    fn catalog(&self) -> u64;
+    /// The operation that it carries, if it carries one.
+    fn op_mut(&mut self) -> Option<&mut Op>;
+    /// What it asks for, as `protocol.kind`. Whoever counts or weighs work does so by it.
+    fn kind(&self) -> &'static str;
+}
+
+/// A transaction protocol on one shard. It prints its whole state in canonical order.
 ///
 /// Requests may be lost, repeated, delayed and reordered between nodes; a protocol answers a
 /// repeated
 /// request again and never acts on it twice. Between shards of one node nothing is lost.
-pub trait Protocol {
+pub trait Protocol: fmt::Display {
     /// What its shards say to one another.
-    type Message: Clone + core::fmt::Debug + Serialize + for<'de> Deserialize<'de>;
+    type Message: ProtocolMessage + Clone + fmt::Debug + Serialize + for<'de> Deserialize<'de>;
+    /// How far a checkpoint has come with tables that are written in pieces.
+    type Cursor: fmt::Debug;
+
+    /// Whether what was answered lies at or below the clock of the shard that has the row, on which
+    /// no outcome is awaited elsewhere: the clocks of all shards name a snapshot which misses
+    /// nothing. Such a protocol refuses every other snapshot that is neither guarded nor a
+    /// statement's only read.
+    const CLOCKS_SUFFICE: bool;
+
+    /// Continues what a former life has left open. Call it once, before the first step, with what
+    /// recovery has for this shard (nothing at the first start); the protocol takes its own tables
+    /// out. Rows of the indexes that `moving` names have one place: those that belong elsewhere and
+    /// are not owned here are left over from a time when they moved.
+    fn recover(
+        &mut self,
+        cx: &mut Cx<'_, Self::Message>,
+        tables: &mut CheckpointTables,
+        moving: &dyn Fn(IndexId) -> bool,
+    );
 
     /// Starts a transaction that this shard coordinates.
     fn begin(&mut self, cx: &mut Cx<'_, Self::Message>, txn: TxnId, options: TxnOptions);
 
-    /// Runs `op` on shard `to` for `txn`. Several may be outstanding.
-    ///
-    /// `planned` is the catalog version of the statement's plan. With `last` the transaction
-    /// consists of
-    /// this one operation (or this is its only outstanding and last one) and the commit may ride on
-    /// it; the reply then carries the outcome.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one operation")]
+    /// Runs an operation. Several of a transaction may be outstanding.
     fn submit(
         &mut self,
         cx: &mut Cx<'_, Self::Message>,
-        txn: TxnId,
-        id: OpId,
-        to: ShardId,
-        planned: u64,
-        op: Op,
-        last: bool,
+        submission: Submission,
     ) -> Submitted<OpReply>;
 
     /// Commits. The reply's `outcome` is set, its `result` is `Done`; `wait` is the position
@@ -587,10 +662,57 @@ pub trait Protocol {
     /// is parked.
     fn deadline(&self) -> Option<Time>;
 
+    /// Whether a checkpoint may begin: nothing is half installed. Asked when one wants to begin;
+    /// until one has, nothing large is decided here.
+    fn checkpoint_may_begin(&mut self) -> bool;
+
+    /// Adds what the checkpoint that begins now must keep, in the step that appends its start
+    /// record, but for what [`Protocol::checkpoint_next`] walks with the cursor (`None`: nothing).
+    fn checkpoint_begin(&mut self, tables: &mut CheckpointTables) -> Option<Self::Cursor>;
+
+    /// The next rows that are away, `max` (at least 1) or fewer; `None` at the end. Pieces follow
+    /// each other so that [`Ownership::append`] puts them together.
+    fn checkpoint_next(&self, cursor: &mut Self::Cursor, max: usize) -> Option<Ownership>;
+
+    /// Whether everything that counts as committed at the start of a checkpoint is in the store.
+    /// The journal must then be durable to its end before the checkpoint replaces the one before.
+    fn checkpoint_may_end(&self) -> bool;
+
+    /// Whether no write to these indexes is under way here, and none of their rows is away from
+    /// home: they may be handed to another protocol.
+    fn is_quiet(&self, indexes: &[IndexId]) -> bool;
+
+    /// The rows of the index follow another protocol from here on, and are at home.
+    fn leave(&mut self, cx: &mut Cx<'_, Self::Message>, index: IndexId);
+
+    /// The catalog does not know the index any more, and its rows are removed.
+    fn forget_index(&mut self, cx: &mut Cx<'_, Self::Message>, index: IndexId);
+
+    /// Transactions in doubt here.
+    fn doubts(&self, now: Time) -> Vec<Doubt>;
+
+    /// What is known of rows that move; `None`: they do not.
+    fn moving(&self) -> Option<&dyn MovingRows> {
+        None
+    }
+
+    /// Changes the most units of work that a slice of a large transaction takes ([`crate::bulk`]).
+    fn set_slice(&mut self, units: u64);
+
+    /// Whether nobody holds, waits for or owes anything here.
+    fn is_idle(&self) -> bool;
+
+    /// Number of items that are locked here.
+    fn lock_count(&self) -> usize;
+
     /// Largest timestamp below which this shard will not read again (for the horizon), given
     /// `now_ts`.
     fn oldest_read(&self, now_ts: Ts) -> Ts;
 
     /// Checks the invariants (rule R20); panics with a description of what is broken.
     fn validate(&self, store: &Store);
+
+    /// As [`Protocol::validate`] for what is open (locks, promises, write sets, decisions), unless
+    /// that is more than `most` locks and writes; whether it did. Cheap enough for a server.
+    fn validate_open(&self, most: usize) -> bool;
 }

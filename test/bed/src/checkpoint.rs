@@ -64,11 +64,12 @@ impl<P: Subject> World<P> {
                 number: 1,
                 shard: id,
             });
-            let (tables, away) = shard.protocol.checkpoint_begins();
+            let mut tables = CheckpointTables::default();
+            let away = shard.protocol.checkpoint_begin(&mut tables);
             shard.next_checkpoint = Some(Checkpoint {
                 start,
                 tables: tables.joined(),
-                away: Some(away),
+                away,
                 ..Checkpoint::default()
             });
             return;

@@ -68,8 +68,10 @@ impl<P: Subject> World<P> {
             shard.store = store;
             shard.clock = Clock::new(id, floor);
             shard.horizon = floor;
-            let found = found(&recovery, id);
-            self.call(id, |protocol, cx| protocol.recover(cx, found));
+            let mut found = found(&recovery, id);
+            self.call(id, |protocol, cx| {
+                protocol.recover(cx, &mut found, &|_| true);
+            });
             self.meet(id);
         }
     }

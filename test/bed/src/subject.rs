@@ -1,18 +1,15 @@
 //! What the bed needs of a protocol beyond its contract.
 
-use base::{Key, Prng, ShardId};
-use core::fmt::{Debug, Display};
-use journal::{CheckpointTables, Ownership};
-use txn::{Cx, Protocol};
+use base::{Prng, ShardId};
+use core::fmt::Debug;
+use txn::Protocol;
 
-/// A protocol under test. `Display` prints the state of a shard in canonical order.
-pub trait Subject: Protocol + Display + Sized {
+/// A protocol under test.
+pub trait Subject: Protocol + Sized {
     /// What tests set before a run; every life of every shard gets it.
     type Settings: Clone + Default;
     /// A rule that tests break, to see that they would notice.
     type Fault: Copy + PartialEq + Debug;
-    /// How far a checkpoint has come with rows that are away from home.
-    type Cursor: Debug;
 
     /// Whether rows leave the shard of their slot. If not, all rows of a store are compared with
     /// those that must be there, and only transactions that wrote have a record.
@@ -43,19 +40,6 @@ pub trait Subject: Protocol + Display + Sized {
     /// Breaks a rule, or none, from here on.
     fn plant(&mut self, fault: Option<Self::Fault>);
 
-    /// Continues with what recovery found for this shard. Called before the first step, also of a
-    /// first life, which finds nothing.
-    fn recover(&mut self, cx: &mut Cx<'_, Self::Message>, found: CheckpointTables);
-
-    /// Whether nobody holds, waits for or owes anything here.
-    fn is_idle(&self) -> bool;
-
-    /// Whether this shard owns the row now. `is_home`: it is where the row was put.
-    fn owns(&self, key: &Key, is_home: bool) -> bool {
-        let _ = key;
-        is_home
-    }
-
     /// Whether the outcome of a transaction with so many operations may be unknown to its client.
     fn may_be_unknown(operations: usize) -> bool {
         let _ = operations;
@@ -64,19 +48,4 @@ pub trait Subject: Protocol + Display + Sized {
 
     /// A message in a line of a trace.
     fn describe(message: &Self::Message) -> String;
-
-    /// Whether a checkpoint may begin; asked again until it may.
-    fn checkpoint_may_begin(&mut self) -> bool;
-
-    /// What the checkpoint that begins now must keep, but for rows that are away.
-    fn checkpoint_begins(&mut self) -> (CheckpointTables, Self::Cursor);
-
-    /// The next rows that are away, `max` or fewer; `None` at the end.
-    fn checkpoint_next(&self, cursor: &mut Self::Cursor, max: usize) -> Option<Ownership> {
-        let _ = (cursor, max);
-        None
-    }
-
-    /// Whether all that counts as committed at the start of a checkpoint is in the store.
-    fn checkpoint_may_end(&self) -> bool;
 }

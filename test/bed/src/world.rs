@@ -5,13 +5,13 @@ use crate::checkpoint::Checkpoint;
 use crate::disk::{Disk, Port};
 use crate::programs;
 use base::{Clock, Key, NodeId, Position, ShardId, Time, Ts, TxnId};
-use journal::Record;
+use journal::{CheckpointTables, Record};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::rc::Rc;
 use store::{Store, Write};
-use txn::{Counters, Cx, Event, Op, OpId, OpReply, Outbox, Submitted, TxnOptions};
+use txn::{Counters, Cx, Event, Op, OpId, OpReply, Outbox, Submission, Submitted, TxnOptions};
 
 /// How far the bound of a node's clocks is ahead of them, at most. Microseconds.
 const BOUND_AHEAD_US: u64 = 2_000_000;
@@ -119,11 +119,7 @@ pub struct World<P: Subject> {
 pub fn options(priority_ts: Ts) -> TxnOptions {
     TxnOptions {
         priority_ts,
-        urgent: false,
-        attempt: 1,
-        serial: false,
-        lock_timeout_us: 0,
-        in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
+        ..TxnOptions::default()
     }
 }
 
@@ -181,7 +177,9 @@ impl<P: Subject> World<P> {
             world.shards.insert(id, shard);
         }
         for id in world.homes.clone() {
-            world.call(id, |protocol, cx| protocol.recover(cx, Default::default()));
+            world.call(id, |protocol, cx| {
+                protocol.recover(cx, &mut CheckpointTables::default(), &|_| true);
+            });
             world.meet(id);
         }
         world
@@ -293,6 +291,15 @@ impl<P: Subject> World<P> {
         let result = call(&mut shard.protocol, &mut cx);
         self.units_max = self.units_max.max(units(&shard.counters) - before);
         shard.protocol.validate(&shard.store);
+        for outgoing in out
+            .messages
+            .iter()
+            .filter(|sent| sent.to.node() != id.node())
+        {
+            let bytes = base::codec::to_vec(&outgoing.message).len();
+            self.largest_bytes = self.largest_bytes.max(bytes);
+            shard.counters.message_bytes += bytes as u64;
+        }
         if self.keeps_bound && shard.clock.last() > node.clock_bound {
             // A server holds back what it says above the bound until the next one is durable.
             self.raise_bound(id.node());
@@ -357,7 +364,16 @@ impl<P: Subject> World<P> {
         self.ops += 1;
         let id = OpId(self.ops);
         let submitted = self.call(txn.shard, |protocol, cx| {
-            protocol.submit(cx, txn, id, to, 1, op, last)
+            let planned = 1;
+            let submission = Submission {
+                txn,
+                id,
+                to,
+                planned,
+                op,
+                last,
+            };
+            protocol.submit(cx, submission)
         });
         self.note(txn, id, submitted);
         id
@@ -451,7 +467,6 @@ impl<P: Subject> World<P> {
         }
         let message = if flight.is_remote() {
             let bytes = base::codec::to_vec(&flight.message);
-            self.largest_bytes = self.largest_bytes.max(bytes.len());
             base::codec::decode(&bytes).expect("own encoding decodes")
         } else {
             flight.message
@@ -522,7 +537,10 @@ impl<P: Subject> World<P> {
             .shards
             .iter()
             .filter(|(id, _)| self.nodes[&id.node()].up);
-        let owners = up.filter(|(id, shard)| shard.protocol.owns(key, **id == home));
+        let owners = up.filter(|(id, shard)| match shard.protocol.moving() {
+            Some(rows) => rows.owns(key),
+            None => **id == home,
+        });
         owners.map(|(id, _)| *id).collect()
     }
 

@@ -15,6 +15,7 @@
 use super::Shard;
 use crate::message::{CATALOG_NODE, LocalMessage, Message, ToTxn, WireMessage};
 use base::{NodeId, Position, ShardId};
+use txn::ProtocolMessage;
 
 /// What has come too early, in its order.
 #[derive(Default, Debug)]
@@ -43,8 +44,7 @@ impl Shard {
     /// Keeps a message that has come too early; gives back any other.
     pub(super) fn admit(&mut self, from: ShardId, message: Message) -> Option<Message> {
         let named = match &message {
-            Message::Wire(WireMessage::TwoPhase(message)) => message.catalog,
-            Message::Wire(WireMessage::Leap(message)) => message.catalog,
+            Message::Wire(WireMessage::Protocol(word)) => word.catalog(),
             Message::Local(LocalMessage::ToTxn(_, ToTxn::Run(request))) => request.catalog.version,
             Message::Wire(_) | Message::Local(_) => 0,
         };

@@ -5,6 +5,7 @@ use base::{Key, KeyRange, ShardId, Slot, Ts};
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use store::Window;
+use txn::{Moves, Tracked};
 
 impl Shard {
     /// Its name.
@@ -15,31 +16,35 @@ impl Shard {
     /// Rows of other homes that this shard owns for certain.
     pub fn rows_owned(&self) -> Vec<Key> {
         let core = self.core.borrow();
-        core.protocols.leap().owned().cloned().collect()
+        let moving = core.protocols.moving().into_iter();
+        moving.flat_map(|rows| rows.owned()).collect()
     }
 
     /// Rows of this home that are elsewhere, and where; `None`: under way.
     pub fn rows_away(&self) -> Vec<(Key, Option<ShardId>)> {
-        let core = self.core.borrow();
-        let away = core.protocols.leap().away();
-        away.map(|(key, owner)| (key.clone(), owner)).collect()
+        let away = self.tracked().into_iter();
+        away.map(|row| (row.key, row.owner.filter(|_| !row.leaves)))
+            .collect()
     }
 
     /// Rows of this home that are elsewhere, and who has them until the move that is under way, if
     /// there is one, has ended; `None`: this home.
     pub fn rows_tracked(&self) -> Vec<(Key, Option<ShardId>)> {
+        let tracked = self.tracked().into_iter();
+        tracked.map(|row| (row.key, row.owner)).collect()
+    }
+
+    fn tracked(&self) -> Vec<Tracked> {
         let core = self.core.borrow();
-        let tracked = core.protocols.leap().tracked();
-        tracked.map(|(key, owner)| (key.clone(), owner)).collect()
+        let moving = core.protocols.moving().into_iter();
+        moving.flat_map(|rows| rows.tracked()).collect()
     }
 
     /// Rows of this home that are on their way, to whom, and to which life of that shard's node.
     pub fn rows_under_way(&self) -> Vec<(Key, ShardId, u32)> {
         let core = self.core.borrow();
-        let under_way = core.protocols.leap().under_way();
-        under_way
-            .map(|(key, to, incarnation)| (key.clone(), to, incarnation))
-            .collect()
+        let moving = core.protocols.moving().into_iter();
+        moving.flat_map(|rows| rows.under_way()).collect()
     }
 
     /// The life of its node.
@@ -49,16 +54,18 @@ impl Shard {
 
     /// Whether this shard has a row of another home: as its owner, perhaps, or as the backup.
     pub fn has_row(&self, key: &Key) -> bool {
-        self.core.borrow().protocols.leap().has(key)
+        let core = self.core.borrow();
+        core.protocols.moving().iter().any(|rows| rows.has(key))
     }
 
     /// Whether this shard owns a row of a database whose rows move.
     pub fn owns(&self, key: &Key) -> bool {
-        self.core.borrow().protocols.leap().owns(key)
+        let core = self.core.borrow();
+        core.protocols.moving().iter().any(|rows| rows.owns(key))
     }
 
     /// Rows that this shard has given and taken, under the protocol that moves rows.
-    pub fn moves(&self) -> leap::Moves {
+    pub fn moves(&self) -> Moves {
         self.core.borrow().protocols.moves()
     }
 
@@ -94,8 +101,11 @@ impl Shard {
             };
             core.store.digest(key.index, Some(key.slot), &only, at)
         };
-        let copies = core.protocols.leap().copied().map(copy);
-        copies.fold(core.store.digest_all(at), u64::wrapping_sub)
+        let copied = self.copied();
+        copied
+            .iter()
+            .map(copy)
+            .fold(core.store.digest_all(at), u64::wrapping_sub)
     }
 
     /// All rows visible at `at` with their commit timestamps, without copies of rows that others
@@ -115,9 +125,16 @@ impl Shard {
                         });
             }
         }
-        for key in core.protocols.leap().copied() {
-            rows.remove(key);
+        for key in self.copied() {
+            rows.remove(&key);
         }
         rows
+    }
+
+    /// Rows in the store that others own.
+    fn copied(&self) -> Vec<Key> {
+        let core = self.core.borrow();
+        let moving = core.protocols.moving().into_iter();
+        moving.flat_map(|rows| rows.copied()).collect()
     }
 }

@@ -21,7 +21,7 @@ use crate::message::{Message, WireMessage};
 use crate::port::StatementPort;
 use crate::txns::Running;
 use base::{Key, NodeId, Position, ShardId, Time};
-use catalog::{Catalog, Database, ProtocolKind, Switching};
+use catalog::{Catalog, Database, Switching};
 use exec::port::OpFuture;
 use exec::{Completed, Port, Tag};
 use std::rc::Rc;
@@ -191,32 +191,35 @@ impl Shard {
 
     /// Does what brings this shard nearer to the end.
     fn go_on(&mut self, database: &Arc<Database>, now: Time) -> bool {
-        match (database.switching, database.protocol) {
-            (Some(Switching::Draining), _) => {
+        match database.switching {
+            Some(Switching::Draining) => {
                 if self.switch.drain_by.is_some_and(|at| at <= now) {
                     self.txns.end_all(database.id);
                 }
                 true
             }
-            (Some(Switching::Gathering), ProtocolKind::Leap) if self.switch.gathering.is_none() => {
+            Some(Switching::Gathering) if self.switch.gathering.is_none() => {
+                let protocol = database.protocol;
                 let keys = {
                     let core = self.core.borrow();
                     let indexes = database.key_spaces().into_iter();
-                    let leap = core.protocols.leap();
-                    let strayed = indexes.flat_map(|index| leap.strayed(index, GATHER_ROWS));
+                    let moving = core.protocols.moving_of(protocol).into_iter();
+                    let strayed = moving.flat_map(|rows| {
+                        let indexes = indexes.clone();
+                        indexes.flat_map(|index| rows.strayed(index, GATHER_ROWS))
+                    });
                     strayed.take(GATHER_ROWS).collect::<Vec<Key>>()
                 };
                 if keys.is_empty() {
                     return false;
                 }
-                let protocol = database.protocol;
                 let spawned = self
                     .txns
                     .spawn(database.clone(), protocol, |port| gather(port, keys));
                 self.switch.gathering = Some(spawned);
                 true
             }
-            (Some(Switching::Gathering | Switching::Opening) | None, _) => false,
+            Some(Switching::Gathering | Switching::Opening) | None => false,
         }
     }
 

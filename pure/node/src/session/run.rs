@@ -9,7 +9,6 @@ use crate::message::{
     BeginRequest, Done, Failure, FromTxn, RunRequest, SessionFacts, StatementNo, ToTxn, TxnHandle,
 };
 use base::{Planted, Position, RowBatch, ShardId, SqlError, SqlState, Time, Ts, is_planted};
-use catalog::ProtocolKind;
 use exec::port::Params;
 use plan::{DdlPlan, Plan, PlanKind};
 use std::rc::Rc;
@@ -284,12 +283,14 @@ impl Session {
     /// Where a transaction runs whose first rows have this home.
     fn coordinator(&self, cx: &SessionCx<'_>, home: ShardId) -> ShardId {
         let database = cx.catalog.databases.get(&*self.database);
-        let protocol = database.map(|database| database.protocol);
-        match protocol {
+        let moves = database.is_some_and(|database| database.protocol.moves_rows());
+        if moves {
             // Rows come to the node of the client. On it, all who want them meet at one shard.
-            Some(ProtocolKind::Leap) => ShardId::new(cx.here.node(), home.index()),
-            Some(ProtocolKind::TwoPhase) | None if home.node() == cx.here.node() => home,
-            Some(ProtocolKind::TwoPhase) | None => cx.here,
+            ShardId::new(cx.here.node(), home.index())
+        } else if home.node() == cx.here.node() {
+            home
+        } else {
+            cx.here
         }
     }
 
@@ -337,6 +338,7 @@ impl Session {
             txn_time: self.block_time.unwrap_or(cx.now),
             lock_timeout_us: self.settings.knobs.lock_timeout_us,
             in_doubt_timeout_us: self.settings.knobs.in_doubt_timeout_us,
+            measured: step.plan.is_analyzed(),
             seen: self.seen,
         });
         let request = RunRequest {

@@ -4,7 +4,6 @@
 use crate::core::Core;
 use crate::message::RunRequest;
 use base::{Planted, is_planted};
-use catalog::ProtocolKind;
 use plan::Reads;
 use txn::JournalPort;
 
@@ -20,15 +19,15 @@ pub(super) fn reads(core: &Core, begins: bool, request: &RunRequest) -> bool {
 }
 
 /// Whether the timestamps of commits follow the order in which clients see them: one clock draws
-/// them all, or what begins on the node draws above all that the node has answered. Under leap
-/// the latter does not help a long scan, because rows move with few of their versions.
+/// them all, or what begins on the node draws above all that the node has answered. The latter does
+/// not help a long scan where rows move, because they move with few of their versions.
 fn orders_answers(core: &Core, request: &RunRequest) -> bool {
     if core.catalog.placement.shards().len() == 1 {
         return true;
     }
     core.is_one_node_of_many()
         && core.journal.answered().is_some()
-        && request.database.protocol == ProtocolKind::TwoPhase
+        && !request.database.protocol.moves_rows()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use base::{Datum, NodeId, Position, RowBatch, ShardId, SqlError, Time, Ts};
 use catalog::{Placement, ProtocolKind};
-use journal::Ownership;
+use journal::CheckpointTables;
 use node::{ConnId, Effects, Input, Preparation, Shard, ShardConfig, ShardRecovered};
 use std::sync::Arc;
 use store::Store;
@@ -60,8 +60,7 @@ impl World {
             catalog: Arc::default(),
             clock_floor: Ts(1),
             clock_bound: Ts(1),
-            in_doubt: two_phase::InDoubt::default(),
-            ownership: Ownership::default(),
+            tables: CheckpointTables::default(),
             vote: None,
         };
         let mut shard = Shard::new(config, Box::new(Port(0)), recovered);

@@ -47,8 +47,8 @@ enum Stage {
 
 impl Leap {
     /// What the checkpoint that begins now must keep, in the step that appends its start record:
-    /// all but the rows, which [`Leap::checkpoint_next`] walks with the cursor.
-    pub fn checkpoint_begins(&mut self) -> (Ownership, AwayCursor) {
+    /// all but the rows, which [`Leap::next_away`] walks with the cursor.
+    pub(crate) fn checkpoint_begins(&mut self) -> (Ownership, AwayCursor) {
         self.bulks.checkpoint_begins();
         let shipped = self.owed();
         if !self.rejoin.is_serving() {
@@ -92,9 +92,8 @@ impl Leap {
         open
     }
 
-    /// The next rows of a checkpoint, `max` (at least 1) or fewer; `None` at the end. Pieces follow
-    /// each other so that [`Ownership::append`] puts them together.
-    pub fn checkpoint_next(&self, cursor: &mut AwayCursor, max: usize) -> Option<Ownership> {
+    /// See [`txn::Protocol::checkpoint_next`].
+    pub(crate) fn next_away(&self, cursor: &mut AwayCursor, max: usize) -> Option<Ownership> {
         loop {
             let (piece, next) = match &cursor.0 {
                 Stage::Former(former, from) => (
@@ -145,17 +144,6 @@ impl Leap {
             }
         }
         (piece, last)
-    }
-
-    /// Whether everything that counts as committed at the start of a checkpoint is in the store.
-    pub fn checkpoint_may_end(&self) -> bool {
-        self.bulks.checkpoint_may_end()
-    }
-
-    /// Whether a checkpoint may begin: nothing is half installed. Asked when one wants to begin;
-    /// until one has, nothing large is decided here.
-    pub fn checkpoint_may_begin(&mut self) -> bool {
-        self.bulks.make_way()
     }
 }
 

@@ -34,7 +34,7 @@ enum Turn {
 
 impl Leap {
     /// The catalog of this shard does not know the index any more, and its rows are removed.
-    pub fn forget_index(&mut self, cx: &mut Context<'_>, index: IndexId) {
+    pub(crate) fn forget_rows(&mut self, cx: &mut Context<'_>, index: IndexId) {
         self.dropped.insert(index, None);
         self.sharing.forget_index(index);
         self.forget_dropped(cx);

@@ -275,13 +275,14 @@ impl Leap {
         let mut message = errand.message.clone();
         let oldest = self.errands.out.iter().find(|(_, other)| other.to == to);
         message.floor = oldest.map_or(number, |(oldest, _)| *oldest);
-        let bytes = self.post(cx, to, Body::Entrust(Box::new(message)), Self::NOTHING);
+        let body = Body::Entrust(Box::new(message));
         let remote = self.is_remote(to);
         if let Some(state) = self.txns.get_mut(&txn) {
-            state.cost.message_bytes += bytes;
+            state.measure(remote, &body);
             state.cost.messages_on_path += u32::from(remote);
             state.cost.messages_in_node += u32::from(!remote);
         }
+        self.post(cx, to, body, Self::NOTHING);
     }
 
     pub(crate) fn on_errand_timer(&mut self, cx: &mut Context<'_>, number: u64) {

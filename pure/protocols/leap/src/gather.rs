@@ -8,16 +8,9 @@ use base::{IndexId, Key};
 use txn::Op;
 
 impl Leap {
-    /// Rows of this home that are elsewhere or lent, at most `count`. An exclusive lock on each of
-    /// them, taken here, brings them back.
-    pub fn strayed(&self, index: IndexId, count: usize) -> Vec<Key> {
-        let away = keys_of(&self.table, index).chain(self.sharing.lent_of(index));
-        away.take(count).cloned().collect()
-    }
-
     /// Whether every row of the index is at its home and nowhere else, as far as this shard is
     /// concerned as home, owner or requester, and nothing is under way.
-    pub fn is_gathered(&self, index: IndexId) -> bool {
+    pub(crate) fn is_gathered(&self, index: IndexId) -> bool {
         let at_work = self.jobs.values().any(|job| {
             let key = job.op.as_ref().and_then(Op::key);
             key.is_some_and(|key| key.index == index)
@@ -40,7 +33,7 @@ impl Leap {
 impl Leap {
     /// The rows of the index follow another protocol from here on, and are at home. A shard that
     /// has restarted meanwhile may still have backups: nobody knows them any more.
-    pub fn leave(&mut self, cx: &mut Context<'_>, index: IndexId) {
+    pub(crate) fn leave_rows(&mut self, cx: &mut Context<'_>, index: IndexId) {
         let left: Vec<Key> = keys_of(&self.held, index).cloned().collect();
         for key in left {
             self.held.remove(&key);

@@ -78,7 +78,6 @@ mod visit;
 
 pub use checkpoint::AwayCursor;
 pub use message::Message;
-pub use show::{HotRow, Moves};
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -101,7 +100,7 @@ use share::Sharing;
 use ship::Owings;
 use since::Since;
 use timers::Timer;
-use txn::{Bulks, Cx, Installed, LockTable};
+use txn::{Bulks, Cx, Installed, LockTable, Moves};
 use txns::{Reading, Txn};
 use visit::Visit;
 
@@ -279,7 +278,8 @@ pub(crate) type Context<'a> = Cx<'a, Message>;
 
 impl Leap {
     /// The protocol on `shard` of a cluster whose slots are spread over `homes` in turn
-    /// (`catalog::Placement::shards`). Call [`Leap::recover`] before the first step.
+    /// (`catalog::Placement::shards`). Call
+    /// [`Protocol::recover`](txn::Protocol::recover) before the first step.
     pub fn new(shard: ShardId, homes: &[ShardId]) -> Leap {
         assert!(homes.contains(&shard), "a shard is the home of its slots");
         Leap {

@@ -107,49 +107,6 @@ pub enum Body {
     Verdicts(Box<Verdicts>),
 }
 
-impl Message {
-    /// The operation that it asks for.
-    pub fn op_mut(&mut self) -> Option<&mut Op> {
-        match &mut self.body {
-            Body::Read(request) => Some(&mut request.op),
-            Body::Entrust(errand) => Some(&mut errand.op),
-            Body::OwnerRequest(..)
-            | Body::TransferRequest(..)
-            | Body::Response(..)
-            | Body::Refused(..)
-            | Body::Working(..)
-            | Body::Waiting(..)
-            | Body::Stranded(..)
-            | Body::Inform(..)
-            | Body::Settled(..)
-            | Body::ReleaseAck(..)
-            | Body::Unacked(..)
-            | Body::Forget(..)
-            | Body::Share(..)
-            | Body::Recall(..)
-            | Body::Recalled(..)
-            | Body::Cancel(..)
-            | Body::Reply(..)
-            | Body::Reading(..)
-            | Body::Fetch(..)
-            | Body::Fetched(..)
-            | Body::Performed(..)
-            | Body::Resolve(..)
-            | Body::Applied(..)
-            | Body::Undecided(..)
-            | Body::StillOpen(..)
-            | Body::Confirm(..)
-            | Body::Confirmed { .. }
-            | Body::Release(..)
-            | Body::Inquire(..)
-            | Body::Running(..)
-            | Body::Ask
-            | Body::Claims(..)
-            | Body::Verdicts(..) => None,
-        }
-    }
-}
-
 /// See [`Body::OwnerRequest`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OwnerRequest {

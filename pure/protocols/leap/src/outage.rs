@@ -428,7 +428,7 @@ impl Leap {
 
     /// Transactions with formulas here whose outcome is known at a node that is away, in their
     /// order.
-    pub fn doubts(&self, now: Time) -> Vec<Doubt> {
+    pub(crate) fn pending_doubts(&self, now: Time) -> Vec<Doubt> {
         if self.down.is_empty() {
             return Vec::new();
         }

@@ -1,36 +1,38 @@
 //! The contract of `txn`, as this protocol meets it.
 
-use crate::txns::Submission;
-use crate::{Context, Leap, Message};
-use base::{NodeId, Position, ShardId, Time, Ts, TxnId};
+use crate::message::Body;
+use crate::{AwayCursor, Context, Leap, Message, Settings};
+use alloc::vec::Vec;
+use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
+use journal::{CheckpointTables, Ownership};
 use store::Store;
-use txn::{AbortReason, Op, OpId, OpReply, Protocol, Submitted, TxnCost, TxnOptions};
+use txn::{
+    AbortReason, Doubt, MovingRows, Op, OpId, OpReply, Protocol, ProtocolMessage, Submission,
+    Submitted, TxnCost, TxnOptions,
+};
 
 impl Protocol for Leap {
     type Message = Message;
+    type Cursor = AwayCursor;
+
+    /// A transaction commits where it runs, at or below the clock of the shard that has the row.
+    const CLOCKS_SUFFICE: bool = true;
+
+    fn recover(
+        &mut self,
+        cx: &mut Context<'_>,
+        tables: &mut CheckpointTables,
+        moving: &dyn Fn(IndexId) -> bool,
+    ) {
+        self.recover_rows(cx, core::mem::take(&mut tables.ownership), moving);
+    }
 
     fn begin(&mut self, cx: &mut Context<'_>, txn: TxnId, options: TxnOptions) {
         self.begin_txn(cx, txn, options);
     }
 
-    fn submit(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        id: OpId,
-        to: ShardId,
-        planned: u64,
-        op: Op,
-        last: bool,
-    ) -> Submitted<OpReply> {
-        let submission = Submission {
-            id,
-            to,
-            planned,
-            op,
-            last,
-        };
-        let submitted = self.submit_op(cx, txn, submission);
+    fn submit(&mut self, cx: &mut Context<'_>, submission: Submission) -> Submitted<OpReply> {
+        let submitted = self.submit_op(cx, submission);
         self.end_step(cx);
         submitted
     }
@@ -107,6 +109,59 @@ impl Protocol for Leap {
         }
     }
 
+    fn checkpoint_may_begin(&mut self) -> bool {
+        self.bulks.make_way()
+    }
+
+    fn checkpoint_begin(&mut self, tables: &mut CheckpointTables) -> Option<AwayCursor> {
+        let (ownership, cursor) = self.checkpoint_begins();
+        tables.ownership = ownership;
+        Some(cursor)
+    }
+
+    fn checkpoint_next(&self, cursor: &mut AwayCursor, max: usize) -> Option<Ownership> {
+        self.next_away(cursor, max)
+    }
+
+    fn checkpoint_may_end(&self) -> bool {
+        self.bulks.checkpoint_may_end()
+    }
+
+    fn is_quiet(&self, indexes: &[IndexId]) -> bool {
+        indexes.iter().all(|index| self.is_gathered(*index))
+    }
+
+    fn leave(&mut self, cx: &mut Context<'_>, index: IndexId) {
+        self.leave_rows(cx, index);
+    }
+
+    fn forget_index(&mut self, cx: &mut Context<'_>, index: IndexId) {
+        self.forget_rows(cx, index);
+    }
+
+    fn doubts(&self, now: Time) -> Vec<Doubt> {
+        self.pending_doubts(now)
+    }
+
+    fn moving(&self) -> Option<&dyn MovingRows> {
+        Some(self)
+    }
+
+    fn set_slice(&mut self, slice_units: u64) {
+        self.set_settings(Settings {
+            slice_units,
+            ..self.settings
+        });
+    }
+
+    fn is_idle(&self) -> bool {
+        self.owes_nothing()
+    }
+
+    fn lock_count(&self) -> usize {
+        self.locks.len()
+    }
+
     fn oldest_read(&self, now_ts: Ts) -> Ts {
         let here = self.jobs.values().filter_map(|job| job.snapshot());
         let elsewhere = self.readings.values().filter_map(|reading| {
@@ -118,6 +173,91 @@ impl Protocol for Leap {
 
     fn validate(&self, store: &Store) {
         self.check(store);
+    }
+
+    fn validate_open(&self, most: usize) -> bool {
+        let writes: usize = self.txns.values().map(|state| state.written.len()).sum();
+        let small = self.locks.len() + writes <= most;
+        if small {
+            self.check_open();
+        }
+        small
+    }
+}
+
+impl ProtocolMessage for Message {
+    fn catalog(&self) -> u64 {
+        self.catalog
+    }
+
+    fn op_mut(&mut self) -> Option<&mut Op> {
+        match &mut self.body {
+            Body::Read(request) => Some(&mut request.op),
+            Body::Entrust(errand) => Some(&mut errand.op),
+            Body::OwnerRequest(..)
+            | Body::TransferRequest(..)
+            | Body::Response(..)
+            | Body::Refused(..)
+            | Body::Working(..)
+            | Body::Waiting(..)
+            | Body::Stranded(..)
+            | Body::Inform(..)
+            | Body::Settled(..)
+            | Body::ReleaseAck(..)
+            | Body::Unacked(..)
+            | Body::Forget(..)
+            | Body::Share(..)
+            | Body::Recall(..)
+            | Body::Recalled(..)
+            | Body::Cancel(..)
+            | Body::Reply(..)
+            | Body::Reading(..)
+            | Body::Fetch(..)
+            | Body::Fetched(..)
+            | Body::Performed(..)
+            | Body::Resolve(..)
+            | Body::Applied(..)
+            | Body::Undecided(..)
+            | Body::StillOpen(..)
+            | Body::Confirm(..)
+            | Body::Confirmed { .. }
+            | Body::Release(..)
+            | Body::Inquire(..)
+            | Body::Running(..)
+            | Body::Ask
+            | Body::Claims(..)
+            | Body::Verdicts(..) => None,
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match &self.body {
+            Body::OwnerRequest(_) => "leap.owner_request",
+            Body::TransferRequest(_) => "leap.transfer_request",
+            Body::Response(_) => "leap.response",
+            Body::Inform(_) | Body::Settled(_) => "leap.inform",
+            Body::ReleaseAck(_) | Body::Unacked(_) => "leap.release_ack",
+            Body::Read(_) | Body::Reply(_) => "leap.read",
+            Body::Fetch(_) | Body::Fetched(_) => "leap.fetch",
+            Body::Resolve(_) | Body::Applied(_) | Body::Undecided(_) | Body::StillOpen(..) => {
+                "leap.resolve"
+            }
+            Body::Confirm(_) | Body::Confirmed { .. } => "leap.confirm",
+            Body::Share(_) | Body::Recall(_) | Body::Recalled(_) | Body::Forget(_) => "leap.share",
+            Body::Entrust(_) | Body::Performed(_) => "leap.entrust",
+            Body::Refused(_)
+            | Body::Working(..)
+            | Body::Waiting(_)
+            | Body::Cancel(..)
+            | Body::Stranded(_)
+            | Body::Reading(_)
+            | Body::Release(_)
+            | Body::Inquire(_)
+            | Body::Running(_)
+            | Body::Ask
+            | Body::Claims(_)
+            | Body::Verdicts(_) => "leap.other",
+        }
     }
 }
 

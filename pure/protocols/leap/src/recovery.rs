@@ -157,12 +157,11 @@ impl Rejoin {
 }
 
 impl Leap {
-    /// Continues what a former life owned. Call it once, before the first step, with what
-    /// `journal::Recovery::ownership` has for this shard (nothing at the first start).
+    /// Continues what a former life owned.
     ///
     /// Rows of the store that belong elsewhere and were not owned are removed, of the indexes that
     /// `moves` names: all others are none of this protocol's.
-    pub fn recover(
+    pub(crate) fn recover_rows(
         &mut self,
         cx: &mut Context<'_>,
         ownership: Ownership,

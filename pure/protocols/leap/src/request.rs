@@ -185,21 +185,17 @@ impl Leap {
             shared: request.shared,
         };
         let txn = request.priority.txn;
-        let bytes = self.post(
-            cx,
-            home,
-            Body::OwnerRequest(Box::new(message)),
-            Self::NOTHING,
-        );
+        let body = Body::OwnerRequest(Box::new(message));
         let remote = self.is_remote(home);
         if let Some(txn) = self.txns.get_mut(&txn).filter(|txn| txn.outcome.is_none()) {
-            txn.cost.message_bytes += bytes;
+            txn.measure(remote, &body);
             if remote {
                 txn.cost.messages_on_path += 1;
             } else if home != self.shard {
                 txn.cost.messages_in_node += 1;
             }
         }
+        self.post(cx, home, body, Self::NOTHING);
     }
 
     pub(crate) fn on_working(&mut self, cx: &mut Context<'_>, seq: u64, at: Option<ShardId>) {
@@ -328,26 +324,23 @@ impl Leap {
         let waited_us = cx.now.since(request.asked);
         cx.counters.move_wait_us += waited_us;
         let delays = request.depth + hop(here, home) + back;
-        if let Some(txn) = self.txns.get_mut(&request.priority.txn) {
-            let size = |version: &crate::message::MovedVersion| {
-                version.row.as_ref().map_or(0, |row| row.len()) as u64 + 8
+        if let Some(txn) = self.txns.get_mut(&request.priority.txn)
+            && txn.outcome.is_none()
+        {
+            txn.cost.delays = txn.cost.delays.max(delays);
+            txn.cost.messages_on_path += back;
+            txn.cost.messages_off_path += if home == here {
+                hop(home, from)
+            } else if home == from {
+                2 * hop(here, home)
+            } else {
+                2 * hop(here, home) + hop(home, from)
             };
-            if txn.outcome.is_none() {
-                txn.cost.delays = txn.cost.delays.max(delays);
-                txn.cost.messages_on_path += back;
-                txn.cost.messages_off_path += if home == here {
-                    hop(home, from)
-                } else if home == from {
-                    2 * hop(here, home)
-                } else {
-                    2 * hop(here, home) + hop(home, from)
-                };
-                txn.cost.message_bytes += versions.iter().map(size).sum::<u64>();
-                txn.cost.rows_moved += 1;
-                txn.cost.move_wait_us += waited_us;
-                for shard in [home, from] {
-                    txn.note_node(shard);
-                }
+            txn.measure(true, versions);
+            txn.cost.rows_moved += 1;
+            txn.cost.move_wait_us += waited_us;
+            for shard in [home, from] {
+                txn.note_node(shard);
             }
         }
     }

@@ -1,102 +1,20 @@
 //! Printing the whole state in canonical order, checking it, and what SHOW OWNERSHIP shows.
 
 use crate::Leap;
+use crate::gather::keys_of;
 use crate::home::{Entry, Settling, Stage};
 use crate::owner::{Held, Tenure};
 use crate::txns::Phase;
 use alloc::vec::Vec;
-use base::{Key, ShardId, Time};
+use base::{IndexId, Key, ShardId, Time};
 use core::fmt;
 use store::Store;
-use txn::Outcome;
 use txn::increment::claim_of;
 use txn::lock::Item;
+use txn::{HotRow, Moves, MovingRows, Outcome, Tracked};
 
-macro_rules! moves {
-    (
-        sizes { $($(#[$size_doc:meta])* $size:ident,)* }
-        counts { $($(#[$count_doc:meta])* $count:ident,)* }
-    ) => {
-        /// What one shard knows about rows that move: how things are now, and counts that grow
-        /// since the start of the node.
-        #[derive(Clone, PartialEq, Eq, Debug, Default)]
-        pub struct Moves {
-            $($(#[$size_doc])* pub $size: u64,)*
-            $($(#[$count_doc])* pub $count: u64,)*
-        }
-
-        impl Moves {
-            /// Adds what another shard knows.
-            pub fn add(&mut self, other: &Moves) {
-                $(self.$size += other.$size;)*
-                $(self.$count += other.$count;)*
-            }
-
-            /// What has been counted since `before`, and how things are now.
-            #[must_use]
-            pub fn since(&self, before: &Moves) -> Moves {
-                Moves {
-                    $($size: self.$size,)*
-                    $($count: self.$count - before.$count,)*
-                }
-            }
-        }
-    };
-}
-
-moves! {
-    sizes {
-        /// Rows of this home that are elsewhere now.
-        rows_away,
-        /// Rows of other homes that this shard owns now.
-        rows_here,
-        /// Backups that wait for an acknowledgement.
-        backups,
-        /// Bytes of the owner table, about.
-        table_bytes,
-        /// Rows of this home that others have copies of now.
-        rows_lent,
-        /// Copies that this shard has now.
-        copies,
-    }
-    counts {
-        /// Rows that have arrived.
-        moved_in,
-        /// Rows that have left.
-        moved_out,
-        /// Requests that met an older transaction at the owner.
-        refused,
-        /// Arrivals where the requester is the home.
-        rp_o,
-        /// Arrivals where the home was the owner.
-        r_po,
-        /// Arrivals with requester, home and owner apart.
-        r_p_o,
-        /// Copies that were given.
-        lent,
-        /// Copies that have come.
-        copied,
-        /// Transactions that were entrusted to other shards and ended there.
-        entrusted,
-        /// Formulas of larger transactions that other shards have held.
-        shipped,
-    }
-}
-
-/// A row that moves much.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct HotRow {
-    /// Which.
-    pub key: Key,
-    /// Where it is now; `None`: under way.
-    pub owner: Option<ShardId>,
-    /// Moves since it left home.
-    pub moves: u32,
-}
-
-impl Leap {
-    /// Counts and sizes of this shard.
-    pub fn moves(&self) -> Moves {
+impl MovingRows for Leap {
+    fn moves(&self) -> Moves {
         let size = |key: &Key| key.bytes.capacity() + size_of::<Key>() + size_of::<Entry>();
         let owned = self.held.len() - self.backups.len();
         Moves {
@@ -110,16 +28,14 @@ impl Leap {
         }
     }
 
-    /// Rows that have arrived and left in the last whole second.
-    pub fn moves_per_second(&self, now: Time) -> (u64, u64) {
+    fn moves_per_second(&self, now: Time) -> (u64, u64) {
         (
             self.moves_in.per_second(now),
             self.moves_out.per_second(now),
         )
     }
 
-    /// The rows of this home that have moved most since they left it, at most `count`.
-    pub fn hottest(&self, count: usize) -> Vec<HotRow> {
+    fn hottest(&self, count: usize) -> Vec<HotRow> {
         let row = |(key, entry): (&Key, &Entry)| HotRow {
             key: key.clone(),
             owner: entry.owner,
@@ -131,56 +47,50 @@ impl Leap {
         rows
     }
 
-    /// Rows of other homes that this shard owns for certain.
-    pub fn owned(&self) -> impl Iterator<Item = &Key> {
+    fn owned(&self) -> Vec<Key> {
         let sure = |held: &Held| held.tenure == Tenure::Owned { confirmed: true };
         let held = self.held.iter().filter(move |(_, held)| sure(held));
-        held.map(|(key, _)| key)
+        held.map(|(key, _)| key.clone()).collect()
     }
 
-    /// Rows of this home that are elsewhere, and where; `None`: under way.
-    pub fn away(&self) -> impl Iterator<Item = (&Key, Option<ShardId>)> {
+    fn tracked(&self) -> Vec<Tracked> {
         let serving = self.rejoin.is_serving();
         let table = self.table.iter().filter(move |_| serving);
-        table.map(|(key, entry)| (key, entry.owner.filter(|_| entry.grant.is_none())))
+        let tracked = |(key, entry): (&Key, &Entry)| Tracked {
+            key: key.clone(),
+            owner: entry.owner,
+            leaves: entry.grant.is_some(),
+        };
+        table.map(tracked).collect()
     }
 
-    /// Rows of this home that are elsewhere, and who has them until the move that is under way, if
-    /// there is one, has ended; `None`: this home.
-    pub fn tracked(&self) -> impl Iterator<Item = (&Key, Option<ShardId>)> {
-        let serving = self.rejoin.is_serving();
-        let table = self.table.iter().filter(move |_| serving);
-        table.map(|(key, entry)| (key, entry.owner))
-    }
-
-    /// Rows of this home that are on their way, to whom, and to which life of that shard's node.
-    pub fn under_way(&self) -> impl Iterator<Item = (&Key, ShardId, u32)> {
+    fn under_way(&self) -> Vec<(Key, ShardId, u32)> {
         let given = self.grants.values().filter(|grant| grant.from != grant.to);
-        given.map(|grant| (&grant.key, grant.to, grant.to_incarnation))
+        let moved = given.map(|grant| (grant.key.clone(), grant.to, grant.to_incarnation));
+        moved.collect()
     }
 
-    /// Whether this shard has a row of another home: as its owner, perhaps, or as the backup.
-    pub fn has(&self, key: &Key) -> bool {
+    fn has(&self, key: &Key) -> bool {
         self.held.contains_key(key)
     }
 
-    /// Rows that are in the store here as copies of what another shard owns.
-    pub fn copied(&self) -> impl Iterator<Item = &Key> {
-        self.sharing.copied()
-    }
-
-    /// Whether this shard owns the row now.
-    pub fn owns(&self, key: &Key) -> bool {
+    fn owns(&self, key: &Key) -> bool {
         self.is_mine(key)
     }
 
-    /// Number of items that are locked here.
-    pub fn lock_count(&self) -> usize {
-        self.locks.len()
+    fn copied(&self) -> Vec<Key> {
+        self.sharing.copied().cloned().collect()
     }
 
+    fn strayed(&self, index: IndexId, count: usize) -> Vec<Key> {
+        let away = keys_of(&self.table, index).chain(self.sharing.lent_of(index));
+        away.take(count).cloned().collect()
+    }
+}
+
+impl Leap {
     /// Whether nobody holds, waits for or owes anything here.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn owes_nothing(&self) -> bool {
         self.locks.is_empty()
             && self.dispatch.is_empty()
             && self.jobs.is_empty()
@@ -202,8 +112,7 @@ impl Leap {
 
     /// Panics if an invariant is broken; see the crate's documentation.
     pub(crate) fn check(&self, _store: &Store) {
-        self.locks.validate();
-        self.dispatch.validate();
+        self.check_open();
         self.check_sharing();
         for (key, entry) in &self.table {
             assert!(self.is_home(key), "a home tracks its own rows");
@@ -242,6 +151,12 @@ impl Leap {
             let backup = matches!(held.tenure, Tenure::Released { .. });
             assert_eq!(backup, self.backups.contains(key));
         }
+    }
+
+    /// The part of it that takes no longer than what is open here.
+    pub(crate) fn check_open(&self) {
+        self.locks.validate();
+        self.dispatch.validate();
         for (key, seq) in &self.wanted {
             assert_eq!(self.requests[seq].key, *key);
         }

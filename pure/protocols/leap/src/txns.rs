@@ -11,10 +11,11 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{Key, NodeId, Position, ShardId, Time, Ts, TxnId};
 use local::Written;
+use serde::Serialize;
 use txn::lock::Item;
 use txn::{
-    AbortReason, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Read, Submitted, TxnCost,
-    TxnOptions,
+    AbortReason, LockMode, Op, OpError, OpId, OpReply, OpResult, Outcome, Read, Submission,
+    Submitted, TxnCost, TxnOptions,
 };
 
 /// Ended transactions whose memory is kept.
@@ -111,6 +112,14 @@ impl Txn {
         (self.written, self.nodes) = (written, nodes);
     }
 
+    /// Counts the bytes of a message of the transaction, if it is `remote` and they are to be
+    /// known.
+    pub(crate) fn measure(&mut self, remote: bool, message: &(impl Serialize + ?Sized)) {
+        if remote {
+            self.cost.measure(&self.options, message);
+        }
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         let answered = self.local.is_empty() && self.reads.is_empty();
         answered && self.errand.is_none() && self.ships.is_empty()
@@ -165,15 +174,6 @@ pub(crate) struct Reading {
     pub(crate) tried: BTreeSet<ShardId>,
 }
 
-/// An operation as the caller hands it over.
-pub(crate) struct Submission {
-    pub(crate) id: OpId,
-    pub(crate) to: ShardId,
-    pub(crate) planned: u64,
-    pub(crate) op: Op,
-    pub(crate) last: bool,
-}
-
 impl Leap {
     pub(crate) fn begin_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, options: TxnOptions) {
         cx.clock.merge(options.priority_ts);
@@ -206,9 +206,9 @@ impl Leap {
     pub(crate) fn submit_op(
         &mut self,
         cx: &mut Context<'_>,
-        txn: TxnId,
         submission: Submission,
     ) -> Submitted<OpReply> {
+        let txn = submission.txn;
         let state = self
             .txns
             .get_mut(&txn)
@@ -229,6 +229,7 @@ impl Leap {
             self.expose(txn);
         }
         let Submission {
+            txn,
             id,
             to,
             planned,
@@ -542,12 +543,12 @@ impl Leap {
             .txns
             .get(&txn)
             .map_or(Self::NOTHING, |state| state.wait);
-        let bytes = self.post(cx, to, body, wait);
         let remote = self.is_remote(to);
         if let Some(state) = self.txns.get_mut(&txn) {
-            state.cost.message_bytes += bytes;
+            state.measure(remote, &body);
             state.cost.messages_in_node += u32::from(!remote);
         }
+        self.post(cx, to, body, wait);
     }
 
     pub(crate) fn on_reading(&mut self, cx: &mut Context<'_>, number: u64) {

@@ -80,11 +80,7 @@ fn main() {
     };
     let options = TxnOptions {
         priority_ts: Ts(1),
-        urgent: false,
-        attempt: 1,
-        serial: false,
-        lock_timeout_us: 0,
-        in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
+        ..TxnOptions::default()
     };
     let start = Instant::now();
     protocol.begin(&mut cx, txn, options);
@@ -95,7 +91,17 @@ fn main() {
             key: Key::new(IndexId(1), slot, bytes),
             row: row.clone().into(),
         };
-        let reply = protocol.submit(&mut cx, txn, OpId(n), shard, 1, op, false);
+        let reply = protocol.submit(
+            &mut cx,
+            txn::Submission {
+                txn,
+                id: OpId(n),
+                to: shard,
+                planned: 1,
+                op,
+                last: false,
+            },
+        );
         assert!(matches!(reply, Submitted::Ready(_)), "everything is free");
     }
     let inserted = start.elapsed();

@@ -117,16 +117,22 @@ fn main() {
             let priority_ts = cx.clock.tick(cx.now);
             let options = TxnOptions {
                 priority_ts,
-                urgent: false,
-                attempt: 1,
-                serial: false,
-                lock_timeout_us: 0,
-                in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
+                ..TxnOptions::default()
             };
             protocol.begin(&mut cx, txn, options);
             for n in 0..ops {
                 let op = op(key(prng.below(ROWS)), program.clone());
-                let reply = protocol.submit(&mut cx, txn, OpId(n), shard, 1, op, last);
+                let reply = protocol.submit(
+                    &mut cx,
+                    txn::Submission {
+                        txn,
+                        id: OpId(n),
+                        to: shard,
+                        planned: 1,
+                        op,
+                        last,
+                    },
+                );
                 assert!(matches!(reply, Submitted::Ready(_)), "everything is free");
             }
             if !last {

@@ -362,17 +362,17 @@ impl TwoPhase {
             wants_ack: false,
         };
         let message = self.message(cx, txn, attempt, Body::Decide(decide));
-        // A reader is told only what is true already; its locks need not wait for the disk.
-        let bytes = self.post(cx, to, message, Position(0));
-        self.close_visit(to, visit);
         let remote = self.is_remote(to);
         let coord = self.coords.get_mut(&txn).expect("looked up above");
         if remote {
             coord.cost.messages_off_path += 1;
-            coord.cost.message_bytes += bytes;
+            coord.measure(&message);
         } else {
             coord.cost.messages_in_node += 1;
         }
+        // A reader is told only what is true already; its locks need not wait for the disk.
+        self.post(cx, to, message, Position(0));
+        self.close_visit(to, visit);
     }
 
     pub(crate) fn close_visit(&mut self, shard: ShardId, visit: u64) {
@@ -400,15 +400,15 @@ impl TwoPhase {
                 wants_ack: true,
             };
             let message = self.message(cx, txn, attempt, Body::Decide(decide));
-            let bytes = self.post(cx, shard, message, position);
             if let Some(coord) = self.coords.get_mut(&txn)
                 && coord.outcome.is_none()
             {
                 // The acknowledgement is counted here, because it comes after the accounts close.
                 coord.cost.messages_off_path += 2;
-                coord.cost.message_bytes += bytes;
+                coord.measure(&message);
                 coord.member(shard).stateful = false;
             }
+            self.post(cx, shard, message, position);
         }
         let at = Some(cx.now.after(pause_us));
         let decision = self.decisions.get_mut(&txn).expect("looked up above");

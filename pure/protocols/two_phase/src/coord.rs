@@ -6,6 +6,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use base::{Position, ShardId, Time, Ts};
 use journal::Writes;
+use serde::Serialize;
 use txn::{OpId, OpResult, Outcome, TxnCost, TxnOptions};
 
 /// What a member said to prepare.
@@ -160,6 +161,11 @@ impl Coord {
 
     pub(crate) fn options(&self) -> TxnOptions {
         self.options.expect("a transaction has begun")
+    }
+
+    /// Counts the bytes of a message of the transaction, if they are to be known.
+    pub(crate) fn measure(&mut self, message: &impl Serialize) {
+        self.cost.measure(&self.options(), message);
     }
 
     /// Takes the votes out, with the shards and visits that they belong to.

@@ -9,17 +9,9 @@ use crate::{Context, SPARES_MAX, TwoPhase};
 use alloc::boxed::Box;
 use base::{Position, ShardId, TxnId};
 use txn::{
-    AbortReason, Event, Op, OpError, OpId, OpReply, OpResult, Outcome, Submitted, TxnOptions,
+    AbortReason, Event, Op, OpError, OpId, OpReply, OpResult, Outcome, Submission, Submitted,
+    TxnOptions,
 };
-
-/// One operation as its caller submits it.
-pub(crate) struct Submission {
-    pub(crate) id: OpId,
-    pub(crate) to: ShardId,
-    pub(crate) planned: u64,
-    pub(crate) op: Op,
-    pub(crate) last: bool,
-}
 
 impl TwoPhase {
     pub(crate) fn begin_txn(&mut self, cx: &mut Context<'_>, txn: TxnId, options: TxnOptions) {
@@ -43,9 +35,9 @@ impl TwoPhase {
     pub(crate) fn submit_op(
         &mut self,
         cx: &mut Context<'_>,
-        txn: TxnId,
-        submission: Submission,
+        mut submission: Submission,
     ) -> Submitted<OpReply> {
+        let txn = submission.txn;
         let coord = self
             .coords
             .get_mut(&txn)
@@ -58,12 +50,11 @@ impl TwoPhase {
             self.abort_txn(cx, txn, AbortReason::Requested);
             return Submitted::Ready(OpReply::failed(AbortReason::Requested));
         }
-        let mut submission = submission;
         if let Some(snapshot) = submission.op.snapshot_mut() {
             coord.inform(submission.to, snapshot);
         }
         if submission.to == self.shard {
-            return self.submit_local(cx, txn, submission);
+            return self.submit_local(cx, submission);
         }
         if self.down.contains_key(&submission.to.node()) {
             // It would not leave this node, so nothing need be asked or waited for.
@@ -74,11 +65,12 @@ impl TwoPhase {
         let member = coord.find(submission.to);
         let visited = member.is_some_and(|member| member.stateful || !member.queue.is_empty());
         if !visited && submission.op.is_snapshot() {
-            self.send_read(cx, txn, submission);
+            self.send_read(cx, submission);
             return Submitted::Pending;
         }
         match submission {
             Submission {
+                txn,
                 id,
                 to,
                 planned,
@@ -96,19 +88,15 @@ impl TwoPhase {
                 }
                 self.send_request(cx, txn, to, id, planned, None, Finish::No, Purpose::Op);
             }
-            submission => return self.send_op(cx, txn, submission),
+            submission => return self.send_op(cx, submission),
         }
         Submitted::Pending
     }
 
     /// Sends an operation, with the commit if it may ride on it.
-    fn send_op(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        submission: Submission,
-    ) -> Submitted<OpReply> {
+    fn send_op(&mut self, cx: &mut Context<'_>, submission: Submission) -> Submitted<OpReply> {
         let Submission {
+            txn,
             id,
             to,
             planned,
@@ -149,8 +137,9 @@ impl TwoPhase {
         Submitted::Pending
     }
 
-    fn send_read(&mut self, cx: &mut Context<'_>, txn: TxnId, submission: Submission) {
+    fn send_read(&mut self, cx: &mut Context<'_>, submission: Submission) {
         let Submission {
+            txn,
             id,
             to,
             planned,
@@ -283,14 +272,15 @@ impl TwoPhase {
             pause_us,
             heard: cx.now,
         });
-        let bytes = self.post(cx, to, message, wait);
-        let coord = self.coords.get_mut(&txn).expect("looked up above");
         if remote {
             coord.cost.messages_on_path += 1;
-            coord.cost.message_bytes += bytes;
-            self.arm_coord(txn);
+            coord.measure(&message);
         } else {
             coord.cost.messages_in_node += 1;
+        }
+        self.post(cx, to, message, wait);
+        if remote {
+            self.arm_coord(txn);
         }
     }
 
@@ -332,13 +322,9 @@ impl TwoPhase {
         }
     }
 
-    fn submit_local(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        submission: Submission,
-    ) -> Submitted<OpReply> {
+    fn submit_local(&mut self, cx: &mut Context<'_>, submission: Submission) -> Submitted<OpReply> {
         let Submission {
+            txn,
             id,
             planned,
             op,

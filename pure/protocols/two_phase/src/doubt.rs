@@ -35,7 +35,7 @@ impl TwoPhase {
     }
 
     /// Transactions in doubt on this shard, in their order.
-    pub fn doubts(&self, now: Time) -> Vec<Doubt> {
+    pub(crate) fn doubts_at(&self, now: Time) -> Vec<Doubt> {
         let of_parts = self.parts.iter().filter(|(_, p)| p.stage == Stage::Voted);
         let mut all: Vec<TxnId> = of_parts.map(|(txn, _)| *txn).collect();
         all.extend(self.promises.keys().chain(self.unsettled.keys()));

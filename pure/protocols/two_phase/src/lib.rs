@@ -68,7 +68,6 @@ mod timers;
 mod tests;
 
 pub use message::Message;
-pub use recovery::InDoubt;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -159,7 +158,7 @@ pub struct TwoPhase {
     /// When waits for transactions in doubt are looked at.
     doubt_look: Option<Time>,
     timers: BTreeSet<(Time, Timer)>,
-    /// Reused for encoding records and measuring messages.
+    /// Reused for encoding records.
     scratch: Vec<u8>,
     #[expect(clippy::vec_box, reason = "boxes are handed to the maps as they are")]
     spare_coords: Vec<Box<Coord>>,
@@ -189,7 +188,7 @@ const SPARES_MAX: usize = 64;
 pub(crate) type Context<'a> = Cx<'a, Message>;
 
 impl TwoPhase {
-    /// The protocol on `shard`, with nothing in doubt (see [`TwoPhase::recover`]).
+    /// The protocol on `shard`, with nothing in doubt (see [`txn::Protocol::recover`]).
     pub fn new(shard: ShardId) -> TwoPhase {
         TwoPhase {
             shard,

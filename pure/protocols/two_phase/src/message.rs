@@ -26,25 +26,6 @@ pub struct Message {
     pub body: Body,
 }
 
-impl Message {
-    /// The operation that it asks for.
-    pub fn op_mut(&mut self) -> Option<&mut Op> {
-        match &mut self.body {
-            Body::Read(request) => Some(&mut request.op),
-            Body::Request(request) => request.op.as_mut(),
-            Body::Reply(_)
-            | Body::Working(_)
-            | Body::Expose
-            | Body::Decide(_)
-            | Body::Ack
-            | Body::Inquire
-            | Body::Running
-            | Body::Gather(_)
-            | Body::Gathered(_) => None,
-        }
-    }
-}
-
 /// Which request a reply belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Reference {

@@ -29,26 +29,21 @@ impl TwoPhase {
         }
     }
 
-    /// Sends and counts a message; returns its bytes if it goes to another node.
+    /// Sends and counts a message. The host counts its bytes.
     pub(crate) fn post(
         &mut self,
         cx: &mut Context<'_>,
         to: ShardId,
         message: Message,
         wait: Position,
-    ) -> u64 {
+    ) {
         if !self.is_remote(to) {
             cx.counters.messages_in_node += 1;
             cx.out.send(to, message, Position(0));
-            return 0;
+            return;
         }
-        self.scratch.clear();
-        base::codec::encode(&message, &mut self.scratch);
-        let bytes = self.scratch.len() as u64;
         cx.counters.messages += 1;
-        cx.counters.message_bytes += bytes;
         cx.out.send(to, message, wait);
-        bytes
     }
 
     /// A snapshot read for a transaction that has nothing here.
@@ -402,10 +397,8 @@ impl TwoPhase {
 fn stateless_options(attempt: u32, in_doubt_timeout_us: u64) -> TxnOptions {
     TxnOptions {
         priority_ts: Ts::MAX,
-        urgent: false,
         attempt,
-        serial: false,
-        lock_timeout_us: 0,
         in_doubt_timeout_us,
+        ..TxnOptions::default()
     }
 }

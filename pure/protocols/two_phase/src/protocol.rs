@@ -1,39 +1,40 @@
 //! The contract of `txn`, as this protocol meets it.
 
-use crate::coordinator::Submission;
-use crate::{Context, Message, TwoPhase};
-use base::{NodeId, Position, ShardId, Time, Ts, TxnId};
+use crate::message::{Body, Finish};
+use crate::{Context, Message, Settings, TwoPhase};
+use alloc::vec::Vec;
+use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
+use journal::{CheckpointTables, Ownership};
 use store::Store;
-use txn::{AbortReason, Op, OpId, OpReply, Protocol, Submitted, TxnCost, TxnOptions};
+use txn::{
+    AbortReason, Doubt, Op, OpId, OpReply, Protocol, ProtocolMessage, Submission, Submitted,
+    TxnCost, TxnOptions,
+};
 
 impl Protocol for TwoPhase {
     type Message = Message;
+    /// Promises in slices are in the tables; there is nothing to walk.
+    type Cursor = ();
+
+    /// An outcome may be awaited above the clock of the shard that has the row.
+    const CLOCKS_SUFFICE: bool = false;
+
+    fn recover(
+        &mut self,
+        cx: &mut Context<'_>,
+        tables: &mut CheckpointTables,
+        _: &dyn Fn(IndexId) -> bool,
+    ) {
+        self.recover_promises(cx, core::mem::take(&mut tables.prepared));
+        self.recover_decisions(cx, core::mem::take(&mut tables.owed));
+    }
 
     fn begin(&mut self, cx: &mut Context<'_>, txn: TxnId, options: TxnOptions) {
         self.begin_txn(cx, txn, options);
     }
 
-    fn submit(
-        &mut self,
-        cx: &mut Context<'_>,
-        txn: TxnId,
-        id: OpId,
-        to: ShardId,
-        planned: u64,
-        op: Op,
-        last: bool,
-    ) -> Submitted<OpReply> {
-        let submitted = self.submit_op(
-            cx,
-            txn,
-            Submission {
-                id,
-                to,
-                planned,
-                op,
-                last,
-            },
-        );
+    fn submit(&mut self, cx: &mut Context<'_>, submission: Submission) -> Submitted<OpReply> {
+        let submitted = self.submit_op(cx, submission);
         self.pump(cx);
         submitted
     }
@@ -104,6 +105,57 @@ impl Protocol for TwoPhase {
         all.into_iter().flatten().min()
     }
 
+    fn checkpoint_may_begin(&mut self) -> bool {
+        self.bulks.make_way()
+    }
+
+    fn checkpoint_begin(&mut self, tables: &mut CheckpointTables) -> Option<()> {
+        let ownership = core::mem::take(&mut tables.ownership);
+        *tables = CheckpointTables {
+            ownership,
+            ..self.checkpoint_tables()
+        };
+        None
+    }
+
+    fn checkpoint_next(&self, (): &mut (), _: usize) -> Option<Ownership> {
+        None
+    }
+
+    /// As the contract says, and everything that was promised in memory when the checkpoint began
+    /// has been journaled again or rolled back.
+    fn checkpoint_may_end(&self) -> bool {
+        let again = self.promises.values().any(|promise| promise.journal_again);
+        !again && self.bulks.checkpoint_may_end()
+    }
+
+    fn is_quiet(&self, indexes: &[IndexId]) -> bool {
+        !self.is_writing(indexes)
+    }
+
+    fn leave(&mut self, _: &mut Context<'_>, _: IndexId) {}
+
+    fn forget_index(&mut self, _: &mut Context<'_>, _: IndexId) {}
+
+    fn doubts(&self, now: Time) -> Vec<Doubt> {
+        self.doubts_at(now)
+    }
+
+    fn set_slice(&mut self, slice_units: u64) {
+        self.set_settings(Settings {
+            slice_units,
+            ..self.settings
+        });
+    }
+
+    fn is_idle(&self) -> bool {
+        self.owes_nothing()
+    }
+
+    fn lock_count(&self) -> usize {
+        self.locks.len()
+    }
+
     fn oldest_read(&self, now_ts: Ts) -> Ts {
         let snapshots = self.jobs.values().filter_map(|job| job.snapshot());
         snapshots.min().unwrap_or(now_ts).min(now_ts)
@@ -111,5 +163,52 @@ impl Protocol for TwoPhase {
 
     fn validate(&self, _store: &Store) {
         self.check();
+    }
+
+    fn validate_open(&self, most: usize) -> bool {
+        let writes: usize = self.parts.values().map(|part| part.written.len()).sum();
+        let small = self.locks.len() + writes <= most;
+        if small {
+            self.check();
+        }
+        small
+    }
+}
+
+impl ProtocolMessage for Message {
+    fn catalog(&self) -> u64 {
+        self.catalog
+    }
+
+    fn op_mut(&mut self) -> Option<&mut Op> {
+        match &mut self.body {
+            Body::Read(request) => Some(&mut request.op),
+            Body::Request(request) => request.op.as_mut(),
+            Body::Reply(_)
+            | Body::Working(_)
+            | Body::Expose
+            | Body::Decide(_)
+            | Body::Ack
+            | Body::Inquire
+            | Body::Running
+            | Body::Gather(_)
+            | Body::Gathered(_) => None,
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match &self.body {
+            Body::Read(_) => "two_phase.read",
+            Body::Request(request) => match request.finish {
+                Finish::No => "two_phase.request",
+                Finish::Prepare(_) => "two_phase.prepare",
+                Finish::Commit(_) => "two_phase.commit",
+            },
+            Body::Reply(_) => "two_phase.reply",
+            Body::Decide(_) => "two_phase.decide",
+            Body::Ack => "two_phase.ack",
+            Body::Gather(_) | Body::Gathered(_) => "two_phase.gather",
+            Body::Working(_) | Body::Expose | Body::Inquire | Body::Running => "two_phase.other",
+        }
     }
 }

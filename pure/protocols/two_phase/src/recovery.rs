@@ -10,27 +10,22 @@ use txn::bulk::Chunks;
 use txn::lock::{Acquired, Item, LockRequest};
 use txn::{LockMode, Priority, TxnOptions};
 
-/// What recovery found for one shard beyond its rows.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct InDoubt {
-    /// Promises of this shard whose outcome only another node knows (`Recovery::held`).
-    pub held: Vec<Prepared>,
-    /// Decisions of this shard that participants must still be told (`Recovery::owed`).
-    pub owed: Vec<Owed>,
-}
-
 impl TwoPhase {
-    /// Continues what a former life has promised and decided: locks the promised rows and asks
-    /// their coordinators, and tells the decisions again. Call it once, before the first step.
-    pub fn recover(&mut self, cx: &mut Context<'_>, in_doubt: InDoubt) {
-        for prepared in in_doubt.held {
+    /// Promises of this shard whose outcome only another node knows: locks the promised rows and
+    /// asks their coordinators.
+    pub(crate) fn recover_promises(&mut self, cx: &mut Context<'_>, held: Vec<Prepared>) {
+        for prepared in held {
             assert_eq!(
                 prepared.shard, self.shard,
                 "a shard recovers its own promises"
             );
             self.recover_promise(cx, prepared);
         }
-        for owed in in_doubt.owed {
+    }
+
+    /// Decisions of this shard that participants must still be told: tells them again.
+    pub(crate) fn recover_decisions(&mut self, cx: &mut Context<'_>, owed: Vec<Owed>) {
+        for owed in owed {
             let decision = Decision {
                 commit_ts: owed.commit_ts,
                 attempt: 0,
@@ -52,12 +47,8 @@ impl TwoPhase {
     fn recover_promise(&mut self, cx: &mut Context<'_>, prepared: Prepared) {
         let txn = prepared.txn;
         let options = TxnOptions {
-            priority_ts: Ts::ZERO,
-            urgent: false,
             attempt: prepared.attempt,
-            serial: false,
-            lock_timeout_us: 0,
-            in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
+            ..TxnOptions::default()
         };
         cx.clock.merge(prepared.prepare_ts);
         for key in prepared.keys() {
@@ -108,8 +99,8 @@ impl TwoPhase {
     /// Promises in memory are not among them: their commit record may already stand before the
     /// start, written by another shard, while this shard has not installed it. So their commit is
     /// journaled once more; the checkpoint may be completed when
-    /// [`TwoPhase::checkpoint_may_end`].
-    pub fn checkpoint_tables(&mut self) -> CheckpointTables {
+    /// [`txn::Protocol::checkpoint_may_end`] says so.
+    pub(crate) fn checkpoint_tables(&mut self) -> CheckpointTables {
         self.bulks.checkpoint_begins();
         let mut tables = CheckpointTables::default();
         for (txn, promise) in &mut self.promises {
@@ -149,19 +140,5 @@ impl TwoPhase {
                 participants: decision.unacked.iter().map(|(shard, _)| *shard).collect(),
             }));
         tables
-    }
-
-    /// Whether a checkpoint may begin: nothing is half installed. Asked when one wants to begin;
-    /// until one has, nothing large is decided here.
-    pub fn checkpoint_may_begin(&mut self) -> bool {
-        self.bulks.make_way()
-    }
-
-    /// Whether everything that was promised in memory when the checkpoint began has been journaled
-    /// again or rolled back. The journal must then be durable to its end before the checkpoint
-    /// replaces the one before.
-    pub fn checkpoint_may_end(&self) -> bool {
-        let again = self.promises.values().any(|promise| promise.journal_again);
-        !again && self.bulks.checkpoint_may_end()
     }
 }

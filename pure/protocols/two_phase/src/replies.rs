@@ -90,10 +90,8 @@ impl TwoPhase {
         };
         let (id, purpose) = (coord.outstanding[at].id, coord.outstanding[at].purpose);
         if remote {
-            self.scratch.clear();
-            base::codec::encode(&reply, &mut self.scratch);
             coord.cost.messages_on_path += 1;
-            coord.cost.message_bytes += self.scratch.len() as u64;
+            coord.measure(&reply);
             coord.cost.delays = coord.cost.delays.max(coord.outstanding[at].depth + 2);
         } else {
             coord.cost.messages_in_node += 1;

@@ -133,19 +133,8 @@ impl TwoPhase {
         }
     }
 
-    /// Checks what [`txn::Protocol::validate`] checks, unless more than `locks_max` locks or writes
-    /// are held; whether it did.
-    pub fn validate_small(&self, locks_max: usize) -> bool {
-        let writes: usize = self.parts.values().map(|part| part.written.len()).sum();
-        let small = self.locks.len() + writes <= locks_max;
-        if small {
-            self.check();
-        }
-        small
-    }
-
     /// Whether a transaction has written, or will perhaps write, rows of one of these indexes here.
-    pub fn is_writing(&self, indexes: &[IndexId]) -> bool {
+    pub(crate) fn is_writing(&self, indexes: &[IndexId]) -> bool {
         let written = |key: &Key| indexes.contains(&key.index);
         let planned = |part: &Part| {
             let mut written = part.written.indexes();
@@ -159,13 +148,8 @@ impl TwoPhase {
             || promises.any(|promise| promise.redo.iter().any(|(key, _)| written(key)))
     }
 
-    /// Number of items that are locked here.
-    pub fn lock_count(&self) -> usize {
-        self.locks.len()
-    }
-
     /// Whether no transaction holds, waits for or owes anything here.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn owes_nothing(&self) -> bool {
         self.locks.is_empty()
             && self.parts.is_empty()
             && self.promises.is_empty()

@@ -13,7 +13,7 @@ pub use crate::costs::{AMOUNTS, Work};
 pub use model::{CostTable, Stopwatch, Usage};
 
 pub use load::homes;
-pub use node::Moves;
+pub use txn::Moves;
 pub use workload::spread::{Load, Spread, Unit};
 
 use crate::executor::SimCx;

@@ -365,17 +365,6 @@ pub enum InitValue<R> {
     Call(Call<R>),
 }
 
-impl Call<Rel> {
-    /// Every expression of the call and of its query.
-    fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        let outer = self.kind.outer_exprs_mut().into_iter();
-        outer.for_each(&mut *visit);
-        if let Some(query) = self.kind.query_mut() {
-            query.each_expr_mut(visit);
-        }
-    }
-}
-
 impl Rel {
     /// Number of columns.
     pub fn width(&self) -> u32 {
@@ -485,11 +474,24 @@ impl Rel {
 
     /// Every expression of this relation and the ones below it.
     pub fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        let calls = |calls: &mut Vec<Call<Rel>>, visit: &mut dyn FnMut(&mut Expr)| {
+            for call in calls {
+                call.kind
+                    .outer_exprs_mut()
+                    .into_iter()
+                    .for_each(&mut *visit);
+                if let Some(query) = call.kind.query_mut() {
+                    query.each_expr_mut(visit);
+                }
+            }
+        };
         match self {
             Rel::One | Rel::Table { .. } | Rel::Virtual(_) => {}
-            Rel::Values { rows, calls, .. } => {
+            Rel::Values {
+                rows, calls: list, ..
+            } => {
                 rows.iter_mut().flatten().for_each(&mut *visit);
-                calls.iter_mut().for_each(|call| call.each_expr_mut(visit));
+                calls(list, visit);
             }
             Rel::Function { args, .. } => args.iter_mut().for_each(visit),
             Rel::Join {
@@ -519,8 +521,8 @@ impl Rel {
                 exprs.iter_mut().for_each(&mut *visit);
                 input.each_expr_mut(visit);
             }
-            Rel::Apply { input, calls } => {
-                calls.iter_mut().for_each(|call| call.each_expr_mut(visit));
+            Rel::Apply { input, calls: list } => {
+                calls(list, visit);
                 input.each_expr_mut(visit);
             }
             Rel::Aggregate {
@@ -532,8 +534,10 @@ impl Rel {
                 for aggregate in aggregates {
                     aggregate.args.iter_mut().for_each(&mut *visit);
                     aggregate.filter.iter_mut().for_each(&mut *visit);
-                    let order = aggregate.order.iter_mut();
-                    order.for_each(|(expr, _, _)| visit(expr));
+                    aggregate
+                        .order
+                        .iter_mut()
+                        .for_each(|(expr, _, _)| visit(expr));
                 }
                 input.each_expr_mut(visit);
             }
@@ -548,9 +552,9 @@ impl Rel {
                 input.each_expr_mut(visit);
             }
             Rel::Union { inputs } => {
-                for input in inputs {
-                    input.each_expr_mut(visit);
-                }
+                inputs
+                    .iter_mut()
+                    .for_each(|input| input.each_expr_mut(visit));
             }
         }
     }

@@ -19,6 +19,7 @@ use plan::step::{Action, PointOp, Run, Scan, Step, StepOp};
 use plan::{Plan, PlanKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use txn::TxnCost;
 
 /// Rows of the tables of the session's database.
 struct RowCounts {
@@ -112,23 +113,7 @@ pub(super) async fn run(
     let gap = planned.as_ref().and_then(|planned| planned.counts.gap());
     lines.out.extend(gap);
     if let Some(tag) = tag {
-        let cost = cx.port.cost();
-        lines.out.push(format!("Result: {tag}"));
-        lines.out.push(format!(
-            "Transaction: shards={} nodes={} messages={} in-node messages={} bytes={}",
-            cost.shards,
-            cost.nodes,
-            cost.messages_on_path + cost.messages_off_path,
-            cost.messages_in_node,
-            cost.message_bytes
-        ));
-        if cost.rows_moved > 0 {
-            lines.out.push(format!(
-                "Transfers: rows={} waited={:.3} ms",
-                cost.rows_moved,
-                cost.move_wait_us as f64 / 1000.0
-            ));
-        }
+        lines.cost(&tag, &cx.port.cost());
     }
     if options.summary {
         let mut time = |what: &str, ns: u64| {
@@ -157,6 +142,28 @@ struct Lines<'s> {
 }
 
 impl Lines<'_> {
+    /// What the transaction has cost.
+    fn cost(&mut self, tag: &Tag, cost: &TxnCost) {
+        self.out.push(format!("Result: {tag}"));
+        let messages = cost.messages_on_path + cost.messages_off_path;
+        // In a transaction that began with another statement nobody has measured them.
+        let bytes = match cost.message_bytes {
+            0 if messages > 0 => String::new(),
+            bytes => format!(" bytes={bytes}"),
+        };
+        self.out.push(format!(
+            "Transaction: shards={} nodes={} messages={messages} in-node messages={}{bytes}",
+            cost.shards, cost.nodes, cost.messages_in_node,
+        ));
+        if cost.rows_moved > 0 {
+            self.out.push(format!(
+                "Transfers: rows={} waited={:.3} ms",
+                cost.rows_moved,
+                cost.move_wait_us as f64 / 1000.0
+            ));
+        }
+    }
+
     fn line(&mut self, depth: usize, text: &str) {
         let arrow = if depth > 0 { "->  " } else { "" };
         let indent = depth.saturating_sub(1) * 6 + if depth > 0 { 2 } else { 0 };

@@ -3,15 +3,7 @@
 use crate::Statement;
 use base::Type;
 
-/// Isolation levels as asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
-pub enum Isolation {
-    ReadUncommitted,
-    ReadCommitted,
-    RepeatableRead,
-    Serializable,
-}
+pub use base::Isolation;
 
 /// Transaction modes of BEGIN, SET TRANSACTION and their like; `None`: not mentioned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

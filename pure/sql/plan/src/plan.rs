@@ -35,6 +35,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether it is EXPLAIN ANALYZE.
+    pub fn is_analyzed(&self) -> bool {
+        matches!(&self.kind, PlanKind::Run(run) if run.action.is_analyzed())
+    }
+
     /// Tells of the tables whose rows it may write, those that follow by foreign keys included.
     pub fn each_written(&self, told: &mut dyn FnMut(TableId)) {
         if let (PlanKind::Run(run), true) = (&self.kind, self.writes) {

@@ -50,6 +50,13 @@ pub enum Action {
     },
 }
 
+impl Action {
+    /// Whether it is EXPLAIN ANALYZE.
+    pub(crate) fn is_analyzed(&self) -> bool {
+        matches!(self, Action::Explain { options, .. } if options.analyze)
+    }
+}
+
 /// A step of a query: gives rows.
 #[derive(Clone)]
 #[allow(missing_docs)]

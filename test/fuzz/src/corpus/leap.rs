@@ -34,11 +34,10 @@ fn priority() -> Priority {
 fn options() -> TxnOptions {
     TxnOptions {
         priority_ts: Ts(1 << 40),
-        urgent: false,
         attempt: 3,
         serial: true,
         lock_timeout_us: 500,
-        in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
+        ..TxnOptions::default()
     }
 }
 

@@ -96,11 +96,9 @@ pub(super) fn new_rows() -> NewRows {
 fn options() -> TxnOptions {
     TxnOptions {
         priority_ts: Ts(1 << 40),
-        urgent: false,
         attempt: 2,
-        serial: false,
         lock_timeout_us: 1_000,
-        in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
+        ..TxnOptions::default()
     }
 }
 
@@ -253,9 +251,9 @@ pub fn frames() -> Vec<Vec<u8>> {
             clock: Ts(5),
             body,
         })
-        .map(WireMessage::TwoPhase)
+        .map(WireMessage::from)
         .collect();
-    messages.extend(super::leap::messages().into_iter().map(WireMessage::Leap));
+    messages.extend(super::leap::messages().into_iter().map(WireMessage::from));
     let mut rows = RowBatch::new(2);
     rows.push([Datum::Bool(true), Datum::Bytes(vec![0, 255].into())]);
     let no_table = SqlError::new(SqlState::UNDEFINED_TABLE, "no such table");

@@ -6,7 +6,7 @@ use super::world::{Flight, World, key, options};
 use crate::Settings;
 use base::{ShardId, Time, Ts, TxnId};
 use std::collections::VecDeque;
-use txn::{Op, OpId, Outcome, Protocol, Submitted, TxnOptions};
+use txn::{MovingRows, Op, OpId, Outcome, Protocol, Submitted, TxnOptions};
 
 const LINK_US: u64 = 1_000;
 const STEP_US: u64 = 100;
@@ -141,7 +141,20 @@ impl Hot {
                 ..options(ts)
             };
             protocol.begin(cx, txn, chosen);
-            (protocol.submit(cx, txn, id, shard(1), 1, op, true), ts)
+            (
+                protocol.submit(
+                    cx,
+                    txn::Submission {
+                        txn,
+                        id,
+                        to: shard(1),
+                        planned: 1,
+                        op,
+                        last: true,
+                    },
+                ),
+                ts,
+            )
         });
         self.clients[at].first = ts;
         self.clients[at].running = Some((txn, id));

@@ -4,9 +4,24 @@ use super::world::{TABLE, World, key, kind};
 use base::{Datum, NodeId, ShardId, Ts, TxnId, Type};
 use bed::programs::{Test, program, row};
 use txn::{
-    AbortReason, ColumnFormula, Formula, FormulaOp, LockMode, NewRows, Op, OpError, OpReply,
-    OpResult, Outcome, Protocol, Read,
+    AbortReason, ColumnFormula, Formula, FormulaOp, LockMode, MovingRows, NewRows, Op, OpError,
+    OpReply, OpResult, Outcome, Protocol, Read,
 };
+
+/// What a server looks at while it runs: a broken invariant ends the process.
+#[test]
+#[should_panic(expected = "without its lock")]
+fn a_write_without_its_lock_is_seen_in_what_is_open() {
+    let mut world = World::new(2, 1);
+    world.load(key("a0"), 1);
+    let txn = world.begin(shard(1));
+    world.submit(txn, add("a0", 1), false);
+    let protocol = &mut world.shards.get_mut(&shard(1)).unwrap().protocol;
+    assert!(protocol.validate_open(10), "all is well");
+    assert!(!protocol.validate_open(0), "it would take too long");
+    protocol.locks = txn::LockTable::new();
+    protocol.validate_open(10);
+}
 
 pub(crate) fn shard(node: u16) -> ShardId {
     ShardId::new(NodeId(node), 0)

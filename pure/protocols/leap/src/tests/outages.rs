@@ -6,7 +6,10 @@ use super::world::{World, key, kind};
 use crate::Settings;
 use base::{NodeId, Planted, ShardId, Ts};
 use bed::programs::{Test, program};
-use txn::{AbortReason, LockMode, Op, OpError, OpId, OpReply, Outcome, Read, Snapshot, Tie};
+use txn::{
+    AbortReason, LockMode, MovingRows, Op, OpError, OpId, OpReply, Outcome, Protocol, Read,
+    Snapshot, Tie,
+};
 
 fn world() -> World {
     let mut world = World::new(3, 1);

@@ -5,7 +5,7 @@ use crate::{Leap, Moves};
 use base::Planted;
 use bed::programs::{self, Test};
 use bed::random::{Flags, seeds};
-use txn::{Op, Read};
+use txn::{MovingRows, Op, Read};
 
 type Run = bed::random::Run<Leap, Flags>;
 

@@ -92,11 +92,20 @@ fn submit_with(world: &mut World, at: u16, timeout_us: u64) -> OpId {
         // Old enough to wait for whoever has the row.
         let chosen = TxnOptions {
             lock_timeout_us: timeout_us,
-            in_doubt_timeout_us: txn::contract::IN_DOUBT_TIMEOUT_US,
             ..options(Ts(2))
         };
         protocol.begin(cx, txn, chosen);
-        protocol.submit(cx, txn, id, shard(1), 1, add("a0", 1), true)
+        protocol.submit(
+            cx,
+            txn::Submission {
+                txn,
+                id,
+                to: shard(1),
+                planned: 1,
+                op: add("a0", 1),
+                last: true,
+            },
+        )
     });
     assert_eq!(submitted, Submitted::Pending);
     id

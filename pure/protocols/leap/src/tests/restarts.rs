@@ -6,9 +6,9 @@ use super::world::{World, key};
 use crate::Settings;
 use base::{NodeId, Ts};
 use bed::programs::row;
-use journal::Ownership;
+use journal::CheckpointTables;
 use store::Write;
-use txn::Outcome;
+use txn::{Outcome, Protocol};
 
 /// Which transfer.
 #[derive(Clone, Copy, Debug)]
@@ -286,7 +286,7 @@ fn rows_that_do_not_move_survive_a_restart_wherever_they_are() {
             assert!(!protocol.is_home(&stranger), "its home is elsewhere");
             let write = Write::Insert(vec![1]);
             cx.store.redo(&stranger, &write, Ts(10));
-            protocol.recover(cx, Ownership::default(), &|_| moves);
+            protocol.recover(cx, &mut CheckpointTables::default(), &|_| moves);
             cx.store.get(&stranger, Ts::MAX).is_some()
         });
         kept.push(found);

@@ -6,7 +6,7 @@ use super::schedules::{both, value};
 use super::world::{Flight, World, kind};
 use crate::Settings;
 use base::{NodeId, Planted};
-use txn::Outcome;
+use txn::{MovingRows, Outcome};
 
 /// Node 2 has a copy of `a0`, whose home is node 1.
 fn lend(world: &mut World) {

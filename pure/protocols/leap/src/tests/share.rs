@@ -5,7 +5,7 @@ use super::world::{World, key, kind};
 use crate::Settings;
 use base::NodeId;
 use bed::programs::{Test, program};
-use txn::{AbortReason, LockMode, Op, OpError, Outcome, Protocol, Read, Tie};
+use txn::{AbortReason, LockMode, MovingRows, Op, OpError, Outcome, Protocol, Read, Tie};
 
 fn lend_at_once(world: &mut World) {
     world.settings(Settings {

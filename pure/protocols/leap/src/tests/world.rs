@@ -1,10 +1,9 @@
 //! The protocol on the test bed.
 
 use crate::message::Body;
-use crate::{AwayCursor, Context, Leap, Message, Settings};
-use base::{Key, Planted, Prng, ShardId};
+use crate::{Leap, Message, Settings};
+use base::{Planted, Prng, ShardId};
 use bed::Subject;
-use journal::{CheckpointTables, Ownership};
 
 pub(crate) use bed::{TABLE, options, placed as key};
 
@@ -14,7 +13,6 @@ pub(crate) type Flight = bed::Flight<Message>;
 impl Subject for Leap {
     type Settings = Settings;
     type Fault = Planted;
-    type Cursor = AwayCursor;
 
     const MOVES_ROWS: bool = true;
     const BOUNDS_CLOCKS: bool = false;
@@ -53,38 +51,12 @@ impl Subject for Leap {
     fn plant(&mut self, rule: Option<Planted>) {
         self.printed = rule;
     }
-    fn recover(&mut self, cx: &mut Context<'_>, found: CheckpointTables) {
-        self.recover(cx, found.ownership, &|_| true);
-    }
-    fn is_idle(&self) -> bool {
-        self.is_idle()
-    }
-    fn owns(&self, key: &Key, _: bool) -> bool {
-        self.owns(key)
-    }
     /// Only what may have gone to its row.
     fn may_be_unknown(operations: usize) -> bool {
         operations == 1
     }
     fn describe(message: &Message) -> String {
         kind_of(message).to_owned()
-    }
-    fn checkpoint_may_begin(&mut self) -> bool {
-        self.checkpoint_may_begin()
-    }
-    fn checkpoint_begins(&mut self) -> (CheckpointTables, AwayCursor) {
-        let (ownership, away) = self.checkpoint_begins();
-        let tables = CheckpointTables {
-            ownership,
-            ..CheckpointTables::default()
-        };
-        (tables, away)
-    }
-    fn checkpoint_next(&self, cursor: &mut AwayCursor, max: usize) -> Option<Ownership> {
-        self.checkpoint_next(cursor, max)
-    }
-    fn checkpoint_may_end(&self) -> bool {
-        self.checkpoint_may_end()
     }
 }
 

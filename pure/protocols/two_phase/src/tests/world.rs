@@ -1,10 +1,9 @@
 //! The protocol on the test bed.
 
 use crate::message::{Body, Message};
-use crate::{Context, Fault, InDoubt, Settings, TwoPhase};
+use crate::{Fault, Settings, TwoPhase};
 use base::ShardId;
 use bed::Subject;
-use journal::CheckpointTables;
 
 pub(crate) use bed::{TABLE, TRAIL, key, options};
 
@@ -14,7 +13,6 @@ pub(crate) type Flight = bed::Flight<Message>;
 impl Subject for TwoPhase {
     type Settings = Settings;
     type Fault = Fault;
-    type Cursor = ();
 
     fn new(shard: ShardId, _: &[ShardId]) -> TwoPhase {
         TwoPhase::new(shard)
@@ -25,27 +23,8 @@ impl Subject for TwoPhase {
     fn plant(&mut self, fault: Option<Fault>) {
         self.fault = fault;
     }
-    fn recover(&mut self, cx: &mut Context<'_>, found: CheckpointTables) {
-        let in_doubt = InDoubt {
-            held: found.prepared,
-            owed: found.owed,
-        };
-        self.recover(cx, in_doubt);
-    }
-    fn is_idle(&self) -> bool {
-        self.is_idle()
-    }
     fn describe(message: &Message) -> String {
         describe(message)
-    }
-    fn checkpoint_may_begin(&mut self) -> bool {
-        self.checkpoint_may_begin()
-    }
-    fn checkpoint_begins(&mut self) -> (CheckpointTables, ()) {
-        (self.checkpoint_tables(), ())
-    }
-    fn checkpoint_may_end(&self) -> bool {
-        self.checkpoint_may_end()
     }
 }
 

@@ -116,16 +116,6 @@ impl Regex {
         self.run(text, from, true)
     }
 
-    /// A thread that looks for a match from here on.
-    fn thread_from(&self, start: usize, captures: bool) -> Thread {
-        let slots = if captures { self.groups * 2 } else { 0 };
-        Thread {
-            pc: 0,
-            start,
-            slots: vec![None; slots],
-        }
-    }
-
     /// Runs the threads. Without `captures` it stops at the first sign of a match.
     fn run(&self, text: &str, from: usize, captures: bool) -> Option<Captures> {
         let size = self.program.len();
@@ -137,7 +127,20 @@ impl Regex {
             let after = text[at..].chars().next();
             let place = Place { at, before, after };
             if best.is_none() {
-                self.add(&mut now, self.thread_from(at, captures), place);
+                let slots = if captures {
+                    vec![None; self.groups * 2]
+                } else {
+                    Vec::new()
+                };
+                self.add(
+                    &mut now,
+                    Thread {
+                        pc: 0,
+                        start: at,
+                        slots,
+                    },
+                    place,
+                );
             }
             if now.list.is_empty() && best.is_some() {
                 break;
@@ -185,10 +188,15 @@ impl Regex {
             }
         }
         let (thread, end) = best?;
-        let pairs = thread.slots.chunks(2);
-        let groups = pairs.map(|pair| Some((pair[0]?, pair[1]?)));
-        let whole = core::iter::once(Some((thread.start, end)));
-        Some(whole.chain(groups).collect())
+        let groups = thread
+            .slots
+            .chunks(2)
+            .map(|pair| Some((pair[0]?, pair[1]?)));
+        Some(
+            core::iter::once(Some((thread.start, end)))
+                .chain(groups)
+                .collect(),
+        )
     }
 
     /// Adds a thread after following everything that takes no character.
