@@ -80,8 +80,8 @@ impl<F> CheckpointFile<F> {
 }
 
 impl<D: Disk> Checkpointer<D> {
-    /// A checkpointer of the shards from `first_shard` on, with the manifest that is in use, in this
-    /// incarnation.
+    /// A checkpointer of the shards from `first_shard` on, with the manifest that is in use, in
+    /// this incarnation.
     pub fn new(
         disk: D,
         mut manifest: Manifest,
