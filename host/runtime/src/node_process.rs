@@ -176,11 +176,9 @@ impl NodeProcess {
         let first_shard = ShardId::new(node, 0);
         let disk = FsDisk::new(&path);
         let met = Acquaintances::read(&disk)?;
-        let checkpointer =
-            Checkpointer::new(disk, manifest, incarnation, first_shard, cluster.shards);
+        let files = Checkpointer::new(disk, manifest, incarnation, first_shard, cluster.shards);
         let in_use = checkpoint_bytes(&path);
-        let own_checkpoints =
-            Checkpoints::new(checkpointer, journal.clone(), mailboxes.clone(), in_use);
+        let own_checkpoints = Checkpoints::new(files, journal.clone(), mailboxes.clone(), in_use);
         let seed = ShardSeed {
             cluster: cluster.clone(),
             hello,
