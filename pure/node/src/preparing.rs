@@ -4,8 +4,8 @@
 //! shard is touched. A statement of a million words takes seconds, in which a shard that did it
 //! itself would serve nobody. So the session gives it away as a [`Preparation`] and goes on when
 //! the host brings its result. What is left of a long statement goes the same way: to free a
-//! million words takes some 50 ms. Texts below [`parse::LONG_BYTES`] are not worth the way; they are
-//! kept in the cache of plans.
+//! million words takes some 50 ms. Texts below [`parse::LONG_BYTES`] are not worth the way; they
+//! are kept in the cache of plans.
 
 use crate::barrier::{Barrier, behind};
 use crate::input::ConnId;
