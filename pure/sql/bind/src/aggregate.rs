@@ -61,10 +61,7 @@ impl Binder<'_> {
             return self.outer_aggregate(name, call, depth, before);
         }
         self.level().inner_calls = inner_calls;
-        if let Some(clause) = forbidden {
-            let message = format!("aggregate functions are not allowed in {clause}");
-            return Err(SqlError::new(SqlState::GROUPING, message));
-        }
+        refuse_in(forbidden)?;
         let Parts {
             args,
             star,
@@ -91,15 +88,18 @@ impl Binder<'_> {
             order,
             ty,
         };
+        Ok(Expr::Outer(AGGREGATE, self.numbered(aggregate), ty))
+    }
+
+    /// The number of an aggregate of this level; equal ones share it.
+    fn numbered(&mut self, aggregate: Aggregate) -> u32 {
         let aggregates = &mut self.level().aggregates;
-        let number = match aggregates.iter().position(|known| *known == aggregate) {
-            Some(number) => number,
-            None => {
-                aggregates.push(aggregate);
-                aggregates.len() - 1
-            }
-        };
-        Ok(Expr::Outer(AGGREGATE, number as u32, ty))
+        let known = aggregates.iter().position(|known| *known == aggregate);
+        let number = known.unwrap_or_else(|| {
+            aggregates.push(aggregate);
+            aggregates.len() - 1
+        });
+        number as u32
     }
 
     /// How far binding has come: what an attempt that is given up has added is behind it.
@@ -217,6 +217,13 @@ struct Parts {
     distinct: bool,
     filter: Option<Expr>,
     order: Vec<(Expr, bool, bool)>,
+}
+
+/// Refuses an aggregate in a clause that has none.
+fn refuse_in(clause: Option<&str>) -> Result<(), SqlError> {
+    let Some(clause) = clause else { return Ok(()) };
+    let message = format!("aggregate functions are not allowed in {clause}");
+    Err(SqlError::new(SqlState::GROUPING, message))
 }
 
 fn nested_aggregate(error: SqlError) -> SqlError {

@@ -272,6 +272,43 @@ impl Binder<'_> {
         Ok((left, on))
     }
 
+    /// A subquery in FROM; `lateral`, it may read the names that are visible.
+    fn derived(
+        &mut self,
+        (lateral, subquery): (bool, &ast::Query),
+        alias: Option<&TableAlias>,
+        visible: &Scope,
+        locking: &Locking,
+    ) -> Result<Factor, SqlError> {
+        let seen = if lateral {
+            visible.clone()
+        } else {
+            Scope::default()
+        };
+        let name = match alias {
+            None => String::new(),
+            Some(alias) => self.relation_name(&alias.name)?,
+        };
+        let mode = locking.of_table(&name);
+        self.inherited = mode.zip(locking.clause);
+        let outer = self.set_scope(seen);
+        if lateral {
+            self.swap_around();
+        }
+        let bound = self.nested(|binder| binder.query(subquery));
+        if lateral {
+            self.swap_around();
+        }
+        self.set_scope(outer);
+        let (BoundQuery { rel, columns }, binds, _) = bound?;
+        let columns = columns
+            .into_iter()
+            .map(|c| (c.name, c.ty, (c.table, c.attribute)));
+        let mut scope = Scope::of_relation(&name, columns, 0);
+        self.rename(&mut scope, alias)?;
+        Ok(Factor { rel, scope, binds })
+    }
+
     /// One FROM item; `visible` are the names that it may read if it is lateral.
     fn factor(
         &mut self,
@@ -279,11 +316,6 @@ impl Binder<'_> {
         visible: &Scope,
         locking: &Locking,
     ) -> Result<Factor, SqlError> {
-        let plain = |(rel, scope): Named| Factor {
-            rel,
-            scope,
-            binds: Vec::new(),
-        };
         match factor {
             TableFactor::Table {
                 name,
@@ -306,13 +338,13 @@ impl Binder<'_> {
                     return Err(unsupported("TABLESAMPLE"));
                 }
                 ordinality(*with_ordinality)?;
-                match args {
-                    None => Ok(plain(self.table_factor(name, alias.as_ref(), locking)?)),
-                    Some(ast::TableFunctionArgs { args, settings }) => {
-                        self.no(settings.is_some(), "SETTINGS")?;
-                        self.function_factor(name, args, alias.as_ref(), visible)
-                    }
+                if let Some(ast::TableFunctionArgs { args, settings }) = args {
+                    self.no(settings.is_some(), "SETTINGS")?;
+                    return self.function_factor(name, args, alias.as_ref(), visible);
                 }
+                let (rel, scope) = self.table_factor(name, alias.as_ref(), locking)?;
+                let binds = Vec::new();
+                Ok(Factor { rel, scope, binds })
             }
             // Functions see the entries before them with LATERAL and without.
             TableFactor::Function {
@@ -339,35 +371,7 @@ impl Binder<'_> {
                 lateral,
                 subquery,
                 alias,
-            } => {
-                let seen = if *lateral {
-                    visible.clone()
-                } else {
-                    Scope::default()
-                };
-                let name = match alias {
-                    None => String::new(),
-                    Some(alias) => self.relation_name(&alias.name)?,
-                };
-                let mode = locking.of_table(&name);
-                self.inherited = mode.zip(locking.clause);
-                let outer = self.set_scope(seen);
-                if *lateral {
-                    self.swap_around();
-                }
-                let bound = self.nested(|binder| binder.query(subquery));
-                if *lateral {
-                    self.swap_around();
-                }
-                self.set_scope(outer);
-                let (BoundQuery { rel, columns }, binds, _) = bound?;
-                let columns = columns
-                    .into_iter()
-                    .map(|c| (c.name, c.ty, (c.table, c.attribute)));
-                let mut scope = Scope::of_relation(&name, columns, 0);
-                self.rename(&mut scope, alias.as_ref())?;
-                Ok(Factor { rel, scope, binds })
-            }
+            } => self.derived((*lateral, subquery), alias.as_ref(), visible, locking),
             TableFactor::NestedJoin {
                 table_with_joins,
                 alias,

@@ -8,6 +8,11 @@ use expr::resolve::{self, Context};
 use expr::{Compare, Expr, Func, TextFunc};
 use sqlparser::ast::{BinaryOperator as Op, Expr as Ast};
 
+/// The operators of LIKE and NOT LIKE.
+const LIKE: [&str; 2] = ["~~", "!~~"];
+/// The operators of ILIKE and NOT ILIKE.
+const ILIKE: [&str; 2] = ["~~*", "!~~*"];
+
 impl Binder<'_> {
     /// Binds what the grammar has for conditions.
     pub(super) fn predicate(&mut self, ast: &Ast) -> Result<Expr, SqlError> {
@@ -48,24 +53,14 @@ impl Binder<'_> {
                 expr,
                 pattern,
                 escape_char,
-            } => self.like(
-                if *negated { "!~~" } else { "~~" },
-                expr,
-                pattern,
-                escape_char,
-            ),
+            } => self.like(LIKE[usize::from(*negated)], expr, pattern, escape_char),
             Ast::ILike {
                 negated,
                 any: false,
                 expr,
                 pattern,
                 escape_char,
-            } => self.like(
-                if *negated { "!~~*" } else { "~~*" },
-                expr,
-                pattern,
-                escape_char,
-            ),
+            } => self.like(ILIKE[usize::from(*negated)], expr, pattern, escape_char),
             Ast::AnyOp {
                 left,
                 compare_op,

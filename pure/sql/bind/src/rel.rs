@@ -365,6 +365,17 @@ pub enum InitValue<R> {
     Call(Call<R>),
 }
 
+impl Call<Rel> {
+    /// Every expression of the call and of its query.
+    fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        let outer = self.kind.outer_exprs_mut().into_iter();
+        outer.for_each(&mut *visit);
+        if let Some(query) = self.kind.query_mut() {
+            query.each_expr_mut(visit);
+        }
+    }
+}
+
 impl Rel {
     /// Number of columns.
     pub fn width(&self) -> u32 {
@@ -474,24 +485,11 @@ impl Rel {
 
     /// Every expression of this relation and the ones below it.
     pub fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        let calls = |calls: &mut Vec<Call<Rel>>, visit: &mut dyn FnMut(&mut Expr)| {
-            for call in calls {
-                call.kind
-                    .outer_exprs_mut()
-                    .into_iter()
-                    .for_each(&mut *visit);
-                if let Some(query) = call.kind.query_mut() {
-                    query.each_expr_mut(visit);
-                }
-            }
-        };
         match self {
             Rel::One | Rel::Table { .. } | Rel::Virtual(_) => {}
-            Rel::Values {
-                rows, calls: list, ..
-            } => {
+            Rel::Values { rows, calls, .. } => {
                 rows.iter_mut().flatten().for_each(&mut *visit);
-                calls(list, visit);
+                calls.iter_mut().for_each(|call| call.each_expr_mut(visit));
             }
             Rel::Function { args, .. } => args.iter_mut().for_each(visit),
             Rel::Join {
@@ -521,8 +519,8 @@ impl Rel {
                 exprs.iter_mut().for_each(&mut *visit);
                 input.each_expr_mut(visit);
             }
-            Rel::Apply { input, calls: list } => {
-                calls(list, visit);
+            Rel::Apply { input, calls } => {
+                calls.iter_mut().for_each(|call| call.each_expr_mut(visit));
                 input.each_expr_mut(visit);
             }
             Rel::Aggregate {
@@ -534,10 +532,8 @@ impl Rel {
                 for aggregate in aggregates {
                     aggregate.args.iter_mut().for_each(&mut *visit);
                     aggregate.filter.iter_mut().for_each(&mut *visit);
-                    aggregate
-                        .order
-                        .iter_mut()
-                        .for_each(|(expr, _, _)| visit(expr));
+                    let order = aggregate.order.iter_mut();
+                    order.for_each(|(expr, _, _)| visit(expr));
                 }
                 input.each_expr_mut(visit);
             }
@@ -552,9 +548,9 @@ impl Rel {
                 input.each_expr_mut(visit);
             }
             Rel::Union { inputs } => {
-                inputs
-                    .iter_mut()
-                    .for_each(|input| input.each_expr_mut(visit));
+                for input in inputs {
+                    input.each_expr_mut(visit);
+                }
             }
         }
     }

@@ -109,6 +109,52 @@ impl Binder<'_> {
         Ok(bound)
     }
 
+    /// `TABLE name`: all columns of a table.
+    fn table_command(&mut self, table: &ast::Table) -> Result<BoundQuery, SqlError> {
+        let ast::Table {
+            table_name,
+            schema_name,
+        } = table;
+        let parts: Vec<ast::Ident> = schema_name
+            .iter()
+            .chain(table_name)
+            .map(|name| ast::Ident::new(name.clone()))
+            .collect();
+        let factor = ast::TableFactor::Table {
+            name: parts.into(),
+            alias: None,
+            args: None,
+            with_hints: Vec::new(),
+            version: None,
+            with_ordinality: false,
+            partitions: Vec::new(),
+            json_path: None,
+            sample: None,
+            index_hints: Vec::new(),
+        };
+        let item = ast::TableWithJoins {
+            relation: factor,
+            joins: Vec::new(),
+        };
+        let (rel, scope) = self.bind_from_item(None, &item, &Locking::default())?;
+        let visible = scope.columns.iter().filter(|c| !c.hidden);
+        let (exprs, columns) = visible
+            .map(|c| {
+                let column = OutColumn {
+                    name: c.name.clone(),
+                    ty: c.expr.ty(),
+                    table: c.origin.0,
+                    attribute: c.origin.1,
+                };
+                (c.expr.clone(), column)
+            })
+            .unzip();
+        Ok(BoundQuery {
+            rel: rel.projected(exprs),
+            columns,
+        })
+    }
+
     fn set_expr(&mut self, body: &SetExpr) -> Result<BoundQuery, SqlError> {
         match body {
             SetExpr::Select(select) => self.nested_query(|b| {
@@ -123,50 +169,7 @@ impl Binder<'_> {
                 self.no(*explicit_row, "ROW")?;
                 self.values(rows)
             }
-            SetExpr::Table(table) => {
-                let ast::Table {
-                    table_name,
-                    schema_name,
-                } = table.as_ref();
-                let parts: Vec<ast::Ident> = schema_name
-                    .iter()
-                    .chain(table_name)
-                    .map(|name| ast::Ident::new(name.clone()))
-                    .collect();
-                let factor = ast::TableFactor::Table {
-                    name: parts.into(),
-                    alias: None,
-                    args: None,
-                    with_hints: Vec::new(),
-                    version: None,
-                    with_ordinality: false,
-                    partitions: Vec::new(),
-                    json_path: None,
-                    sample: None,
-                    index_hints: Vec::new(),
-                };
-                let item = ast::TableWithJoins {
-                    relation: factor,
-                    joins: Vec::new(),
-                };
-                let (rel, scope) = self.bind_from_item(None, &item, &Locking::default())?;
-                let visible = scope.columns.iter().filter(|c| !c.hidden);
-                let (exprs, columns) = visible
-                    .map(|c| {
-                        let column = OutColumn {
-                            name: c.name.clone(),
-                            ty: c.expr.ty(),
-                            table: c.origin.0,
-                            attribute: c.origin.1,
-                        };
-                        (c.expr.clone(), column)
-                    })
-                    .unzip();
-                Ok(BoundQuery {
-                    rel: rel.projected(exprs),
-                    columns,
-                })
-            }
+            SetExpr::Table(table) => self.table_command(table),
             SetExpr::SetOperation {
                 op,
                 set_quantifier,
@@ -349,6 +352,35 @@ impl Binder<'_> {
         })
     }
 
+    /// What DISTINCT ON names. What ORDER BY computes is not computed twice.
+    fn distinct_keys<'k>(
+        &mut self,
+        exprs: &[Ast],
+        order: impl Iterator<Item = (&'k OrderByExpr, &'k SortTarget)> + Clone,
+        targets: &mut [Target],
+    ) -> Result<Vec<SortTarget>, SqlError> {
+        let mut keys = Vec::new();
+        for expr in exprs {
+            let sorted = order.clone().find(|(key, _)| key.expr == *expr);
+            keys.push(match sorted {
+                Some((_, target)) => target.clone(),
+                None => self.sort_target(expr, targets)?,
+            });
+        }
+        Ok(keys)
+    }
+
+    /// The rows for which WHERE is true.
+    fn restricted(&mut self, rel: Rel, condition: Option<&Ast>) -> Result<Rel, SqlError> {
+        let Some(condition) = condition else {
+            return Ok(rel);
+        };
+        self.level().aggregates_in = Some("WHERE");
+        let bound = self.condition(condition, "WHERE")?;
+        self.level().aggregates_in = ELSEWHERE;
+        Ok(self.filter(rel, bound))
+    }
+
     fn select(
         &mut self,
         select: &Select,
@@ -372,30 +404,16 @@ impl Binder<'_> {
         let (mut rel, scope) = self.bind_from(from, locking)?;
         check_locked_names(&scope, locking)?;
         self.set_scope(scope.clone());
-        if let Some(condition) = selection {
-            self.level().aggregates_in = Some("WHERE");
-            let bound = self.condition(condition, "WHERE")?;
-            self.level().aggregates_in = ELSEWHERE;
-            rel = self.filter(rel, bound);
-        }
+        rel = self.restricted(rel, selection)?;
         self.level().aggregates_in = None;
         let mut targets = self.targets(projection)?;
-        let mut sort = Vec::new();
-        for key in order {
-            sort.push(self.sort_target(&key.expr, &mut targets)?);
-        }
+        let sort = order
+            .iter()
+            .map(|key| self.sort_target(&key.expr, &mut targets));
+        let sort = sort.collect::<Result<Vec<_>, _>>()?;
         let distinct_on = match distinct {
             Some(Distinct::On(exprs)) => {
-                let mut keys = Vec::new();
-                for expr in exprs {
-                    // What ORDER BY computes is not computed twice.
-                    let sorted = order.iter().position(|key| key.expr == *expr);
-                    keys.push(match sorted {
-                        Some(place) => sort[place].clone(),
-                        None => self.sort_target(expr, &mut targets)?,
-                    });
-                }
-                Some(keys)
+                Some(self.distinct_keys(exprs, order.iter().zip(&sort), &mut targets)?)
             }
             _ => None,
         };
@@ -418,16 +436,7 @@ impl Binder<'_> {
             having_calls,
         };
         if !group_asts.is_empty() || !aggregates.is_empty() || parts.having.is_some() {
-            if let Some(clause) = locking.clause {
-                let message = if !group_asts.is_empty() {
-                    format!("{clause} is not allowed with GROUP BY clause")
-                } else if parts.having.is_some() {
-                    format!("{clause} is not allowed with HAVING clause")
-                } else {
-                    format!("{clause} is not allowed with aggregate functions")
-                };
-                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-            }
+            refuse_locks(locking, !group_asts.is_empty(), parts.having.is_some())?;
             rel = self.grouped(rel, &scope, group, aggregates, &mut parts)?;
         }
         let width = rel.width();
@@ -480,18 +489,7 @@ impl Binder<'_> {
         let mut on = Vec::new();
         let whole_rows = matches!(distinct, Distinctness::Rows);
         if let Distinctness::On(targets) = distinct {
-            for target in targets {
-                on.push(match target {
-                    SortTarget::Output(index) => index as u32,
-                    SortTarget::Extra(expr) => match exprs.iter().position(|e| *e == expr) {
-                        Some(index) => index as u32,
-                        None => {
-                            exprs.push(expr);
-                            exprs.len() as u32 - 1
-                        }
-                    },
-                });
-            }
+            on = positions(targets, &mut exprs);
             if !starts_with_all(&keys, &on) {
                 return Err(SqlError::new(
                     SqlState::INVALID_COLUMN_REFERENCE,
@@ -505,10 +503,9 @@ impl Binder<'_> {
         let extra = exprs.len() as u32 > count;
         let mut rel = rel.projected(exprs);
         if whole_rows {
-            rel = Rel::Distinct {
-                input: Box::new(rel),
-                keys: core::mem::take(&mut on),
-            };
+            let keys = core::mem::take(&mut on);
+            let input = Box::new(rel);
+            rel = Rel::Distinct { input, keys };
         }
         if !keys.is_empty() {
             rel = Rel::Sort {
@@ -682,6 +679,22 @@ fn windowed(rel: Rel, window: Window) -> Rel {
     }
 }
 
+/// Where the expressions of DISTINCT ON stand among the columns; those that are not there yet are
+/// appended.
+fn positions(targets: Vec<SortTarget>, exprs: &mut Vec<Expr>) -> Vec<u32> {
+    let place = |target| match target {
+        SortTarget::Output(index) => index as u32,
+        SortTarget::Extra(expr) => match exprs.iter().position(|known| *known == expr) {
+            Some(index) => index as u32,
+            None => {
+                exprs.push(expr);
+                exprs.len() as u32 - 1
+            }
+        },
+    };
+    targets.into_iter().map(place).collect()
+}
+
 /// Whether the keys of ORDER BY start with those of DISTINCT ON in any order, as far as they go.
 fn starts_with_all(keys: &[SortKey], on: &[u32]) -> bool {
     let mut missing = on.to_vec();
@@ -695,6 +708,23 @@ fn starts_with_all(keys: &[SortKey], on: &[u32]) -> bool {
         missing.retain(|column| *column != key.column);
     }
     true
+}
+
+/// Refuses FOR UPDATE and its like where groups hide the rows.
+///
+/// # Errors
+/// 0A000.
+fn refuse_locks(locking: &Locking, grouped: bool, having: bool) -> Result<(), SqlError> {
+    let Some(clause) = locking.clause else {
+        return Ok(());
+    };
+    let with = match (grouped, having) {
+        (true, _) => "GROUP BY clause",
+        (false, true) => "HAVING clause",
+        (false, false) => "aggregate functions",
+    };
+    let message = format!("{clause} is not allowed with {with}");
+    Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
 }
 
 fn check_locked_names(scope: &Scope, locking: &Locking) -> Result<(), SqlError> {

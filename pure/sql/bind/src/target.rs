@@ -186,7 +186,6 @@ impl Binder<'_> {
     /// The name of an expression, and whether it is a strong one: a cast or CASE has its own name
     /// only if what is in it has no strong one.
     fn derived_name(&self, ast: &Ast) -> Option<(String, bool)> {
-        let strong = |name: &str| Some((name.to_string(), true));
         match ast {
             Ast::Identifier(name) => Some((ident(name), true)),
             Ast::CompoundIdentifier(parts) => Some((ident(parts.last()?), true)),
@@ -218,45 +217,7 @@ impl Binder<'_> {
                 Some((name, true)) => Some((name, true)),
                 _ => Some(("case".into(), false)),
             },
-            Ast::Exists {
-                subquery: _,
-                negated: false,
-            } => strong("exists"),
-            Ast::Array(_) => strong("array"),
-            Ast::Tuple(_) => strong("row"),
             Ast::Subquery(_) => Some((self.subquery_name.clone(), true)),
-            Ast::Extract {
-                field: _,
-                syntax: _,
-                expr: _,
-            } => strong("extract"),
-            Ast::Position { expr: _, r#in: _ } => strong("position"),
-            Ast::Substring {
-                expr: _,
-                substring_from: _,
-                substring_for: _,
-                special: _,
-            } => strong("substring"),
-            Ast::Trim {
-                expr: _,
-                trim_where,
-                trim_what: _,
-                trim_characters: _,
-            } => strong(match trim_where {
-                Some(TrimWhereField::Leading) => "ltrim",
-                Some(TrimWhereField::Trailing) => "rtrim",
-                Some(TrimWhereField::Both) | None => "btrim",
-            }),
-            Ast::Overlay {
-                expr: _,
-                overlay_what: _,
-                overlay_from: _,
-                overlay_for: _,
-            } => strong("overlay"),
-            Ast::AtTimeZone {
-                timestamp: _,
-                time_zone: _,
-            } => strong("timezone"),
             Ast::CompoundFieldAccess { root, access_chain } => {
                 for access in access_chain.iter().rev() {
                     if let ast::AccessExpr::Dot(Ast::Identifier(name)) = access {
@@ -265,7 +226,7 @@ impl Binder<'_> {
                 }
                 self.derived_name(root)
             }
-            _ => None,
+            other => grammar_name(other).map(|name| (name.to_string(), true)),
         }
     }
 }
@@ -282,5 +243,50 @@ fn type_name(data_type: &DataType) -> Option<String> {
             let ty = super::types::bind_type(other).ok()?;
             Some(ty.catalog_name().trim_start_matches('_').to_string())
         }
+    }
+}
+
+/// The name of what the grammar has in place of a function.
+fn grammar_name(ast: &Ast) -> Option<&'static str> {
+    match ast {
+        Ast::Exists {
+            subquery: _,
+            negated: false,
+        } => Some("exists"),
+        Ast::Array(_) => Some("array"),
+        Ast::Tuple(_) => Some("row"),
+        Ast::Extract {
+            field: _,
+            syntax: _,
+            expr: _,
+        } => Some("extract"),
+        Ast::Position { expr: _, r#in: _ } => Some("position"),
+        Ast::Substring {
+            expr: _,
+            substring_from: _,
+            substring_for: _,
+            special: _,
+        } => Some("substring"),
+        Ast::Trim {
+            expr: _,
+            trim_where,
+            trim_what: _,
+            trim_characters: _,
+        } => Some(match trim_where {
+            Some(TrimWhereField::Leading) => "ltrim",
+            Some(TrimWhereField::Trailing) => "rtrim",
+            Some(TrimWhereField::Both) | None => "btrim",
+        }),
+        Ast::Overlay {
+            expr: _,
+            overlay_what: _,
+            overlay_from: _,
+            overlay_for: _,
+        } => Some("overlay"),
+        Ast::AtTimeZone {
+            timestamp: _,
+            time_zone: _,
+        } => Some("timezone"),
+        _ => None,
     }
 }

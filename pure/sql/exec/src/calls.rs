@@ -5,7 +5,7 @@ use super::source::{RowList, append_rows, open};
 use super::{Charge, Cx, Local, Slots};
 use crate::port::ExecError;
 use base::{Datum, SqlError, SqlState};
-use bind::rel::{Binds, Call, CallKind, Quantifier};
+use bind::rel::{Binds, Call, CallKind, Quantifier, Signal};
 use catalog::Sequence;
 use core::future::poll_fn;
 use expr::rows::{GroupKey, datum_heap_bytes, entry_bytes, heap_bytes};
@@ -122,6 +122,38 @@ pub(super) async fn cached_value<'a>(
     Ok(result)
 }
 
+/// Values of expressions over the row.
+fn values(exprs: &[Expr], row: &dyn Columns, env: &Env<'_>) -> Result<Vec<Datum>, SqlError> {
+    exprs.iter().map(|expr| eval(expr, row, env)).collect()
+}
+
+fn currval(cx: &Cx<'_>, sequence: &Sequence) -> Result<Datum, SqlError> {
+    cx.port.currval(sequence).map(Datum::Int).ok_or_else(|| {
+        let message = format!(
+            "currval of sequence \"{}\" is not yet defined in this session",
+            sequence.name
+        );
+        SqlError::new(SqlState::OBJECT_NOT_READY, message)
+    })
+}
+
+/// `pg_sleep`; negative times are none.
+async fn sleep(cx: &Cx<'_>, seconds: f64) {
+    let end = cx.port.now().after((seconds.max(0.0) * 1e6) as u64);
+    let mut asked = false;
+    poll_fn(|_| cx.port.poll_sleep(end, &mut asked)).await;
+}
+
+/// Whether there was a session of that number to be told.
+async fn signalled(cx: &Cx<'_>, pid: Datum, signal: Signal) -> Result<Datum, ExecError> {
+    let Datum::Int(pid) = pid else {
+        return Ok(Datum::Null);
+    };
+    let mut ticket = None;
+    let heard = poll_fn(|_| cx.port.poll_signal(pid as i32, signal, &mut ticket)).await?;
+    Ok(Datum::Bool(heard))
+}
+
 /// Makes the call.
 async fn computed<'a>(
     cx: &Cx<'a>,
@@ -153,21 +185,15 @@ async fn computed<'a>(
             Ok(Datum::Array(items.collect()))
         }
         CallKind::In { left, query, binds } => {
-            let left = left
-                .iter()
-                .map(|expr| eval(expr, row, env))
-                .collect::<Result<Vec<_>, _>>();
-            let left = left?;
-            if let InCache::Set(set) = cache
-                && binds.is_empty()
-            {
-                return Ok(set.contains(cx, left).await);
+            let left = values(left, row, env)?;
+            if !(matches!(cache, InCache::Set(_)) && binds.is_empty()) {
+                let slots = bound(cx, binds, row, slots)?;
+                *cache = InCache::Set(InSet::read(cx, query, &slots).await?);
             }
-            let slots = bound(cx, binds, row, slots)?;
-            let set = InSet::read(cx, query, &slots).await?;
-            let found = set.contains(cx, left).await;
-            *cache = InCache::Set(set);
-            Ok(found)
+            let InCache::Set(set) = cache else {
+                unreachable!("it was just read");
+            };
+            Ok(set.contains(cx, left).await)
         }
         CallKind::Quantified {
             left,
@@ -176,49 +202,25 @@ async fn computed<'a>(
             query,
             binds,
         } => {
-            let left = left.iter().map(|expr| eval(expr, row, env));
-            let left = left.collect::<Result<Vec<_>, _>>()?;
-            let compared = (left, condition, *quantifier);
-            if let InCache::Rows { rows, .. } = cache
-                && binds.is_empty()
-            {
-                return Ok(quantified(cx, rows, compared, env).await?);
+            let compared = (values(left, row, env)?, condition, *quantifier);
+            if !(matches!(cache, InCache::Rows { .. }) && binds.is_empty()) {
+                let inner = bound(cx, binds, row, slots)?;
+                *cache = rows_of_query(cx, query, &inner, *quantifier).await?;
             }
-            let inner = bound(cx, binds, row, slots)?;
-            let mut charge = Charge::new(cx.port);
-            let rows = rows_of_query(cx, query, &inner, *quantifier, &mut charge).await?;
-            let holds = quantified(cx, &rows, compared, env).await?;
-            *cache = InCache::Rows {
-                rows,
-                _charge: charge,
+            let InCache::Rows { rows, .. } = cache else {
+                unreachable!("they were just read");
             };
-            Ok(holds)
+            Ok(quantified(cx, rows, compared, env).await?)
         }
         CallKind::Nextval(sequence) => Ok(Datum::Int(nextval(cx, sequence).await?)),
-        CallKind::Currval(sequence) => match cx.port.currval(sequence) {
-            Some(value) => Ok(Datum::Int(value)),
-            None => {
-                let message = format!(
-                    "currval of sequence \"{}\" is not yet defined in this session",
-                    sequence.name
-                );
-                Err(SqlError::new(SqlState::OBJECT_NOT_READY, message).into())
-            }
-        },
+        CallKind::Currval(sequence) => Ok(currval(cx, sequence)?),
         CallKind::Sleep(seconds) => {
             let seconds = eval(seconds, row, env)?.as_float().unwrap_or(0.0);
-            let end = cx.port.now().after((seconds.max(0.0) * 1e6) as u64);
-            let mut asked = false;
-            poll_fn(|_| cx.port.poll_sleep(end, &mut asked)).await;
+            sleep(cx, seconds).await;
             Ok(Datum::Text("".into()))
         }
         CallKind::Signal(pid, signal) => {
-            let Datum::Int(pid) = eval(pid, row, &cx.env(slots))? else {
-                return Ok(Datum::Null);
-            };
-            let mut ticket = None;
-            let heard = poll_fn(|_| cx.port.poll_signal(pid as i32, *signal, &mut ticket)).await?;
-            Ok(Datum::Bool(heard))
+            signalled(cx, eval(pid, row, &cx.env(slots))?, *signal).await
         }
     }
 }
@@ -238,14 +240,18 @@ async fn rows_of_query<'a>(
     query: &Step,
     slots: &Slots,
     quantifier: Quantifier,
-    charge: &mut Charge<'_>,
-) -> Result<Long<'a, RowList>, ExecError> {
-    if quantifier != Quantifier::One {
-        return limited(cx, query, slots, usize::MAX, charge).await;
+) -> Result<InCache<'a>, ExecError> {
+    let one = quantifier == Quantifier::One;
+    let most = if one { 2 } else { usize::MAX };
+    let mut charge = Charge::new(cx.port);
+    let rows = limited(cx, query, slots, most, &mut charge).await?;
+    if one {
+        only_one(&rows)?;
     }
-    let rows = limited(cx, query, slots, 2, charge).await?;
-    only_one(&rows)?;
-    Ok(rows)
+    Ok(InCache::Rows {
+        rows,
+        _charge: charge,
+    })
 }
 
 /// Whether the condition holds for the values on the left and the rows of a query.

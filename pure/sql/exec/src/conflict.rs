@@ -45,6 +45,31 @@ impl<'a> Touched<'a> {
     }
 }
 
+/// The key of the first row that has an entry of `row` in an arbiter: that index, or every unique
+/// one.
+async fn existing(
+    cx: &Cx<'_>,
+    table: &Table,
+    arbiter: Option<usize>,
+    row: &[Datum],
+) -> Result<Option<Key>, ExecError> {
+    let arbiters: Vec<usize> = match arbiter {
+        Some(arbiter) => vec![arbiter],
+        None => table
+            .indexes()
+            .enumerate()
+            .filter(|(_, i)| i.unique)
+            .map(|(n, _)| n)
+            .collect(),
+    };
+    for number in arbiters {
+        if let Some(key) = find(cx, table, number, row).await? {
+            return Ok(Some(key));
+        }
+    }
+    Ok(None)
+}
+
 /// Inserts a row, or does what the statement says if it exists. Gives the row that was written.
 ///
 /// The entries that may conflict are locked exclusively before anything is written, so nobody can
@@ -60,23 +85,7 @@ pub(super) async fn insert(
     let writer = &writers[0];
     let table = &*writer.table;
     check_row(cx, writer, &row)?;
-    let arbiters: Vec<usize> = match plan.arbiter {
-        Some(arbiter) => vec![arbiter],
-        None => table
-            .indexes()
-            .enumerate()
-            .filter(|(_, i)| i.unique)
-            .map(|(n, _)| n)
-            .collect(),
-    };
-    let mut existing = None;
-    for number in arbiters {
-        if let Some(key) = find(cx, table, number, &row).await? {
-            existing = Some(key);
-            break;
-        }
-    }
-    let Some(key) = existing else {
+    let Some(key) = existing(cx, table, plan.arbiter, &row).await? else {
         touched.insert(entry_key(table, &table.primary, &row).bytes)?;
         let changes = [Change {
             old: None,

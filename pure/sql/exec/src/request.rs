@@ -32,6 +32,32 @@ fn key_value(ty: Type, value: Datum) -> Datum {
     }
 }
 
+/// How many keys lists of these sizes name together.
+///
+/// # Errors
+/// 54000 beyond [`COMBINATIONS_MAX`].
+fn combinations(sizes: &[usize]) -> Result<usize, SqlError> {
+    let count = sizes
+        .iter()
+        .fold(1usize, |count, size| count.saturating_mul(*size));
+    if count > COMBINATIONS_MAX {
+        let message = "too many key combinations in IN lists";
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message));
+    }
+    Ok(count)
+}
+
+/// The next choice of one value out of each list; the last list turns fastest.
+fn advance(choice: &mut [usize], sizes: &[usize]) {
+    for (place, size) in choice.iter_mut().zip(sizes).rev() {
+        *place += 1;
+        if *place < *size {
+            break;
+        }
+        *place = 0;
+    }
+}
+
 /// The keys or ranges of an access for a row; NULL in a key names nothing.
 pub(super) fn targets(
     table: &Table,
@@ -49,13 +75,7 @@ pub(super) fn targets(
         Values::Row(_) => 1,
     });
     let sizes: Vec<usize> = sizes.chain(has_rows.then_some(rows.len())).collect();
-    let count = sizes
-        .iter()
-        .fold(1usize, |count, size| count.saturating_mul(*size));
-    if count > COMBINATIONS_MAX {
-        let message = "too many key combinations in IN lists";
-        return Err(SqlError::new(SqlState::PROGRAM_LIMIT, message));
-    }
+    let count = combinations(&sizes)?;
     let next = access.prefix.len();
     let Some((low, high)) = ends(access, &|i| column_type(next + i), row, env)? else {
         return Ok(Vec::new());
@@ -92,13 +112,7 @@ pub(super) fn targets(
             range(&bytes, low.as_ref(), high.as_ref(), descending)
         });
         targets.push(Target { bytes, slot, range });
-        for (place, size) in choice.iter_mut().zip(&sizes).rev() {
-            *place += 1;
-            if *place < *size {
-                break;
-            }
-            *place = 0;
-        }
+        advance(&mut choice, &sizes);
     }
     if count > 1 {
         // A value that a list names twice is read once.

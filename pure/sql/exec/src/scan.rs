@@ -455,10 +455,8 @@ pub(super) async fn lookups<'a>(
     let env = cx.env(slots);
     let program = scan.program.bind(slots);
     let read = scan_mode(cx, scan);
-    let mut found: Vec<RowBatch> = outer
-        .iter()
-        .map(|_| RowBatch::new(scan.width as usize))
-        .collect();
+    let empty = |_: &&dyn Columns| RowBatch::new(scan.width as usize);
+    let mut found: Vec<RowBatch> = outer.iter().map(empty).collect();
     let mut keys: VecDeque<(usize, Key)> = VecDeque::new();
     if scan.access.index == 0 && scan.access.point {
         for (i, row) in outer.iter().enumerate() {
@@ -468,10 +466,9 @@ pub(super) async fn lookups<'a>(
         }
     } else {
         let secondary = scan.access.index != 0;
-        let (mode, first) = if secondary {
-            (entry_mode(cx, scan), entry_program(scan))
-        } else {
-            (read, program.clone())
+        let (mode, first) = match secondary {
+            true => (entry_mode(cx, scan), entry_program(scan)),
+            false => (read, program.clone()),
         };
         let mut parts: Vec<(usize, Part<'a>)> = Vec::new();
         for (i, row) in outer.iter().enumerate() {

@@ -12,7 +12,7 @@ use crate::keys::{entry_differs, entry_key, entry_row};
 use crate::port::{ExecError, OpFuture};
 use base::limits::{KEY_BYTES_MAX, ROW_BYTES_MAX};
 use base::{Datum, Key, Pieces, Planted, RowBatch, SqlError, SqlState, is_planted};
-use catalog::Table;
+use catalog::{Index, Table};
 use expr::program::{Body, ModifyBody, ProgramPlan};
 use expr::rows::{entry_bytes, heap_bytes, row_bytes, shown_key};
 use expr::{Expr, eval};
@@ -229,6 +229,46 @@ async fn check_rows(cx: &Cx<'_>, writer: &Writer, changes: Changes<'_>) -> Resul
     Ok(())
 }
 
+/// Removes the entry of a row from an index. One that is being built may not have it yet: a program
+/// removes what is there.
+fn removed(key: Key, index: &Index, removal: Option<&Program>) -> Op {
+    match removal {
+        Some(program) if index.building => Op::Modify {
+            key,
+            program: program.clone(),
+        },
+        _ => Op::Write {
+            key,
+            write: Write::Delete,
+        },
+    }
+}
+
+/// Writes the entry of a new row to an index, given with its number; `None` if it has not changed.
+fn written(
+    table: &Table,
+    (number, index): (usize, &Index),
+    old: Option<&[Datum]>,
+    new: &[Datum],
+) -> Result<Option<Op>, SqlError> {
+    let key = checked_key(entry_key(table, index, new), &index.name)?;
+    Ok(Some(match (old, number) {
+        (Some(old), 0) if entry_key(table, index, old) == key => Op::Write {
+            key,
+            write: Write::Put(encoded_row(&table.name, new)?),
+        },
+        (_, 0) => Op::Insert {
+            key,
+            row: encoded_row(&table.name, new)?.into(),
+        },
+        (Some(old), _) if !entry_differs(table, index, old, new) => return Ok(None),
+        (_, _) => Op::Insert {
+            key,
+            row: entry_row(table, new).into(),
+        },
+    }))
+}
+
 /// Writes changes of the rows of one table and what follows from them in other tables.
 pub(super) async fn apply(
     cx: &Cx<'_>,
@@ -262,18 +302,7 @@ pub(super) async fn apply(
                 Some(new) => entry_differs(table, index, old, new),
             };
             if gone {
-                let key = entry_key(table, index, old);
-                // An index that is being built may not have the entry yet.
-                let op = match &removal {
-                    Some(program) if index.building => Op::Modify {
-                        key,
-                        program: program.clone(),
-                    },
-                    _ => Op::Write {
-                        key,
-                        write: Write::Delete,
-                    },
-                };
+                let op = removed(entry_key(table, index, old), index, removal.as_ref());
                 pending.start(i, number, op, changes).await?;
             }
         }
@@ -285,23 +314,9 @@ pub(super) async fn apply(
         }
         let Some(new) = &change.new else { continue };
         for (number, index) in table.indexes().enumerate() {
-            let key = checked_key(entry_key(table, index, new), &index.name)?;
-            let op = match (&change.old, number) {
-                (Some(old), 0) if entry_key(table, index, old) == key => Op::Write {
-                    key,
-                    write: Write::Put(encoded_row(&table.name, new)?),
-                },
-                (_, 0) => Op::Insert {
-                    key,
-                    row: encoded_row(&table.name, new)?.into(),
-                },
-                (Some(old), _) if !entry_differs(table, index, old, new) => continue,
-                (_, _) => Op::Insert {
-                    key,
-                    row: entry_row(table, new).into(),
-                },
-            };
-            pending.start(i, number, op, changes).await?;
+            if let Some(op) = written(table, (number, index), change.old.as_deref(), new)? {
+                pending.start(i, number, op, changes).await?;
+            }
         }
     }
     pending.settle(changes).await?;

@@ -167,16 +167,7 @@ impl AggFunc {
             first
         };
         if name == "string_agg" {
-            let ty = if first == Type::Bytea {
-                Type::Bytea
-            } else {
-                Type::Text
-            };
-            let fits = types.len() == 2
-                && types
-                    .iter()
-                    .all(|from| can_coerce(*from, ty, Context::Implicit));
-            return fits.then(|| (AggFunc::StringAgg, vec![ty, ty], ty));
+            return AggFunc::find_string_agg(types);
         }
         if types.len() != 1 {
             return None;
@@ -222,30 +213,42 @@ impl AggFunc {
             "bit_and" if first.is_integer() => one(AggFunc::BitAnd, first, first),
             "bit_or" if first.is_integer() => one(AggFunc::BitOr, first, first),
             "array_agg" => one(AggFunc::ArrayAgg, known, known.array_of()?),
-            _ => {
-                let root = name.starts_with("stddev");
-                let spread = root || name.starts_with("var");
-                if !spread || !is_aggregate(name) || !(first.is_numeric() || first == Type::Unknown)
-                {
-                    return None;
-                }
-                let float = first.is_float() || first == Type::Unknown;
-                let ty = if float {
-                    Type::Float8
-                } else {
-                    Type::Numeric(None)
-                };
-                one(
-                    AggFunc::Spread {
-                        root,
-                        sample: !name.ends_with("_pop"),
-                        float,
-                    },
-                    ty,
-                    ty,
-                )
-            }
+            _ => AggFunc::find_spread(name, first),
         }
+    }
+
+    /// `string_agg(text, text)` and `string_agg(bytea, bytea)`.
+    fn find_string_agg(types: &[Type]) -> Option<(AggFunc, Vec<Type>, Type)> {
+        let [value, separator] = types else {
+            return None;
+        };
+        let ty = match value.without_modifiers() {
+            Type::Bytea => Type::Bytea,
+            _ => Type::Text,
+        };
+        let fits = |from: &Type| can_coerce(*from, ty, Context::Implicit);
+        (fits(value) && fits(separator)).then(|| (AggFunc::StringAgg, vec![ty, ty], ty))
+    }
+
+    /// Standard deviations and variances of numbers.
+    fn find_spread(name: &str, of: Type) -> Option<(AggFunc, Vec<Type>, Type)> {
+        let root = name.starts_with("stddev");
+        let spread = root || name.starts_with("var");
+        if !spread || !is_aggregate(name) || !(of.is_numeric() || of == Type::Unknown) {
+            return None;
+        }
+        let float = of.is_float() || of == Type::Unknown;
+        let ty = if float {
+            Type::Float8
+        } else {
+            Type::Numeric(None)
+        };
+        let func = AggFunc::Spread {
+            root,
+            sample: !name.ends_with("_pop"),
+            float,
+        };
+        Some((func, vec![ty], ty))
     }
 
     /// Number of values in the partial result of a state.

@@ -46,29 +46,34 @@ fn position(args: &[Datum]) -> Result<Datum, SqlError> {
     Ok(found.map(|(at, _)| at as i64 + 1).into())
 }
 
+/// Argument `i`, which the binder made an integer.
+fn int(args: &[Datum], i: usize) -> i64 {
+    args[i].as_int().expect("the binder passes integers")
+}
+
+/// The item at a position, from 1; NULL where there is none.
+fn element(items: &[Datum], at: i64) -> Datum {
+    let index = at.checked_sub(1).and_then(|at| usize::try_from(at).ok());
+    let found = index.and_then(|index| items.get(index));
+    found.cloned().unwrap_or(Datum::Null)
+}
+
+/// The items at the positions `low` to `high`, from 1, as far as there are any.
+fn slice(items: &[Datum], low: i64, high: i64) -> Datum {
+    let kept = low.max(1) - 1..high.clamp(0, items.len() as i64);
+    let kept = if kept.is_empty() {
+        0..0
+    } else {
+        kept.start as usize..kept.end as usize
+    };
+    items[kept].to_vec().into()
+}
+
 /// Computes a function of arrays; NULL arguments only where it is not strict.
 pub fn apply(func: ArrayFunc, args: &mut [Datum]) -> Result<Datum, SqlError> {
-    let int = |args: &[Datum], i: usize| args[i].as_int().expect("the binder passes integers");
     Ok(match func {
-        ArrayFunc::Get => {
-            let index = int(args, 1)
-                .checked_sub(1)
-                .and_then(|index| usize::try_from(index).ok());
-            index
-                .and_then(|index| items(args, 0).get(index).cloned())
-                .unwrap_or(Datum::Null)
-        }
-        ArrayFunc::Slice => {
-            let (low, high) = (int(args, 1).max(1), int(args, 2));
-            let size = items(args, 0).len() as i64;
-            let kept = low - 1..high.clamp(0, size);
-            let kept = if kept.is_empty() {
-                0..0
-            } else {
-                kept.start as usize..kept.end as usize
-            };
-            items(args, 0)[kept].to_vec().into()
-        }
+        ArrayFunc::Get => element(items(args, 0), int(args, 1)),
+        ArrayFunc::Slice => slice(items(args, 0), int(args, 1), int(args, 2)),
         ArrayFunc::Length | ArrayFunc::Upper => match items(args, 0).len() {
             0 => Datum::Null,
             size if int(args, 1) == 1 => Datum::Int(size as i64),

@@ -56,6 +56,17 @@ fn optional_int(args: &[Datum], i: usize) -> Option<i64> {
     args.get(i).and_then(Datum::as_int)
 }
 
+/// `concat_ws(separator, ...)`: NULL if the separator is, without the parts that are NULL.
+fn joined(args: &[Datum]) -> Datum {
+    match args[0].as_str() {
+        Some(separator) => {
+            let parts: Vec<&str> = args[1..].iter().filter_map(Datum::as_str).collect();
+            parts.join(separator).into()
+        }
+        None => Datum::Null,
+    }
+}
+
 /// Computes a function of text; NULL arguments only where it is not strict.
 pub fn apply(func: TextFunc, args: &mut [Datum], ty: Type) -> Result<Datum, SqlError> {
     if let Some(Datum::Bytes(_)) = args.first() {
@@ -68,13 +79,7 @@ pub fn apply(func: TextFunc, args: &mut [Datum], ty: Type) -> Result<Datum, SqlE
             .filter_map(Datum::as_str)
             .collect::<String>()
             .into(),
-        TextFunc::ConcatWs => match args[0].as_str() {
-            Some(separator) => {
-                let parts: Vec<&str> = args[1..].iter().filter_map(Datum::as_str).collect();
-                parts.join(separator).into()
-            }
-            None => Datum::Null,
-        },
+        TextFunc::ConcatWs => joined(args),
         TextFunc::Length => Datum::Int(arg(args, 0).chars().count() as i64),
         TextFunc::OctetLength => Datum::Int(arg(args, 0).len() as i64),
         TextFunc::BitLength => Datum::Int(arg(args, 0).len() as i64 * 8),
@@ -96,12 +101,10 @@ pub fn apply(func: TextFunc, args: &mut [Datum], ty: Type) -> Result<Datum, SqlE
         TextFunc::Replace => replace(args)?.into(),
         TextFunc::Reverse => arg(args, 0).chars().rev().collect::<String>().into(),
         TextFunc::SplitPart => split_part(args)?.into(),
-        TextFunc::Ascii => Datum::Int(
-            arg(args, 0)
-                .chars()
-                .next()
-                .map_or(0, |c| i64::from(u32::from(c))),
-        ),
+        TextFunc::Ascii => {
+            let first = arg(args, 0).chars().next();
+            Datum::Int(first.map_or(0, |c| i64::from(u32::from(c))))
+        }
         TextFunc::Chr => chr(int(args, 0))?,
         TextFunc::Md5 => encode::md5_hex(arg(args, 0).as_bytes()).into(),
         TextFunc::Translate => translate(arg(args, 0), arg(args, 1), arg(args, 2)).into(),

@@ -220,6 +220,21 @@ fn setting_name(words: &mut Words<'_>) -> Result<String, SqlError> {
     Ok(name.to_ascii_lowercase())
 }
 
+/// The value behind SET TIME ZONE, up to the end of the statement.
+fn time_zone(words: &mut Words<'_>) -> Result<Option<String>, SqlError> {
+    let value = if words.take(&["DEFAULT"]) || words.take(&["LOCAL"]) {
+        None
+    } else if words.take(&["INTERVAL"]) {
+        let text = words.string()?;
+        words.at = words.tokens.len();
+        Some(text)
+    } else {
+        Some(words.value()?)
+    };
+    words.expect_end()?;
+    Ok(value)
+}
+
 fn set(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
     words.expect(&["SET"])?;
     if words.take(&["SESSION", "CHARACTERISTICS", "AS", "TRANSACTION"]) {
@@ -233,19 +248,9 @@ fn set(words: &mut Words<'_>) -> Result<SessionCommand, SqlError> {
     }
     let local = matches!(words.take_any(&["LOCAL", "SESSION"]), Some("LOCAL"));
     if words.take(&["TIME", "ZONE"]) {
-        let value = if words.take(&["DEFAULT"]) || words.take(&["LOCAL"]) {
-            None
-        } else if words.take(&["INTERVAL"]) {
-            let text = words.string()?;
-            words.at = words.tokens.len();
-            Some(text)
-        } else {
-            Some(words.value()?)
-        };
-        words.expect_end()?;
         return Ok(SessionCommand::Set {
             name: "timezone".into(),
-            value,
+            value: time_zone(words)?,
             local,
         });
     }

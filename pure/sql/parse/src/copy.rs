@@ -238,6 +238,20 @@ impl Given {
         }
     }
 
+    fn delimiter(&self, csv: bool) -> Result<u8, SqlError> {
+        let delimiter = match (&self.delimiter, csv) {
+            (None, true) => b',',
+            (None, false) => b'\t',
+            (Some(text), _) => single_byte("COPY delimiter", text)?,
+        };
+        if delimiter == b'\n' || delimiter == b'\r' {
+            return Err(invalid(
+                "COPY delimiter cannot be newline or carriage return",
+            ));
+        }
+        Ok(delimiter)
+    }
+
     fn finish(self, direction: Direction) -> Result<CopyOptions, SqlError> {
         let format = self.format.unwrap_or_default();
         if let Some(encoding) = &self.encoding {
@@ -248,21 +262,7 @@ impl Given {
         self.check_format(format)?;
         self.check_direction(direction)?;
         let csv = format == Format::Csv;
-        let delimiter = match &self.delimiter {
-            None => {
-                if csv {
-                    b','
-                } else {
-                    b'\t'
-                }
-            }
-            Some(text) => single_byte("COPY delimiter", text)?,
-        };
-        if delimiter == b'\n' || delimiter == b'\r' {
-            return Err(invalid(
-                "COPY delimiter cannot be newline or carriage return",
-            ));
-        }
+        let delimiter = self.delimiter(csv)?;
         let null = self
             .null
             .unwrap_or_else(|| if csv { "" } else { "\\N" }.to_owned());

@@ -33,6 +33,25 @@ pub fn resolved(cx: &CatalogCx<'_>, reg: Reg, name: &str) -> Result<Datum, SqlEr
     input(cx, &format!("{}in", reg.name()), name).map(oid)
 }
 
+/// PostgreSQL's number of an encoding; -1 for one that it does not know.
+fn encoding_number(name: &str) -> i64 {
+    match name.to_ascii_uppercase().as_str() {
+        "UTF8" | "UTF-8" | "UNICODE" => 6,
+        "SQL_ASCII" => 0,
+        _ => -1,
+    }
+}
+
+/// Whether indexes can do something; NULL for what is no property.
+fn index_ability(property: &str) -> Datum {
+    match property {
+        "can_order" | "can_unique" | "can_multi_col" | "clusterable" | "index_scan"
+        | "backward_scan" => flag(true),
+        "can_exclude" | "can_include" | "bitmap_scan" => flag(false),
+        _ => Datum::Null,
+    }
+}
+
 /// Computes a function of [`SIGNATURES`].
 ///
 /// # Errors
@@ -71,11 +90,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         "pg_get_constraintdef" => constraint_definition(cx, object(0), truth(1)),
         "pg_get_serial_sequence" => serial_sequence(cx, word(0), word(1))?,
         "pg_encoding_to_char" => text(if number(0) == Some(6) { "UTF8" } else { "" }),
-        "pg_char_to_encoding" => int(match word(0).to_ascii_uppercase().as_str() {
-            "UTF8" | "UTF-8" | "UNICODE" => 6,
-            "SQL_ASCII" => 0,
-            _ => -1,
-        }),
+        "pg_char_to_encoding" => int(encoding_number(word(0))),
         "pg_client_encoding" => {
             text((cx.setting)("client_encoding").unwrap_or_else(|| "UTF8".to_owned()))
         }
@@ -92,12 +107,7 @@ pub fn call(cx: &CatalogCx<'_>, name: &str, args: &[Datum]) -> Result<Datum, Sql
         "pg_relation_is_updatable" => int(find_table(cx, object(0)).map_or(0, |_| 28)),
         "pg_column_is_updatable" => flag(find_table(cx, object(0)).is_some()),
         "pg_index_column_has_property" => index_property(cx, object(0), number(1), word(2)),
-        "pg_index_has_property" | "pg_indexam_has_property" => match word(1) {
-            "can_order" | "can_unique" | "can_multi_col" | "clusterable" | "index_scan"
-            | "backward_scan" => flag(true),
-            "can_exclude" | "can_include" | "bitmap_scan" => flag(false),
-            _ => Datum::Null,
-        },
+        "pg_index_has_property" | "pg_indexam_has_property" => index_ability(word(1)),
         _ if name.ends_with("_description") => comments::described(cx, name, object(0), args),
         _ if name.ends_with("_is_visible") => visible_object(cx, name, object(0)),
         _ if name.starts_with("has_") || name == "pg_has_role" => privilege(cx, name, args)?,

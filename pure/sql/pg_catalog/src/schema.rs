@@ -53,83 +53,26 @@ pub(super) fn tables(cx: &CatalogCx<'_>, out: &mut RowBatch) {
 /// What `columns` says about a type: maximal characters and bytes, numeric precision, radix and
 /// scale, precision of fractions of a second.
 fn measures(ty: Type) -> [Datum; 6] {
-    let null = Datum::Null;
-    let binary = |bits: i64| {
-        [
-            Datum::Null,
-            Datum::Null,
-            int(bits),
-            int(2),
-            int(0),
-            Datum::Null,
-        ]
+    let of_text = |characters: Datum, bytes: i64| {
+        let mut measures = [const { Datum::Null }; 6];
+        (measures[0], measures[1]) = (characters, int(bytes));
+        measures
+    };
+    let of_number = |precision: Datum, radix: i64, scale: Datum| {
+        let (characters, bytes) = (Datum::Null, Datum::Null);
+        [characters, bytes, precision, int(radix), scale, Datum::Null]
     };
     match ty {
-        Type::Int2 => binary(16),
-        Type::Int4 => binary(32),
-        Type::Int8 => binary(64),
-        Type::Float4 => [
-            null.clone(),
-            null.clone(),
-            int(24),
-            int(2),
-            null.clone(),
-            null,
-        ],
-        Type::Float8 => [
-            null.clone(),
-            null.clone(),
-            int(53),
-            int(2),
-            null.clone(),
-            null,
-        ],
-        Type::Numeric(Some((precision, scale))) => [
-            null.clone(),
-            null.clone(),
-            int(precision),
-            int(10),
-            int(scale),
-            null,
-        ],
-        Type::Numeric(None) => [
-            null.clone(),
-            null.clone(),
-            null.clone(),
-            int(10),
-            null.clone(),
-            null,
-        ],
-        Type::Varchar(Some(n)) => {
-            let bytes = int(i64::from(n) * 4);
-            [
-                int(n),
-                bytes,
-                null.clone(),
-                null.clone(),
-                null.clone(),
-                null,
-            ]
-        }
-        Type::Char(n) if n > 0 => {
-            let bytes = int(i64::from(n) * 4);
-            [
-                int(n),
-                bytes,
-                null.clone(),
-                null.clone(),
-                null.clone(),
-                null,
-            ]
-        }
-        Type::Text | Type::Varchar(None) | Type::Char(_) => [
-            null.clone(),
-            int(1 << 30),
-            null.clone(),
-            null.clone(),
-            null.clone(),
-            null,
-        ],
+        Type::Int2 => of_number(int(16), 2, int(0)),
+        Type::Int4 => of_number(int(32), 2, int(0)),
+        Type::Int8 => of_number(int(64), 2, int(0)),
+        Type::Float4 => of_number(int(24), 2, Datum::Null),
+        Type::Float8 => of_number(int(53), 2, Datum::Null),
+        Type::Numeric(Some((precision, scale))) => of_number(int(precision), 10, int(scale)),
+        Type::Numeric(None) => of_number(Datum::Null, 10, Datum::Null),
+        Type::Varchar(Some(n)) => of_text(int(n), i64::from(n) * 4),
+        Type::Char(n) if n > 0 => of_text(int(n), i64::from(n) * 4),
+        Type::Text | Type::Varchar(None) | Type::Char(_) => of_text(Datum::Null, 1 << 30),
         Type::Date => moment(0),
         Type::Timestamp(digits) | Type::Timestamptz(digits) => {
             moment(digits.unwrap_or(base::types::SECOND_DIGITS_MAX))

@@ -116,6 +116,16 @@ impl Regex {
         self.run(text, from, true)
     }
 
+    /// A thread that looks for a match from here on.
+    fn thread_from(&self, start: usize, captures: bool) -> Thread {
+        let slots = if captures { self.groups * 2 } else { 0 };
+        Thread {
+            pc: 0,
+            start,
+            slots: vec![None; slots],
+        }
+    }
+
     /// Runs the threads. Without `captures` it stops at the first sign of a match.
     fn run(&self, text: &str, from: usize, captures: bool) -> Option<Captures> {
         let size = self.program.len();
@@ -127,20 +137,7 @@ impl Regex {
             let after = text[at..].chars().next();
             let place = Place { at, before, after };
             if best.is_none() {
-                let slots = if captures {
-                    vec![None; self.groups * 2]
-                } else {
-                    Vec::new()
-                };
-                self.add(
-                    &mut now,
-                    Thread {
-                        pc: 0,
-                        start: at,
-                        slots,
-                    },
-                    place,
-                );
+                self.add(&mut now, self.thread_from(at, captures), place);
             }
             if now.list.is_empty() && best.is_some() {
                 break;
@@ -188,15 +185,10 @@ impl Regex {
             }
         }
         let (thread, end) = best?;
-        let groups = thread
-            .slots
-            .chunks(2)
-            .map(|pair| Some((pair[0]?, pair[1]?)));
-        Some(
-            core::iter::once(Some((thread.start, end)))
-                .chain(groups)
-                .collect(),
-        )
+        let pairs = thread.slots.chunks(2);
+        let groups = pairs.map(|pair| Some((pair[0]?, pair[1]?)));
+        let whole = core::iter::once(Some((thread.start, end)));
+        Some(whole.chain(groups).collect())
     }
 
     /// Adds a thread after following everything that takes no character.

@@ -281,6 +281,23 @@ fn offset_field(moment: &Moment, name: &str) -> String {
     }
 }
 
+/// The century of a year; years before Christ are negative.
+fn century(year: i64) -> i64 {
+    if year > 0 {
+        (year + 99) / 100
+    } else {
+        (year - 99) / 100
+    }
+}
+
+/// A month in Roman digits; an interval of whole years has none.
+fn roman_month(month: i32) -> String {
+    match month {
+        0 => String::new(),
+        month => roman_digits(month.abs().into()),
+    }
+}
+
 fn field(moment: &Moment, name: &str, written: &str, fill: bool) -> Result<String, SqlError> {
     let number = |value: i64, width: usize| {
         if fill {
@@ -336,22 +353,8 @@ fn field(moment: &Moment, name: &str, written: &str, fill: bool) -> Result<Strin
         "TZ" if moment.days.is_some() => letters(moment.zone.as_ref().map_or("", |zone| &zone.1)),
         "TZH" | "OF" | "TZM" => offset_field(moment, name),
         "Q" => quarter(moment.month),
-        "CC" => {
-            let century = if year > 0 {
-                (year + 99) / 100
-            } else {
-                (year - 99) / 100
-            };
-            number(century, 2)
-        }
-        "RM" => {
-            let text = if moment.month == 0 {
-                String::new()
-            } else {
-                roman_digits(moment.month.abs().into())
-            };
-            cased(&text, written, 4, fill)
-        }
+        "CC" => number(century(year), 2),
+        "RM" => cased(&roman_month(moment.month), written, 4, fill),
         _ => return calendar_field(moment, name, written, fill),
     })
 }

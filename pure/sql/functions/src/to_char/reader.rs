@@ -39,6 +39,14 @@ pub(super) fn parse(text: &str, pattern: &str) -> Result<Datum, SqlError> {
         fraction: 0,
         behind_point: false,
     };
+    // These are refused wherever they stand, also behind the end of the text.
+    for token in &pattern.tokens {
+        match token {
+            Token::Roman(_) => return Err(not_for_input("RN")),
+            Token::Exponent => return Err(not_for_input("EEEE")),
+            _ => {}
+        }
+    }
     for token in &pattern.tokens {
         if reader.is_over() {
             break;
@@ -112,8 +120,7 @@ impl Reader<'_> {
                 }
             }
             Token::Sign | Token::Brackets | Token::Shift | Token::Blank | Token::Nothing => {}
-            Token::Roman(_) => return Err(not_for_input("RN")),
-            Token::Exponent => return Err(not_for_input("EEEE")),
+            Token::Roman(_) | Token::Exponent => unreachable!("refused before"),
         }
         Ok(())
     }

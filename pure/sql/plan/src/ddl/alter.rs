@@ -10,7 +10,9 @@ use bind::scope::ident;
 use bind::{Binder, unsupported};
 use catalog::{Check, Command, Index, Table, Validity};
 use parse::{AlterStatement, Marks};
-use sqlparser::ast::{self, AlterTableOperation, DropBehavior, KeyOrIndexDisplay, TableConstraint};
+use sqlparser::ast::{
+    self, AlterTableOperation, DropBehavior, Ident, KeyOrIndexDisplay, TableConstraint,
+};
 use std::sync::Arc;
 
 const TAG: &str = "ALTER TABLE";
@@ -152,6 +154,61 @@ fn added(
     }
 }
 
+fn validity_of(marks: &Marks) -> Validity {
+    match marks.not_valid {
+        true => Validity::NotValid,
+        false => Validity::Adding,
+    }
+}
+
+fn add_foreign(
+    table: &Arc<Table>,
+    constraint: &TableConstraint,
+    marks: &Marks,
+    binder: &mut Binder<'_>,
+) -> Result<DdlPlan, SqlError> {
+    let (database, validity) = (binder.cx.database.clone(), validity_of(marks));
+    let written = foreign_of(constraint, marks, binder)?;
+    let mut key = foreign_key(table, &written, binder)?;
+    key.validity = validity;
+    if key.name.is_empty() {
+        key.name = names::constraint_name(table, &written.columns, "fkey");
+    }
+    let name = key.name.clone();
+    let add = Command::AddForeignKey {
+        database: database.name.clone(),
+        table: table.name.clone(),
+        foreign_key: key,
+    };
+    Ok(added(table, &name, validity, add, binder))
+}
+
+fn add_check(
+    table: &Arc<Table>,
+    name: Option<&Ident>,
+    expr: &ast::Expr,
+    marks: &Marks,
+    binder: &mut Binder<'_>,
+) -> Result<DdlPlan, SqlError> {
+    let (database, validity) = (binder.cx.database.clone(), validity_of(marks));
+    let expression = check_text(table, expr, binder)?;
+    let name = match name {
+        Some(name) => ident(name),
+        None => table.check_name(&expression),
+    };
+    let check = Check {
+        name: name.clone(),
+        expression,
+        validity,
+    };
+    let add = Command::AddCheck {
+        database: database.name.clone(),
+        table: table.name.clone(),
+        check,
+    };
+    Ok(added(table, &name, validity, add, binder))
+}
+
 fn add(
     table: &Arc<Table>,
     constraint: &TableConstraint,
@@ -159,10 +216,6 @@ fn add(
     binder: &mut Binder<'_>,
 ) -> Result<DdlPlan, SqlError> {
     let database = binder.cx.database.clone();
-    let validity = match marks.not_valid {
-        true => Validity::NotValid,
-        false => Validity::Adding,
-    };
     match constraint {
         TableConstraint::PrimaryKey {
             name,
@@ -210,38 +263,9 @@ fn add(
             on_delete: _,
             on_update: _,
             characteristics: _,
-        } => {
-            let written = foreign_of(constraint, marks, binder)?;
-            let mut key = foreign_key(table, &written, binder)?;
-            key.validity = validity;
-            if key.name.is_empty() {
-                key.name = names::constraint_name(table, &written.columns, "fkey");
-            }
-            let name = key.name.clone();
-            let add = Command::AddForeignKey {
-                database: database.name.clone(),
-                table: table.name.clone(),
-                foreign_key: key,
-            };
-            Ok(added(table, &name, validity, add, binder))
-        }
+        } => add_foreign(table, constraint, marks, binder),
         TableConstraint::Check { name, expr } => {
-            let expression = check_text(table, expr, binder)?;
-            let name = match name {
-                Some(name) => ident(name),
-                None => table.check_name(&expression),
-            };
-            let check = Check {
-                name: name.clone(),
-                expression,
-                validity,
-            };
-            let add = Command::AddCheck {
-                database: database.name.clone(),
-                table: table.name.clone(),
-                check,
-            };
-            Ok(added(table, &name, validity, add, binder))
+            add_check(table, name.as_ref(), expr, marks, binder)
         }
         other => Err(unsupported(&format!("the constraint {other}"))),
     }

@@ -223,6 +223,33 @@ fn index(name: String, columns: Vec<IndexColumn>, unique: bool, constraint: bool
     }
 }
 
+fn index_column(
+    table: &Table,
+    key: &ast::OrderByExpr,
+    binder: &Binder<'_>,
+) -> Result<IndexColumn, SqlError> {
+    let (descending, nulls_first) = binder.sort_order(key)?;
+    let mut expr = &key.expr;
+    if let ast::Expr::Collate {
+        expr: inner,
+        collation,
+    } = expr
+    {
+        bind::check_collation(collation)?;
+        expr = inner;
+    }
+    let ast::Expr::Identifier(name) = expr else {
+        return Err(unsupported("an index on an expression"));
+    };
+    if nulls_first != descending {
+        return Err(unsupported("an index with NULLS in the unusual place"));
+    }
+    Ok(IndexColumn {
+        column: key_column(table, &ident(name))?,
+        descending,
+    })
+}
+
 fn create_index(create: &ast::CreateIndex, binder: &mut Binder<'_>) -> Result<DdlPlan, SqlError> {
     let ast::CreateIndex {
         name,
@@ -257,29 +284,8 @@ fn create_index(create: &ast::CreateIndex, binder: &mut Binder<'_>) -> Result<Dd
     }
     known_schema(object_name(table_name).0.as_deref())?;
     let table = binder.find_table(table_name)?;
-    let mut columns = Vec::new();
-    for key in keys {
-        let (descending, nulls_first) = binder.sort_order(key)?;
-        let mut expr = &key.expr;
-        if let ast::Expr::Collate {
-            expr: inner,
-            collation,
-        } = expr
-        {
-            bind::check_collation(collation)?;
-            expr = inner;
-        }
-        let ast::Expr::Identifier(name) = expr else {
-            return Err(unsupported("an index on an expression"));
-        };
-        if nulls_first != descending {
-            return Err(unsupported("an index with NULLS in the unusual place"));
-        }
-        columns.push(IndexColumn {
-            column: key_column(&table, &ident(name))?,
-            descending,
-        });
-    }
+    let columns = keys.iter().map(|key| index_column(&table, key, binder));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
     let database = binder.cx.database.clone();
     let name = match name {
         Some(name) => own_name(name, binder)?,

@@ -16,7 +16,7 @@ use parse::{Marks, TableStatement};
 use sqlparser::ast::{
     self, ColumnOption, ConstraintCharacteristics, DeferrableInitial, GeneratedAs,
     HiveDistributionStyle, HiveFormat, KeyOrIndexDisplay, NullsDistinctOption, ReferentialAction,
-    TableConstraint,
+    SequenceOptions, TableConstraint,
 };
 use std::sync::Arc;
 
@@ -50,6 +50,17 @@ pub(super) struct Foreign {
     pub(super) on_delete: Option<ReferentialAction>,
     pub(super) on_update: Option<ReferentialAction>,
     pub(super) match_full: bool,
+}
+
+/// Makes the columns the primary key of a table.
+fn key_rows_by(table: &mut Table, constraint: String, columns: &[String]) -> Result<(), SqlError> {
+    let keys = key_columns(table, columns)?;
+    table.primary = index(constraint.clone(), keys, true, true);
+    table.primary_constraint = Some(constraint);
+    for key in &table.primary.columns {
+        table.columns[usize::from(key.column)].not_null = true;
+    }
+    Ok(())
 }
 
 pub(super) fn create(
@@ -93,16 +104,7 @@ pub(super) fn create(
         checks,
     } = definition;
     if let Some((constraint, columns)) = primary {
-        table.primary = index(
-            constraint.clone(),
-            key_columns(&table, &columns)?,
-            true,
-            true,
-        );
-        table.primary_constraint = Some(constraint);
-        for key in &table.primary.columns {
-            table.columns[usize::from(key.column)].not_null = true;
-        }
+        key_rows_by(&mut table, constraint, &columns)?;
     }
     for (constraint, columns) in uniques {
         table.secondary.push(index(
@@ -367,6 +369,105 @@ fn check_storable(name: &str, ty: Type) -> Result<(), SqlError> {
     }
 }
 
+fn identity_kind(written: &GeneratedAs, computed: bool) -> Result<Identity, SqlError> {
+    match written {
+        _ if computed => Err(unsupported("a generated column")),
+        GeneratedAs::Always => Ok(Identity::Always),
+        GeneratedAs::ByDefault => Ok(Identity::ByDefault),
+        GeneratedAs::ExpStored => Err(unsupported("a generated column")),
+    }
+}
+
+/// The sequence that numbers an identity column.
+fn identity_sequence(ty: Type, options: Option<&[SequenceOptions]>) -> Result<Sequence, SqlError> {
+    sequence(String::new(), ty, options.unwrap_or(&[])).map_err(|error| {
+        if ty.is_integer() {
+            return error;
+        }
+        let message = "identity column type must be smallint, integer, or bigint";
+        SqlError::new(SqlState::INVALID_PARAMETER, message)
+    })
+}
+
+/// 42601: a `serial` column has a default already, what its sequence gives.
+fn second_default(definition: &Definition, column: &Column) -> SqlError {
+    let message = format!(
+        "multiple default values specified for column \"{}\" of table \"{}\"",
+        column.name, definition.table.name
+    );
+    SqlError::new(SqlState::SYNTAX, message)
+}
+
+/// What an option says of its column and of the table.
+fn add_option(
+    definition: &mut Definition,
+    column: &mut Column,
+    (constraint, option): (String, &ColumnOption),
+    serial: bool,
+    marks: &Marks,
+    binder: &mut Binder<'_>,
+) -> Result<(), SqlError> {
+    match option {
+        ColumnOption::Null => {}
+        ColumnOption::NotNull => column.not_null = true,
+        ColumnOption::Default(value) => {
+            if serial {
+                return Err(second_default(definition, column));
+            }
+            column.default = Some(default_text(column, value, binder)?);
+        }
+        ColumnOption::Unique {
+            is_primary,
+            characteristics,
+        } => {
+            check_immediate(characteristics, binder)?;
+            let columns = vec![column.name.clone()];
+            match is_primary {
+                true => set_primary(definition, constraint, columns)?,
+                false => definition.uniques.push((constraint, columns)),
+            }
+        }
+        ColumnOption::ForeignKey {
+            foreign_table,
+            referred_columns,
+            on_delete,
+            on_update,
+            characteristics,
+        } => {
+            check_immediate(characteristics, binder)?;
+            definition.foreign.push(Foreign {
+                name: constraint,
+                columns: vec![column.name.clone()],
+                parent: foreign_table.clone(),
+                parent_columns: referred_columns.iter().map(ident).collect(),
+                on_delete: *on_delete,
+                on_update: *on_update,
+                match_full: marks.is_full(foreign_table),
+            });
+        }
+        ColumnOption::Check(check) => definition.checks.push((constraint, check.clone())),
+        ColumnOption::Collation(collation) => {
+            binder.collated(Expr::null(column.ty), collation)?;
+        }
+        ColumnOption::Generated {
+            generated_as,
+            sequence_options,
+            generation_expr,
+            generation_expr_mode,
+            generated_keyword,
+        } => {
+            let computed = generation_expr.is_some() || generation_expr_mode.is_some();
+            column.identity = Some(identity_kind(generated_as, computed)?);
+            binder.no(!generated_keyword, "AS")?;
+            let drawn = identity_sequence(column.ty, sequence_options.as_deref())?;
+            definition.own(drawn, &column.name);
+            column.not_null = true;
+        }
+        other => return Err(unsupported(&format!("the column option {other}"))),
+    }
+    Ok(())
+}
+
 fn add_column(
     definition: &mut Definition,
     ast: &ast::ColumnDef,
@@ -402,82 +503,14 @@ fn add_column(
     } in options
     {
         let constraint = constraint.as_ref().map_or_else(String::new, ident);
-        match option {
-            ColumnOption::Null => {}
-            ColumnOption::NotNull => column.not_null = true,
-            ColumnOption::Default(value) => {
-                if serial {
-                    let message = format!(
-                        "multiple default values specified for column \"{name}\" of table \"{}\"",
-                        definition.table.name
-                    );
-                    return Err(SqlError::new(SqlState::SYNTAX, message));
-                }
-                column.default = Some(default_text(&column, value, binder)?);
-            }
-            ColumnOption::Unique {
-                is_primary,
-                characteristics,
-            } => {
-                check_immediate(characteristics, binder)?;
-                if *is_primary {
-                    set_primary(definition, constraint, vec![name.clone()])?;
-                } else {
-                    definition.uniques.push((constraint, vec![name.clone()]));
-                }
-            }
-            ColumnOption::ForeignKey {
-                foreign_table,
-                referred_columns,
-                on_delete,
-                on_update,
-                characteristics,
-            } => {
-                check_immediate(characteristics, binder)?;
-                definition.foreign.push(Foreign {
-                    name: constraint,
-                    columns: vec![name.clone()],
-                    parent: foreign_table.clone(),
-                    parent_columns: referred_columns.iter().map(ident).collect(),
-                    on_delete: *on_delete,
-                    on_update: *on_update,
-                    match_full: marks.is_full(foreign_table),
-                });
-            }
-            ColumnOption::Check(check) => definition.checks.push((constraint, check.clone())),
-            ColumnOption::Collation(collation) => {
-                binder.collated(Expr::null(ty), collation)?;
-            }
-            ColumnOption::Generated {
-                generated_as,
-                sequence_options,
-                generation_expr,
-                generation_expr_mode,
-                generated_keyword,
-            } => {
-                if generation_expr.is_some() || generation_expr_mode.is_some() {
-                    return Err(unsupported("a generated column"));
-                }
-                binder.no(!generated_keyword, "AS")?;
-                let kind = match generated_as {
-                    GeneratedAs::Always => Identity::Always,
-                    GeneratedAs::ByDefault => Identity::ByDefault,
-                    GeneratedAs::ExpStored => return Err(unsupported("a generated column")),
-                };
-                let options = sequence_options.as_deref().unwrap_or(&[]);
-                let drawn = sequence(String::new(), ty, options).map_err(|error| {
-                    if ty.is_integer() {
-                        return error;
-                    }
-                    let message = "identity column type must be smallint, integer, or bigint";
-                    SqlError::new(SqlState::INVALID_PARAMETER, message)
-                })?;
-                definition.own(drawn, &name);
-                column.identity = Some(kind);
-                column.not_null = true;
-            }
-            other => return Err(unsupported(&format!("the column option {other}"))),
-        }
+        add_option(
+            definition,
+            &mut column,
+            (constraint, option),
+            serial,
+            marks,
+            binder,
+        )?;
     }
     definition.table.columns.push(column);
     Ok(())

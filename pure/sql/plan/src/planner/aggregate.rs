@@ -34,12 +34,8 @@ impl Planner<'_, '_> {
         for aggregate in &aggregates {
             need.extend(columns_of(&aggregate.args));
             need.extend(aggregate.filter.iter().flat_map(walk::columns));
-            need.extend(
-                aggregate
-                    .order
-                    .iter()
-                    .flat_map(|(key, _, _)| walk::columns(key)),
-            );
+            let keys = aggregate.order.iter();
+            need.extend(keys.flat_map(|(key, _, _)| walk::columns(key)));
         }
         let wish = extreme_wish(&input, &group, &aggregates);
         let extreme = wish.limit.clone();

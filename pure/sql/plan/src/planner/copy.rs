@@ -13,6 +13,7 @@ use expr::{Expr, walk};
 use parse::copy::{CopyOptions, Direction, Format};
 use parse::{CopySource, CopyStatement};
 use pg_catalog::names::in_known_schema;
+use std::sync::Arc;
 
 /// What a client must be told before COPY data flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,6 +99,67 @@ fn named_columns(mut query: BoundQuery, format: Format) -> Result<BoundQuery, Sq
     Ok(query)
 }
 
+/// COPY FROM into these columns of a table; the others get their defaults.
+fn copy_from(
+    planner: &mut Planner<'_, '_>,
+    table: &Arc<Table>,
+    places: Vec<u16>,
+    options: CopyOptions,
+) -> Result<Action, SqlError> {
+    let writers = planner.writers(table, Purpose::Insert)?;
+    let mut row = Vec::new();
+    for (i, column) in table.columns.iter().enumerate() {
+        row.push(if places.contains(&(i as u16)) {
+            Expr::null(column.ty)
+        } else {
+            planner.binder.default_value(table, column)?
+        });
+    }
+    let constant = row.iter().all(walk::is_row_independent);
+    let calls = planner.binder.take_calls();
+    let types = table.columns.iter().map(|column| column.ty).collect();
+    let source = planner.settled(Rel::Values {
+        rows: vec![row],
+        types,
+        calls,
+    });
+    let wanted: Vec<u32> = (0..table.columns.len() as u32).collect();
+    let defaults = planner.rows(source, &wanted)?;
+    debug_assert!(matches!(defaults.op, StepOp::Values { .. }));
+    Ok(Action::CopyFrom(Box::new(CopyFromPlan {
+        writers,
+        columns: places,
+        defaults,
+        constant_defaults: constant,
+        options,
+    })))
+}
+
+/// COPY TO of these columns of a table.
+fn copy_to(
+    planner: &mut Planner<'_, '_>,
+    table: &Arc<Table>,
+    places: &[u16],
+    options: CopyOptions,
+) -> Result<Action, SqlError> {
+    let wanted: Vec<u32> = places.iter().map(|place| u32::from(*place)).collect();
+    let columns = places.iter().map(|place| {
+        let column = table.column_at(*place);
+        (column.name.clone(), column.ty)
+    });
+    let columns = columns.collect();
+    let rel = Rel::Table {
+        table: table.clone(),
+        lock: None,
+    };
+    let query = planner.rows(rel, &wanted)?;
+    Ok(Action::CopyTo(Box::new(CopyToPlan {
+        query,
+        columns,
+        options,
+    })))
+}
+
 pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan, SqlError> {
     let direction = if copy.from {
         Direction::From
@@ -131,53 +193,9 @@ pub(super) fn plan(copy: &CopyStatement, binder: &mut Binder<'_>) -> Result<Plan
                 .map_err(|error| error.at(*position))?;
             let places = column_positions(&table, columns)?;
             let mut planner = Planner::new(binder);
-            let action = if copy.from {
-                let writers = planner.writers(&table, Purpose::Insert)?;
-                let mut row = Vec::new();
-                for (i, column) in table.columns.iter().enumerate() {
-                    row.push(if places.contains(&(i as u16)) {
-                        Expr::null(column.ty)
-                    } else {
-                        planner.binder.default_value(&table, column)?
-                    });
-                }
-                let constant = row.iter().all(walk::is_row_independent);
-                let calls = planner.binder.take_calls();
-                let types = table.columns.iter().map(|column| column.ty).collect();
-                let source = planner.settled(Rel::Values {
-                    rows: vec![row],
-                    types,
-                    calls,
-                });
-                let wanted: Vec<u32> = (0..table.columns.len() as u32).collect();
-                let defaults = planner.rows(source, &wanted)?;
-                debug_assert!(matches!(defaults.op, StepOp::Values { .. }));
-                Action::CopyFrom(Box::new(CopyFromPlan {
-                    writers,
-                    columns: places,
-                    defaults,
-                    constant_defaults: constant,
-                    options,
-                }))
-            } else {
-                let wanted: Vec<u32> = places.iter().map(|place| u32::from(*place)).collect();
-                let columns = places
-                    .iter()
-                    .map(|place| {
-                        let column = table.column_at(*place);
-                        (column.name.clone(), column.ty)
-                    })
-                    .collect();
-                let rel = Rel::Table {
-                    table: table.clone(),
-                    lock: None,
-                };
-                let query = planner.rows(rel, &wanted)?;
-                Action::CopyTo(Box::new(CopyToPlan {
-                    query,
-                    columns,
-                    options,
-                }))
+            let action = match direction {
+                Direction::From => copy_from(&mut planner, &table, places, options)?,
+                Direction::To => copy_to(&mut planner, &table, &places, options)?,
             };
             let inits = planner.inits()?;
             let steps = planner.next_step;
