@@ -22,6 +22,7 @@ use txn::{LockMode, Op, OpError, OpReply, OpResult, Outcome, Read, Snapshot};
 ///                        that misses nothing, drawn with the first and raised as it is told
 /// commit T | abort T | forget T | cost T
 /// deliver [COUNT]        messages that may leave, in order; each line says who was told what
+/// settle                 flushes every node and delivers, until no message is under way
 /// drop TEXT | twice TEXT | late TEXT
 ///                        the first message whose line contains TEXT: lost, comes again, comes last
 /// full N | room N        the disk of a node
@@ -94,6 +95,7 @@ impl<P: Subject> Script<P> {
             }
             ["deliver"] => self.deliver(usize::MAX, out),
             ["deliver", count] => self.deliver(number(count), out),
+            ["settle"] => self.settle(out),
             ["drop", ..] => {
                 let at = self.find(&words[1..].join(" "));
                 let flight = self.world.flights.remove(at);
@@ -271,6 +273,18 @@ impl<P: Subject> Script<P> {
                 let _ = writeln!(out, "{} (waits for the disk)", describe::<P>(flight));
             }
         }
+    }
+
+    fn settle(&mut self, out: &mut String) {
+        for _ in 0..100 {
+            self.world.flush_all();
+            self.answers(out);
+            if self.world.flights.is_empty() {
+                return;
+            }
+            self.deliver(usize::MAX, out);
+        }
+        panic!("messages go on for ever");
     }
 
     fn answers(&mut self, out: &mut String) {

@@ -4,6 +4,7 @@
 mod entrust;
 mod faults;
 mod formulas;
+mod golden;
 mod hot;
 mod increments;
 mod load;
