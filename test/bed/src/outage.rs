@@ -43,7 +43,7 @@ impl<P: Subject> World<P> {
     /// Messages arrive if they are delivered.
     pub fn announce_link(&mut self, node: NodeId, stands: bool) {
         let nodes: Vec<NodeId> = self.nodes.keys().copied().collect();
-        for id in self.homes.clone() {
+        for id in self.ids() {
             let here = id.node();
             let concerned = |other: &NodeId| (*other == node) != (here == node);
             for other in nodes.iter().copied().filter(concerned) {

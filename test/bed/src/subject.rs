@@ -18,6 +18,11 @@ pub trait Subject: Protocol + Sized {
     /// If not, a restarted node starts at its time, and snapshots of that moment can be read.
     const BOUNDS_CLOCKS: bool = true;
 
+    /// The shards that have rows, of all: slots are spread over them in turn.
+    fn homes(shards: &[ShardId]) -> Vec<ShardId> {
+        shards.to_vec()
+    }
+
     /// The protocol on one of `shards`, which are all, in the order of placement.
     fn new(shard: ShardId, shards: &[ShardId]) -> Self;
 

@@ -128,11 +128,12 @@ impl<P: Subject> World<P> {
     pub fn new(nodes: u16, shards: u16) -> World<P> {
         let ids = (1..=nodes)
             .flat_map(|node| (0..shards).map(move |index| ShardId::new(NodeId(node), index)));
+        let ids: Vec<ShardId> = ids.collect();
         let mut world = World {
             now: Time(1_704_067_200_000_000 + 1_000_000),
             nodes: BTreeMap::new(),
             shards: BTreeMap::new(),
-            homes: ids.collect(),
+            homes: P::homes(&ids),
             flights: Vec::new(),
             answers: Vec::new(),
             history: Vec::new(),
@@ -164,9 +165,9 @@ impl<P: Subject> World<P> {
             world.nodes.insert(node, state);
             world.start_record(node);
         }
-        for id in world.homes.clone() {
+        for id in ids.iter().copied() {
             let shard = Shard {
-                protocol: P::new(id, &world.homes),
+                protocol: P::new(id, &ids),
                 store: Store::new(),
                 clock: Clock::new(id, Ts::ZERO),
                 counters: Counters::default(),
@@ -176,7 +177,7 @@ impl<P: Subject> World<P> {
             };
             world.shards.insert(id, shard);
         }
-        for id in world.homes.clone() {
+        for id in ids {
             world.call(id, |protocol, cx| {
                 protocol.recover(cx, &mut CheckpointTables::default(), &|_| true);
             });
@@ -410,6 +411,11 @@ impl<P: Subject> World<P> {
         Some(self.answers.remove(at).2)
     }
 
+    /// All shards.
+    pub fn ids(&self) -> Vec<ShardId> {
+        self.shards.keys().copied().collect()
+    }
+
     /// The shards of a node.
     pub fn ids_of(&self, node: NodeId) -> Vec<ShardId> {
         let ids = self.shards.keys().copied();
@@ -516,7 +522,7 @@ impl<P: Subject> World<P> {
     /// Time goes on, and every shard that runs is woken.
     pub fn tick(&mut self, micros: u64) {
         self.now = self.now.after(micros);
-        for id in self.homes.clone() {
+        for id in self.ids() {
             if self.nodes[&id.node()].up {
                 self.call(id, |protocol, cx| protocol.on_tick(cx));
             }

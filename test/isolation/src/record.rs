@@ -1,7 +1,7 @@
 //! What a person has read: the outcomes of a script per system and level, in its file.
 //!
 //! ```text
-//! ---- trellis-1x1 RR, trellis-1x1 SER
+//! ---- two_phase-1x1 RR, two_phase-1x1 SER
 //! a [10] 1 commit | b [10] ~40001! . rollback | [11]
 //!   aababb abaabb
 //! P4: a [10] 1 commit | b [10] ~1 commit | [11]
@@ -20,7 +20,8 @@ use std::fmt;
 /// Whose outcomes a section holds.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Key {
-    /// Name of the system, for example `postgres-15` or `trellis-3x2` (nodes and shards of each).
+    /// Name of the system, for example `postgres-15` or `two_phase-3x2` (protocol,
+    /// nodes, shards of each).
     pub system: String,
     /// The level that was asked for.
     pub level: Level,

@@ -19,10 +19,10 @@ const HEAD: &str = "\
 # Isolation
 
 Which anomalies (Adya's names) clients can see, at which level, in which system. Each script of
-`test/isolation/specs` runs in all interleavings of its steps: in the simulator, on one shard
-(`trellis-1x1`) and on three nodes with two shards each (`trellis-3x2`), and against PostgreSQL 15.
-This page is computed from what the scripts record (`cargo test -p isolation` fails when it is out
-of date, `UPDATE=1` writes it).
+`test/isolation/specs` runs in all interleavings of its steps: in the simulator, under each protocol
+on one shard (`two_phase-1x1`, `leap-1x1`) and under two_phase on three nodes with two shards each
+(`two_phase-3x2`), and against PostgreSQL 15. This page is computed from what the scripts record
+(`cargo test -p isolation` fails when it is out of date, `UPDATE=1` writes it).
 
 ## Anomalies
 
@@ -62,23 +62,19 @@ fn systems(specs: &[(String, Spec)]) -> BTreeSet<&str> {
 
 fn anomalies(specs: &[(String, Spec)], out: &mut String) -> std::fmt::Result {
     let systems = systems(specs);
-    write!(out, "| anomaly | what is seen |")?;
-    for system in &systems {
-        for level in Level::ALL {
-            write!(out, " {system} {} |", level.short())?;
-        }
-    }
-    writeln!(
-        out,
-        "\n|---|---|{}",
-        "---|".repeat(systems.len() * Level::ALL.len())
-    )?;
-    for kind in Anomaly::ALL {
-        write!(out, "| {kind} | {} |", kind.story())?;
+    for level in Level::ALL {
+        let (name, short) = (level.sql().to_uppercase(), level.short());
+        write!(out, "### {name} ({short})\n\n| anomaly | what is seen |")?;
         for system in &systems {
-            for level in Level::ALL {
+            write!(out, " {system} |")?;
+        }
+        writeln!(out, "\n|---|---|{}", "---|".repeat(systems.len()))?;
+        for kind in Anomaly::ALL {
+            write!(out, "| {kind} | {} |", kind.story())?;
+            for system in &systems {
                 write!(out, " {} |", cell(specs, kind, system, level))?;
             }
+            writeln!(out)?;
         }
         writeln!(out)?;
     }
@@ -111,7 +107,7 @@ fn cell(specs: &[(String, Spec)], kind: Anomaly, system: &str, level: Level) -> 
 }
 
 fn scripts(specs: &[(String, Spec)], out: &mut String) -> std::fmt::Result {
-    writeln!(out, "\n## Scripts\n")?;
+    writeln!(out, "## Scripts\n")?;
     writeln!(
         out,
         "| script | about | anomalies it could show | interleavings |\n|---|---|---|---|"
@@ -159,7 +155,7 @@ a [2] | [1]
         assert_eq!(cell(Anomaly::G0, Level::ReadCommitted), "not run");
         let text = document(&specs);
         assert!(
-            text.contains("| anomaly | what is seen | x RC | x RR | x SER |"),
+            text.contains("### REPEATABLE READ (RR)\n\n| anomaly | what is seen | x |"),
             "{text}"
         );
         assert!(

@@ -68,7 +68,7 @@ impl<P: Subject> Mix<P> for Accounts {
         world.plant(fault);
         world.serial = prng.below(8) == 0;
         let hot = prng.below(3) == 0;
-        let narrow = nodes > 1 && prng.below(4) == 0;
+        let narrow = nodes > 1 && prng.below(4) == 0 && world.homes.len() == world.shards.len();
         let slow = prng.below(if narrow { 2 } else { 4 }) == 0;
         for shard in world.homes.clone() {
             for name in NAMES {
@@ -99,7 +99,7 @@ impl<P: Subject> Mix<P> for Accounts {
     }
 
     fn begin(run: &mut Run<P, Accounts>) {
-        let coordinator = run.pick_shard();
+        let coordinator = run.pick_coordinator();
         if !run.world.nodes[&coordinator.node()].up {
             return;
         }

@@ -67,7 +67,7 @@ impl<P: Subject> Mix<P> for Flags {
             let at = run.prng.below(run.retries.len() as u64) as usize;
             Some(run.retries.remove(at))
         };
-        let coordinator = again.map_or_else(|| run.pick_shard(), |(shard, _)| shard);
+        let coordinator = again.map_or_else(|| run.pick_coordinator(), |(shard, _)| shard);
         if !run.world.nodes[&coordinator.node()].up {
             return;
         }

@@ -175,6 +175,12 @@ impl<P: Subject, M: Mix<P>> Run<P, M> {
         self.world.homes[at]
     }
 
+    /// Where a transaction runs.
+    fn pick_coordinator(&mut self) -> ShardId {
+        let ids = self.world.ids();
+        ids[self.prng.below(ids.len() as u64) as usize]
+    }
+
     fn pick_node(&mut self) -> NodeId {
         NodeId(1 + self.prng.below(self.world.nodes.len() as u64) as u16)
     }
@@ -224,7 +230,7 @@ impl<P: Subject, M: Mix<P>> Run<P, M> {
                     self.world.tick(micros);
                 }
                 Move::Checkpoint => {
-                    let shard = self.pick_shard();
+                    let shard = self.pick_coordinator();
                     if self.world.nodes[&shard.node()].up {
                         self.world.checkpoint(shard);
                     }

@@ -32,7 +32,7 @@ impl std::error::Error for Broken {}
     reason = "runners are generic over it and never send it to another thread"
 )]
 pub trait System {
-    /// For records: `postgres-15`, `trellis-3x2`.
+    /// For records: `postgres-15`, `two_phase-3x2`.
     fn name(&self) -> String;
 
     /// Whether SERIALIZABLE promises real-time order as well.

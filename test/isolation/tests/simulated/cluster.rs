@@ -1,5 +1,6 @@
 //! A simulated cluster as a system under test.
 
+use catalog::ProtocolKind;
 use isolation::run::Broken;
 use isolation::{Answer, Level, Spec, System};
 use sim::plan::Wanted;
@@ -13,6 +14,7 @@ const PATIENCE_US: u64 = 500_000;
 /// Of a cluster.
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
+    pub(crate) protocol: ProtocolKind,
     pub(crate) nodes: u16,
     /// Of each node.
     pub(crate) shards: u16,
@@ -20,12 +22,13 @@ pub(crate) struct Size {
 
 impl Size {
     pub(crate) fn name(self) -> String {
-        format!("trellis-{}x{}", self.nodes, self.shards)
+        format!("{}-{}x{}", self.protocol.name(), self.nodes, self.shards)
     }
 
     /// A run without faults, whose clocks agree.
     pub(crate) fn plan(self) -> Plan {
         let ask = Ask {
+            protocol: self.protocol,
             nodes: Some(self.nodes),
             shards: Some(self.shards),
             wanted: Wanted::Nothing,

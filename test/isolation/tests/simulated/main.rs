@@ -1,4 +1,5 @@
-//! The scripts in the simulator: on one shard, and on three nodes with two shards each.
+//! The scripts in the simulator: under each protocol on one shard, and under two_phase on three nodes
+//! with two shards each.
 //!
 //! `UPDATE=1` records what is seen now, `SCRIPT=name` runs one script only. Nothing that a level
 //! forbids is ever accepted. The published table is checked as well.
@@ -6,6 +7,7 @@
 
 mod cluster;
 
+use catalog::ProtocolKind;
 use cluster::{Cluster, Size};
 use isolation::{Level, Spec, suite, table};
 use std::path::{Path, PathBuf};
@@ -80,18 +82,29 @@ fn run(size: Size) {
 }
 
 #[test]
-fn on_one_shard() {
+fn two_phase_on_one_shard() {
     run(Size {
+        protocol: ProtocolKind::TwoPhase,
         nodes: 1,
         shards: 1,
     });
 }
 
 #[test]
-fn on_three_nodes() {
+fn two_phase_on_three_nodes() {
     run(Size {
+        protocol: ProtocolKind::TwoPhase,
         nodes: 3,
         shards: 2,
+    });
+}
+
+#[test]
+fn leap_on_one_shard() {
+    run(Size {
+        protocol: ProtocolKind::Leap,
+        nodes: 1,
+        shards: 1,
     });
 }
 
