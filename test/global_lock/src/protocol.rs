@@ -7,9 +7,7 @@ use journal::{CheckpointTables, Ownership};
 use std::fmt;
 use store::Store;
 use txn::contract::ProtocolMessage;
-use txn::{
-    Doubt, Op, OpId, OpReply, Protocol, Submission, Submitted, TxnCost, TxnOptions,
-};
+use txn::{Doubt, Op, OpId, OpReply, Protocol, Submission, Submitted, TxnCost, TxnOptions};
 
 impl Protocol for GlobalLock {
     type Message = Message;
@@ -126,7 +124,9 @@ impl Protocol for GlobalLock {
         true
     }
 
-    fn checkpoint_begin(&mut self, _: &mut CheckpointTables) {}
+    fn checkpoint_begin(&mut self, _: &mut CheckpointTables) -> Option<()> {
+        None
+    }
 
     fn checkpoint_next(&self, (): &mut (), _: usize) -> Option<Ownership> {
         None
@@ -163,15 +163,15 @@ impl Protocol for GlobalLock {
     }
 
     fn validate(&self, _: &Store) {
-        let known = self.queue.iter().all(|txn| self.guarded.contains_key(txn));
-        assert!(known && self.queue.len() == self.guarded.len(), "{self}");
-        let over = self.queue.iter().any(|txn| self.over.contains_key(txn));
-        assert!(!over, "what is over has no lock\n{self}");
-        const { assert!(RESEND_US < INQUIRE_US) };
+        self.check();
     }
 
     fn validate_open(&self, most: usize) -> bool {
-        self.queue.len() <= most
+        let small = self.queue.len() <= most;
+        if small {
+            self.check();
+        }
+        small
     }
 }
 
@@ -205,6 +205,14 @@ impl GlobalLock {
             self.life = life;
             self.guard_restarted(cx);
         }
+    }
+
+    fn check(&self) {
+        let known = self.queue.iter().all(|txn| self.guarded.contains_key(txn));
+        assert!(known && self.queue.len() == self.guarded.len(), "{self}");
+        let over = self.queue.iter().any(|txn| self.over.contains_key(txn));
+        assert!(!over, "what is over has no lock\n{self}");
+        const { assert!(RESEND_US < INQUIRE_US) };
     }
 
     fn learn(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {

@@ -1,5 +1,5 @@
-//! The scripts in the simulator: under each protocol on one shard, and under two_phase on three nodes
-//! with two shards each.
+//! The scripts in the simulator: under each protocol on one shard, and under two_phase on three
+//! nodes with two shards each.
 //!
 //! `UPDATE=1` records what is seen now, `SCRIPT=name` runs one script only. Nothing that a level
 //! forbids is ever accepted. The published table is checked as well.
