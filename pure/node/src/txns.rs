@@ -28,7 +28,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use txn::contract::Submitted;
+use txn::contract::{ATTEMPTS_UNTIL_URGENT, Submitted};
 use txn::{AbortReason, OpId, OpReply, Outcome, TxnOptions};
 use wire::Tag;
 
@@ -36,9 +36,6 @@ use wire::Tag;
 pub(crate) const INTERNAL: crate::input::ConnId = crate::input::ConnId(u32::MAX);
 
 pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Completed, ExecError>>>>;
-
-/// Attempts of a transaction after which it is urgent (rule R6).
-const ATTEMPTS_UNTIL_URGENT: u32 = 5;
 
 /// Restarts of one statement at later snapshots: two as a rule, more if nodes are away.
 const RESTARTS_MAX: u32 = 20;

@@ -304,6 +304,10 @@ pub enum Submitted<T> {
     Pending,
 }
 
+/// Attempts of a transaction after which it is urgent (rule R6). With fewer, many on a hot row are
+/// urgent at a time, among whom age decides again; with more, the last one waits longer.
+pub const ATTEMPTS_UNTIL_URGENT: u32 = 5;
+
 /// What a transaction asked for at its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TxnOptions {

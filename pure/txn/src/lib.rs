@@ -1,5 +1,6 @@
 //! The contract that every transaction protocol meets, the lock queues for those that lock, the
-//! counters by which protocols are compared, and the history events that checkers read.
+//! counters by which protocols are compared, the history events that checkers read, and what
+//! protocols share about messages ([`asks`], [`peers`]) and formulas ([`pending`]).
 //!
 //! A protocol is one object per shard. It sees both sides of a transaction: the coordinator's
 //! ([`Protocol::begin`], [`Protocol::submit`], [`Protocol::commit`]) and the participant's
@@ -12,6 +13,7 @@
 
 extern crate alloc;
 
+pub mod asks;
 pub mod bulk;
 pub mod columns;
 pub mod contract;
@@ -22,13 +24,17 @@ pub mod installed;
 pub mod lock;
 pub mod moving;
 pub mod op;
+pub mod peers;
+pub mod pending;
 pub mod program;
+pub mod resend;
 pub mod rows;
 pub mod scan;
 pub mod snapshot;
 pub mod step;
 pub mod write_list;
 
+pub use asks::{Asked, Asks, Rounds};
 pub use bulk::Bulks;
 pub use columns::Columns;
 pub use contract::*;
@@ -37,7 +43,10 @@ pub use history::Event;
 pub use installed::Installed;
 pub use lock::{Claim, LockMode, LockTable, Priority};
 pub use moving::{HotRow, Moves, MovingRows, Tracked};
+pub use peers::{Life, Peers};
+pub use pending::Pendings;
 pub use program::{Modified, Program, RowProgram, RowTask};
+pub use resend::{Alarm, Pauses, Resend};
 pub use rows::{NewRow, NewRows};
 pub use scan::ScanRun;
 pub use snapshot::{Contact, Snapshot};
