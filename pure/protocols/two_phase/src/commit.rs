@@ -10,7 +10,7 @@ use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
 use base::{Planted, Position, ShardId, Ts, TxnId, is_planted};
 use journal::Record;
-use txn::{AbortReason, Op, OpId, OpReply, OpResult, Outcome, Submitted};
+use txn::{AbortReason, Op, OpId, OpReply, OpResult, Outcome, Resend, Submitted};
 
 impl TwoPhase {
     pub(crate) fn commit_txn(
@@ -86,7 +86,7 @@ impl TwoPhase {
         let mut members = self.coords[&txn].members.iter();
         let away = members.find(|member| {
             let asked = member.stateful || !member.queue.is_empty();
-            asked && self.down.contains_key(&member.shard.node())
+            asked && self.peers.is_down(member.shard)
         })?;
         Some(AbortReason::Unreachable(away.shard))
     }
@@ -328,7 +328,7 @@ impl TwoPhase {
                 position,
                 unacked: owed,
                 timer: None,
-                pause_us: self.settings.resend_us,
+                resend: Resend::new(cx.now, self.settings.pauses()),
             };
             self.decisions.insert(txn, decision);
             self.tell_decision(cx, txn);
@@ -387,7 +387,7 @@ impl TwoPhase {
             return;
         };
         let (commit_ts, attempt) = (decision.commit_ts, decision.attempt);
-        let (mut position, pause_us) = (decision.position, decision.pause_us);
+        let mut position = decision.position;
         if is_planted(Planted::DecisionNotDurable) {
             position = Position(0);
         }
@@ -410,8 +410,9 @@ impl TwoPhase {
             }
             self.post(cx, shard, message, position);
         }
-        let at = Some(cx.now.after(pause_us));
         let decision = self.decisions.get_mut(&txn).expect("looked up above");
+        decision.resend.defer(cx.now);
+        let at = Some(decision.resend.again_at());
         Self::set_timer(
             &mut self.timers,
             &mut decision.timer,

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use base::{Position, ShardId, Time, Ts};
 use journal::Writes;
 use serde::Serialize;
-use txn::{OpId, OpResult, Outcome, TxnCost, TxnOptions};
+use txn::{OpId, OpResult, Outcome, Resend, TxnCost, TxnOptions};
 
 /// What a member said to prepare.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -86,10 +86,7 @@ pub(crate) struct Outstanding {
     pub(crate) alone: bool,
     /// What to send again (other nodes only).
     pub(crate) message: Option<Message>,
-    pub(crate) again_at: Time,
-    pub(crate) pause_us: u64,
-    /// When something was last heard about it.
-    pub(crate) heard: Time,
+    pub(crate) resend: Resend,
 }
 
 /// How far the transaction is.
@@ -234,7 +231,7 @@ pub(crate) struct Decision {
     /// Participants, with the visit that ends.
     pub(crate) unacked: Vec<(ShardId, u64)>,
     pub(crate) timer: Option<Time>,
-    pub(crate) pause_us: u64,
+    pub(crate) resend: Resend,
 }
 
 /// Visits of this coordinator to one participant.

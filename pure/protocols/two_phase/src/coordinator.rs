@@ -9,8 +9,8 @@ use crate::{Context, SPARES_MAX, TwoPhase};
 use alloc::boxed::Box;
 use base::{Position, ShardId, TxnId};
 use txn::{
-    AbortReason, Event, Op, OpError, OpId, OpReply, OpResult, Outcome, Submission, Submitted,
-    TxnOptions,
+    AbortReason, Event, Op, OpError, OpId, OpReply, OpResult, Outcome, Resend, Submission,
+    Submitted, TxnOptions,
 };
 
 impl TwoPhase {
@@ -56,7 +56,7 @@ impl TwoPhase {
         if submission.to == self.shard {
             return self.submit_local(cx, submission);
         }
-        if self.down.contains_key(&submission.to.node()) {
+        if self.peers.is_down(submission.to) {
             // It would not leave this node, so nothing need be asked or waited for.
             let reason = AbortReason::Unreachable(submission.to);
             self.abort_txn(cx, txn, reason.clone());
@@ -109,7 +109,7 @@ impl TwoPhase {
             .is_some_and(|part| !part.written.is_empty());
         // A commit must not be done twice by two lives of the participant, so it rides only
         // towards a life that is known.
-        let acquainted = !self.is_remote(to) || self.peers.contains_key(&to.node());
+        let acquainted = !self.is_remote(to) || self.peers.knows(to.node());
         let coord = self.coords.get_mut(&txn).expect("looked up by the caller");
         let adds = op_adds(&op);
         if adds {
@@ -194,7 +194,7 @@ impl TwoPhase {
             Reference::Read(_) => None,
         });
         let oldest = unanswered.min();
-        let life = self.peers.get(&to.node()).copied().unwrap_or(0);
+        let life = self.peers.life(to.node());
         let visits = self.visits_out.entry(to).or_default();
         let member = coord.member(to);
         if member.visit == 0 {
@@ -259,7 +259,7 @@ impl TwoPhase {
         // What was read here must be durable before another node builds on it.
         let wait = coord.wait;
         let depth = coord.cost.delays;
-        let pause_us = self.settings.resend_us;
+        let resend = Resend::new(cx.now, self.settings.pauses());
         coord.outstanding.push(Outstanding {
             id,
             shard: to,
@@ -268,9 +268,7 @@ impl TwoPhase {
             depth,
             alone,
             message: kept,
-            again_at: cx.now.after(pause_us),
-            pause_us,
-            heard: cx.now,
+            resend,
         });
         if remote {
             coord.cost.messages_on_path += 1;

@@ -30,8 +30,8 @@ impl TwoPhase {
         } else {
             return None;
         };
-        let since = self.down.get(&node)?;
-        Some((node, state, *since))
+        let since = self.peers.down_since(node)?;
+        Some((node, state, since))
     }
 
     /// Transactions in doubt on this shard, in their order.
@@ -123,7 +123,7 @@ impl TwoPhase {
 
     /// While nodes cannot be reached and a request waits, waits are checked now and then.
     pub(crate) fn plan_doubt_look(&mut self, now: Time) {
-        let waits = !self.down.is_empty() && !self.jobs.is_empty();
+        let waits = !self.peers.all_up() && !self.jobs.is_empty();
         if waits && self.doubt_look.is_none() {
             self.doubt_look = Some(now.after(LOOK_US));
         }

@@ -23,7 +23,7 @@ use crate::{Context, Fault, TwoPhase};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use base::{NodeId, Position, ShardId, Time, Ts, TxnId};
-use txn::{Op, OpId, Outcome};
+use txn::{Op, OpId, Outcome, Resend};
 
 /// A commit whose outcome the client was not told: the lead may still do it.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct Unsettled {
     visit: u64,
     attempt: u32,
     timer: Option<Time>,
-    pause_us: u64,
+    resend: Resend,
 }
 
 /// What the lead may draw between its look at the bound and its commit: a few ticks.
@@ -74,7 +74,7 @@ impl TwoPhase {
             return others.next().is_none();
         }
         // A commit must not be done twice by two lives of the lead.
-        let acquainted = self.peers.contains_key(&lead.node());
+        let acquainted = self.peers.knows(lead.node());
         let in_time = self.commit_before(cx, txn, lead) > cx.clock.last();
         acquainted && in_time && others.all(|member| member.shard.node() == lead.node())
     }
@@ -146,7 +146,7 @@ impl TwoPhase {
                 visit: member.visit,
                 attempt,
                 timer: None,
-                pause_us: self.settings.resend_us,
+                resend: Resend::new(cx.now, self.settings.pauses()),
             };
             self.unsettled.insert(txn, unsettled);
             self.ask_unsettled(cx, txn);
@@ -171,7 +171,8 @@ impl TwoPhase {
         self.post(cx, shard, message, Position(0));
         if self.is_remote(shard) {
             let unsettled = self.unsettled.get_mut(&txn).expect("looked up above");
-            let at = Some(cx.now.after(unsettled.pause_us));
+            unsettled.resend.defer(cx.now);
+            let at = Some(unsettled.resend.again_at());
             let timer = Timer::Unsettled(txn);
             Self::set_timer(&mut self.timers, &mut unsettled.timer, at, timer);
         }
@@ -179,10 +180,10 @@ impl TwoPhase {
 
     /// The pause is over.
     pub(crate) fn on_unsettled_timer(&mut self, cx: &mut Context<'_>, txn: TxnId) {
-        let longest = self.settings.resend_max_us;
+        let pauses = self.settings.pauses();
         if let Some(unsettled) = self.unsettled.get_mut(&txn) {
             unsettled.timer = None;
-            unsettled.pause_us = (unsettled.pause_us * 2).min(longest);
+            unsettled.resend.repeat(cx.now, pauses);
         }
         self.ask_unsettled(cx, txn);
     }

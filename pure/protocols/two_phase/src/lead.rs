@@ -121,7 +121,7 @@ impl TwoPhase {
         gather: Gather,
     ) {
         let txn = message.txn;
-        let life = self.peers.get(&txn.shard.node()).copied().unwrap_or(0);
+        let life = self.peers.life(txn.shard.node());
         let visits = self.visits_in.get(&(txn.shard, txn.incarnation));
         let over = visits.is_some_and(|visits| visits.over(gather.visit).is_some());
         let fresh = !self.parts.contains_key(&txn);

@@ -72,7 +72,7 @@ pub use message::Message;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use base::{NodeId, Position, ShardId, Time, TxnId};
+use base::{Position, ShardId, Time, TxnId};
 use coord::{Coord, Decision, VisitsOut};
 use entrust::Unsettled;
 use job::Job;
@@ -80,7 +80,7 @@ use local::Jobs;
 use part::{Part, Promise, VisitsIn};
 use snapshot::Kept;
 use timers::Timer;
-use txn::{Bulks, Cx, Installed, LockTable};
+use txn::{Bulks, Cx, Installed, LockTable, Pauses, Peers};
 
 /// What may be set before the protocol runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,6 +106,16 @@ pub struct Settings {
     pub slice_units: u64,
     /// Blind writes to another shard are sent on their own when they reach this many bytes.
     pub queue_bytes_max: usize,
+}
+
+impl Settings {
+    /// Pauses between repetitions of a message.
+    pub(crate) fn pauses(&self) -> Pauses {
+        Pauses {
+            first_us: self.resend_us,
+            longest_us: self.resend_max_us,
+        }
+    }
 }
 
 impl Default for Settings {
@@ -151,10 +161,7 @@ pub struct TwoPhase {
     resolved: Position,
     visits_out: BTreeMap<ShardId, VisitsOut>,
     visits_in: BTreeMap<(ShardId, u32), VisitsIn>,
-    /// Largest incarnation seen of each node.
-    peers: BTreeMap<NodeId, u32>,
-    /// Nodes to which no connection stands, and since when: nothing that is sent to them leaves.
-    down: BTreeMap<NodeId, Time>,
+    peers: Peers,
     /// When waits for transactions in doubt are looked at.
     doubt_look: Option<Time>,
     timers: BTreeSet<(Time, Timer)>,
@@ -207,8 +214,7 @@ impl TwoPhase {
             resolved: Position(0),
             visits_out: BTreeMap::new(),
             visits_in: BTreeMap::new(),
-            peers: BTreeMap::new(),
-            down: BTreeMap::new(),
+            peers: Peers::default(),
             doubt_look: None,
             timers: BTreeSet::new(),
             scratch: Vec::new(),

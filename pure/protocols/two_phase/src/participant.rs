@@ -125,7 +125,7 @@ impl TwoPhase {
         }
         let lost = request.expected != 0 && request.expected != cx.incarnation;
         let fresh = !self.parts.contains_key(&txn);
-        if fresh && self.down.contains_key(&from.node()) {
+        if fresh && self.peers.is_down(from) {
             // It was under way when the connection broke. What it locks here nobody would free
             // before the node is back: the loss of its transactions has been dealt with. If the
             // node lives it asks again.

@@ -22,17 +22,16 @@ use crate::part::{Stage, coordinator_node};
 use crate::timers::Timer;
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
-use base::{NodeId, Planted, Time, TxnId, is_planted};
+use base::{NodeId, Planted, TxnId, is_planted};
 use txn::AbortReason;
 
 impl TwoPhase {
     /// No connection to `node` stands any more.
     pub(crate) fn lose_node(&mut self, cx: &mut Context<'_>, node: NodeId) {
         let waits = is_planted(Planted::OutageWaitedFor);
-        if node == self.shard.node() || waits || self.down.contains_key(&node) {
+        if node == self.shard.node() || waits || !self.peers.lose(node, cx.now) {
             return;
         }
-        self.down.insert(node, cx.now);
         self.give_up_requests(cx, node);
         self.give_up_parts(cx, node);
         self.plan_doubt_look(cx.now);
@@ -54,9 +53,10 @@ impl TwoPhase {
                 Purpose::Op | Purpose::Prepare | Purpose::OpPrepare => false,
             };
             if in_its_hands {
-                let waited = settings.request_timeout_us - settings.reconnect_us;
-                request.heard = Time(cx.now.0.saturating_sub(waited));
-                request.again_at = cx.now.after(settings.reconnect_us);
+                let timeout_us = settings.request_timeout_us;
+                request
+                    .resend
+                    .give_up_in(cx.now, settings.reconnect_us, timeout_us);
             }
             lost.push((*txn, request.shard, request.purpose, in_its_hands));
         }
@@ -84,14 +84,14 @@ impl TwoPhase {
 
     /// A connection to `node` stands again, and it is in the life that was known.
     pub(crate) fn regain_node(&mut self, cx: &mut Context<'_>, node: NodeId) {
-        let resend_us = self.settings.resend_us;
+        let pauses = self.settings.pauses();
         let mut waiting = Vec::new();
         for (txn, coord) in &mut self.coords {
             let mut found = false;
             for request in &mut coord.outstanding {
                 if request.shard.node() == node && request.message.is_some() {
-                    (request.heard, request.again_at) = (cx.now, cx.now);
-                    request.pause_us = resend_us;
+                    request.resend.hear(cx.now);
+                    request.resend.hurry(cx.now, pauses);
                     found = true;
                 }
             }
@@ -104,7 +104,7 @@ impl TwoPhase {
         }
         for decision in self.decisions.values_mut() {
             if decision.unacked.iter().any(|(to, _)| to.node() == node) {
-                decision.pause_us = resend_us;
+                decision.resend.restart(cx.now, pauses);
             }
         }
         self.tell_decisions_to(cx, node);

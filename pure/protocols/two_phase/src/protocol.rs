@@ -7,7 +7,7 @@ use base::{IndexId, NodeId, Position, ShardId, Time, Ts, TxnId};
 use journal::{CheckpointTables, Ownership};
 use store::Store;
 use txn::{
-    AbortReason, Doubt, Op, OpId, OpReply, Protocol, ProtocolMessage, Submission, Submitted,
+    AbortReason, Doubt, Life, Op, OpId, OpReply, Protocol, ProtocolMessage, Submission, Submitted,
     TxnCost, TxnOptions,
 };
 
@@ -82,8 +82,8 @@ impl Protocol for TwoPhase {
     }
 
     fn on_peer(&mut self, cx: &mut Context<'_>, node: NodeId, incarnation: u32) {
-        let was_down = self.down.remove(&node).is_some();
-        let known = self.peers.get(&node) == Some(&incarnation);
+        let was_down = self.peers.regain(node);
+        let known = self.peers.judge(node, incarnation) == Life::Present;
         self.peer_restarted(cx, node, incarnation);
         if was_down && known {
             self.regain_node(cx, node);

@@ -8,7 +8,7 @@ use base::{Planted, Position, Ts, is_planted};
 use journal::{CheckpointTables, Owed, Prepared, Writes};
 use txn::bulk::Chunks;
 use txn::lock::{Acquired, Item, LockRequest};
-use txn::{LockMode, Priority, TxnOptions};
+use txn::{LockMode, Priority, Resend, TxnOptions};
 
 impl TwoPhase {
     /// Promises of this shard whose outcome only another node knows: locks the promised rows and
@@ -36,7 +36,7 @@ impl TwoPhase {
                     .map(|shard| (shard, 0))
                     .collect(),
                 timer: None,
-                pause_us: self.settings.resend_us,
+                resend: Resend::new(cx.now, self.settings.pauses()),
             };
             cx.clock.merge(owed.commit_ts);
             self.decisions.insert(owed.txn, decision);

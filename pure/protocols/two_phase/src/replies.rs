@@ -6,7 +6,7 @@ use crate::part::{Stage, coordinator_node};
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
 use base::{NodeId, Planted, Position, ShardId, Ts, TxnId, is_planted};
-use txn::{AbortReason, OpError, OpId, OpReply, Outcome, Submitted};
+use txn::{AbortReason, Life, OpError, OpId, OpReply, Outcome, Submitted};
 
 impl TwoPhase {
     /// A message has arrived.
@@ -15,12 +15,10 @@ impl TwoPhase {
             return;
         }
         if self.is_remote(from) {
-            let known = self.peers.get(&from.node()).copied().unwrap_or(0);
-            if message.incarnation < known {
-                return;
-            }
-            if message.incarnation > known {
-                self.peer_restarted(cx, from.node(), message.incarnation);
+            match self.peers.judge(from.node(), message.incarnation) {
+                Life::Former => return,
+                Life::Present => {}
+                Life::New { .. } => self.peer_restarted(cx, from.node(), message.incarnation),
             }
         }
         let reads = matches!(message.body, Body::Read(_));
@@ -64,13 +62,12 @@ impl TwoPhase {
         txn: TxnId,
         reference: Reference,
     ) {
-        let resend_us = self.settings.resend_us;
         let Some(coord) = self.coords.get_mut(&txn) else {
             return;
         };
         for request in &mut coord.outstanding {
             if request.shard == from && request.reference == reference {
-                request.on_heard(cx.now, resend_us);
+                request.resend.hear(cx.now);
             }
         }
     }
@@ -253,11 +250,9 @@ impl TwoPhase {
         if node == self.shard.node() {
             return;
         }
-        let before = self.peers.insert(node, incarnation).unwrap_or(0);
-        if before >= incarnation {
-            self.peers.insert(node, before);
+        let Life::New { first } = self.peers.meet(node, incarnation) else {
             return;
-        }
+        };
         self.visits_in
             .retain(|(shard, life), _| shard.node() != node || *life >= incarnation);
         let orphans = self
@@ -276,8 +271,8 @@ impl TwoPhase {
                 (Stage::Promised, None) => self.inquire(cx, txn),
             }
         }
-        if before == 0 {
-            // First contact: no transaction here has had to do with a former life.
+        if first {
+            // First contact: nobody here has had to do with a former life.
             self.tell_decisions_to(cx, node);
             return;
         }

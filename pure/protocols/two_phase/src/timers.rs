@@ -3,13 +3,13 @@
 //! Only messages to other nodes have timers; a database of one node never sets one (but lock
 //! timeouts, where a client set them).
 
-use crate::coord::{Outstanding, Purpose};
+use crate::coord::Purpose;
 use crate::message::Body;
 use crate::part::{Stage, coordinator_node};
 use crate::{Context, TwoPhase};
 use alloc::vec::Vec;
 use base::{Time, TxnId};
-use txn::AbortReason;
+use txn::{AbortReason, Pauses};
 
 /// Whose time has come.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -66,8 +66,7 @@ impl TwoPhase {
                 Timer::Decision(txn) => {
                     if let Some(decision) = self.decisions.get_mut(&txn) {
                         decision.timer = None;
-                        decision.pause_us =
-                            (decision.pause_us * 2).min(self.settings.resend_max_us);
+                        decision.resend.repeat(cx.now, self.settings.pauses());
                     }
                     self.tell_decision(cx, txn);
                 }
@@ -85,7 +84,7 @@ impl TwoPhase {
             .outstanding
             .iter()
             .filter(|request| request.message.is_some());
-        let at = remote.map(|request| request.again_at).min();
+        let at = remote.map(|request| request.resend.again_at()).min();
         Self::set_timer(&mut self.timers, &mut coord.timer, at, Timer::Coord(txn));
     }
 
@@ -100,15 +99,15 @@ impl TwoPhase {
             let Some(message) = &request.message else {
                 continue;
             };
-            if request.again_at > cx.now {
+            if request.resend.again_at() > cx.now {
                 continue;
             }
-            if cx.now.since(request.heard) >= settings.request_timeout_us {
+            let timeout_us = settings.request_timeout_us;
+            if request.resend.is_silent(cx.now, timeout_us) {
                 silent = Some((request.shard, request.purpose));
                 break;
             }
-            request.pause_us = (request.pause_us * 2).min(settings.resend_max_us);
-            request.again_at = cx.now.after(request.pause_us);
+            request.resend.repeat(cx.now, settings.pauses());
             again.push((request.shard, message.clone()));
         }
         if let Some((shard, purpose)) = silent {
@@ -168,12 +167,16 @@ impl TwoPhase {
             // The lead tells, and inside a node nothing is lost.
             return;
         }
-        let first = match part.stage {
+        let first_us = match part.stage {
             Stage::Active | Stage::Voted => settings.inquire_us,
             Stage::Promised => settings.resend_us,
         };
-        let pause = (first << part.inquiries.min(6)).min(settings.resend_max_us.max(first));
-        let at = Some(now.after(pause));
+        let longest_us = settings.resend_max_us;
+        let pauses = Pauses {
+            first_us,
+            longest_us,
+        };
+        let at = Some(now.after(pauses.before(part.inquiries)));
         Self::set_timer(&mut self.timers, &mut part.timer, at, Timer::Part(txn));
     }
 
@@ -194,13 +197,5 @@ impl TwoPhase {
         let message = self.message(cx, txn, attempt, Body::Inquire);
         self.post(cx, txn.shard, message, base::Position(0));
         self.arm_part(cx.now, txn);
-    }
-}
-
-impl Outstanding {
-    /// Something was heard: the pauses begin anew.
-    pub(crate) fn on_heard(&mut self, now: Time, resend_us: u64) {
-        self.heard = now;
-        self.pause_us = self.pause_us.max(resend_us);
     }
 }
